@@ -1,0 +1,280 @@
+//! Conversations: messages, blocks, tools, typed system items; their normal form; `ctx` as templates see it.
+//!
+//! Input: values read by [`context`](crate::context) or built by a host program. Output: a [`Conversation`] in
+//! normal form and the [`template data`](Conversation::template_data). Knows nothing of templates or wire formats.
+
+mod data;
+mod normalise;
+
+pub use normalise::{Change, Normal, Rules, normalise};
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+/// Everything that one request is about.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Conversation {
+    /// What is asked of the model.
+    pub task: Task,
+    /// The tools that are offered.
+    pub tools: Vec<Tool>,
+    /// Attached files.
+    pub files: Vec<AttachedFile>,
+    /// Named layers of the system prompt beside the agent's own.
+    pub system_layers: Vec<SystemLayer>,
+    /// Whether the agent's own system prompt is left out.
+    pub omit_system_prompt: bool,
+}
+
+/// A chat to continue, or a gap to fill.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Task {
+    /// Continue a chat.
+    Chat(Vec<Message>),
+    /// Complete code between a prefix and a suffix; both may be empty.
+    Completion {
+        /// The text before the gap.
+        prefix: String,
+        /// The text after the gap.
+        suffix: String,
+    },
+}
+
+impl Default for Task {
+    fn default() -> Task {
+        Task::Chat(Vec::new())
+    }
+}
+
+/// Which of the two a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TaskKind {
+    /// A chat.
+    Chat,
+    /// A completion.
+    Completion,
+}
+
+impl TaskKind {
+    /// `chat` or `completion`.
+    pub fn name(self) -> &'static str {
+        match self {
+            TaskKind::Chat => "chat",
+            TaskKind::Completion => "completion",
+        }
+    }
+}
+
+/// Who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The person, and what stands in for them: tool results.
+    User,
+    /// The model.
+    Assistant,
+    /// The host program.
+    System,
+}
+
+impl Role {
+    /// The lower-case name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::User => "user",
+            Role::Assistant => "assistant",
+            Role::System => "system",
+        }
+    }
+}
+
+/// One message of a history.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said, in order.
+    pub blocks: Vec<Block>,
+    /// What kind of typed system item this is, if it is one.
+    pub item: Option<ItemKind>,
+}
+
+/// A piece of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Block {
+    /// Text.
+    Text(Arc<str>),
+    /// The model's reasoning, with the provider's signature (`""` if there is none).
+    Thinking {
+        /// The reasoning.
+        text: Arc<str>,
+        /// The signature.
+        signature: Arc<str>,
+        /// The client API that produced it, if known.
+        origin: Option<Arc<str>>,
+    },
+    /// Reasoning that only the provider can read.
+    RedactedThinking {
+        /// The opaque data.
+        data: Arc<str>,
+        /// The client API that produced it, if known.
+        origin: Option<Arc<str>>,
+    },
+    /// The model calls a tool.
+    ToolUse {
+        /// The call's id.
+        id: Arc<str>,
+        /// The tool's name.
+        name: Arc<str>,
+        /// The arguments.
+        input: Value,
+    },
+    /// A tool's answer.
+    ToolResult {
+        /// The id of the call that it answers.
+        id: Arc<str>,
+        /// The answer's text.
+        content: Arc<str>,
+        /// Whether the tool failed.
+        is_error: bool,
+        /// Images in the answer.
+        images: Vec<Image>,
+    },
+    /// An image.
+    Image(Image),
+}
+
+/// An image: base64 data or a URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// Base64 data without a `data:` prefix, or the URL.
+    pub data: Arc<str>,
+    /// The MIME type.
+    pub media_type: Arc<str>,
+    /// Whether `data` is a URL.
+    pub is_url: bool,
+}
+
+/// A tool that the model may call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tool {
+    /// The name that the model calls.
+    pub name: Arc<str>,
+    /// What the tool does.
+    pub description: Arc<str>,
+    /// JSON Schema of the arguments.
+    pub schema: Map<String, Value>,
+}
+
+/// A file that the person attached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttachedFile {
+    /// The path as the person knows it.
+    pub file_path: Arc<str>,
+    /// The text.
+    pub content: Arc<str>,
+}
+
+/// A named layer of the system prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SystemLayer {
+    /// The name.
+    pub name: Arc<str>,
+    /// Layers are joined in this order; the agent's own prompt has priority 0, the default is 100.
+    pub priority: i64,
+    /// The text; blank layers are skipped.
+    pub text: Arc<str>,
+}
+
+/// The kinds of typed system items: what the host program injects into a history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ItemKind {
+    /// Something happened.
+    Notification,
+    /// A child agent's life cycle.
+    PodEvent,
+    /// A file was attached.
+    FileAttachment,
+    /// Something looked up.
+    Knowledge,
+    /// A step of a workflow.
+    Workflow,
+    /// A turn was interrupted.
+    Interrupt,
+}
+
+impl ItemKind {
+    /// All kinds.
+    pub const ALL: [ItemKind; 6] = [
+        ItemKind::Notification,
+        ItemKind::PodEvent,
+        ItemKind::FileAttachment,
+        ItemKind::Knowledge,
+        ItemKind::Workflow,
+        ItemKind::Interrupt,
+    ];
+
+    /// The `kind` tag.
+    pub fn name(self) -> &'static str {
+        match self {
+            ItemKind::Notification => "notification",
+            ItemKind::PodEvent => "pod_event",
+            ItemKind::FileAttachment => "file_attachment",
+            ItemKind::Knowledge => "knowledge",
+            ItemKind::Workflow => "workflow",
+            ItemKind::Interrupt => "interrupt",
+        }
+    }
+
+    /// The kind with a tag.
+    pub fn from_name(name: &str) -> Option<ItemKind> {
+        ItemKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+impl Conversation {
+    /// Whether this is a chat or a completion.
+    pub fn kind(&self) -> TaskKind {
+        match self.task {
+            Task::Chat(_) => TaskKind::Chat,
+            Task::Completion { .. } => TaskKind::Completion,
+        }
+    }
+
+    /// How many content blocks there are: what template limits grow with.
+    pub fn block_count(&self) -> usize {
+        match &self.task {
+            Task::Chat(history) => history.iter().map(|message| message.blocks.len()).sum(),
+            Task::Completion { .. } => 1,
+        }
+    }
+
+    /// The whole system prompt: the agent's own and the layers by priority, joined by a blank line, blank ones
+    /// skipped. `None` if nothing is left.
+    pub fn system_prompt(&self, own: Option<&str>) -> Option<String> {
+        let own = own.filter(|_| !self.omit_system_prompt).map(|text| (0, text));
+        let layers = self.system_layers.iter().map(|layer| (layer.priority, layer.text.as_ref()));
+        let mut parts: Vec<(i64, &str)> = own.into_iter().chain(layers).collect();
+        parts.retain(|(_, text)| !text.trim().is_empty());
+        parts.sort_by_key(|(priority, _)| *priority);
+        let texts: Vec<&str> = parts.into_iter().map(|(_, text)| text).collect();
+        (!texts.is_empty()).then(|| texts.join("\n\n"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_join_by_priority_and_blank_ones_go() {
+        let layer = |name: &str, priority, text: &str| SystemLayer { name: name.into(), priority, text: text.into() };
+        let conversation = Conversation {
+            system_layers: vec![layer("b", 100, "late"), layer("a", -1, "early"), layer("c", 100, "later"), layer("d", 5, " ")],
+            ..Conversation::default()
+        };
+        assert_eq!(conversation.system_prompt(Some("own")).as_deref(), Some("early\n\nown\n\nlate\n\nlater"));
+        let omitted = Conversation { omit_system_prompt: true, ..Conversation::default() };
+        assert_eq!(omitted.system_prompt(Some("own")), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! `ctx` as templates see it: the table “Template data” of the documentation, as plain data.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value, json};
+
+use super::{Block, Conversation, Image, Message, Task};
+
+impl Conversation {
+    /// The members of `ctx`, without `system_prompt`, which also depends on the agent.
+    pub fn template_data(&self) -> Map<String, Value> {
+        let mut data = Map::new();
+        match &self.task {
+            Task::Chat(history) => {
+                data.insert("history".into(), history_data(history));
+            }
+            Task::Completion { prefix, suffix } => {
+                data.insert("prefix".into(), prefix.as_str().into());
+                data.insert("suffix".into(), suffix.as_str().into());
+                data.insert("history".into(), Value::Array(Vec::new()));
+            }
+        }
+        if !self.files.is_empty() {
+            let files = self.files.iter().map(|file| json!({"file_path": &*file.file_path, "content": &*file.content}));
+            data.insert("files_metadata".into(), files.collect());
+        }
+        data
+    }
+}
+
+fn history_data(history: &[Message]) -> Value {
+    let mut tool_names = HashMap::new();
+    let mut messages = Vec::with_capacity(history.len());
+    for message in history {
+        for block in &message.blocks {
+            if let Block::ToolUse { id, name, .. } = block {
+                tool_names.insert(id.as_ref(), name.as_ref());
+            }
+        }
+        messages.push(message_data(message, &tool_names));
+    }
+    Value::Array(messages)
+}
+
+fn message_data(message: &Message, tool_names: &HashMap<&str, &str>) -> Value {
+    let text: String = message.blocks.iter().filter_map(Block::text).collect();
+    let images: Vec<Value> = message.blocks.iter().filter_map(Block::image).map(image_data).collect();
+    let blocks: Vec<Value> = message.blocks.iter().map(|block| block_data(block, tool_names)).collect();
+    let mut data = Map::new();
+    data.insert("role".into(), message.role.name().into());
+    data.insert("content".into(), text.into());
+    data.insert("content_blocks".into(), blocks.into());
+    if !images.is_empty() {
+        data.insert("images".into(), images.into());
+    }
+    Value::Object(data)
+}
+
+fn block_data(block: &Block, tool_names: &HashMap<&str, &str>) -> Value {
+    let mut data = Map::new();
+    let mut set = |key: &str, value: Value| drop(data.insert(key.to_owned(), value));
+    match block {
+        Block::Text(text) => {
+            set("type", "text".into());
+            set("text", text.as_ref().into());
+        }
+        Block::Thinking { text, signature, origin } => {
+            set("type", "thinking".into());
+            set("thinking", text.as_ref().into());
+            set("signature", signature.as_ref().into());
+            origin.iter().for_each(|origin| set("origin", origin.as_ref().into()));
+        }
+        Block::RedactedThinking { data: opaque, origin } => {
+            set("type", "redacted_thinking".into());
+            set("data", opaque.as_ref().into());
+            origin.iter().for_each(|origin| set("origin", origin.as_ref().into()));
+        }
+        Block::ToolUse { id, name, input } => {
+            set("type", "tool_use".into());
+            set("id", id.as_ref().into());
+            set("name", name.as_ref().into());
+            set("input", input.clone());
+        }
+        Block::ToolResult { id, content, is_error, images } => {
+            set("type", "tool_result".into());
+            set("tool_use_id", id.as_ref().into());
+            set("name", tool_names.get(id.as_ref()).copied().unwrap_or("").into());
+            set("content", content.as_ref().into());
+            set("is_error", (*is_error).into());
+            if !images.is_empty() {
+                set("images", images.iter().map(image_data).collect());
+            }
+        }
+        Block::Image(image) => return image_data(image),
+    }
+    Value::Object(data)
+}
+
+fn image_data(image: &Image) -> Value {
+    json!({"type": "image", "data": &*image.data, "media_type": &*image.media_type, "is_url": image.is_url})
+}
+
+impl Block {
+    fn text(&self) -> Option<&str> {
+        match self {
+            Block::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn image(&self) -> Option<&Image> {
+        match self {
+            Block::Image(image) => Some(image),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::Role;
+
+    #[test]
+    fn results_get_their_tools_name_and_texts_are_joined() {
+        let call = Block::ToolUse { id: "1".into(), name: "ls".into(), input: json!({}) };
+        let result = Block::ToolResult { id: "1".into(), content: "ok".into(), is_error: false, images: vec![] };
+        let history = vec![
+            Message { role: Role::Assistant, blocks: vec![Block::Text("a".into()), call, Block::Text("b".into())], item: None },
+            Message { role: Role::User, blocks: vec![result], item: None },
+        ];
+        let data = history_data(&history);
+        assert_eq!(data[0]["content"], "ab");
+        assert_eq!(data[1]["content_blocks"][0]["name"], "ls");
+        assert_eq!(data[1].get("images"), None);
+    }
+}

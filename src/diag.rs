@@ -1,0 +1,228 @@
+//! Findings as values.
+//!
+//! A [`Diagnostic`] has a stable code (through its [`Rule`]), one message that reads well on one line, a
+//! primary place in a source file, related places (the `extends` or include chain that led there) and help
+//! that can be acted on. Stages return them; nobody prints here.
+
+use std::sync::Arc;
+
+use crate::source::Span;
+
+/// How bad a finding is. The order is from harmless to bad.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Worth a look; does not fail a run.
+    Warning,
+    /// Fails the run.
+    Error,
+}
+
+impl Severity {
+    /// `error` or `warning`, as machine formats spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+/// A kind of finding: its stable code, default severity and documentation page.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Stable `family/kebab-case` code.
+    pub code: &'static str,
+    /// The severity unless `reqc.toml` or the command line says otherwise.
+    pub severity: Severity,
+    /// One line: what is wrong.
+    pub summary: &'static str,
+    /// The page that `reqc rule CODE` shows: why it matters and what to do, in Markdown.
+    pub page: &'static str,
+}
+
+/// Declares rules as documented statics plus a `RULES` slice of all of them.
+macro_rules! rules {
+    ($( $name:ident = $severity:ident $code:literal, $summary:literal, $page:literal; )*) => {
+        $(
+            #[doc = $summary]
+            pub(crate) static $name: $crate::diag::Rule = $crate::diag::Rule {
+                code: $code,
+                severity: $crate::diag::Severity::$severity,
+                summary: $summary,
+                page: $page,
+            };
+        )*
+        /// Every rule declared here, in order.
+        pub(crate) static RULES: &[&$crate::diag::Rule] = &[$(&$name),*];
+    };
+}
+pub(crate) use rules;
+
+/// A place that a finding points at, with what to say there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    /// Where.
+    pub span: Span,
+    /// What to say there; may be empty for a primary label.
+    pub message: String,
+}
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// What kind of finding this is.
+    pub rule: &'static Rule,
+    /// The severity in this run.
+    pub severity: Severity,
+    /// One lower-case phrase that stands on its own.
+    pub message: String,
+    /// The primary place.
+    pub primary: Label,
+    /// The chain that led there, or the other half of a conflict.
+    pub related: Vec<Label>,
+    /// The next step.
+    pub help: Option<String>,
+    /// Names of the agents it reaches, sorted; empty for findings about the repository itself.
+    pub agents: Vec<Arc<str>>,
+    /// Names of the contexts it reaches, sorted.
+    pub contexts: Vec<Arc<str>>,
+}
+
+impl Diagnostic {
+    /// A finding of `rule` at `span`.
+    pub fn new(rule: &'static Rule, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            rule,
+            severity: rule.severity,
+            message: message.into(),
+            primary: Label { span, message: String::new() },
+            related: Vec::new(),
+            help: None,
+            agents: Vec::new(),
+            contexts: Vec::new(),
+        }
+    }
+
+    /// Says something at the primary place.
+    #[must_use]
+    pub fn label(mut self, message: impl Into<String>) -> Diagnostic {
+        self.primary.message = message.into();
+        self
+    }
+
+    /// Adds a related place.
+    #[must_use]
+    pub fn related(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
+        self.related.push(Label { span, message: message.into() });
+        self
+    }
+
+    /// Sets the next step.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Sets the next step if there is one.
+    #[must_use]
+    pub fn maybe_help(mut self, help: Option<String>) -> Diagnostic {
+        self.help = help.or(self.help);
+        self
+    }
+
+    /// Notes that the finding reaches an agent, in a context if one is given.
+    #[must_use]
+    pub fn reaching(mut self, agent: &Arc<str>, context: Option<&Arc<str>>) -> Diagnostic {
+        insert_sorted(&mut self.agents, agent);
+        if let Some(context) = context {
+            insert_sorted(&mut self.contexts, context);
+        }
+        self
+    }
+}
+
+/// Findings, deduplicated: the same rule at the same place is one finding that reaches more.
+///
+/// The first finding's words win, so what is reported depends on the order of insertion: insert in a stable one.
+#[derive(Debug, Default)]
+pub struct Findings {
+    list: Vec<Diagnostic>,
+    seen: std::collections::HashMap<(&'static str, Span), usize>,
+}
+
+impl Findings {
+    /// Adds a finding, or its reach to the one that is already there.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        let key = (diagnostic.rule.code, diagnostic.primary.span);
+        match self.seen.get(&key) {
+            Some(&index) => {
+                let known = &mut self.list[index];
+                diagnostic.agents.iter().for_each(|agent| insert_sorted(&mut known.agents, agent));
+                diagnostic.contexts.iter().for_each(|context| insert_sorted(&mut known.contexts, context));
+            }
+            None => {
+                self.seen.insert(key, self.list.len());
+                self.list.push(diagnostic);
+            }
+        }
+    }
+
+    /// Adds many.
+    pub fn extend(&mut self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
+        diagnostics.into_iter().for_each(|diagnostic| self.push(diagnostic));
+    }
+
+    /// Whether nothing was found.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The findings in order of insertion.
+    pub fn into_vec(self) -> Vec<Diagnostic> {
+        self.list
+    }
+}
+
+fn insert_sorted(list: &mut Vec<Arc<str>>, item: &Arc<str>) {
+    if let Err(at) = list.binary_search(item) {
+        list.insert(at, Arc::clone(item));
+    }
+}
+
+/// The candidates nearest to a misspelt name, best first, at most three; only those that are near enough to help.
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let wanted = name.to_lowercase();
+    let mut scored: Vec<(f64, &str)> = candidates
+        .into_iter()
+        .filter(|candidate| *candidate != name)
+        .map(|candidate| (strsim::jaro_winkler(&wanted, &candidate.to_lowercase()), candidate))
+        .filter(|(score, candidate)| {
+            *score >= 0.85 || strsim::damerau_levenshtein(&wanted, &candidate.to_lowercase()) <= 2.min(wanted.len() / 3)
+        })
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    scored.dedup_by(|a, b| a.1 == b.1);
+    scored.into_iter().take(3).map(|(_, candidate)| candidate).collect()
+}
+
+/// “did you mean `a` or `b`?”, if anything is near enough.
+pub fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let near = nearest(name, candidates);
+    (!near.is_empty()).then(|| {
+        let quoted: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
+        format!("did you mean {}?", quoted.join(" or "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suggestions_are_near_or_absent() {
+        assert_eq!(nearest("contnet", ["content", "role", "content_blocks"])[0], "content");
+        assert_eq!(nearest("zzz", ["content", "role"]), Vec::<&str>::new());
+        assert_eq!(did_you_mean("extend", ["extends"]).as_deref(), Some("did you mean `extends`?"));
+    }
+}

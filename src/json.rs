@@ -1,0 +1,282 @@
+//! JSON text: blanking trailing commas, parsing strictly, explaining what is wrong, finding places.
+//!
+//! Input: text that a template rendered, or a context file. Output: [`serde_json::Value`] in the author's
+//! order, or a [`JsonError`] that names the mistake and its place; [`Tree`] for looking up where a JSON pointer
+//! stands. Knows nothing of profiles or schemas.
+
+mod commas;
+mod pointer;
+mod scan;
+
+pub use commas::blank_trailing_commas;
+pub use pointer::Pointer;
+pub use scan::{Tree, TreeKind};
+
+use std::ops::Range;
+
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+/// What is wrong with a JSON text. The first mistake only: what follows one is guesswork.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JsonError {
+    /// The mistake.
+    pub problem: Problem,
+    /// Where, in bytes of the text.
+    pub range: Range<usize>,
+}
+
+/// The mistakes that are told apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Problem {
+    /// Nothing but white space.
+    Empty,
+    /// Two values or members without a comma between them.
+    MissingComma,
+    /// Two commas in a row.
+    DoubledComma,
+    /// A comma before the first element.
+    LeadingComma,
+    /// A comma after the last element, where it was not blanked.
+    TrailingComma,
+    /// A bracket that is never closed; the range is the bracket.
+    Unclosed(char),
+    /// A closing bracket that does not fit; holds what was expected.
+    Mismatched {
+        /// The bracket that stands there.
+        found: char,
+        /// The bracket that was opened last, if any.
+        open: Option<char>,
+    },
+    /// Text that is no JSON value: most often a string without its quotes.
+    Unquoted(String),
+    /// An object key that is no string.
+    KeyNotString,
+    /// A key without its colon.
+    MissingColon,
+    /// A key or colon without a value.
+    MissingValue,
+    /// A string that never ends.
+    UnterminatedString,
+    /// A control character inside a string, raw.
+    ControlCharacter(u8),
+    /// An escape that JSON does not have.
+    BadEscape,
+    /// `\ud800`…`\udfff` that is not half of a pair.
+    LoneSurrogate,
+    /// A malformed number.
+    BadNumber,
+    /// An integer that does not fit 64 bits, or a float that does not fit a double.
+    NumberOutOfRange,
+    /// The same key twice in one object; holds the key and the first one's place.
+    DuplicateKey(String, Range<usize>),
+    /// Something after the one value.
+    SecondValue,
+    /// More nesting than 127 levels.
+    TooDeep,
+}
+
+impl Problem {
+    /// One lower-case phrase.
+    pub fn message(&self) -> String {
+        match self {
+            Problem::Empty => "there is no JSON value".into(),
+            Problem::MissingComma => "a comma is missing here".into(),
+            Problem::DoubledComma => "there are two commas in a row".into(),
+            Problem::LeadingComma => "there is a comma before the first element".into(),
+            Problem::TrailingComma => "there is a comma after the last element".into(),
+            Problem::Unclosed(bracket) => format!("this `{bracket}` is never closed"),
+            Problem::Mismatched { found, open: Some(open) } => {
+                format!("`{found}` cannot close the `{open}` that was opened last")
+            }
+            Problem::Mismatched { found, open: None } => format!("`{found}` closes nothing"),
+            Problem::Unquoted(text) => format!("`{text}` is no JSON value"),
+            Problem::KeyNotString => "an object key must be a string in double quotes".into(),
+            Problem::MissingColon => "a `:` is missing after this key".into(),
+            Problem::MissingValue => "a value is missing here".into(),
+            Problem::UnterminatedString => "this string never ends".into(),
+            Problem::ControlCharacter(byte) => format!("a raw control character (0x{byte:02x}) in a string"),
+            Problem::BadEscape => "JSON has no such escape".into(),
+            Problem::LoneSurrogate => "a lone surrogate escape is no character".into(),
+            Problem::BadNumber => "this is no JSON number".into(),
+            Problem::NumberOutOfRange => "this number does not fit 64 bits".into(),
+            Problem::DuplicateKey(key, _) => format!("the key `{key}` is there twice"),
+            Problem::SecondValue => "there is more than one JSON value".into(),
+            Problem::TooDeep => format!("nested deeper than {} levels", scan::MAX_DEPTH),
+        }
+    }
+
+    /// The next step, where there is a typical one.
+    pub fn help(&self) -> Option<&'static str> {
+        Some(match self {
+            Problem::Unquoted(_) => "a value spliced in without quotes? write `{{ tojson(value) }}`, which quotes and escapes it",
+            Problem::ControlCharacter(_) | Problem::BadEscape | Problem::LoneSurrogate => {
+                "a string spliced in by hand? write `{{ tojson(value) }}`, which escapes it"
+            }
+            Problem::UnterminatedString => {
+                "an unescaped quote or line break inside? write `{{ tojson(value) }}` instead of quotes around the value"
+            }
+            Problem::MissingComma => {
+                "partials may write a `,` after every element: the one before `]` or `}` is removed for you"
+            }
+            Problem::DoubledComma | Problem::LeadingComma => {
+                "only a comma right before `]` or `}` is removed for you; guard this one with the same condition as the element it belongs to"
+            }
+            Problem::SecondValue => "a template renders exactly one value: wrap several in `[…]`, or split them over several keys",
+            Problem::NumberOutOfRange => "send it as a string, if the API allows that",
+            Problem::Unclosed(_) | Problem::Mismatched { .. } => "look for a branch that opens or closes a bracket which another branch does not",
+            _ => return None,
+        })
+    }
+}
+
+/// Parses a text that must be exactly one JSON value, strictly: RFC 8259, no duplicate keys, integers within
+/// 64 bits. Trailing commas are an error here: [`blank_trailing_commas`] first.
+pub fn parse(text: &str) -> Result<Value, JsonError> {
+    match parse_fast(text) {
+        Some(value) => Ok(value),
+        None => Err(scan::scan(text).err().unwrap_or(JsonError { problem: Problem::BadNumber, range: 0..text.len() })),
+    }
+}
+
+/// Parses a text and keeps the place of every value.
+pub fn parse_tree(text: &str) -> Result<Tree, JsonError> {
+    scan::scan(text)
+}
+
+/// The fast path; `None` says that something is wrong, not what.
+fn parse_fast(text: &str) -> Option<Value> {
+    let mut oversized = false;
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = Strict { oversized: &mut oversized }.deserialize(&mut deserializer).ok()?;
+    deserializer.end().ok()?;
+    (!oversized || scan::scan(text).is_ok()).then_some(value)
+}
+
+/// Builds a [`Value`], refusing duplicate keys and noting floats so large that they may be truncated integers.
+struct Strict<'a> {
+    oversized: &'a mut bool,
+}
+
+impl<'de> DeserializeSeed<'de> for Strict<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        // Integers beyond 64 bits arrive as floats: from 2^63 on, look at the text again.
+        *self.oversized |= value.abs() >= 9.2e18;
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(element) = elements.next_element_seed(Strict { oversized: self.oversized })? {
+            list.push(element);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = members.next_key::<String>()? {
+            let value = members.next_value_seed(Strict { oversized: self.oversized })?;
+            if map.insert(key, value).is_some() {
+                return Err(serde::de::Error::custom("duplicate key"));
+            }
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn problem(text: &str) -> (Problem, &str) {
+        let error = parse(text).expect_err(text);
+        (error.problem, &text[error.range])
+    }
+
+    #[test]
+    fn numbers_survive_exactly() {
+        let text = "[9007199254740993,-9223372036854775808,18446744073709551615,1.0,0.1,1e-7]";
+        assert_eq!(parse(text).expect("valid").to_string(), text);
+        assert_eq!(problem("[18446744073709551616]"), (Problem::NumberOutOfRange, "18446744073709551616"));
+        assert_eq!(problem("[1e999]"), (Problem::NumberOutOfRange, "1e999"));
+        assert!(parse("[1e30]").is_ok(), "a float may be large");
+    }
+
+    #[test]
+    fn each_mistake_is_named_at_its_place() {
+        assert_eq!(problem(r#"[1 2]"#), (Problem::MissingComma, "2"));
+        assert_eq!(problem(r#"{"a": 1 "b": 2}"#), (Problem::MissingComma, "\"b\""));
+        assert_eq!(problem(r#"[1,,2]"#).0, Problem::DoubledComma);
+        assert_eq!(problem(r#"[,1]"#).0, Problem::LeadingComma);
+        assert_eq!(problem(r#"[1,]"#).0, Problem::TrailingComma);
+        assert_eq!(problem(r#"{"a": [1}"#).0, Problem::Mismatched { found: '}', open: Some('[') });
+        assert_eq!(problem(r#"[[1]"#), (Problem::Unclosed('['), "["));
+        assert_eq!(problem(r#"{"a": hello world}"#), (Problem::Unquoted("hello world".into()), "hello world"));
+        assert_eq!(problem(r#"1, "x": 2"#).0, Problem::SecondValue);
+        assert_eq!(problem(r#"{"a":1,"a":2}"#), (Problem::DuplicateKey("a".into(), 1..4), "\"a\""));
+        assert_eq!(problem("\"a\nb\"").0, Problem::ControlCharacter(b'\n'));
+        assert_eq!(problem(r#""\ud800""#).0, Problem::LoneSurrogate);
+        assert_eq!(problem(r#""\q""#).0, Problem::BadEscape);
+        assert_eq!(problem("\"abc").0, Problem::UnterminatedString);
+        assert_eq!(problem("{a: 1}").0, Problem::KeyNotString);
+        assert_eq!(problem(r#"{"a" 1}"#).0, Problem::MissingColon);
+        assert_eq!(problem(r#"{"a":}"#).0, Problem::MissingValue);
+        assert_eq!(problem("01").0, Problem::BadNumber);
+        assert_eq!(problem("  ").0, Problem::Empty);
+        assert_eq!(problem("]").0, Problem::Mismatched { found: ']', open: None });
+        assert_eq!(problem(&"[".repeat(200)).0, Problem::TooDeep);
+    }
+
+    proptest! {
+        /// The explaining scanner and the fast parser agree on what is JSON.
+        #[test]
+        fn scanner_and_parser_agree(text in r#"([\[\]{},:" \n]|true|null|-?[0-9]{1,2}(\.[0-9])?(e[0-9]{1,3})?|"a"|"b"|\\u[d0][8c]00|x){0,14}"#) {
+            prop_assert_eq!(parse_fast(&text).is_some(), scan::scan(&text).is_ok(), "{}", text);
+        }
+
+        #[test]
+        fn arbitrary_text_never_panics(text in any::<String>()) {
+            let _ = parse(&text);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The trailing-comma pass.
+
+/// Replaces each trailing comma by a space, so that every offset stays true.
+///
+/// A trailing comma follows a value and is followed, after white space, by `}` or `]`. Commas inside strings,
+/// doubled commas and leading commas are left alone: the last two are mistakes that the parser reports.
+pub fn blank_trailing_commas(text: String) -> String {
+    let mut bytes = text.into_bytes();
+    let (mut at, mut pending, mut after_value) = (0, None, false);
+    while at < bytes.len() {
+        match bytes[at] {
+            b' ' | b'\t' | b'\n' | b'\r' => {}
+            b'"' => {
+                at = string_end(&bytes, at);
+                (pending, after_value) = (None, true);
+                continue;
+            }
+            b',' => {
+                pending = after_value.then_some(at);
+                after_value = false;
+            }
+            b'}' | b']' => {
+                if let Some(comma) = pending.take() {
+                    bytes[comma] = b' ';
+                }
+                after_value = true;
+            }
+            byte => {
+                pending = None;
+                after_value = !matches!(byte, b'{' | b'[' | b':');
+            }
+        }
+        at += 1;
+    }
+    String::from_utf8(bytes).expect("only ASCII bytes were replaced, by ASCII bytes")
+}
+
+/// One past the closing quote of the string that starts at `at`; the end of the text if there is none.
+fn string_end(bytes: &[u8], at: usize) -> usize {
+    let mut at = at + 1;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => return at + 1,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn blank(text: &str) -> String {
+        blank_trailing_commas(text.to_owned())
+    }
+
+    #[test]
+    fn trailing_commas_go_and_mistakes_stay() {
+        assert_eq!(blank(r#"[1, {"a": 2,}, ]"#), r#"[1, {"a": 2 }  ]"#);
+        assert_eq!(blank("[1,,]"), "[1,,]");
+        assert_eq!(blank("[,]"), "[,]");
+        assert_eq!(blank(r#"{"a":,}"#), r#"{"a":,}"#);
+        assert_eq!(blank(r#"[",]", "\",}",]"#), r#"[",]", "\",}" ]"#);
+        assert_eq!(blank(r#"["open,]"#), r#"["open,]"#);
+        assert_eq!(blank("[\"\\"), "[\"\\");
+    }
+
+    fn json() -> impl Strategy<Value = serde_json::Value> {
+        let leaf = prop_oneof![
+            Just(serde_json::Value::Null),
+            any::<i64>().prop_map(Into::into),
+            "[\"\\\\,\\]}a é]{0,8}".prop_map(Into::into),
+        ];
+        leaf.prop_recursive(4, 40, 5, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..5).prop_map(Into::into),
+                prop::collection::vec(("[a-c,\\]\"]{0,3}", inner), 0..5)
+                    .prop_map(|members| serde_json::Value::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn valid_json_is_untouched(value in json()) {
+            for text in [value.to_string(), serde_json::to_string_pretty(&value).expect("serialises")] {
+                prop_assert_eq!(&blank(&text), &text);
+            }
+        }
+
+        #[test]
+        fn idempotent_and_length_preserving(text in "[\\[\\]{},:\"\\\\ a1\n]{0,30}") {
+            let once = blank(&text);
+            prop_assert_eq!(once.len(), text.len());
+            prop_assert_eq!(&blank(&once), &once);
+        }
+
+        #[test]
+        fn only_commas_outside_strings_change(value in json()) {
+            // A trailing comma after every element of a valid text.
+            let text = value.to_string();
+            let mut commas = String::new();
+            let (mut in_string, mut escaped, mut last) = (false, false, ' ');
+            for c in text.chars() {
+                if !in_string && matches!(c, ']' | '}') && !matches!(last, '[' | '{') {
+                    commas.push(',');
+                }
+                commas.push(c);
+                match c {
+                    _ if escaped => escaped = false,
+                    '\\' if in_string => escaped = true,
+                    '"' => in_string = !in_string,
+                    _ => {}
+                }
+                last = c;
+            }
+            let parsed: serde_json::Value = serde_json::from_str(&blank(&commas)).expect("blanked text is JSON");
+            prop_assert_eq!(parsed, value);
+        }
+
+        #[test]
+        fn arbitrary_text_never_panics(text in any::<String>()) {
+            prop_assert_eq!(blank(&text).len(), text.len());
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! JSON pointers (RFC 6901).
+
+use std::fmt;
+
+/// A JSON pointer: where in a document a value stands. The root is `""`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Pointer(String);
+
+impl Pointer {
+    /// The pointer to the whole document.
+    pub fn root() -> Pointer {
+        Pointer::default()
+    }
+
+    /// The pointer to a member of the object that this one points to.
+    #[must_use]
+    pub fn member(&self, key: &str) -> Pointer {
+        Pointer(format!("{}/{}", self.0, key.replace('~', "~0").replace('/', "~1")))
+    }
+
+    /// The pointer to an element of the array that this one points to.
+    #[must_use]
+    pub fn element(&self, index: usize) -> Pointer {
+        Pointer(format!("{}/{index}", self.0))
+    }
+
+    /// The pointer as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The unescaped tokens, outermost first.
+    pub fn tokens(&self) -> impl Iterator<Item = String> + '_ {
+        self.0.split('/').skip(1).map(|token| token.replace("~1", "/").replace("~0", "~"))
+    }
+
+    /// The pointer to the containing value; `None` for the root.
+    pub fn parent(&self) -> Option<Pointer> {
+        self.0.rfind('/').map(|at| Pointer(self.0[..at].to_owned()))
+    }
+}
+
+impl fmt::Display for Pointer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_empty() { "(the whole body)" } else { &self.0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_escaped_and_back() {
+        let pointer = Pointer::root().member("a/b~c").element(3);
+        assert_eq!(pointer.as_str(), "/a~1b~0c/3");
+        assert_eq!(pointer.tokens().collect::<Vec<_>>(), ["a/b~c", "3"]);
+        assert_eq!(pointer.parent(), Some(Pointer::root().member("a/b~c")));
+    }
+}

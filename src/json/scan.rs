@@ -1,0 +1,381 @@
+//! A scanner that keeps places and can say what is wrong. Slower than the parser: used when something is wrong
+//! and where places are asked for.
+
+use std::ops::Range;
+
+use super::{JsonError, Pointer, Problem};
+
+/// How deep values may nest: what `serde_json` takes.
+pub(super) const MAX_DEPTH: usize = 127;
+
+/// A JSON value's place and its parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tree {
+    /// The bytes of the value.
+    pub span: Range<usize>,
+    /// Its parts.
+    pub kind: TreeKind,
+}
+
+/// What a [`Tree`] node is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TreeKind {
+    /// A string, number, boolean or null.
+    Scalar,
+    /// The elements.
+    Array(Vec<Tree>),
+    /// Key, the key's bytes, value.
+    Object(Vec<(String, Range<usize>, Tree)>),
+}
+
+impl Tree {
+    /// The value that a pointer points to.
+    pub fn locate(&self, pointer: &Pointer) -> Option<&Tree> {
+        pointer.tokens().try_fold(self, |tree, token| match &tree.kind {
+            TreeKind::Scalar => None,
+            TreeKind::Array(elements) => elements.get(token.parse::<usize>().ok()?),
+            TreeKind::Object(members) => members.iter().find(|(key, ..)| *key == token).map(|(.., value)| value),
+        })
+    }
+
+    /// The bytes of a member's key.
+    pub fn key_span(&self, key: &str) -> Option<Range<usize>> {
+        match &self.kind {
+            TreeKind::Object(members) => members.iter().find(|(name, ..)| name == key).map(|(_, span, _)| span.clone()),
+            _ => None,
+        }
+    }
+}
+
+/// Scans a text that must be exactly one JSON value.
+pub(super) fn scan(text: &str) -> Result<Tree, JsonError> {
+    let mut scanner = Scanner { text, bytes: text.as_bytes(), at: 0, open: Vec::new() };
+    scanner.skip_space();
+    if scanner.peek().is_none() {
+        return Err(fail(Problem::Empty, 0..text.len()));
+    }
+    let value = scanner.value()?;
+    scanner.skip_space();
+    match scanner.peek() {
+        None => Ok(value),
+        Some(found @ (b']' | b'}')) => {
+            Err(fail(Problem::Mismatched { found: found as char, open: None }, scanner.here()))
+        }
+        Some(_) => Err(fail(Problem::SecondValue, scanner.here())),
+    }
+}
+
+fn fail(problem: Problem, range: Range<usize>) -> JsonError {
+    JsonError { problem, range }
+}
+
+struct Scanner<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+    /// Offsets of the brackets that are open.
+    open: Vec<usize>,
+}
+
+impl Scanner<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn skip_space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    /// The character at the cursor; empty at the end.
+    fn here(&self) -> Range<usize> {
+        let len = self.text[self.at..].chars().next().map_or(0, char::len_utf8);
+        self.at..self.at + len
+    }
+
+    /// The token at the cursor, for messages that speak of the thing that stands there.
+    fn token_here(&self) -> Range<usize> {
+        match self.peek() {
+            Some(b'"') => {
+                let mut probe = Scanner { text: self.text, bytes: self.bytes, at: self.at, open: Vec::new() };
+                match probe.string() {
+                    Ok(_) => self.at..probe.at,
+                    Err(_) => self.here(),
+                }
+            }
+            Some(byte) if is_word(byte) => self.word(),
+            _ => self.here(),
+        }
+    }
+
+    /// Everything up to the next structural character or line end.
+    fn word(&self) -> Range<usize> {
+        let rest = &self.text[self.at..];
+        let len = rest.find(['{', '}', '[', ']', ',', ':', '"', '\n']).unwrap_or(rest.len());
+        self.at..self.at + rest[..len].trim_end().len().max(1)
+    }
+
+    fn value(&mut self) -> Result<Tree, JsonError> {
+        let start = self.at;
+        match self.peek() {
+            Some(b'{') => self.object(),
+            Some(b'[') => self.array(),
+            Some(b'"') => {
+                self.string()?;
+                Ok(self.scalar(start))
+            }
+            Some(b'-' | b'0'..=b'9') => {
+                self.number()?;
+                Ok(self.scalar(start))
+            }
+            Some(b',') => Err(fail(Problem::MissingValue, self.here())),
+            Some(found @ (b']' | b'}')) => Err(match self.open.last() {
+                Some(&open) if pair(self.bytes[open]) == found => fail(Problem::MissingValue, self.here()),
+                open => fail(
+                    Problem::Mismatched { found: found as char, open: open.map(|&at| self.bytes[at] as char) },
+                    self.here(),
+                ),
+            }),
+            Some(_) => {
+                for literal in ["true", "false", "null"] {
+                    let rest = &self.text[self.at..];
+                    if rest.starts_with(literal) && !rest[literal.len()..].bytes().next().is_some_and(is_word) {
+                        self.at += literal.len();
+                        return Ok(self.scalar(start));
+                    }
+                }
+                let word = self.word();
+                Err(fail(Problem::Unquoted(shorten(&self.text[self.clamp(&word)])), self.clamp(&word)))
+            }
+            None => Err(match self.open.last() {
+                Some(&open) => fail(Problem::Unclosed(self.bytes[open] as char), open..open + 1),
+                None => fail(Problem::Empty, start..start),
+            }),
+        }
+    }
+
+    /// A word's range, cut to character boundaries.
+    fn clamp(&self, range: &Range<usize>) -> Range<usize> {
+        range.start..self.text.ceil_char_boundary(range.end)
+    }
+
+    fn scalar(&self, start: usize) -> Tree {
+        Tree { span: start..self.at, kind: TreeKind::Scalar }
+    }
+
+    fn enter(&mut self) -> Result<usize, JsonError> {
+        let start = self.at;
+        if self.open.len() >= MAX_DEPTH {
+            return Err(fail(Problem::TooDeep, start..start + 1));
+        }
+        self.open.push(start);
+        self.at += 1;
+        self.skip_space();
+        Ok(start)
+    }
+
+    fn array(&mut self) -> Result<Tree, JsonError> {
+        let start = self.enter()?;
+        let mut elements = Vec::new();
+        if !self.closes(b']') {
+            self.no_leading_comma()?;
+            loop {
+                elements.push(self.value()?);
+                if self.separator(b']')? {
+                    break;
+                }
+            }
+        }
+        Ok(self.leave(start, TreeKind::Array(elements)))
+    }
+
+    fn object(&mut self) -> Result<Tree, JsonError> {
+        let start = self.enter()?;
+        let mut members: Vec<(String, Range<usize>, Tree)> = Vec::new();
+        if !self.closes(b'}') {
+            self.no_leading_comma()?;
+            loop {
+                let (key, span) = self.key()?;
+                let first = members.iter().find(|(known, ..)| *known == key).map(|(_, span, _)| span.clone());
+                let value = self.value()?;
+                if let Some(first) = first {
+                    return Err(fail(Problem::DuplicateKey(key, first), span));
+                }
+                members.push((key, span, value));
+                if self.separator(b'}')? {
+                    break;
+                }
+            }
+        }
+        Ok(self.leave(start, TreeKind::Object(members)))
+    }
+
+    fn leave(&mut self, start: usize, kind: TreeKind) -> Tree {
+        self.at += 1;
+        self.open.pop();
+        Tree { span: start..self.at, kind }
+    }
+
+    fn closes(&self, close: u8) -> bool {
+        self.peek() == Some(close)
+    }
+
+    fn no_leading_comma(&self) -> Result<(), JsonError> {
+        match self.peek() {
+            Some(b',') => Err(fail(Problem::LeadingComma, self.here())),
+            _ => Ok(()),
+        }
+    }
+
+    fn key(&mut self) -> Result<(String, Range<usize>), JsonError> {
+        let start = self.at;
+        match self.peek() {
+            Some(b'"') => {}
+            Some(b']' | b'}') | None => drop(self.value()?),
+            Some(_) => return Err(fail(Problem::KeyNotString, self.clamp(&self.token_here()))),
+        }
+        let key = self.string()?;
+        let span = start..self.at;
+        self.skip_space();
+        if self.peek() != Some(b':') {
+            return Err(match self.peek() {
+                None => self.value().expect_err("at the end there is no value"),
+                Some(_) => fail(Problem::MissingColon, span),
+            });
+        }
+        self.at += 1;
+        self.skip_space();
+        Ok((key, span))
+    }
+
+    /// After an element: `true` at the closing bracket, `false` if another element follows.
+    fn separator(&mut self, close: u8) -> Result<bool, JsonError> {
+        self.skip_space();
+        match self.peek() {
+            Some(byte) if byte == close => return Ok(true),
+            Some(b',') => {}
+            Some(b']' | b'}') | None => {
+                return Err(self.value().expect_err("neither a closing bracket nor the end is a value"));
+            }
+            Some(_) => return Err(fail(Problem::MissingComma, self.clamp(&self.token_here()))),
+        }
+        let comma = self.at;
+        self.at += 1;
+        self.skip_space();
+        match self.peek() {
+            Some(b',') => Err(fail(Problem::DoubledComma, self.here())),
+            Some(byte) if byte == close => Err(fail(Problem::TrailingComma, comma..comma + 1)),
+            _ => Ok(false),
+        }
+    }
+
+    fn string(&mut self) -> Result<String, JsonError> {
+        let start = self.at;
+        self.at += 1;
+        loop {
+            match self.peek() {
+                None => return Err(fail(Problem::UnterminatedString, start..start + 1)),
+                Some(b'"') => break,
+                Some(b'\\') => self.escape(start)?,
+                Some(byte) if byte < 0x20 => return Err(fail(Problem::ControlCharacter(byte), self.here())),
+                Some(_) => self.at += 1,
+            }
+        }
+        self.at += 1;
+        Ok(serde_json::from_str(&self.text[start..self.at]).unwrap_or_default())
+    }
+
+    fn escape(&mut self, string: usize) -> Result<(), JsonError> {
+        let start = self.at;
+        match self.bytes.get(start + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
+            Some(b'u') => match self.unit(start)? {
+                0xD800..=0xDBFF => match self.bytes.get(start + 6..start + 8) {
+                    Some(b"\\u") if (0xDC00..=0xDFFF).contains(&self.unit(start + 6)?) => self.at += 12,
+                    _ => return Err(fail(Problem::LoneSurrogate, start..start + 6)),
+                },
+                0xDC00..=0xDFFF => return Err(fail(Problem::LoneSurrogate, start..start + 6)),
+                _ => self.at += 6,
+            },
+            Some(_) => {
+                let end = self.text.ceil_char_boundary(start + 2);
+                return Err(fail(Problem::BadEscape, start..end));
+            }
+            None => return Err(fail(Problem::UnterminatedString, string..string + 1)),
+        }
+        Ok(())
+    }
+
+    /// The UTF-16 unit of a `\uXXXX` at `at`.
+    fn unit(&self, at: usize) -> Result<u32, JsonError> {
+        let hex = self.text.get(at + 2..at + 6).filter(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        hex.and_then(|hex| u32::from_str_radix(hex, 16).ok())
+            .ok_or_else(|| fail(Problem::BadEscape, at..self.text.len().min(at + 2)))
+    }
+
+    fn number(&mut self) -> Result<(), JsonError> {
+        let start = self.at;
+        while self.peek().is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')) {
+            self.at += 1;
+        }
+        let text = &self.text[start..self.at];
+        if !is_number(text) {
+            return Err(fail(Problem::BadNumber, start..self.at));
+        }
+        let integer = !text.contains(['.', 'e', 'E']);
+        let fits = match integer {
+            true => text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok(),
+            false => text.parse::<f64>().is_ok_and(f64::is_finite),
+        };
+        if fits { Ok(()) } else { Err(fail(Problem::NumberOutOfRange, start..self.at)) }
+    }
+}
+
+/// RFC 8259, section 6.
+fn is_number(text: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let text = text.strip_prefix('-').unwrap_or(text);
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent.strip_prefix(['+', '-']).unwrap_or(exponent))),
+        None => (text, None),
+    };
+    let (whole, fraction) = match mantissa.split_once('.') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (mantissa, None),
+    };
+    digits(whole)
+        && (whole == "0" || !whole.starts_with('0'))
+        && fraction.is_none_or(digits)
+        && exponent.is_none_or(digits)
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte >= 0x80 || matches!(byte, b'_' | b'-' | b'$' | b'\'')
+}
+
+fn pair(open: u8) -> u8 {
+    if open == b'{' { b'}' } else { b']' }
+}
+
+/// At most 40 characters of a text, for messages.
+fn shorten(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pointers_find_places() {
+        let text = r#"{"a/b": [1, {"c": "x"}]}"#;
+        let tree = scan(text).expect("valid");
+        let pointer = Pointer::root().member("a/b").element(1).member("c");
+        assert_eq!(&text[tree.locate(&pointer).expect("there").span.clone()], "\"x\"");
+        assert_eq!(tree.locate(&Pointer::root().member("none")), None);
+    }
+}

@@ -1,0 +1,2 @@
+//! reqc
+pub mod source; pub mod diag; pub mod world; pub mod toml; pub mod json;

@@ -1,0 +1,161 @@
+//! Source files, places in them, and maps from derived text back to the file.
+//!
+//! Input: bytes that [`world`](crate::world) read. Output: [`Sources`], the table of files that every later
+//! stage points into, and [`OffsetMap`], which carries a position in text that was *derived* from a file
+//! (normalised line endings, a decoded TOML string) back to the file. This module does not touch the disk
+//! and does not know what any file means.
+
+mod offsets;
+mod text;
+
+pub use offsets::OffsetMap;
+pub use text::{SourceText, TextError};
+
+use std::sync::{Arc, OnceLock};
+
+/// A file of a [`Sources`] table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileId(u32);
+
+/// A range of bytes in a file's normalised text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Span {
+    /// The file that the range is in.
+    pub file: FileId,
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte; never before `start`.
+    pub end: u32,
+}
+
+impl Span {
+    /// The bytes `range` of `file`. Offsets beyond 4 GiB saturate; such files are refused when they are read.
+    pub fn new(file: FileId, range: std::ops::Range<usize>) -> Span {
+        let start = u32::try_from(range.start).unwrap_or(u32::MAX);
+        let end = u32::try_from(range.end).unwrap_or(u32::MAX);
+        Span { file, start, end: end.max(start) }
+    }
+
+    /// The start of `file`: for findings that concern a file as a whole.
+    pub fn file_start(file: FileId) -> Span {
+        Span { file, start: 0, end: 0 }
+    }
+
+    /// The range as `usize` bounds, for slicing.
+    pub fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+/// A one-based line and column; the column counts characters (Unicode scalar values).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// One-based line.
+    pub line: usize,
+    /// One-based column, in characters.
+    pub column: usize,
+}
+
+/// One source file: its path relative to the layer's root and its normalised text.
+#[derive(Debug)]
+pub struct SourceFile {
+    path: Arc<str>,
+    text: Arc<SourceText>,
+    line_starts: OnceLock<Vec<u32>>,
+}
+
+impl SourceFile {
+    /// The path as it is shown to people: relative to the root, with `/` between its parts.
+    pub fn path(&self) -> &Arc<str> {
+        &self.path
+    }
+
+    /// The normalised text: no byte-order mark, `\n` line endings.
+    pub fn text(&self) -> &str {
+        self.text.as_str()
+    }
+
+    /// The text together with its map back to the bytes on disk.
+    pub fn source_text(&self) -> &Arc<SourceText> {
+        &self.text
+    }
+
+    /// The line and column of a byte offset; offsets past the end give the end.
+    pub fn position(&self, offset: usize) -> Position {
+        let text = self.text();
+        let offset = text.floor_char_boundary(offset.min(text.len()));
+        let starts = self.line_starts();
+        let line = starts.partition_point(|&start| start as usize <= offset);
+        let line_start = starts[line - 1] as usize;
+        Position { line, column: text[line_start..offset].chars().count() + 1 }
+    }
+
+    /// The text of a one-based line, without its line ending.
+    pub fn line(&self, line: usize) -> &str {
+        self.text().lines().nth(line.saturating_sub(1)).unwrap_or("")
+    }
+
+    fn line_starts(&self) -> &[u32] {
+        self.line_starts.get_or_init(|| {
+            let newlines = self.text().bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
+            std::iter::once(0).chain(newlines.map(|(at, _)| at as u32 + 1)).collect()
+        })
+    }
+}
+
+/// The table of all files of a run. Files are only ever added, so a [`FileId`] stays valid.
+#[derive(Debug, Default)]
+pub struct Sources {
+    files: Vec<SourceFile>,
+}
+
+impl Sources {
+    /// Adds a file and returns its id.
+    pub fn add(&mut self, path: impl Into<Arc<str>>, text: SourceText) -> FileId {
+        let id = FileId(u32::try_from(self.files.len()).expect("fewer than 2^32 files"));
+        self.files.push(SourceFile { path: path.into(), text: Arc::new(text), line_starts: OnceLock::new() });
+        id
+    }
+
+    /// The file behind an id.
+    pub fn get(&self, id: FileId) -> &SourceFile {
+        &self.files[id.0 as usize]
+    }
+
+    /// The text that a span covers.
+    pub fn slice(&self, span: Span) -> &str {
+        self.get(span.file).text().get(span.range()).unwrap_or("")
+    }
+
+    /// `path:line` of a span's start, as messages quote it.
+    pub fn describe(&self, span: Span) -> String {
+        let file = self.get(span.file);
+        format!("{}:{}", file.path(), file.position(span.start as usize).line)
+    }
+
+    /// How many files there are.
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Whether no file was added.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_characters_and_clamp() {
+        let mut sources = Sources::default();
+        let id = sources.add("a", SourceText::from_bytes("é\nxyz".as_bytes()).expect("valid"));
+        let file = sources.get(id);
+        assert_eq!(file.position(0), Position { line: 1, column: 1 });
+        assert_eq!(file.position(2), Position { line: 1, column: 2 });
+        assert_eq!(file.position(4), Position { line: 2, column: 2 });
+        assert_eq!(file.position(999), Position { line: 2, column: 4 });
+    }
+}

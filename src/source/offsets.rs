@@ -1,0 +1,145 @@
+//! Maps from derived text to the text it was derived from.
+
+use std::ops::Range;
+
+/// A piecewise map between a derived text and its source.
+///
+/// A *piece* is either verbatim (source and derived bytes are the same, one to one) or opaque (an escape, a
+/// line ending: some source bytes stand for some derived bytes, and only the piece as a whole corresponds).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OffsetMap {
+    pieces: Vec<Piece>,
+    source_end: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Piece {
+    derived: u32,
+    derived_len: u32,
+    source: u32,
+    source_len: u32,
+    verbatim: bool,
+}
+
+impl Piece {
+    fn derived_end(&self) -> u32 {
+        self.derived + self.derived_len
+    }
+
+    fn source_end(&self) -> u32 {
+        self.source + self.source_len
+    }
+}
+
+impl OffsetMap {
+    /// The map of a text onto itself.
+    pub fn identity(len: usize) -> OffsetMap {
+        let mut map = OffsetMap::default();
+        map.push_verbatim(0, len);
+        map
+    }
+
+    /// Appends `len` bytes that were taken over as they are from `source`.
+    pub fn push_verbatim(&mut self, source: usize, len: usize) {
+        self.push(source, len, len, true);
+    }
+
+    /// Appends `derived_len` bytes that stand for the `source_len` bytes at `source`.
+    /// `derived_len` may be 0: text that was left out.
+    pub fn push_opaque(&mut self, source: usize, source_len: usize, derived_len: usize) {
+        self.push(source, source_len, derived_len, false);
+    }
+
+    fn push(&mut self, source: usize, source_len: usize, derived_len: usize, verbatim: bool) {
+        let (source, source_len, derived_len) = (source as u32, source_len as u32, derived_len as u32);
+        self.source_end = self.source_end.max(source + source_len);
+        if derived_len == 0 {
+            return;
+        }
+        if verbatim
+            && let Some(last) = self.pieces.last_mut()
+            && last.verbatim
+            && last.source_end() == source
+        {
+            last.derived_len += derived_len;
+            last.source_len += source_len;
+            return;
+        }
+        let derived = self.derived_len() as u32;
+        self.pieces.push(Piece { derived, derived_len, source, source_len, verbatim });
+    }
+
+    /// Length of the derived text, in bytes.
+    pub fn derived_len(&self) -> usize {
+        self.pieces.last().map_or(0, |piece| piece.derived_end() as usize)
+    }
+
+    /// The source offset of a derived offset. Inside an opaque piece: the piece's start. At or past the end:
+    /// the end of the source.
+    pub fn to_source(&self, derived: usize) -> usize {
+        match self.piece_at(derived) {
+            Some(piece) if piece.verbatim => piece.source as usize + (derived - piece.derived as usize),
+            Some(piece) => piece.source as usize,
+            None => self.pieces.last().map_or(self.source_end, Piece::source_end) as usize,
+        }
+    }
+
+    /// The source range of a derived range: an opaque piece that is touched is covered whole.
+    pub fn to_source_range(&self, derived: Range<usize>) -> Range<usize> {
+        let start = self.to_source(derived.start);
+        if derived.end <= derived.start {
+            return start..start;
+        }
+        let end = match self.piece_at(derived.end - 1) {
+            Some(piece) if piece.verbatim => piece.source as usize + (derived.end - piece.derived as usize),
+            Some(piece) => piece.source_end() as usize,
+            None => self.to_source(derived.end),
+        };
+        start..end.max(start)
+    }
+
+    /// The derived offset that a source offset gave rise to; `None` if those source bytes left no trace.
+    pub fn to_derived(&self, source: usize) -> Option<usize> {
+        let index = self.pieces.partition_point(|piece| piece.source_end() as usize <= source);
+        let piece = self.pieces.get(index).filter(|piece| piece.source as usize <= source)?;
+        Some(match piece.verbatim {
+            true => piece.derived as usize + (source - piece.source as usize),
+            false => piece.derived as usize,
+        })
+    }
+
+    fn piece_at(&self, derived: usize) -> Option<&Piece> {
+        let index = self.pieces.partition_point(|piece| piece.derived_end() as usize <= derived);
+        self.pieces.get(index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_cover_escapes_whole() {
+        // source `ab\u0041cd`, derived `abAcd`
+        let mut map = OffsetMap::default();
+        map.push_verbatim(0, 2);
+        map.push_opaque(2, 6, 1);
+        map.push_verbatim(8, 2);
+        assert_eq!(map.to_source_range(2..3), 2..8);
+        assert_eq!(map.to_source_range(1..4), 1..9);
+        assert_eq!(map.to_source(3), 8);
+        assert_eq!(map.to_source(5), 10);
+        assert_eq!(map.to_derived(5), Some(2));
+        assert_eq!(map.to_derived(9), Some(4));
+        assert_eq!(map.to_derived(10), None);
+    }
+
+    #[test]
+    fn dropped_text_leaves_no_piece() {
+        let mut map = OffsetMap::default();
+        map.push_opaque(0, 3, 0);
+        map.push_verbatim(3, 4);
+        assert_eq!(map.to_source(0), 3);
+        assert_eq!(map.to_derived(1), None);
+    }
+}

@@ -1,0 +1,118 @@
+//! From bytes to normalised text.
+
+use super::OffsetMap;
+
+/// The largest source file that is read, in bytes: positions are 32-bit.
+pub const MAX_SOURCE_BYTES: usize = 64 * 1024 * 1024;
+
+/// The text of a source file: UTF-8, no byte-order mark, `\n` line endings, no NUL.
+#[derive(Debug)]
+pub struct SourceText {
+    text: String,
+    /// `None` where nothing was changed.
+    map: Option<OffsetMap>,
+}
+
+/// Why bytes are no source text. Offsets count bytes of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TextError {
+    /// The bytes from `offset` on are not UTF-8.
+    NotUtf8 {
+        /// Offset of the first bad byte.
+        offset: usize,
+    },
+    /// A NUL byte.
+    Nul {
+        /// Its offset.
+        offset: usize,
+    },
+    /// More than [`MAX_SOURCE_BYTES`] bytes.
+    TooLarge {
+        /// The file's size in bytes.
+        size: usize,
+    },
+}
+
+impl SourceText {
+    /// Decodes and normalises a file's bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<SourceText, TextError> {
+        if bytes.len() > MAX_SOURCE_BYTES {
+            return Err(TextError::TooLarge { size: bytes.len() });
+        }
+        let raw = std::str::from_utf8(bytes).map_err(|error| TextError::NotUtf8 { offset: error.valid_up_to() })?;
+        if let Some(offset) = raw.bytes().position(|byte| byte == 0) {
+            return Err(TextError::Nul { offset });
+        }
+        Ok(SourceText::normalise(raw))
+    }
+
+    /// What can be shown of bytes that are no source text: the valid start, so that a finding has a place.
+    pub fn salvage(bytes: &[u8]) -> SourceText {
+        let shown = &bytes[..bytes.len().min(MAX_SOURCE_BYTES)];
+        SourceText::normalise(&String::from_utf8_lossy(shown).replace('\0', "\u{fffd}"))
+    }
+
+    fn normalise(raw: &str) -> SourceText {
+        let skipped = if raw.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        let body = &raw[skipped..];
+        if skipped == 0 && !body.contains("\r\n") {
+            return SourceText { text: body.to_owned(), map: None };
+        }
+        let (mut text, mut map) = (String::with_capacity(body.len()), OffsetMap::default());
+        let mut at = skipped;
+        for line in body.split_inclusive("\r\n") {
+            let kept = line.strip_suffix("\r\n").unwrap_or(line);
+            text.push_str(kept);
+            map.push_verbatim(at, kept.len());
+            if kept.len() < line.len() {
+                text.push('\n');
+                map.push_opaque(at + kept.len(), 2, 1);
+            }
+            at += line.len();
+        }
+        SourceText { text, map: Some(map) }
+    }
+
+    /// The normalised text.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The offset in the file's bytes of an offset in the normalised text.
+    pub fn to_file_offset(&self, offset: usize) -> usize {
+        self.map.as_ref().map_or(offset, |map| map.to_source(offset))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn marks_and_line_endings_go_and_offsets_stay_true() {
+        let text = SourceText::from_bytes("\u{feff}a\r\nb\rc\r\n".as_bytes()).expect("valid");
+        assert_eq!(text.as_str(), "a\nb\rc\n");
+        assert_eq!(text.to_file_offset(0), 3);
+        assert_eq!(text.to_file_offset(1), 4);
+        assert_eq!(text.to_file_offset(2), 6);
+        assert_eq!(text.to_file_offset(6), 11);
+    }
+
+    #[test]
+    fn refuses_what_is_no_text() {
+        assert_eq!(SourceText::from_bytes(b"ab\xff").unwrap_err(), TextError::NotUtf8 { offset: 2 });
+        assert_eq!(SourceText::from_bytes(b"a\0b").unwrap_err(), TextError::Nul { offset: 1 });
+    }
+
+    proptest! {
+        #[test]
+        fn every_kept_byte_is_found_in_the_file(raw in "(\u{feff})?([a-zé\"]|\r\n|\n|\r){0,40}") {
+            let text = SourceText::from_bytes(raw.as_bytes()).expect("no NUL in the pattern");
+            for (offset, byte) in text.as_str().bytes().enumerate() {
+                let there = raw.as_bytes()[text.to_file_offset(offset)];
+                prop_assert!(there == byte || (there == b'\r' && byte == b'\n'));
+            }
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! TOML text → a tree whose every node knows its place.
+//!
+//! The only user of `toml_edit`. Input: normalised text of one file. Output: [`Table`], in the author's order,
+//! with byte spans for keys and values. What the keys mean is no business of this module.
+
+mod string;
+
+pub use string::decode_map;
+
+use std::ops::Range;
+
+/// A value with its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// What it is.
+    pub kind: Kind,
+    /// The bytes of the value, quotes and brackets included. For a table with a header: the header.
+    pub span: Range<usize>,
+}
+
+/// A TOML value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// A string, decoded.
+    String(String),
+    /// A 64-bit integer.
+    Integer(i64),
+    /// A float; may be `nan` or `inf`.
+    Float(f64),
+    /// A boolean.
+    Boolean(bool),
+    /// A date or time, as it is written.
+    Datetime(String),
+    /// An array, or an array of tables.
+    Array(Vec<Node>),
+    /// A table, inline or not.
+    Table(Table),
+}
+
+impl Node {
+    /// What kind of value this is, with its article, for messages.
+    pub fn describe(&self) -> &'static str {
+        match self.kind {
+            Kind::String(_) => "a string",
+            Kind::Integer(_) => "an integer",
+            Kind::Float(_) => "a float",
+            Kind::Boolean(_) => "a boolean",
+            Kind::Datetime(_) => "a date or time",
+            Kind::Array(_) => "an array",
+            Kind::Table(_) => "a table",
+        }
+    }
+}
+
+/// A key as written in one place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Key {
+    /// The decoded name.
+    pub name: String,
+    /// The bytes of the key.
+    pub span: Range<usize>,
+}
+
+/// A table in the author's order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Table {
+    /// Keys and values; no key twice.
+    pub entries: Vec<(Key, Node)>,
+}
+
+impl Table {
+    /// The value of a key.
+    pub fn get(&self, name: &str) -> Option<&Node> {
+        self.entry(name).map(|(_, node)| node)
+    }
+
+    /// A key and its value.
+    pub fn entry(&self, name: &str) -> Option<&(Key, Node)> {
+        self.entries.iter().find(|(key, _)| key.name == name)
+    }
+}
+
+/// Why a text is no TOML.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SyntaxError {
+    /// One lower-case phrase.
+    pub message: String,
+    /// Where, in bytes.
+    pub span: Range<usize>,
+}
+
+/// Parses one file.
+pub fn parse(text: &str) -> Result<Table, SyntaxError> {
+    let document = toml_edit::Document::parse(text).map_err(|error| syntax_error(text, &error))?;
+    Ok(table(document.as_table().iter(), |name| document.as_table().key(name)))
+}
+
+fn syntax_error(text: &str, error: &toml_edit::TomlError) -> SyntaxError {
+    let span = error.span().unwrap_or(text.len()..text.len());
+    let message = error.message().trim().replace('\n', ", ");
+    SyntaxError { message, span }
+}
+
+fn table<'a>(
+    items: impl Iterator<Item = (&'a str, &'a toml_edit::Item)>,
+    key: impl Fn(&str) -> Option<&'a toml_edit::Key>,
+) -> Table {
+    let entries = items.map(|(name, value)| {
+        let span = key(name).and_then(toml_edit::Key::span);
+        let value = item(value, span.clone());
+        let span = span.unwrap_or(value.span.clone());
+        (Key { name: name.to_owned(), span }, value)
+    });
+    Table { entries: entries.collect() }
+}
+
+fn item(item: &toml_edit::Item, key: Option<Range<usize>>) -> Node {
+    match item {
+        toml_edit::Item::Value(inner) => value(inner, key),
+        toml_edit::Item::Table(inner) => {
+            let kind = Kind::Table(table(inner.iter(), |name| inner.key(name)));
+            Node { kind, span: inner.span().or(key).unwrap_or_default() }
+        }
+        toml_edit::Item::ArrayOfTables(inner) => {
+            let tables = inner.iter().map(|inner| Node {
+                kind: Kind::Table(table(inner.iter(), |name| inner.key(name))),
+                span: inner.span().or(key.clone()).unwrap_or_default(),
+            });
+            Node { kind: Kind::Array(tables.collect()), span: inner.span().or(key.clone()).unwrap_or_default() }
+        }
+        toml_edit::Item::None => Node { kind: Kind::Table(Table::default()), span: key.unwrap_or_default() },
+    }
+}
+
+fn value(value: &toml_edit::Value, key: Option<Range<usize>>) -> Node {
+    let span = value.span().or(key).unwrap_or_default();
+    let kind = match value {
+        toml_edit::Value::String(inner) => Kind::String(inner.value().clone()),
+        toml_edit::Value::Integer(inner) => Kind::Integer(*inner.value()),
+        toml_edit::Value::Float(inner) => Kind::Float(*inner.value()),
+        toml_edit::Value::Boolean(inner) => Kind::Boolean(*inner.value()),
+        toml_edit::Value::Datetime(inner) => Kind::Datetime(inner.value().to_string()),
+        toml_edit::Value::Array(inner) => {
+            Kind::Array(inner.iter().map(|element| self::value(element, Some(span.clone()))).collect())
+        }
+        toml_edit::Value::InlineTable(inner) => {
+            Kind::Table(inline_table(inner))
+        }
+    };
+    Node { kind, span }
+}
+
+fn inline_table(inner: &toml_edit::InlineTable) -> Table {
+    let entries = inner.iter().map(|(name, element)| {
+        let span = inner.key(name).and_then(toml_edit::Key::span);
+        let element = value(element, span.clone());
+        (Key { name: name.to_owned(), span: span.unwrap_or(element.span.clone()) }, element)
+    });
+    Table { entries: entries.collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_and_order_are_the_authors() {
+        let text = "z = 1\n[body]\nb.c = 'x'\na = [1, {k = 2.0}]\n[body.t]\n";
+        let root = parse(text).expect("valid");
+        assert_eq!(root.entries[0].0.name, "z");
+        let Kind::Table(body) = &root.get("body").expect("there").kind else { panic!("a table") };
+        assert_eq!(body.entries.iter().map(|(key, _)| key.name.as_str()).collect::<Vec<_>>(), ["b", "a", "t"]);
+        let a = body.get("a").expect("there");
+        assert_eq!(&text[a.span.clone()], "[1, {k = 2.0}]");
+        assert_eq!(&text[body.entry("a").expect("there").0.span.clone()], "a");
+    }
+
+    #[test]
+    fn errors_have_a_place() {
+        let error = parse("a = 1\nb = [1,\n").expect_err("unclosed");
+        assert!(error.span.start >= 6, "{error:?}");
+    }
+}

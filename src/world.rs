@@ -1,0 +1,170 @@
+//! The one door to the outside: files of a layer, the place goldens are written to, the date.
+//!
+//! The compiler sees files only through [`World`], so that it runs the same over a directory, over the bundled
+//! files in the binary, over a git revision, and over a [`MemoryWorld`] in tests. The real implementations live
+//! in [`system`](crate::system). Paths are relative to the world's root, with `/` between parts.
+
+use std::collections::BTreeMap;
+
+/// A read-only tree of files.
+pub trait World: Send + Sync {
+    /// The bytes of a file.
+    fn read(&self, path: &str) -> Result<Vec<u8>, ReadError>;
+
+    /// Everything below a folder that is not itself a folder, plus folders whose name looks like a file's
+    /// (so that a directory called `x.toml` can be reported), sorted by path. A missing folder is empty.
+    fn walk(&self, folder: &str) -> Vec<Entry>;
+
+    /// What stands at a path, links followed.
+    fn kind(&self, path: &str) -> Result<EntryKind, ReadError>;
+
+    /// Today's date as (year, month, day), UTC. Used only to expire `[[allow]]` entries.
+    fn today(&self) -> Option<(i32, u8, u8)> {
+        None
+    }
+}
+
+/// A place to write to. Separate from [`World`]: most stages can only read.
+pub trait Output: Send + Sync {
+    /// The current bytes of a file; `None` if there is none.
+    fn current(&self, path: &str) -> Result<Option<Vec<u8>>, String>;
+    /// Replaces a file atomically, creating its folders.
+    fn replace(&self, path: &str, bytes: &[u8]) -> Result<(), String>;
+    /// Removes a file, and its folder if that leaves it empty.
+    fn remove(&self, path: &str) -> Result<(), String>;
+    /// All files below a folder, sorted.
+    fn files(&self, folder: &str) -> Vec<String>;
+}
+
+/// One thing that a walk found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Path relative to the root.
+    pub path: String,
+    /// What it is.
+    pub kind: EntryKind,
+}
+
+/// What stands at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A readable file, or a link to one inside the root.
+    File,
+    /// A folder.
+    Folder,
+}
+
+/// Why a file could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReadError {
+    /// There is nothing at the path.
+    Missing,
+    /// A folder stands there.
+    Folder,
+    /// The path, links resolved, leaves the root.
+    Outside,
+    /// Anything else, in the system's words.
+    Failed(String),
+}
+
+impl std::fmt::Display for ReadError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ReadError::Missing => f.write_str("there is no such file"),
+            ReadError::Folder => f.write_str("it is a folder, not a file"),
+            ReadError::Outside => f.write_str("it lies outside the repository"),
+            ReadError::Failed(why) => f.write_str(why),
+        }
+    }
+}
+
+/// A world that is a map from paths to bytes.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryWorld {
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+impl MemoryWorld {
+    /// Adds or replaces a file.
+    pub fn insert(&mut self, path: impl Into<String>, bytes: impl Into<Vec<u8>>) {
+        self.files.insert(path.into(), bytes.into());
+    }
+
+    /// All paths and their bytes, sorted by path.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.files.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice()))
+    }
+}
+
+impl<P: Into<String>, B: Into<Vec<u8>>> FromIterator<(P, B)> for MemoryWorld {
+    fn from_iter<I: IntoIterator<Item = (P, B)>>(files: I) -> MemoryWorld {
+        MemoryWorld { files: files.into_iter().map(|(path, bytes)| (path.into(), bytes.into())).collect() }
+    }
+}
+
+impl World for MemoryWorld {
+    fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
+        match self.files.get(path) {
+            Some(bytes) => Ok(bytes.clone()),
+            None => Err(self.kind(path).map_or_else(|error| error, |_| ReadError::Folder)),
+        }
+    }
+
+    fn walk(&self, folder: &str) -> Vec<Entry> {
+        let below = self.files.keys().filter(|path| is_below(path, folder));
+        below.map(|path| Entry { path: path.clone(), kind: EntryKind::File }).collect()
+    }
+
+    fn kind(&self, path: &str) -> Result<EntryKind, ReadError> {
+        if self.files.contains_key(path) {
+            return Ok(EntryKind::File);
+        }
+        match self.files.keys().any(|file| is_below(file, path)) {
+            true => Ok(EntryKind::Folder),
+            false => Err(ReadError::Missing),
+        }
+    }
+}
+
+/// Whether a path lies below a folder; the folder `""` is the root.
+fn is_below(path: &str, folder: &str) -> bool {
+    folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Folds `.` and `..` out of a relative path; `None` if it leaves the root or is absolute.
+pub fn normalise_path(path: &str) -> Option<String> {
+    if path.starts_with('/') || path.contains('\\') || path.contains('\0') || path.contains(':') {
+        return None;
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_fold_and_never_escape() {
+        assert_eq!(normalise_path("a/./b/../c").as_deref(), Some("a/c"));
+        assert_eq!(normalise_path("a/../../c"), None);
+        assert_eq!(normalise_path("/etc/passwd"), None);
+        assert_eq!(normalise_path("C:/x"), None);
+    }
+
+    #[test]
+    fn memory_worlds_know_folders() {
+        let world = MemoryWorld::from_iter([("agents/a.toml", "")]);
+        assert_eq!(world.kind("agents"), Ok(EntryKind::Folder));
+        assert_eq!(world.read("agents"), Err(ReadError::Folder));
+        assert_eq!(world.walk("agents").len(), 1);
+        assert_eq!(world.walk("agent").len(), 0);
+    }
+}
