@@ -1,2 +1,3 @@
 //! reqc
-pub mod source; pub mod diag; pub mod world; pub mod toml; pub mod json;
+pub mod source; pub mod diag; pub mod world; pub mod toml; pub mod repo; pub mod conversation; pub mod json;
+pub mod profile; pub mod resolve;

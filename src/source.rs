@@ -9,7 +9,7 @@ mod offsets;
 mod text;
 
 pub use offsets::OffsetMap;
-pub use text::{SourceText, TextError};
+pub use text::{MAX_SOURCE_BYTES, SourceText, TextError};
 
 use std::sync::{Arc, OnceLock};
 
@@ -44,6 +44,21 @@ impl Span {
     /// The range as `usize` bounds, for slicing.
     pub fn range(self) -> std::ops::Range<usize> {
         self.start as usize..self.end as usize
+    }
+}
+
+/// A value and where it was written. Equality ignores the place.
+#[derive(Debug, Clone, Copy)]
+pub struct Spanned<T> {
+    /// The value.
+    pub value: T,
+    /// Where it was written.
+    pub span: Span,
+}
+
+impl<T: PartialEq> PartialEq for Spanned<T> {
+    fn eq(&self, other: &Spanned<T>) -> bool {
+        self.value == other.value
     }
 }
 

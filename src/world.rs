@@ -15,6 +15,9 @@ pub trait World: Send + Sync {
     /// (so that a directory called `x.toml` can be reported), sorted by path. A missing folder is empty.
     fn walk(&self, folder: &str) -> Vec<Entry>;
 
+    /// The same, but only what stands directly in the folder.
+    fn list(&self, folder: &str) -> Vec<Entry>;
+
     /// What stands at a path, links followed.
     fn kind(&self, path: &str) -> Result<EntryKind, ReadError>;
 
@@ -113,6 +116,20 @@ impl World for MemoryWorld {
     fn walk(&self, folder: &str) -> Vec<Entry> {
         let below = self.files.keys().filter(|path| is_below(path, folder));
         below.map(|path| Entry { path: path.clone(), kind: EntryKind::File }).collect()
+    }
+
+    fn list(&self, folder: &str) -> Vec<Entry> {
+        let skip = if folder.is_empty() { 0 } else { folder.len() + 1 };
+        let mut entries: Vec<Entry> = Vec::new();
+        for path in self.files.keys().filter(|path| is_below(path, folder)) {
+            let name = path[skip..].split('/').next().unwrap_or_default();
+            let child = &path[..skip + name.len()];
+            let kind = if child.len() == path.len() { EntryKind::File } else { EntryKind::Folder };
+            if entries.last().is_none_or(|last| last.path != child) {
+                entries.push(Entry { path: child.to_owned(), kind });
+            }
+        }
+        entries
     }
 
     fn kind(&self, path: &str) -> Result<EntryKind, ReadError> {

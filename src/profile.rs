@@ -1,0 +1,256 @@
+//! One profile as its file says it, before `extends`.
+//!
+//! Input: a parsed TOML table. Output: [`Profile`]: its name, its parent's name, what is not inherited, and the
+//! table itself, checked key by key. What a profile *means* together with its ancestors is
+//! [`resolve`](crate::resolve)'s business.
+
+mod rules;
+
+pub(crate) use rules::RULES;
+
+use std::sync::Arc;
+
+use crate::diag::Diagnostic;
+use crate::repo::{LayerKind, Reader, Repo, rules as repo_rules};
+use crate::source::{FileId, Span, Spanned};
+use crate::toml::{self, Kind, Node, Table};
+
+/// The newest `schema_version` of profiles that this crate knows.
+pub const SCHEMA_VERSION: i64 = 1;
+
+/// Every key of a profile, in the order of the documentation.
+pub const KEYS: [&str; 19] = [
+    "schema_version",
+    "name",
+    "description",
+    "tags",
+    "extends",
+    "abstract",
+    "hidden",
+    "provider_instance",
+    "endpoint",
+    "model",
+    "system_prompt",
+    "enable_tools",
+    "enable_thinking",
+    "cache_prompt",
+    "cache_ttl",
+    "cache_breakpoints",
+    "match",
+    "unset",
+    "body",
+];
+
+/// Keys that a child does not inherit.
+pub(crate) const NOT_INHERITED: [&str; 6] = ["schema_version", "name", "extends", "abstract", "hidden", "unset"];
+
+/// One profile file.
+#[derive(Debug, Clone)]
+pub struct Profile {
+    /// The file.
+    pub file: FileId,
+    /// Its layer.
+    pub layer: LayerKind,
+    /// The profile's name.
+    pub name: Spanned<Arc<str>>,
+    /// The parent's name.
+    pub extends: Option<Spanned<Arc<str>>>,
+    /// Whether it can only be extended.
+    pub is_abstract: bool,
+    /// Whether listings leave it out.
+    pub hidden: bool,
+    /// Inherited body fields to remove, as paths.
+    pub unset: Vec<Spanned<Vec<String>>>,
+    /// The whole file.
+    pub table: Table,
+    /// Whether a finding says that it cannot be used; its descendants are then skipped.
+    pub broken: bool,
+}
+
+/// Reads all profiles of a repository, in the order of their files.
+pub fn read_all(repo: &Repo) -> (Vec<Profile>, Vec<Diagnostic>) {
+    let mut findings = Vec::new();
+    let mut profiles = Vec::new();
+    for source in &repo.profiles {
+        let text = repo.sources.get(source.file).text();
+        match toml::parse(text) {
+            Ok(table) => profiles.extend(Profile::read(source.file, source.layer, table, &mut findings)),
+            Err(error) => {
+                let span = Span::new(source.file, error.span);
+                findings.push(Diagnostic::new(&repo_rules::TOML_SYNTAX, span, error.message));
+            }
+        }
+    }
+    (profiles, findings)
+}
+
+impl Profile {
+    /// Checks one file's table. `None` if it has no usable name.
+    pub fn read(file: FileId, layer: LayerKind, table: Table, findings: &mut Vec<Diagnostic>) -> Option<Profile> {
+        let first_finding = findings.len();
+        let mut reader = Reader::new(file, &table, findings);
+        let current = reader.schema_version(SCHEMA_VERSION);
+        let has_old_keys = old_keys(&mut reader, file, &table);
+        let known: Vec<&str> = KEYS.into_iter().chain(OLD_KEYS.iter().map(|(key, _)| *key)).collect();
+        reader.only("a profile", &known);
+        let name = reader.string("name");
+        let extends = reader.string("extends");
+        let is_abstract = reader.boolean("abstract").is_some_and(|it| it.value);
+        let hidden = reader.boolean("hidden").is_some_and(|it| it.value);
+        let unset = reader.strings("unset").map(|list| list.value).unwrap_or_default();
+        check_settings(&mut reader);
+        if let Some(body) = reader.table("body") {
+            check_body(&mut reader, file, body.value);
+        }
+        let name = check_name(&mut reader, file, name, table.get("name").is_some())?;
+        drop(reader);
+        let failed = findings[first_finding..].iter().any(|finding| finding.severity == crate::diag::Severity::Error);
+        let unset = unset.into_iter().map(|path| Spanned { value: split_path(&path.value), span: path.span }).collect();
+        let broken = !current || has_old_keys || failed;
+        Some(Profile { file, layer, name, extends, is_abstract, hidden, unset, table, broken })
+    }
+
+    /// The file name of this agent's goldens: ASCII letters and digits lower-cased, every other run one `-`.
+    pub fn slug(&self) -> String {
+        slug(&self.name.value)
+    }
+}
+
+/// The slug of a name.
+pub fn slug(name: &str) -> String {
+    let mut slug = String::with_capacity(name.len());
+    for c in name.chars() {
+        match c {
+            c if c.is_ascii_alphanumeric() => slug.push(c.to_ascii_lowercase()),
+            _ if slug.ends_with('-') => {}
+            _ => slug.push('-'),
+        }
+    }
+    slug
+}
+
+/// The segments of a dotted path; a segment with dots of its own is quoted: `a."b.c"`.
+fn split_path(path: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut quoted = false;
+    for c in path.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            '.' if !quoted => parts.push(String::new()),
+            c => parts.last_mut().expect("never empty").push(c),
+        }
+    }
+    parts
+}
+
+fn check_name(reader: &mut Reader<'_, '_>, file: FileId, name: Option<Spanned<Arc<str>>>, written: bool) -> Option<Spanned<Arc<str>>> {
+    match name {
+        Some(name) if slug(&name.value).bytes().any(|byte| byte.is_ascii_alphanumeric()) => Some(name),
+        Some(name) => {
+            let message = format!("the name `{}` holds no ASCII letter or digit", name.value);
+            let help = "golden files are named after it: use at least one of a-z, 0-9";
+            reader.report(Diagnostic::new(&repo_rules::INVALID_VALUE, name.span, message).help(help));
+            None
+        }
+        None => {
+            if !written {
+                let finding = Diagnostic::new(&repo_rules::MISSING_KEY, Span::file_start(file), "a profile needs a `name`");
+                reader.report(finding.help("add `name = \"…\"` at the top of the file"));
+            }
+            None
+        }
+    }
+}
+
+/// Types of the keys that are only read once the profile is resolved.
+fn check_settings(reader: &mut Reader<'_, '_>) {
+    for key in ["description", "provider_instance", "endpoint", "model", "system_prompt"] {
+        reader.string(key);
+    }
+    for key in ["enable_tools", "enable_thinking", "cache_prompt"] {
+        reader.boolean(key);
+    }
+    reader.strings("tags");
+    reader.one_of("cache_ttl", &[("5m", ()), ("1h", ())]);
+    let breakpoints = reader.strings("cache_breakpoints").map(|list| list.value).unwrap_or_default();
+    for breakpoint in breakpoints {
+        if !BREAKPOINTS.contains(&&*breakpoint.value) {
+            reader.invalid("cache_breakpoints", &breakpoint, BREAKPOINTS.into_iter());
+        }
+    }
+    if let Some(matching) = reader.table("match") {
+        let mut inner = reader.inner(matching.value);
+        inner.only("[match]", &["file_patterns", "path_patterns", "project_names"]);
+        for key in ["file_patterns", "path_patterns", "project_names"] {
+            inner.strings(key);
+        }
+    }
+}
+
+/// What `cache_breakpoints` may name.
+pub(crate) const BREAKPOINTS: [&str; 3] = ["system", "tools", "history"];
+
+/// The older format's keys and what replaces them.
+const OLD_KEYS: [(&str, &str); 5] = [
+    ("role", "put the text in a Markdown file and write `system_prompt = \"{{ read_file(':/roles/x.md') }}\"`, or the text itself as `system_prompt`"),
+    ("context", "write `system_prompt`: one template for everything that goes before the conversation"),
+    ("template", "`[template].message_format` is now `[body]`: the request body itself, with a template string where JSON is computed"),
+    ("sampling", "put the fields into `[body]` under the provider's own names, for instance `temperature = 0.7`"),
+    ("thinking", "put the provider's own fields into `[body]`, for instance `thinking = { type = \"adaptive\" }`, and set `enable_thinking = true`"),
+];
+
+fn old_keys(reader: &mut Reader<'_, '_>, file: FileId, table: &Table) -> bool {
+    let mut found = false;
+    for (key, help) in OLD_KEYS {
+        if let Some((written, _)) = table.entry(key) {
+            let span = Span::new(file, written.span.clone());
+            let message = format!("`{key}` belongs to the older profile format");
+            reader.report(Diagnostic::new(&rules::OLD_KEY, span, message).help(help));
+            found = true;
+        }
+    }
+    found
+}
+
+fn check_body(reader: &mut Reader<'_, '_>, file: FileId, body: &Table) {
+    if let Some((key, _)) = body.entry("model") {
+        let finding = Diagnostic::new(&rules::MODEL_IN_BODY, Span::new(file, key.span.clone()), "`model` is set in `[body]`");
+        reader.report(finding.help("move it to the top level of the profile, above `[body]`: `model = \"…\"`"));
+    }
+    body.entries.iter().for_each(|(_, node)| check_value(reader, node));
+}
+
+/// What has no JSON form.
+fn check_value(reader: &mut Reader<'_, '_>, node: &Node) {
+    let what = match &node.kind {
+        Kind::Datetime(_) => "a TOML date or time",
+        Kind::Float(float) if float.is_nan() => "`nan`",
+        Kind::Float(float) if float.is_infinite() => "`inf`",
+        Kind::Array(elements) => return elements.iter().for_each(|element| check_value(reader, element)),
+        Kind::Table(table) => return table.entries.iter().for_each(|(_, node)| check_value(reader, node)),
+        _ => return,
+    };
+    let span = reader.span(node);
+    let finding = Diagnostic::new(&rules::NO_JSON, span, format!("{what} has no JSON form"));
+    let help = match &node.kind {
+        Kind::Datetime(text) => format!("write it as a string: \"{text}\""),
+        _ => "write a number, or leave the key out".to_owned(),
+    };
+    reader.report(finding.help(help));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slugs_fold_everything_else_into_dashes() {
+        assert_eq!(slug("OpenAI (Chat) / v2"), "openai-chat-v2");
+        assert_eq!(slug("a__b"), "a-b");
+    }
+
+    #[test]
+    fn paths_split_at_dots_outside_quotes() {
+        assert_eq!(split_path(r#"a."b.c".d"#), ["a", "b.c", "d"]);
+    }
+}

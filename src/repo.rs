@@ -1,0 +1,125 @@
+//! What files there are: layers, `reqc.toml`, provider instances, model overrides.
+//!
+//! Input: one [`World`] per layer. Output: [`Repo`], with every source file read and registered, in a stable
+//! order. Knows where things lie and which names are taken; does not merge profiles or read templates.
+
+mod config;
+mod instance;
+mod keys;
+mod load;
+pub(crate) mod rules;
+
+pub use config::{Allow, Config, Date, Dialect, Level};
+pub use instance::{Instance, SecretRef};
+pub(crate) use keys::Reader;
+pub use load::{LoadOptions, load};
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::diag::Diagnostic;
+use crate::source::{FileId, Sources, Spanned};
+use crate::world::{ReadError, World};
+
+/// Which layer something belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LayerKind {
+    /// The files that come with `reqc`.
+    Bundled,
+    /// The repository's own files.
+    Own,
+}
+
+/// One layer: where its files are read from.
+#[derive(Clone)]
+pub struct Layer {
+    /// Which one it is.
+    pub kind: LayerKind,
+    /// Its files.
+    pub world: Arc<dyn World>,
+    /// Whether its profiles, partials and roles take part (`--no-bundled` drops the bundled ones).
+    pub active: bool,
+    /// Whether its agents are compiled.
+    pub compiled: bool,
+}
+
+/// A source file and its layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LayerFile {
+    /// The file.
+    pub file: FileId,
+    /// The layer it belongs to.
+    pub layer: LayerKind,
+}
+
+/// An agent repository as it lies on disk, over both layers.
+pub struct Repo {
+    /// Every source file.
+    pub sources: Sources,
+    /// The layers, bundled first.
+    pub layers: Vec<Layer>,
+    /// `reqc.toml`.
+    pub config: Config,
+    /// The profiles' files, sorted by layer and path.
+    pub profiles: Vec<LayerFile>,
+    /// The partials by name (`partials/x.jinja`).
+    pub partials: BTreeMap<Arc<str>, LayerFile>,
+    /// The context files, sorted by layer and path.
+    pub contexts: Vec<LayerFile>,
+    /// The provider instances by name.
+    pub instances: BTreeMap<Arc<str>, Instance>,
+    /// `models.toml`: agent name → model.
+    pub models: BTreeMap<Arc<str>, Spanned<Arc<str>>>,
+    /// Whether the repository's root itself is the bundled layer.
+    pub is_bundled_root: bool,
+    /// Unreadable partials by name: reported where they are included.
+    unreadable_partials: BTreeMap<Arc<str>, ReadError>,
+}
+
+/// What an include name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartialState {
+    /// A partial that was read.
+    Found,
+    /// Nothing.
+    Missing,
+    /// A file that leaves the root through a link.
+    Outside,
+    /// A file with a finding of its own.
+    Broken,
+}
+
+impl Repo {
+    /// What stands behind a full partial name (`partials/x.jinja`).
+    pub fn partial_state(&self, name: &str) -> PartialState {
+        match self.unreadable_partials.get(name) {
+            _ if self.partials.contains_key(name) => PartialState::Found,
+            Some(ReadError::Outside) => PartialState::Outside,
+            Some(_) => PartialState::Broken,
+            None if self.layers.iter().any(|layer| layer.world.kind(name) == Err(ReadError::Outside)) => {
+                PartialState::Outside
+            }
+            None => PartialState::Missing,
+        }
+    }
+
+    /// The layers that a file of `layer` may read from, nearest first.
+    pub fn readable_layers(&self, layer: LayerKind) -> impl Iterator<Item = &Layer> {
+        let own = self.layers.iter().filter(move |candidate| candidate.kind == layer);
+        let bundled = self.layers.iter().filter(move |candidate| candidate.kind == LayerKind::Bundled && layer != candidate.kind);
+        own.chain(bundled).filter(|layer| layer.active)
+    }
+
+    /// Whether agents of a layer are compiled.
+    pub fn is_compiled(&self, layer: LayerKind) -> bool {
+        self.layers.iter().any(|candidate| candidate.kind == layer && candidate.compiled)
+    }
+}
+
+/// A repository and what was found while reading it.
+pub struct Loaded {
+    /// The repository; usable even if there are findings.
+    pub repo: Repo,
+    /// What was found.
+    pub findings: Vec<Diagnostic>,
+}

@@ -1,0 +1,171 @@
+//! `reqc.toml`.
+
+use std::sync::Arc;
+
+use globset::{Glob, GlobMatcher};
+
+use super::{Reader, rules};
+use crate::diag::{Diagnostic, Severity};
+use crate::source::{FileId, Span, Spanned};
+use crate::toml::Table;
+
+/// The settings of a repository.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    /// `layer = "bundled"`: this root is the bundled layer.
+    pub is_bundled_layer: bool,
+    /// The templates' dialect.
+    pub dialect: Dialect,
+    /// `golden.contexts`: globs of context names that goldens are written for; `None`: those marked `golden`.
+    pub golden_contexts: Option<Vec<GlobMatcher>>,
+    /// `[rules]`: a level per rule code.
+    pub levels: Vec<(Spanned<Arc<str>>, Level)>,
+    /// `[[allow]]`.
+    pub allows: Vec<Allow>,
+}
+
+/// The template dialect of a repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Dialect {
+    /// Jinja, with the other engine's spellings accepted.
+    #[default]
+    Jinja,
+    /// The other engine's meaning where the two differ in silence.
+    Inja,
+}
+
+/// What becomes of a rule's findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// They are dropped.
+    Off,
+    /// They get this severity.
+    On(Severity),
+}
+
+/// An `[[allow]]` entry: silences findings, with a reason.
+#[derive(Debug, Clone)]
+pub struct Allow {
+    /// Where the entry stands.
+    pub span: Span,
+    /// The code it silences.
+    pub code: Arc<str>,
+    /// Only findings that reach an agent matching this.
+    pub agent: Option<GlobMatcher>,
+    /// Only findings in a file matching this.
+    pub file: Option<GlobMatcher>,
+    /// The last day it holds.
+    pub expires: Option<Date>,
+}
+
+/// A calendar date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Date {
+    /// Year.
+    pub year: i32,
+    /// Month, 1 to 12.
+    pub month: u8,
+    /// Day, 1 to 31.
+    pub day: u8,
+}
+
+impl Config {
+    /// Reads `reqc.toml`.
+    pub(super) fn read(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> Config {
+        let mut reader = Reader::new(file, table, findings);
+        reader.only("reqc.toml", &["schema_version", "layer", "dialect", "golden", "rules", "allow"]);
+        reader.schema_version(1);
+        let is_bundled_layer = reader.one_of("layer", &[("bundled", true), ("own", false)]).is_some_and(|it| it.value);
+        let dialect = reader.one_of("dialect", &[("jinja", Dialect::Jinja), ("inja", Dialect::Inja)]);
+        let golden = reader.table("golden");
+        let levels = reader.table("rules");
+        let allows = reader.tables("allow");
+        Config {
+            is_bundled_layer,
+            dialect: dialect.map(|it| it.value).unwrap_or_default(),
+            golden_contexts: golden.and_then(|golden| golden_contexts(file, golden.value, findings)),
+            levels: levels.map(|levels| read_levels(file, levels.value, findings)).unwrap_or_default(),
+            allows: allows.into_iter().filter_map(|entry| Allow::read(file, entry, findings)).collect(),
+        }
+    }
+}
+
+fn golden_contexts(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> Option<Vec<GlobMatcher>> {
+    let mut reader = Reader::new(file, table, findings);
+    reader.only("[golden]", &["contexts"]);
+    let patterns = reader.strings("contexts")?;
+    Some(patterns.value.iter().filter_map(|pattern| glob(&mut reader, "contexts", pattern)).collect())
+}
+
+fn glob(reader: &mut Reader<'_, '_>, key: &str, pattern: &Spanned<Arc<str>>) -> Option<GlobMatcher> {
+    match Glob::new(&pattern.value) {
+        Ok(glob) => Some(glob.compile_matcher()),
+        Err(error) => {
+            let message = format!("`{key}` is no valid glob: {}", error.kind());
+            reader.report(Diagnostic::new(&rules::INVALID_VALUE, pattern.span, message));
+            None
+        }
+    }
+}
+
+fn read_levels(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> Vec<(Spanned<Arc<str>>, Level)> {
+    let mut reader = Reader::new(file, table, findings);
+    let choices = [
+        ("off", Level::Off),
+        ("warning", Level::On(Severity::Warning)),
+        ("error", Level::On(Severity::Error)),
+    ];
+    let mut levels = Vec::new();
+    for (key, _) in &table.entries {
+        if let Some(level) = reader.one_of(&key.name, &choices) {
+            let code = Spanned { value: Arc::from(key.name.as_str()), span: Span::new(file, key.span.clone()) };
+            levels.push((code, level.value));
+        }
+    }
+    levels
+}
+
+impl Allow {
+    fn read(file: FileId, entry: Spanned<&Table>, findings: &mut Vec<Diagnostic>) -> Option<Allow> {
+        let mut reader = Reader::new(file, entry.value, findings);
+        reader.only("[[allow]]", &["code", "agent", "file", "reason", "expires"]);
+        let agent = reader.string("agent");
+        let agent = agent.and_then(|pattern| glob(&mut reader, "agent", &pattern));
+        let path = reader.string("file");
+        let path = path.and_then(|pattern| glob(&mut reader, "file", &pattern));
+        let expires = reader.date("expires");
+        let (code, reason) = (reader.string("code"), reader.string("reason"));
+        let missing: Vec<&str> =
+            [("code", code.is_none()), ("reason", reason.is_none())].iter().filter(|it| it.1).map(|it| it.0).collect();
+        if !missing.is_empty() {
+            let message = format!("an [[allow]] entry needs `{}`", missing.join("` and `"));
+            reader.report(Diagnostic::new(&rules::MISSING_KEY, entry.span, message));
+        }
+        Some(Allow { span: code.as_ref()?.span, code: code?.value, agent, file: path, expires })
+    }
+}
+
+impl Reader<'_, '_> {
+    fn date(&mut self, key: &str) -> Option<Date> {
+        let text = self.date_or_string(key)?;
+        let date = Date::parse(&text.value);
+        if date.is_none() {
+            let message = format!("`{key}` must be a date, for instance 2027-01-31");
+            self.report(Diagnostic::new(&rules::INVALID_VALUE, text.span, message));
+        }
+        date
+    }
+}
+
+impl Date {
+    /// Reads `YYYY-MM-DD`.
+    pub fn parse(text: &str) -> Option<Date> {
+        let mut parts = text.splitn(3, '-');
+        let date = Date {
+            year: parts.next()?.parse().ok()?,
+            month: parts.next()?.parse().ok()?,
+            day: parts.next()?.parse().ok()?,
+        };
+        ((1..=12).contains(&date.month) && (1..=31).contains(&date.day)).then_some(date)
+    }
+}

@@ -1,0 +1,197 @@
+//! Provider instances: which API, which URL, which key.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{LayerKind, Reader, rules};
+use crate::diag::{Diagnostic, did_you_mean};
+use crate::source::{FileId, Span, Spanned};
+use crate::toml::{Kind, Table};
+
+/// A provider instance, `extends` resolved.
+#[derive(Debug, Clone)]
+pub struct Instance {
+    /// The name that profiles refer to.
+    pub name: Spanned<Arc<str>>,
+    /// The layer it comes from.
+    pub layer: LayerKind,
+    /// The client API's name; checked by [`provider`](crate::provider).
+    pub client_api: Spanned<Arc<str>>,
+    /// The base URL.
+    pub url: Spanned<Arc<str>>,
+    /// Where the key is found.
+    pub api_key_ref: Option<Spanned<SecretRef>>,
+    /// For people.
+    pub description: Option<Arc<str>>,
+    /// Extra headers, in the author's order.
+    pub headers: Vec<(Arc<str>, Arc<str>)>,
+}
+
+/// A reference to a secret, never the secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecretRef {
+    /// An environment variable.
+    Env(Arc<str>),
+    /// A file.
+    File(Arc<str>),
+    /// A keyring entry.
+    Keyring {
+        /// The service.
+        service: Arc<str>,
+        /// The user.
+        user: Arc<str>,
+    },
+}
+
+impl SecretRef {
+    /// Reads a reference; `Err` holds a literal key's likely reason for being one.
+    fn parse(text: &str) -> Result<SecretRef, &'static str> {
+        if let Some(name) = text.strip_prefix("env:") {
+            let valid = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            return if valid { Ok(SecretRef::Env(name.into())) } else { Err("this is no name of an environment variable") };
+        }
+        if let Some(path) = text.strip_prefix("file:") {
+            return if path.is_empty() { Err("the path is missing") } else { Ok(SecretRef::File(path.into())) };
+        }
+        if let Some(entry) = text.strip_prefix("keyring:") {
+            return match entry.split_once('/') {
+                Some((service, user)) if !service.is_empty() && !user.is_empty() => {
+                    Ok(SecretRef::Keyring { service: service.into(), user: user.into() })
+                }
+                _ => Err("write `keyring:SERVICE/USER`"),
+            };
+        }
+        match looks_like_key(text) {
+            true => Err("this looks like the key itself"),
+            false => Ok(SecretRef::Keyring { service: "reqc".into(), user: text.into() }),
+        }
+    }
+}
+
+/// Whether a plain name is more likely a key: a provider's prefix, or long and mixed.
+fn looks_like_key(text: &str) -> bool {
+    let prefixed = ["sk-", "sk_", "gsk_", "AIza", "xai-", "hf_", "Bearer ", "ghp_", "pk-"];
+    let mixed = text.bytes().any(|b| b.is_ascii_digit()) && text.bytes().any(|b| b.is_ascii_alphabetic());
+    text.is_empty() || prefixed.iter().any(|prefix| text.starts_with(prefix)) || (text.len() >= 24 && mixed && !text.contains(' '))
+}
+
+/// One provider file, before `extends` is resolved.
+pub(super) struct RawInstance {
+    pub(super) file: FileId,
+    pub(super) layer: LayerKind,
+    pub(super) name: Spanned<Arc<str>>,
+    extends: Option<Spanned<Arc<str>>>,
+    client_api: Option<Spanned<Arc<str>>>,
+    url: Option<Spanned<Arc<str>>>,
+    api_key_ref: Option<Spanned<SecretRef>>,
+    description: Option<Arc<str>>,
+    headers: Vec<(Arc<str>, Arc<str>)>,
+}
+
+const KEYS: [&str; 8] =
+    ["schema_version", "name", "description", "extends", "client_api", "url", "api_key_ref", "headers"];
+
+impl RawInstance {
+    pub(super) fn read(file: FileId, layer: LayerKind, table: &Table, findings: &mut Vec<Diagnostic>) -> Option<RawInstance> {
+        let mut reader = Reader::new(file, table, findings);
+        reader.only("a provider instance", &KEYS);
+        let current = reader.schema_version(1);
+        let name = reader.string("name");
+        let secret = reader.string("api_key_ref");
+        let api_key_ref = secret.and_then(|text| read_secret(&mut reader, &text));
+        let headers = reader.table("headers").map(|headers| read_headers(&mut reader, headers.value)).unwrap_or_default();
+        let raw = (reader.string("extends"), reader.string("client_api"), reader.string("url"), reader.string("description"));
+        if name.is_none() && table.get("name").is_none() {
+            let message = "a provider instance needs a `name`";
+            reader.report(Diagnostic::new(&rules::MISSING_KEY, Span::file_start(file), message));
+        }
+        let (extends, client_api, url, description) = raw;
+        let description = description.map(|it| it.value);
+        current.then_some(())?;
+        Some(RawInstance { file, layer, name: name?, extends, client_api, url, api_key_ref, description, headers })
+    }
+}
+
+fn read_secret(reader: &mut Reader<'_, '_>, text: &Spanned<Arc<str>>) -> Option<Spanned<SecretRef>> {
+    match SecretRef::parse(&text.value) {
+        Ok(value) => Some(Spanned { value, span: text.span }),
+        Err(why) => {
+            let finding = Diagnostic::new(&rules::LITERAL_SECRET, text.span, "`api_key_ref` is no reference to a key");
+            let help = "write `env:NAME`, `file:PATH` or `keyring:SERVICE/USER`; if a real key was committed, revoke it";
+            reader.report(finding.label(why).help(help));
+            None
+        }
+    }
+}
+
+fn read_headers(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<(Arc<str>, Arc<str>)> {
+    let mut headers = Vec::new();
+    for (key, node) in &table.entries {
+        match &node.kind {
+            Kind::String(value) => headers.push((Arc::from(key.name.to_ascii_lowercase()), Arc::from(value.as_str()))),
+            _ => {
+                let message = format!("header `{}` must be a string, not {}", key.name, node.describe());
+                let span = reader.span(node);
+                reader.report(Diagnostic::new(&rules::WRONG_TYPE, span, message));
+            }
+        }
+    }
+    headers
+}
+
+/// Resolves `extends` among instances: what a child does not say, the parent says; headers add up.
+pub(super) fn resolve(raw: &BTreeMap<Arc<str>, RawInstance>, findings: &mut Vec<Diagnostic>) -> BTreeMap<Arc<str>, Instance> {
+    let mut instances = BTreeMap::new();
+    for (name, instance) in raw {
+        if let Some(resolved) = resolve_one(instance, raw, findings) {
+            instances.insert(Arc::clone(name), resolved);
+        }
+    }
+    instances
+}
+
+fn resolve_one(leaf: &RawInstance, raw: &BTreeMap<Arc<str>, RawInstance>, findings: &mut Vec<Diagnostic>) -> Option<Instance> {
+    let mut chain = vec![leaf];
+    while let Some(extends) = &chain[chain.len() - 1].extends {
+        let parent = raw.get(&extends.value);
+        let looped = parent.is_some_and(|parent| chain.iter().any(|seen| std::ptr::eq(*seen, parent)));
+        match parent.filter(|_| !looped) {
+            Some(parent) => chain.push(parent),
+            None if looped => {
+                let message = format!("provider instance `{}` extends itself", extends.value);
+                findings.push(Diagnostic::new(&rules::INSTANCE_EXTENDS, extends.span, message));
+                return None;
+            }
+            None => {
+                let message = format!("there is no provider instance `{}`", extends.value);
+                let help = did_you_mean(&extends.value, raw.keys().map(AsRef::as_ref));
+                findings.push(Diagnostic::new(&rules::INSTANCE_EXTENDS, extends.span, message).maybe_help(help));
+                return None;
+            }
+        }
+    }
+    let first = |get: fn(&RawInstance) -> Option<Spanned<Arc<str>>>| chain.iter().find_map(|instance| get(instance));
+    let (client_api, url) = (first(|it| it.client_api.clone()), first(|it| it.url.clone()));
+    let missing: Vec<&str> =
+        [("client_api", client_api.is_none()), ("url", url.is_none())].iter().filter(|it| it.1).map(|it| it.0).collect();
+    if !missing.is_empty() {
+        let message = format!("provider instance `{}` needs `{}`", leaf.name.value, missing.join("` and `"));
+        findings.push(Diagnostic::new(&rules::MISSING_KEY, leaf.name.span, message));
+    }
+    let mut headers: Vec<(Arc<str>, Arc<str>)> = Vec::new();
+    for (key, value) in chain.iter().rev().flat_map(|instance| &instance.headers) {
+        match headers.iter_mut().find(|(known, _)| known == key) {
+            Some(known) => known.1 = Arc::clone(value),
+            None => headers.push((Arc::clone(key), Arc::clone(value))),
+        }
+    }
+    Some(Instance {
+        name: leaf.name.clone(),
+        layer: leaf.layer,
+        client_api: client_api?,
+        url: url?,
+        api_key_ref: chain.iter().find_map(|instance| instance.api_key_ref.clone()),
+        description: leaf.description.clone(),
+        headers,
+    })
+}

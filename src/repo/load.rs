@@ -1,0 +1,266 @@
+//! Reading the files of both layers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::instance::{self, RawInstance};
+use super::{Config, Layer, LayerFile, LayerKind, Loaded, Reader, Repo, rules};
+use crate::diag::Diagnostic;
+use crate::source::{FileId, SourceText, Sources, Span, TextError};
+use crate::toml::{self, Table};
+use crate::world::{Entry, EntryKind, ReadError, World};
+
+/// What takes part in a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LoadOptions {
+    /// Compile the bundled agents too.
+    pub with_bundled: bool,
+    /// Leave out bundled profiles, partials and roles.
+    pub without_bundled: bool,
+}
+
+/// Reads a repository. `bundled` are the files embedded in the binary; they are not read if the root itself is
+/// the bundled layer.
+pub fn load(own: Arc<dyn World>, bundled: Arc<dyn World>, options: LoadOptions) -> Loaded {
+    let mut loader = Loader::default();
+    let config = loader.config(&own);
+    let mut layers = Vec::new();
+    if config.is_bundled_layer {
+        layers.push(Layer { kind: LayerKind::Bundled, world: own, active: true, compiled: true });
+    } else {
+        let active = !options.without_bundled;
+        let compiled = active && options.with_bundled;
+        layers.push(Layer { kind: LayerKind::Bundled, world: bundled, active, compiled });
+        layers.push(Layer { kind: LayerKind::Own, world: own, active: true, compiled: true });
+    }
+    for layer in &layers {
+        loader.show_as_bundled = layer.kind == LayerKind::Bundled && !config.is_bundled_layer;
+        loader.layer(layer);
+    }
+    let models = loader.models(&layers[layers.len() - 1], config.is_bundled_layer);
+    loader.finish(layers, config, models)
+}
+
+#[derive(Default)]
+struct Loader {
+    sources: Sources,
+    findings: Vec<Diagnostic>,
+    show_as_bundled: bool,
+    profiles: Vec<LayerFile>,
+    partials: BTreeMap<Arc<str>, LayerFile>,
+    contexts: Vec<LayerFile>,
+    raw_instances: BTreeMap<Arc<str>, RawInstance>,
+    unreadable_partials: BTreeMap<Arc<str>, ReadError>,
+}
+
+impl Loader {
+    fn config(&mut self, own: &Arc<dyn World>) -> Config {
+        if own.kind("reqc.toml") == Err(ReadError::Missing) {
+            return Config::default();
+        }
+        match self.toml(own.as_ref(), "reqc.toml") {
+            Some((file, table)) => Config::read(file, &table, &mut self.findings),
+            None => Config::default(),
+        }
+    }
+
+    fn models(&mut self, layer: &Layer, bundled_root: bool) -> BTreeMap<Arc<str>, crate::source::Spanned<Arc<str>>> {
+        self.show_as_bundled = layer.kind == LayerKind::Bundled && !bundled_root;
+        let mut models = BTreeMap::new();
+        if layer.world.kind("models.toml").is_ok()
+            && let Some((file, table)) = self.toml(layer.world.as_ref(), "models.toml")
+        {
+            let mut reader = Reader::new(file, &table, &mut self.findings);
+            for (key, _) in &table.entries {
+                if let Some(model) = reader.string(&key.name) {
+                    models.insert(Arc::from(key.name.as_str()), model);
+                }
+            }
+        }
+        models
+    }
+
+    fn layer(&mut self, layer: &Layer) {
+        let world = layer.world.as_ref();
+        let listing = Listing::of(world);
+        if layer.active {
+            for path in &listing.profiles {
+                if let Some(file) = self.text(world, path) {
+                    self.profiles.push(LayerFile { file, layer: layer.kind });
+                }
+            }
+            for (name, path) in &listing.partials {
+                self.partial(layer, name, path);
+            }
+        }
+        for path in &listing.contexts {
+            if let Some(file) = self.text(world, path) {
+                self.contexts.push(LayerFile { file, layer: layer.kind });
+            }
+        }
+        for path in &listing.providers {
+            if let Some((file, table)) = self.toml(world, path)
+                && let Some(raw) = RawInstance::read(file, layer.kind, &table, &mut self.findings)
+            {
+                self.instance(raw);
+            }
+        }
+    }
+
+    fn instance(&mut self, raw: RawInstance) {
+        match self.raw_instances.get(&raw.name.value) {
+            Some(known) if known.layer == raw.layer => {
+                let message = format!("the provider instance `{}` is defined twice", raw.name.value);
+                let finding = Diagnostic::new(&rules::DUPLICATE_NAME, raw.name.span, message);
+                self.findings.push(finding.related(known.name.span, "first defined here").help("rename one of them"));
+                debug_assert_ne!(known.file, raw.file);
+            }
+            _ => drop(self.raw_instances.insert(Arc::clone(&raw.name.value), raw)),
+        }
+    }
+
+    fn partial(&mut self, layer: &Layer, name: &str, path: &str) {
+        let name: Arc<str> = Arc::from(name);
+        if layer.world.read(path) == Err(ReadError::Outside) {
+            self.unreadable_partials.insert(name, ReadError::Outside);
+            return;
+        }
+        let Some(file) = self.text(layer.world.as_ref(), path) else {
+            self.unreadable_partials.insert(name, ReadError::Failed(String::new()));
+            return;
+        };
+        let Some(known) = self.partials.get(&name) else {
+            self.partials.insert(name, LayerFile { file, layer: layer.kind });
+            return;
+        };
+        let (rule, message, help) = match known.layer == layer.kind {
+            true => (&rules::DUPLICATE_NAME, format!("the partial `{name}` is there twice"), "rename one of them"),
+            false => (&rules::BUNDLED_NAME, format!("`{name}` is the name of a bundled partial"), "give yours another name"),
+        };
+        let finding = Diagnostic::new(rule, Span::file_start(file), message).help(help);
+        self.findings.push(finding.related(Span::file_start(known.file), "the other one"));
+    }
+
+    fn toml(&mut self, world: &dyn World, path: &str) -> Option<(FileId, Table)> {
+        let file = self.text(world, path)?;
+        match toml::parse(self.sources.get(file).text()) {
+            Ok(table) => Some((file, table)),
+            Err(error) => {
+                self.findings.push(Diagnostic::new(&rules::TOML_SYNTAX, Span::new(file, error.span), error.message));
+                None
+            }
+        }
+    }
+
+    /// Reads and registers a file; a finding and `None` if that fails.
+    fn text(&mut self, world: &dyn World, path: &str) -> Option<FileId> {
+        let shown = if self.show_as_bundled { format!("bundled:{path}") } else { path.to_owned() };
+        let bytes = match world.read(path) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                let file = self.sources.add(shown.as_str(), SourceText::salvage(b""));
+                let message = format!("`{shown}` cannot be read: {error}");
+                self.findings.push(Diagnostic::new(&rules::UNREADABLE, Span::file_start(file), message));
+                return None;
+            }
+        };
+        match SourceText::from_bytes(&bytes) {
+            Ok(text) => Some(self.sources.add(shown, text)),
+            Err(error) => {
+                let file = self.sources.add(shown.as_str(), SourceText::salvage(&bytes));
+                self.findings.push(not_text(file, &bytes, &error, &shown));
+                None
+            }
+        }
+    }
+
+    fn finish(mut self, layers: Vec<Layer>, config: Config, models: BTreeMap<Arc<str>, crate::source::Spanned<Arc<str>>>) -> Loaded {
+        let instances = instance::resolve(&self.raw_instances, &mut self.findings);
+        let repo = Repo {
+            sources: self.sources,
+            is_bundled_root: config.is_bundled_layer,
+            layers,
+            config,
+            profiles: self.profiles,
+            partials: self.partials,
+            contexts: self.contexts,
+            instances,
+            models,
+            unreadable_partials: self.unreadable_partials,
+        };
+        Loaded { repo, findings: self.findings }
+    }
+}
+
+fn not_text(file: FileId, bytes: &[u8], error: &TextError, shown: &str) -> Diagnostic {
+    // Everything before the first bad byte is decoded the same way, so its length gives the place.
+    let place = |offset: usize| SourceText::salvage(&bytes[..offset]).as_str().len();
+    match *error {
+        TextError::NotUtf8 { offset } => {
+            let message = format!("`{shown}` is not UTF-8: byte 0x{:02x} at offset {offset}", bytes[offset]);
+            Diagnostic::new(&rules::NOT_TEXT, Span::new(file, place(offset)..place(offset)), message)
+                .help("save the file as UTF-8")
+        }
+        TextError::Nul { offset } => {
+            let message = format!("`{shown}` holds a NUL byte at offset {offset}");
+            Diagnostic::new(&rules::NOT_TEXT, Span::new(file, place(offset)..place(offset)), message)
+                .help("source files are text; write `\\u0000` if the character is meant")
+        }
+        TextError::TooLarge { size } => {
+            let message = format!("`{shown}` has {size} bytes; the limit is {}", crate::source::MAX_SOURCE_BYTES);
+            Diagnostic::new(&rules::TOO_LARGE, Span::file_start(file), message)
+        }
+    }
+}
+
+/// The paths of a layer's files by what they are.
+#[derive(Default)]
+struct Listing {
+    profiles: Vec<String>,
+    /// Name (`partials/…`) and path.
+    partials: Vec<(String, String)>,
+    contexts: Vec<String>,
+    providers: Vec<String>,
+}
+
+/// TOML files at the root that are no profiles.
+const ROOT_FILES: [&str; 3] = ["reqc.toml", "models.toml", "rosters.toml"];
+
+impl Listing {
+    fn of(world: &dyn World) -> Listing {
+        let mut listing = Listing::default();
+        let candidates = match world.kind("agents") {
+            Ok(EntryKind::Folder) => visible(world.walk("agents")),
+            // One flat folder of profiles.
+            _ => visible(world.list("")).filter(|path| !ROOT_FILES.contains(&path.as_str())).collect::<Vec<_>>().into_iter(),
+        };
+        for path in candidates.chain(visible(world.walk("partials"))) {
+            match partial_name(&path) {
+                Some(name) => listing.partials.push((name.to_owned(), path)),
+                None if path.ends_with(".toml") => listing.profiles.push(path),
+                None => {}
+            }
+        }
+        let named = |folder: &str, ending: &str| visible(world.walk(folder)).filter(|path| path.ends_with(ending)).collect();
+        listing.contexts = named("contexts", ".json");
+        listing.providers = named("providers", ".toml");
+        listing
+    }
+}
+
+/// The paths that are not hidden.
+fn visible(entries: Vec<Entry>) -> std::vec::IntoIter<String> {
+    let paths = entries.into_iter().map(|entry| entry.path);
+    paths.filter(|path| !path.split('/').any(|part| part.starts_with('.'))).collect::<Vec<_>>().into_iter()
+}
+
+/// The name that includes use: from the innermost `partials/` folder on, for files in one.
+fn partial_name(path: &str) -> Option<&str> {
+    if !path.ends_with(".jinja") {
+        return None;
+    }
+    if path.starts_with("partials/") {
+        return Some(path);
+    }
+    path.find("/partials/").map(|at| &path[at + 1..])
+}

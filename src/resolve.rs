@@ -1,0 +1,96 @@
+//! `extends`: the hierarchy of profiles, and one profile deep-merged over its ancestors.
+//!
+//! Input: all [`Profile`]s. Output: a [`Hierarchy`] (checked once) and, on demand, a [`ResolvedProfile`] whose
+//! every value remembers where it was written and what it overrode. A resolved profile borrows from the
+//! profiles, so that thousands can be resolved one after the other in little memory.
+
+mod hierarchy;
+mod merge;
+pub(crate) mod rules;
+
+pub use hierarchy::{Hierarchy, MAX_CHAIN, ProfileId};
+pub use merge::{Level, Merged, MergedTable};
+
+use std::sync::Arc;
+
+use crate::diag::Diagnostic;
+use crate::profile::{NOT_INHERITED, Profile};
+use crate::source::{Span, Spanned};
+use crate::toml::Kind;
+
+/// A profile together with everything it inherits.
+#[derive(Debug, Clone)]
+pub struct ResolvedProfile<'r> {
+    /// The profile itself.
+    pub profile: &'r Profile,
+    /// The profile and its ancestors, itself first.
+    pub chain: Vec<&'r Profile>,
+    /// The merged keys.
+    pub merged: MergedTable<'r>,
+}
+
+/// Merges a chain of profiles, the leaf first, the root last.
+pub fn resolve<'r>(chain: Vec<&'r Profile>, findings: &mut Vec<Diagnostic>) -> ResolvedProfile<'r> {
+    let mut merged = MergedTable::default();
+    for profile in chain.iter().rev() {
+        for path in &profile.unset {
+            if !merged.remove("body", &path.value) {
+                let message = format!("`{}` is not inherited, so there is nothing to unset", path.value.join("."));
+                findings.push(Diagnostic::new(&rules::UNSET_NOTHING, path.span, message).help("remove the entry"));
+            }
+        }
+        merged.merge(profile.file, &profile.table, &NOT_INHERITED, findings);
+    }
+    ResolvedProfile { profile: chain[0], chain, merged }
+}
+
+impl<'r> ResolvedProfile<'r> {
+    /// The profile's name.
+    pub fn name(&self) -> &'r Arc<str> {
+        &self.profile.name.value
+    }
+
+    /// A string setting and where it was written.
+    pub fn string(&self, key: &str) -> Option<Spanned<&'r str>> {
+        let merged = self.merged.get(key)?;
+        match &merged.node.kind {
+            Kind::String(text) => Some(Spanned { value: text.as_str(), span: merged.span() }),
+            _ => None,
+        }
+    }
+
+    /// A switch and where it was written.
+    pub fn switch(&self, key: &str) -> Option<Spanned<bool>> {
+        let merged = self.merged.get(key)?;
+        match merged.node.kind {
+            Kind::Boolean(value) => Some(Spanned { value, span: merged.span() }),
+            _ => None,
+        }
+    }
+
+    /// Whether a switch is on.
+    pub fn is_on(&self, key: &str) -> bool {
+        self.switch(key).is_some_and(|switch| switch.value)
+    }
+
+    /// A list of strings; empty if it is not set.
+    pub fn strings(&self, key: &str) -> Vec<&'r str> {
+        let Some(Merged { node, .. }) = self.merged.get(key) else { return Vec::new() };
+        let Kind::Array(elements) = &node.kind else { return Vec::new() };
+        let texts = elements.iter().filter_map(|element| match &element.kind {
+            Kind::String(text) => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect()
+    }
+
+    /// The merged `[body]`.
+    pub fn body(&self) -> Option<&MergedTable<'r>> {
+        self.merged.get("body").and_then(Merged::table)
+    }
+
+    /// Where the profile's name is written.
+    pub fn name_span(&self) -> Span {
+        self.profile.name.span
+    }
+}

@@ -1,0 +1,166 @@
+//! Who extends whom.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::rules;
+use crate::diag::{Diagnostic, did_you_mean};
+use crate::profile::Profile;
+use crate::repo::{LayerKind, rules as repo_rules};
+
+/// The longest chain of profiles, the leaf included.
+pub const MAX_CHAIN: usize = 32;
+
+/// The index of a profile in a [`Hierarchy`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProfileId(usize);
+
+/// All profiles, each with its parent, checked for doubles, cycles, missing parents and depth.
+#[derive(Debug, Default)]
+pub struct Hierarchy {
+    profiles: Vec<Profile>,
+    parents: Vec<Option<ProfileId>>,
+    usable: Vec<bool>,
+    by_name: HashMap<Arc<str>, ProfileId>,
+}
+
+impl Hierarchy {
+    /// Builds the hierarchy; every mistake is reported once, where it was made.
+    pub fn build(profiles: Vec<Profile>) -> (Hierarchy, Vec<Diagnostic>) {
+        let mut findings = Vec::new();
+        let mut hierarchy = Hierarchy { usable: profiles.iter().map(|it| !it.broken).collect(), ..Hierarchy::default() };
+        hierarchy.profiles = profiles;
+        hierarchy.index(&mut findings);
+        hierarchy.link(&mut findings);
+        hierarchy.find_cycles(&mut findings);
+        hierarchy.find_depths(&mut findings);
+        (hierarchy, findings)
+    }
+
+    /// The profile with an id.
+    pub fn get(&self, id: ProfileId) -> &Profile {
+        &self.profiles[id.0]
+    }
+
+    /// The profile with a name.
+    pub fn by_name(&self, name: &str) -> Option<ProfileId> {
+        self.by_name.get(name).copied()
+    }
+
+    /// All profiles, sorted by layer and path.
+    pub fn ids(&self) -> impl Iterator<Item = ProfileId> + '_ {
+        (0..self.profiles.len()).map(ProfileId)
+    }
+
+    /// The names of all profiles.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.profiles.iter().map(|profile| profile.name.value.as_ref())
+    }
+
+    /// The parent of a profile.
+    pub fn parent(&self, id: ProfileId) -> Option<ProfileId> {
+        self.parents[id.0]
+    }
+
+    /// The profile and its ancestors, itself first; `None` if one of them has a finding that makes it unusable.
+    pub fn chain(&self, id: ProfileId) -> Option<Vec<&Profile>> {
+        let ids: Vec<ProfileId> = std::iter::successors(Some(id), |id| self.parents[id.0]).take(MAX_CHAIN + 1).collect();
+        let usable = ids.len() <= MAX_CHAIN && ids.iter().all(|id| self.usable[id.0]);
+        usable.then(|| ids.iter().map(|id| &self.profiles[id.0]).collect())
+    }
+
+    fn index(&mut self, findings: &mut Vec<Diagnostic>) {
+        for (index, profile) in self.profiles.iter().enumerate() {
+            let name = &profile.name;
+            let Some(&known) = self.by_name.get(&name.value) else {
+                self.by_name.insert(Arc::clone(&name.value), ProfileId(index));
+                continue;
+            };
+            let other = &self.profiles[known.0];
+            let finding = match (other.layer, profile.layer) {
+                (LayerKind::Bundled, LayerKind::Own) => {
+                    let message = format!("`{}` is the name of a bundled profile", name.value);
+                    let help = format!("choose another name; to start from the bundled one, write `extends = \"{}\"`", name.value);
+                    Diagnostic::new(&repo_rules::BUNDLED_NAME, name.span, message).help(help)
+                }
+                _ => {
+                    let message = format!("two profiles are called `{}`", name.value);
+                    Diagnostic::new(&repo_rules::DUPLICATE_NAME, name.span, message).help("rename one of them")
+                }
+            };
+            findings.push(finding.related(other.name.span, "the other one"));
+            self.usable[index] = false;
+        }
+    }
+
+    fn link(&mut self, findings: &mut Vec<Diagnostic>) {
+        self.parents = vec![None; self.profiles.len()];
+        for (index, profile) in self.profiles.iter().enumerate() {
+            let Some(extends) = &profile.extends else { continue };
+            match self.by_name.get(&extends.value) {
+                Some(&parent) => self.parents[index] = Some(parent),
+                None => {
+                    let message = format!("there is no profile `{}` to extend", extends.value);
+                    let help = did_you_mean(&extends.value, self.by_name.keys().map(AsRef::as_ref))
+                        .unwrap_or_else(|| "`reqc list --all` shows every profile".to_owned());
+                    findings.push(Diagnostic::new(&rules::UNKNOWN_PARENT, extends.span, message).help(help));
+                    self.usable[index] = false;
+                }
+            }
+        }
+    }
+
+    /// Finds each cycle once and cuts it, so that chains end.
+    fn find_cycles(&mut self, findings: &mut Vec<Diagnostic>) {
+        let mut done = vec![false; self.profiles.len()];
+        for start in 0..self.profiles.len() {
+            let mut path: Vec<usize> = Vec::new();
+            let mut next = Some(start);
+            while let Some(at) = next.filter(|&at| !done[at]) {
+                if let Some(first) = path.iter().position(|&seen| seen == at) {
+                    self.report_cycle(&path[first..], findings);
+                    break;
+                }
+                path.push(at);
+                next = self.parents[at].map(|id| id.0);
+            }
+            path.into_iter().for_each(|at| done[at] = true);
+        }
+    }
+
+    fn report_cycle(&mut self, cycle: &[usize], findings: &mut Vec<Diagnostic>) {
+        // Start at the member that stands first, so that the message does not depend on where the search began.
+        let first = (0..cycle.len()).min_by_key(|&at| cycle[at]).expect("a cycle has members");
+        let members: Vec<&Profile> = (0..cycle.len()).map(|at| &self.profiles[cycle[(first + at) % cycle.len()]]).collect();
+        let extends = |profile: &Profile| profile.extends.as_ref().expect("members of a cycle extend something").span;
+        let message = match members.as_slice() {
+            [only] => format!("`{}` extends itself", only.name.value),
+            _ => {
+                let names: Vec<String> = members.iter().chain(&members[..1]).map(|it| format!("`{}`", it.name.value)).collect();
+                format!("profiles extend each other in a circle: {}", names.join(" → "))
+            }
+        };
+        let mut finding = Diagnostic::new(&rules::CYCLE, extends(members[0]), message);
+        for member in &members[1..] {
+            finding = finding.related(extends(member), format!("`{}` goes on to here", member.name.value));
+        }
+        findings.push(finding.help("remove one of these `extends`"));
+        for &member in cycle {
+            self.usable[member] = false;
+            self.parents[member] = None;
+        }
+    }
+
+    fn find_depths(&mut self, findings: &mut Vec<Diagnostic>) {
+        for index in 0..self.profiles.len() {
+            let depth = std::iter::successors(Some(index), |&at| self.parents[at].map(|id| id.0)).take(MAX_CHAIN + 2).count();
+            // Only the first that is too deep: what descends from it is skipped.
+            if depth == MAX_CHAIN + 1 {
+                let extends = self.profiles[index].extends.as_ref().expect("a long chain extends something");
+                let message = format!("this chain of `extends` is longer than {MAX_CHAIN} profiles");
+                findings.push(Diagnostic::new(&rules::TOO_DEEP, extends.span, message).help("merge some of the levels in between"));
+                self.usable[index] = false;
+            }
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Deep merge with memory.
+
+use indexmap::IndexMap;
+
+use super::rules;
+use crate::diag::Diagnostic;
+use crate::source::{FileId, Span};
+use crate::toml::{Key, Kind, Node, Table};
+
+/// A table merged from several levels, in order: the parent's keys, then the child's new ones.
+#[derive(Debug, Clone, Default)]
+pub struct MergedTable<'r> {
+    entries: IndexMap<&'r str, Merged<'r>>,
+}
+
+/// A merged value.
+#[derive(Debug, Clone)]
+pub struct Merged<'r> {
+    /// The file that said it last.
+    pub file: FileId,
+    /// The key as written there.
+    pub key: &'r Key,
+    /// The value as written there; of a merged table only what that level says of it.
+    pub node: &'r Node,
+    /// The merged members, if it is a table.
+    children: Option<MergedTable<'r>>,
+    /// What earlier levels said, the nearest first.
+    pub overrode: Vec<Level<'r>>,
+}
+
+/// What one level of the chain says of a value.
+#[derive(Debug, Clone, Copy)]
+pub struct Level<'r> {
+    /// The file.
+    pub file: FileId,
+    /// The value.
+    pub node: &'r Node,
+}
+
+impl<'r> Merged<'r> {
+    /// Where the value is written.
+    pub fn span(&self) -> Span {
+        Span::new(self.file, self.node.span.clone())
+    }
+
+    /// Where the key is written.
+    pub fn key_span(&self) -> Span {
+        Span::new(self.file, self.key.span.clone())
+    }
+
+    /// The merged members, if it is a table.
+    pub fn table(&self) -> Option<&MergedTable<'r>> {
+        self.children.as_ref()
+    }
+}
+
+impl<'r> MergedTable<'r> {
+    /// A member.
+    pub fn get(&self, key: &str) -> Option<&Merged<'r>> {
+        self.entries.get(key)
+    }
+
+    /// The members in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&'r str, &Merged<'r>)> {
+        self.entries.iter().map(|(key, merged)| (*key, merged))
+    }
+
+    /// Whether there is no member.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Merges a level over this table, leaving out the keys in `except`.
+    ///
+    /// Tables merge key by key at any depth; everything else, arrays too, is replaced whole. Merging an empty
+    /// table changes nothing; merging is associative; the last level that speaks of a value wins.
+    pub fn merge(&mut self, file: FileId, table: &'r Table, except: &[&str], findings: &mut Vec<Diagnostic>) {
+        for (key, node) in table.entries.iter().filter(|(key, _)| !except.contains(&key.name.as_str())) {
+            match self.entries.get_mut(key.name.as_str()) {
+                Some(known) => known.override_with(file, key, node, findings),
+                None => drop(self.entries.insert(&key.name, Merged::new(file, key, node))),
+            }
+        }
+    }
+
+    /// Removes the value at `path` inside the member `root`; `false` if there is none.
+    pub fn remove(&mut self, root: &str, path: &[String]) -> bool {
+        let Some(children) = self.entries.get_mut(root).and_then(|merged| merged.children.as_mut()) else { return false };
+        match path {
+            [] => false,
+            [last] => children.entries.shift_remove(last.as_str()).is_some(),
+            [first, rest @ ..] => children.remove(first, rest),
+        }
+    }
+}
+
+impl<'r> Merged<'r> {
+    fn new(file: FileId, key: &'r Key, node: &'r Node) -> Merged<'r> {
+        let children = match &node.kind {
+            Kind::Table(table) => {
+                let entries = table.entries.iter();
+                let entries = entries.map(|(key, node)| (key.name.as_str(), Merged::new(file, key, node)));
+                Some(MergedTable { entries: entries.collect() })
+            }
+            _ => None,
+        };
+        Merged { file, key, node, children, overrode: Vec::new() }
+    }
+
+    fn override_with(&mut self, file: FileId, key: &'r Key, node: &'r Node, findings: &mut Vec<Diagnostic>) {
+        let before = Level { file: self.file, node: self.node };
+        match (&mut self.children, &node.kind) {
+            (Some(children), Kind::Table(table)) => children.merge(file, table, &[], findings),
+            (None, kind) if !matches!(kind, Kind::Table(_)) => {}
+            (children, _) => {
+                let (was, becomes) = if children.is_some() { ("a table", node.describe()) } else { (before.node.describe(), "a table") };
+                let message = format!("`{}` was {was} and becomes {becomes}", key.name);
+                let finding = Diagnostic::new(&rules::KIND_CHANGE, Span::new(file, node.span.clone()), message);
+                let finding = finding.related(Span::new(before.file, before.node.span.clone()), "inherited from here");
+                findings.push(finding.help("if this is meant, list the path in `unset`"));
+                *children = Merged::new(file, key, node).children;
+            }
+        }
+        self.overrode.insert(0, before);
+        (self.file, self.key, self.node) = (file, key, node);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::{SourceText, Sources};
+    use proptest::prelude::*;
+
+    fn merge(levels: &[&Table]) -> (serde_json::Value, usize) {
+        let file = Sources::default().add("x", SourceText::from_bytes(b"").expect("empty"));
+        let mut findings = Vec::new();
+        let mut merged = MergedTable::default();
+        levels.iter().for_each(|level| merged.merge(file, level, &[], &mut findings));
+        (to_json(&merged), findings.len())
+    }
+
+    fn to_json(table: &MergedTable<'_>) -> serde_json::Value {
+        let members = table.iter().map(|(key, merged)| {
+            let value = match (merged.table(), &merged.node.kind) {
+                (Some(children), _) => to_json(children),
+                (None, kind) => format!("{kind:?}").into(),
+            };
+            (key.to_owned(), value)
+        });
+        serde_json::Value::Object(members.collect())
+    }
+
+    fn parse(text: &str) -> Table {
+        crate::toml::parse(text).expect("valid")
+    }
+
+    #[test]
+    fn tables_merge_and_the_rest_is_replaced() {
+        let parent = parse("a = 1\nlist = [1, 2]\n[t]\nx = 1\ny = 2\n");
+        let child = parse("new = 0\nlist = [3]\n[t]\ny = 9\n");
+        let (merged, findings) = merge(&[&parent, &child]);
+        assert_eq!(merged.as_object().expect("a table").keys().collect::<Vec<_>>(), ["a", "list", "t", "new"]);
+        assert_eq!(merged["t"]["y"], "Integer(9)");
+        assert_eq!(merged["t"]["x"], "Integer(1)");
+        assert_eq!(findings, 0);
+        assert_eq!(merge(&[&parent, &parse("t = 1")]).1, 1);
+        assert_eq!(merge(&[&parent, &parse("a.b = 1")]).1, 1);
+    }
+
+    fn table() -> impl Strategy<Value = Table> {
+        let leaf = (0..4i64).prop_map(|value| Node { kind: Kind::Integer(value), span: 0..0 });
+        let node = leaf.prop_recursive(3, 16, 3, |inner| {
+            prop::collection::btree_map("[a-c]", inner, 0..3).prop_map(|entries| Node { kind: Kind::Table(of(entries)), span: 0..0 })
+        });
+        prop::collection::btree_map("[a-c]", node, 0..3).prop_map(of)
+    }
+
+    fn of(entries: std::collections::BTreeMap<String, Node>) -> Table {
+        Table { entries: entries.into_iter().map(|(name, node)| (Key { name, span: 0..0 }, node)).collect() }
+    }
+
+    proptest! {
+        #[test]
+        fn the_empty_table_is_the_identity(table in table()) {
+            let empty = Table::default();
+            let alone = merge(&[&table]).0;
+            prop_assert_eq!(&merge(&[&empty, &table]).0, &alone);
+            prop_assert_eq!(&merge(&[&table, &empty]).0, &alone);
+            prop_assert_eq!(&merge(&[&table, &table]).0, &alone);
+        }
+
+        #[test]
+        fn the_last_level_wins_at_every_leaf(a in table(), b in table()) {
+            let merged = merge(&[&a, &b]).0;
+            fn holds(level: &serde_json::Value, merged: &serde_json::Value) -> bool {
+                match level {
+                    serde_json::Value::Object(members) => members.iter().all(|(key, value)| holds(value, &merged[key])),
+                    leaf => leaf == merged,
+                }
+            }
+            prop_assert!(holds(&merge(&[&b]).0, &merged));
+        }
+    }
+}
