@@ -270,7 +270,12 @@ mod tests {
     fn layers_join_by_priority_and_blank_ones_go() {
         let layer = |name: &str, priority, text: &str| SystemLayer { name: name.into(), priority, text: text.into() };
         let conversation = Conversation {
-            system_layers: vec![layer("b", 100, "late"), layer("a", -1, "early"), layer("c", 100, "later"), layer("d", 5, " ")],
+            system_layers: vec![
+                layer("b", 100, "late"),
+                layer("a", -1, "early"),
+                layer("c", 100, "later"),
+                layer("d", 5, " "),
+            ],
             ..Conversation::default()
         };
         assert_eq!(conversation.system_prompt(Some("own")).as_deref(), Some("early\n\nown\n\nlate\n\nlater"));

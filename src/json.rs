@@ -109,7 +109,9 @@ impl Problem {
     /// The next step, where there is a typical one.
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
-            Problem::Unquoted(_) => "a value spliced in without quotes? write `{{ tojson(value) }}`, which quotes and escapes it",
+            Problem::Unquoted(_) => {
+                "a value spliced in without quotes? write `{{ tojson(value) }}`, which quotes and escapes it"
+            }
             Problem::ControlCharacter(_) | Problem::BadEscape | Problem::LoneSurrogate => {
                 "a string spliced in by hand? write `{{ tojson(value) }}`, which escapes it"
             }
@@ -122,9 +124,13 @@ impl Problem {
             Problem::DoubledComma | Problem::LeadingComma => {
                 "only a comma right before `]` or `}` is removed for you; guard this one with the same condition as the element it belongs to"
             }
-            Problem::SecondValue => "a template renders exactly one value: wrap several in `[…]`, or split them over several keys",
+            Problem::SecondValue => {
+                "a template renders exactly one value: wrap several in `[…]`, or split them over several keys"
+            }
             Problem::NumberOutOfRange => "send it as a string, if the API allows that",
-            Problem::Unclosed(_) | Problem::Mismatched { .. } => "look for a branch that opens or closes a bracket which another branch does not",
+            Problem::Unclosed(_) | Problem::Mismatched { .. } => {
+                "look for a branch that opens or closes a bracket which another branch does not"
+            }
             _ => return None,
         })
     }

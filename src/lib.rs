@@ -1,3 +1,13 @@
 //! reqc
-pub mod source; pub mod diag; pub mod world; pub mod toml; pub mod repo; pub mod conversation; pub mod json;
-pub mod profile; pub mod resolve;
+pub mod context;
+pub mod conversation;
+pub mod diag;
+pub mod json;
+pub mod profile;
+pub mod provider;
+pub mod render;
+pub mod repo;
+pub mod resolve;
+pub mod source;
+pub mod toml;
+pub mod world;

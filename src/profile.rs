@@ -143,7 +143,12 @@ fn split_path(path: &str) -> Vec<String> {
     parts
 }
 
-fn check_name(reader: &mut Reader<'_, '_>, file: FileId, name: Option<Spanned<Arc<str>>>, written: bool) -> Option<Spanned<Arc<str>>> {
+fn check_name(
+    reader: &mut Reader<'_, '_>,
+    file: FileId,
+    name: Option<Spanned<Arc<str>>>,
+    written: bool,
+) -> Option<Spanned<Arc<str>>> {
     match name {
         Some(name) if slug(&name.value).bytes().any(|byte| byte.is_ascii_alphanumeric()) => Some(name),
         Some(name) => {
@@ -154,7 +159,8 @@ fn check_name(reader: &mut Reader<'_, '_>, file: FileId, name: Option<Spanned<Ar
         }
         None => {
             if !written {
-                let finding = Diagnostic::new(&repo_rules::MISSING_KEY, Span::file_start(file), "a profile needs a `name`");
+                let finding =
+                    Diagnostic::new(&repo_rules::MISSING_KEY, Span::file_start(file), "a profile needs a `name`");
                 reader.report(finding.help("add `name = \"…\"` at the top of the file"));
             }
             None
@@ -192,11 +198,20 @@ pub(crate) const BREAKPOINTS: [&str; 3] = ["system", "tools", "history"];
 
 /// The older format's keys and what replaces them.
 const OLD_KEYS: [(&str, &str); 5] = [
-    ("role", "put the text in a Markdown file and write `system_prompt = \"{{ read_file(':/roles/x.md') }}\"`, or the text itself as `system_prompt`"),
+    (
+        "role",
+        "put the text in a Markdown file and write `system_prompt = \"{{ read_file(':/roles/x.md') }}\"`, or the text itself as `system_prompt`",
+    ),
     ("context", "write `system_prompt`: one template for everything that goes before the conversation"),
-    ("template", "`[template].message_format` is now `[body]`: the request body itself, with a template string where JSON is computed"),
+    (
+        "template",
+        "`[template].message_format` is now `[body]`: the request body itself, with a template string where JSON is computed",
+    ),
     ("sampling", "put the fields into `[body]` under the provider's own names, for instance `temperature = 0.7`"),
-    ("thinking", "put the provider's own fields into `[body]`, for instance `thinking = { type = \"adaptive\" }`, and set `enable_thinking = true`"),
+    (
+        "thinking",
+        "put the provider's own fields into `[body]`, for instance `thinking = { type = \"adaptive\" }`, and set `enable_thinking = true`",
+    ),
 ];
 
 fn old_keys(reader: &mut Reader<'_, '_>, file: FileId, table: &Table) -> bool {
@@ -214,7 +229,8 @@ fn old_keys(reader: &mut Reader<'_, '_>, file: FileId, table: &Table) -> bool {
 
 fn check_body(reader: &mut Reader<'_, '_>, file: FileId, body: &Table) {
     if let Some((key, _)) = body.entry("model") {
-        let finding = Diagnostic::new(&rules::MODEL_IN_BODY, Span::new(file, key.span.clone()), "`model` is set in `[body]`");
+        let finding =
+            Diagnostic::new(&rules::MODEL_IN_BODY, Span::new(file, key.span.clone()), "`model` is set in `[body]`");
         reader.report(finding.help("move it to the top level of the profile, above `[body]`: `model = \"…\"`"));
     }
     body.entries.iter().for_each(|(_, node)| check_value(reader, node));

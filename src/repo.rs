@@ -106,7 +106,8 @@ impl Repo {
     /// The layers that a file of `layer` may read from, nearest first.
     pub fn readable_layers(&self, layer: LayerKind) -> impl Iterator<Item = &Layer> {
         let own = self.layers.iter().filter(move |candidate| candidate.kind == layer);
-        let bundled = self.layers.iter().filter(move |candidate| candidate.kind == LayerKind::Bundled && layer != candidate.kind);
+        let bundled =
+            self.layers.iter().filter(move |candidate| candidate.kind == LayerKind::Bundled && layer != candidate.kind);
         own.chain(bundled).filter(|layer| layer.active)
     }
 

@@ -143,9 +143,7 @@ fn value(value: &toml_edit::Value, key: Option<Range<usize>>) -> Node {
         toml_edit::Value::Array(inner) => {
             Kind::Array(inner.iter().map(|element| self::value(element, Some(span.clone()))).collect())
         }
-        toml_edit::Value::InlineTable(inner) => {
-            Kind::Table(inline_table(inner))
-        }
+        toml_edit::Value::InlineTable(inner) => Kind::Table(inline_table(inner)),
     };
     Node { kind, span }
 }

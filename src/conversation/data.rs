@@ -126,7 +126,11 @@ mod tests {
         let call = Block::ToolUse { id: "1".into(), name: "ls".into(), input: json!({}) };
         let result = Block::ToolResult { id: "1".into(), content: "ok".into(), is_error: false, images: vec![] };
         let history = vec![
-            Message { role: Role::Assistant, blocks: vec![Block::Text("a".into()), call, Block::Text("b".into())], item: None },
+            Message {
+                role: Role::Assistant,
+                blocks: vec![Block::Text("a".into()), call, Block::Text("b".into())],
+                item: None,
+            },
             Message { role: Role::User, blocks: vec![result], item: None },
         ];
         let data = history_data(&history);

@@ -113,9 +113,8 @@ pub fn normalise(history: &[Message], rules: &Rules) -> Normal {
 }
 
 fn refusal(block: &Block, message: usize, pairs: &Pairs, rules: &Rules) -> Option<Change> {
-    let foreign = |origin: &Option<Arc<str>>| {
-        origin.as_ref().zip(rules.origin.as_ref()).is_some_and(|(from, to)| from != to)
-    };
+    let foreign =
+        |origin: &Option<Arc<str>>| origin.as_ref().zip(rules.origin.as_ref()).is_some_and(|(from, to)| from != to);
     match block {
         Block::ToolUse { id, .. } if !pairs.unfinished && !pairs.results.contains(id.as_ref()) => {
             Some(Change::CallWithoutResult { message, id: Arc::clone(id) })
@@ -198,7 +197,10 @@ mod tests {
         ];
         let normal = normalise(&history, &Rules::default());
         let dropped: Vec<String> = normal.changes.iter().map(Change::describe).collect();
-        assert_eq!(dropped, ["the tool result for `none` answers no call before it", "the tool call `b` has no result"]);
+        assert_eq!(
+            dropped,
+            ["the tool result for `none` answers no call before it", "the tool call `b` has no result"]
+        );
         assert_eq!(normal.history.len(), 4);
     }
 
@@ -211,7 +213,12 @@ mod tests {
         };
         let history = [message(
             Role::Assistant,
-            vec![thinking("s", Some("Claude")), thinking("s", Some("Google AI")), thinking("", None), thinking("s", None)],
+            vec![
+                thinking("s", Some("Claude")),
+                thinking("s", Some("Google AI")),
+                thinking("", None),
+                thinking("s", None),
+            ],
         )];
         let rules = Rules { origin: Some("Claude".into()), needs_signature: true };
         let normal = normalise(&history, &rules);

@@ -110,11 +110,8 @@ fn glob(reader: &mut Reader<'_, '_>, key: &str, pattern: &Spanned<Arc<str>>) -> 
 
 fn read_levels(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> Vec<(Spanned<Arc<str>>, Level)> {
     let mut reader = Reader::new(file, table, findings);
-    let choices = [
-        ("off", Level::Off),
-        ("warning", Level::On(Severity::Warning)),
-        ("error", Level::On(Severity::Error)),
-    ];
+    let choices =
+        [("off", Level::Off), ("warning", Level::On(Severity::Warning)), ("error", Level::On(Severity::Error))];
     let mut levels = Vec::new();
     for (key, _) in &table.entries {
         if let Some(level) = reader.one_of(&key.name, &choices) {

@@ -48,7 +48,11 @@ impl SecretRef {
     fn parse(text: &str) -> Result<SecretRef, &'static str> {
         if let Some(name) = text.strip_prefix("env:") {
             let valid = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-            return if valid { Ok(SecretRef::Env(name.into())) } else { Err("this is no name of an environment variable") };
+            return if valid {
+                Ok(SecretRef::Env(name.into()))
+            } else {
+                Err("this is no name of an environment variable")
+            };
         }
         if let Some(path) = text.strip_prefix("file:") {
             return if path.is_empty() { Err("the path is missing") } else { Ok(SecretRef::File(path.into())) };
@@ -72,7 +76,9 @@ impl SecretRef {
 fn looks_like_key(text: &str) -> bool {
     let prefixed = ["sk-", "sk_", "gsk_", "AIza", "xai-", "hf_", "Bearer ", "ghp_", "pk-"];
     let mixed = text.bytes().any(|b| b.is_ascii_digit()) && text.bytes().any(|b| b.is_ascii_alphabetic());
-    text.is_empty() || prefixed.iter().any(|prefix| text.starts_with(prefix)) || (text.len() >= 24 && mixed && !text.contains(' '))
+    text.is_empty()
+        || prefixed.iter().any(|prefix| text.starts_with(prefix))
+        || (text.len() >= 24 && mixed && !text.contains(' '))
 }
 
 /// One provider file, before `extends` is resolved.
@@ -92,15 +98,22 @@ const KEYS: [&str; 8] =
     ["schema_version", "name", "description", "extends", "client_api", "url", "api_key_ref", "headers"];
 
 impl RawInstance {
-    pub(super) fn read(file: FileId, layer: LayerKind, table: &Table, findings: &mut Vec<Diagnostic>) -> Option<RawInstance> {
+    pub(super) fn read(
+        file: FileId,
+        layer: LayerKind,
+        table: &Table,
+        findings: &mut Vec<Diagnostic>,
+    ) -> Option<RawInstance> {
         let mut reader = Reader::new(file, table, findings);
         reader.only("a provider instance", &KEYS);
         let current = reader.schema_version(1);
         let name = reader.string("name");
         let secret = reader.string("api_key_ref");
         let api_key_ref = secret.and_then(|text| read_secret(&mut reader, &text));
-        let headers = reader.table("headers").map(|headers| read_headers(&mut reader, headers.value)).unwrap_or_default();
-        let raw = (reader.string("extends"), reader.string("client_api"), reader.string("url"), reader.string("description"));
+        let headers =
+            reader.table("headers").map(|headers| read_headers(&mut reader, headers.value)).unwrap_or_default();
+        let raw =
+            (reader.string("extends"), reader.string("client_api"), reader.string("url"), reader.string("description"));
         if name.is_none() && table.get("name").is_none() {
             let message = "a provider instance needs a `name`";
             reader.report(Diagnostic::new(&rules::MISSING_KEY, Span::file_start(file), message));
@@ -117,7 +130,8 @@ fn read_secret(reader: &mut Reader<'_, '_>, text: &Spanned<Arc<str>>) -> Option<
         Ok(value) => Some(Spanned { value, span: text.span }),
         Err(why) => {
             let finding = Diagnostic::new(&rules::LITERAL_SECRET, text.span, "`api_key_ref` is no reference to a key");
-            let help = "write `env:NAME`, `file:PATH` or `keyring:SERVICE/USER`; if a real key was committed, revoke it";
+            let help =
+                "write `env:NAME`, `file:PATH` or `keyring:SERVICE/USER`; if a real key was committed, revoke it";
             reader.report(finding.label(why).help(help));
             None
         }
@@ -140,7 +154,10 @@ fn read_headers(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<(Arc<str>, Ar
 }
 
 /// Resolves `extends` among instances: what a child does not say, the parent says; headers add up.
-pub(super) fn resolve(raw: &BTreeMap<Arc<str>, RawInstance>, findings: &mut Vec<Diagnostic>) -> BTreeMap<Arc<str>, Instance> {
+pub(super) fn resolve(
+    raw: &BTreeMap<Arc<str>, RawInstance>,
+    findings: &mut Vec<Diagnostic>,
+) -> BTreeMap<Arc<str>, Instance> {
     let mut instances = BTreeMap::new();
     for (name, instance) in raw {
         if let Some(resolved) = resolve_one(instance, raw, findings) {
@@ -150,7 +167,11 @@ pub(super) fn resolve(raw: &BTreeMap<Arc<str>, RawInstance>, findings: &mut Vec<
     instances
 }
 
-fn resolve_one(leaf: &RawInstance, raw: &BTreeMap<Arc<str>, RawInstance>, findings: &mut Vec<Diagnostic>) -> Option<Instance> {
+fn resolve_one(
+    leaf: &RawInstance,
+    raw: &BTreeMap<Arc<str>, RawInstance>,
+    findings: &mut Vec<Diagnostic>,
+) -> Option<Instance> {
     let mut chain = vec![leaf];
     while let Some(extends) = &chain[chain.len() - 1].extends {
         let parent = raw.get(&extends.value);
@@ -172,8 +193,11 @@ fn resolve_one(leaf: &RawInstance, raw: &BTreeMap<Arc<str>, RawInstance>, findin
     }
     let first = |get: fn(&RawInstance) -> Option<Spanned<Arc<str>>>| chain.iter().find_map(|instance| get(instance));
     let (client_api, url) = (first(|it| it.client_api.clone()), first(|it| it.url.clone()));
-    let missing: Vec<&str> =
-        [("client_api", client_api.is_none()), ("url", url.is_none())].iter().filter(|it| it.1).map(|it| it.0).collect();
+    let missing: Vec<&str> = [("client_api", client_api.is_none()), ("url", url.is_none())]
+        .iter()
+        .filter(|it| it.1)
+        .map(|it| it.0)
+        .collect();
     if !missing.is_empty() {
         let message = format!("provider instance `{}` needs `{}`", leaf.name.value, missing.join("` and `"));
         findings.push(Diagnostic::new(&rules::MISSING_KEY, leaf.name.span, message));

@@ -110,7 +110,9 @@ impl<'t, 'f> Reader<'t, 'f> {
         let mut strings = Vec::new();
         for element in array.value {
             match &element.kind {
-                Kind::String(text) => strings.push(Spanned { value: Arc::from(text.as_str()), span: self.span(element) }),
+                Kind::String(text) => {
+                    strings.push(Spanned { value: Arc::from(text.as_str()), span: self.span(element) })
+                }
                 _ => self.wrong_type(key, element, "an array of strings"),
             }
         }
@@ -155,7 +157,8 @@ impl<'t, 'f> Reader<'t, 'f> {
         });
         match version {
             Some(version) if version.value > known => {
-                let message = format!("`schema_version = {}`, but this reqc knows versions up to {known}", version.value);
+                let message =
+                    format!("`schema_version = {}`, but this reqc knows versions up to {known}", version.value);
                 let finding = Diagnostic::new(&rules::NEWER_SCHEMA, version.span, message);
                 self.findings.push(finding.help("upgrade reqc"));
                 false

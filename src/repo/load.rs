@@ -135,7 +135,9 @@ impl Loader {
         };
         let (rule, message, help) = match known.layer == layer.kind {
             true => (&rules::DUPLICATE_NAME, format!("the partial `{name}` is there twice"), "rename one of them"),
-            false => (&rules::BUNDLED_NAME, format!("`{name}` is the name of a bundled partial"), "give yours another name"),
+            false => {
+                (&rules::BUNDLED_NAME, format!("`{name}` is the name of a bundled partial"), "give yours another name")
+            }
         };
         let finding = Diagnostic::new(rule, Span::file_start(file), message).help(help);
         self.findings.push(finding.related(Span::file_start(known.file), "the other one"));
@@ -174,7 +176,12 @@ impl Loader {
         }
     }
 
-    fn finish(mut self, layers: Vec<Layer>, config: Config, models: BTreeMap<Arc<str>, crate::source::Spanned<Arc<str>>>) -> Loaded {
+    fn finish(
+        mut self,
+        layers: Vec<Layer>,
+        config: Config,
+        models: BTreeMap<Arc<str>, crate::source::Spanned<Arc<str>>>,
+    ) -> Loaded {
         let instances = instance::resolve(&self.raw_instances, &mut self.findings);
         let repo = Repo {
             sources: self.sources,
@@ -232,7 +239,10 @@ impl Listing {
         let candidates = match world.kind("agents") {
             Ok(EntryKind::Folder) => visible(world.walk("agents")),
             // One flat folder of profiles.
-            _ => visible(world.list("")).filter(|path| !ROOT_FILES.contains(&path.as_str())).collect::<Vec<_>>().into_iter(),
+            _ => visible(world.list(""))
+                .filter(|path| !ROOT_FILES.contains(&path.as_str()))
+                .collect::<Vec<_>>()
+                .into_iter(),
         };
         for path in candidates.chain(visible(world.walk("partials"))) {
             match partial_name(&path) {
@@ -241,7 +251,8 @@ impl Listing {
                 None => {}
             }
         }
-        let named = |folder: &str, ending: &str| visible(world.walk(folder)).filter(|path| path.ends_with(ending)).collect();
+        let named =
+            |folder: &str, ending: &str| visible(world.walk(folder)).filter(|path| path.ends_with(ending)).collect();
         listing.contexts = named("contexts", ".json");
         listing.providers = named("providers", ".toml");
         listing

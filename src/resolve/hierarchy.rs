@@ -28,7 +28,8 @@ impl Hierarchy {
     /// Builds the hierarchy; every mistake is reported once, where it was made.
     pub fn build(profiles: Vec<Profile>) -> (Hierarchy, Vec<Diagnostic>) {
         let mut findings = Vec::new();
-        let mut hierarchy = Hierarchy { usable: profiles.iter().map(|it| !it.broken).collect(), ..Hierarchy::default() };
+        let mut hierarchy =
+            Hierarchy { usable: profiles.iter().map(|it| !it.broken).collect(), ..Hierarchy::default() };
         hierarchy.profiles = profiles;
         hierarchy.index(&mut findings);
         hierarchy.link(&mut findings);
@@ -64,7 +65,8 @@ impl Hierarchy {
 
     /// The profile and its ancestors, itself first; `None` if one of them has a finding that makes it unusable.
     pub fn chain(&self, id: ProfileId) -> Option<Vec<&Profile>> {
-        let ids: Vec<ProfileId> = std::iter::successors(Some(id), |id| self.parents[id.0]).take(MAX_CHAIN + 1).collect();
+        let ids: Vec<ProfileId> =
+            std::iter::successors(Some(id), |id| self.parents[id.0]).take(MAX_CHAIN + 1).collect();
         let usable = ids.len() <= MAX_CHAIN && ids.iter().all(|id| self.usable[id.0]);
         usable.then(|| ids.iter().map(|id| &self.profiles[id.0]).collect())
     }
@@ -80,7 +82,10 @@ impl Hierarchy {
             let finding = match (other.layer, profile.layer) {
                 (LayerKind::Bundled, LayerKind::Own) => {
                     let message = format!("`{}` is the name of a bundled profile", name.value);
-                    let help = format!("choose another name; to start from the bundled one, write `extends = \"{}\"`", name.value);
+                    let help = format!(
+                        "choose another name; to start from the bundled one, write `extends = \"{}\"`",
+                        name.value
+                    );
                     Diagnostic::new(&repo_rules::BUNDLED_NAME, name.span, message).help(help)
                 }
                 _ => {
@@ -131,12 +136,14 @@ impl Hierarchy {
     fn report_cycle(&mut self, cycle: &[usize], findings: &mut Vec<Diagnostic>) {
         // Start at the member that stands first, so that the message does not depend on where the search began.
         let first = (0..cycle.len()).min_by_key(|&at| cycle[at]).expect("a cycle has members");
-        let members: Vec<&Profile> = (0..cycle.len()).map(|at| &self.profiles[cycle[(first + at) % cycle.len()]]).collect();
+        let members: Vec<&Profile> =
+            (0..cycle.len()).map(|at| &self.profiles[cycle[(first + at) % cycle.len()]]).collect();
         let extends = |profile: &Profile| profile.extends.as_ref().expect("members of a cycle extend something").span;
         let message = match members.as_slice() {
             [only] => format!("`{}` extends itself", only.name.value),
             _ => {
-                let names: Vec<String> = members.iter().chain(&members[..1]).map(|it| format!("`{}`", it.name.value)).collect();
+                let names: Vec<String> =
+                    members.iter().chain(&members[..1]).map(|it| format!("`{}`", it.name.value)).collect();
                 format!("profiles extend each other in a circle: {}", names.join(" → "))
             }
         };
@@ -153,12 +160,16 @@ impl Hierarchy {
 
     fn find_depths(&mut self, findings: &mut Vec<Diagnostic>) {
         for index in 0..self.profiles.len() {
-            let depth = std::iter::successors(Some(index), |&at| self.parents[at].map(|id| id.0)).take(MAX_CHAIN + 2).count();
+            let depth =
+                std::iter::successors(Some(index), |&at| self.parents[at].map(|id| id.0)).take(MAX_CHAIN + 2).count();
             // Only the first that is too deep: what descends from it is skipped.
             if depth == MAX_CHAIN + 1 {
                 let extends = self.profiles[index].extends.as_ref().expect("a long chain extends something");
                 let message = format!("this chain of `extends` is longer than {MAX_CHAIN} profiles");
-                findings.push(Diagnostic::new(&rules::TOO_DEEP, extends.span, message).help("merge some of the levels in between"));
+                findings.push(
+                    Diagnostic::new(&rules::TOO_DEEP, extends.span, message)
+                        .help("merge some of the levels in between"),
+                );
                 self.usable[index] = false;
             }
         }

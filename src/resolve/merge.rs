@@ -85,7 +85,9 @@ impl<'r> MergedTable<'r> {
 
     /// Removes the value at `path` inside the member `root`; `false` if there is none.
     pub fn remove(&mut self, root: &str, path: &[String]) -> bool {
-        let Some(children) = self.entries.get_mut(root).and_then(|merged| merged.children.as_mut()) else { return false };
+        let Some(children) = self.entries.get_mut(root).and_then(|merged| merged.children.as_mut()) else {
+            return false;
+        };
         match path {
             [] => false,
             [last] => children.entries.shift_remove(last.as_str()).is_some(),
@@ -113,7 +115,8 @@ impl<'r> Merged<'r> {
             (Some(children), Kind::Table(table)) => children.merge(file, table, &[], findings),
             (None, kind) if !matches!(kind, Kind::Table(_)) => {}
             (children, _) => {
-                let (was, becomes) = if children.is_some() { ("a table", node.describe()) } else { (before.node.describe(), "a table") };
+                let (was, becomes) =
+                    if children.is_some() { ("a table", node.describe()) } else { (before.node.describe(), "a table") };
                 let message = format!("`{}` was {was} and becomes {becomes}", key.name);
                 let finding = Diagnostic::new(&rules::KIND_CHANGE, Span::new(file, node.span.clone()), message);
                 let finding = finding.related(Span::new(before.file, before.node.span.clone()), "inherited from here");
@@ -171,7 +174,8 @@ mod tests {
     fn table() -> impl Strategy<Value = Table> {
         let leaf = (0..4i64).prop_map(|value| Node { kind: Kind::Integer(value), span: 0..0 });
         let node = leaf.prop_recursive(3, 16, 3, |inner| {
-            prop::collection::btree_map("[a-c]", inner, 0..3).prop_map(|entries| Node { kind: Kind::Table(of(entries)), span: 0..0 })
+            prop::collection::btree_map("[a-c]", inner, 0..3)
+                .prop_map(|entries| Node { kind: Kind::Table(of(entries)), span: 0..0 })
         });
         prop::collection::btree_map("[a-c]", node, 0..3).prop_map(of)
     }

@@ -1,0 +1,124 @@
+//! Synthetic contexts: JSON files → conversations.
+//!
+//! Input: context files. Output: [`Context`]s in a stable order, each a named [`Conversation`] in normal form with
+//! its virtual project. Knows nothing of rendering.
+
+mod read;
+pub(crate) mod rules;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::conversation::{self, Conversation, Message, Task, TaskKind};
+use crate::diag::Diagnostic;
+use crate::json::{self, Pointer};
+use crate::repo::{LayerKind, Repo, rules as repo_rules};
+use crate::source::{FileId, Span};
+
+/// A named conversation that agents are compiled against.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// The file it was read from.
+    pub file: FileId,
+    /// Its layer.
+    pub layer: LayerKind,
+    /// The name, which golden files carry.
+    pub name: Arc<str>,
+    /// What it is there for.
+    pub why: Arc<str>,
+    /// Whether golden bodies are written for it, as the file says.
+    pub golden: bool,
+    /// The value of `language` in system prompts.
+    pub language: Arc<str>,
+    /// The project that system prompts see.
+    pub project: Project,
+    /// The conversation, in normal form.
+    pub conversation: Conversation,
+}
+
+/// A virtual project: golden files never depend on a real one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Project {
+    /// The value of `project_name` in system prompts.
+    pub name: Arc<str>,
+    /// Files by path relative to the project.
+    pub files: BTreeMap<String, Arc<str>>,
+}
+
+impl Context {
+    /// Chat or completion.
+    pub fn kind(&self) -> TaskKind {
+        self.conversation.kind()
+    }
+}
+
+/// Reads all contexts of a repository, sorted by name.
+pub fn read_all(repo: &Repo) -> (Vec<Context>, Vec<Diagnostic>) {
+    let mut findings = Vec::new();
+    let mut contexts: Vec<Context> = Vec::new();
+    for source in &repo.contexts {
+        let text = repo.sources.get(source.file).text();
+        let Some(context) = read(source.file, source.layer, text, &mut findings) else { continue };
+        match contexts.iter().find(|known| known.name == context.name) {
+            Some(known) => findings.push(name_taken(known, &context)),
+            None => contexts.push(context),
+        }
+    }
+    contexts.sort_by(|a, b| a.name.cmp(&b.name));
+    (contexts, findings)
+}
+
+/// Reads one context file; findings and `None` if it is unusable.
+pub fn read(file: FileId, layer: LayerKind, text: &str, findings: &mut Vec<Diagnostic>) -> Option<Context> {
+    let value = match json::parse(text) {
+        Ok(value) => value,
+        Err(error) => {
+            let finding =
+                Diagnostic::new(&rules::SYNTAX, Span::new(file, error.range.clone()), error.problem.message());
+            findings.push(finding);
+            return None;
+        }
+    };
+    let tree = json::parse_tree(text).ok()?;
+    let mut context = read::Reader::new(file, &tree, findings).context(layer, &value)?;
+    if let Task::Chat(history) = &context.conversation.task {
+        let normal = conversation::normalise(history, &conversation::Rules::default());
+        for change in &normal.changes {
+            let message = Pointer::root().member("history").element(change.message());
+            let span = tree.locate(&message).map_or(0..0, |node| node.span.clone());
+            let finding = Diagnostic::new(
+                &rules::NOT_NORMAL,
+                Span::new(file, span),
+                format!("not in normal form: {}", change.describe()),
+            );
+            findings.push(finding.help("it is dropped before anything is rendered: remove it, or complete the pair"));
+        }
+        context.conversation.task = Task::Chat(normal.history);
+    }
+    Some(context)
+}
+
+impl Context {
+    /// The history of a chat.
+    pub fn history(&self) -> &[Message] {
+        match &self.conversation.task {
+            Task::Chat(history) => history,
+            Task::Completion { .. } => &[],
+        }
+    }
+}
+
+fn name_taken(known: &Context, context: &Context) -> Diagnostic {
+    let (span, other) = (Span::file_start(context.file), Span::file_start(known.file));
+    let finding = match known.layer == context.layer {
+        true => {
+            Diagnostic::new(&repo_rules::DUPLICATE_NAME, span, format!("two contexts are called `{}`", context.name))
+        }
+        false => Diagnostic::new(
+            &repo_rules::BUNDLED_NAME,
+            span,
+            format!("`{}` is the name of a bundled context", context.name),
+        ),
+    };
+    finding.related(other, "the other one").help("give it another `name`")
+}

@@ -1,0 +1,422 @@
+//! From JSON values to a context, with findings at their places.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::{Context, Project, rules};
+use crate::conversation::{
+    AttachedFile, Block, Conversation, Image, ItemKind, Message, Role, SystemLayer, Task, TaskKind, Tool,
+};
+use crate::diag::{Diagnostic, did_you_mean};
+use crate::json::{Pointer, Tree};
+use crate::repo::LayerKind;
+use crate::source::{FileId, Span};
+
+pub(super) struct Reader<'a> {
+    file: FileId,
+    tree: &'a Tree,
+    findings: &'a mut Vec<Diagnostic>,
+    failed: bool,
+}
+
+const KEYS: [&str; 14] = [
+    "name",
+    "why",
+    "kind",
+    "golden",
+    "language",
+    "project",
+    "tools",
+    "system_layers",
+    "system_prompt",
+    "history",
+    "prefix",
+    "suffix",
+    "files",
+    "$schema",
+];
+
+/// An object of the file and where it stands.
+struct Object<'v> {
+    members: &'v Map<String, Value>,
+    at: Pointer,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(file: FileId, tree: &'a Tree, findings: &'a mut Vec<Diagnostic>) -> Reader<'a> {
+        Reader { file, tree, findings, failed: false }
+    }
+
+    /// The context, or `None` if anything was wrong.
+    pub(super) fn context(mut self, layer: LayerKind, value: &Value) -> Option<Context> {
+        let root = self.object(value, &Pointer::root(), "a context", &KEYS)?;
+        let name = self.text(&root, "name", true);
+        self.check_name(&root, &name);
+        let why = self.text(&root, "why", true);
+        let kind = self.kind(&root);
+        let golden = self.flag(&root, "golden");
+        let language = self.text(&root, "language", false);
+        let project = self.project(&root);
+        let omit_system_prompt = self.omit_system_prompt(&root);
+        let conversation = Conversation {
+            task: self.task(&root, kind),
+            tools: self.list(&root, "tools", Reader::tool),
+            files: self.list(&root, "files", Reader::attached_file),
+            system_layers: self.list(&root, "system_layers", Reader::system_layer),
+            omit_system_prompt,
+        };
+        let context = Context { file: self.file, layer, name, why, golden, language, project, conversation };
+        (!self.failed).then_some(context)
+    }
+
+    fn span(&self, at: &Pointer) -> Span {
+        Span::new(self.file, self.tree.locate(at).map_or(0..0, |tree| tree.span.clone()))
+    }
+
+    fn fail(&mut self, at: &Pointer, message: String) {
+        self.findings.push(Diagnostic::new(&rules::INVALID, self.span(at), message));
+        self.failed = true;
+    }
+
+    fn object<'v>(&mut self, value: &'v Value, at: &Pointer, what: &str, known: &[&str]) -> Option<Object<'v>> {
+        let Value::Object(members) = value else {
+            self.fail(at, format!("{what} must be an object, not {}", describe(value)));
+            return None;
+        };
+        for key in members.keys().filter(|key| !known.contains(&key.as_str())) {
+            let span = self.tree.locate(at).and_then(|tree| tree.key_span(key)).unwrap_or(0..0);
+            let help =
+                did_you_mean(key, known.iter().copied()).unwrap_or_else(|| format!("known keys: {}", known.join(", ")));
+            let message = format!("unknown key `{key}` in {what}");
+            self.findings.push(Diagnostic::new(&rules::UNKNOWN_KEY, Span::new(self.file, span), message).help(help));
+        }
+        Some(Object { members, at: at.clone() })
+    }
+
+    fn text(&mut self, object: &Object<'_>, key: &str, required: bool) -> Arc<str> {
+        match object.members.get(key) {
+            Some(Value::String(text)) => Arc::from(text.as_str()),
+            Some(other) => {
+                self.fail(&object.at.member(key), format!("`{key}` must be a string, not {}", describe(other)));
+                Arc::from("")
+            }
+            None => {
+                if required {
+                    self.fail(&object.at, format!("`{key}` is missing"));
+                }
+                Arc::from("")
+            }
+        }
+    }
+
+    fn optional_text(&mut self, object: &Object<'_>, key: &str) -> Option<Arc<str>> {
+        object.members.contains_key(key).then(|| self.text(object, key, true))
+    }
+
+    fn flag(&mut self, object: &Object<'_>, key: &str) -> bool {
+        match object.members.get(key) {
+            None => false,
+            Some(Value::Bool(flag)) => *flag,
+            Some(other) => {
+                self.fail(&object.at.member(key), format!("`{key}` must be true or false, not {}", describe(other)));
+                false
+            }
+        }
+    }
+
+    fn list<T>(
+        &mut self,
+        object: &Object<'_>,
+        key: &str,
+        read: fn(&mut Reader<'a>, &Value, &Pointer) -> Option<T>,
+    ) -> Vec<T> {
+        let at = object.at.member(key);
+        match object.members.get(key) {
+            None => Vec::new(),
+            Some(Value::Array(elements)) => {
+                let elements = elements.iter().enumerate();
+                elements.filter_map(|(index, element)| read(self, element, &at.element(index))).collect()
+            }
+            Some(other) => {
+                self.fail(&at, format!("`{key}` must be an array, not {}", describe(other)));
+                Vec::new()
+            }
+        }
+    }
+
+    fn check_name(&mut self, root: &Object<'_>, name: &str) {
+        let legal = name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+            && !name.starts_with('.');
+        if name == "request" || (!name.is_empty() && !legal) {
+            let why = if legal {
+                "`request` is no name for a context: golden folders have a `request.json`".to_owned()
+            } else {
+                format!("`{name}` is no name for a context: use ASCII letters, digits, `-`, `_` and `.`")
+            };
+            self.fail(&root.at.member("name"), why);
+        }
+    }
+
+    fn kind(&mut self, root: &Object<'_>) -> TaskKind {
+        match &*self.text(root, "kind", true) {
+            "chat" | "" => TaskKind::Chat,
+            "completion" => TaskKind::Completion,
+            other => {
+                self.fail(&root.at.member("kind"), format!("`kind` is `chat` or `completion`, not `{other}`"));
+                TaskKind::Chat
+            }
+        }
+    }
+
+    fn omit_system_prompt(&mut self, root: &Object<'_>) -> bool {
+        match &*self.text(root, "system_prompt", false) {
+            "" | "profile" => false,
+            "omit" => true,
+            other => {
+                self.fail(
+                    &root.at.member("system_prompt"),
+                    format!("`system_prompt` is `profile` or `omit`, not `{other}`"),
+                );
+                false
+            }
+        }
+    }
+
+    fn project(&mut self, root: &Object<'_>) -> Project {
+        let Some(value) = root.members.get("project") else { return Project::default() };
+        let Some(object) = self.object(value, &root.at.member("project"), "a project", &["name", "files"]) else {
+            return Project::default();
+        };
+        let name = self.text(&object, "name", false);
+        let mut files = std::collections::BTreeMap::new();
+        match object.members.get("files") {
+            None => {}
+            Some(Value::Object(members)) => {
+                let at = object.at.member("files");
+                for (path, content) in members {
+                    match (crate::world::normalise_path(path), content) {
+                        (Some(normal), Value::String(text)) => drop(files.insert(normal, Arc::from(text.as_str()))),
+                        (None, _) => self.fail(&at.member(path), format!("`{path}` leaves the project")),
+                        (_, other) => {
+                            self.fail(
+                                &at.member(path),
+                                format!("the file's content must be a string, not {}", describe(other)),
+                            );
+                        }
+                    }
+                }
+            }
+            Some(other) => {
+                self.fail(
+                    &object.at.member("files"),
+                    format!("`files` must be an object of path and content, not {}", describe(other)),
+                );
+            }
+        }
+        Project { name, files }
+    }
+
+    fn task(&mut self, root: &Object<'_>, kind: TaskKind) -> Task {
+        let foreign: &[&str] = match kind {
+            TaskKind::Chat => &["prefix", "suffix"],
+            TaskKind::Completion => &["history"],
+        };
+        for key in foreign.iter().filter(|key| root.members.contains_key(**key)) {
+            self.fail(&root.at.member(key), format!("a {} context has no `{key}`", kind.name()));
+        }
+        match kind {
+            TaskKind::Chat => {
+                if !root.members.contains_key("history") {
+                    self.fail(&root.at, "`history` is missing".to_owned());
+                }
+                Task::Chat(self.list(root, "history", Reader::message))
+            }
+            TaskKind::Completion => Task::Completion {
+                prefix: self.text(root, "prefix", true).as_ref().into(),
+                suffix: self.text(root, "suffix", true).as_ref().into(),
+            },
+        }
+    }
+
+    fn message(&mut self, value: &Value, at: &Pointer) -> Option<Message> {
+        if value.get("kind").is_some() {
+            return self.system_item(value, at);
+        }
+        let object = self.object(value, at, "a message", &["role", "content"])?;
+        let role = match &*self.text(&object, "role", true) {
+            "user" => Role::User,
+            "assistant" => Role::Assistant,
+            "system" => {
+                self.fail(
+                    &at.member("role"),
+                    "a system message is a typed item: write `kind` and `text` instead of `role` and `content`".into(),
+                );
+                return None;
+            }
+            "" => return None,
+            other => {
+                self.fail(&at.member("role"), format!("`role` is `user` or `assistant`, not `{other}`"));
+                return None;
+            }
+        };
+        let blocks = match object.members.get("content") {
+            Some(Value::String(text)) => vec![Block::Text(Arc::from(text.as_str()))],
+            Some(Value::Array(_)) => self.list(&object, "content", Reader::block),
+            _ => {
+                self.fail(at, "`content` must be a string or an array of blocks".into());
+                return None;
+            }
+        };
+        self.check_role(role, &blocks, at);
+        Some(Message { role, blocks, item: None })
+    }
+
+    fn check_role(&mut self, role: Role, blocks: &[Block], at: &Pointer) {
+        for (index, block) in blocks.iter().enumerate() {
+            let (what, owner) = match block {
+                Block::ToolUse { .. } => ("a tool call", Role::Assistant),
+                Block::Thinking { .. } | Block::RedactedThinking { .. } => ("thinking", Role::Assistant),
+                Block::ToolResult { .. } => ("a tool result", Role::User),
+                Block::Image(_) => ("an image", Role::User),
+                Block::Text(_) => continue,
+            };
+            if role != owner {
+                self.fail(&at.member("content").element(index), format!("{what} belongs to role `{}`", owner.name()));
+            }
+        }
+    }
+
+    fn system_item(&mut self, value: &Value, at: &Pointer) -> Option<Message> {
+        let object = self.object(value, at, "a system item", &["kind", "text"])?;
+        let kind = self.text(&object, "kind", true);
+        let text = self.text(&object, "text", true);
+        let Some(item) = ItemKind::from_name(&kind) else {
+            let known: Vec<&str> = ItemKind::ALL.iter().map(|kind| kind.name()).collect();
+            self.fail(&at.member("kind"), format!("`kind` is one of {}, not `{kind}`", known.join(", ")));
+            return None;
+        };
+        Some(Message { role: Role::System, blocks: vec![Block::Text(text)], item: Some(item) })
+    }
+
+    fn block(&mut self, value: &Value, at: &Pointer) -> Option<Block> {
+        let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
+        let known: &[&str] = match kind {
+            "text" => &["type", "text"],
+            "thinking" => &["type", "thinking", "signature", "origin"],
+            "redacted_thinking" => &["type", "data", "origin"],
+            "tool_use" => &["type", "id", "name", "input"],
+            "tool_result" => &["type", "tool_use_id", "content", "is_error"],
+            "image" => &["type", "data", "media_type", "is_url"],
+            _ => {
+                self.fail(
+                    at,
+                    "a block's `type` is one of text, thinking, redacted_thinking, tool_use, tool_result, image".into(),
+                );
+                return None;
+            }
+        };
+        let object = self.object(value, at, &format!("a `{kind}` block"), known)?;
+        Some(match kind {
+            "text" => Block::Text(self.text(&object, "text", true)),
+            "thinking" => Block::Thinking {
+                text: self.text(&object, "thinking", true),
+                signature: self.text(&object, "signature", false),
+                origin: self.optional_text(&object, "origin"),
+            },
+            "redacted_thinking" => Block::RedactedThinking {
+                data: self.text(&object, "data", true),
+                origin: self.optional_text(&object, "origin"),
+            },
+            "tool_use" => self.tool_use(&object)?,
+            "tool_result" => self.tool_result(&object)?,
+            _ => Block::Image(self.image(&object)),
+        })
+    }
+
+    fn tool_use(&mut self, object: &Object<'_>) -> Option<Block> {
+        let input = match object.members.get("input") {
+            Some(input @ Value::Object(_)) => input.clone(),
+            _ => {
+                self.fail(&object.at, "`input` must be an object".into());
+                return None;
+            }
+        };
+        Some(Block::ToolUse { id: self.text(object, "id", true), name: self.text(object, "name", true), input })
+    }
+
+    fn tool_result(&mut self, object: &Object<'_>) -> Option<Block> {
+        let (mut content, mut images) = (String::new(), Vec::new());
+        match object.members.get("content") {
+            Some(Value::String(text)) => content.push_str(text),
+            Some(Value::Array(_)) => {
+                for block in self.list(object, "content", Reader::block) {
+                    match block {
+                        Block::Text(text) => content.push_str(&text),
+                        Block::Image(image) => images.push(image),
+                        _ => self.fail(&object.at.member("content"), "a tool result holds text and images".into()),
+                    }
+                }
+            }
+            _ => {
+                self.fail(&object.at, "`content` must be a string or an array of text and image blocks".into());
+                return None;
+            }
+        }
+        let id = self.text(object, "tool_use_id", true);
+        Some(Block::ToolResult { id, content: content.into(), is_error: self.flag(object, "is_error"), images })
+    }
+
+    fn image(&mut self, object: &Object<'_>) -> Image {
+        Image {
+            data: self.text(object, "data", true),
+            media_type: self.text(object, "media_type", true),
+            is_url: self.flag(object, "is_url"),
+        }
+    }
+
+    fn tool(&mut self, value: &Value, at: &Pointer) -> Option<Tool> {
+        let object = self.object(value, at, "a tool", &["name", "description", "schema"])?;
+        let Some(Value::Object(schema)) = object.members.get("schema") else {
+            self.fail(at, "a tool's `schema` must be an object".into());
+            return None;
+        };
+        let schema = schema.clone();
+        Some(Tool {
+            name: self.text(&object, "name", true),
+            description: self.text(&object, "description", true),
+            schema,
+        })
+    }
+
+    fn attached_file(&mut self, value: &Value, at: &Pointer) -> Option<AttachedFile> {
+        let object = self.object(value, at, "a file", &["file_path", "content"])?;
+        Some(AttachedFile {
+            file_path: self.text(&object, "file_path", true),
+            content: self.text(&object, "content", true),
+        })
+    }
+
+    fn system_layer(&mut self, value: &Value, at: &Pointer) -> Option<SystemLayer> {
+        let object = self.object(value, at, "a system layer", &["name", "priority", "text"])?;
+        let priority = match object.members.get("priority") {
+            None => 100,
+            Some(priority) => priority.as_i64().unwrap_or_else(|| {
+                self.fail(&at.member("priority"), "`priority` must be an integer".into());
+                100
+            }),
+        };
+        Some(SystemLayer { name: self.text(&object, "name", true), priority, text: self.text(&object, "text", true) })
+    }
+}
+
+fn describe(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}

@@ -1,0 +1,15 @@
+//! The rules of context files.
+
+crate::diag::rules! {
+    SYNTAX = Error "context/syntax", "a context file is not valid JSON",
+        "A context is one JSON object: no comments, no trailing commas, no duplicate keys, integers within 64 bits.";
+    INVALID = Error "context/invalid", "a context file does not have the form of a context",
+        "A key is missing, has the wrong type, or a block is of no known type. `docs/contexts.md` lists the keys; the \
+         bundled contexts (`reqc contexts`) are examples of each.";
+    UNKNOWN_KEY = Warning "context/unknown-key", "a context file has a key that nothing reads",
+        "The key has no effect; most often it is misspelt.";
+    NOT_NORMAL = Warning "context/not-normal", "a conversation is not in normal form",
+        "Before a history is rendered it is brought into normal form, by the same function that the runtime uses: tool \
+         calls without results and results without calls are dropped, so are messages without content. What the file \
+         says beyond that never reaches a body, so the context does not test what it seems to test.";
+}

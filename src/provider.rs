@@ -1,0 +1,17 @@
+//! Client APIs and wire formats: what providers ask for, and the steps from a rendered body to a request.
+//!
+//! Input: a rendered body and what the profile and the request say. Output: the final body and the
+//! [`RequestLine`]. Pure functions; nothing here renders or sends.
+
+mod api;
+mod cache;
+mod request;
+pub(crate) mod rules;
+mod tools;
+mod wire;
+
+pub use api::{Auth, Capability, ClientApi};
+pub use cache::{Breakpoint, CachePlan, CacheTtl, add_cache_control};
+pub use request::{MODEL_PLACEHOLDER, RequestLine, request_line, set_model};
+pub use tools::add_tools;
+pub use wire::WireFormat;

@@ -1,0 +1,188 @@
+//! Client APIs: the wire format, authentication and capabilities of each.
+
+use super::WireFormat;
+
+/// How a client talks to a provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ClientApi {
+    /// Anthropic's Messages API.
+    Claude,
+    /// Google's Gemini API.
+    GoogleAi,
+    /// OpenAI Chat Completions.
+    OpenAiChat,
+    /// OpenAI Responses.
+    OpenAiResponses,
+    /// Any server that speaks Chat Completions.
+    OpenAiCompatible,
+    /// OpenRouter.
+    OpenRouter,
+    /// LM Studio's Chat Completions.
+    LmStudioChat,
+    /// LM Studio's Responses.
+    LmStudioResponses,
+    /// Ollama's Chat Completions.
+    OllamaOpenAi,
+    /// llama.cpp's server.
+    LlamaCpp,
+    /// Mistral's API.
+    Mistral,
+    /// Codestral's API.
+    Codestral,
+    /// Ollama's own API.
+    OllamaNative,
+}
+
+/// How a request authenticates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Auth {
+    /// `authorization: Bearer KEY`.
+    Bearer,
+    /// A header that holds the key.
+    Header(&'static str),
+}
+
+/// Something that a profile can ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Capability {
+    /// Tool definitions and calls.
+    Tools,
+    /// Reasoning.
+    Thinking,
+}
+
+impl ClientApi {
+    /// Every client API.
+    pub const ALL: [ClientApi; 13] = [
+        ClientApi::Claude,
+        ClientApi::GoogleAi,
+        ClientApi::OpenAiChat,
+        ClientApi::OpenAiResponses,
+        ClientApi::OpenAiCompatible,
+        ClientApi::OpenRouter,
+        ClientApi::LmStudioChat,
+        ClientApi::LmStudioResponses,
+        ClientApi::OllamaOpenAi,
+        ClientApi::LlamaCpp,
+        ClientApi::Mistral,
+        ClientApi::Codestral,
+        ClientApi::OllamaNative,
+    ];
+
+    /// The name that provider instances use.
+    pub fn name(self) -> &'static str {
+        match self {
+            ClientApi::Claude => "Claude",
+            ClientApi::GoogleAi => "Google AI",
+            ClientApi::OpenAiChat => "OpenAI (Chat Completions)",
+            ClientApi::OpenAiResponses => "OpenAI (Responses API)",
+            ClientApi::OpenAiCompatible => "OpenAI Compatible",
+            ClientApi::OpenRouter => "OpenRouter",
+            ClientApi::LmStudioChat => "LM Studio (Chat Completions)",
+            ClientApi::LmStudioResponses => "LM Studio (Responses API)",
+            ClientApi::OllamaOpenAi => "Ollama (OpenAI-compatible)",
+            ClientApi::LlamaCpp => "llama.cpp",
+            ClientApi::Mistral => "Mistral AI",
+            ClientApi::Codestral => "Codestral",
+            ClientApi::OllamaNative => "Ollama (Native)",
+        }
+    }
+
+    /// The client API with a name.
+    pub fn from_name(name: &str) -> Option<ClientApi> {
+        ClientApi::ALL.into_iter().find(|api| api.name() == name)
+    }
+
+    /// The wire format of a request to `endpoint`.
+    pub fn wire(self, endpoint: &str) -> WireFormat {
+        let path = endpoint.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
+        match self {
+            ClientApi::Claude => WireFormat::AnthropicMessages,
+            ClientApi::GoogleAi => WireFormat::GoogleGenerateContent,
+            ClientApi::OpenAiResponses | ClientApi::LmStudioResponses => WireFormat::OpenAiResponses,
+            ClientApi::Mistral if path.contains("fim/") => WireFormat::MistralFim,
+            ClientApi::Codestral if !path.ends_with("chat/completions") => WireFormat::MistralFim,
+            ClientApi::Mistral | ClientApi::Codestral => WireFormat::MistralChat,
+            ClientApi::OllamaNative if path.ends_with("api/generate") => WireFormat::OllamaGenerate,
+            ClientApi::OllamaNative => WireFormat::OllamaChat,
+            ClientApi::LlamaCpp if path == "infill" || path.ends_with("/infill") => WireFormat::LlamaCppInfill,
+            ClientApi::OpenAiChat
+            | ClientApi::OpenAiCompatible
+            | ClientApi::OpenRouter
+            | ClientApi::LmStudioChat
+            | ClientApi::OllamaOpenAi
+            | ClientApi::LlamaCpp => WireFormat::OpenAiChat,
+        }
+    }
+
+    /// How requests authenticate, if a key is configured; `None` if the API knows no keys.
+    ///
+    /// Anthropic: `x-api-key` with `anthropic-version`; Google: `x-goog-api-key`; the rest: a bearer token.
+    pub fn auth(self) -> Option<Auth> {
+        match self {
+            ClientApi::Claude => Some(Auth::Header("x-api-key")),
+            ClientApi::GoogleAi => Some(Auth::Header("x-goog-api-key")),
+            ClientApi::OllamaNative => None,
+            _ => Some(Auth::Bearer),
+        }
+    }
+
+    /// Headers that every request carries, beside `content-type`.
+    pub fn headers(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            // The only version of the Messages API; https://docs.anthropic.com/en/api/versioning
+            ClientApi::Claude => &[("anthropic-version", "2023-06-01")],
+            _ => &[],
+        }
+    }
+
+    /// Whether a profile may ask for something.
+    pub fn can(self, wire: WireFormat, capability: Capability) -> bool {
+        match capability {
+            Capability::Thinking if self == ClientApi::Codestral => false,
+            capability => wire.can(capability),
+        }
+    }
+}
+
+impl Capability {
+    /// The profile key that asks for it.
+    pub fn key(self) -> &'static str {
+        match self {
+            Capability::Tools => "enable_tools",
+            Capability::Thinking => "enable_thinking",
+        }
+    }
+
+    /// The plain word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Capability::Tools => "tools",
+            Capability::Thinking => "thinking",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints_pick_the_wire_format() {
+        assert_eq!(ClientApi::Mistral.wire("/v1/fim/completions"), WireFormat::MistralFim);
+        assert_eq!(ClientApi::Mistral.wire("v1/chat/completions"), WireFormat::MistralChat);
+        assert_eq!(ClientApi::Codestral.wire("v1/fim/completions"), WireFormat::MistralFim);
+        assert_eq!(ClientApi::Codestral.wire("v1/chat/completions"), WireFormat::MistralChat);
+        assert_eq!(ClientApi::LlamaCpp.wire("/infill"), WireFormat::LlamaCppInfill);
+        assert_eq!(ClientApi::LlamaCpp.wire("/v1/chat/completions"), WireFormat::OpenAiChat);
+        assert_eq!(ClientApi::OllamaNative.wire("api/generate"), WireFormat::OllamaGenerate);
+        assert!(ClientApi::ALL.iter().all(|api| ClientApi::from_name(api.name()) == Some(*api)));
+    }
+
+    #[test]
+    fn codestral_cannot_think() {
+        assert!(!ClientApi::Codestral.can(WireFormat::MistralChat, Capability::Thinking));
+        assert!(ClientApi::Codestral.can(WireFormat::MistralChat, Capability::Tools));
+        assert!(!ClientApi::LlamaCpp.can(WireFormat::LlamaCppInfill, Capability::Tools));
+    }
+}

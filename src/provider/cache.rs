@@ -1,0 +1,170 @@
+//! The prompt-cache step of Anthropic's format.
+
+use serde_json::{Map, Value, json};
+
+/// How many breakpoints a request may have.
+/// Source: <https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching>.
+const MAX_BREAKPOINTS: usize = 4;
+
+/// What a profile asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CachePlan {
+    /// Where breakpoints go; empty means everywhere.
+    pub breakpoints: Vec<Breakpoint>,
+    /// How long entries live.
+    pub ttl: CacheTtl,
+}
+
+/// A place for a breakpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Breakpoint {
+    /// The last system block.
+    System,
+    /// The last tool.
+    Tools,
+    /// The last block of the second-to-last message.
+    History,
+}
+
+/// How long a cache entry lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CacheTtl {
+    /// Five minutes, the API's default.
+    #[default]
+    FiveMinutes,
+    /// One hour.
+    OneHour,
+}
+
+impl Breakpoint {
+    /// The breakpoint with a name.
+    pub fn from_name(name: &str) -> Option<Breakpoint> {
+        match name {
+            "system" => Some(Breakpoint::System),
+            "tools" => Some(Breakpoint::Tools),
+            "history" => Some(Breakpoint::History),
+            _ => None,
+        }
+    }
+}
+
+/// Marks up to four breakpoints; those that the body already has count, and history gives way first.
+pub fn add_cache_control(body: &mut Map<String, Value>, plan: &CachePlan) {
+    let mut free = MAX_BREAKPOINTS.saturating_sub(authored(body));
+    let mark = match plan.ttl {
+        CacheTtl::FiveMinutes => json!({"type": "ephemeral"}),
+        CacheTtl::OneHour => json!({"type": "ephemeral", "ttl": "1h"}),
+    };
+    for breakpoint in [Breakpoint::System, Breakpoint::Tools, Breakpoint::History] {
+        let wanted = plan.breakpoints.is_empty() || plan.breakpoints.contains(&breakpoint);
+        let target = if wanted && free > 0 { target(body, breakpoint) } else { None };
+        if let Some(block) = target.filter(|block| !block.contains_key("cache_control")) {
+            block.insert("cache_control".to_owned(), mark.clone());
+            free -= 1;
+        }
+    }
+}
+
+/// How many breakpoints the author set: at the top level, on system blocks, tools and content blocks.
+fn authored(body: &Map<String, Value>) -> usize {
+    let has = |value: &&Value| value.get("cache_control").is_some_and(|mark| !mark.is_null());
+    let elements = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
+    let count = |list: &[Value]| list.iter().filter(has).count();
+    let contents =
+        elements(body.get("messages")).iter().map(|message| count(&elements(message.get("content")))).sum::<usize>();
+    usize::from(body.get("cache_control").is_some_and(|mark| !mark.is_null()))
+        + count(&elements(body.get("system")))
+        + count(&elements(body.get("tools")))
+        + contents
+}
+
+fn target(body: &mut Map<String, Value>, breakpoint: Breakpoint) -> Option<&mut Map<String, Value>> {
+    match breakpoint {
+        Breakpoint::System => last_block(body.get_mut("system")?),
+        Breakpoint::Tools => body.get_mut("tools")?.as_array_mut()?.last_mut()?.as_object_mut(),
+        Breakpoint::History => {
+            let messages = body.get_mut("messages")?.as_array_mut()?;
+            let second_to_last = messages.len().checked_sub(2)?;
+            last_block(messages[second_to_last].get_mut("content")?)
+        }
+    }
+}
+
+/// The last block that can carry a mark: a string becomes a block, thinking and empty blocks are stepped over.
+fn last_block(content: &mut Value) -> Option<&mut Map<String, Value>> {
+    if let Value::String(text) = content {
+        if text.is_empty() {
+            return None;
+        }
+        *content = json!([{"type": "text", "text": text}]);
+    }
+    content.as_array_mut()?.iter_mut().rev().find(|block| can_carry(block))?.as_object_mut()
+}
+
+fn can_carry(block: &Value) -> bool {
+    match block.get("type").and_then(Value::as_str) {
+        Some("thinking" | "redacted_thinking") | None => false,
+        Some("text") => block.get("text").and_then(Value::as_str).is_some_and(|text| !text.is_empty()),
+        Some(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cached(body: Value, breakpoints: &[Breakpoint]) -> Value {
+        let Value::Object(mut body) = body else { panic!("an object") };
+        add_cache_control(&mut body, &CachePlan { breakpoints: breakpoints.to_vec(), ttl: CacheTtl::FiveMinutes });
+        Value::Object(body)
+    }
+
+    #[test]
+    fn strings_are_wrapped_and_thinking_is_stepped_over() {
+        let body = cached(
+            json!({
+                "system": "s",
+                "messages": [
+                    {"role": "user", "content": "q"},
+                    {"role": "assistant", "content": [
+                        {"type": "text", "text": "a"}, {"type": "text", "text": ""}, {"type": "thinking", "thinking": "t"}]},
+                    {"role": "user", "content": "r"}],
+                "tools": [{"name": "a"}, {"name": "b"}]
+            }),
+            &[],
+        );
+        assert_eq!(body["system"], json!([{"type": "text", "text": "s", "cache_control": {"type": "ephemeral"}}]));
+        assert_eq!(body["tools"][1]["cache_control"], json!({"type": "ephemeral"}));
+        assert_eq!(body["messages"][1]["content"][0]["cache_control"], json!({"type": "ephemeral"}));
+        assert_eq!(body["messages"][0]["content"], "q");
+    }
+
+    #[test]
+    fn single_messages_and_empty_systems_are_left_alone() {
+        let body = json!({"system": "", "messages": [{"role": "user", "content": "q"}]});
+        assert_eq!(cached(body.clone(), &[]), body);
+    }
+
+    #[test]
+    fn never_more_than_four_and_history_gives_way() {
+        let mark = json!({"type": "ephemeral"});
+        let body = cached(
+            json!({
+                "system": [{"type": "text", "text": "1", "cache_control": mark}, {"type": "text", "text": "2", "cache_control": mark}, {"type": "text", "text": "3"}],
+                "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}],
+                "tools": [{"name": "a"}]
+            }),
+            &[],
+        );
+        assert_eq!(body["system"][2]["cache_control"], mark);
+        assert_eq!(body["tools"][0]["cache_control"], mark);
+        assert_eq!(body["messages"][0]["content"], "q");
+    }
+
+    #[test]
+    fn a_subset_marks_only_that() {
+        let body = cached(json!({"system": "s", "tools": [{"name": "a"}]}), &[Breakpoint::Tools]);
+        assert_eq!(body["system"], "s");
+        assert!(body["tools"][0].get("cache_control").is_some());
+    }
+}

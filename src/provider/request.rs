@@ -1,0 +1,75 @@
+//! The model step, and everything of a request that is not its body.
+
+use serde_json::{Map, Value};
+
+use super::{Auth, ClientApi, WireFormat};
+use crate::repo::{Instance, SecretRef};
+
+/// What stands for the model while none is known, and in endpoints.
+pub const MODEL_PLACEHOLDER: &str = "${MODEL}";
+
+/// A request without its body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestLine {
+    /// The HTTP method.
+    pub method: &'static str,
+    /// The whole URL.
+    pub url: String,
+    /// Headers in order, names in lower case; secrets are placeholders.
+    pub headers: Vec<(String, String)>,
+}
+
+/// Puts the model into the body as its first key, for formats that carry it there.
+pub fn set_model(body: &mut Map<String, Value>, wire: WireFormat, model: &str) {
+    if wire.has_model_in_body() {
+        body.shift_remove("model");
+        body.shift_insert(0, "model".to_owned(), model.into());
+    }
+}
+
+/// The request line for an instance and an endpoint; `${MODEL}` in the endpoint is replaced.
+pub fn request_line(instance: &Instance, api: ClientApi, endpoint: &str, model: &str) -> RequestLine {
+    let endpoint = endpoint.replace(MODEL_PLACEHOLDER, model);
+    let url = format!("{}/{}", instance.url.value.trim_end_matches('/'), endpoint.trim_start_matches('/'));
+    let mut headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+    if let (Some(auth), Some(secret)) = (api.auth(), &instance.api_key_ref) {
+        let secret = placeholder(&secret.value);
+        headers.push(match auth {
+            Auth::Bearer => ("authorization".to_owned(), format!("Bearer {secret}")),
+            Auth::Header(name) => (name.to_owned(), secret),
+        });
+    }
+    headers.extend(api.headers().iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    for (name, value) in &instance.headers {
+        match headers.iter_mut().find(|(known, _)| **known == **name) {
+            Some((_, known)) => *known = value.to_string(),
+            None => headers.push((name.to_string(), value.to_string())),
+        }
+    }
+    RequestLine { method: "POST", url, headers }
+}
+
+/// What a golden file shows instead of a key.
+fn placeholder(secret: &SecretRef) -> String {
+    match secret {
+        SecretRef::Env(name) => format!("${{{name}}}"),
+        SecretRef::File(path) => format!("${{file:{path}}}"),
+        SecretRef::Keyring { service, user } => format!("${{keyring:{service}/{user}}}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_model_comes_first_or_not_at_all() {
+        let mut body = Map::from_iter([("messages".to_owned(), json!([]))]);
+        set_model(&mut body, WireFormat::OpenAiChat, "m");
+        assert_eq!(Value::Object(body.clone()).to_string(), r#"{"model":"m","messages":[]}"#);
+        body.shift_remove("model");
+        set_model(&mut body, WireFormat::GoogleGenerateContent, "m");
+        assert_eq!(body.get("model"), None);
+    }
+}

@@ -1,0 +1,21 @@
+//! The rules of the provider step.
+
+crate::diag::rules! {
+    UNKNOWN_INSTANCE = Error "provider/unknown-instance", "`provider_instance` names nothing",
+        "The name must be that of a file in `providers/`, of the repository or bundled. `reqc list` shows which instance each \
+         agent uses.";
+    UNKNOWN_API = Error "provider/unknown-client-api", "`client_api` names nothing",
+        "`client_api` decides wire format, authentication and capabilities. The known ones are listed in `docs/profiles.md`; a \
+         server that speaks Chat Completions is `OpenAI Compatible`.";
+    CAPABILITY = Error "provider/capability", "a profile asks for what its API cannot do",
+        "`enable_tools` and `enable_thinking` must fit the client API and the endpoint: Codestral cannot think, completion \
+         endpoints take no tools.";
+    TOOLS_TWICE = Error "provider/tools-twice", "`enable_tools` is on and the body sets `tools` itself",
+        "With `enable_tools` the request's tool definitions are injected in the wire format's own shape. A body with its own \
+         `tools` would be overwritten, so one of the two must go.";
+    NO_PROMPT_CACHE = Warning "provider/no-prompt-cache", "`cache_prompt` has no effect with this API",
+        "Breakpoints for prompt caching exist in Anthropic's format only; other providers cache on their own or not at all.";
+    BODY_NOT_OBJECT = Error "provider/unexpected-shape", "the body does not have the shape that a provider step needs",
+        "Prompt caching marks the last system block, the last tool and a block of the second-to-last message; for that `system` \
+         must be a string or an array of blocks, and `messages` an array of messages.";
+}

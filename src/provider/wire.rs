@@ -1,0 +1,92 @@
+//! The wire formats.
+
+use super::Capability;
+use crate::conversation::Rules;
+use crate::render::IdRule;
+
+/// The shape of a request body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum WireFormat {
+    /// Anthropic Messages.
+    AnthropicMessages,
+    /// OpenAI Chat Completions.
+    OpenAiChat,
+    /// OpenAI Responses.
+    OpenAiResponses,
+    /// Gemini `generateContent`.
+    GoogleGenerateContent,
+    /// Mistral chat completions.
+    MistralChat,
+    /// Mistral fill-in-the-middle.
+    MistralFim,
+    /// Ollama `/api/chat`.
+    OllamaChat,
+    /// Ollama `/api/generate`.
+    OllamaGenerate,
+    /// llama.cpp `/infill`.
+    LlamaCppInfill,
+}
+
+impl WireFormat {
+    /// Every wire format.
+    pub const ALL: [WireFormat; 9] = [
+        WireFormat::AnthropicMessages,
+        WireFormat::OpenAiChat,
+        WireFormat::OpenAiResponses,
+        WireFormat::GoogleGenerateContent,
+        WireFormat::MistralChat,
+        WireFormat::MistralFim,
+        WireFormat::OllamaChat,
+        WireFormat::OllamaGenerate,
+        WireFormat::LlamaCppInfill,
+    ];
+
+    /// The stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            WireFormat::AnthropicMessages => "anthropic-messages",
+            WireFormat::OpenAiChat => "openai-chat",
+            WireFormat::OpenAiResponses => "openai-responses",
+            WireFormat::GoogleGenerateContent => "google-generate-content",
+            WireFormat::MistralChat => "mistral-chat",
+            WireFormat::MistralFim => "mistral-fim",
+            WireFormat::OllamaChat => "ollama-chat",
+            WireFormat::OllamaGenerate => "ollama-generate",
+            WireFormat::LlamaCppInfill => "llamacpp-infill",
+        }
+    }
+
+    /// Whether the body carries the model. Gemini has it in the path; `/infill` serves what is loaded.
+    pub fn has_model_in_body(self) -> bool {
+        !matches!(self, WireFormat::GoogleGenerateContent | WireFormat::LlamaCppInfill)
+    }
+
+    /// What tool ids must look like.
+    ///
+    /// Anthropic: `^[a-zA-Z0-9_-]+$`. OpenAI Chat: at most 40 characters. OpenAI Responses `call_id`: 1 to 64.
+    /// Mistral: exactly nine letters and digits (mistral-common, `validator.py`). The others take any string.
+    pub fn ids(self) -> IdRule {
+        match self {
+            WireFormat::AnthropicMessages => IdRule::Word,
+            WireFormat::OpenAiChat => IdRule::AtMost(40),
+            WireFormat::OpenAiResponses => IdRule::AtMost(64),
+            WireFormat::MistralChat => IdRule::Alphanumeric(9),
+            _ => IdRule::Any,
+        }
+    }
+
+    /// What a history must be like for a client API with this name. Anthropic refuses unsigned thinking, and a
+    /// Responses reasoning item without its encrypted content refers to nothing.
+    pub fn normal_form(self, client_api: &str) -> Rules {
+        let needs_signature = matches!(self, WireFormat::AnthropicMessages | WireFormat::OpenAiResponses);
+        Rules { origin: Some(client_api.into()), needs_signature }
+    }
+
+    pub(super) fn can(self, capability: Capability) -> bool {
+        match (self, capability) {
+            (WireFormat::MistralFim | WireFormat::LlamaCppInfill, _) => false,
+            (WireFormat::OllamaGenerate, Capability::Tools) => false,
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! Templates: checking, compiling and rendering them; the only user of `minijinja`.
+//!
+//! Input: partials of a [`Repo`] and template strings of profiles. Output: rendered text, or findings at the
+//! line of the TOML file or partial that caused them. Whether the text is JSON is not this module's business.
+//!
+//! An [`Engine`] is built once per repository; a [`Renderer`] is an engine with limits for one size of
+//! conversation; both are shared by all threads.
+
+mod analyse;
+mod data;
+mod dialect;
+mod errors;
+mod functions;
+mod includes;
+mod prompt;
+pub(crate) mod rules;
+mod trace;
+
+pub use data::ContextData;
+pub use functions::IdRule;
+pub use prompt::PromptScope;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
+
+use crate::diag::Diagnostic;
+use crate::repo::{Dialect, Repo};
+use crate::source::{FileId, Sources, Span};
+use crate::toml;
+use analyse::Analysis;
+
+/// Steps that every template may take.
+const BASE_FUEL: u64 = 200_000;
+/// Further steps per content block of the conversation.
+const FUEL_PER_BLOCK: u64 = 5_000;
+/// How deep macros, includes and blocks may nest; an include counts 10, a macro call 4.
+const RECURSION_LIMIT: usize = 300;
+/// The largest output of one template, in bytes.
+pub(crate) const MAX_OUTPUT: usize = 32 * 1024 * 1024;
+
+/// A checked, compiled template of a profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TemplateId(u32);
+
+/// What a template string is for: which functions it may call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TemplateKind {
+    /// A string of `[body]`.
+    Body,
+    /// `system_prompt`.
+    Prompt,
+}
+
+/// Whether a string of a body is a template: `{#` alone does not make one.
+pub fn is_template(text: &str) -> bool {
+    text.contains("{{") || text.contains("{%")
+}
+
+/// Where a template's text comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// A whole file.
+    File(FileId),
+    /// A string of a TOML file; the span is the literal.
+    Toml(Span),
+}
+
+/// All templates of a repository.
+pub struct Engine {
+    environment: Environment<'static>,
+    places: HashMap<Arc<str>, Place>,
+    analyses: HashMap<Arc<str>, Analysis>,
+    partial_names: BTreeSet<Arc<str>>,
+    /// Partials and templates with a finding: rendering them would only repeat it.
+    broken: HashSet<Arc<str>>,
+    templates: Vec<Template>,
+    by_span: HashMap<Span, TemplateId>,
+    dialect: Dialect,
+    /// Names that any template assigns: they may be functions that an include inherits.
+    assigned: HashSet<String>,
+}
+
+struct Template {
+    name: Arc<str>,
+    /// What it reads, includes followed.
+    reads: BTreeSet<String>,
+    usable: bool,
+}
+
+impl Engine {
+    /// Compiles and checks the partials of a repository.
+    pub fn new(repo: &Repo) -> (Engine, Vec<Diagnostic>) {
+        let mut engine = Engine {
+            environment: environment(repo.config.dialect),
+            places: HashMap::new(),
+            analyses: HashMap::new(),
+            partial_names: repo.partials.keys().cloned().collect(),
+            broken: HashSet::new(),
+            templates: Vec::new(),
+            by_span: HashMap::new(),
+            dialect: repo.config.dialect,
+            assigned: HashSet::new(),
+        };
+        let mut findings = Vec::new();
+        for (name, partial) in &repo.partials {
+            let text = repo.sources.get(partial.file).text();
+            engine.register(&repo.sources, name, Place::File(partial.file), text, None, &mut findings);
+        }
+        engine.check_partials(repo, &mut findings);
+        (engine, findings)
+    }
+
+    /// Checks and compiles a template string of a profile; the same string is compiled once, however many
+    /// profiles inherit it. `None` if it has findings, now or earlier.
+    pub fn add(
+        &mut self,
+        repo: &Repo,
+        kind: TemplateKind,
+        text: &str,
+        literal: Span,
+        findings: &mut Vec<Diagnostic>,
+    ) -> Option<TemplateId> {
+        if let Some(&known) = self.by_span.get(&literal) {
+            return self.templates[known.0 as usize].usable.then_some(known);
+        }
+        let id = TemplateId(u32::try_from(self.templates.len()).expect("fewer than 2^32 templates"));
+        // A name that no include can spell.
+        let name: Arc<str> = Arc::from(format!("\u{1}{}", id.0));
+        self.register(&repo.sources, &name, Place::Toml(literal), text, Some(kind), findings);
+        if !self.broken.contains(&name) {
+            self.check_functions(repo, &name, kind, findings);
+            self.check_includes(repo, &name, findings);
+        }
+        let usable = !self.broken.contains(&name);
+        let reads = self.reads_of(&name);
+        self.templates.push(Template { name, reads, usable });
+        self.by_span.insert(literal, id);
+        usable.then_some(id)
+    }
+
+    /// The compiled template of a literal, if it was added and has no findings.
+    pub fn template(&self, literal: Span) -> Option<TemplateId> {
+        self.by_span.get(&literal).copied().filter(|id| self.templates[id.0 as usize].usable)
+    }
+
+    /// The members of `ctx` that a template reads, its includes followed.
+    pub fn reads(&self, id: TemplateId) -> &BTreeSet<String> {
+        &self.templates[id.0 as usize].reads
+    }
+
+    /// The names of the partials that some template reaches.
+    pub fn reachable_partials(&self) -> BTreeSet<Arc<str>> {
+        let mut reached = BTreeSet::new();
+        for template in &self.templates {
+            self.follow(&template.name, &mut |name, _| {
+                if self.partial_names.contains(name) {
+                    reached.insert(Arc::clone(name));
+                }
+            });
+        }
+        reached
+    }
+
+    /// A renderer whose limits fit conversations of up to `blocks` content blocks.
+    pub fn renderer(&self, blocks: usize) -> Renderer<'_> {
+        let mut environment = self.environment.clone();
+        environment.set_fuel(Some(BASE_FUEL + FUEL_PER_BLOCK * blocks as u64));
+        Renderer { engine: self, environment }
+    }
+
+    /// Compiles one template text into the environment; syntax errors become findings.
+    fn register(
+        &mut self,
+        sources: &Sources,
+        name: &Arc<str>,
+        place: Place,
+        text: &str,
+        kind: Option<TemplateKind>,
+        findings: &mut Vec<Diagnostic>,
+    ) {
+        self.places.insert(Arc::clone(name), place);
+        let rewritten = dialect::rewrite(text, self.dialect, kind == Some(TemplateKind::Prompt));
+        debug_assert_eq!(rewritten.text.len(), text.len(), "rewriting keeps every offset");
+        match analyse::analyse(&rewritten.text, name) {
+            Ok(analysis) => {
+                self.assigned.extend(analysis.assigned.iter().cloned());
+                findings.extend(dialect::findings(&rewritten, &analysis, self.dialect, |range| {
+                    self.span(sources, name, range)
+                }));
+                self.analyses.insert(Arc::clone(name), analysis);
+            }
+            Err(error) => {
+                findings.push(errors::syntax(self, sources, name, &rewritten.text, &error));
+                self.broken.insert(Arc::clone(name));
+                return;
+            }
+        }
+        if let Err(error) = self.environment.add_template_owned(name.to_string(), rewritten.text) {
+            findings.push(errors::syntax(self, sources, name, text, &error));
+            self.broken.insert(Arc::clone(name));
+        }
+    }
+
+    /// The place in a file of a range in a template's text.
+    fn span(&self, sources: &Sources, name: &str, range: std::ops::Range<usize>) -> Span {
+        match self.places.get(name) {
+            Some(Place::File(file)) => Span::new(*file, range),
+            Some(Place::Toml(literal)) => {
+                let map = toml::decode_map(sources.slice(*literal), literal.start as usize);
+                Span::new(literal.file, map.to_source_range(range))
+            }
+            None => unreachable!("every template is registered with its place"),
+        }
+    }
+
+    /// Visits a template and everything that it includes, each once, with the site it was first reached from.
+    fn follow<'e>(&'e self, name: &'e Arc<str>, visit: &mut impl FnMut(&'e Arc<str>, &'e Analysis)) {
+        let (mut seen, mut pending) = (HashSet::new(), vec![name]);
+        while let Some(name) = pending.pop() {
+            let Some(analysis) = self.analyses.get(name).filter(|_| seen.insert(name)) else { continue };
+            visit(name, analysis);
+            let targets = analysis.includes.iter().flat_map(|include| &include.names);
+            pending.extend(targets.filter_map(|target| self.partial_names.get(includes::full_name(target).as_ref())));
+        }
+    }
+
+    fn reads_of(&self, name: &Arc<str>) -> BTreeSet<String> {
+        let mut reads = BTreeSet::new();
+        self.follow(name, &mut |_, analysis| reads.extend(analysis.reads.iter().cloned()));
+        reads
+    }
+}
+
+/// An [`Engine`] with limits. Cheap to keep, not free to make: one per size of conversation.
+pub struct Renderer<'e> {
+    engine: &'e Engine,
+    environment: Environment<'static>,
+}
+
+/// What a body template is rendered with.
+pub struct BodyInput<'a> {
+    /// The conversation.
+    pub context: &'a ContextData,
+    /// The rendered system prompt, if it is not blank.
+    pub system_prompt: Option<&'a str>,
+    /// What the wire format asks of tool ids.
+    pub ids: IdRule,
+}
+
+impl BodyInput<'_> {
+    fn root(&self) -> Value {
+        Value::from_pairs([
+            ("ctx", self.context.with_system_prompt(self.system_prompt)),
+            ("tool_id", self.ids.function()),
+        ])
+    }
+}
+
+impl Renderer<'_> {
+    /// Renders a template of a body.
+    pub fn body(&self, sources: &Sources, id: TemplateId, input: &BodyInput<'_>) -> Result<String, Box<Diagnostic>> {
+        self.render(sources, id, input.root())
+    }
+
+    /// Renders a system prompt.
+    pub fn prompt(
+        &self,
+        sources: &Sources,
+        id: TemplateId,
+        scope: &Arc<PromptScope>,
+    ) -> Result<String, Box<Diagnostic>> {
+        self.render(sources, id, scope.root())
+    }
+
+    /// The place of the template text that wrote a range of a body template's output: exact for literal text,
+    /// the emitting tag for values.
+    pub fn origin(
+        &self,
+        sources: &Sources,
+        id: TemplateId,
+        input: &BodyInput<'_>,
+        output: std::ops::Range<usize>,
+    ) -> Span {
+        trace::origin(self, sources, id, &input.root(), output)
+    }
+
+    fn render(&self, sources: &Sources, id: TemplateId, root: Value) -> Result<String, Box<Diagnostic>> {
+        let name = &self.engine.templates[id.0 as usize].name;
+        let mut output = functions::Limited::new(MAX_OUTPUT);
+        let template = self.environment.get_template(name);
+        let rendered = template.and_then(|template| template.render_captured_to(root, &mut output).map(drop));
+        match rendered {
+            Ok(()) => Ok(output.into_text()),
+            Err(error) => Err(Box::new(errors::runtime(self.engine, sources, name, &error, output.is_full()))),
+        }
+    }
+}
+
+fn environment(dialect: Dialect) -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|_| AutoEscape::None);
+    environment.set_recursion_limit(RECURSION_LIMIT);
+    environment.set_debug(true);
+    environment.set_path_join_callback(|name, _| includes::full_name(name));
+    // Prints the state of the engine: nothing that belongs into a request.
+    environment.remove_global("debug");
+    functions::install(&mut environment, dialect);
+    environment
+}

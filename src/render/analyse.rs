@@ -1,0 +1,280 @@
+//! What a template says, without running it.
+
+use std::collections::{BTreeSet, HashSet};
+use std::ops::Range;
+
+use minijinja::Error;
+use minijinja::machinery::ast::{Call, CallArg, CallType, Expr, ForLoop, Stmt};
+use minijinja::machinery::{self, Span};
+use minijinja::syntax::SyntaxConfig;
+
+/// What is known of one template.
+#[derive(Debug, Default)]
+pub(super) struct Analysis {
+    pub(super) includes: Vec<Include>,
+    /// Functions, filters and tests that are called.
+    pub(super) calls: Vec<Called>,
+    /// Members of `ctx` that are read.
+    pub(super) reads: BTreeSet<String>,
+    /// Names that are assigned anywhere.
+    pub(super) assigned: HashSet<String>,
+    /// Variables read, and where.
+    pub(super) variables: Vec<(String, Range<usize>)>,
+    /// Names set inside loops, with the loop's range.
+    pub(super) set_in_loops: Vec<(String, Range<usize>)>,
+}
+
+/// An `include`, `import`, `from` or `extends`.
+#[derive(Debug)]
+pub(super) struct Include {
+    /// The names, tried in order; empty if they are not literal.
+    pub(super) names: Vec<String>,
+    pub(super) is_literal: bool,
+    pub(super) ignore_missing: bool,
+    pub(super) range: Range<usize>,
+}
+
+/// Something called by name.
+#[derive(Debug)]
+pub(super) struct Called {
+    pub(super) what: Callable,
+    pub(super) name: String,
+    pub(super) range: Range<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Callable {
+    Function,
+    Filter,
+    Test,
+}
+
+pub(super) fn analyse(text: &str, name: &str) -> Result<Analysis, Error> {
+    let tree = machinery::parse(text, name, SyntaxConfig::default())?;
+    let mut walker = Walker { found: Analysis::default(), loops: Vec::new() };
+    walker.statement(&tree);
+    Ok(walker.found)
+}
+
+fn range(span: Span) -> Range<usize> {
+    span.start_offset as usize..span.end_offset as usize
+}
+
+struct Walker {
+    found: Analysis,
+    /// Ranges of the loops around the current statement.
+    loops: Vec<Range<usize>>,
+}
+
+impl Walker {
+    fn statements(&mut self, statements: &[Stmt<'_>]) {
+        statements.iter().for_each(|statement| self.statement(statement));
+    }
+
+    fn statement(&mut self, statement: &Stmt<'_>) {
+        match statement {
+            Stmt::Template(it) => self.statements(&it.children),
+            Stmt::EmitExpr(it) => self.expression(&it.expr),
+            Stmt::EmitRaw(_) => {}
+            Stmt::ForLoop(it) => self.for_loop(it, range(it.span())),
+            Stmt::IfCond(it) => {
+                self.expression(&it.expr);
+                self.statements(&it.true_body);
+                self.statements(&it.false_body);
+            }
+            Stmt::WithBlock(it) => {
+                for (target, value) in &it.assignments {
+                    self.assign(target, false);
+                    self.expression(value);
+                }
+                self.statements(&it.body);
+            }
+            Stmt::Set(it) => {
+                self.expression(&it.expr);
+                self.assign(&it.target, true);
+            }
+            Stmt::SetBlock(it) => {
+                it.filter.iter().for_each(|filter| self.expression(filter));
+                self.statements(&it.body);
+                self.assign(&it.target, true);
+            }
+            Stmt::AutoEscape(it) => {
+                self.expression(&it.enabled);
+                self.statements(&it.body);
+            }
+            Stmt::FilterBlock(it) => {
+                self.expression(&it.filter);
+                self.statements(&it.body);
+            }
+            Stmt::Block(it) => self.statements(&it.body),
+            Stmt::Import(it) => {
+                self.include(&it.expr, false);
+                self.assign(&it.name, false);
+            }
+            Stmt::FromImport(it) => {
+                self.include(&it.expr, false);
+                for (name, alias) in &it.names {
+                    self.assign(alias.as_ref().unwrap_or(name), false);
+                }
+            }
+            Stmt::Extends(it) => self.include(&it.name, false),
+            Stmt::Include(it) => self.include(&it.name, it.ignore_missing),
+            Stmt::Macro(it) => {
+                self.found.assigned.insert(it.name.to_owned());
+                it.args.iter().for_each(|argument| self.assign(argument, false));
+                it.defaults.iter().for_each(|default| self.expression(default));
+                self.statements(&it.body);
+            }
+            Stmt::CallBlock(it) => {
+                self.call(&it.call, range(it.call.span()));
+                it.macro_decl.args.iter().for_each(|argument| self.assign(argument, false));
+                self.statements(&it.macro_decl.body);
+            }
+            Stmt::Do(it) => self.call(&it.call, range(it.call.span())),
+        }
+    }
+
+    fn for_loop(&mut self, it: &ForLoop<'_>, range: Range<usize>) {
+        self.expression(&it.iter);
+        self.assign(&it.target, false);
+        it.filter_expr.iter().for_each(|filter| self.expression(filter));
+        self.loops.push(range);
+        self.statements(&it.body);
+        self.loops.pop();
+        self.statements(&it.else_body);
+    }
+
+    fn assign(&mut self, target: &Expr<'_>, is_set: bool) {
+        match target {
+            Expr::Var(var) => {
+                self.found.assigned.insert(var.id.to_owned());
+                if let Some(outermost) = self.loops.first().filter(|_| is_set) {
+                    self.found.set_in_loops.push((var.id.to_owned(), outermost.clone()));
+                }
+            }
+            Expr::List(list) => list.items.iter().for_each(|item| self.assign(item, is_set)),
+            Expr::Tuple(tuple) => tuple.items.iter().for_each(|item| self.assign(item, is_set)),
+            // `ns.x = …`: a namespace outlives the loop on purpose.
+            _ => {}
+        }
+    }
+
+    fn include(&mut self, name: &Expr<'_>, ignore_missing: bool) {
+        let names = literal_names(name);
+        let is_literal = names.is_some();
+        self.found.includes.push(Include {
+            names: names.unwrap_or_default(),
+            is_literal,
+            ignore_missing,
+            range: range(name.span()),
+        });
+        if !is_literal {
+            self.expression(name);
+        }
+    }
+
+    fn expression(&mut self, expression: &Expr<'_>) {
+        match expression {
+            Expr::Var(it) => self.found.variables.push((it.id.to_owned(), range(it.span()))),
+            Expr::Const(_) => {}
+            Expr::Slice(it) => {
+                self.expression(&it.expr);
+                [&it.start, &it.stop, &it.step].into_iter().flatten().for_each(|bound| self.expression(bound));
+            }
+            Expr::UnaryOp(it) => self.expression(&it.expr),
+            Expr::BinOp(it) => {
+                self.expression(&it.left);
+                self.expression(&it.right);
+            }
+            Expr::Compare(it) => {
+                self.expression(&it.expr);
+                it.ops.iter().for_each(|operand| self.expression(&operand.expr));
+            }
+            Expr::IfExpr(it) => {
+                self.expression(&it.test_expr);
+                self.expression(&it.true_expr);
+                it.false_expr.iter().for_each(|other| self.expression(other));
+            }
+            Expr::Filter(it) => {
+                self.called(Callable::Filter, it.name, range(it.span()));
+                it.expr.iter().for_each(|inner| self.expression(inner));
+                self.arguments(&it.args);
+            }
+            Expr::Test(it) => {
+                self.called(Callable::Test, it.name, range(it.span()));
+                self.expression(&it.expr);
+                self.arguments(&it.args);
+            }
+            Expr::GetAttr(it) => {
+                self.member_read(&it.expr, it.name);
+                self.expression(&it.expr);
+            }
+            Expr::GetItem(it) => {
+                if let Some(name) = literal_name(&it.subscript_expr) {
+                    self.member_read(&it.expr, &name);
+                }
+                self.expression(&it.expr);
+                self.expression(&it.subscript_expr);
+            }
+            Expr::Call(it) => self.call(it, range(it.span())),
+            Expr::List(it) => it.items.iter().for_each(|item| self.expression(item)),
+            Expr::Tuple(it) => it.items.iter().for_each(|item| self.expression(item)),
+            Expr::Map(it) => it.keys.iter().chain(&it.values).for_each(|item| self.expression(item)),
+        }
+    }
+
+    fn call(&mut self, call: &Call<'_>, range: Range<usize>) {
+        match call.identify_call() {
+            CallType::Function(name) => {
+                self.called(Callable::Function, name, range.start..range.start + name.len());
+                if name == "existsIn"
+                    && let [CallArg::Pos(object), CallArg::Pos(key)] = call.args.as_slice()
+                    && let Some(key) = literal_name(key)
+                {
+                    self.member_read(object, &key);
+                }
+            }
+            CallType::Method(object, _) => self.expression(object),
+            CallType::Block(_) => {}
+            CallType::Object(object) => self.expression(object),
+        }
+        self.arguments(&call.args);
+    }
+
+    fn arguments(&mut self, arguments: &[CallArg<'_>]) {
+        for argument in arguments {
+            match argument {
+                CallArg::Pos(it) | CallArg::Kwarg(_, it) | CallArg::PosSplat(it) | CallArg::KwargSplat(it) => {
+                    self.expression(it)
+                }
+            }
+        }
+    }
+
+    fn called(&mut self, what: Callable, name: &str, range: Range<usize>) {
+        self.found.calls.push(Called { what, name: name.to_owned(), range });
+    }
+
+    fn member_read(&mut self, object: &Expr<'_>, name: &str) {
+        if matches!(object, Expr::Var(var) if var.id == "ctx") {
+            self.found.reads.insert(name.to_owned());
+        }
+    }
+}
+
+fn literal_name(expression: &Expr<'_>) -> Option<String> {
+    match expression {
+        Expr::Const(it) => it.value.as_str().map(str::to_owned),
+        _ => None,
+    }
+}
+
+/// The name or names of an include, if they are literals.
+fn literal_names(expression: &Expr<'_>) -> Option<Vec<String>> {
+    let items = match expression {
+        Expr::List(it) => &it.items,
+        Expr::Tuple(it) => &it.items,
+        single => return literal_name(single).map(|name| vec![name]),
+    };
+    items.iter().map(literal_name).collect()
+}

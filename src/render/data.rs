@@ -1,0 +1,73 @@
+//! Template data as the engine's values.
+
+use std::sync::Arc;
+
+use minijinja::Value;
+use serde_json::{Map, Number, Value as Json};
+
+use crate::conversation::Conversation;
+
+/// The members of `ctx` for one conversation, built once and shared by all agents and threads.
+#[derive(Debug, Clone)]
+pub struct ContextData {
+    members: Vec<(Arc<str>, Value)>,
+    ctx: Value,
+}
+
+impl ContextData {
+    /// Converts a conversation's template data.
+    pub fn new(conversation: &Conversation) -> ContextData {
+        let data: Map<String, Json> = conversation.template_data();
+        let members: Vec<(Arc<str>, Value)> =
+            data.iter().map(|(key, value)| (Arc::from(key.as_str()), to_value(value))).collect();
+        let ctx = Value::from_pairs(members.iter().cloned());
+        ContextData { members, ctx }
+    }
+
+    /// `ctx` with a system prompt.
+    pub(super) fn with_system_prompt(&self, text: Option<&str>) -> Value {
+        match text {
+            None => self.ctx.clone(),
+            Some(text) => {
+                let prompt = (Arc::from("system_prompt"), Value::from(Arc::<str>::from(text)));
+                Value::from_pairs(std::iter::once(prompt).chain(self.members.iter().cloned()))
+            }
+        }
+    }
+}
+
+/// A JSON value as a template value. Each string keeps an address of its own, so that a later trace can tell
+/// which leaf a piece of output came from.
+pub(super) fn to_value(json: &Json) -> Value {
+    match json {
+        Json::Null => Value::from(()),
+        Json::Bool(flag) => Value::from(*flag),
+        Json::Number(number) => number_value(number),
+        Json::String(text) => Value::from(Arc::<str>::from(text.as_str())),
+        Json::Array(elements) => elements.iter().map(to_value).collect(),
+        Json::Object(members) => {
+            Value::from_pairs(members.iter().map(|(key, value)| (Arc::<str>::from(key.as_str()), to_value(value))))
+        }
+    }
+}
+
+fn number_value(number: &Number) -> Value {
+    match (number.as_i64(), number.as_u64(), number.as_f64()) {
+        (Some(integer), ..) => Value::from(integer),
+        (_, Some(integer), _) => Value::from(integer),
+        (.., float) => Value::from(float.unwrap_or(f64::NAN)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_order_survive() {
+        let json: Json =
+            serde_json::from_str(r#"{"z":[9007199254740993,18446744073709551615,-1,1.0,null],"a":""}"#).expect("valid");
+        let value = to_value(&json);
+        assert_eq!(super::super::functions::to_json(&value).expect("serialises"), json.to_string());
+    }
+}

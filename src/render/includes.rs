@@ -1,0 +1,380 @@
+//! Include names: what they may say, what they resolve to, and cycles; names of functions, filters and tests.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::analyse::{Callable, Include};
+use super::functions::{BODY_FUNCTIONS, BUILTIN_FUNCTIONS, INDEX_FROM_0};
+use super::prompt::PROMPT_FUNCTIONS;
+use super::{Engine, TemplateKind, rules};
+use crate::diag::{Diagnostic, did_you_mean};
+use crate::repo::{PartialState, Repo};
+
+/// The name under which a partial is registered: with the `partials/` prefix.
+pub(super) fn full_name(name: &str) -> Cow<'_, str> {
+    match name.starts_with("partials/") || name.starts_with('\u{1}') {
+        true => Cow::Borrowed(name),
+        false => Cow::Owned(format!("partials/{name}")),
+    }
+}
+
+/// Why a name is refused, whatever stands behind it.
+fn refusal(name: &str) -> Option<&'static str> {
+    let drive = matches!(name.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
+    match name {
+        "" => Some("it is empty"),
+        _ if name.split(['/', '\\']).any(|part| part == "..") => Some("it holds `..`"),
+        _ if name.starts_with('/') => Some("it starts with `/`"),
+        _ if name.contains('\\') => Some("it holds a backslash"),
+        _ if drive => Some("it names a drive"),
+        _ if name.contains(':') => Some("it holds a scheme"),
+        _ if name.contains('\0') => Some("it holds a NUL"),
+        _ => None,
+    }
+}
+
+impl Engine {
+    /// Checks what needs all partials to be known: includes, cycles, names of functions.
+    pub(super) fn check_partials(&mut self, repo: &Repo, findings: &mut Vec<Diagnostic>) {
+        let names: Vec<Arc<str>> = self.partial_names.iter().cloned().collect();
+        for name in &names {
+            self.check_includes(repo, name, findings);
+            // A partial may serve bodies or prompts: what either knows is accepted here.
+            let functions: Vec<&str> = BODY_FUNCTIONS.into_iter().chain(PROMPT_FUNCTIONS).collect();
+            self.check_calls(repo, name, &functions, findings);
+        }
+        self.check_cycles(repo, &names, findings);
+        self.spread_breakage(&names);
+    }
+
+    /// Checks the includes of one template, in every branch.
+    pub(super) fn check_includes(&mut self, repo: &Repo, name: &Arc<str>, findings: &mut Vec<Diagnostic>) {
+        let Some(analysis) = self.analyses.get(name) else { return };
+        let before = findings.len();
+        let mut silent = false;
+        for include in &analysis.includes {
+            match self.check_include(repo, name, include) {
+                Verdict::Fine => {}
+                Verdict::Broken => silent = true,
+                Verdict::Refused(finding) => findings.push(*finding),
+            }
+        }
+        if silent || findings.len() > before {
+            self.broken.insert(Arc::clone(name));
+        }
+    }
+
+    fn check_include(&self, repo: &Repo, name: &str, include: &Include) -> Verdict {
+        let span = self.span(&repo.sources, name, include.range.clone());
+        if !include.is_literal {
+            let finding = Diagnostic::new(&rules::INCLUDE_DYNAMIC, span, "an include name must be a string literal");
+            return Verdict::refused(finding.help("write an `{% if %}` with one include per branch"));
+        }
+        let mut missing = None;
+        for target in &include.names {
+            if let Some(why) = refusal(target) {
+                let finding = Diagnostic::new(
+                    &rules::INCLUDE_NAME,
+                    span,
+                    format!("the include name `{target}` is not allowed: {why}"),
+                );
+                return Verdict::refused(
+                    finding.help("partials are named relative to `partials/`, for instance `openai/messages.jinja`"),
+                );
+            }
+            let full = full_name(target);
+            match repo.partial_state(&full) {
+                PartialState::Found if self.broken.contains(full.as_ref()) => return Verdict::Broken,
+                PartialState::Found => return Verdict::Fine,
+                PartialState::Broken => return Verdict::Broken,
+                PartialState::Outside => {
+                    let message = format!("the partial `{target}` leads out of the repository through a link");
+                    let finding = Diagnostic::new(&rules::INCLUDE_OUTSIDE, span, message);
+                    return Verdict::refused(finding.help("copy the file into `partials/`"));
+                }
+                PartialState::Missing => missing = missing.or(Some(target)),
+            }
+        }
+        match missing {
+            Some(target) if !include.ignore_missing => {
+                let message = format!("there is no partial `{target}`");
+                let known = self.partial_names.iter().map(AsRef::as_ref);
+                let full = full_name(target);
+                let help = did_you_mean(&full, known.clone())
+                    .or_else(|| same_file_name(&full, known))
+                    .unwrap_or_else(|| "partials are files below `partials/`, with the ending `.jinja`".to_owned());
+                Verdict::refused(Diagnostic::new(&rules::INCLUDE_MISSING, span, message).help(help))
+            }
+            _ => Verdict::Fine,
+        }
+    }
+
+    /// Checks the functions, filters and tests that a profile's template calls.
+    pub(super) fn check_functions(
+        &mut self,
+        repo: &Repo,
+        name: &Arc<str>,
+        kind: TemplateKind,
+        findings: &mut Vec<Diagnostic>,
+    ) {
+        let functions: &[&str] = match kind {
+            TemplateKind::Body => &BODY_FUNCTIONS,
+            TemplateKind::Prompt => &PROMPT_FUNCTIONS,
+        };
+        self.check_calls(repo, name, functions, findings);
+    }
+
+    fn check_calls(&mut self, repo: &Repo, name: &Arc<str>, functions: &[&str], findings: &mut Vec<Diagnostic>) {
+        let Some(analysis) = self.analyses.get(name) else { return };
+        let before = findings.len();
+        for called in &analysis.calls {
+            let wanted = called.name.as_str();
+            let (what, known): (&str, Vec<&str>) = match called.what {
+                Callable::Function
+                    if self.assigned.contains(wanted)
+                        || matches!(wanted, "loop" | "caller" | "super" | INDEX_FROM_0) =>
+                {
+                    continue;
+                }
+                Callable::Function => ("function", functions.iter().copied().chain(BUILTIN_FUNCTIONS).collect()),
+                Callable::Filter => ("filter", FILTERS.to_vec()),
+                Callable::Test => ("test", TESTS.to_vec()),
+            };
+            if known.contains(&wanted) {
+                continue;
+            }
+            let span = self.span(&repo.sources, name, called.range.clone());
+            let help = did_you_mean(wanted, known.iter().copied()).or_else(|| elsewhere(wanted, called.what));
+            let message = format!("there is no {what} `{wanted}`");
+            findings.push(
+                Diagnostic::new(&rules::UNKNOWN_NAME, span, message)
+                    .maybe_help(help.or_else(|| Some(format!("known {what}s: {}", known.join(", "))))),
+            );
+        }
+        if findings.len() > before {
+            self.broken.insert(Arc::clone(name));
+        }
+    }
+
+    /// Reports each circle of includes once, at the include that closes it.
+    fn check_cycles(&mut self, repo: &Repo, names: &[Arc<str>], findings: &mut Vec<Diagnostic>) {
+        let mut done: HashSet<&str> = HashSet::new();
+        let mut circles = Vec::new();
+        for name in names {
+            let mut path: Vec<(&Arc<str>, usize)> = vec![(name, 0)];
+            if done.contains(name.as_ref()) {
+                continue;
+            }
+            while let Some((at, next)) = path.pop() {
+                let edges = self.edges(at);
+                let Some((target, include)) = edges.get(next) else {
+                    done.insert(at);
+                    continue;
+                };
+                path.push((at, next + 1));
+                if let Some(first) = path.iter().position(|(seen, _)| seen == target) {
+                    let members: Vec<Arc<str>> = path[first..].iter().map(|(seen, _)| Arc::clone(seen)).collect();
+                    circles.push((members, Arc::clone(at), include.range.clone()));
+                } else if !done.contains(target.as_ref()) {
+                    path.push((target, 0));
+                }
+            }
+        }
+        for (members, closing, range) in circles {
+            let names: Vec<String> = members.iter().chain(&members[..1]).map(|name| format!("`{name}`")).collect();
+            let message = match members.as_slice() {
+                [only] => format!("`{only}` includes itself"),
+                _ => format!("partials include each other in a circle: {}", names.join(" → ")),
+            };
+            let span = self.span(&repo.sources, &closing, range);
+            findings.push(Diagnostic::new(&rules::INCLUDE_CYCLE, span, message).help("remove one of these includes"));
+            self.broken.extend(members);
+        }
+    }
+
+    fn edges(&self, name: &str) -> Vec<(&Arc<str>, &Include)> {
+        let includes = self.analyses.get(name).into_iter().flat_map(|analysis| &analysis.includes);
+        let edges = includes.flat_map(|include| include.names.iter().map(move |target| (target, include)));
+        edges
+            .filter_map(|(target, include)| Some((self.partial_names.get(full_name(target).as_ref())?, include)))
+            .collect()
+    }
+
+    /// Whoever includes something broken is broken too, silently: the finding stands where the mistake is.
+    fn spread_breakage(&mut self, names: &[Arc<str>]) {
+        loop {
+            let includes_broken = |name: &&Arc<str>| {
+                !self.broken.contains(*name) && self.edges(name).iter().any(|(target, _)| self.broken.contains(*target))
+            };
+            let newly: Vec<Arc<str>> = names.iter().filter(includes_broken).cloned().collect();
+            if newly.is_empty() {
+                return;
+            }
+            self.broken.extend(newly);
+        }
+    }
+}
+
+enum Verdict {
+    Fine,
+    /// What it includes has a finding of its own.
+    Broken,
+    Refused(Box<Diagnostic>),
+}
+
+impl Verdict {
+    fn refused(finding: Diagnostic) -> Verdict {
+        Verdict::Refused(Box::new(finding))
+    }
+}
+
+/// A partial of the same file name in another folder.
+fn same_file_name<'a>(wanted: &str, mut known: impl Iterator<Item = &'a str>) -> Option<String> {
+    let file = wanted.rsplit('/').next()?;
+    let found = known.find(|name| name.rsplit('/').next() == Some(file))?;
+    Some(format!("did you mean `{found}`?"))
+}
+
+/// Where a name exists instead: a filter called as a function, a function of the other kind of template.
+fn elsewhere(name: &str, what: Callable) -> Option<String> {
+    match what {
+        Callable::Function if FILTERS.contains(&name) => Some(format!("`{name}` is a filter: write `value | {name}`")),
+        Callable::Filter if BODY_FUNCTIONS.contains(&name) => {
+            Some(format!("`{name}` is a function: write `{name}(value)`"))
+        }
+        Callable::Function if PROMPT_FUNCTIONS.contains(&name) => Some(format!("`{name}` belongs to system prompts")),
+        Callable::Function if BODY_FUNCTIONS.contains(&name) => Some(format!("`{name}` belongs to bodies")),
+        _ => None,
+    }
+}
+
+/// The filters of the engine and our own.
+const FILTERS: [&str; 48] = [
+    "abs",
+    "attr",
+    "batch",
+    "bool",
+    "capitalize",
+    "chain",
+    "count",
+    "d",
+    "default",
+    "dictsort",
+    "e",
+    "escape",
+    "first",
+    "float",
+    "format",
+    "groupby",
+    "indent",
+    "int",
+    "items",
+    "join",
+    "last",
+    "length",
+    "lines",
+    "list",
+    "lower",
+    "map",
+    "max",
+    "min",
+    "pprint",
+    "reject",
+    "rejectattr",
+    "replace",
+    "reverse",
+    "round",
+    "safe",
+    "select",
+    "selectattr",
+    "slice",
+    "sort",
+    "split",
+    "string",
+    "sum",
+    "title",
+    "tojson",
+    "trim",
+    "unique",
+    "upper",
+    "zip",
+];
+
+/// The tests of the engine.
+const TESTS: [&str; 42] = [
+    "!=",
+    "<",
+    "<=",
+    "==",
+    ">",
+    ">=",
+    "boolean",
+    "defined",
+    "divisibleby",
+    "endingwith",
+    "eq",
+    "equalto",
+    "escaped",
+    "even",
+    "false",
+    "filter",
+    "float",
+    "ge",
+    "greaterthan",
+    "gt",
+    "in",
+    "int",
+    "integer",
+    "iterable",
+    "le",
+    "lessthan",
+    "lower",
+    "lt",
+    "mapping",
+    "ne",
+    "none",
+    "number",
+    "odd",
+    "safe",
+    "sameas",
+    "sequence",
+    "startingwith",
+    "string",
+    "test",
+    "true",
+    "undefined",
+    "upper",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_leave_the_folder_are_refused() {
+        for name in ["../x", "a/../x", "/x", "a\\b", "C:x", "C:/x", "file:x", "http://x", ""] {
+            assert!(refusal(name).is_some(), "{name}");
+        }
+        assert_eq!(refusal("a/b..c.jinja"), None);
+        assert_eq!(full_name("x.jinja"), "partials/x.jinja");
+        assert_eq!(full_name("partials/x.jinja"), "partials/x.jinja");
+    }
+
+    #[test]
+    fn the_lists_of_filters_and_tests_are_those_of_the_engine() {
+        let shown = format!("{:?}", super::super::environment(crate::repo::Dialect::Jinja));
+        let keys = |member: &str| {
+            let list =
+                shown.split(&format!("{member}: [")).nth(1).and_then(|rest| rest.split(']').next()).expect("listed");
+            list.split(", ").map(|key| key.trim_matches('"').to_owned()).collect::<Vec<_>>()
+        };
+        let sorted = |list: &[&str]| {
+            let mut list: Vec<String> = list.iter().map(|name| (*name).to_owned()).collect();
+            list.sort();
+            list
+        };
+        assert_eq!(keys("filters"), sorted(&FILTERS));
+        assert_eq!(keys("tests"), sorted(&TESTS));
+    }
+}

@@ -1,0 +1,314 @@
+//! System prompts: their functions, and what these may read.
+
+use std::sync::Arc;
+
+use minijinja::{Error, ErrorKind, Value};
+
+use super::rules;
+use crate::diag::Rule;
+use crate::source::{SourceText, TextError};
+use crate::world::{EntryKind, ReadError, World, normalise_path};
+
+/// The functions that system prompts may call, beside those of the engine.
+pub(super) const PROMPT_FUNCTIONS: [&str; 13] = [
+    "read_file",
+    "file_exists",
+    "read_dir",
+    "head_lines",
+    "basename",
+    "dirname",
+    "ext",
+    "lower",
+    "upper",
+    "agent_role",
+    "existsIn",
+    "length",
+    "tojson",
+];
+
+/// What a system prompt can see: a project, and the files of its layer and the bundled one.
+pub struct PromptScope {
+    /// The project that the conversation is about.
+    pub project: Arc<dyn World>,
+    /// The project's name.
+    pub project_name: Arc<str>,
+    /// The language of the file in front of the person.
+    pub language: Arc<str>,
+    /// The layers that `:/x` is looked up in, nearest first; the first is the agent repository.
+    pub layers: Vec<Arc<dyn World>>,
+    /// What `${PROJECT_DIR}`, `${CONFIG_DIR}` and `${HOME}` are in the prompt's own text.
+    pub folders: Folders,
+}
+
+/// The names of the three folders.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folders {
+    /// `${PROJECT_DIR}`.
+    pub project: Arc<str>,
+    /// `${CONFIG_DIR}`: the agent repository.
+    pub config: Arc<str>,
+    /// `${HOME}`.
+    pub home: Arc<str>,
+}
+
+impl Folders {
+    /// The folders that prompts see while compiling: the same on every machine.
+    pub fn placeholders() -> Folders {
+        Folders { project: Arc::from("/project"), config: Arc::from("/config"), home: Arc::from("/home/user") }
+    }
+}
+
+/// A refusal that has a rule of its own; carried through the engine as an error's source.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) rule: &'static Rule,
+    pub(super) message: String,
+    pub(super) help: Option<String>,
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl Refusal {
+    fn new(rule: &'static Rule, message: String) -> Refusal {
+        Refusal { rule, message, help: None }
+    }
+
+    fn help(mut self, help: impl Into<String>) -> Refusal {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Error {
+        Error::new(ErrorKind::InvalidOperation, refusal.message.clone()).with_source(refusal)
+    }
+}
+
+/// Where a path of a file function leads.
+enum Target<'a> {
+    /// A file of one of these worlds, the first that has it.
+    In(Vec<&'a Arc<dyn World>>, String),
+    /// A place that may not be read.
+    Outside,
+    /// A path with a variable that is not known.
+    Unresolved(String),
+}
+
+impl PromptScope {
+    /// The variables and functions of a prompt.
+    pub(super) fn root(self: &Arc<Self>) -> Value {
+        let function = |name: &'static str| (name, self.function(name));
+        let variables = [
+            ("language", Value::from(Arc::clone(&self.language))),
+            ("project_name", Value::from(Arc::clone(&self.project_name))),
+            ("_p", Value::from(Arc::clone(&self.folders.project))),
+            ("_c", Value::from(Arc::clone(&self.folders.config))),
+            ("_h", Value::from(Arc::clone(&self.folders.home))),
+        ];
+        let functions = [
+            "read_file",
+            "file_exists",
+            "read_dir",
+            "head_lines",
+            "basename",
+            "dirname",
+            "ext",
+            "lower",
+            "upper",
+            "agent_role",
+        ];
+        Value::from_pairs(variables.into_iter().chain(functions.map(function)))
+    }
+
+    fn function(self: &Arc<Self>, name: &str) -> Value {
+        let scope = Arc::clone(self);
+        match name {
+            "read_file" => Value::from_function(move |path: &str| scope.read_file(path).map_err(Error::from)),
+            "file_exists" => Value::from_function(move |path: &str| scope.file_exists(path).map_err(Error::from)),
+            "read_dir" => Value::from_function(move |path: &str| scope.read_dir(path).map_err(Error::from)),
+            "agent_role" => {
+                Value::from_function(move |id: &str| scope.read_file(&format!(":/roles/{id}.md")).map_err(Error::from))
+            }
+            "head_lines" => Value::from_function(head_lines),
+            "basename" => Value::from_function(|path: &str| path.rsplit('/').next().unwrap_or_default().to_owned()),
+            "dirname" => Value::from_function(|path: &str| path.rfind('/').map_or("", |at| &path[..at]).to_owned()),
+            "ext" => Value::from_function(extension),
+            "lower" => Value::from_function(|text: &str| text.to_lowercase()),
+            _ => Value::from_function(|text: &str| text.to_uppercase()),
+        }
+    }
+
+    fn target(&self, path: &str) -> Target<'_> {
+        let (worlds, rest): (Vec<&Arc<dyn World>>, &str) = if let Some(rest) = path.strip_prefix(":/") {
+            (self.layers.iter().collect(), rest)
+        } else if let Some(rest) = below(path, "${PROJECT_DIR}", &self.folders.project) {
+            (vec![&self.project], rest)
+        } else if let Some(rest) = below(path, "${CONFIG_DIR}", &self.folders.config) {
+            (self.layers.iter().take(1).collect(), rest)
+        } else if below(path, "${HOME}", &self.folders.home).is_some() {
+            return Target::Outside;
+        } else {
+            (vec![&self.project], path)
+        };
+        if let Some(at) = rest.find("${") {
+            let end = rest[at..].find('}').map_or(rest.len(), |len| at + len + 1);
+            return Target::Unresolved(rest[at..end].to_owned());
+        }
+        normalise_path(rest).map_or(Target::Outside, |path| Target::In(worlds, path))
+    }
+
+    fn read_file(&self, path: &str) -> Result<String, Refusal> {
+        let (worlds, inner) = match self.target(path) {
+            Target::In(worlds, inner) => (worlds, inner),
+            Target::Outside => return Err(outside(path)),
+            Target::Unresolved(variable) => {
+                let refusal = Refusal::new(&rules::PROMPT_VARIABLE, format!("`{variable}` in `{path}` is not known"));
+                return Err(refusal.help("known are ${PROJECT_DIR}, ${CONFIG_DIR} and ${HOME}"));
+            }
+        };
+        for world in worlds {
+            match world.read(&inner) {
+                Ok(bytes) => return decode(path, &bytes),
+                Err(ReadError::Missing) => {}
+                Err(ReadError::Outside) => return Err(outside(path)),
+                Err(error) => {
+                    return Err(Refusal::new(&rules::PROMPT_MISSING, format!("`{path}` cannot be read: {error}")));
+                }
+            }
+        }
+        let refusal = Refusal::new(&rules::PROMPT_MISSING, format!("there is no file `{path}`"));
+        Err(refusal.help(match path.starts_with(":/") {
+            true => "`:/x` is file `x` of the profile's own layer, then of the bundled one",
+            false => "ask `file_exists` first if it is optional; contexts bring the files of their virtual project",
+        }))
+    }
+
+    fn file_exists(&self, path: &str) -> Result<bool, Refusal> {
+        match self.target(path) {
+            Target::In(worlds, inner) => {
+                let mut kinds = worlds.into_iter().map(|world| world.kind(&inner));
+                let found = kinds.find(|kind| !matches!(kind, Err(ReadError::Missing)));
+                match found {
+                    Some(Err(ReadError::Outside)) => Err(outside(path)),
+                    found => Ok(matches!(found, Some(Ok(EntryKind::File)))),
+                }
+            }
+            Target::Outside => Err(outside(path)),
+            Target::Unresolved(_) => Ok(false),
+        }
+    }
+
+    fn read_dir(&self, path: &str) -> Result<Vec<String>, Refusal> {
+        match self.target(path) {
+            Target::In(worlds, inner) => {
+                let mut names: Vec<String> = worlds
+                    .into_iter()
+                    .flat_map(|world| world.list(&inner))
+                    .map(|entry| last_part(&entry.path))
+                    .collect();
+                names.sort();
+                names.dedup();
+                Ok(names)
+            }
+            Target::Outside => Err(outside(path)),
+            Target::Unresolved(_) => Ok(Vec::new()),
+        }
+    }
+}
+
+/// The part of a path below a folder, written as its variable or as what that stands for.
+fn below<'p>(path: &'p str, variable: &str, folder: &str) -> Option<&'p str> {
+    let rest = path.strip_prefix(variable).or_else(|| path.strip_prefix(folder))?;
+    rest.strip_prefix('/').or(rest.is_empty().then_some(rest))
+}
+
+fn outside(path: &str) -> Refusal {
+    let refusal =
+        Refusal::new(&rules::PROMPT_OUTSIDE, format!("`{path}` lies outside of what a system prompt may read"));
+    refusal.help("readable are the project (`${PROJECT_DIR}/…` or a relative path), the agent repository (`${CONFIG_DIR}/…`) and `:/…`")
+}
+
+fn decode(path: &str, bytes: &[u8]) -> Result<String, Refusal> {
+    SourceText::from_bytes(bytes).map(|text| text.as_str().to_owned()).map_err(|error| {
+        let why = match error {
+            TextError::NotUtf8 { offset } => format!("byte {offset} is not UTF-8"),
+            TextError::Nul { offset } => format!("byte {offset} is NUL"),
+            TextError::TooLarge { size } => format!("{size} bytes are too many"),
+        };
+        Refusal::new(&rules::PROMPT_NOT_TEXT, format!("`{path}` is not text: {why}"))
+    })
+}
+
+fn head_lines(text: &str, count: i64) -> String {
+    text.split_inclusive('\n').take(usize::try_from(count).unwrap_or(0)).collect()
+}
+
+fn extension(path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    name.rfind('.').filter(|&at| at > 0).map_or("", |at| &name[at + 1..]).to_owned()
+}
+
+fn last_part(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::MemoryWorld;
+
+    fn scope() -> PromptScope {
+        let project = MemoryWorld::from_iter([("src/a.rs", "a"), ("README.md", "one\ntwo\nthree\n")]);
+        let own = MemoryWorld::from_iter([("roles/me.md", "own"), ("x", "own")]);
+        let bundled = MemoryWorld::from_iter([("roles/base.md", "bundled"), ("x", "bundled")]);
+        PromptScope {
+            project: Arc::new(project),
+            project_name: "p".into(),
+            language: "".into(),
+            layers: vec![Arc::new(own), Arc::new(bundled)],
+            folders: Folders::placeholders(),
+        }
+    }
+
+    #[test]
+    fn reads_are_confined() {
+        let scope = scope();
+        assert_eq!(scope.read_file("${PROJECT_DIR}/src/a.rs").expect("there"), "a");
+        assert_eq!(scope.read_file("/project/src/a.rs").expect("there"), "a");
+        assert_eq!(scope.read_file("src/../README.md").expect("there"), "one\ntwo\nthree\n");
+        assert_eq!(scope.read_file(":/x").expect("there"), "own");
+        assert_eq!(scope.read_file(":/roles/base.md").expect("there"), "bundled");
+        assert_eq!(scope.read_file("${CONFIG_DIR}/x").expect("there"), "own");
+        for path in ["/etc/passwd", "../x", "${HOME}/.ssh/id", "${PROJECT_DIR}/../x", ":/../x", "c:/x"] {
+            assert_eq!(scope.read_file(path).expect_err(path).rule.code, "prompt/outside");
+            assert!(scope.file_exists(path).is_err(), "{path}");
+        }
+        assert_eq!(scope.read_file("${FOO}/x").expect_err("unknown").rule.code, "prompt/unknown-variable");
+        assert!(!scope.file_exists("${FOO}/x").expect("no error"));
+        assert_eq!(scope.read_file("none").expect_err("missing").rule.code, "prompt/missing-file");
+        assert!(!scope.file_exists("none").expect("no error"));
+    }
+
+    #[test]
+    fn folders_list_sorted_names() {
+        assert_eq!(scope().read_dir("").expect("lists"), ["README.md", "src"]);
+        assert_eq!(scope().read_dir("none").expect("lists"), Vec::<String>::new());
+        assert_eq!(scope().read_dir(":/roles").expect("lists"), ["base.md", "me.md"]);
+    }
+
+    #[test]
+    fn text_helpers() {
+        assert_eq!(head_lines("a\nb\nc", 2), "a\nb\n");
+        assert_eq!(head_lines("a\nb\nc", 0), "");
+        assert_eq!(head_lines("a", -1), "");
+        assert_eq!(extension("a/b.tar.gz"), "gz");
+        assert_eq!(extension(".bashrc"), "");
+    }
+}

@@ -1,0 +1,61 @@
+//! The rules of templates.
+
+crate::diag::rules! {
+    SYNTAX = Error "template/syntax", "a template does not parse",
+        "The text does not follow Jinja's grammar: an unclosed tag, `{% if %}` without `{% endif %}`, an operator without \
+         its operand. In a TOML string the position is that of the file, escapes and line continuations included.";
+    UNDEFINED = Error "template/undefined", "a template reads something that is not there",
+        "Undefined values are strict: a misspelt `msg.contnet` is an error, not an empty string.\n\nFor what may be absent, \
+         ask first: `{% if ctx.system_prompt is defined %}` or `{% if existsIn(ctx, \"system_prompt\") %}`. \
+         `docs/templates.md` lists what every context holds and what is optional.";
+    UNKNOWN_NAME = Error "template/unknown-name", "a template calls a function, filter or test that does not exist",
+        "Checked in every branch, also in those that never run. `docs/templates.md` lists the functions; system prompts and \
+         bodies have different ones.";
+    FAILED = Error "template/failed", "a template fails while it is rendered",
+        "An operation does not fit its values: adding a number to a list, a filter on the wrong type, unpacking what cannot be \
+         unpacked. The finding stands at the tag that failed, with the includes that led there.";
+    TOO_MANY_STEPS = Error "template/too-many-steps", "a template takes too many steps",
+        "Rendering is limited to 200,000 steps plus 5,000 per content block of the conversation, so that a loop that never \
+         ends does not hang a build or a conversation. Normal templates need a few hundred steps per message.";
+    TOO_DEEP = Error "template/too-deep", "macros or includes nest too deeply",
+        "A macro that calls itself without end, or a very long chain of includes. The limit is 300, where an include counts 10 \
+         and a macro call 4.";
+    TOO_LARGE = Error "template/output-too-large", "a template writes more than 32 MiB",
+        "No provider takes such a request. Look for a loop that repeats the whole history.";
+    INCLUDE_MISSING = Error "include/missing", "an included partial does not exist",
+        "Includes are checked when the repository is loaded, in every branch. The name is relative to `partials/`, with or \
+         without that prefix. If the partial is optional, write `{% include \"x.jinja\" ignore missing %}`.";
+    INCLUDE_NAME = Error "include/name", "an include name is not allowed",
+        "Includes reach only the bundled `partials/` and the repository's own. Names with `..`, a leading `/`, a backslash, a \
+         scheme or a drive letter are refused, so that a template can never read another file.";
+    INCLUDE_DYNAMIC = Error "include/dynamic", "an include name is computed",
+        "The name must be a string literal, or a literal list of them: only then can it be checked before anything is sent. \
+         Write an `{% if %}` with one include per branch.";
+    INCLUDE_OUTSIDE = Error "include/outside", "a partial leaves the repository through a link",
+        "The file behind the name is a symbolic link to somewhere outside the root. Copy it into `partials/`.";
+    INCLUDE_CYCLE = Error "include/cycle", "partials include each other in a circle",
+        "Rendering would never end. The message shows the circle; one of its includes must go. For recursion over data, use a \
+         macro or a recursive loop.";
+    LOOP_INDEX = Warning "dialect/loop-index", "`loop.index` in a template of the other dialect",
+        "The template uses spellings of inja, where `loop.index` counts from 0; here, as in Jinja, it counts from 1. Nothing \
+         fails, the numbers are just different.\n\nWrite `loop.index0` to count from 0, or `loop.index` after removing the \
+         inja spellings; or set `dialect = \"inja\"` in `reqc.toml`, which makes `loop.index` count from 0 everywhere.";
+    SET_IN_LOOP = Warning "dialect/set-in-loop", "a variable set in a loop is read after it, in a template of the other dialect",
+        "In inja a `set` inside a loop outlives it; in Jinja it does not: the value read afterwards is the one from before the \
+         loop. Use a namespace: `{% set ns = namespace(found=false) %}` … `{% set ns.found = true %}`.";
+    LOOP_PARENT = Error "dialect/loop-parent", "`loop.parent` does not exist here",
+        "inja reaches the outer loop through `loop.parent`. Here the outer loop's values are kept in a variable: \
+         `{% set outer = loop %}` before the inner loop.";
+    PROMPT_MISSING = Error "prompt/missing-file", "a system prompt reads a file that does not exist",
+        "`read_file` needs its file; ask `file_exists` first if it is optional. `:/x` is file `x` of the profile's own layer, \
+         then of the bundled one; a relative path is one of the project. While compiling, the project is the virtual one of \
+         the context, not the folder you stand in.";
+    PROMPT_OUTSIDE = Error "prompt/outside", "a system prompt reads outside of what it may",
+        "Reads are confined to the project folder, the agent repository and bundled resources, links resolved. Anything else is \
+         refused, also for `file_exists`: whether a file exists elsewhere must not change a prompt.";
+    PROMPT_VARIABLE = Error "prompt/unknown-variable", "a path holds a variable that is not known",
+        "`${PROJECT_DIR}`, `${CONFIG_DIR}` and `${HOME}` are expanded in the arguments of file functions and in the prompt's own \
+         text. Others are not.";
+    PROMPT_NOT_TEXT = Error "prompt/not-text", "a system prompt reads a file that is not text",
+        "Files that prompts read are UTF-8 text without NUL bytes.";
+}
