@@ -18,7 +18,7 @@ mod trace;
 
 pub use data::ContextData;
 pub use functions::IdRule;
-pub use prompt::PromptScope;
+pub use prompt::{Folders, PromptScope};
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -148,6 +148,16 @@ impl Engine {
     /// The members of `ctx` that a template reads, its includes followed.
     pub fn reads(&self, id: TemplateId) -> &BTreeSet<String> {
         &self.templates[id.0 as usize].reads
+    }
+
+    /// The names of the partials that the templates of one profile file reach.
+    pub(crate) fn partials_of_file(&self, file: FileId) -> BTreeSet<Arc<str>> {
+        let templates = self.by_span.iter().filter(|(span, _)| span.file == file);
+        let mut reached = BTreeSet::new();
+        for (_, id) in templates {
+            self.follow(&self.templates[id.0 as usize].name, &mut |name, _| drop(reached.insert(Arc::clone(name))));
+        }
+        reached
     }
 
     /// The names of the partials that some template reaches.

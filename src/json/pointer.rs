@@ -34,6 +34,20 @@ impl Pointer {
         self.0.split('/').skip(1).map(|token| token.replace("~1", "/").replace("~0", "~"))
     }
 
+    /// This pointer as seen from a value that contains it; `None` if that value does not.
+    pub fn below(&self, container: &Pointer) -> Option<Pointer> {
+        let rest = self.0.strip_prefix(&container.0)?;
+        (rest.is_empty() || rest.starts_with('/')).then(|| Pointer(rest.to_owned()))
+    }
+
+    /// Reads a pointer as people write it: `/a/0`; a leading `/` may be missing.
+    pub fn parse(text: &str) -> Pointer {
+        match text.is_empty() || text.starts_with('/') {
+            true => Pointer(text.to_owned()),
+            false => Pointer(format!("/{text}")),
+        }
+    }
+
     /// The pointer to the containing value; `None` for the root.
     pub fn parent(&self) -> Option<Pointer> {
         self.0.rfind('/').map(|at| Pointer(self.0[..at].to_owned()))

@@ -45,7 +45,7 @@ crate::diag::rules! {
          committed, revoke it.";
     INSTANCE_EXTENDS = Error "provider/extends", "a provider instance extends nothing usable",
         "`extends` of a provider instance names another instance; it must exist and must not lead back to itself.";
-    DUPLICATE_ALLOW = Warning "allow/unused", "an [[allow]] entry silences nothing",
+    UNUSED_ALLOW = Warning "allow/unused", "an [[allow]] entry silences nothing",
         "The finding that the entry was written for is gone, or the entry has expired. Remove it, so that it cannot \
          hide something new.";
 }

@@ -1,0 +1,103 @@
+//! The command line: arguments → options, one thin file per command, exit codes.
+//!
+//! Everything that is printed goes through [`Terminal`]; everything that is decided is decided elsewhere.
+
+mod args;
+mod check;
+mod compile;
+mod diff;
+mod init;
+mod list;
+mod options;
+mod progress;
+mod render;
+mod rule;
+mod show;
+mod terminal;
+mod tree;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use args::{Args, Command};
+use options::Options;
+use terminal::Terminal;
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Nothing at or above the threshold.
+    Clean,
+    /// Findings or drift.
+    Findings,
+    /// The command could not run.
+    Failed,
+}
+
+impl From<Status> for ExitCode {
+    fn from(status: Status) -> ExitCode {
+        ExitCode::from(match status {
+            Status::Clean => 0,
+            Status::Findings => 1,
+            Status::Failed => 2,
+        })
+    }
+}
+
+/// Why a command could not run: a phrase and, if there is one, the next step.
+pub struct Failure {
+    message: String,
+    help: Option<String>,
+}
+
+impl Failure {
+    fn new(message: impl Into<String>) -> Failure {
+        Failure { message: message.into(), help: None }
+    }
+
+    fn help(mut self, help: impl Into<String>) -> Failure {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Failure {
+        Failure::new(message)
+    }
+}
+
+type Outcome = Result<Status, Failure>;
+
+/// Runs the command that the process was started with.
+pub fn main() -> ExitCode {
+    let args = Args::parse();
+    let mut terminal = Terminal::new(args.common.color, args.common.quiet);
+    let status = run(args, &mut terminal).unwrap_or_else(|failure| {
+        terminal.fail(&failure.message, failure.help.as_deref());
+        Status::Failed
+    });
+    status.into()
+}
+
+fn run(args: Args, terminal: &mut Terminal) -> Outcome {
+    let options = Options::resolve(args.common)?;
+    match args.command {
+        Command::Check { path } => check::run(&options.at(path), terminal),
+        Command::Compile(compile) => compile::run(&options, &compile, terminal),
+        Command::List { all, tag } => list::agents(&options, all, tag.as_deref(), terminal),
+        Command::Contexts => list::contexts(&options, terminal),
+        Command::Tree => tree::run(&options, terminal),
+        Command::Show { agent } => show::run(&options, &agent, terminal),
+        Command::Render { agent, curl } => render::run(&options, &agent, curl, terminal),
+        Command::Rule { code } => rule::run(&options, code.as_deref(), terminal),
+        Command::Init { path } => init::run(&options, path, terminal),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Args::command(), "reqc", &mut script);
+            terminal.text(&String::from_utf8_lossy(&script));
+            Ok(Status::Clean)
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The arguments as they are written.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// Compile declarative LLM agent profiles into the exact request bodies that providers receive, and prove that
+/// they are right.
+#[derive(Debug, Parser)]
+#[command(name = "reqc", version, max_term_width = 100, arg_required_else_help = true)]
+pub(super) struct Args {
+    #[command(flatten)]
+    pub(super) common: Common,
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Common {
+    /// Run as if started in DIR
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    pub(super) directory: Option<PathBuf>,
+    /// Only agents whose name matches (repeatable)
+    #[arg(long = "agent", value_name = "GLOB", global = true)]
+    pub(super) agents: Vec<String>,
+    /// Only contexts whose name matches (repeatable)
+    #[arg(long = "context", value_name = "GLOB", global = true)]
+    pub(super) contexts: Vec<String>,
+    /// The model to render with; golden bodies always use the profile's own
+    #[arg(long, value_name = "M", global = true)]
+    pub(super) model: Option<String>,
+    /// Take the bundled agents too
+    #[arg(long, global = true, conflicts_with = "no_bundled")]
+    pub(super) bundled: bool,
+    /// Leave out bundled profiles, partials and roles
+    #[arg(long, global = true)]
+    pub(super) no_bundled: bool,
+    /// How results are written
+    #[arg(long, value_enum, default_value_t = Format::Human, global = true)]
+    pub(super) format: Format,
+    /// Whether to use colours; `auto` looks at the terminal and NO_COLOR
+    #[arg(long, value_enum, default_value_t = Color::Auto, global = true)]
+    pub(super) color: Color,
+    /// Print findings only
+    #[arg(short, long, global = true)]
+    pub(super) quiet: bool,
+    /// Treat findings of a rule as errors (repeatable; `family/*` for all of a family)
+    #[arg(long, value_name = "CODE", global = true)]
+    pub(super) deny: Vec<String>,
+    /// Drop findings of a rule (repeatable; `family/*` for all of a family)
+    #[arg(long, value_name = "CODE", global = true)]
+    pub(super) allow: Vec<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Render every agent against every context and report what is wrong
+    Check {
+        /// The agent repository; by default the one around the current folder
+        path: Option<PathBuf>,
+    },
+    /// Write golden bodies, or compare them
+    Compile(Compile),
+    /// List agents
+    List {
+        /// Include hidden and abstract ones
+        #[arg(long)]
+        all: bool,
+        /// Only agents with this tag
+        #[arg(long, value_name = "TAG")]
+        tag: Option<String>,
+    },
+    /// Show the hierarchy of profiles and what each level adds
+    Tree,
+    /// Show an agent's merged profile, each value with its origin
+    Show {
+        /// The agent's name
+        agent: String,
+    },
+    /// Print one request body
+    Render {
+        /// The agent's name
+        agent: String,
+        /// Print a curl command instead of the body alone
+        #[arg(long)]
+        curl: bool,
+    },
+    /// List contexts and why they are there
+    Contexts,
+    /// Explain a rule, or list all of them
+    Rule {
+        /// The rule's code, for instance extends/cycle
+        code: Option<String>,
+    },
+    /// Make a small agent repository to start from
+    Init {
+        /// An empty folder; by default the current one
+        path: Option<PathBuf>,
+    },
+    /// Print a completion script
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Compile {
+    /// Write nothing; exit with 1 if golden files are out of date
+    #[arg(long, conflicts_with_all = ["diff", "out"])]
+    pub(super) check: bool,
+    /// Show what changed, against the golden files or against a git revision
+    #[arg(long, value_name = "REV", num_args = 0..=1, default_missing_value = "")]
+    pub(super) diff: Option<String>,
+    /// With --diff: line by line instead of by JSON pointer
+    #[arg(long, requires = "diff")]
+    pub(super) text: bool,
+    /// With --diff: exit with 1 if anything changed
+    #[arg(long, requires = "diff")]
+    pub(super) exit_code: bool,
+    /// Write bodies to DIR, in the same layout, instead of golden/
+    #[arg(long, value_name = "DIR", conflicts_with = "diff")]
+    pub(super) out: Option<PathBuf>,
+    /// Write bodies for every context, not only those that goldens are kept for
+    #[arg(long)]
+    pub(super) all_contexts: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// For people
+    Human,
+    /// One line per finding
+    Short,
+    /// For programs; docs/json.md describes it
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}

@@ -1,0 +1,17 @@
+//! `reqc check`.
+
+use super::options::{Options, report};
+use super::progress::Progress;
+use super::{Outcome, Terminal};
+
+pub(super) fn run(options: &Options, terminal: &mut Terminal) -> Outcome {
+    options.refuse_model()?;
+    let opened = options.open()?;
+    let selection = opened.selection()?;
+    let progress = Progress::start(opened.compiler.agents().len(), terminal.quiet);
+    let mut run = opened.compiler.run(selection, |_| progress.tick());
+    drop(progress);
+    let findings = options.settle(&opened, std::mem::take(&mut run.findings), Vec::new());
+    let summary = opened.summary(&run, &findings);
+    Ok(report(options, &opened, &summary, &findings, terminal))
+}

@@ -1,0 +1,138 @@
+//! `reqc list` and `reqc contexts`.
+
+use serde_json::{Value, json};
+
+use super::args::Format;
+use super::options::{Opened, Options};
+use super::{Failure, Outcome, Status, Terminal};
+use crate::repo::LayerKind;
+use crate::resolve::{ProfileId, ResolvedProfile};
+
+pub(super) fn agents(options: &Options, all: bool, tag: Option<&str>, terminal: &mut Terminal) -> Outcome {
+    let opened = options.open()?;
+    let rows: Vec<Row> = listed(&opened, all)?.into_iter().filter_map(|id| Row::of(&opened, id)).collect();
+    let rows: Vec<Row> = rows.into_iter().filter(|row| tag.is_none_or(|tag| row.tags.iter().any(|it| it == tag))).collect();
+    if options.format == Format::Json {
+        let values: Vec<Value> = rows.iter().map(Row::json).collect();
+        terminal.text(&format!("{:#}\n", Value::Array(values)));
+        return Ok(Status::Clean);
+    }
+    let table: Vec<[&str; 4]> = rows.iter().map(|row| [row.name.as_str(), &row.wire, &row.instance, &row.state]).collect();
+    terminal.text(&columns(["AGENT", "WIRE FORMAT", "PROVIDER", ""], &table));
+    if rows.is_empty() {
+        terminal.say("no agents; `--bundled` takes the bundled ones, `--all` abstract and hidden ones too");
+    }
+    Ok(Status::Clean)
+}
+
+/// The profiles to list, sorted by name.
+fn listed(opened: &Opened, all: bool) -> Result<Vec<ProfileId>, Failure> {
+    let compiler = &opened.compiler;
+    let hierarchy = compiler.hierarchy();
+    let chosen = &opened.selection()?.agents;
+    let mut ids: Vec<ProfileId> = match all {
+        true => hierarchy.ids().collect(),
+        false => compiler.agents().iter().map(|(id, _)| *id).filter(|id| !hierarchy.get(*id).hidden).collect(),
+    };
+    ids.retain(|id| chosen.as_ref().is_none_or(|chosen| chosen.contains(id)));
+    ids.sort_by(|a, b| hierarchy.get(*a).name.value.cmp(&hierarchy.get(*b).name.value));
+    Ok(ids)
+}
+
+struct Row {
+    name: String,
+    wire: String,
+    instance: String,
+    state: String,
+    description: String,
+    tags: Vec<String>,
+    file: String,
+    extends: Option<String>,
+}
+
+impl Row {
+    fn of(opened: &Opened, id: ProfileId) -> Option<Row> {
+        let compiler = &opened.compiler;
+        let profile = compiler.hierarchy().get(id);
+        let resolved = compiler.resolve(id);
+        let plan = compiler.plan(id);
+        let text = |key: &str| resolved.as_ref().and_then(|it: &ResolvedProfile<'_>| it.string(key)).map_or("", |it| it.value).to_owned();
+        let broken = plan.is_none() && compiler.agents().iter().any(|(agent, usable)| *agent == id && !usable);
+        let marks = [
+            (profile.is_abstract, "abstract"),
+            (profile.hidden, "hidden"),
+            (broken, "broken"),
+            (profile.layer == LayerKind::Bundled && !compiler.repo().is_bundled_root, "bundled"),
+        ];
+        let marks: Vec<&str> = marks.into_iter().filter(|(is, _)| *is).map(|(_, mark)| mark).collect();
+        Some(Row {
+            name: profile.name.value.to_string(),
+            wire: plan.as_ref().map_or("", |plan| plan.wire.name()).to_owned(),
+            instance: text("provider_instance"),
+            state: marks.join(", "),
+            description: text("description"),
+            tags: resolved.as_ref().map(|it| it.strings("tags").into_iter().map(str::to_owned).collect()).unwrap_or_default(),
+            file: compiler.sources().get(profile.file).path().to_string(),
+            extends: profile.extends.as_ref().map(|it| it.value.to_string()),
+        })
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "name": self.name, "wire": self.wire, "provider_instance": self.instance, "description": self.description,
+            "tags": self.tags, "extends": self.extends, "file": self.file, "state": self.state,
+        })
+    }
+}
+
+pub(super) fn contexts(options: &Options, terminal: &mut Terminal) -> Outcome {
+    let opened = options.open()?;
+    let names = &opened.selection()?.contexts;
+    let all = opened.compiler.contexts().iter();
+    let chosen = all.filter(|ready| names.as_ref().is_none_or(|names| names.contains(&ready.context.name)));
+    if options.format == Format::Json {
+        let values = chosen.map(|ready| {
+            let context = &ready.context;
+            let file = opened.compiler.sources().get(context.file).path();
+            json!({"name": &*context.name, "kind": context.kind().name(), "golden": ready.golden, "why": &*context.why, "file": &**file})
+        });
+        terminal.text(&format!("{:#}\n", Value::Array(values.collect())));
+        return Ok(Status::Clean);
+    }
+    for ready in chosen {
+        let golden = if ready.golden { ", golden" } else { "" };
+        let why = wrap(&ready.context.why, terminal.width() - 4);
+        terminal.text(&format!("{} ({}{golden})\n    {}\n", ready.context.name, ready.context.kind().name(), why.join("\n    ")));
+    }
+    Ok(Status::Clean)
+}
+
+/// Text in lines of at most `width` characters, broken at spaces.
+pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("never empty");
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
+            lines.push(word.to_owned());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}
+
+/// Rows in columns as wide as their widest cell.
+fn columns<const N: usize>(head: [&str; N], rows: &[[&str; N]]) -> String {
+    let width = |column: usize| rows.iter().chain([&head]).map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..N).map(width).collect();
+    let mut text = String::new();
+    for row in std::iter::once(&head).chain(rows).filter(|_| !rows.is_empty()) {
+        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        text.push_str(cells.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,208 @@
+//! The arguments, resolved: which root, what is selected, what fails.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+use super::args::{Common, Format};
+use super::{Failure, Status, Terminal};
+use crate::compile::{Compiler, Policy, Run, SelectError, Selection, check_code, fails, settle};
+use crate::diag::{Diagnostic, Findings, Severity};
+use crate::report::Summary;
+use crate::repo::{Date, LoadOptions};
+use crate::resolve::ProfileId;
+use crate::system::{Disk, Embedded};
+use crate::world::World;
+
+/// What a command runs with.
+#[derive(Clone)]
+pub(super) struct Options {
+    directory: PathBuf,
+    agents: Vec<String>,
+    contexts: Vec<String>,
+    pub(super) model: Option<String>,
+    load: LoadOptions,
+    pub(super) format: Format,
+    deny: Vec<String>,
+    allow: Vec<String>,
+}
+
+impl Options {
+    pub(super) fn resolve(common: Common) -> Result<Options, Failure> {
+        for code in common.deny.iter().chain(&common.allow) {
+            check_code(code)?;
+        }
+        Ok(Options {
+            directory: common.directory.unwrap_or_else(|| PathBuf::from(".")),
+            agents: common.agents,
+            contexts: common.contexts,
+            model: common.model,
+            load: LoadOptions { with_bundled: common.bundled, without_bundled: common.no_bundled },
+            format: common.format,
+            deny: common.deny,
+            allow: common.allow,
+        })
+    }
+
+    /// The same options for another folder, if one is given.
+    pub(super) fn at(&self, path: Option<PathBuf>) -> Options {
+        path.map_or_else(|| self.clone(), |path| self.in_folder(self.directory.join(path)))
+    }
+
+    /// The same options for exactly this folder.
+    pub(super) fn in_folder(&self, directory: PathBuf) -> Options {
+        Options { directory, ..self.clone() }
+    }
+
+    /// The folder that a command was pointed at.
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Opens the repository around the folder.
+    pub(super) fn open(&self) -> Result<Opened, Failure> {
+        let root = crate::system::find_root(&self.directory)?;
+        let disk = Arc::new(Disk::open(&root)?);
+        let compiler = self.load(Arc::clone(&disk) as Arc<dyn World>);
+        let selection = self.select(&compiler);
+        Ok(Opened { root, disk, compiler, selection })
+    }
+
+    /// Loads a repository from any world, with these options.
+    pub(super) fn load(&self, world: Arc<dyn World>) -> Compiler {
+        Compiler::load(world, Arc::new(Embedded::bundled()), self.load)
+    }
+
+    fn select(&self, compiler: &Compiler) -> Result<Selection, Box<SelectError>> {
+        let agents = match self.agents.as_slice() {
+            [] => None,
+            globs => Some(compiler.select_agents(matcher(globs), &globs.join(", "))?),
+        };
+        let contexts = match self.contexts.as_slice() {
+            [] => None,
+            globs => Some(compiler.select_contexts(matcher(globs), &globs.join(", "))?),
+        };
+        Ok(Selection { agents, contexts, model: None })
+    }
+
+    /// Whether everything takes part: no agent or context was picked.
+    pub(super) fn is_complete(&self) -> bool {
+        self.agents.is_empty() && self.contexts.is_empty()
+    }
+
+    /// Refuses `--model` for commands whose result must not depend on it.
+    pub(super) fn refuse_model(&self) -> Result<(), Failure> {
+        match &self.model {
+            None => Ok(()),
+            Some(_) => Err(Failure::new("`--model` has no effect here: golden bodies use the profile's own model")
+                .help("`reqc render AGENT --model M` shows a body with another one")),
+        }
+    }
+
+    /// Findings of loading and of a run, with this run's severities, sorted.
+    pub(super) fn settle(&self, opened: &Opened, found: Findings, more: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        let compiler = &opened.compiler;
+        let mut findings = Findings::default();
+        let chosen = |finding: &&Diagnostic| opened.is_about_selection(finding);
+        findings.extend(compiler.findings().iter().filter(chosen).cloned());
+        findings.extend(found.into_vec());
+        findings.extend(more);
+        let policy = Policy {
+            config: &compiler.repo().config,
+            deny: self.deny.clone(),
+            allow: self.allow.clone(),
+            today: opened.disk.today().map(|(year, month, day)| Date { year, month, day }),
+            complete: self.is_complete(),
+        };
+        settle(compiler.sources(), findings, &policy)
+    }
+}
+
+/// A repository, opened.
+pub(super) struct Opened {
+    pub(super) root: PathBuf,
+    pub(super) disk: Arc<Disk>,
+    pub(super) compiler: Compiler,
+    selection: Result<Selection, Box<SelectError>>,
+}
+
+impl Opened {
+    /// What takes part; a failure that names what is near if nothing does.
+    pub(super) fn selection(&self) -> Result<&Selection, Failure> {
+        self.selection.as_ref().map_err(|error| select_failure(&self.compiler, error))
+    }
+
+    /// The one agent with a name.
+    pub(super) fn agent(&self, name: &str) -> Result<ProfileId, Failure> {
+        let found = self.compiler.select_agents(|candidate| candidate == name, name);
+        found.map(|ids| ids[0]).map_err(|error| select_failure(&self.compiler, &error))
+    }
+
+    /// Any profile with a name, abstract ones too.
+    pub(super) fn profile(&self, name: &str) -> Result<ProfileId, Failure> {
+        match self.compiler.hierarchy().by_name(name) {
+            Some(id) => Ok(id),
+            None => self.agent(name),
+        }
+    }
+
+    /// Whether a finding concerns what was selected: always, if it names no agents.
+    fn is_about_selection(&self, finding: &Diagnostic) -> bool {
+        let Ok(Selection { agents: Some(ids), .. }) = &self.selection else { return true };
+        let name = |id: &ProfileId| &self.compiler.hierarchy().get(*id).name.value;
+        finding.agents.is_empty() || ids.iter().any(|id| finding.agents.contains(name(id)))
+    }
+
+    /// The figures of a run.
+    pub(super) fn summary<R>(&self, run: &Run<R>, findings: &[Diagnostic]) -> Summary {
+        let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+        Summary {
+            agents: run.results.len(),
+            contexts: match &self.selection {
+                Ok(Selection { contexts: Some(names), .. }) => names.len(),
+                _ => self.compiler.contexts().len(),
+            },
+            bodies: run.bodies,
+            errors: count(Severity::Error),
+            warnings: count(Severity::Warning),
+            skipped: self.compiler.skipped(),
+        }
+    }
+}
+
+/// Reports findings and tells whether they fail the run.
+pub(super) fn report(options: &Options, opened: &Opened, summary: &Summary, findings: &[Diagnostic], terminal: &mut Terminal) -> Status {
+    terminal.report(options.format, opened.compiler.sources(), summary, findings);
+    if fails(findings) { Status::Findings } else { Status::Clean }
+}
+
+fn select_failure(compiler: &Compiler, error: &SelectError) -> Failure {
+    match error {
+        SelectError::Unknown { what, wanted, help } => {
+            let listing = if *what == "agent" { "`reqc list --all` shows every agent" } else { "`reqc contexts` shows every context" };
+            Failure::new(format!("there is no {what} `{wanted}`")).help(help.clone().unwrap_or_else(|| listing.to_owned()))
+        }
+        SelectError::Abstract(finding) => {
+            let place = compiler.sources().describe(finding.primary.span);
+            let failure = Failure::new(format!("{} ({place})", finding.message));
+            finding.help.iter().fold(failure, |failure, help| failure.help(help.clone()))
+        }
+    }
+}
+
+/// Matches names against globs; a glob that does not parse matches itself.
+fn matcher(globs: &[String]) -> impl Fn(&str) -> bool + use<> {
+    let mut set = GlobSetBuilder::new();
+    let mut literal = Vec::new();
+    for text in globs {
+        match GlobBuilder::new(text).literal_separator(false).build() {
+            Ok(glob) => drop(set.add(glob)),
+            Err(_) => {}
+        }
+        // A name may hold brackets or stars of its own.
+        literal.push(text.clone());
+    }
+    let set = set.build().unwrap_or_else(|_| GlobSet::empty());
+    move |name: &str| set.is_match(name) || literal.iter().any(|text| text == name)
+}

@@ -1,0 +1,58 @@
+//! A progress bar, for runs that last.
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Counts agents; draws on a terminal once a run has lasted over a second.
+pub(super) struct Progress {
+    done: Arc<AtomicUsize>,
+    painter: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Progress {
+    pub(super) fn start(total: usize, quiet: bool) -> Progress {
+        let done = Arc::new(AtomicUsize::new(0));
+        let painter = (!quiet && std::io::stderr().is_terminal()).then(|| {
+            let (stop, stopped) = mpsc::channel::<()>();
+            let count = Arc::clone(&done);
+            let thread = std::thread::spawn(move || paint(total, &count, &stopped));
+            (stop, thread)
+        });
+        Progress { done, painter }
+    }
+
+    /// Counts one more.
+    pub(super) fn tick(&self) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.painter.take() {
+            drop(stop);
+            // A painter that panicked has nothing to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn paint(total: usize, done: &AtomicUsize, stopped: &mpsc::Receiver<()>) {
+    if stopped.recv_timeout(Duration::from_secs(1)) != Err(RecvTimeoutError::Timeout) {
+        return;
+    }
+    let bar = ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} agents") {
+        bar.set_style(style);
+    }
+    while stopped.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout) {
+        bar.set_position(done.load(Ordering::Relaxed) as u64);
+    }
+    bar.finish_and_clear();
+}

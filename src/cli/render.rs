@@ -1,0 +1,110 @@
+//! `reqc render`: one body, or the curl command that sends it.
+
+use super::options::{Opened, Options};
+use super::{Failure, Outcome, Status, Terminal};
+use crate::compile::settle;
+use crate::diag::{Diagnostic, Findings};
+use crate::provider::RequestLine;
+use crate::repo::{Instance, SecretRef};
+use crate::resolve::ProfileId;
+
+pub(super) fn run(options: &Options, agent: &str, curl: bool, terminal: &mut Terminal) -> Outcome {
+    let opened = options.open()?;
+    let id = opened.agent(agent)?;
+    let compiler = &opened.compiler;
+    let Some(plan) = compiler.plan(id) else {
+        let name = &compiler.hierarchy().get(id).name.value;
+        let found = compiler.findings().iter().filter(|finding| finding.agents.contains(name)).cloned();
+        return Ok(show_findings(options, &opened, found.collect(), terminal));
+    };
+    let context = pick_context(&opened, id)?;
+    let model = options.model.as_deref().or_else(|| compiler.repo().models.get(plan.name()).map(|model| &*model.value));
+    match compiler.body(id, &context, model) {
+        Some(Ok(body)) if curl => terminal.text(&curl_command(&plan.request_line(model), plan.instance, &body.pretty())),
+        Some(Ok(body)) => terminal.text(&body.pretty()),
+        Some(Err(findings)) => return Ok(show_findings(options, &opened, findings, terminal)),
+        None => {
+            let message = format!("`{agent}` is a {} agent, and `{context}` is no {0} context", plan.kind.name());
+            return Err(Failure::new(message).help("`reqc contexts` shows the kind of each"));
+        }
+    }
+    Ok(Status::Clean)
+}
+
+/// The one context that was asked for.
+fn pick_context(opened: &Opened, id: ProfileId) -> Result<String, Failure> {
+    let kind = opened.compiler.plan(id).map(|plan| plan.kind);
+    let fitting = opened.compiler.contexts().iter().filter(|ready| Some(ready.context.kind()) == kind);
+    let fitting: Vec<&str> = fitting.map(|ready| ready.context.name.as_ref()).collect();
+    let help = format!("for this agent: {}", fitting.join(", "));
+    match opened.selection()?.contexts.as_deref() {
+        Some([name]) => Ok(name.to_string()),
+        Some(names) => {
+            let names: Vec<&str> = names.iter().map(AsRef::as_ref).filter(|name| fitting.contains(name)).collect();
+            match names.as_slice() {
+                [only] => Ok((*only).to_owned()),
+                _ => Err(Failure::new("`--context` must name one context").help(help)),
+            }
+        }
+        None => Err(Failure::new("which context? `--context NAME` is needed").help(help)),
+    }
+}
+
+fn show_findings(options: &Options, opened: &Opened, found: Vec<Diagnostic>, terminal: &mut Terminal) -> Status {
+    let mut findings = Findings::default();
+    findings.extend(found);
+    let policy = crate::compile::Policy {
+        config: &opened.compiler.repo().config,
+        deny: Vec::new(),
+        allow: Vec::new(),
+        today: None,
+        complete: false,
+    };
+    let findings = settle(opened.compiler.sources(), findings, &policy);
+    let summary = crate::report::Summary { agents: 1, contexts: 1, errors: findings.len(), ..Default::default() };
+    terminal.report(options.format, opened.compiler.sources(), &summary, &findings);
+    Status::Findings
+}
+
+/// A shell command that sends the body; keys are read from where the instance says, never written.
+fn curl_command(line: &RequestLine, instance: &Instance, body: &str) -> String {
+    let mut text = format!("curl -sS -X {} {}", line.method, single_quoted(&line.url));
+    for (name, value) in &line.headers {
+        let header = match secret_expression(instance) {
+            Some((placeholder, expression)) if value.contains(&placeholder) => {
+                let (before, after) = value.split_once(placeholder.as_str()).unwrap_or((value, ""));
+                format!("{}\"{expression}\"{}", single_quoted(&format!("{name}: {before}")), if after.is_empty() { String::new() } else { single_quoted(after) })
+            }
+            _ => single_quoted(&format!("{name}: {value}")),
+        };
+        text.push_str(&format!(" \\\n  -H {header}"));
+    }
+    text.push_str(&format!(" \\\n  --data-binary @- <<'REQC_BODY'\n{body}REQC_BODY\n"));
+    text
+}
+
+/// The placeholder of a key in a request line, and the shell expression that stands for the key.
+fn secret_expression(instance: &Instance) -> Option<(String, String)> {
+    Some(match &instance.api_key_ref.as_ref()?.value {
+        SecretRef::Env(name) => (format!("${{{name}}}"), format!("${{{name}}}")),
+        SecretRef::File(path) => (format!("${{file:{path}}}"), format!("$(cat {})", single_quoted(path))),
+        SecretRef::Keyring { service, user } => {
+            let lookup = format!("$(secret-tool lookup service {} username {})", single_quoted(service), single_quoted(user));
+            (format!("${{keyring:{service}/{user}}}"), lookup)
+        }
+    })
+}
+
+fn single_quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shell_quotes_hold_anything() {
+        assert_eq!(single_quoted("it's"), r"'it'\''s'");
+    }
+}

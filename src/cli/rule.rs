@@ -1,0 +1,46 @@
+//! `reqc rule`: what a code means.
+
+use serde_json::{Value, json};
+
+use super::args::Format;
+use super::options::Options;
+use super::{Failure, Outcome, Status, Terminal, list};
+use crate::compile::{all_rules, rule};
+use crate::diag::{Rule, did_you_mean};
+
+pub(super) fn run(options: &Options, code: Option<&str>, terminal: &mut Terminal) -> Outcome {
+    let rules = match code {
+        None => all_rules(),
+        Some(code) => vec![rule(code).ok_or_else(|| unknown(code))?],
+    };
+    if options.format == Format::Json {
+        let values = rules.iter().map(|rule| {
+            json!({"code": rule.code, "severity": rule.severity.name(), "summary": rule.summary, "page": rule.page})
+        });
+        terminal.text(&format!("{:#}\n", Value::Array(values.collect())));
+    } else if code.is_some() {
+        terminal.text(&page(rules[0], terminal.width()));
+    } else {
+        for rule in rules {
+            terminal.text(&format!("{:<26} {:<8} {}\n", rule.code, rule.severity.name(), rule.summary));
+        }
+    }
+    Ok(Status::Clean)
+}
+
+fn unknown(code: &str) -> Failure {
+    let help = did_you_mean(code, all_rules().iter().map(|rule| rule.code));
+    Failure::new(format!("there is no rule `{code}`")).help(help.unwrap_or_else(|| "`reqc rule` lists all codes".to_owned()))
+}
+
+fn page(rule: &Rule, width: usize) -> String {
+    let mut text = format!("{} ({})\n{}\n", rule.code, rule.severity.name(), rule.summary);
+    for paragraph in rule.page.split("\n\n") {
+        text.push('\n');
+        for line in paragraph.split('\n') {
+            text.push_str(&list::wrap(line, width).join("\n"));
+            text.push('\n');
+        }
+    }
+    text
+}

@@ -1,0 +1,80 @@
+//! Every word on the terminal goes through here.
+
+use std::io::{self, IsTerminal, Write};
+
+use super::args::{Color, Format};
+use crate::diag::Diagnostic;
+use crate::report::{self, Summary};
+use crate::source::Sources;
+
+/// Standard output and error, and how they may be used.
+pub(super) struct Terminal {
+    pub(super) color: bool,
+    pub(super) quiet: bool,
+    width: usize,
+    /// Whether the reader of standard output went away.
+    closed: bool,
+}
+
+impl Terminal {
+    pub(super) fn new(color: Color, quiet: bool) -> Terminal {
+        let color = match color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => io::stdout().is_terminal() && !crate::system::no_color(),
+        };
+        let width = match io::stdout().is_terminal() {
+            true => console_width().clamp(60, 100),
+            false => 80,
+        };
+        Terminal { color, quiet, width, closed: false }
+    }
+
+    /// How many columns there are.
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Writes text to standard output, as it is. A reader that went away is no error.
+    pub(super) fn text(&mut self, text: &str) {
+        if self.closed || text.is_empty() {
+            return;
+        }
+        let mut out = io::stdout().lock();
+        if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+            self.closed = true;
+        }
+    }
+
+    /// Writes a line to standard output, unless `-q` was given.
+    pub(super) fn say(&mut self, line: &str) {
+        if !self.quiet {
+            self.text(&format!("{line}\n"));
+        }
+    }
+
+    /// Writes findings and figures.
+    pub(super) fn report(&mut self, format: Format, sources: &Sources, summary: &Summary, findings: &[Diagnostic]) {
+        let text = match format {
+            Format::Human => report::human(findings, sources, summary, self.width, self.color),
+            Format::Short => report::short(findings, sources, summary),
+            Format::Json => report::json(findings, sources, summary),
+        };
+        let silent = self.quiet && findings.is_empty() && format != Format::Json;
+        if !silent {
+            self.text(&text);
+        }
+    }
+
+    /// Writes why the command could not run to standard error.
+    pub(super) fn fail(&self, message: &str, help: Option<&str>) {
+        let mut text = format!("error: {message}\n");
+        help.iter().for_each(|help| text.push_str(&format!("  help: {help}\n")));
+        // Nothing is left to do if standard error is gone too.
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+}
+
+fn console_width() -> usize {
+    usize::from(console::Term::stdout().size().1)
+}

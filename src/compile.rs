@@ -1,0 +1,398 @@
+//! The front door: a repository in, bodies and findings out.
+//!
+//! Input: the files of both layers. Output: a [`Compiler`], which has read and checked everything that does not
+//! depend on a conversation, and [`Compiler::run`], which makes every selected body in parallel and hands the
+//! bodies of one agent at a time to a visitor. Results are ordered by agent, whatever the threads do.
+
+mod policy;
+mod reach;
+pub(crate) mod rules;
+
+pub use policy::Policy;
+pub use rules::{all_rules, rule};
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use crate::context::{self, Context};
+use crate::diag::{Diagnostic, Findings, Severity, did_you_mean};
+use crate::json::Pointer;
+use crate::profile::{self, slug};
+use crate::render::{Engine, Folders, PromptScope, Renderer};
+use crate::repo::{self, LayerKind, LoadOptions, Repo};
+use crate::resolve::{self, Hierarchy, ProfileId, ResolvedProfile};
+use crate::source::{FileId, SourceText, Sources, Span};
+use crate::unit::{Body, Plan, Prepared, Request};
+use crate::world::{MemoryWorld, World};
+
+/// A repository, read and checked.
+pub struct Compiler {
+    repo: Repo,
+    hierarchy: Hierarchy,
+    engine: Engine,
+    contexts: Vec<ReadyContext>,
+    /// Concrete agents of the compiled layers, sorted by name, and whether they can be compiled.
+    agents: Vec<(ProfileId, bool)>,
+    findings: Vec<Diagnostic>,
+}
+
+/// A context with everything that is made of it once.
+pub struct ReadyContext {
+    /// The context.
+    pub context: Context,
+    /// Whether golden bodies are written for it in this repository.
+    pub golden: bool,
+    prepared: Prepared,
+    scopes: HashMap<LayerKind, Arc<PromptScope>>,
+}
+
+/// Which agents and contexts take part, and with which model.
+#[derive(Default)]
+pub struct Selection {
+    /// Only agents with one of these ids; `None`: all.
+    pub agents: Option<Vec<ProfileId>>,
+    /// Only contexts with one of these names; `None`: all.
+    pub contexts: Option<Vec<Arc<str>>>,
+    /// The client's model.
+    pub model: Option<String>,
+}
+
+/// All bodies of one agent.
+pub struct AgentBodies<'c> {
+    /// The agent.
+    pub plan: Plan<'c>,
+    /// Its bodies, sorted by context.
+    pub bodies: Vec<(&'c ReadyContext, Body)>,
+    /// Whether some body could not be made.
+    pub failed: bool,
+}
+
+/// What a run gave.
+pub struct Run<R> {
+    /// What the visitor returned, ordered by the agent's name.
+    pub results: Vec<R>,
+    /// Findings of this run, without those of loading.
+    pub findings: Findings,
+    /// How many bodies were made.
+    pub bodies: usize,
+}
+
+impl Compiler {
+    /// Reads and checks a repository. Findings do not stop it: what can be compiled, can be.
+    pub fn load(own: Arc<dyn World>, bundled: Arc<dyn World>, options: LoadOptions) -> Compiler {
+        let loaded = repo::load(own, bundled, options);
+        let (mut repo, mut findings) = (loaded.repo, loaded.findings);
+        let (profiles, more) = profile::read_all(&repo);
+        findings.extend(more);
+        let (hierarchy, more) = Hierarchy::build(profiles);
+        findings.extend(more);
+        let (contexts, more) = context::read_all(&repo);
+        findings.extend(more);
+        let (engine, more) = Engine::new(&repo);
+        findings.extend(more);
+        if !repo.profiles.iter().any(|source| repo.is_compiled(source.layer)) {
+            findings.push(rules::empty(&mut repo.sources));
+        }
+        findings.extend(policy::check_codes(&repo.config));
+        let contexts = contexts.into_iter().map(|context| ReadyContext::new(&repo, context)).collect();
+        let mut compiler = Compiler { repo, hierarchy, engine, contexts, agents: Vec::new(), findings };
+        compiler.prepare_agents();
+        compiler.note_reach();
+        compiler
+    }
+
+    /// Resolves every agent once: findings about merged profiles, and the templates that agents bring.
+    fn prepare_agents(&mut self) {
+        let mut findings = Vec::new();
+        let mut slugs: HashMap<String, ProfileId> = HashMap::new();
+        let mut agents: Vec<(ProfileId, bool)> = Vec::new();
+        for id in self.hierarchy.ids().filter(|&id| is_agent(&self.repo, &self.hierarchy, id)) {
+            let Some(chain) = self.hierarchy.chain(id) else {
+                agents.push((id, false));
+                continue;
+            };
+            let resolved = resolve::resolve(chain, &mut findings);
+            let mut usable = Plan::prepare(&self.repo, &mut self.engine, &resolved, &mut findings);
+            match slugs.get(&resolved.profile.slug()) {
+                Some(&other) => {
+                    findings.push(rules::slug_collision(resolved.profile, self.hierarchy.get(other)));
+                    usable = false;
+                }
+                None => drop(slugs.insert(resolved.profile.slug(), id)),
+            }
+            agents.push((id, usable));
+        }
+        agents.sort_by(|a, b| self.hierarchy.get(a.0).name.value.cmp(&self.hierarchy.get(b.0).name.value));
+        self.agents = agents;
+        self.findings.extend(findings);
+    }
+
+    /// Findings of loading, in no particular order.
+    pub fn findings(&self) -> &[Diagnostic] {
+        &self.findings
+    }
+
+    /// The repository.
+    pub fn repo(&self) -> &Repo {
+        &self.repo
+    }
+
+    /// Every source file.
+    pub fn sources(&self) -> &Sources {
+        &self.repo.sources
+    }
+
+    /// All profiles.
+    pub fn hierarchy(&self) -> &Hierarchy {
+        &self.hierarchy
+    }
+
+    /// All contexts, sorted by name.
+    pub fn contexts(&self) -> &[ReadyContext] {
+        &self.contexts
+    }
+
+    /// The agents that are compiled, sorted by name; the flag tells whether they can be.
+    pub fn agents(&self) -> &[(ProfileId, bool)] {
+        &self.agents
+    }
+
+    /// A profile merged over its ancestors; `None` if the chain is broken.
+    pub fn resolve(&self, id: ProfileId) -> Option<ResolvedProfile<'_>> {
+        // What merging finds was reported while loading.
+        Some(resolve::resolve(self.hierarchy.chain(id)?, &mut Vec::new()))
+    }
+
+    /// The plan of an agent; `None` if it has findings that make it unusable.
+    pub fn plan(&self, id: ProfileId) -> Option<Plan<'_>> {
+        Plan::new(&self.repo, &self.engine, self.resolve(id)?)
+    }
+
+    /// Makes every selected body. `visit` is called on worker threads, once per agent.
+    pub fn run<R: Send>(&self, selection: &Selection, visit: impl Fn(&AgentBodies<'_>) -> R + Sync) -> Run<R> {
+        let chosen = |id: &ProfileId| selection.agents.as_ref().is_none_or(|ids| ids.contains(id));
+        let agents: Vec<ProfileId> =
+            self.agents.iter().filter(|(id, usable)| *usable && chosen(id)).map(|(id, _)| *id).collect();
+        let renderers = Renderers::new(self);
+        let work = || agents.par_iter().filter_map(|&id| self.compile(id, selection, &renderers, &visit)).collect();
+        let done: Vec<(R, Findings, usize)> = match rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build() {
+            Ok(pool) => pool.install(work),
+            Err(_) => work(),
+        };
+        let mut run = Run { results: Vec::with_capacity(done.len()), findings: Findings::default(), bodies: 0 };
+        for (result, findings, bodies) in done {
+            run.results.push(result);
+            run.findings.extend(findings.into_vec());
+            run.bodies += bodies;
+        }
+        run
+    }
+
+    fn compile<R>(
+        &self,
+        id: ProfileId,
+        selection: &Selection,
+        renderers: &Renderers<'_>,
+        visit: &impl Fn(&AgentBodies<'_>) -> R,
+    ) -> Option<(R, Findings, usize)> {
+        let plan = self.plan(id)?;
+        let mut findings = Findings::default();
+        let mut agent = AgentBodies { plan, bodies: Vec::new(), failed: false };
+        let chosen =
+            |ready: &ReadyContext| selection.contexts.as_ref().is_none_or(|names| names.contains(&ready.context.name));
+        for ready in self.contexts.iter().filter(|ready| ready.context.kind() == agent.plan.kind && chosen(ready)) {
+            let request = ready.request(&agent.plan, selection.model.as_deref());
+            match agent.plan.body(&self.repo.sources, renderers.get(&ready.prepared), &request) {
+                Ok(body) => agent.bodies.push((ready, body)),
+                Err(found) => {
+                    agent.failed = true;
+                    let reach = |finding: Diagnostic| finding.reaching(agent.plan.name(), Some(&ready.context.name));
+                    findings.extend(found.into_iter().map(reach));
+                }
+            }
+        }
+        let bodies = agent.bodies.len();
+        Some((visit(&agent), findings, bodies))
+    }
+
+    /// Makes the selected bodies of one agent and hands them to `visit`; `None` if the agent is unusable.
+    pub fn compile_one<R>(&self, id: ProfileId, selection: &Selection, visit: impl Fn(&AgentBodies<'_>) -> R) -> Option<R> {
+        self.compile(id, selection, &Renderers::new(self), &visit).map(|(result, ..)| result)
+    }
+
+    /// Registers a file that findings can point into, for instance a golden file.
+    pub fn add_source(&mut self, path: String, text: SourceText) -> FileId {
+        self.repo.sources.add(path, text)
+    }
+
+    /// One body of one agent; `None` if the agent is unusable or the context is not for it, `Err` with findings.
+    pub fn body(&self, id: ProfileId, context: &str, model: Option<&str>) -> Option<Result<Body, Vec<Diagnostic>>> {
+        let (plan, ready) = (self.plan(id)?, self.context(context)?);
+        if ready.context.kind() != plan.kind {
+            return None;
+        }
+        let renderer = self.engine.renderer(ReadyContext::size_class(&ready.prepared));
+        Some(plan.body(&self.repo.sources, &renderer, &ready.request(&plan, model)))
+    }
+
+    /// Where the value at a pointer of a body is written; `None` if there is no such body.
+    pub fn trace(&self, id: ProfileId, context: &str, pointer: &Pointer) -> Option<Span> {
+        let (plan, ready) = (self.plan(id)?, self.context(context)?);
+        let renderer = self.engine.renderer(ReadyContext::size_class(&ready.prepared));
+        let request = ready.request(&plan, None);
+        let body = plan.body(&self.repo.sources, &renderer, &request).ok()?;
+        Some(plan.trace(&self.repo.sources, &renderer, &request, &body, pointer))
+    }
+
+    /// The context with a name.
+    pub fn context(&self, name: &str) -> Option<&ReadyContext> {
+        self.contexts.iter().find(|ready| &*ready.context.name == name)
+    }
+
+    /// The ids of the agents whose name matches; an error with suggestions if none does.
+    ///
+    /// # Errors
+    ///
+    /// A phrase that says what was looked for and what is near; with the abstract profile's place if the name is that of
+    /// one.
+    pub fn select_agents(
+        &self,
+        matches: impl Fn(&str) -> bool,
+        wanted: &str,
+    ) -> Result<Vec<ProfileId>, Box<SelectError>> {
+        let name = |id: ProfileId| self.hierarchy.get(id).name.value.as_ref();
+        let found: Vec<ProfileId> = self.agents.iter().map(|(id, _)| *id).filter(|&id| matches(name(id))).collect();
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        if let Some(id) = self.hierarchy.ids().find(|&id| matches(name(id)) && self.hierarchy.get(id).is_abstract) {
+            return Err(Box::new(SelectError::Abstract(rules::abstract_selected(self, id))));
+        }
+        let near = did_you_mean(wanted, self.agents.iter().map(|(id, _)| name(*id)));
+        Err(Box::new(SelectError::Unknown { what: "agent", wanted: wanted.to_owned(), help: near }))
+    }
+
+    /// The names of the contexts that match; an error with suggestions if none does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Compiler::select_agents`].
+    pub fn select_contexts(
+        &self,
+        matches: impl Fn(&str) -> bool,
+        wanted: &str,
+    ) -> Result<Vec<Arc<str>>, Box<SelectError>> {
+        let names = || self.contexts.iter().map(|ready| &ready.context.name);
+        let found: Vec<Arc<str>> = names().filter(|name| matches(name)).cloned().collect();
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        let near = did_you_mean(wanted, names().map(AsRef::as_ref));
+        Err(Box::new(SelectError::Unknown { what: "context", wanted: wanted.to_owned(), help: near }))
+    }
+
+    /// How many agents cannot be compiled.
+    pub fn skipped(&self) -> usize {
+        self.agents.iter().filter(|(_, usable)| !usable).count()
+    }
+}
+
+/// Why nothing was selected.
+#[derive(Debug)]
+pub enum SelectError {
+    /// Nothing has the name.
+    Unknown {
+        /// `agent` or `context`.
+        what: &'static str,
+        /// What was asked for.
+        wanted: String,
+        /// What is near.
+        help: Option<String>,
+    },
+    /// The name is that of an abstract profile.
+    Abstract(Diagnostic),
+}
+
+/// Stack of the worker threads: deep but limited recursion in templates needs more than the usual 2 MiB.
+const STACK_BYTES: usize = 16 * 1024 * 1024;
+
+fn is_agent(repo: &Repo, hierarchy: &Hierarchy, id: ProfileId) -> bool {
+    let profile = hierarchy.get(id);
+    !profile.is_abstract && repo.is_compiled(profile.layer)
+}
+
+impl ReadyContext {
+    fn new(repo: &Repo, context: Context) -> ReadyContext {
+        let golden = match &repo.config.golden_contexts {
+            Some(globs) => globs.iter().any(|glob| glob.is_match(&*context.name)),
+            None => context.golden,
+        };
+        let files = context.project.files.iter().map(|(path, text)| (path.clone(), text.as_bytes().to_vec()));
+        let project: Arc<dyn World> = Arc::new(files.collect::<MemoryWorld>());
+        let scope = |layer: LayerKind| {
+            Arc::new(PromptScope {
+                project: Arc::clone(&project),
+                project_name: Arc::clone(&context.project.name),
+                language: Arc::clone(&context.language),
+                layers: repo.readable_layers(layer).map(|layer| Arc::clone(&layer.world)).collect(),
+                folders: Folders::placeholders(),
+            })
+        };
+        let scopes = repo.layers.iter().map(|layer| (layer.kind, scope(layer.kind))).collect();
+        let prepared = Prepared::new(context.conversation.clone());
+        ReadyContext { context, golden, prepared, scopes }
+    }
+
+    fn request<'a>(&'a self, plan: &Plan<'_>, model: Option<&'a str>) -> Request<'a> {
+        Request { conversation: &self.prepared, scope: &self.scopes[&plan.profile.profile.layer], model }
+    }
+
+    /// How many content blocks the conversation has, rounded up to a power of two.
+    fn size_class(prepared: &Prepared) -> usize {
+        prepared.conversation.block_count().next_power_of_two()
+    }
+}
+
+/// One renderer per size of conversation.
+struct Renderers<'e> {
+    by_size: HashMap<usize, Renderer<'e>>,
+}
+
+impl<'e> Renderers<'e> {
+    fn new(compiler: &'e Compiler) -> Renderers<'e> {
+        let sizes = compiler.contexts.iter().map(|ready| ReadyContext::size_class(&ready.prepared));
+        let mut by_size = HashMap::new();
+        for size in sizes {
+            by_size.entry(size).or_insert_with(|| compiler.engine.renderer(size));
+        }
+        Renderers { by_size }
+    }
+
+    fn get(&self, prepared: &Prepared) -> &Renderer<'e> {
+        &self.by_size[&ReadyContext::size_class(prepared)]
+    }
+}
+
+/// Sorts findings by file and place and applies a policy: what is left is what is reported.
+pub fn settle(sources: &Sources, findings: Findings, policy: &Policy<'_>) -> Vec<Diagnostic> {
+    let mut settled = policy.apply(sources, findings.into_vec());
+    settled.sort_by(|a, b| order(sources, a).cmp(&order(sources, b)));
+    settled
+}
+
+fn order<'a>(sources: &'a Sources, finding: &'a Diagnostic) -> (&'a str, u32, &'static str, &'a str) {
+    let span = finding.primary.span;
+    (sources.get(span.file).path(), span.start, finding.rule.code, &finding.message)
+}
+
+/// Whether findings fail a run.
+pub fn fails(findings: &[Diagnostic]) -> bool {
+    findings.iter().any(|finding| finding.severity == Severity::Error)
+}
+
+/// The golden folder of an agent.
+pub fn golden_slug(name: &str) -> String {
+    slug(name)
+}

@@ -1,0 +1,129 @@
+//! What becomes of findings: severities, `[[allow]]`, the command line.
+
+use super::rules::{UNKNOWN_RULE, all_rules, rule};
+use crate::diag::{Diagnostic, Severity, did_you_mean};
+use crate::repo::{Allow, Config, Date, Level, rules as repo_rules};
+use crate::source::Sources;
+
+/// Which findings are dropped and which fail a run.
+pub struct Policy<'c> {
+    /// `reqc.toml`.
+    pub config: &'c Config,
+    /// Codes that are errors in this run, whatever they are otherwise; a family as `family/*`.
+    pub deny: Vec<String>,
+    /// Codes that are dropped in this run.
+    pub allow: Vec<String>,
+    /// Today, for entries that expire; unknown means that nothing expires.
+    pub today: Option<Date>,
+    /// Whether the whole repository was looked at: only then can an entry be called unused.
+    pub complete: bool,
+}
+
+impl Policy<'_> {
+    /// The findings that are left, with the severity of this run.
+    pub(super) fn apply(&self, sources: &Sources, findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        let mut used = vec![false; self.config.allows.len()];
+        let mut left: Vec<Diagnostic> = Vec::with_capacity(findings.len());
+        for mut finding in findings {
+            if self.is_allowed(sources, &mut finding, &mut used) {
+                continue;
+            }
+            match self.level(&finding) {
+                Level::Off => continue,
+                Level::On(severity) => finding.severity = severity,
+            }
+            left.push(finding);
+        }
+        if self.complete {
+            left.extend(self.unused(&used));
+        }
+        left
+    }
+
+    fn level(&self, finding: &Diagnostic) -> Level {
+        let code = finding.rule.code;
+        if self.deny.iter().any(|pattern| matches(pattern, code)) {
+            return Level::On(Severity::Error);
+        }
+        if self.allow.iter().any(|pattern| matches(pattern, code)) {
+            return Level::Off;
+        }
+        let configured = self.config.levels.iter().rev().find(|(pattern, _)| matches(&pattern.value, code));
+        configured.map_or(Level::On(finding.severity), |(_, level)| *level)
+    }
+
+    /// Whether entries silence the whole finding. An entry for some agents takes these out of its reach.
+    fn is_allowed(&self, sources: &Sources, finding: &mut Diagnostic, used: &mut [bool]) -> bool {
+        let path = sources.get(finding.primary.span.file).path();
+        for (entry, used) in self.config.allows.iter().zip(used) {
+            let fits = matches(&entry.code, finding.rule.code)
+                && !self.is_expired(entry)
+                && entry.file.as_ref().is_none_or(|glob| glob.is_match(&**path));
+            if !fits {
+                continue;
+            }
+            match &entry.agent {
+                None => {
+                    *used = true;
+                    return true;
+                }
+                Some(glob) => {
+                    let before = finding.agents.len();
+                    finding.agents.retain(|agent| !glob.is_match(&**agent));
+                    *used |= finding.agents.len() < before;
+                    if before > 0 && finding.agents.is_empty() {
+                        return true;
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    fn is_expired(&self, entry: &Allow) -> bool {
+        entry.expires.zip(self.today).is_some_and(|(expires, today)| expires < today)
+    }
+
+    fn unused(&self, used: &[bool]) -> Vec<Diagnostic> {
+        let entries = self.config.allows.iter().zip(used).filter(|(_, used)| !**used);
+        let findings = entries.map(|(entry, _)| {
+            let message = match self.is_expired(entry) {
+                true => format!("this entry for `{}` has expired", entry.code),
+                false => format!("this entry for `{}` silences nothing", entry.code),
+            };
+            Diagnostic::new(&repo_rules::UNUSED_ALLOW, entry.span, message).help("remove it")
+        });
+        findings.collect()
+    }
+}
+
+/// Whether a code matches a pattern: the code itself or `family/*`.
+fn matches(pattern: &str, code: &str) -> bool {
+    pattern == code || pattern.strip_suffix("/*").is_some_and(|family| code.split('/').next() == Some(family))
+}
+
+/// Findings about codes in `reqc.toml` that no rule has.
+pub(super) fn check_codes(config: &Config) -> Vec<Diagnostic> {
+    let levels = config.levels.iter().map(|(code, _)| (&code.value, code.span));
+    let allows = config.allows.iter().map(|entry| (&entry.code, entry.span));
+    let unknown = levels.chain(allows).filter(|(code, _)| rule(code).is_none() && !is_family(code));
+    let findings = unknown.map(|(code, span)| {
+        let help = did_you_mean(code, all_rules().iter().map(|rule| rule.code));
+        let finding = Diagnostic::new(&UNKNOWN_RULE, span, format!("there is no rule `{code}`"));
+        finding.help(help.unwrap_or_else(|| "`reqc rule` lists all codes".to_owned()))
+    });
+    findings.collect()
+}
+
+fn is_family(pattern: &str) -> bool {
+    pattern.ends_with("/*") && all_rules().iter().any(|rule| matches(pattern, rule.code))
+}
+
+/// An error phrase for a code on the command line that no rule has.
+pub(crate) fn check_code(code: &str) -> Result<(), String> {
+    if rule(code).is_some() || is_family(code) {
+        return Ok(());
+    }
+    let near = did_you_mean(code, all_rules().iter().map(|rule| rule.code));
+    Err(format!("there is no rule `{code}`; {}", near.unwrap_or_else(|| "`reqc rule` lists all codes".to_owned())))
+}

@@ -1,0 +1,50 @@
+//! Which agents a finding of loading reaches.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::Compiler;
+use crate::resolve::ProfileId;
+use crate::source::FileId;
+
+impl Compiler {
+    /// Notes on each finding of loading the agents that it reaches: those whose chain or templates use the file.
+    pub(super) fn note_reach(&mut self) {
+        let files: BTreeSet<FileId> = self.findings.iter().map(|finding| finding.primary.span.file).collect();
+        if files.is_empty() {
+            return;
+        }
+        let reached = self.agents_by_file(&files);
+        for finding in &mut self.findings {
+            if let Some(agents) = reached.get(&finding.primary.span.file).filter(|_| finding.agents.is_empty()) {
+                finding.agents.clone_from(agents);
+            }
+        }
+    }
+
+    /// For each of some files the names of the agents that use it, sorted.
+    fn agents_by_file(&self, files: &BTreeSet<FileId>) -> BTreeMap<FileId, Vec<Arc<str>>> {
+        let mut reached: BTreeMap<FileId, Vec<Arc<str>>> = BTreeMap::new();
+        for (id, _) in &self.agents {
+            let name = &self.hierarchy.get(*id).name.value;
+            for file in self.files_of(*id).intersection(files) {
+                reached.entry(*file).or_default().push(Arc::clone(name));
+            }
+        }
+        reached
+    }
+
+    /// The files of an agent's chain and of the partials that its templates reach.
+    fn files_of(&self, id: ProfileId) -> BTreeSet<FileId> {
+        let chain =
+            std::iter::successors(Some(id), |&at| self.hierarchy.parent(at)).take(crate::resolve::MAX_CHAIN + 1);
+        let profiles: Vec<ProfileId> = chain.collect();
+        let mut files: BTreeSet<FileId> = profiles.iter().map(|&id| self.hierarchy.get(id).file).collect();
+        for file in files.clone() {
+            for partial in self.engine.partials_of_file(file) {
+                files.extend(self.repo.partials.get(&partial).map(|source| source.file));
+            }
+        }
+        files
+    }
+}

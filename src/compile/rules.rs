@@ -1,0 +1,78 @@
+//! The register of all rules, and the rules of a repository as a whole.
+
+use super::Compiler;
+use crate::diag::{Diagnostic, Rule};
+use crate::profile::Profile;
+use crate::repo::rules as repo_rules;
+use crate::resolve::ProfileId;
+use crate::source::{SourceText, Sources, Span};
+
+crate::diag::rules! {
+    SLUG_COLLISION = Error "golden/slug-collision", "two agents would write the same golden folder",
+        "Golden folders are named after the agent: ASCII letters and digits in lower case, every other run of characters one \
+         `-`. `GPT (mini)` and `gpt mini-` share one. Rename one of the agents.";
+    ABSTRACT_SELECTED = Error "select/abstract", "an abstract profile was asked for",
+        "An abstract profile lacks something by design, so it has no body of its own. Ask for one of the agents that extend \
+         it.";
+    UNKNOWN_RULE = Warning "config/unknown-rule", "`reqc.toml` names a rule that does not exist",
+        "`reqc rule` lists all codes. The entry has no effect.";
+}
+
+/// Every rule, sorted by code.
+pub fn all_rules() -> Vec<&'static Rule> {
+    let families = [
+        RULES,
+        repo_rules::RULES,
+        crate::profile::RULES,
+        crate::resolve::rules::RULES,
+        crate::context::rules::RULES,
+        crate::render::rules::RULES,
+        crate::provider::rules::RULES,
+        crate::unit::rules::RULES,
+        crate::golden::rules::RULES,
+    ];
+    let mut rules: Vec<&Rule> = families.into_iter().flatten().copied().collect();
+    rules.sort_by_key(|rule| rule.code);
+    rules
+}
+
+/// The rule with a code.
+pub fn rule(code: &str) -> Option<&'static Rule> {
+    all_rules().into_iter().find(|rule| rule.code == code)
+}
+
+pub(super) fn empty(sources: &mut Sources) -> Diagnostic {
+    let file = sources.add("agents/", SourceText::salvage(b""));
+    let finding = Diagnostic::new(&repo_rules::EMPTY, Span::file_start(file), "there is no profile to compile");
+    finding.help("put profiles into `agents/`, start with `reqc init`, or compile the bundled ones with `--bundled`")
+}
+
+pub(super) fn slug_collision(profile: &Profile, other: &Profile) -> Diagnostic {
+    let message =
+        format!("`{}` and `{}` would both write `golden/{}/`", other.name.value, profile.name.value, profile.slug());
+    let finding = Diagnostic::new(&SLUG_COLLISION, profile.name.span, message);
+    finding.related(other.name.span, "the other one").help("rename one of the agents")
+}
+
+pub(super) fn abstract_selected(compiler: &Compiler, id: ProfileId) -> Diagnostic {
+    let hierarchy = compiler.hierarchy();
+    let profile = hierarchy.get(id);
+    let place =
+        profile.table.get("abstract").map_or(profile.name.span, |node| Span::new(profile.file, node.span.clone()));
+    let descends =
+        |&agent: &ProfileId| std::iter::successors(Some(agent), |&at| hierarchy.parent(at)).take(64).any(|at| at == id);
+    let agents: Vec<String> = compiler
+        .agents()
+        .iter()
+        .map(|(agent, _)| *agent)
+        .filter(descends)
+        .take(5)
+        .map(|agent| format!("`{}`", hierarchy.get(agent).name.value))
+        .collect();
+    let help = match agents.is_empty() {
+        true => "no agent extends it".to_owned(),
+        false => format!("ask for an agent that extends it: {}", agents.join(", ")),
+    };
+    let message = format!("`{}` is abstract: it is never compiled by itself", profile.name.value);
+    Diagnostic::new(&ABSTRACT_SELECTED, place, message).help(help)
+}

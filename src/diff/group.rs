@@ -1,0 +1,160 @@
+//! Equal changes of many bodies as one.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::{Change, ChangeKind};
+use crate::json::Pointer;
+
+/// What was compared.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Subject {
+    /// The agent.
+    pub agent: Arc<str>,
+    /// The context; `None` for the request line.
+    pub context: Option<Arc<str>>,
+}
+
+/// A change and the bodies that have it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group {
+    /// The pointer, with `*` for indices that are not the same everywhere.
+    pub pointer: String,
+    /// The change as the first body has it.
+    pub change: Change,
+    /// Whether it is about `request.json`.
+    pub is_request: bool,
+    /// The bodies, in the order they came.
+    pub subjects: Vec<Subject>,
+}
+
+impl Group {
+    /// The agents that have it, sorted.
+    pub fn agents(&self) -> BTreeSet<&Arc<str>> {
+        self.subjects.iter().map(|subject| &subject.agent).collect()
+    }
+}
+
+/// Groups equal changes. Groups are ordered by their first appearance, the changes of one body by document order.
+pub fn group(changes: impl IntoIterator<Item = (Subject, Change)>) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
+    for (subject, change) in changes {
+        let is_request = subject.context.is_none();
+        let key = format!("{is_request}{}\u{0}{:?}", pattern(&change.pointer), change.kind);
+        match known.get(&key) {
+            Some(&index) => groups[index].add(subject, &change),
+            None => {
+                known.insert(key, groups.len());
+                let pointer = change.pointer.to_string();
+                groups.push(Group { pointer, change, is_request, subjects: vec![subject] });
+            }
+        }
+    }
+    groups
+}
+
+impl Group {
+    fn add(&mut self, subject: Subject, change: &Change) {
+        if change.pointer != self.change.pointer {
+            self.pointer = merge(&self.pointer, change.pointer.as_str());
+        }
+        self.subjects.push(subject);
+    }
+}
+
+/// A pointer with `*` for every index.
+fn pattern(pointer: &Pointer) -> String {
+    let tokens = pointer.as_str().split('/').map(|token| if is_index(token) { "*" } else { token });
+    tokens.collect::<Vec<_>>().join("/")
+}
+
+/// Two pointers of one pattern, with `*` where they differ.
+fn merge(a: &str, b: &str) -> String {
+    let tokens = a.split('/').zip(b.split('/')).map(|(a, b)| if a == b { a } else { "*" });
+    tokens.collect::<Vec<_>>().join("/")
+}
+
+fn is_index(token: &str) -> bool {
+    !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+impl ChangeKind {
+    /// The change on one line: `0.7 → 1.0`, `+ "x"`, `- "x"`; long values are cut to `width` characters each.
+    pub fn describe(&self, width: usize) -> String {
+        match self {
+            ChangeKind::Added(value) => format!("+ {}", cut(&value.to_string(), width)),
+            ChangeKind::Removed(value) => format!("- {}", cut(&value.to_string(), width)),
+            ChangeKind::Replaced(old, new) => {
+                let (old, new) = (old.to_string(), new.to_string());
+                let (old, new) = around_difference(&old, &new, width);
+                format!("{old} → {new}")
+            }
+            ChangeKind::Reordered(old, new) => {
+                format!("keys in another order: {} → {}", cut(&old.join(", "), width), cut(&new.join(", "), width))
+            }
+        }
+    }
+}
+
+/// Two long texts cut to the part where they differ.
+fn around_difference(old: &str, new: &str, width: usize) -> (String, String) {
+    if old.chars().count() <= width && new.chars().count() <= width {
+        return (old.to_owned(), new.to_owned());
+    }
+    let same = old.chars().zip(new.chars()).take_while(|(a, b)| a == b).count();
+    let skipped = same.saturating_sub(width / 3);
+    let window = |text: &str| {
+        let rest: String = text.chars().skip(skipped).collect();
+        format!("{}{}", if skipped > 0 { "…" } else { "" }, cut(&rest, width))
+    };
+    (window(old), window(new))
+}
+
+fn cut(text: &str, width: usize) -> String {
+    match text.char_indices().nth(width) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diff::structural;
+    use serde_json::json;
+
+    fn subject(agent: &str, context: &str) -> Subject {
+        Subject { agent: agent.into(), context: Some(context.into()) }
+    }
+
+    #[test]
+    fn equal_changes_become_one_group() {
+        let changes = [("a", "x"), ("a", "y"), ("b", "x")].into_iter().flat_map(|(agent, context)| {
+            let found = structural(&json!({"temperature": 0.7}), &json!({"temperature": 1.0}));
+            found.into_iter().map(move |change| (subject(agent, context), change))
+        });
+        let groups = group(changes);
+        assert_eq!(groups.len(), 1);
+        assert_eq!(groups[0].subjects.len(), 3);
+        assert_eq!(groups[0].agents().len(), 2);
+        assert_eq!(groups[0].change.kind.describe(40), "0.7 → 1.0");
+    }
+
+    #[test]
+    fn places_that_differ_by_index_show_a_star() {
+        let at = |index: usize| Change {
+            pointer: Pointer::root().member("messages").element(index).member("role"),
+            kind: ChangeKind::Removed(json!("x")),
+        };
+        let groups = group([(subject("a", "x"), at(0)), (subject("a", "y"), at(3))]);
+        assert_eq!(groups[0].pointer, "/messages/*/role");
+    }
+
+    #[test]
+    fn long_texts_are_cut_to_what_differs() {
+        let (old, new) = (format!("{}a", "x".repeat(100)), format!("{}b", "x".repeat(100)));
+        let (old, new) = around_difference(&old, &new, 30);
+        assert_eq!((old.as_str(), new.as_str()), ("…xxxxxxxxxxa", "…xxxxxxxxxxb"));
+    }
+}

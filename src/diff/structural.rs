@@ -1,0 +1,132 @@
+//! Two JSON values, compared member by member and element by element.
+
+use serde_json::{Map, Value};
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+use crate::json::Pointer;
+
+/// One difference.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// Where: in the new value, or in the old one if something is gone.
+    pub pointer: Pointer,
+    /// What.
+    pub kind: ChangeKind,
+}
+
+/// What happened at a place.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ChangeKind {
+    /// A value that was not there.
+    Added(Value),
+    /// A value that is gone.
+    Removed(Value),
+    /// Another value.
+    Replaced(Value, Value),
+    /// The same members in another order: the old and the new order of keys.
+    Reordered(Vec<String>, Vec<String>),
+}
+
+/// The differences between two values, in document order.
+pub fn structural(old: &Value, new: &Value) -> Vec<Change> {
+    let mut changes = Vec::new();
+    compare(&Pointer::root(), old, new, &mut changes);
+    changes
+}
+
+fn compare(at: &Pointer, old: &Value, new: &Value, changes: &mut Vec<Change>) {
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) => compare_objects(at, old, new, changes),
+        (Value::Array(old), Value::Array(new)) => compare_arrays(at, old, new, changes),
+        (old, new) if old == new => {}
+        (old, new) => {
+            changes.push(Change { pointer: at.clone(), kind: ChangeKind::Replaced(old.clone(), new.clone()) })
+        }
+    }
+}
+
+fn compare_objects(at: &Pointer, old: &Map<String, Value>, new: &Map<String, Value>, changes: &mut Vec<Change>) {
+    for (key, value) in old.iter().filter(|(key, _)| !new.contains_key(*key)) {
+        changes.push(Change { pointer: at.member(key), kind: ChangeKind::Removed(value.clone()) });
+    }
+    for (key, value) in new {
+        match old.get(key) {
+            Some(before) => compare(&at.member(key), before, value, changes),
+            None => changes.push(Change { pointer: at.member(key), kind: ChangeKind::Added(value.clone()) }),
+        }
+    }
+    let common = |from: &Map<String, Value>, other: &Map<String, Value>| -> Vec<String> {
+        from.keys().filter(|key| other.contains_key(*key)).cloned().collect()
+    };
+    let (before, after) = (common(old, new), common(new, old));
+    if before != after {
+        changes.push(Change { pointer: at.clone(), kind: ChangeKind::Reordered(before, after) });
+    }
+}
+
+fn compare_arrays(at: &Pointer, old: &[Value], new: &[Value], changes: &mut Vec<Change>) {
+    let texts = |values: &[Value]| values.iter().map(Value::to_string).collect::<Vec<_>>();
+    for op in capture_diff_slices(Algorithm::Myers, &texts(old), &texts(new)) {
+        match op {
+            DiffOp::Equal { .. } => {}
+            DiffOp::Delete { old_index, old_len, .. } => removed(at, old, old_index..old_index + old_len, changes),
+            DiffOp::Insert { new_index, new_len, .. } => added(at, new, new_index..new_index + new_len, changes),
+            DiffOp::Replace { old_index, old_len, new_index, new_len } => {
+                // Elements that stand in the same place of a replaced run are versions of each other.
+                let paired = old_len.min(new_len);
+                for offset in 0..paired {
+                    compare(
+                        &at.element(new_index + offset),
+                        &old[old_index + offset],
+                        &new[new_index + offset],
+                        changes,
+                    );
+                }
+                removed(at, old, old_index + paired..old_index + old_len, changes);
+                added(at, new, new_index + paired..new_index + new_len, changes);
+            }
+        }
+    }
+}
+
+fn removed(at: &Pointer, old: &[Value], range: std::ops::Range<usize>, changes: &mut Vec<Change>) {
+    changes.extend(
+        range.map(|index| Change { pointer: at.element(index), kind: ChangeKind::Removed(old[index].clone()) }),
+    );
+}
+
+fn added(at: &Pointer, new: &[Value], range: std::ops::Range<usize>, changes: &mut Vec<Change>) {
+    changes
+        .extend(range.map(|index| Change { pointer: at.element(index), kind: ChangeKind::Added(new[index].clone()) }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn shown(old: Value, new: Value) -> Vec<String> {
+        let show = |change: &Change| {
+            format!(
+                "{} {:?}",
+                change.pointer.as_str(),
+                std::mem::discriminant(&change.kind) == std::mem::discriminant(&ChangeKind::Added(Value::Null))
+            )
+        };
+        structural(&old, &new).iter().map(show).collect()
+    }
+
+    #[test]
+    fn scalars_members_and_elements() {
+        assert_eq!(shown(json!({"a": 1, "b": [1, 2]}), json!({"a": 2, "b": [1, 2, 3]})), ["/a false", "/b/2 true"]);
+        assert_eq!(structural(&json!({"a": 1}), &json!({"a": 1.0})).len(), 1, "1 and 1.0 are different bytes");
+        assert_eq!(structural(&json!([{"t": "x"}, {"t": "y"}]), &json!([{"t": "z"}, {"t": "y"}])).len(), 1);
+    }
+
+    #[test]
+    fn order_counts() {
+        let (old, new) = (json!({"a": 1, "b": 2}), json!({"b": 2, "a": 1}));
+        let changes = structural(&old, &new);
+        assert!(matches!(&changes[..], [Change { kind: ChangeKind::Reordered(..), .. }]), "{changes:?}");
+    }
+}

@@ -1,0 +1,158 @@
+//! Golden bodies: which files they are, and how those on disk differ.
+//!
+//! Input: the bodies of one agent. Output: [`GoldenFile`]s, and [`Drift`] against what an [`Output`] holds.
+//! Deciding is separate from writing: [`apply`] is the only function here that changes anything.
+
+pub(crate) mod rules;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::compile::{AgentBodies, golden_slug};
+use crate::unit::Plan;
+use crate::world::Output;
+
+/// The folder of golden files.
+pub const FOLDER: &str = "golden";
+
+/// A file that should be there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GoldenFile {
+    /// Path relative to the folder of golden files: `<slug>/<context>.json`.
+    pub path: String,
+    /// The context; `None` for `request.json`.
+    pub context: Option<Arc<str>>,
+    /// What it holds.
+    pub text: String,
+}
+
+/// A difference between what should be there and what is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drift {
+    /// Path relative to the folder of golden files.
+    pub path: String,
+    /// The agent, if the file belongs to one.
+    pub agent: Option<Arc<str>>,
+    /// The context; `None` for `request.json` and orphans.
+    pub context: Option<Arc<str>>,
+    /// What is there; `None`: nothing.
+    pub old: Option<Vec<u8>>,
+    /// What should be there; `None`: nothing.
+    pub new: Option<String>,
+}
+
+/// The files of one agent: `request.json`, and a body per context that goldens are written for.
+pub fn files(agent: &AgentBodies<'_>, model: Option<&str>, all_contexts: bool) -> Vec<GoldenFile> {
+    let slug = golden_slug(agent.plan.name());
+    let mut files = vec![GoldenFile {
+        path: format!("{slug}/request.json"),
+        context: None,
+        text: request_json(&agent.plan, model),
+    }];
+    for (ready, body) in agent.bodies.iter().filter(|(ready, _)| all_contexts || ready.golden) {
+        let context = &ready.context.name;
+        let path = format!("{slug}/{context}.json");
+        files.push(GoldenFile { path, context: Some(Arc::clone(context)), text: body.pretty() });
+    }
+    files
+}
+
+/// `request.json`: everything of a request but its body.
+pub fn request_json(plan: &Plan<'_>, model: Option<&str>) -> String {
+    let line = plan.request_line(model);
+    let headers: Map<String, Value> = line.headers.into_iter().map(|(name, value)| (name, value.into())).collect();
+    let members = [
+        ("agent", plan.name().as_ref().into()),
+        ("provider_instance", plan.instance.name.value.as_ref().into()),
+        ("client_api", plan.api.name().into()),
+        ("wire", plan.wire.name().into()),
+        ("method", line.method.into()),
+        ("url", line.url.into()),
+        ("headers", Value::Object(headers)),
+        ("model", plan.model(model).into()),
+    ];
+    let value: Map<String, Value> =
+        members.into_iter().map(|(key, value): (&str, Value)| (key.to_owned(), value)).collect();
+    let mut text = serde_json::to_string_pretty(&value).expect("a value serialises into memory");
+    text.push('\n');
+    text
+}
+
+/// Compares one agent's files with those below `folder`.
+///
+/// # Errors
+///
+/// A phrase, if a file that is there cannot be read.
+pub fn compare(
+    output: &dyn Output,
+    folder: &str,
+    agent: &Arc<str>,
+    expected: Vec<GoldenFile>,
+) -> Result<Vec<Drift>, String> {
+    let mut drifts = Vec::new();
+    for file in expected {
+        let old = output.current(&join(folder, &file.path))?;
+        if old.as_deref() != Some(file.text.as_bytes()) {
+            let drift = Drift {
+                path: file.path,
+                agent: Some(Arc::clone(agent)),
+                context: file.context,
+                old,
+                new: Some(file.text),
+            };
+            drifts.push(drift);
+        }
+    }
+    Ok(drifts)
+}
+
+/// The files below `folder` that nothing asks for. Only files of the form `<slug>/<name>.json` are ours; those of
+/// agents in `kept_slugs` (broken ones) are left alone.
+///
+/// # Errors
+///
+/// A phrase, if a file cannot be read.
+pub fn orphans(
+    output: &dyn Output,
+    folder: &str,
+    expected: &BTreeSet<String>,
+    kept_slugs: &BTreeSet<String>,
+) -> Result<Vec<Drift>, String> {
+    let mut orphans = Vec::new();
+    for path in output.files(folder) {
+        let Some(inner) = path.strip_prefix(folder).map(|rest| rest.trim_start_matches('/')) else { continue };
+        let is_ours = matches!(inner.split_once('/'), Some((slug, name)) if !name.contains('/') && name.ends_with(".json") && !kept_slugs.contains(slug));
+        if is_ours && !expected.contains(inner) {
+            orphans.push(Drift {
+                path: inner.to_owned(),
+                agent: None,
+                context: None,
+                old: output.current(&path)?,
+                new: None,
+            });
+        }
+    }
+    Ok(orphans)
+}
+
+/// Makes what is there what should be there.
+///
+/// # Errors
+///
+/// A phrase that names the first file that could not be written.
+pub fn apply(output: &dyn Output, folder: &str, drifts: &[Drift]) -> Result<(), String> {
+    for drift in drifts {
+        let path = join(folder, &drift.path);
+        match &drift.new {
+            Some(text) => output.replace(&path, text.as_bytes())?,
+            None => output.remove(&path)?,
+        }
+    }
+    Ok(())
+}
+
+fn join(folder: &str, path: &str) -> String {
+    if folder.is_empty() { path.to_owned() } else { format!("{folder}/{path}") }
+}

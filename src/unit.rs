@@ -1,0 +1,61 @@
+//! One agent × one conversation → one request body: what compiler and runtime share.
+//!
+//! Input: a [`ResolvedProfile`](crate::resolve::ResolvedProfile) and a conversation in normal form. Output: a
+//! [`Body`], which only this module can make. Neither files nor rules of content are its business.
+
+mod body;
+mod plan;
+pub(crate) mod rules;
+
+pub use body::{Body, Splice};
+pub use plan::Plan;
+
+use std::sync::Arc;
+
+use crate::conversation::{Conversation, Task, Tool, normalise};
+use crate::provider::ClientApi;
+use crate::render::{ContextData, PromptScope};
+
+/// A conversation made ready for any agent.
+pub struct Prepared {
+    /// The tools that are offered.
+    pub tools: Vec<Tool>,
+    /// What system prompts see, per layer of the agent.
+    pub conversation: Conversation,
+    /// Template data of the history in the normal form that most client APIs want.
+    base: ContextData,
+    /// Template data for the client APIs that want another one.
+    variants: Vec<(ClientApi, ContextData)>,
+}
+
+impl Prepared {
+    /// Prepares a conversation for all client APIs.
+    pub fn new(conversation: Conversation) -> Prepared {
+        let mut variants = Vec::new();
+        if let Task::Chat(history) = &conversation.task {
+            for api in ClientApi::ALL {
+                // The strictest format of the API: completion formats carry no thinking at all.
+                let normal = normalise(history, &api.wire("").normal_form(api.name()));
+                if !normal.changes.is_empty() {
+                    let changed = Conversation { task: Task::Chat(normal.history), ..conversation.clone() };
+                    variants.push((api, ContextData::new(&changed)));
+                }
+            }
+        }
+        Prepared { tools: conversation.tools.clone(), base: ContextData::new(&conversation), variants, conversation }
+    }
+
+    fn data(&self, api: ClientApi) -> &ContextData {
+        self.variants.iter().find(|(variant, _)| *variant == api).map_or(&self.base, |(_, data)| data)
+    }
+}
+
+/// Everything that one body is made from, beside the plan.
+pub struct Request<'a> {
+    /// The conversation.
+    pub conversation: &'a Prepared,
+    /// What the system prompt may read.
+    pub scope: &'a Arc<PromptScope>,
+    /// The model, if the client names one; else the profile's, else a placeholder.
+    pub model: Option<&'a str>,
+}

@@ -1,0 +1,259 @@
+//! Rendering and assembling one body.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::plan::{Part, Plan};
+use super::{Request, rules};
+use crate::diag::{Diagnostic, Rule};
+use crate::json::{self, JsonError, Pointer, Problem};
+use crate::provider::{add_cache_control, add_tools, set_model};
+use crate::render::{BodyInput, Renderer, TemplateId};
+use crate::source::{Sources, Span};
+
+/// A request body, exactly as it is sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Body {
+    value: Value,
+    splices: Vec<Splice>,
+}
+
+/// A value of a body that a template rendered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Splice {
+    /// Where in the body.
+    pub pointer: Pointer,
+    /// The template's literal in its TOML file.
+    pub literal: Span,
+    /// The template.
+    pub template: TemplateId,
+}
+
+impl Body {
+    /// The body as a value.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// What templates rendered, in order of the body.
+    pub fn splices(&self) -> &[Splice] {
+        &self.splices
+    }
+
+    /// The body as it goes over the wire.
+    pub fn compact(&self) -> String {
+        self.value.to_string()
+    }
+
+    /// The body as golden files hold it: two spaces of indentation and a final newline.
+    pub fn pretty(&self) -> String {
+        let mut text = serde_json::to_string_pretty(&self.value).expect("a value serialises into memory");
+        text.push('\n');
+        text
+    }
+}
+
+impl Plan<'_> {
+    /// Makes the body of one request.
+    ///
+    /// # Errors
+    ///
+    /// Everything that goes wrong in templates and their output, one finding per template.
+    pub fn body(
+        &self,
+        sources: &Sources,
+        renderer: &Renderer<'_>,
+        request: &Request<'_>,
+    ) -> Result<Body, Vec<Diagnostic>> {
+        let system_prompt = self.system_prompt(sources, renderer, request).map_err(|finding| vec![*finding])?;
+        let input = self.input(request, system_prompt.as_deref());
+        let mut assembly = Assembly { sources, renderer, input: &input, splices: Vec::new(), findings: Vec::new() };
+        let mut body = assembly.table(&self.body, &Pointer::root());
+        if !assembly.findings.is_empty() {
+            return Err(assembly.findings);
+        }
+        if self.with_tools {
+            add_tools(&mut body, self.wire, &request.conversation.tools);
+        }
+        if let Some(cache) = &self.cache {
+            add_cache_control(&mut body, cache);
+        }
+        set_model(&mut body, self.wire, self.model(request.model));
+        Ok(Body { value: Value::Object(body), splices: assembly.splices })
+    }
+}
+
+impl Plan<'_> {
+    /// The whole system prompt of a request; `None` if it is blank.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong in the template.
+    pub fn system_prompt(
+        &self,
+        sources: &Sources,
+        renderer: &Renderer<'_>,
+        request: &Request<'_>,
+    ) -> Result<Option<String>, Box<Diagnostic>> {
+        let conversation = &request.conversation.conversation;
+        let own = match self.prompt {
+            Some(template) if !conversation.omit_system_prompt => {
+                Some(renderer.prompt(sources, template, request.scope)?)
+            }
+            _ => None,
+        };
+        Ok(conversation.system_prompt(own.as_deref()))
+    }
+
+    fn input<'a>(&self, request: &'a Request<'_>, system_prompt: Option<&'a str>) -> BodyInput<'a> {
+        BodyInput { context: request.conversation.data(self.api), system_prompt, ids: self.wire.ids() }
+    }
+
+    /// Where the value at a pointer of one body is written: as [`Plan::origin`], but inside of what a template
+    /// rendered down to the template's text or tag. Renders again: for a few pointers, not for all.
+    pub fn trace(
+        &self,
+        sources: &Sources,
+        renderer: &Renderer<'_>,
+        request: &Request<'_>,
+        body: &Body,
+        pointer: &Pointer,
+    ) -> Span {
+        let splice = body.splices.iter().find_map(|splice| Some((splice, pointer.below(&splice.pointer)?)));
+        let Some((splice, inner)) = splice else { return self.origin(pointer) };
+        let traced = || {
+            let system_prompt = self.system_prompt(sources, renderer, request).ok()?;
+            let input = self.input(request, system_prompt.as_deref());
+            let text = json::blank_trailing_commas(renderer.body(sources, splice.template, &input).ok()?);
+            let place = json::parse_tree(&text).ok()?.locate(&inner)?.span.clone();
+            Some(renderer.origin(sources, splice.template, &input, place))
+        };
+        traced().unwrap_or(splice.literal)
+    }
+}
+
+struct Assembly<'a> {
+    sources: &'a Sources,
+    renderer: &'a Renderer<'a>,
+    input: &'a BodyInput<'a>,
+    splices: Vec<Splice>,
+    findings: Vec<Diagnostic>,
+}
+
+impl Assembly<'_> {
+    fn table(&mut self, parts: &[(Arc<str>, Part)], at: &Pointer) -> Map<String, Value> {
+        let mut members = Map::with_capacity(parts.len() + 2);
+        for (key, part) in parts {
+            if let Some(value) = self.part(part, &at.member(key)) {
+                members.insert(key.to_string(), value);
+            }
+        }
+        members
+    }
+
+    /// The value of a part; `None` if it is left out, or has a finding.
+    fn part(&mut self, part: &Part, at: &Pointer) -> Option<Value> {
+        match part {
+            Part::Constant(value) => Some(value.clone()),
+            Part::Table(parts) => Some(Value::Object(self.table(parts, at))),
+            Part::Array(parts) => {
+                let mut elements = Vec::with_capacity(parts.len());
+                for part in parts {
+                    elements.extend(self.part(part, &at.element(elements.len())));
+                }
+                Some(Value::Array(elements))
+            }
+            Part::Template(template, literal) => self.template(*template, *literal, at),
+        }
+    }
+
+    fn template(&mut self, template: TemplateId, literal: Span, at: &Pointer) -> Option<Value> {
+        let rendered = match self.renderer.body(self.sources, template, self.input) {
+            Ok(text) => text,
+            Err(finding) => {
+                self.findings.push(*finding);
+                return None;
+            }
+        };
+        if rendered.trim().is_empty() {
+            return None;
+        }
+        let text = json::blank_trailing_commas(rendered);
+        match json::parse(&text) {
+            Ok(value) => {
+                self.splices.push(Splice { pointer: at.clone(), literal, template });
+                Some(value)
+            }
+            Err(error) => {
+                let finding = self.not_json(template, literal, at, &text, &error);
+                self.findings.push(finding);
+                None
+            }
+        }
+    }
+
+    fn not_json(&self, template: TemplateId, literal: Span, at: &Pointer, text: &str, error: &JsonError) -> Diagnostic {
+        let place = |range: Range<usize>| self.renderer.origin(self.sources, template, self.input, range);
+        let span = place(error.range.clone());
+        let message = format!("`{at}` is not valid JSON: {}", error.problem.message());
+        let mut finding = Diagnostic::new(rule(&error.problem), span, message).label(excerpt(text, &error.range));
+        if let Problem::DuplicateKey(_, first) = &error.problem {
+            finding = finding.related(place(first.clone()), "first here");
+        }
+        if span.file != literal.file || !(literal.start..=literal.end).contains(&span.start) {
+            finding = finding.related(literal, "rendered for this value");
+        }
+        finding.maybe_help(error.problem.help().map(str::to_owned))
+    }
+}
+
+fn rule(problem: &Problem) -> &'static Rule {
+    match problem {
+        Problem::Unquoted(_)
+        | Problem::UnterminatedString
+        | Problem::ControlCharacter(_)
+        | Problem::BadEscape
+        | Problem::LoneSurrogate => &rules::UNQUOTED,
+        Problem::SecondValue => &rules::TWO_VALUES,
+        Problem::DuplicateKey(..) => &rules::DUPLICATE_KEY,
+        Problem::BadNumber | Problem::NumberOutOfRange => &rules::NUMBER,
+        Problem::TooDeep => &rules::TOO_DEEP,
+        _ => &rules::SYNTAX,
+    }
+}
+
+/// The output around a mistake, on one line: `…"a": 1 ▶"b"◀: 2…`.
+fn excerpt(text: &str, range: &Range<usize>) -> String {
+    const AROUND: usize = 24;
+    let start = text.floor_char_boundary(range.start.saturating_sub(AROUND));
+    let (from, to) =
+        (text.floor_char_boundary(range.start), text.ceil_char_boundary(range.end.min(range.start + AROUND)));
+    let end = text.ceil_char_boundary((to + AROUND).min(text.len()));
+    let squeeze = |part: &str| {
+        let mut squeezed = part.split_whitespace().collect::<Vec<_>>().join(" ");
+        if part.starts_with(char::is_whitespace) && !squeezed.is_empty() {
+            squeezed.insert(0, ' ');
+        }
+        if part.ends_with(char::is_whitespace) && !squeezed.is_empty() {
+            squeezed.push(' ');
+        }
+        squeezed
+    };
+    let (before, marked, after) = (squeeze(&text[start..from]), squeeze(&text[from..to]), squeeze(&text[to..end]));
+    let (head, tail) = (if start > 0 { "…" } else { "" }, if end < text.len() { "…" } else { "" });
+    format!("rendered: {head}{before}▶{marked}◀{after}{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn excerpts_are_short_and_mark_the_place() {
+        assert_eq!(excerpt("[1 2]", &(3..4)), "rendered: [1 ▶2◀]");
+        let long = format!("[{}]", "\"é\", ".repeat(40));
+        assert!(excerpt(&long, &(100..101)).chars().count() < 80);
+    }
+}

@@ -1,0 +1,317 @@
+//! What is known of an agent before any conversation.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::conversation::TaskKind;
+use crate::diag::{Diagnostic, did_you_mean};
+use crate::json::Pointer;
+use crate::provider::{
+    Breakpoint, CachePlan, CacheTtl, Capability, ClientApi, MODEL_PLACEHOLDER, RequestLine, WireFormat, request_line,
+    rules as provider_rules,
+};
+use crate::render::{Engine, TemplateId, TemplateKind, is_template};
+use crate::repo::{Instance, Repo, rules as repo_rules};
+use crate::resolve::{Merged, MergedTable, ResolvedProfile};
+use crate::source::{FileId, Span, Spanned};
+use crate::toml::{Kind, Node};
+
+/// An agent that can be compiled: everything it needs is there and its templates parse.
+pub struct Plan<'r> {
+    /// The merged profile.
+    pub profile: ResolvedProfile<'r>,
+    /// The provider instance.
+    pub instance: &'r Instance,
+    /// The client API.
+    pub api: ClientApi,
+    /// The wire format.
+    pub wire: WireFormat,
+    /// The conversations it is for.
+    pub kind: TaskKind,
+    pub(super) endpoint: Spanned<&'r str>,
+    pub(super) prompt: Option<TemplateId>,
+    pub(super) body: Vec<(Arc<str>, Part)>,
+    pub(super) with_tools: bool,
+    pub(super) cache: Option<CachePlan>,
+}
+
+/// A value of the body before rendering.
+pub(super) enum Part {
+    /// A value without templates.
+    Constant(Value),
+    /// A template string; the span is its literal.
+    Template(TemplateId, Span),
+    /// An array with templates in it.
+    Array(Vec<Part>),
+    /// A table with templates in it.
+    Table(Vec<(Arc<str>, Part)>),
+}
+
+impl<'r> Plan<'r> {
+    /// Checks a resolved profile and compiles the templates that it brings. `None` if anything is wrong.
+    pub fn prepare(
+        repo: &Repo,
+        engine: &mut Engine,
+        profile: &ResolvedProfile<'_>,
+        findings: &mut Vec<Diagnostic>,
+    ) -> bool {
+        let before = findings.len();
+        let mut usable = true;
+        if let Some(prompt) = profile.string("system_prompt") {
+            usable &= engine.add(repo, TemplateKind::Prompt, prompt.value, prompt.span, findings).is_some();
+        }
+        if let Some(body) = profile.body() {
+            walk_table(body, &mut |text, literal| {
+                usable &= engine.add(repo, TemplateKind::Body, text, literal, findings).is_some();
+            });
+        }
+        check_settings(repo, profile, findings);
+        usable && findings[before..].iter().all(|finding| finding.severity < crate::diag::Severity::Error)
+    }
+
+    /// The plan of a profile that [`Plan::prepare`] accepted; `None` for any other.
+    pub fn new(repo: &'r Repo, engine: &Engine, profile: ResolvedProfile<'r>) -> Option<Plan<'r>> {
+        let instance = repo.instances.get(profile.string("provider_instance")?.value)?;
+        let endpoint = profile.string("endpoint")?;
+        let api = ClientApi::from_name(&instance.client_api.value)?;
+        let wire = api.wire(endpoint.value);
+        let prompt = match profile.string("system_prompt") {
+            Some(prompt) => Some(engine.template(prompt.span)?),
+            None => None,
+        };
+        let mut completion = false;
+        let body = table_parts(profile.body()?, &mut |literal| {
+            let id = engine.template(literal)?;
+            completion |= engine.reads(id).contains("prefix");
+            Some(id)
+        })?;
+        let kind = if completion { TaskKind::Completion } else { TaskKind::Chat };
+        let with_tools = profile.is_on("enable_tools");
+        let cache = cache_plan(&profile, wire);
+        Some(Plan { profile, instance, api, wire, kind, endpoint, prompt, body, with_tools, cache })
+    }
+
+    /// The agent's name.
+    pub fn name(&self) -> &'r Arc<str> {
+        self.profile.name()
+    }
+
+    /// The endpoint as the profile says it.
+    pub fn endpoint(&self) -> &'r str {
+        self.endpoint.value
+    }
+
+    /// The profile's default model.
+    pub fn default_model(&self) -> Option<&'r str> {
+        self.profile.string("model").map(|model| model.value)
+    }
+
+    /// The model of a request: the client's, else the profile's, else the placeholder.
+    pub fn model<'m>(&self, client: Option<&'m str>) -> &'m str
+    where
+        'r: 'm,
+    {
+        client.or(self.default_model()).unwrap_or(MODEL_PLACEHOLDER)
+    }
+
+    /// The request without its body.
+    pub fn request_line(&self, client_model: Option<&str>) -> RequestLine {
+        request_line(self.instance, self.api, self.endpoint.value, self.model(client_model))
+    }
+
+    /// Where the value at a pointer of this agent's bodies is written: in the merged body, or the key that makes a
+    /// provider step write it.
+    pub fn origin(&self, pointer: &Pointer) -> Span {
+        let tokens: Vec<String> = pointer.tokens().collect();
+        let first = tokens.first().map(String::as_str);
+        let setting = |key: &str| self.profile.merged.get(key).map(Merged::span);
+        let step = match first {
+            Some("model") => setting("model"),
+            Some("tools") => setting("enable_tools"),
+            _ if tokens.iter().any(|token| token == "cache_control") && self.cache.is_some() => setting("cache_prompt"),
+            _ => None,
+        };
+        step.or_else(|| self.profile.body().map(|body| origin_in(body, &tokens)).unwrap_or(None))
+            .or_else(|| self.profile.merged.get("body").map(Merged::key_span))
+            .unwrap_or_else(|| self.profile.name_span())
+    }
+}
+
+/// The place of the deepest merged value on the way to a pointer.
+fn origin_in(table: &MergedTable<'_>, tokens: &[String]) -> Option<Span> {
+    let (first, rest) = tokens.split_first()?;
+    let merged = table.get(first)?;
+    let deeper = merged.table().and_then(|inner| origin_in(inner, rest));
+    Some(deeper.unwrap_or_else(|| element_span(merged.file, merged.node, rest)))
+}
+
+fn element_span(file: FileId, node: &Node, tokens: &[String]) -> Span {
+    let child = tokens.split_first().and_then(|(first, rest)| match &node.kind {
+        Kind::Array(elements) => Some((elements.get(first.parse::<usize>().ok()?)?, rest)),
+        Kind::Table(table) => Some((table.get(first)?, rest)),
+        _ => None,
+    });
+    match child {
+        Some((node, rest)) => element_span(file, node, rest),
+        None => Span::new(file, node.span.clone()),
+    }
+}
+
+fn cache_plan(profile: &ResolvedProfile<'_>, wire: WireFormat) -> Option<CachePlan> {
+    if !profile.is_on("cache_prompt") || wire != WireFormat::AnthropicMessages {
+        return None;
+    }
+    let breakpoints = profile.strings("cache_breakpoints").into_iter().filter_map(Breakpoint::from_name).collect();
+    let ttl = match profile.string("cache_ttl").map(|ttl| ttl.value) {
+        Some("1h") => CacheTtl::OneHour,
+        _ => CacheTtl::FiveMinutes,
+    };
+    Some(CachePlan { breakpoints, ttl })
+}
+
+fn walk_table(table: &MergedTable<'_>, visit: &mut impl FnMut(&str, Span)) {
+    for (_, merged) in table.iter() {
+        match merged.table() {
+            Some(inner) => walk_table(inner, visit),
+            None => walk_node(merged.file, merged.node, visit),
+        }
+    }
+}
+
+fn walk_node(file: FileId, node: &Node, visit: &mut impl FnMut(&str, Span)) {
+    match &node.kind {
+        Kind::String(text) if is_template(text) => visit(text, Span::new(file, node.span.clone())),
+        Kind::Array(elements) => elements.iter().for_each(|element| walk_node(file, element, visit)),
+        Kind::Table(table) => table.entries.iter().for_each(|(_, node)| walk_node(file, node, visit)),
+        _ => {}
+    }
+}
+
+type Find<'f> = dyn FnMut(Span) -> Option<TemplateId> + 'f;
+
+fn table_parts(table: &MergedTable<'_>, find: &mut Find<'_>) -> Option<Vec<(Arc<str>, Part)>> {
+    let parts = table.iter().map(|(key, merged)| {
+        let part = match merged.table() {
+            Some(inner) => Part::table(table_parts(inner, find)?),
+            None => node_part(merged.file, merged.node, find)?,
+        };
+        Some((Arc::from(key), part))
+    });
+    parts.collect()
+}
+
+fn node_part(file: FileId, node: &Node, find: &mut Find<'_>) -> Option<Part> {
+    Some(match &node.kind {
+        Kind::String(text) if is_template(text) => {
+            let literal = Span::new(file, node.span.clone());
+            Part::Template(find(literal)?, literal)
+        }
+        Kind::String(text) => Part::Constant(text.as_str().into()),
+        Kind::Integer(value) => Part::Constant((*value).into()),
+        Kind::Float(value) => Part::Constant(serde_json::Number::from_f64(*value)?.into()),
+        Kind::Boolean(value) => Part::Constant((*value).into()),
+        Kind::Datetime(_) => return None,
+        Kind::Array(elements) => {
+            let parts = elements.iter().map(|element| node_part(file, element, find));
+            Part::array(parts.collect::<Option<_>>()?)
+        }
+        Kind::Table(table) => {
+            let parts = table.entries.iter();
+            let parts = parts.map(|(key, node)| Some((Arc::from(key.name.as_str()), node_part(file, node, find)?)));
+            Part::table(parts.collect::<Option<_>>()?)
+        }
+    })
+}
+
+impl Part {
+    fn array(parts: Vec<Part>) -> Part {
+        match parts.iter().all(|part| matches!(part, Part::Constant(_))) {
+            true => Part::Constant(parts.into_iter().filter_map(Part::into_constant).collect()),
+            false => Part::Array(parts),
+        }
+    }
+
+    fn table(parts: Vec<(Arc<str>, Part)>) -> Part {
+        match parts.iter().all(|(_, part)| matches!(part, Part::Constant(_))) {
+            true => {
+                let members =
+                    parts.into_iter().filter_map(|(key, part)| Some((key.to_string(), part.into_constant()?)));
+                Part::Constant(Value::Object(members.collect()))
+            }
+            false => Part::Table(parts),
+        }
+    }
+
+    fn into_constant(self) -> Option<Value> {
+        match self {
+            Part::Constant(value) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+/// Findings about the settings of one agent; inherited mistakes are reported where they were made.
+fn check_settings(repo: &Repo, profile: &ResolvedProfile<'_>, findings: &mut Vec<Diagnostic>) {
+    let missing: Vec<String> = ["provider_instance", "endpoint", "body"]
+        .into_iter()
+        .filter(|key| profile.merged.get(key).is_none())
+        .map(|key| if key == "body" { "`[body]`".to_owned() } else { format!("`{key}`") })
+        .collect();
+    if !missing.is_empty() {
+        let message = format!("the agent `{}` lacks {}", profile.name(), missing.join(" and "));
+        let finding = Diagnostic::new(&repo_rules::MISSING_KEY, profile.name_span(), message);
+        findings.push(
+            finding.help("set it here or in a profile that this one extends, or mark this one `abstract = true`"),
+        );
+    }
+    let (Some(name), Some(endpoint)) = (profile.string("provider_instance"), profile.string("endpoint")) else {
+        return;
+    };
+    let Some(instance) = repo.instances.get(name.value) else {
+        let message = format!("there is no provider instance `{}`", name.value);
+        let known = repo.instances.keys().map(AsRef::as_ref);
+        let help = did_you_mean(name.value, known.clone())
+            .unwrap_or_else(|| format!("known instances: {}", known.collect::<Vec<_>>().join(", ")));
+        findings.push(Diagnostic::new(&provider_rules::UNKNOWN_INSTANCE, name.span, message).help(help));
+        return;
+    };
+    match ClientApi::from_name(&instance.client_api.value) {
+        Some(api) => check_api(profile, api, api.wire(endpoint.value), findings),
+        None => {
+            let message = format!("there is no client API `{}`", instance.client_api.value);
+            let known = ClientApi::ALL.map(ClientApi::name);
+            let help = did_you_mean(&instance.client_api.value, known)
+                .unwrap_or_else(|| format!("known are: {}", known.join(", ")));
+            findings.push(Diagnostic::new(&provider_rules::UNKNOWN_API, instance.client_api.span, message).help(help));
+        }
+    }
+}
+
+fn check_api(profile: &ResolvedProfile<'_>, api: ClientApi, wire: WireFormat, findings: &mut Vec<Diagnostic>) {
+    for capability in [Capability::Tools, Capability::Thinking] {
+        let Some(switch) = profile.switch(capability.key()).filter(|switch| switch.value) else { continue };
+        if !api.can(wire, capability) {
+            let message = format!("`{}` with {} cannot do {}", profile.name(), api.name(), capability.name());
+            let finding = Diagnostic::new(&provider_rules::CAPABILITY, switch.span, message);
+            findings.push(
+                finding
+                    .label(format!("asked for here; the wire format is {}", wire.name()))
+                    .help(format!("remove `{} = true`", capability.key())),
+            );
+        }
+    }
+    if let Some(tools) = profile.body().and_then(|body| body.get("tools")).filter(|_| profile.is_on("enable_tools")) {
+        let finding = Diagnostic::new(
+            &provider_rules::TOOLS_TWICE,
+            tools.key_span(),
+            "the body sets `tools`, and `enable_tools` does too",
+        );
+        let switch = profile.switch("enable_tools").expect("it is on").span;
+        findings.push(finding.related(switch, "switched on here").help("remove one of the two"));
+    }
+    if let Some(cache) = profile.switch("cache_prompt").filter(|it| it.value && wire != WireFormat::AnthropicMessages) {
+        let message = format!("`cache_prompt` has no effect with {}", wire.name());
+        findings.push(Diagnostic::new(&provider_rules::NO_PROMPT_CACHE, cache.span, message).help("remove it"));
+    }
+}
