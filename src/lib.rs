@@ -9,5 +9,6 @@ pub mod render;
 pub mod repo;
 pub mod resolve;
 pub mod source;
+pub mod system;
 pub mod toml;
 pub mod world;
