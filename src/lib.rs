@@ -12,6 +12,7 @@ pub mod render;
 pub mod repo;
 pub mod resolve;
 pub mod source;
+pub mod system;
 pub mod toml;
 pub mod unit;
 pub mod world;

@@ -129,6 +129,7 @@ impl World for MemoryWorld {
                 entries.push(Entry { path: child.to_owned(), kind });
             }
         }
+        entries.sort_by(|a, b| a.path.cmp(&b.path));
         entries
     }
 

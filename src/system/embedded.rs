@@ -1,0 +1,76 @@
+//! The bundled files: put into the binary when it is built.
+
+use include_dir::{Dir, include_dir};
+
+use crate::world::{Entry, EntryKind, MemoryWorld, ReadError, World};
+
+/// The folders of the crate's root that are embedded. `build.rs` watches the same ones.
+static FOLDERS: [(&str, Dir<'_>); 5] = [
+    ("agents", include_dir!("$CARGO_MANIFEST_DIR/agents")),
+    ("contexts", include_dir!("$CARGO_MANIFEST_DIR/contexts")),
+    ("partials", include_dir!("$CARGO_MANIFEST_DIR/partials")),
+    ("providers", include_dir!("$CARGO_MANIFEST_DIR/providers")),
+    ("roles", include_dir!("$CARGO_MANIFEST_DIR/roles")),
+];
+
+/// The files that come with `reqc`.
+#[derive(Debug, Clone)]
+pub struct Embedded {
+    files: MemoryWorld,
+}
+
+impl Embedded {
+    /// The bundled layer.
+    pub fn bundled() -> Embedded {
+        let mut files = MemoryWorld::default();
+        FOLDERS.iter().for_each(|(name, folder)| add(&mut files, name, folder));
+        Embedded { files }
+    }
+}
+
+fn add(files: &mut MemoryWorld, name: &str, folder: &Dir<'_>) {
+    for file in folder.files() {
+        let parts: Vec<_> = file.path().components().map(|part| part.as_os_str().to_string_lossy()).collect();
+        files.insert(format!("{name}/{}", parts.join("/")), file.contents());
+    }
+    folder.dirs().for_each(|inner| add(files, name, inner));
+}
+
+impl World for Embedded {
+    fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
+        self.files.read(path)
+    }
+
+    fn walk(&self, folder: &str) -> Vec<Entry> {
+        self.files.walk(folder)
+    }
+
+    fn list(&self, folder: &str) -> Vec<Entry> {
+        self.files.list(folder)
+    }
+
+    fn kind(&self, path: &str) -> Result<EntryKind, ReadError> {
+        self.files.kind(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::Disk;
+
+    #[test]
+    fn the_binary_holds_what_the_folders_hold() {
+        let disk = Disk::open(std::path::Path::new(env!("CARGO_MANIFEST_DIR"))).expect("the crate's root");
+        let bundled = Embedded::bundled();
+        for (folder, _) in &FOLDERS {
+            let entries = bundled.walk(folder);
+            assert!(!entries.is_empty());
+            assert_eq!(entries, disk.walk(folder));
+            assert_eq!(bundled.list(folder), disk.list(folder));
+            for entry in entries {
+                assert_eq!(bundled.read(&entry.path), disk.read(&entry.path));
+            }
+        }
+    }
+}
