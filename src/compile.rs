@@ -9,6 +9,7 @@ mod reach;
 pub(crate) mod rules;
 
 pub use policy::Policy;
+pub(crate) use policy::check_code;
 pub use rules::{all_rules, rule};
 
 use std::collections::HashMap;
@@ -218,7 +219,12 @@ impl Compiler {
     }
 
     /// Makes the selected bodies of one agent and hands them to `visit`; `None` if the agent is unusable.
-    pub fn compile_one<R>(&self, id: ProfileId, selection: &Selection, visit: impl Fn(&AgentBodies<'_>) -> R) -> Option<R> {
+    pub fn compile_one<R>(
+        &self,
+        id: ProfileId,
+        selection: &Selection,
+        visit: impl Fn(&AgentBodies<'_>) -> R,
+    ) -> Option<R> {
         self.compile(id, selection, &Renderers::new(self), &visit).map(|(result, ..)| result)
     }
 

@@ -1,4 +1,5 @@
 //! reqc
+pub mod cli;
 pub mod compile;
 pub mod context;
 pub mod conversation;
@@ -10,6 +11,7 @@ pub mod profile;
 pub mod provider;
 pub mod render;
 pub mod repo;
+pub mod report;
 pub mod resolve;
 pub mod source;
 pub mod system;

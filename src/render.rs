@@ -155,7 +155,9 @@ impl Engine {
         let templates = self.by_span.iter().filter(|(span, _)| span.file == file);
         let mut reached = BTreeSet::new();
         for (_, id) in templates {
-            self.follow(&self.templates[id.0 as usize].name, &mut |name, _| drop(reached.insert(Arc::clone(name))));
+            self.follow(&self.templates[id.0 as usize].name, &mut |name, _| {
+                reached.insert(Arc::clone(name));
+            });
         }
         reached
     }

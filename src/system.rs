@@ -18,3 +18,35 @@ fn words(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
+
+/// Whether `NO_COLOR` asks for plain output; see <https://no-color.org>.
+pub(crate) fn no_color() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+}
+
+/// The root of the agent repository around a folder: the folder itself if it looks like one, else the nearest
+/// ancestor that does, else the folder.
+///
+/// # Errors
+///
+/// A phrase, if the folder does not exist or is none.
+pub fn find_root(folder: &std::path::Path) -> Result<std::path::PathBuf, String> {
+    let start = Disk::open(folder)?.root().to_path_buf();
+    let has_profiles = |folder: &std::path::Path| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.into_iter().any(|entry| is_flat_profile(&entry.path()))
+    };
+    let is_root = |folder: &&std::path::Path| folder.join("reqc.toml").is_file() || folder.join("agents").is_dir();
+    if is_root(&start.as_path()) || has_profiles(&start) {
+        return Ok(start);
+    }
+    Ok(start.ancestors().find(is_root).map_or(start.clone(), std::path::Path::to_path_buf))
+}
+
+/// Whether a file may be a profile of a flat repository: a TOML file with a top-level `name`.
+fn is_flat_profile(path: &std::path::Path) -> bool {
+    let is_toml = path.extension().is_some_and(|extension| extension == "toml");
+    is_toml
+        && std::fs::read_to_string(path)
+            .is_ok_and(|text| text.lines().any(|line| line.trim_start().starts_with("name")))
+}

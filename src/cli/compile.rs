@@ -98,7 +98,13 @@ impl Compared {
 }
 
 /// Compiles what is selected and compares it with what the target holds.
-pub(super) fn compare(options: &Options, opened: &Opened, target: &Target, all_contexts: bool, quiet: bool) -> Result<Compared, Failure> {
+pub(super) fn compare(
+    options: &Options,
+    opened: &Opened,
+    target: &Target,
+    all_contexts: bool,
+    quiet: bool,
+) -> Result<Compared, Failure> {
     let compiler = &opened.compiler;
     let progress = Progress::start(compiler.agents().len(), quiet);
     let run = compiler.run(opened.selection()?, |agent: &AgentBodies<'_>| {

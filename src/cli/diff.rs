@@ -23,7 +23,11 @@ pub(super) fn run(options: &Options, args: &Compile, revision: Option<&str>, ter
         Some(revision) => against_revision(options, &opened, revision, args.all_contexts)?,
     };
     let (findings, summary) = {
-        let figures = crate::compile::Run { results: vec![(); opened.compiler.agents().len()], findings: Default::default(), bodies: 0 };
+        let figures = crate::compile::Run {
+            results: vec![(); opened.compiler.agents().len()],
+            findings: Default::default(),
+            bodies: 0,
+        };
         let findings = options.settle(&opened, std::mem::take(&mut findings), Vec::new());
         let summary = opened.summary(&figures, &findings);
         (findings, summary)
@@ -57,7 +61,12 @@ struct Pair {
 
 type Compared = (Vec<Pair>, crate::diag::Findings);
 
-fn against_golden(options: &Options, opened: &Opened, all_contexts: bool, quiet: bool) -> Result<Compared, super::Failure> {
+fn against_golden(
+    options: &Options,
+    opened: &Opened,
+    all_contexts: bool,
+    quiet: bool,
+) -> Result<Compared, super::Failure> {
     let compared = compare(options, opened, &Target::golden(opened), all_contexts, quiet)?;
     let pairs = compared.results.drifts().iter().map(Pair::of_drift).collect();
     Ok((pairs, compared.findings))
@@ -79,14 +88,20 @@ impl Pair {
     }
 }
 
-fn against_revision(options: &Options, opened: &Opened, revision: &str, all_contexts: bool) -> Result<Compared, super::Failure> {
+fn against_revision(
+    options: &Options,
+    opened: &Opened,
+    revision: &str,
+    all_contexts: bool,
+) -> Result<Compared, super::Failure> {
     let world = GitRevision::load(&opened.root, revision)?;
     let old = options.load(Arc::new(world));
     let new = &opened.compiler;
     let selection = opened.selection()?;
     let run = new.run(selection, |agent| changed_files(agent, &old, selection, all_contexts));
     let mut pairs: Vec<Pair> = run.results.into_iter().flatten().collect();
-    let names: BTreeSet<&str> = new.agents().iter().map(|(id, _)| new.hierarchy().get(*id).name.value.as_ref()).collect();
+    let names: BTreeSet<&str> =
+        new.agents().iter().map(|(id, _)| new.hierarchy().get(*id).name.value.as_ref()).collect();
     let gone = |id: &ProfileId| options.is_complete() && !names.contains(old.hierarchy().get(*id).name.value.as_ref());
     let gone: Vec<ProfileId> = old.agents().iter().map(|(id, _)| *id).filter(gone).collect();
     let old_run = old.run(&Selection { agents: Some(gone), ..Selection::default() }, |agent| {
@@ -142,7 +157,9 @@ fn grouped(compiler: &Compiler, pairs: &[Pair]) -> Vec<DiffGroup> {
 
 impl Pair {
     fn changes(&self) -> Vec<Change> {
-        let parse = |text: &Option<String>| text.as_ref().map(|text| serde_json::from_str::<Value>(text).unwrap_or(Value::Null));
+        let parse = |text: &Option<String>| {
+            text.as_ref().map(|text| serde_json::from_str::<Value>(text).unwrap_or(Value::Null))
+        };
         let whole = |kind: ChangeKind| vec![Change { pointer: crate::json::Pointer::root(), kind }];
         match (parse(&self.old), parse(&self.new)) {
             // Whole files are told by name, not by content.

@@ -14,15 +14,24 @@ const FILES: [(&str, &str, &str); 7] = [
     ("reqc.toml", include_str!("init_files/reqc.toml"), "marks the root; settings, all optional"),
     ("agents/team_base.toml", include_str!("init_files/team_base.toml"), "what all your agents share"),
     ("agents/reviewer.toml", include_str!("init_files/reviewer.toml"), "a concrete agent: a few lines over the base"),
-    ("agents/reviewer_claude.toml", include_str!("init_files/reviewer_claude.toml"), "the same job with another provider"),
+    (
+        "agents/reviewer_claude.toml",
+        include_str!("init_files/reviewer_claude.toml"),
+        "the same job with another provider",
+    ),
     ("roles/reviewer.md", include_str!("init_files/reviewer.md"), "the task prompt, as Markdown"),
-    ("contexts/review-request.json", include_str!("init_files/review-request.json"), "a conversation of your own to test against"),
+    (
+        "contexts/review-request.json",
+        include_str!("init_files/review-request.json"),
+        "a conversation of your own to test against",
+    ),
 ];
 
 pub(super) fn run(options: &Options, path: Option<PathBuf>, terminal: &mut Terminal) -> Outcome {
     let folder = options.directory().join(path.unwrap_or_default());
     let disk = Disk::create(&folder)?;
-    let present: Vec<String> = disk.list("").into_iter().map(|entry| entry.path).filter(|name| name != ".git").collect();
+    let present: Vec<String> =
+        disk.list("").into_iter().map(|entry| entry.path).filter(|name| name != ".git").collect();
     if !present.is_empty() {
         let shown = present.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
         let failure = Failure::new(format!("{} is not empty: it holds {shown}", folder.display()));

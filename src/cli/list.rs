@@ -11,13 +11,15 @@ use crate::resolve::{ProfileId, ResolvedProfile};
 pub(super) fn agents(options: &Options, all: bool, tag: Option<&str>, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
     let rows: Vec<Row> = listed(&opened, all)?.into_iter().filter_map(|id| Row::of(&opened, id)).collect();
-    let rows: Vec<Row> = rows.into_iter().filter(|row| tag.is_none_or(|tag| row.tags.iter().any(|it| it == tag))).collect();
+    let rows: Vec<Row> =
+        rows.into_iter().filter(|row| tag.is_none_or(|tag| row.tags.iter().any(|it| it == tag))).collect();
     if options.format == Format::Json {
         let values: Vec<Value> = rows.iter().map(Row::json).collect();
         terminal.text(&format!("{:#}\n", Value::Array(values)));
         return Ok(Status::Clean);
     }
-    let table: Vec<[&str; 4]> = rows.iter().map(|row| [row.name.as_str(), &row.wire, &row.instance, &row.state]).collect();
+    let table: Vec<[&str; 4]> =
+        rows.iter().map(|row| [row.name.as_str(), &row.wire, &row.instance, &row.state]).collect();
     terminal.text(&columns(["AGENT", "WIRE FORMAT", "PROVIDER", ""], &table));
     if rows.is_empty() {
         terminal.say("no agents; `--bundled` takes the bundled ones, `--all` abstract and hidden ones too");
@@ -56,7 +58,9 @@ impl Row {
         let profile = compiler.hierarchy().get(id);
         let resolved = compiler.resolve(id);
         let plan = compiler.plan(id);
-        let text = |key: &str| resolved.as_ref().and_then(|it: &ResolvedProfile<'_>| it.string(key)).map_or("", |it| it.value).to_owned();
+        let text = |key: &str| {
+            resolved.as_ref().and_then(|it: &ResolvedProfile<'_>| it.string(key)).map_or("", |it| it.value).to_owned()
+        };
         let broken = plan.is_none() && compiler.agents().iter().any(|(agent, usable)| *agent == id && !usable);
         let marks = [
             (profile.is_abstract, "abstract"),
@@ -71,7 +75,10 @@ impl Row {
             instance: text("provider_instance"),
             state: marks.join(", "),
             description: text("description"),
-            tags: resolved.as_ref().map(|it| it.strings("tags").into_iter().map(str::to_owned).collect()).unwrap_or_default(),
+            tags: resolved
+                .as_ref()
+                .map(|it| it.strings("tags").into_iter().map(str::to_owned).collect())
+                .unwrap_or_default(),
             file: compiler.sources().get(profile.file).path().to_string(),
             extends: profile.extends.as_ref().map(|it| it.value.to_string()),
         })
@@ -102,7 +109,12 @@ pub(super) fn contexts(options: &Options, terminal: &mut Terminal) -> Outcome {
     for ready in chosen {
         let golden = if ready.golden { ", golden" } else { "" };
         let why = wrap(&ready.context.why, terminal.width() - 4);
-        terminal.text(&format!("{} ({}{golden})\n    {}\n", ready.context.name, ready.context.kind().name(), why.join("\n    ")));
+        terminal.text(&format!(
+            "{} ({}{golden})\n    {}\n",
+            ready.context.name,
+            ready.context.kind().name(),
+            why.join("\n    ")
+        ));
     }
     Ok(Status::Clean)
 }

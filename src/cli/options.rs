@@ -9,8 +9,8 @@ use super::args::{Common, Format};
 use super::{Failure, Status, Terminal};
 use crate::compile::{Compiler, Policy, Run, SelectError, Selection, check_code, fails, settle};
 use crate::diag::{Diagnostic, Findings, Severity};
-use crate::report::Summary;
 use crate::repo::{Date, LoadOptions};
+use crate::report::Summary;
 use crate::resolve::ProfileId;
 use crate::system::{Disk, Embedded};
 use crate::world::World;
@@ -172,7 +172,13 @@ impl Opened {
 }
 
 /// Reports findings and tells whether they fail the run.
-pub(super) fn report(options: &Options, opened: &Opened, summary: &Summary, findings: &[Diagnostic], terminal: &mut Terminal) -> Status {
+pub(super) fn report(
+    options: &Options,
+    opened: &Opened,
+    summary: &Summary,
+    findings: &[Diagnostic],
+    terminal: &mut Terminal,
+) -> Status {
     terminal.report(options.format, opened.compiler.sources(), summary, findings);
     if fails(findings) { Status::Findings } else { Status::Clean }
 }
@@ -180,8 +186,13 @@ pub(super) fn report(options: &Options, opened: &Opened, summary: &Summary, find
 fn select_failure(compiler: &Compiler, error: &SelectError) -> Failure {
     match error {
         SelectError::Unknown { what, wanted, help } => {
-            let listing = if *what == "agent" { "`reqc list --all` shows every agent" } else { "`reqc contexts` shows every context" };
-            Failure::new(format!("there is no {what} `{wanted}`")).help(help.clone().unwrap_or_else(|| listing.to_owned()))
+            let listing = if *what == "agent" {
+                "`reqc list --all` shows every agent"
+            } else {
+                "`reqc contexts` shows every context"
+            };
+            Failure::new(format!("there is no {what} `{wanted}`"))
+                .help(help.clone().unwrap_or_else(|| listing.to_owned()))
         }
         SelectError::Abstract(finding) => {
             let place = compiler.sources().describe(finding.primary.span);

@@ -20,7 +20,9 @@ pub(super) fn run(options: &Options, agent: &str, curl: bool, terminal: &mut Ter
     let context = pick_context(&opened, id)?;
     let model = options.model.as_deref().or_else(|| compiler.repo().models.get(plan.name()).map(|model| &*model.value));
     match compiler.body(id, &context, model) {
-        Some(Ok(body)) if curl => terminal.text(&curl_command(&plan.request_line(model), plan.instance, &body.pretty())),
+        Some(Ok(body)) if curl => {
+            terminal.text(&curl_command(&plan.request_line(model), plan.instance, &body.pretty()))
+        }
         Some(Ok(body)) => terminal.text(&body.pretty()),
         Some(Err(findings)) => return Ok(show_findings(options, &opened, findings, terminal)),
         None => {
@@ -73,7 +75,11 @@ fn curl_command(line: &RequestLine, instance: &Instance, body: &str) -> String {
         let header = match secret_expression(instance) {
             Some((placeholder, expression)) if value.contains(&placeholder) => {
                 let (before, after) = value.split_once(placeholder.as_str()).unwrap_or((value, ""));
-                format!("{}\"{expression}\"{}", single_quoted(&format!("{name}: {before}")), if after.is_empty() { String::new() } else { single_quoted(after) })
+                format!(
+                    "{}\"{expression}\"{}",
+                    single_quoted(&format!("{name}: {before}")),
+                    if after.is_empty() { String::new() } else { single_quoted(after) }
+                )
             }
             _ => single_quoted(&format!("{name}: {value}")),
         };
@@ -89,7 +95,8 @@ fn secret_expression(instance: &Instance) -> Option<(String, String)> {
         SecretRef::Env(name) => (format!("${{{name}}}"), format!("${{{name}}}")),
         SecretRef::File(path) => (format!("${{file:{path}}}"), format!("$(cat {})", single_quoted(path))),
         SecretRef::Keyring { service, user } => {
-            let lookup = format!("$(secret-tool lookup service {} username {})", single_quoted(service), single_quoted(user));
+            let lookup =
+                format!("$(secret-tool lookup service {} username {})", single_quoted(service), single_quoted(user));
             (format!("${{keyring:{service}/{user}}}"), lookup)
         }
     })

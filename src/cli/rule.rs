@@ -30,7 +30,8 @@ pub(super) fn run(options: &Options, code: Option<&str>, terminal: &mut Terminal
 
 fn unknown(code: &str) -> Failure {
     let help = did_you_mean(code, all_rules().iter().map(|rule| rule.code));
-    Failure::new(format!("there is no rule `{code}`")).help(help.unwrap_or_else(|| "`reqc rule` lists all codes".to_owned()))
+    Failure::new(format!("there is no rule `{code}`"))
+        .help(help.unwrap_or_else(|| "`reqc rule` lists all codes".to_owned()))
 }
 
 fn page(rule: &Rule, width: usize) -> String {

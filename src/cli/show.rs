@@ -14,7 +14,8 @@ pub(super) fn run(options: &Options, agent: &str, terminal: &mut Terminal) -> Ou
     let opened = options.open()?;
     let id = opened.profile(agent)?;
     let resolved = opened.compiler.resolve(id).ok_or_else(|| {
-        Failure::new(format!("`{agent}` cannot be resolved")).help("`reqc check` shows what is wrong with it or its ancestors")
+        Failure::new(format!("`{agent}` cannot be resolved"))
+            .help("`reqc check` shows what is wrong with it or its ancestors")
     })?;
     if options.format == Format::Json {
         let value = Value::Object(table_json(&opened, &resolved.merged));
@@ -72,8 +73,11 @@ pub(super) fn inline(node: &Node) -> String {
         Kind::Datetime(text) => text.clone(),
         Kind::Array(elements) => format!("[{}]", elements.iter().map(inline).collect::<Vec<_>>().join(", ")),
         Kind::Table(table) => {
-            let members: Vec<String> =
-                table.entries.iter().map(|(key, node)| format!("{} = {}", quote_key(&key.name), inline(node))).collect();
+            let members: Vec<String> = table
+                .entries
+                .iter()
+                .map(|(key, node)| format!("{} = {}", quote_key(&key.name), inline(node)))
+                .collect();
             format!("{{ {} }}", members.join(", "))
         }
     }

@@ -40,7 +40,8 @@ fn shown(opened: &Opened) -> Result<Vec<ProfileId>, super::Failure> {
     };
     let mut ids: Vec<ProfileId> = Vec::new();
     for id in chosen {
-        for ancestor in std::iter::successors(Some(id), |&at| hierarchy.parent(at)).take(crate::resolve::MAX_CHAIN + 1) {
+        for ancestor in std::iter::successors(Some(id), |&at| hierarchy.parent(at)).take(crate::resolve::MAX_CHAIN + 1)
+        {
             if !ids.contains(&ancestor) {
                 ids.push(ancestor);
             }
@@ -113,7 +114,8 @@ fn table_delta(table: &Table, inherited: Option<&MergedTable<'_>>, path: &str, l
 
 fn to_json(opened: &Opened, shown: &[ProfileId], id: ProfileId) -> Value {
     let profile = opened.compiler.hierarchy().get(id);
-    let children: Vec<Value> = children(opened, shown, id).into_iter().map(|child| to_json(opened, shown, child)).collect();
+    let children: Vec<Value> =
+        children(opened, shown, id).into_iter().map(|child| to_json(opened, shown, child)).collect();
     json!({
         "name": &*profile.name.value,
         "file": &**opened.compiler.sources().get(profile.file).path(),

@@ -1,0 +1,102 @@
+//! Grouped changes, for people and for programs.
+
+use std::fmt::Write as _;
+
+use owo_colors::{OwoColorize, Style};
+use serde_json::{Value, json};
+
+use crate::diff::{ChangeKind, Group};
+
+/// A group and the place that caused it.
+pub struct DiffGroup {
+    /// The group.
+    pub group: Group,
+    /// `path:line` of what wrote the new value, where it is known.
+    pub cause: Option<String>,
+}
+
+/// How many names a line lists before it counts.
+const NAMES: usize = 3;
+
+/// Groups as text: how many bodies of how many agents, where, what, and because of which line.
+pub fn diff_text(groups: &[DiffGroup], width: usize, color: bool) -> String {
+    let style = |style: Style| if color { style } else { Style::new() };
+    let mut text = String::new();
+    for DiffGroup { group, cause } in groups {
+        let _ = writeln!(text, "{}", subjects(group).style(style(Style::new().bold())));
+        let room = width.saturating_sub(8).max(20);
+        match (&group.change.kind, group.change.pointer.as_str()) {
+            (ChangeKind::Added(_), "") => text.push_str("  new\n"),
+            (ChangeKind::Removed(_), "") => text.push_str("  gone\n"),
+            (ChangeKind::Replaced(..), "") => text.push_str("  the same JSON in other bytes\n"),
+            (kind, _) => {
+                let shown = kind.describe(room);
+                let pointer = group.pointer.style(style(Style::new().cyan())).to_string();
+                match group.pointer.chars().count() + shown.chars().count() + 4 <= width {
+                    true => drop(writeln!(text, "  {pointer} {shown}")),
+                    false => drop(writeln!(text, "  {pointer}\n{}", stacked(kind, room))),
+                }
+            }
+        }
+        if let Some(cause) = cause {
+            let _ = writeln!(text, "  {}", cause.style(style(Style::new().dimmed())));
+        }
+    }
+    text
+}
+
+/// A change whose values do not fit on the pointer's line: one value a line.
+fn stacked(kind: &ChangeKind, room: usize) -> String {
+    let shown = kind.describe(room);
+    match kind {
+        ChangeKind::Replaced(..) => match shown.split_once(" → ") {
+            Some((old, new)) => format!("    - {old}\n    + {new}"),
+            None => format!("    {shown}"),
+        },
+        _ => format!("    {shown}"),
+    }
+}
+
+/// `in 14 bodies of 6 agents`, or the one body's name.
+fn subjects(group: &Group) -> String {
+    let agents = group.agents();
+    let what = if group.is_request { ("request", "requests") } else { ("body", "bodies") };
+    if let [only] = group.subjects.as_slice() {
+        let name = only.context.as_deref().unwrap_or("request");
+        return format!("in {}/{name}", only.agent);
+    }
+    let names: Vec<&str> = agents.iter().take(NAMES).map(|agent| agent.as_ref()).collect();
+    let more = agents.len().saturating_sub(NAMES);
+    let more = if more > 0 { format!(", … (+{more})") } else { String::new() };
+    let agent = if agents.len() == 1 { "agent" } else { "agents" };
+    format!("in {} {} of {} {agent} ({}{more})", group.subjects.len(), what.1, agents.len(), names.join(", "))
+}
+
+/// Groups as JSON: an array of `{pointer, change, old, new, cause, bodies: [{agent, context}]}`.
+pub fn diff_json(groups: &[DiffGroup]) -> String {
+    let values: Vec<Value> = groups.iter().map(group_json).collect();
+    format!("{:#}\n", json!({"version": 1, "changes": values}))
+}
+
+fn group_json(DiffGroup { group, cause }: &DiffGroup) -> Value {
+    let is_whole = group.change.pointer.as_str().is_empty();
+    let (change, old, new) = match &group.change.kind {
+        ChangeKind::Added(_) if is_whole => ("added", Value::Null, Value::Null),
+        ChangeKind::Removed(_) if is_whole => ("removed", Value::Null, Value::Null),
+        ChangeKind::Replaced(..) if is_whole => ("reformatted", Value::Null, Value::Null),
+        ChangeKind::Added(value) => ("added", Value::Null, value.clone()),
+        ChangeKind::Removed(value) => ("removed", value.clone(), Value::Null),
+        ChangeKind::Replaced(old, new) => ("replaced", old.clone(), new.clone()),
+        ChangeKind::Reordered(old, new) => ("reordered", json!(old), json!(new)),
+    };
+    let bodies =
+        group.subjects.iter().map(|subject| json!({"agent": &*subject.agent, "context": subject.context.as_deref()}));
+    json!({
+        "pointer": if is_whole { "" } else { &group.pointer },
+        "change": change,
+        "old": old,
+        "new": new,
+        "cause": cause,
+        "bodies": bodies.collect::<Vec<_>>(),
+    })
+}
