@@ -7,6 +7,7 @@ pub mod profile;
 pub mod provider;
 pub mod render;
 pub mod repo;
+pub mod report;
 pub mod resolve;
 pub mod source;
 pub mod system;
