@@ -1,0 +1,142 @@
+//! Findings as text, one file per format.
+//!
+//! Input: findings in the order to tell them, the [`Sources`](crate::source::Sources) they point into, and a
+//! [`Summary`]. Output: a string that ends with a new line. Nothing is decided or printed here, and the same
+//! findings give the same text on every machine: width and colour are the caller's.
+
+mod excerpt;
+mod human;
+mod json;
+mod short;
+
+pub use human::{Look, human};
+pub use json::json;
+pub use short::short;
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// What a run covered and what it found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Agents that were compiled.
+    pub agents: usize,
+    /// Contexts that took part.
+    pub contexts: usize,
+    /// Bodies that were made.
+    pub bodies: usize,
+    /// Findings that fail the run.
+    pub errors: usize,
+    /// Findings that do not.
+    pub warnings: usize,
+    /// Agents that were left out because something they need is broken.
+    pub skipped: usize,
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [agents, contexts] = [count(self.agents, "agent"), count(self.contexts, "context")];
+        write!(f, "{agents} × {contexts}: {}", count(self.bodies, "body"))?;
+        match (self.errors, self.warnings) {
+            (0, 0) => f.write_str(", no findings")?,
+            (errors, 0) => write!(f, ", {}", count(errors, "error"))?,
+            (0, warnings) => write!(f, ", {}", count(warnings, "warning"))?,
+            (errors, warnings) => write!(f, ", {}, {}", count(errors, "error"), count(warnings, "warning"))?,
+        }
+        match self.skipped {
+            0 => Ok(()),
+            skipped => write!(f, ", {} skipped", count(skipped, "agent")),
+        }
+    }
+}
+
+/// `1 agent`, `2 agents`, `2 bodies`.
+fn count(number: usize, noun: &str) -> String {
+    match (number, noun.strip_suffix('y')) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(stem)) => format!("{number} {stem}ies"),
+        (_, None) => format!("{number} {noun}s"),
+    }
+}
+
+/// Text with characters that would move the cursor or hide what follows replaced by visible ones.
+fn visible(text: &str) -> Cow<'_, str> {
+    match text.chars().any(|c| visible_char(c) != c) {
+        true => Cow::Owned(text.chars().map(visible_char).collect()),
+        false => Cow::Borrowed(text),
+    }
+}
+
+fn visible_char(c: char) -> char {
+    match c {
+        '\t' => c,
+        '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(c)).unwrap_or(char::REPLACEMENT_CHARACTER),
+        '\u{7f}' => '\u{2421}',
+        '\u{80}'..='\u{9f}' | '\u{200e}' | '\u{200f}' => char::REPLACEMENT_CHARACTER,
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => char::REPLACEMENT_CHARACTER,
+        _ => c,
+    }
+}
+
+/// Text on one line.
+fn one_line(text: &str) -> String {
+    visible(text.trim_end().replace(['\r', '\n', '\t'], " ").as_str()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diag::{Diagnostic, Rule, Severity};
+    use crate::source::{FileId, SourceText, Sources, Span};
+    use std::sync::Arc;
+
+    pub(super) static ERROR: Rule =
+        Rule { code: "render/undefined", severity: Severity::Error, summary: "s", page: "p" };
+    pub(super) static WARNING: Rule =
+        Rule { code: "coverage/unused", severity: Severity::Warning, summary: "s", page: "p" };
+
+    pub(super) fn source(sources: &mut Sources, path: &str, text: &str) -> FileId {
+        sources.add(path, SourceText::from_bytes(text.as_bytes()).expect("valid text"))
+    }
+
+    /// The place of `what` in a file.
+    pub(super) fn find(sources: &Sources, file: FileId, what: &str) -> Span {
+        let start = sources.get(file).text().find(what).expect("it is there");
+        Span::new(file, start..start + what.len())
+    }
+
+    /// A misspelt field in a partial that an agent includes, reaching 14 agents.
+    pub(super) fn example() -> (Sources, Diagnostic) {
+        let mut sources = Sources::default();
+        let agent =
+            source(&mut sources, "agents/base.toml", "name = \"b\"\n[body]\nmessages = \"{% include 'p' %}\"\n");
+        let text = "{% for msg in ctx.history %}\n\té {{ tojson(msg.contnet) }},\n{% endfor %}\n";
+        let partial = source(&mut sources, "partials/p.jinja", text);
+        let mut finding = Diagnostic::new(&ERROR, find(&sources, partial, "msg.contnet"), "`msg` has no `contnet`")
+            .label("not there")
+            .related(find(&sources, agent, "{% include 'p' %}"), "included from here")
+            .help("did you mean `content`?");
+        for index in 0..14 {
+            let agent: Arc<str> = Arc::from(format!("OpenAI Chat {index:02}"));
+            finding = finding.reaching(&agent, Some(&Arc::from("plain-turn")));
+        }
+        (sources, finding)
+    }
+
+    #[test]
+    fn summaries_count_in_words() {
+        let run = Summary { agents: 28, contexts: 24, bodies: 516, ..Summary::default() };
+        assert_eq!(run.to_string(), "28 agents × 24 contexts: 516 bodies, no findings");
+        let found = Summary { errors: 2, warnings: 1, ..run };
+        assert_eq!(found.to_string(), "28 agents × 24 contexts: 516 bodies, 2 errors, 1 warning");
+        let small = Summary { agents: 1, contexts: 1, bodies: 1, errors: 1, warnings: 0, skipped: 3 };
+        assert_eq!(small.to_string(), "1 agent × 1 context: 1 body, 1 error, 3 agents skipped");
+        assert_eq!(Summary::default().to_string(), "0 agents × 0 contexts: 0 bodies, no findings");
+    }
+
+    #[test]
+    fn nothing_invisible_is_shown() {
+        assert_eq!(visible("a\u{1b}[2J\rb\u{202e}c\té"), "a␛[2J␍b\u{fffd}c\té");
+        assert_eq!(one_line("a\n b\r\nc\u{7}\n"), "a  b  c␇");
+    }
+}

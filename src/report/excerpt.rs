@@ -1,0 +1,203 @@
+//! The source lines that a finding's labels point at, in the shape that miette draws.
+//!
+//! The lines of all files stand in one text, a block for each run of lines, so that one drawing shows a whole
+//! include chain. Each label covers part of one line at most; long lines are cut to what stands around their first
+//! label, control characters are replaced, and line and column stay the file's.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use miette::{LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
+
+use super::visible;
+use crate::diag::{Diagnostic, Label};
+use crate::source::{FileId, Position, SourceFile, Sources};
+
+/// Lines up to this many bytes are shown whole.
+const WHOLE_LINE: usize = 400;
+/// How many bytes of a longer line are shown before its first label, and in all.
+const CUT: (usize, usize) = (60, 160);
+
+/// What miette draws for one finding.
+#[derive(Debug, Default)]
+pub(super) struct Excerpt {
+    text: String,
+    blocks: Vec<Block>,
+    marks: Vec<Mark>,
+}
+
+/// A run of lines of one file.
+#[derive(Debug)]
+struct Block {
+    path: Arc<str>,
+    /// Where it stands in the excerpt's text.
+    range: Range<usize>,
+    /// Zero-based.
+    first_line: usize,
+    lines: usize,
+}
+
+/// A label: where it stands in the excerpt's text, and in its file.
+#[derive(Debug)]
+struct Mark {
+    range: Range<usize>,
+    message: Option<String>,
+    is_primary: bool,
+    position: Position,
+}
+
+/// A label, cut to the line that it starts in, as bytes of its file.
+struct Place<'a> {
+    label: &'a Label,
+    range: Range<usize>,
+    is_primary: bool,
+}
+
+impl Excerpt {
+    /// The lines of a finding: the primary place's file first, then the related ones in order.
+    pub(super) fn new(finding: &Diagnostic, sources: &Sources) -> Excerpt {
+        let mut excerpt = Excerpt::default();
+        let labels = std::iter::once(&finding.primary).chain(&finding.related);
+        let places: Vec<Place<'_>> = labels.map(|label| Place::new(label, finding, sources)).collect();
+        let mut files: Vec<FileId> = Vec::new();
+        for place in &places {
+            if !files.contains(&place.label.span.file) {
+                files.push(place.label.span.file);
+            }
+        }
+        for (index, file) in files.into_iter().enumerate() {
+            let here: Vec<&Place<'_>> = places.iter().filter(|place| place.label.span.file == file).collect();
+            let source = sources.get(file);
+            for run in runs(source.text(), &here, usize::from(index == 0)) {
+                excerpt.block(source, run, &here);
+            }
+        }
+        excerpt
+    }
+
+    pub(super) fn labels(&self) -> impl Iterator<Item = LabeledSpan> + '_ {
+        self.marks.iter().map(|mark| {
+            let span = SourceSpan::new(mark.range.start.into(), mark.range.len());
+            match mark.is_primary {
+                true => LabeledSpan::new_primary_with_span(mark.message.clone(), span),
+                false => LabeledSpan::new_with_span(mark.message.clone(), span),
+            }
+        })
+    }
+
+    fn block(&mut self, file: &SourceFile, run: Range<usize>, places: &[&Place<'_>]) {
+        let (start, mut at, mut lines) = (self.text.len(), run.start, 0);
+        for line in file.text()[run.clone()].split('\n') {
+            let here = places.iter().filter(|place| (at..=at + line.len()).contains(&place.range.start));
+            self.line(file, at, line, &here.copied().collect::<Vec<_>>());
+            at += line.len() + 1;
+            lines += 1;
+        }
+        let first_line = file.position(run.start).line - 1;
+        self.blocks.push(Block { path: Arc::clone(file.path()), range: start..self.text.len(), first_line, lines });
+    }
+
+    /// Adds a line that starts at byte `at` of its file, and its labels.
+    fn line(&mut self, file: &SourceFile, at: usize, line: &str, places: &[&Place<'_>]) {
+        let shown = cut(line, places.iter().map(|place| place.range.start - at).min());
+        let lead = if shown.start > 0 { "…" } else { "" };
+        let start = self.text.len() + lead.len();
+        let place_of = |offset: usize| {
+            let offset = (offset - at).clamp(shown.start, shown.end);
+            start + visible(&line[shown.start..offset]).len()
+        };
+        for place in places {
+            self.marks.push(Mark {
+                range: place_of(place.range.start)..place_of(place.range.end),
+                message: Some(visible(&place.label.message).into_owned()).filter(|message| !message.is_empty()),
+                is_primary: place.is_primary,
+                position: file.position(place.range.start),
+            });
+        }
+        let trail = if shown.end < line.len() { "…\n" } else { "\n" };
+        self.text.extend([lead, &visible(&line[shown]), trail]);
+    }
+}
+
+impl<'a> Place<'a> {
+    fn new(label: &'a Label, finding: &Diagnostic, sources: &Sources) -> Place<'a> {
+        let text = sources.get(label.span.file).text();
+        let clamp = |offset: usize| text.floor_char_boundary(offset.min(text.len()));
+        let span = label.span.range();
+        let start = clamp(span.start);
+        let end = clamp(span.end).min(line_end(text, start)).max(start);
+        Place { label, range: start..end, is_primary: std::ptr::eq(label, &finding.primary) }
+    }
+}
+
+/// The runs of whole lines around places of one file, the one with the primary place first.
+fn runs(text: &str, places: &[&Place<'_>], context: usize) -> Vec<Range<usize>> {
+    let mut around: Vec<Range<usize>> = places.iter().map(|place| lines(text, place.range.start, context)).collect();
+    around.sort_by_key(|run| run.start);
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for run in around {
+        match runs.last_mut() {
+            Some(last) if run.start <= last.end + 1 => last.end = last.end.max(run.end),
+            _ => runs.push(run),
+        }
+    }
+    let is_primary =
+        |run: &Range<usize>| places.iter().any(|place| place.is_primary && run_holds(run, place.range.start));
+    runs.sort_by_key(|run| !is_primary(run));
+    runs
+}
+
+fn run_holds(run: &Range<usize>, offset: usize) -> bool {
+    run.start <= offset && offset <= run.end
+}
+
+/// The line that holds a byte, and up to `context` lines before and after it, without the last line ending.
+fn lines(text: &str, at: usize, context: usize) -> Range<usize> {
+    let (mut start, mut end) = (line_start(text, at), line_end(text, at));
+    for _ in 0..context {
+        start = if start > 0 { line_start(text, start - 1) } else { start };
+        end = if end + 1 < text.len() { line_end(text, end + 1) } else { end };
+    }
+    start..end
+}
+
+fn line_start(text: &str, at: usize) -> usize {
+    text[..at].rfind('\n').map_or(0, |newline| newline + 1)
+}
+
+fn line_end(text: &str, at: usize) -> usize {
+    text[at..].find('\n').map_or(text.len(), |newline| at + newline)
+}
+
+/// The part of a line that is shown.
+fn cut(line: &str, label: Option<usize>) -> Range<usize> {
+    if line.len() <= WHOLE_LINE {
+        return 0..line.len();
+    }
+    let start = line.floor_char_boundary(label.unwrap_or(0).saturating_sub(CUT.0));
+    start..line.floor_char_boundary((start + CUT.1).min(line.len()))
+}
+
+impl SourceCode for Excerpt {
+    /// The block that holds `span`; or, if no context is asked for, the place of the label that starts there.
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        before: usize,
+        _after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let range = span.offset()..span.offset() + span.len();
+        let holds = |block: &&Block| block.range.start <= range.start && range.end <= block.range.end;
+        let block = self.blocks.iter().find(holds).ok_or(MietteError::OutOfBounds)?;
+        let mark = self.marks.iter().find(|mark| before == 0 && mark.range == range);
+        let contents = |shown: Range<usize>, line, column| {
+            let span = SourceSpan::new(shown.start.into(), shown.len());
+            let data = &self.text.as_bytes()[shown];
+            MietteSpanContents::new_named(block.path.to_string(), data, span, line, column, block.lines)
+        };
+        Ok(Box::new(match mark {
+            Some(mark) => contents(range, mark.position.line - 1, mark.position.column - 1),
+            None => contents(block.range.clone(), block.first_line, 0),
+        }))
+    }
+}

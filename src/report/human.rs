@@ -1,0 +1,325 @@
+//! For people at a terminal: source lines with labels, drawn by miette.
+
+use std::fmt;
+
+use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, SourceCode};
+use owo_colors::OwoColorize;
+
+use super::excerpt::Excerpt;
+use super::{Summary, count, one_line, short, visible};
+use crate::diag::{Diagnostic, Severity};
+use crate::source::Sources;
+
+/// How the report looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// Columns to wrap at; at least 40 are used. Source lines are not wrapped.
+    pub width: usize,
+    /// Whether to use colours.
+    pub colour: bool,
+}
+
+impl Default for Look {
+    fn default() -> Look {
+        Look { width: 80, colour: false }
+    }
+}
+
+/// Each finding with its source lines and its reach, then the summary.
+pub fn human(findings: &[Diagnostic], sources: &Sources, summary: &Summary, look: Look) -> String {
+    let look = Look { width: look.width.max(40), ..look };
+    let handler = handler(look);
+    let mut out = String::new();
+    for finding in findings {
+        out.push_str(&drawing(&handler, finding, sources));
+        if let Some(reach) = reach(finding, look.width) {
+            out.push_str(&if look.colour { reach.dimmed().to_string() } else { reach });
+            out.push('\n');
+        }
+        out.push('\n');
+    }
+    out.push_str(&format!("{summary}\n"));
+    out
+}
+
+fn handler(look: Look) -> GraphicalReportHandler {
+    let theme = if look.colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+    GraphicalReportHandler::new_themed(theme)
+        .with_width(look.width)
+        .with_context_lines(1)
+        .with_links(false)
+        .with_break_words(false)
+        .without_syntax_highlighting()
+}
+
+fn drawing(handler: &GraphicalReportHandler, finding: &Diagnostic, sources: &Sources) -> String {
+    let mut out = String::new();
+    match handler.render_report(&mut out, &Drawn { finding, excerpt: Excerpt::new(finding, sources) }) {
+        Ok(()) => out.lines().map(|line| format!("{}\n", line.trim_end())).collect(),
+        Err(fmt::Error) => short::line(finding, sources),
+    }
+}
+
+/// `  reaches 14 agents in 9 contexts: OpenAI Chat, … (+13)`, with as many names as fit, but at least one.
+fn reach(finding: &Diagnostic, width: usize) -> Option<String> {
+    let (first, rest) = finding.agents.split_first()?;
+    let contexts = match finding.contexts.len() {
+        0 => String::new(),
+        contexts => format!(" in {}", count(contexts, "context")),
+    };
+    let mut line = format!("  reaches {}{contexts}: {}", count(finding.agents.len(), "agent"), one_line(first));
+    for (index, name) in rest.iter().enumerate() {
+        let more = match rest.len() - index - 1 {
+            0 => String::new(),
+            more => format!(", … (+{more})"),
+        };
+        let longer = format!("{line}, {}", one_line(name));
+        if longer.chars().count() + more.chars().count() > width {
+            return Some(format!("{line}, … (+{})", rest.len() - index));
+        }
+        line = longer;
+    }
+    Some(line)
+}
+
+/// A finding as miette sees it.
+#[derive(Debug)]
+struct Drawn<'a> {
+    finding: &'a Diagnostic,
+    excerpt: Excerpt,
+}
+
+impl fmt::Display for Drawn<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&one_line(&self.finding.message))
+    }
+}
+
+impl std::error::Error for Drawn<'_> {}
+
+impl miette::Diagnostic for Drawn<'_> {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(self.finding.rule.code))
+    }
+
+    fn severity(&self) -> Option<miette::Severity> {
+        Some(match self.finding.severity {
+            Severity::Error => miette::Severity::Error,
+            Severity::Warning => miette::Severity::Warning,
+        })
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        let help = self.finding.help.as_ref()?;
+        let lines: Vec<_> = help.lines().map(visible).collect();
+        Some(Box::new(lines.join("\n")))
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(&self.excerpt)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        Some(Box::new(self.excerpt.labels()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{ERROR, WARNING, example, find, source};
+    use super::*;
+    use crate::source::{SourceText, Span};
+    use insta::assert_snapshot;
+    use proptest::prelude::*;
+
+    fn draw(finding: Diagnostic, sources: &Sources) -> String {
+        drawing(&handler(Look::default()), &finding, sources)
+    }
+
+    #[test]
+    fn a_chain_over_files_with_reach_and_summary() {
+        let (sources, finding) = example();
+        let summary = Summary { agents: 28, contexts: 24, bodies: 516, errors: 1, warnings: 0, skipped: 0 };
+        assert_snapshot!(human(&[finding], &sources, &summary, Look::default()), @r#"
+        render/undefined
+
+          × `msg` has no `contnet`
+           ╭─[partials/p.jinja:2:14]
+         1 │ {% for msg in ctx.history %}
+         2 │     é {{ tojson(msg.contnet) }},
+           ·                 ─────┬─────
+           ·                      ╰── not there
+         3 │ {% endfor %}
+           ╰────
+           ╭─[agents/base.toml:3:13]
+         3 │ messages = "{% include 'p' %}"
+           ·             ────────┬────────
+           ·                     ╰── included from here
+           ╰────
+          help: did you mean `content`?
+          reaches 14 agents in 1 context: OpenAI Chat 00, OpenAI Chat 01, … (+12)
+
+        28 agents × 24 contexts: 516 bodies, 1 error
+        "#);
+    }
+
+    #[test]
+    fn a_simple_error_with_help() {
+        let mut sources = Sources::default();
+        let file = source(&mut sources, "agents/a.toml", "name = \"a\"\nextend = \"b\"\n\n[body]\n");
+        let finding = Diagnostic::new(&ERROR, find(&sources, file, "extend"), "`extend` is no key of a profile")
+            .help("did you mean `extends`?");
+        assert_snapshot!(draw(finding, &sources), @r#"
+        render/undefined
+
+          × `extend` is no key of a profile
+           ╭─[agents/a.toml:2:1]
+         1 │ name = "a"
+         2 │ extend = "b"
+           · ──────
+         3 │
+           ╰────
+          help: did you mean `extends`?
+        "#);
+    }
+
+    #[test]
+    fn two_places_far_apart_in_one_file() {
+        let mut sources = Sources::default();
+        let text = format!("name = \"a\"\n{}name = \"b\"\nx = 1", "\n".repeat(20));
+        let file = source(&mut sources, "agents/a.toml", &text);
+        let finding = Diagnostic::new(&WARNING, find(&sources, file, "name = \"b\""), "twice")
+            .related(find(&sources, file, "name = \"a\""), "first here");
+        assert_snapshot!(draw(finding, &sources), @r#"
+        coverage/unused
+
+          ⚠ twice
+            ╭─[agents/a.toml:22:1]
+         21 │
+         22 │ name = "b"
+            · ──────────
+         23 │ x = 1
+            ╰────
+           ╭─[agents/a.toml:1:1]
+         1 │ name = "a"
+           · ─────┬────
+           ·      ╰── first here
+         2 │
+           ╰────
+        "#);
+    }
+
+    #[test]
+    fn a_warning_about_an_empty_file() {
+        let mut sources = Sources::default();
+        let file = source(&mut sources, "partials/unused.jinja", "");
+        let finding = Diagnostic::new(&WARNING, Span::file_start(file), "nobody includes this partial").label("empty");
+        assert_snapshot!(draw(finding, &sources), @r#"
+        coverage/unused
+
+          ⚠ nobody includes this partial
+           ╭─[partials/unused.jinja:1:1]
+         1 │
+           · ▲
+           · ╰── empty
+           ╰────
+        "#);
+    }
+
+    #[test]
+    fn the_end_of_a_file_can_be_pointed_at() {
+        let mut sources = Sources::default();
+        let file = source(&mut sources, "a.json", "{\n  \"a\": 1\n");
+        assert_snapshot!(draw(Diagnostic::new(&ERROR, Span::new(file, 99..120), "unclosed").label("here"), &sources), @r#"
+        render/undefined
+
+          × unclosed
+           ╭─[a.json:3:1]
+         2 │   "a": 1
+         3 │
+           · ▲
+           · ╰── here
+           ╰────
+        "#);
+    }
+
+    #[test]
+    fn long_lines_are_cut_around_the_label() {
+        let mut sources = Sources::default();
+        let text = format!("{{\n\"{}\": \"needle\", \"{}\"", "é".repeat(500_000), "y".repeat(1_000_000));
+        let file = source(&mut sources, "a.json", &text);
+        let finding = Diagnostic::new(&ERROR, find(&sources, file, "needle"), "sharp").label("here");
+        assert_snapshot!(draw(finding, &sources), @r#"
+        render/undefined
+
+          × sharp
+           ╭─[a.json:2:500006]
+         1 │ {
+         2 │ …éééééééééééééééééééééééééééé": "needle", "yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy…
+           ·                                  ───┬──
+           ·                                     ╰── here
+           ╰────
+        "#);
+    }
+
+    #[test]
+    fn spans_over_lines_are_cut_to_the_first() {
+        let mut sources = Sources::default();
+        let file = source(&mut sources, "a.toml", "a = [\n  1,\n  2,\n]\n");
+        let finding = Diagnostic::new(&ERROR, Span::new(file, 4..17), "a list\nin two").label("this");
+        assert_snapshot!(draw(finding, &sources), @r#"
+        render/undefined
+
+          × a list in two
+           ╭─[a.toml:1:5]
+         1 │ a = [
+           ·     ┬
+           ·     ╰── this
+         2 │   1,
+           ╰────
+        "#);
+    }
+
+    #[test]
+    fn reach_fits_the_width() {
+        let (_, mut finding) = example();
+        finding.agents.truncate(2);
+        finding.contexts.clear();
+        assert_eq!(reach(&finding, 80).as_deref(), Some("  reaches 2 agents: OpenAI Chat 00, OpenAI Chat 01"));
+        assert_eq!(reach(&finding, 10).as_deref(), Some("  reaches 2 agents: OpenAI Chat 00, … (+1)"));
+        finding.agents.clear();
+        assert_eq!(reach(&finding, 80), None);
+    }
+
+    #[test]
+    fn colours_are_the_callers_choice() {
+        let (sources, finding) = example();
+        let text =
+            |colour| human(std::slice::from_ref(&finding), &sources, &Summary::default(), Look { width: 80, colour });
+        assert!(!text(false).contains('\u{1b}'));
+        assert!(text(true).contains("\u{1b}[31m"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_place_can_be_drawn(
+            text in "([a-zé漢🙂\t\r\n\u{1b}\u{301}]|\n\n){0,30}",
+            spans in prop::collection::vec((0usize..70, 0usize..70, any::<bool>()), 1..5),
+        ) {
+            let mut sources = Sources::default();
+            let normal = SourceText::from_bytes(text.as_bytes()).expect("no NUL");
+            let files = [sources.add("a", normal), source(&mut sources, "b", "x\ny")];
+            let place = |&(start, len, other): &(usize, usize, bool)| Span::new(files[usize::from(other)], start..start + len);
+            let mut finding = Diagnostic::new(&ERROR, place(&spans[0]), "m").label("l");
+            for span in &spans[1..] {
+                finding = finding.related(place(span), "r");
+            }
+            let mut out = String::new();
+            let drawn = Drawn { finding: &finding, excerpt: Excerpt::new(&finding, &sources) };
+            prop_assert!(handler(Look::default()).render_report(&mut out, &drawn).is_ok());
+            prop_assert!(!out.contains("Failed to read"));
+            let raw = out.contains(['\u{1b}', '\r']);
+            prop_assert!(!raw);
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! For programs: one JSON document, described by `schemas/report.schema.json`.
+
+use serde::Serialize;
+
+use super::Summary;
+use crate::diag::Diagnostic;
+use crate::source::{Sources, Span};
+
+/// The version of the document's format; raised when a key goes or changes its meaning.
+const VERSION: u32 = 1;
+
+/// The whole report as pretty-printed JSON.
+pub fn json(findings: &[Diagnostic], sources: &Sources, summary: &Summary) -> String {
+    let report = Report {
+        version: VERSION,
+        summary: Counts::new(summary),
+        diagnostics: findings.iter().map(|finding| Finding::new(finding, sources)).collect(),
+    };
+    let mut text = serde_json::to_string_pretty(&report).expect("strings and numbers have a JSON form");
+    text.push('\n');
+    text
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    version: u32,
+    summary: Counts,
+    diagnostics: Vec<Finding<'a>>,
+}
+
+#[derive(Serialize)]
+struct Counts {
+    agents: usize,
+    contexts: usize,
+    bodies: usize,
+    errors: usize,
+    warnings: usize,
+}
+
+#[derive(Serialize)]
+struct Finding<'a> {
+    code: &'a str,
+    severity: &'a str,
+    message: &'a str,
+    #[serde(flatten)]
+    place: Place<'a>,
+    help: Option<&'a str>,
+    agents: Vec<&'a str>,
+    contexts: Vec<&'a str>,
+    related: Vec<Related<'a>>,
+}
+
+#[derive(Serialize)]
+struct Related<'a> {
+    message: &'a str,
+    #[serde(flatten)]
+    place: Place<'a>,
+}
+
+/// One-based; columns count characters; the end is exclusive.
+#[derive(Serialize)]
+struct Place<'a> {
+    file: &'a str,
+    line: usize,
+    column: usize,
+    end_line: usize,
+    end_column: usize,
+}
+
+impl Counts {
+    fn new(summary: &Summary) -> Counts {
+        let &Summary { agents, contexts, bodies, errors, warnings, skipped: _ } = summary;
+        Counts { agents, contexts, bodies, errors, warnings }
+    }
+}
+
+impl<'a> Finding<'a> {
+    fn new(finding: &'a Diagnostic, sources: &'a Sources) -> Finding<'a> {
+        let related = finding.related.iter();
+        Finding {
+            code: finding.rule.code,
+            severity: finding.severity.name(),
+            message: &finding.message,
+            place: Place::new(finding.primary.span, sources),
+            help: finding.help.as_deref(),
+            agents: finding.agents.iter().map(AsRef::as_ref).collect(),
+            contexts: finding.contexts.iter().map(AsRef::as_ref).collect(),
+            related: related
+                .map(|label| Related { message: &label.message, place: Place::new(label.span, sources) })
+                .collect(),
+        }
+    }
+}
+
+impl<'a> Place<'a> {
+    fn new(span: Span, sources: &'a Sources) -> Place<'a> {
+        let file = sources.get(span.file);
+        let (start, end) = (file.position(span.start as usize), file.position(span.end as usize));
+        let (end_line, end_column) = (end.line, end.column);
+        Place { file: file.path(), line: start.line, column: start.column, end_line, end_column }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::example;
+    use super::*;
+    use serde_json::Value;
+
+    fn report() -> String {
+        let (sources, mut finding) = example();
+        finding.agents.truncate(1);
+        let summary = Summary { agents: 1, contexts: 2, bodies: 3, errors: 4, warnings: 5, skipped: 6 };
+        json(&[finding], &sources, &summary)
+    }
+
+    #[test]
+    fn the_document_is_the_contract() {
+        insta::assert_snapshot!(report(), @r#"
+        {
+          "version": 1,
+          "summary": {
+            "agents": 1,
+            "contexts": 2,
+            "bodies": 3,
+            "errors": 4,
+            "warnings": 5
+          },
+          "diagnostics": [
+            {
+              "code": "render/undefined",
+              "severity": "error",
+              "message": "`msg` has no `contnet`",
+              "file": "partials/p.jinja",
+              "line": 2,
+              "column": 14,
+              "end_line": 2,
+              "end_column": 25,
+              "help": "did you mean `content`?",
+              "agents": [
+                "OpenAI Chat 00"
+              ],
+              "contexts": [
+                "plain-turn"
+              ],
+              "related": [
+                {
+                  "message": "included from here",
+                  "file": "agents/base.toml",
+                  "line": 3,
+                  "column": 13,
+                  "end_line": 3,
+                  "end_column": 30
+                }
+              ]
+            }
+          ]
+        }
+        "#);
+    }
+
+    #[test]
+    fn nothing_found_is_an_empty_list() {
+        let text = json(&[], &Sources::default(), &Summary::default());
+        assert!(text.ends_with("\"diagnostics\": []\n}\n"));
+    }
+
+    /// Every object has exactly the keys that the schema lists and requires, in its order.
+    #[test]
+    fn the_schema_describes_the_document() {
+        let schema: Value = serde_json::from_str(include_str!("../../schemas/report.schema.json")).expect("JSON");
+        let report: Value = serde_json::from_str(&report()).expect("JSON");
+        check(&schema, &schema, &report);
+    }
+
+    fn check(root: &Value, schema: &Value, value: &Value) {
+        let schema = match schema["$ref"].as_str() {
+            Some(name) => root.pointer(&name[1..]).expect("a definition"),
+            None => schema,
+        };
+        match value {
+            Value::Object(map) => {
+                let keys: Vec<&String> = map.keys().collect();
+                let listed = schema["properties"].as_object().expect("an object's schema");
+                assert_eq!(keys, listed.keys().collect::<Vec<_>>());
+                assert_eq!(Value::from_iter(map.keys().map(String::as_str)), schema["required"]);
+                map.iter().for_each(|(key, value)| check(root, &listed[key], value));
+            }
+            Value::Array(items) => items.iter().for_each(|item| check(root, &schema["items"], item)),
+            _ => assert!(schema.get("type").or(schema.get("enum")).or(schema.get("const")).is_some()),
+        }
+    }
+}
