@@ -1,14 +1,16 @@
-//! Findings as text, one file per format.
+//! Findings and changes as text, one file per format.
 //!
 //! Input: findings in the order to tell them, the [`Sources`](crate::source::Sources) they point into, and a
-//! [`Summary`]. Output: a string that ends with a new line. Nothing is decided or printed here, and the same
+//! [`Summary`]; or groups of changes. Output: a string that ends with a new line. Nothing is decided or printed here, and the same
 //! findings give the same text on every machine: width and colour are the caller's.
 
+mod diff;
 mod excerpt;
 mod human;
 mod json;
 mod short;
 
+pub use diff::{DiffGroup, diff_json, diff_text};
 pub use human::{Look, human};
 pub use json::json;
 pub use short::short;

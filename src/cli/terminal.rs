@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use super::args::{Color, Format};
 use crate::diag::Diagnostic;
-use crate::report::{self, Summary};
+use crate::report::{self, Look, Summary};
 use crate::source::Sources;
 
 /// Standard output and error, and how they may be used.
@@ -56,7 +56,7 @@ impl Terminal {
     /// Writes findings and figures.
     pub(super) fn report(&mut self, format: Format, sources: &Sources, summary: &Summary, findings: &[Diagnostic]) {
         let text = match format {
-            Format::Human => report::human(findings, sources, summary, self.width, self.color),
+            Format::Human => report::human(findings, sources, summary, Look { width: self.width, colour: self.color }),
             Format::Short => report::short(findings, sources, summary),
             Format::Json => report::json(findings, sources, summary),
         };

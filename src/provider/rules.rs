@@ -15,7 +15,4 @@ crate::diag::rules! {
          `tools` would be overwritten, so one of the two must go.";
     NO_PROMPT_CACHE = Warning "provider/no-prompt-cache", "`cache_prompt` has no effect with this API",
         "Breakpoints for prompt caching exist in Anthropic's format only; other providers cache on their own or not at all.";
-    BODY_NOT_OBJECT = Error "provider/unexpected-shape", "the body does not have the shape that a provider step needs",
-        "Prompt caching marks the last system block, the last tool and a block of the second-to-last message; for that `system` \
-         must be a string or an array of blocks, and `messages` an array of messages.";
 }

@@ -19,7 +19,10 @@ pub struct ProfileId(usize);
 #[derive(Debug, Default)]
 pub struct Hierarchy {
     profiles: Vec<Profile>,
+    /// Parents, with cycles cut.
     parents: Vec<Option<ProfileId>>,
+    /// Parents as the files say it.
+    links: Vec<Option<ProfileId>>,
     usable: Vec<bool>,
     by_name: HashMap<Arc<str>, ProfileId>,
 }
@@ -71,6 +74,15 @@ impl Hierarchy {
         usable.then(|| ids.iter().map(|id| &self.profiles[id.0]).collect())
     }
 
+    /// The profile and all that it descends from, as the files say it: each once, even around a cycle.
+    pub fn lineage(&self, id: ProfileId) -> Vec<ProfileId> {
+        let mut lineage = vec![id];
+        while let Some(next) = self.links[lineage[lineage.len() - 1].0].filter(|next| !lineage.contains(next)) {
+            lineage.push(next);
+        }
+        lineage
+    }
+
     fn index(&mut self, findings: &mut Vec<Diagnostic>) {
         for (index, profile) in self.profiles.iter().enumerate() {
             let name = &profile.name;
@@ -113,6 +125,7 @@ impl Hierarchy {
                 }
             }
         }
+        self.links.clone_from(&self.parents);
     }
 
     /// Finds each cycle once and cuts it, so that chains end.

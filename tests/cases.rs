@@ -1,0 +1,130 @@
+//! One folder per mistake: `tests/cases/<stage>/<name>/` is a small agent repository whose files say, at the line
+//! where it is made, which finding is expected. Adding a folder adds a named test.
+//!
+//! An expectation is `~ CODE` behind a comment sign at the line itself, or `~^ CODE` in the line below (one `^` per
+//! line): `#~ extends/cycle` in TOML, `{#~ template/undefined #}` in templates. Where no comment can stand, the file
+//! `expected` lists `PATH:LINE CODE`. What people see is held by `report.snap`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use reqc::compile::{Compiler, Policy, Selection, settle};
+use reqc::diag::{Diagnostic, Findings};
+use reqc::repo::LoadOptions;
+use reqc::report::{self, Look, Summary};
+use reqc::system::{Disk, Embedded};
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let trials = folders(&root).into_iter().flat_map(|stage| folders(&stage)).map(|case| {
+        let name = case.strip_prefix(&root).expect("below the root").to_string_lossy().replace('\\', "/");
+        Trial::test(name, move || run(&case))
+    });
+    libtest_mimic::run(&arguments, trials.collect()).exit();
+}
+
+fn folders(root: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut folders: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
+    folders.sort();
+    folders
+}
+
+/// A finding as expected or found: path, one-based line, code.
+type Place = (String, usize, String);
+
+fn run(case: &Path) -> Result<(), Failed> {
+    let disk = Disk::open(case)?;
+    let compiler = Compiler::load(Arc::new(disk), Arc::new(Embedded::bundled()), LoadOptions::default());
+    let run = compiler.run(&Selection::default(), |_| ());
+    let mut findings = Findings::default();
+    findings.extend(compiler.findings().iter().cloned());
+    findings.extend(run.findings.into_vec());
+    let policy = Policy { config: &compiler.repo().config, deny: vec![], allow: vec![], today: None, complete: true };
+    let settled = settle(compiler.sources(), findings, &policy);
+
+    let found: BTreeSet<Place> = settled.iter().map(|finding| place(&compiler, finding)).collect();
+    let expected = expected(case);
+    if expected.is_empty() {
+        return Err(format!("{} expects nothing: a case shows a mistake", case.display()).into());
+    }
+    let missing: Vec<&Place> = expected.difference(&found).collect();
+    let surplus: Vec<&Place> = found.difference(&expected).collect();
+    let look = Look { width: 80, colour: false };
+    let shown = report::human(&settled, compiler.sources(), &summary(&settled), look);
+    if !missing.is_empty() || !surplus.is_empty() {
+        return Err(
+            format!("expected but not found: {missing:#?}\nfound but not expected: {surplus:#?}\n{shown}").into()
+        );
+    }
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(case);
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!("report", shown));
+    Ok(())
+}
+
+fn summary(findings: &[Diagnostic]) -> Summary {
+    let errors = findings.iter().filter(|finding| finding.severity == reqc::diag::Severity::Error).count();
+    Summary { errors, warnings: findings.len() - errors, ..Summary::default() }
+}
+
+fn place(compiler: &Compiler, finding: &Diagnostic) -> Place {
+    let file = compiler.sources().get(finding.primary.span.file);
+    let line = file.position(finding.primary.span.start as usize).line;
+    (file.path().to_string(), line, finding.rule.code.to_owned())
+}
+
+fn expected(case: &Path) -> BTreeSet<Place> {
+    let mut places = BTreeSet::new();
+    for path in files(case) {
+        let name = path.strip_prefix(case).expect("below the case").to_string_lossy().replace('\\', "/");
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        if name == "expected" {
+            places.extend(text.lines().filter(|line| !line.trim().is_empty()).map(listed));
+        } else if name != "report.snap" && !name.ends_with(".snap.new") {
+            let lines = text.lines().enumerate();
+            places.extend(
+                lines
+                    .flat_map(|(index, line)| marks(line).map(move |(up, code)| (index + 1 - up, code)))
+                    .map(|(line, code)| (name.clone(), line, code)),
+            );
+        }
+    }
+    places
+}
+
+/// `PATH:LINE CODE`.
+fn listed(line: &str) -> Place {
+    let (place, code) = line.trim().rsplit_once(' ').expect("PATH:LINE CODE");
+    let (path, line) = place.rsplit_once(':').expect("PATH:LINE");
+    (path.to_owned(), line.parse().expect("a line number"), code.to_owned())
+}
+
+/// The marks of a line: how many lines up, and the code.
+fn marks(line: &str) -> impl Iterator<Item = (usize, String)> + '_ {
+    line.split("#~").skip(1).map(|mark| {
+        let rest = mark.trim_start_matches('^');
+        let code: String = rest.trim_start().chars().take_while(|c| !c.is_whitespace() && *c != '#').collect();
+        (mark.len() - rest.len(), code)
+    })
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()) {
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
