@@ -36,10 +36,8 @@ impl Compiler {
 
     /// The files of an agent's chain and of the partials that its templates reach.
     fn files_of(&self, id: ProfileId) -> BTreeSet<FileId> {
-        let chain =
-            std::iter::successors(Some(id), |&at| self.hierarchy.parent(at)).take(crate::resolve::MAX_CHAIN + 1);
-        let profiles: Vec<ProfileId> = chain.collect();
-        let mut files: BTreeSet<FileId> = profiles.iter().map(|&id| self.hierarchy.get(id).file).collect();
+        let lineage = self.hierarchy.lineage(id).into_iter();
+        let mut files: BTreeSet<FileId> = lineage.map(|id| self.hierarchy.get(id).file).collect();
         for file in files.clone() {
             for partial in self.engine.partials_of_file(file) {
                 files.extend(self.repo.partials.get(&partial).map(|source| source.file));
