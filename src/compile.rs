@@ -218,16 +218,6 @@ impl Compiler {
         Some((visit(&agent), findings, bodies))
     }
 
-    /// Makes the selected bodies of one agent and hands them to `visit`; `None` if the agent is unusable.
-    pub fn compile_one<R>(
-        &self,
-        id: ProfileId,
-        selection: &Selection,
-        visit: impl Fn(&AgentBodies<'_>) -> R,
-    ) -> Option<R> {
-        self.compile(id, selection, &Renderers::new(self), &visit).map(|(result, ..)| result)
-    }
-
     /// Registers a file that findings can point into, for instance a golden file.
     pub fn add_source(&mut self, path: String, text: SourceText) -> FileId {
         self.repo.sources.add(path, text)

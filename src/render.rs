@@ -272,11 +272,19 @@ impl BodyInput<'_> {
 
 impl Renderer<'_> {
     /// Renders a template of a body.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong, at its line.
     pub fn body(&self, sources: &Sources, id: TemplateId, input: &BodyInput<'_>) -> Result<String, Box<Diagnostic>> {
         self.render(sources, id, input.root())
     }
 
     /// Renders a system prompt.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong, at its line.
     pub fn prompt(
         &self,
         sources: &Sources,

@@ -234,9 +234,8 @@ impl Walker {
                     self.member_read(object, &key);
                 }
             }
-            CallType::Method(object, _) => self.expression(object),
+            CallType::Method(object, _) | CallType::Object(object) => self.expression(object),
             CallType::Block(_) => {}
-            CallType::Object(object) => self.expression(object),
         }
         self.arguments(&call.args);
     }
@@ -245,7 +244,7 @@ impl Walker {
         for argument in arguments {
             match argument {
                 CallArg::Pos(it) | CallArg::Kwarg(_, it) | CallArg::PosSplat(it) | CallArg::KwargSplat(it) => {
-                    self.expression(it)
+                    self.expression(it);
                 }
             }
         }
