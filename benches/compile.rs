@@ -46,10 +46,10 @@ fn main() {
     let memory: Arc<dyn World> = Arc::new(copy(&disk));
     let stages: [(&str, &dyn Fn()); 8] = [
         ("read files", &|| {
-            drop(black_box(repo::load(Arc::clone(&world), Arc::clone(&bundled), LoadOptions::default())))
+            drop(black_box(repo::load(Arc::clone(&world), Arc::clone(&bundled), LoadOptions::default())));
         }),
         ("… from memory", &|| {
-            drop(black_box(repo::load(Arc::clone(&memory), Arc::clone(&bundled), LoadOptions::default())))
+            drop(black_box(repo::load(Arc::clone(&memory), Arc::clone(&bundled), LoadOptions::default())));
         }),
         ("… and parse, link", &|| {
             let loaded = repo::load(Arc::clone(&memory), Arc::clone(&bundled), LoadOptions::default());

@@ -121,7 +121,7 @@ fn old_files(
     let name = |id: &ProfileId| Arc::clone(&new.hierarchy().get(*id).name.value);
     let agents =
         selection.agents.as_ref().map(|ids| ids.iter().filter_map(|id| old.hierarchy().by_name(&name(id))).collect());
-    let selection = Selection { agents, contexts: selection.contexts.clone(), model: None };
+    let selection = Selection { agents, contexts: selection.contexts.clone(), ..Selection::default() };
     let run = old.run(&selection, |agent| (Arc::clone(agent.plan.name()), golden::files(agent, None, all_contexts)));
     run.results.into_iter().collect()
 }

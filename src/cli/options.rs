@@ -83,7 +83,7 @@ impl Options {
             [] => None,
             globs => Some(compiler.select_contexts(matcher(globs), &globs.join(", "))?),
         };
-        Ok(Selection { agents, contexts, model: None })
+        Ok(Selection { agents, contexts, ..Selection::default() })
     }
 
     /// Whether everything takes part: no agent or context was picked.
