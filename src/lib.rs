@@ -1,4 +1,5 @@
 //! reqc
+pub mod check;
 pub mod cli;
 pub mod compile;
 pub mod context;
