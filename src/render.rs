@@ -316,6 +316,7 @@ fn environment(dialect: Dialect) -> Environment<'static> {
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_recursion_limit(RECURSION_LIMIT);
     environment.set_debug(true);
+    environment.set_formatter(functions::emit);
     environment.set_path_join_callback(|name, _| includes::full_name(name));
     // Prints the state of the engine: nothing that belongs into a request.
     environment.remove_global("debug");

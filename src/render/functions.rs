@@ -3,7 +3,7 @@
 use std::io;
 
 use minijinja::value::{Rest, ValueKind};
-use minijinja::{Environment, Error, ErrorKind, Value};
+use minijinja::{Environment, Error, ErrorKind, Output, State, Value, escape_formatter};
 
 use crate::repo::Dialect;
 
@@ -27,6 +27,17 @@ pub(super) fn install(environment: &mut Environment<'static>, dialect: Dialect) 
     environment.add_function("strip_signature_suffix", strip_signature_suffix);
     if dialect == Dialect::Inja {
         environment.add_function(INDEX_FROM_0, |this: Value| this.get_attr("index0"));
+    }
+}
+
+/// Writes a value that a template emits. Booleans, lists and maps are JSON, as in the other dialect: the engine's own
+/// `True` and `{'a': 1}` are of no use to a request.
+pub(super) fn emit(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    match value.kind() {
+        ValueKind::Bool | ValueKind::Seq | ValueKind::Iterable | ValueKind::Map => {
+            out.write_str(&to_json(value)?).map_err(Error::from)
+        }
+        _ => escape_formatter(out, state, value),
     }
 }
 
@@ -239,6 +250,7 @@ mod tests {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         install(&mut environment, Dialect::Jinja);
+        environment.set_formatter(emit);
         environment.render_str(template, ()).map_err(|error| error.to_string())
     }
 
@@ -254,11 +266,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_emitted_without_tojson_is_json_too() {
+        assert_eq!(
+            render("{{ true }} {{ [1, 'é', false] }} {{ {'a': none} }}").expect("renders"),
+            r#"true [1,"é",false] {"a":null}"#
+        );
+        assert_eq!(render("{{ 'a\"b' }} {{ 1 }} {{ 1.5 }}").expect("renders"), "a\"b 1 1.5");
+        assert!(render("{{ [none.x] }}").is_err(), "undefined is strict inside lists too");
+    }
+
+    #[test]
     fn helpers_do_what_their_names_say() {
         assert_eq!(render(r#"{{ length("abc") }}{{ length([1]) }}"#).expect("renders"), "31");
         assert_eq!(
             render(r#"{{ existsIn({"a": 1}, "a") }}{{ existsIn({"a": 1}, "b") }}"#).expect("renders"),
-            "TrueFalse"
+            "truefalse"
         );
         assert_eq!(
             render(r#"{{ filter_by_type([{"type": "a"}, {"type": "b"}], "b") | length }}"#).expect("renders"),
