@@ -12,6 +12,7 @@ mod dialect;
 mod errors;
 mod functions;
 mod includes;
+mod limits;
 mod prompt;
 pub(crate) mod rules;
 mod trace;
@@ -195,6 +196,13 @@ impl Engine {
         self.places.insert(Arc::clone(name), place);
         let rewritten = dialect::rewrite(text, self.dialect, kind == Some(TemplateKind::Prompt));
         debug_assert_eq!(rewritten.text.len(), text.len(), "rewriting keeps every offset");
+        if let Some(range) = limits::too_deep(&rewritten.text) {
+            let finding =
+                Diagnostic::new(&rules::TOO_DEEP, self.span(sources, name, range), "this goes on for too long");
+            findings.push(finding.help("keep parts of it in variables: `{% set part = … %}`"));
+            self.broken.insert(Arc::clone(name));
+            return;
+        }
         match analyse::analyse(&rewritten.text, name) {
             Ok(analysis) => {
                 self.assigned.extend(analysis.assigned.iter().cloned());
