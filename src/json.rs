@@ -10,6 +10,7 @@ mod scan;
 
 pub use commas::blank_trailing_commas;
 pub use pointer::Pointer;
+pub(crate) use scan::MAX_DEPTH;
 pub use scan::{Tree, TreeKind};
 
 use std::ops::Range;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use minijinja::{Error, ErrorKind};
 
 use super::prompt::Refusal;
-use super::{Engine, rules};
+use super::{Engine, functions, rules};
 use crate::diag::{Diagnostic, Rule, did_you_mean};
 use crate::source::{Sources, Span};
 
@@ -52,7 +52,9 @@ fn describe(sources: &Sources, error: &Error, span: Span, is_full: bool) -> Diag
     let (rule, message): (&'static Rule, String) = match error.kind() {
         ErrorKind::UndefinedError => return undefined(sources, detail, span),
         ErrorKind::OutOfFuel => (&rules::TOO_MANY_STEPS, "the template takes too many steps".into()),
-        ErrorKind::WriteFailure if is_full => (&rules::TOO_LARGE, "the template writes more than 32 MiB".into()),
+        ErrorKind::WriteFailure if is_full || detail == functions::TOO_LARGE => {
+            (&rules::TOO_LARGE, "the template writes more than 32 MiB".into())
+        }
         ErrorKind::InvalidOperation if detail.contains("recursion limit") => {
             (&rules::TOO_DEEP, "macros or includes nest too deeply".into())
         }

@@ -37,9 +37,24 @@ pub(super) fn emit(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Valu
         ValueKind::Bool | ValueKind::Seq | ValueKind::Iterable | ValueKind::Map => {
             out.write_str(&to_json(value)?).map_err(Error::from)
         }
+        ValueKind::String => match value.as_str() {
+            Some(text) => out.write_str(within_limit(text)?).map_err(Error::from),
+            None => escape_formatter(out, state, value),
+        },
         _ => escape_formatter(out, state, value),
     }
 }
+
+/// Refuses a text that is larger than all output may be: what is captured is not written yet, and could grow on.
+fn within_limit(text: &str) -> Result<&str, Error> {
+    match text.len() > super::MAX_OUTPUT {
+        true => Err(Error::new(ErrorKind::WriteFailure, TOO_LARGE)),
+        false => Ok(text),
+    }
+}
+
+/// What the engine's errors say where [`MAX_OUTPUT`](super::MAX_OUTPUT) is passed.
+pub(super) const TOO_LARGE: &str = "the output is too large";
 
 /// Compact JSON, nothing escaped beyond what JSON needs. Indentation arguments are refused rather than ignored.
 fn tojson(value: Value, rest: Rest<Value>) -> Result<String, Error> {
@@ -52,11 +67,17 @@ fn tojson(value: Value, rest: Rest<Value>) -> Result<String, Error> {
 /// A value as compact JSON. Undefined values, integers beyond 64 bits and what has no JSON form are errors.
 pub(super) fn to_json(value: &Value) -> Result<String, Error> {
     let mut out = Vec::with_capacity(64);
-    write_json(&mut out, value)?;
+    write_json(&mut out, value, 0)?;
     Ok(String::from_utf8(out).expect("JSON of strings is UTF-8"))
 }
 
-fn write_json(out: &mut Vec<u8>, value: &Value) -> Result<(), Error> {
+fn write_json(out: &mut Vec<u8>, value: &Value, depth: usize) -> Result<(), Error> {
+    if out.len() > super::MAX_OUTPUT {
+        return Err(Error::new(ErrorKind::WriteFailure, TOO_LARGE));
+    }
+    if depth > crate::json::MAX_DEPTH {
+        return Err(Error::new(ErrorKind::BadSerialization, "the value is nested too deeply"));
+    }
     match value.kind() {
         ValueKind::Undefined => return Err(undefined(value)),
         ValueKind::None => out.extend_from_slice(b"null"),
@@ -69,7 +90,7 @@ fn write_json(out: &mut Vec<u8>, value: &Value) -> Result<(), Error> {
                 if index > 0 {
                     out.push(b',');
                 }
-                write_json(out, &element)?;
+                write_json(out, &element, depth + 1)?;
             }
             out.push(b']');
         }
@@ -84,7 +105,7 @@ fn write_json(out: &mut Vec<u8>, value: &Value) -> Result<(), Error> {
                     None => write_string(out, &key.to_string()),
                 }
                 out.push(b':');
-                write_json(out, &value.get_item(&key)?)?;
+                write_json(out, &value.get_item(&key)?, depth + 1)?;
             }
             out.push(b'}');
         }
