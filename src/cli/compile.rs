@@ -126,7 +126,7 @@ pub(super) fn compare(
         expected.extend(paths);
         drifts.extend(found);
     }
-    if options.is_complete() {
+    if options.is_complete() && compiler.is_fully_read() {
         let all = compiler.agents().iter().map(|(id, _)| golden_slug(&compiler.hierarchy().get(*id).name.value));
         let kept: BTreeSet<String> = all.filter(|slug| !compiled.contains(slug)).collect();
         drifts.extend(golden::orphans(target.output.as_ref(), &target.folder, &expected, &kept)?);
