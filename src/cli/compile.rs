@@ -69,6 +69,14 @@ impl Target {
         let disk = Disk::create(&path)?;
         Ok(Target { output: Arc::new(disk), folder: String::new(), shown })
     }
+
+    /// Whether a file that nothing asks for was written by us. Everything in `golden/` was; in a folder that somebody
+    /// named, only what lies beside a `request.json`.
+    fn is_ours(&self, path: &str) -> bool {
+        let beside =
+            |(slug, _)| self.output.current(&format!("{slug}/{}", golden::REQUEST)).is_ok_and(|it| it.is_some());
+        !self.folder.is_empty() || path.split_once('/').is_some_and(beside)
+    }
 }
 
 /// The drifts of each agent, and of the files that belong to none.
@@ -129,7 +137,8 @@ pub(super) fn compare(
     if options.is_complete() && compiler.is_fully_read() {
         let all = compiler.agents().iter().map(|(id, _)| golden_slug(&compiler.hierarchy().get(*id).name.value));
         let kept: BTreeSet<String> = all.filter(|slug| !compiled.contains(slug)).collect();
-        drifts.extend(golden::orphans(target.output.as_ref(), &target.folder, &expected, &kept)?);
+        let orphans = golden::orphans(target.output.as_ref(), &target.folder, &expected, &kept)?;
+        drifts.extend(orphans.into_iter().filter(|drift| target.is_ours(&drift.path)));
     }
     Ok(Compared { results: Comparison { drifts }, findings: run.findings, agents, bodies: run.bodies })
 }
