@@ -11,6 +11,7 @@ mod data;
 mod dialect;
 mod errors;
 mod functions;
+mod guards;
 mod includes;
 mod limits;
 mod prompt;
@@ -31,6 +32,7 @@ use crate::repo::{Dialect, Repo};
 use crate::source::{FileId, Sources, Span};
 use crate::toml;
 use analyse::Analysis;
+use guards::Guards;
 
 /// Steps that every template may take.
 const BASE_FUEL: u64 = 200_000;
@@ -73,6 +75,7 @@ pub struct Engine {
     environment: Environment<'static>,
     places: HashMap<Arc<str>, Place>,
     analyses: HashMap<Arc<str>, Analysis>,
+    guards: HashMap<Arc<str>, Guards>,
     partial_names: BTreeSet<Arc<str>>,
     /// Partials and templates with a finding: rendering them would only repeat it.
     broken: HashSet<Arc<str>>,
@@ -97,6 +100,7 @@ impl Engine {
             environment: environment(repo.config.dialect),
             places: HashMap::new(),
             analyses: HashMap::new(),
+            guards: HashMap::new(),
             partial_names: repo.partials.keys().cloned().collect(),
             broken: HashSet::new(),
             templates: Vec::new(),
@@ -194,7 +198,7 @@ impl Engine {
         findings: &mut Vec<Diagnostic>,
     ) {
         self.places.insert(Arc::clone(name), place);
-        let rewritten = dialect::rewrite(text, self.dialect, kind == Some(TemplateKind::Prompt));
+        let mut rewritten = dialect::rewrite(text, self.dialect, kind == Some(TemplateKind::Prompt));
         debug_assert_eq!(rewritten.text.len(), text.len(), "rewriting keeps every offset");
         if let Some(range) = limits::too_deep(&rewritten.text) {
             let finding =
@@ -209,6 +213,9 @@ impl Engine {
                 findings.extend(dialect::findings(&rewritten, &analysis, self.dialect, |range| {
                     self.span(sources, name, range)
                 }));
+                let (guarded, guards) = guards::insert(&rewritten.text, &analysis.growing);
+                rewritten.text = guarded;
+                self.guards.insert(Arc::clone(name), guards);
                 self.analyses.insert(Arc::clone(name), analysis);
             }
             Err(error) => {
@@ -233,6 +240,12 @@ impl Engine {
             }
             None => unreachable!("every template is registered with its place"),
         }
+    }
+
+    /// The same for a range of the text that was compiled.
+    fn compiled_span(&self, sources: &Sources, name: &str, range: std::ops::Range<usize>) -> Span {
+        let range = self.guards.get(name).map_or(range.clone(), |guards| guards.original(range));
+        self.span(sources, name, range)
     }
 
     /// Visits a template and everything that it includes, each once, with the site it was first reached from.

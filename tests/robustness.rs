@@ -371,8 +371,15 @@ fn endless_templates_end_with_an_error() {
         ("a growing string", "{% set s = 'xxxxxxxxxxxxxxxx' %}{% for i in range(9999) %}{% set s = s + s %}{% for j in range(9999) %}{% set s = s + s %}{{ s }}{% endfor %}{% endfor %}".to_owned()),
         ("a growing capture", format!("{{% set n = namespace(s='xx') %}}{forever}{{% set t %}}{{{{ n.s }}}}{{{{ n.s }}}}{{% endset %}}{{% set n.s = t %}}{end}1")),
         ("growing lists", format!("{{% set n = namespace(s=[1]) %}}{forever}{{% set n.s = [n.s, n.s] %}}{end}1").replace("9999", "60") + "{{ tojson(n.s) }}"),
-        ("written lists", "{% set n = namespace(s=[1]) %}{% for a in range(60) %}{% set n.s = [n.s, n.s] %}{% endfor %}{{ n.s }}".to_owned()),
+        ("written lists", "{% set n = namespace(s=['x' * 9999]) %}{% for a in range(60) %}{% set n.s = [n.s, n.s] %}{% endfor %}{{ n.s }}".to_owned()),
         ("deep lists", "{% set n = namespace(s=[1]) %}{% for a in range(9999) %}{% set n.s = [n.s] %}{% endfor %}{{ tojson(n.s) }}".to_owned()),
+        ("a string that doubles", "{% set n = namespace(s='x') %}{% for a in range(99) %}{% set n.s = n.s + n.s %}{% endfor %}1".to_owned()),
+        ("a string that doubles, joined", "{% set n = namespace(s='x') %}{% for a in range(99) %}{% set n.s = n.s ~ n.s %}{% endfor %}1".to_owned()),
+        ("a string that doubles on its way down", "{% macro f(s) %}{{ f(s + s) }}{% endmacro %}{{ f('x') }}".to_owned()),
+        ("a string that doubles line by line", format!("{{% set s = 'x' %}}{}1", "{% set s = s + s %}".repeat(60))),
+        ("a string that doubles loop by loop", format!("{{% set s = 'x' %}}{}1{}", "{% for i in [1] %}{% set s = s + s %}".repeat(60), "{% endfor %}".repeat(60))),
+        ("a list that doubles", "{% set n = namespace(s=[1]) %}{% for a in range(99) %}{% set n.s = n.s + n.s %}{% endfor %}1".to_owned()),
+        ("a string that is multiplied", "{% set n = namespace(s='x') %}{% for a in range(99) %}{% set n.s = n.s * 9 %}{% endfor %}1".to_owned()),
         ("repeated strings", "{{ 'x' * 99999999999 }}".to_owned()),
     ];
     for (what, template) in cases {

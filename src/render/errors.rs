@@ -23,7 +23,7 @@ pub(super) fn runtime(engine: &Engine, sources: &Sources, name: &str, error: &Er
     let innermost = chain[chain.len() - 1];
     let place = |error: &Error| -> Option<Span> {
         let name = error.name().filter(|name| engine.places.contains_key(*name))?;
-        Some(engine.span(sources, name, error.range().unwrap_or(0..0)))
+        Some(engine.compiled_span(sources, name, error.range().unwrap_or(0..0)))
     };
     let span = chain.iter().rev().find_map(|error| place(error)).unwrap_or_else(|| engine.span(sources, name, 0..0));
     let refusal = innermost.source().and_then(|source| source.downcast_ref::<Refusal>());

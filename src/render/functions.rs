@@ -5,6 +5,7 @@ use std::io;
 use minijinja::value::{Rest, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, Output, State, Value, escape_formatter};
 
+use super::guards;
 use crate::repo::Dialect;
 
 /// The functions that bodies and partials may call, beside those of the engine.
@@ -18,6 +19,7 @@ pub(super) const BUILTIN_FUNCTIONS: [&str; 3] = ["range", "dict", "namespace"];
 pub(super) const INDEX_FROM_0: &str = "_i";
 
 pub(super) fn install(environment: &mut Environment<'static>, dialect: Dialect) {
+    environment.add_function(guards::GUARD, guards::guard);
     environment.add_function("tojson", tojson);
     environment.add_filter("tojson", tojson);
     environment.add_function("existsIn", exists_in);

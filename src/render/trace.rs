@@ -31,7 +31,7 @@ pub(super) fn origin(
         Source::Literal { template, offset } => {
             let from = range.start.clamp(piece.output.start, piece.output.end) - piece.output.start;
             let to = range.end.clamp(piece.output.start + from, piece.output.end) - piece.output.start;
-            engine.span(sources, template, offset + from..offset + to)
+            engine.compiled_span(sources, template, offset + from..offset + to)
         }
         Source::Emission(count) => match emission_error(&renderer.environment, name, root, *count) {
             Some(error) => errors::runtime(engine, sources, name, &error, false).primary.span,
