@@ -311,6 +311,9 @@ fn out_writes_somewhere_else_and_touches_nothing_there() {
     assert_eq!(reqc(&root, &["compile", "--out", "snap shots", "--all-contexts"]).code, 0);
     assert!(root.join("snap shots/helper/thinking.json").exists());
     assert!(!root.join("golden").exists());
+    let from_above = reqc(root.parent().expect("a parent"), &["-C", "a repository", "compile", "--out", "more"]);
+    assert_eq!(from_above.code, 0, "{}", from_above.err);
+    assert!(root.join("more/helper/request.json").exists(), "as if started there");
     for out in ["data", "."] {
         assert_eq!(reqc(&root, &["compile", "--out", out]).code, 0);
         assert!(root.join(out).join("helper/request.json").exists());

@@ -22,7 +22,7 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
         return diff::run(options, args, revision, terminal);
     }
     let mut opened = options.open()?;
-    let target = Target::of(&opened, args)?;
+    let target = Target::of(options, &opened, args)?;
     let mut run = compare(options, &opened, &target, args.all_contexts, terminal.quiet)?;
     let mut more = Vec::new();
     if args.check && !run.results.drifts().is_empty() {
@@ -52,10 +52,10 @@ pub(super) struct Target {
 }
 
 impl Target {
-    fn of(opened: &Opened, args: &Compile) -> Result<Target, Failure> {
+    fn of(options: &Options, opened: &Opened, args: &Compile) -> Result<Target, Failure> {
         match &args.out {
             None => Ok(Target::golden(opened)),
-            Some(path) => Target::folder(path.clone()),
+            Some(path) => Target::folder(options.directory().join(path)),
         }
     }
 
