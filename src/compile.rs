@@ -12,7 +12,7 @@ pub use policy::Policy;
 pub(crate) use policy::check_code;
 pub use rules::{all_rules, rule};
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -317,6 +317,15 @@ impl Compiler {
         }
         let near = did_you_mean(wanted, names().map(AsRef::as_ref));
         Err(Box::new(SelectError::Unknown { what: "context", wanted: wanted.to_owned(), help: near }))
+    }
+
+    /// Whether every file said what it defines. If not, there may be agents and contexts that nobody knows of.
+    pub fn is_fully_read(&self) -> bool {
+        let profiles: HashSet<FileId> = self.hierarchy.ids().map(|id| self.hierarchy.get(id).file).collect();
+        let hides = |finding: &Diagnostic| {
+            finding.severity == Severity::Error && !profiles.contains(&finding.primary.span.file)
+        };
+        !self.findings.iter().any(hides)
     }
 
     /// How many agents cannot be compiled.

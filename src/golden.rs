@@ -17,6 +17,9 @@ use crate::world::Output;
 /// The folder of golden files.
 pub const FOLDER: &str = "golden";
 
+/// The file of each agent that holds all of a request but its body.
+pub const REQUEST: &str = "request.json";
+
 /// A file that should be there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GoldenFile {
@@ -46,11 +49,8 @@ pub struct Drift {
 /// The files of one agent: `request.json`, and a body per context that goldens are written for.
 pub fn files(agent: &AgentBodies<'_>, model: Option<&str>, all_contexts: bool) -> Vec<GoldenFile> {
     let slug = golden_slug(agent.plan.name());
-    let mut files = vec![GoldenFile {
-        path: format!("{slug}/request.json"),
-        context: None,
-        text: request_json(&agent.plan, model),
-    }];
+    let mut files =
+        vec![GoldenFile { path: format!("{slug}/{REQUEST}"), context: None, text: request_json(&agent.plan, model) }];
     for (ready, body) in agent.bodies.iter().filter(|(ready, _)| all_contexts || ready.golden) {
         let context = &ready.context.name;
         let path = format!("{slug}/{context}.json");

@@ -10,6 +10,7 @@ mod scan;
 
 pub use commas::blank_trailing_commas;
 pub use pointer::Pointer;
+pub(crate) use scan::MAX_DEPTH;
 pub use scan::{Tree, TreeKind};
 
 use std::ops::Range;
@@ -102,7 +103,7 @@ impl Problem {
             Problem::NumberOutOfRange => "this number does not fit 64 bits".into(),
             Problem::DuplicateKey(key, _) => format!("the key `{key}` is there twice"),
             Problem::SecondValue => "there is more than one JSON value".into(),
-            Problem::TooDeep => format!("nested deeper than {} levels", scan::MAX_DEPTH),
+            Problem::TooDeep => format!("nested deeper than {} levels", MAX_DEPTH),
         }
     }
 

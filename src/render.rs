@@ -11,7 +11,9 @@ mod data;
 mod dialect;
 mod errors;
 mod functions;
+mod guards;
 mod includes;
+mod limits;
 mod prompt;
 pub(crate) mod rules;
 mod trace;
@@ -30,6 +32,7 @@ use crate::repo::{Dialect, Repo};
 use crate::source::{FileId, Sources, Span};
 use crate::toml;
 use analyse::Analysis;
+use guards::Guards;
 
 /// Steps that every template may take.
 const BASE_FUEL: u64 = 200_000;
@@ -72,6 +75,7 @@ pub struct Engine {
     environment: Environment<'static>,
     places: HashMap<Arc<str>, Place>,
     analyses: HashMap<Arc<str>, Analysis>,
+    guards: HashMap<Arc<str>, Guards>,
     partial_names: BTreeSet<Arc<str>>,
     /// Partials and templates with a finding: rendering them would only repeat it.
     broken: HashSet<Arc<str>>,
@@ -98,6 +102,7 @@ impl Engine {
             environment: environment(repo.config.dialect),
             places: HashMap::new(),
             analyses: HashMap::new(),
+            guards: HashMap::new(),
             partial_names: repo.partials.keys().cloned().collect(),
             broken: HashSet::new(),
             templates: Vec::new(),
@@ -197,14 +202,24 @@ impl Engine {
         findings: &mut Vec<Diagnostic>,
     ) {
         self.places.insert(Arc::clone(name), place);
-        let rewritten = dialect::rewrite(text, self.dialect, kind == Some(TemplateKind::Prompt));
+        let mut rewritten = dialect::rewrite(text, self.dialect, kind == Some(TemplateKind::Prompt));
         debug_assert_eq!(rewritten.text.len(), text.len(), "rewriting keeps every offset");
+        if let Some(range) = limits::too_deep(&rewritten.text) {
+            let finding =
+                Diagnostic::new(&rules::TOO_DEEP, self.span(sources, name, range), "this goes on for too long");
+            findings.push(finding.help("keep parts of it in variables: `{% set part = … %}`"));
+            self.broken.insert(Arc::clone(name));
+            return;
+        }
         match analyse::analyse(&rewritten.text, name) {
             Ok(analysis) => {
                 self.assigned.extend(analysis.assigned.iter().cloned());
                 findings.extend(dialect::findings(&rewritten, &analysis, self.dialect, |range| {
                     self.span(sources, name, range)
                 }));
+                let (guarded, guards) = guards::insert(&rewritten.text, &analysis.growing);
+                rewritten.text = guarded;
+                self.guards.insert(Arc::clone(name), guards);
                 self.analyses.insert(Arc::clone(name), analysis);
             }
             Err(error) => {
@@ -229,6 +244,12 @@ impl Engine {
             }
             None => unreachable!("every template is registered with its place"),
         }
+    }
+
+    /// The same for a range of the text that was compiled.
+    fn compiled_span(&self, sources: &Sources, name: &str, range: std::ops::Range<usize>) -> Span {
+        let range = self.guards.get(name).map_or(range.clone(), |guards| guards.original(range));
+        self.span(sources, name, range)
     }
 
     /// Visits a template and everything that it includes, each once, with the site it was first reached from.
@@ -339,6 +360,7 @@ fn environment(dialect: Dialect) -> Environment<'static> {
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_recursion_limit(RECURSION_LIMIT);
     environment.set_debug(true);
+    environment.set_formatter(functions::emit);
     environment.set_path_join_callback(|name, _| includes::full_name(name));
     // Prints the state of the engine: nothing that belongs into a request.
     environment.remove_global("debug");

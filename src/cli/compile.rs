@@ -22,7 +22,7 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
         return diff::run(options, args, revision, terminal);
     }
     let mut opened = options.open()?;
-    let target = Target::of(&opened, args)?;
+    let target = Target::of(options, &opened, args)?;
     let Compared { drifts, findings, agents, bodies } =
         compare(options, &opened, &target, args.all_contexts, terminal.quiet)?;
     let drifted = args.check && !drifts.is_empty();
@@ -50,10 +50,10 @@ pub(super) struct Target {
 }
 
 impl Target {
-    fn of(opened: &Opened, args: &Compile) -> Result<Target, Failure> {
+    fn of(options: &Options, opened: &Opened, args: &Compile) -> Result<Target, Failure> {
         match &args.out {
             None => Ok(Target::golden(opened)),
-            Some(path) => Target::folder(path),
+            Some(path) => Target::folder(&options.directory().join(path)),
         }
     }
 
@@ -66,6 +66,14 @@ impl Target {
         let shown = path.display().to_string();
         let disk = Disk::create(path)?;
         Ok(Target { output: Arc::new(disk), folder: String::new(), shown })
+    }
+
+    /// Whether a file that nothing asks for was written by us. Everything in `golden/` was; in a folder that somebody
+    /// named, only what lies beside a `request.json`.
+    fn is_ours(&self, path: &str) -> bool {
+        let beside =
+            |(slug, _)| self.output.current(&format!("{slug}/{}", golden::REQUEST)).is_ok_and(|it| it.is_some());
+        !self.folder.is_empty() || path.split_once('/').is_some_and(beside)
     }
 }
 
@@ -110,10 +118,11 @@ pub(super) fn compare(
         expected.extend(paths);
         drifts.extend(found);
     }
-    if options.is_complete() {
+    if options.is_complete() && compiler.is_fully_read() {
         let all = compiler.agents().iter().map(|(id, _)| golden_slug(&compiler.hierarchy().get(*id).name.value));
         let kept: BTreeSet<String> = all.filter(|slug| !done.contains(slug)).collect();
-        drifts.extend(golden::orphans(target.output.as_ref(), &target.folder, &expected, &kept)?);
+        let orphans = golden::orphans(target.output.as_ref(), &target.folder, &expected, &kept)?;
+        drifts.extend(orphans.into_iter().filter(|drift| target.is_ours(&drift.path)));
     }
     Ok(Compared { drifts, findings: run.findings, agents, bodies: run.bodies })
 }

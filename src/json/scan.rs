@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::{JsonError, Pointer, Problem};
 
 /// How deep values may nest: what `serde_json` takes.
-pub(super) const MAX_DEPTH: usize = 127;
+pub(crate) const MAX_DEPTH: usize = 127;
 
 /// A JSON value's place and its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]

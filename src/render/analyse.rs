@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
 use minijinja::Error;
-use minijinja::machinery::ast::{Call, CallArg, CallType, Expr, ForLoop, Stmt};
+use minijinja::machinery::ast::{BinOpKind, Call, CallArg, CallType, Expr, ForLoop, Stmt};
 use minijinja::machinery::{self, Span};
 use minijinja::syntax::SyntaxConfig;
 
@@ -23,6 +23,8 @@ pub(super) struct Analysis {
     pub(super) assigned: HashSet<String>,
     /// Variables read, and where.
     pub(super) variables: Vec<(String, Range<usize>)>,
+    /// Sums, joined texts and repetitions: the outermost of each expression.
+    pub(super) growing: Vec<Range<usize>>,
     /// Names set inside loops, with the loop's range.
     pub(super) set_in_loops: Vec<(String, Range<usize>)>,
 }
@@ -54,7 +56,7 @@ pub(super) enum Callable {
 
 pub(super) fn analyse(text: &str, name: &str) -> Result<Analysis, Error> {
     let tree = machinery::parse(text, name, SyntaxConfig::default())?;
-    let mut walker = Walker { found: Analysis::default(), loops: Vec::new() };
+    let mut walker = Walker { found: Analysis::default(), loops: Vec::new(), is_growing: false };
     walker.statement(&tree);
     Ok(walker.found)
 }
@@ -67,6 +69,8 @@ struct Walker {
     found: Analysis,
     /// Ranges of the loops around the current statement.
     loops: Vec<Range<usize>>,
+    /// Whether an expression around the current one is in `growing`.
+    is_growing: bool,
 }
 
 impl Walker {
@@ -192,8 +196,15 @@ impl Walker {
             }
             Expr::UnaryOp(it) => self.expression(&it.expr),
             Expr::BinOp(it) => {
+                let outermost =
+                    !self.is_growing && matches!(it.op, BinOpKind::Add | BinOpKind::Concat | BinOpKind::Mul);
+                if outermost {
+                    self.found.growing.push(range(it.span()));
+                    self.is_growing = true;
+                }
                 self.expression(&it.left);
                 self.expression(&it.right);
+                self.is_growing &= !outermost;
             }
             Expr::Compare(it) => {
                 self.expression(&it.expr);

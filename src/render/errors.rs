@@ -6,7 +6,7 @@ use std::ops::Range;
 use minijinja::{Error, ErrorKind};
 
 use super::prompt::Refusal;
-use super::{Engine, rules};
+use super::{Engine, functions, rules};
 use crate::diag::{Diagnostic, Rule, did_you_mean};
 use crate::source::{Sources, Span};
 
@@ -23,7 +23,7 @@ pub(super) fn runtime(engine: &Engine, sources: &Sources, name: &str, error: &Er
     let innermost = chain[chain.len() - 1];
     let place = |error: &Error| -> Option<Span> {
         let name = error.name().filter(|name| engine.places.contains_key(*name))?;
-        Some(engine.span(sources, name, error.range().unwrap_or(0..0)))
+        Some(engine.compiled_span(sources, name, error.range().unwrap_or(0..0)))
     };
     let span = chain.iter().rev().find_map(|error| place(error)).unwrap_or_else(|| engine.span(sources, name, 0..0));
     let refusal = innermost.source().and_then(|source| source.downcast_ref::<Refusal>());
@@ -52,7 +52,9 @@ fn describe(sources: &Sources, error: &Error, span: Span, is_full: bool) -> Diag
     let (rule, message): (&'static Rule, String) = match error.kind() {
         ErrorKind::UndefinedError => return undefined(sources, detail, span),
         ErrorKind::OutOfFuel => (&rules::TOO_MANY_STEPS, "the template takes too many steps".into()),
-        ErrorKind::WriteFailure if is_full => (&rules::TOO_LARGE, "the template writes more than 32 MiB".into()),
+        ErrorKind::WriteFailure if is_full || detail == functions::TOO_LARGE => {
+            (&rules::TOO_LARGE, "the template writes more than 32 MiB".into())
+        }
         ErrorKind::InvalidOperation if detail.contains("recursion limit") => {
             (&rules::TOO_DEEP, "macros or includes nest too deeply".into())
         }

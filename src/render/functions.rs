@@ -3,8 +3,9 @@
 use std::io;
 
 use minijinja::value::{Rest, ValueKind};
-use minijinja::{Environment, Error, ErrorKind, Value};
+use minijinja::{Environment, Error, ErrorKind, Output, State, Value, escape_formatter};
 
+use super::guards;
 use crate::repo::Dialect;
 
 /// The functions that bodies and partials may call, beside those of the engine.
@@ -18,6 +19,7 @@ pub(super) const BUILTIN_FUNCTIONS: [&str; 3] = ["range", "dict", "namespace"];
 pub(super) const INDEX_FROM_0: &str = "_i";
 
 pub(super) fn install(environment: &mut Environment<'static>, dialect: Dialect) {
+    environment.add_function(guards::GUARD, guards::guard);
     environment.add_function("tojson", tojson);
     environment.add_filter("tojson", tojson);
     environment.add_function("existsIn", exists_in);
@@ -29,6 +31,32 @@ pub(super) fn install(environment: &mut Environment<'static>, dialect: Dialect) 
         environment.add_function(INDEX_FROM_0, |this: Value| this.get_attr("index0"));
     }
 }
+
+/// Writes a value that a template emits. Booleans, lists and maps are JSON, as in the other dialect: the engine's own
+/// `True` and `{'a': 1}` are of no use to a request.
+pub(super) fn emit(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    match value.kind() {
+        ValueKind::Bool | ValueKind::Seq | ValueKind::Iterable | ValueKind::Map => {
+            out.write_str(&to_json(value)?).map_err(Error::from)
+        }
+        ValueKind::String => match value.as_str() {
+            Some(text) => out.write_str(within_limit(text)?).map_err(Error::from),
+            None => escape_formatter(out, state, value),
+        },
+        _ => escape_formatter(out, state, value),
+    }
+}
+
+/// Refuses a text that is larger than all output may be: what is captured is not written yet, and could grow on.
+fn within_limit(text: &str) -> Result<&str, Error> {
+    match text.len() > super::MAX_OUTPUT {
+        true => Err(Error::new(ErrorKind::WriteFailure, TOO_LARGE)),
+        false => Ok(text),
+    }
+}
+
+/// What the engine's errors say where [`MAX_OUTPUT`](super::MAX_OUTPUT) is passed.
+pub(super) const TOO_LARGE: &str = "the output is too large";
 
 /// Compact JSON, nothing escaped beyond what JSON needs. Indentation arguments are refused rather than ignored.
 #[expect(clippy::needless_pass_by_value, reason = "the engine's argument conversion gives the rest by value")]
@@ -42,11 +70,17 @@ fn tojson(value: &Value, rest: Rest<Value>) -> Result<String, Error> {
 /// A value as compact JSON. Undefined values, integers beyond 64 bits and what has no JSON form are errors.
 pub(super) fn to_json(value: &Value) -> Result<String, Error> {
     let mut out = Vec::with_capacity(64);
-    write_json(&mut out, value)?;
+    write_json(&mut out, value, 0)?;
     Ok(String::from_utf8(out).expect("JSON of strings is UTF-8"))
 }
 
-fn write_json(out: &mut Vec<u8>, value: &Value) -> Result<(), Error> {
+fn write_json(out: &mut Vec<u8>, value: &Value, depth: usize) -> Result<(), Error> {
+    if out.len() > super::MAX_OUTPUT {
+        return Err(Error::new(ErrorKind::WriteFailure, TOO_LARGE));
+    }
+    if depth > crate::json::MAX_DEPTH {
+        return Err(Error::new(ErrorKind::BadSerialization, "the value is nested too deeply"));
+    }
     match value.kind() {
         ValueKind::Undefined => return Err(undefined(value)),
         ValueKind::None => out.extend_from_slice(b"null"),
@@ -59,7 +93,7 @@ fn write_json(out: &mut Vec<u8>, value: &Value) -> Result<(), Error> {
                 if index > 0 {
                     out.push(b',');
                 }
-                write_json(out, &element)?;
+                write_json(out, &element, depth + 1)?;
             }
             out.push(b']');
         }
@@ -74,7 +108,7 @@ fn write_json(out: &mut Vec<u8>, value: &Value) -> Result<(), Error> {
                     None => write_string(out, &key.to_string()),
                 }
                 out.push(b':');
-                write_json(out, &value.get_item(&key)?)?;
+                write_json(out, &value.get_item(&key)?, depth + 1)?;
             }
             out.push(b'}');
         }
@@ -240,6 +274,7 @@ mod tests {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         install(&mut environment, Dialect::Jinja);
+        environment.set_formatter(emit);
         environment.render_str(template, ()).map_err(|error| error.to_string())
     }
 
@@ -255,11 +290,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_emitted_without_tojson_is_json_too() {
+        assert_eq!(
+            render("{{ true }} {{ [1, 'é', false] }} {{ {'a': none} }}").expect("renders"),
+            r#"true [1,"é",false] {"a":null}"#
+        );
+        assert_eq!(render("{{ 'a\"b' }} {{ 1 }} {{ 1.5 }}").expect("renders"), "a\"b 1 1.5");
+        assert!(render("{{ [none.x] }}").is_err(), "undefined is strict inside lists too");
+    }
+
+    #[test]
     fn helpers_do_what_their_names_say() {
         assert_eq!(render(r#"{{ length("abc") }}{{ length([1]) }}"#).expect("renders"), "31");
         assert_eq!(
             render(r#"{{ existsIn({"a": 1}, "a") }}{{ existsIn({"a": 1}, "b") }}"#).expect("renders"),
-            "TrueFalse"
+            "truefalse"
         );
         assert_eq!(
             render(r#"{{ filter_by_type([{"type": "a"}, {"type": "b"}], "b") | length }}"#).expect("renders"),

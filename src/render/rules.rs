@@ -17,9 +17,10 @@ crate::diag::rules! {
     TOO_MANY_STEPS = Error "template/too-many-steps", "a template takes too many steps",
         "Rendering is limited to 200,000 steps plus 5,000 per content block of the conversation, so that a loop that never \
          ends does not hang a build or a conversation. Normal templates need a few hundred steps per message.";
-    TOO_DEEP = Error "template/too-deep", "macros or includes nest too deeply",
-        "A macro that calls itself without end, or a very long chain of includes. The limit is 300, where an include counts 10 \
-         and a macro call 4.";
+    TOO_DEEP = Error "template/too-deep", "a template nests too deeply",
+        "A macro that calls itself without end, or a very long chain of includes: the limit is 300, where an include counts 10 \
+         and a macro call 4. Or one tag that chains more than 250 operators, filters or members, or a template with more \
+         than 250 `{% elif %}`.";
     TOO_LARGE = Error "template/output-too-large", "a template writes more than 32 MiB",
         "No provider takes such a request. Look for a loop that repeats the whole history.";
     INCLUDE_MISSING = Error "include/missing", "an included partial does not exist",

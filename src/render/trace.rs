@@ -8,9 +8,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use minijinja::{Environment, Error, ErrorKind, Value, escape_formatter};
+use minijinja::{Environment, Error, ErrorKind, Value};
 
-use super::{Renderer, TemplateId, errors};
+use super::{Renderer, TemplateId, errors, functions};
 use crate::source::{Sources, Span};
 
 /// The place of what wrote the output's `range`, by its start.
@@ -31,7 +31,7 @@ pub(super) fn origin(
         Source::Literal { template, offset } => {
             let from = range.start.clamp(piece.output.start, piece.output.end) - piece.output.start;
             let to = range.end.clamp(piece.output.start + from, piece.output.end) - piece.output.start;
-            engine.span(sources, template, offset + from..offset + to)
+            engine.compiled_span(sources, template, offset + from..offset + to)
         }
         Source::Emission(count) => match emission_error(&renderer.environment, name, root, *count) {
             Some(error) => errors::runtime(engine, sources, name, &error, false).primary.span,
@@ -59,7 +59,7 @@ fn record(environment: &Environment<'static>, name: &str, root: &Value) -> Vec<P
     let mut counting = environment.clone();
     counting.set_formatter(move |out, state, value| {
         counter.fetch_add(1, Ordering::Relaxed);
-        escape_formatter(out, state, value)
+        functions::emit(out, state, value)
     });
     let texts: Vec<(Arc<str>, Range<usize>)> =
         counting.templates().map(|(name, template)| (Arc::from(name), address(template.source().as_bytes()))).collect();
@@ -77,7 +77,7 @@ fn emission_error(environment: &Environment<'static>, name: &str, root: &Value, 
     let mut failing = environment.clone();
     failing.set_formatter(move |out, state, value| match emissions.fetch_add(1, Ordering::Relaxed) + 1 == count {
         true => Err(Error::new(ErrorKind::InvalidOperation, "found")),
-        false => escape_formatter(out, state, value),
+        false => functions::emit(out, state, value),
     });
     failing.get_template(name).ok()?.render(root.clone()).err()
 }

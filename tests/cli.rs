@@ -1,0 +1,433 @@
+//! The binary, end to end: exit status, what it prints where, what it writes.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+const AGENT: &str = "name = \"Helper\"\nextends = \"OpenAI Chat\"\n\n[body]\ntemperature = 0.7\n";
+const BASE: &str = "name = \"Our Base\"\nabstract = true\nextends = \"OpenAI Chat\"\n";
+const CHILD: &str = "name = \"Our Child\"\nextends = \"Our Base\"\n";
+const WARNS: &str = "name = \"Helper\"\nextends = \"OpenAI Chat\"\ndescriptoin = \"typo\"\n";
+const BROKEN: &str = "name = \"Helper\"\nextends = \"OpenAI Chat\"\n[body]\nx = \"{{ ctx.histroy }}\"\n";
+
+/// A folder with a space in its name, holding files.
+fn repository(files: &[(&str, &str)]) -> (TempDir, std::path::PathBuf) {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let root = scratch.path().join("a repository");
+    write(&root, files);
+    (scratch, root)
+}
+
+fn write(root: &Path, files: &[(&str, &str)]) {
+    for (path, text) in files {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("created");
+        fs::write(path, text).expect("written");
+    }
+}
+
+fn command(root: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    command.args(arguments).current_dir(root).env_remove("NO_COLOR");
+    command
+}
+
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+fn ran(output: Output) -> Ran {
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    Ran { code: output.status.code().expect("not killed"), out: text(output.stdout), err: text(output.stderr) }
+}
+
+fn reqc(root: &Path, arguments: &[&str]) -> Ran {
+    ran(command(root, arguments).output().expect("the binary runs"))
+}
+
+fn git(root: &Path, arguments: &[&str]) {
+    let identity = ["-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"];
+    let output = Command::new("git").args(identity).args(arguments).current_dir(root).output().expect("git runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Every file below a folder with its bytes and the time it was written.
+fn state(root: &Path) -> Vec<(String, Vec<u8>, std::time::SystemTime)> {
+    let mut found = Vec::new();
+    let mut pending = vec![root.to_path_buf()];
+    while let Some(at) = pending.pop() {
+        for entry in fs::read_dir(at).into_iter().flatten().flatten() {
+            if entry.path().is_dir() {
+                pending.push(entry.path());
+                continue;
+            }
+            let name = entry.path().strip_prefix(root).expect("below").to_string_lossy().into_owned();
+            let written = entry.metadata().and_then(|it| it.modified()).expect("a time");
+            found.push((name, fs::read(entry.path()).expect("a file"), written));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_clean_check_ends_with_0() {
+    let (_scratch, root) = repository(&[("agents/helper.toml", AGENT)]);
+    let run = reqc(&root, &["check"]);
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{}", run.out);
+    assert!(run.out.contains("1 agent"), "{}", run.out);
+    assert_eq!(reqc(root.parent().expect("a parent"), &["check", "a repository"]).code, 0);
+    assert_eq!(reqc(&root.join("agents"), &["check"]).code, 0, "the root is found from below");
+}
+
+#[test]
+fn findings_end_with_1() {
+    let (_scratch, root) = repository(&[("agents/helper.toml", BROKEN)]);
+    let run = reqc(&root, &["check", "--format", "short"]);
+    assert_eq!((run.code, run.err.as_str()), (1, ""));
+    assert!(run.out.starts_with("agents/helper.toml:4:"), "{}", run.out);
+    assert!(run.out.contains("did you mean `history`?"), "{}", run.out);
+}
+
+#[test]
+fn what_cannot_run_ends_with_2() {
+    let (_scratch, root) = repository(&[("agents/helper.toml", AGENT)]);
+    for arguments in [
+        &["check", "nowhere"][..],
+        &["check", "agents/helper.toml"],
+        &["-C", "nowhere", "list"],
+        &["chekc"],
+        &[],
+        &["check", "--bundled", "--no-bundled"],
+        &["check", "--model", "x"],
+        &["compile", "--check", "--diff"],
+        &["check", "--deny", "no/such-rule"],
+        &["rule", "no/such-rule"],
+        &["render", "Helper"],
+        &["render", "Helper", "--context", "completion-prefix-suffix"],
+        &["check", "--context", "nowhere"],
+        &["compile", "--diff", "no-such-revision"],
+    ] {
+        let run = reqc(&root, arguments);
+        assert_eq!(run.code, 2, "{arguments:?}: {} {}", run.out, run.err);
+        assert_eq!(run.out, "", "{arguments:?}");
+        assert!(!run.err.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn unknown_agents_get_a_suggestion() {
+    let (_scratch, root) = repository(&[("agents/helper.toml", AGENT)]);
+    for arguments in
+        [&["render", "Helpr", "--context", "plain-turn"][..], &["check", "--agent", "Helpr"], &["show", "Helpr"]]
+    {
+        let run = reqc(&root, arguments);
+        assert_eq!(run.code, 2);
+        assert!(run.err.contains("there is no agent `Helpr`") && run.err.contains("`Helper`"), "{}", run.err);
+    }
+}
+
+#[test]
+fn an_abstract_agent_is_refused_with_its_place_and_its_children() {
+    let (_scratch, root) = repository(&[("agents/base.toml", BASE), ("agents/child.toml", CHILD)]);
+    for arguments in [&["render", "Our Base", "--context", "plain-turn"][..], &["compile", "--agent", "Our Base"]] {
+        let run = reqc(&root, arguments);
+        assert_eq!(run.code, 2, "{}", run.out);
+        for part in ["abstract", "agents/base.toml:2", "`Our Child`"] {
+            assert!(run.err.contains(part), "{part}: {}", run.err);
+        }
+    }
+    assert!(!root.join("golden").exists());
+}
+
+#[test]
+fn deny_and_allow_decide_what_fails() {
+    let (_scratch, root) = repository(&[("agents/helper.toml", WARNS)]);
+    assert_eq!(reqc(&root, &["check"]).code, 0, "a warning does not fail");
+    assert_eq!(reqc(&root, &["check", "--deny", "key/unknown"]).code, 1);
+    assert_eq!(reqc(&root, &["check", "--deny", "key/*"]).code, 1);
+    let run = reqc(&root, &["check", "--allow", "key/unknown"]);
+    assert!(run.code == 0 && !run.out.contains("descriptoin"), "{}", run.out);
+    write(&root, &[("reqc.toml", "[rules]\n\"key/unknown\" = \"error\"\n")]);
+    assert_eq!(reqc(&root, &["check"]).code, 1);
+    assert_eq!(reqc(&root, &["check", "--allow", "key/*"]).code, 0);
+    write(&root, &[("reqc.toml", "[[allow]]\ncode = \"key/unknown\"\nfile = \"agents/*\"\nreason = \"known\"\n")]);
+    let run = reqc(&root, &["check"]);
+    assert!(run.code == 0 && !run.out.contains("descriptoin"), "{}", run.out);
+}
+
+#[test]
+fn quiet_prints_findings_only() {
+    let (_scratch, root) = repository(&[("agents/helper.toml", AGENT)]);
+    for arguments in [&["check", "-q"][..], &["compile", "-q"], &["compile", "--check", "-q"]] {
+        let run = reqc(&root, arguments);
+        assert_eq!((run.code, run.out.as_str(), run.err.as_str()), (0, "", ""), "{arguments:?}");
+    }
+    write(&root, &[("agents/helper.toml", BROKEN)]);
+    assert!(reqc(&root, &["check", "-q"]).out.contains("histroy"));
+}
+
+#[test]
+fn compile_writes_only_what_changed_and_removes_orphans() {
+    let (_scratch, root) =
+        repository(&[("agents/helper.toml", AGENT), ("agents/second.toml", BASE), ("agents/third.toml", CHILD)]);
+    assert_eq!(reqc(&root, &["compile"]).code, 0);
+    let before = state(&root.join("golden"));
+    assert!(before.iter().any(|(name, ..)| name == "helper/request.json"), "{before:?}");
+    assert!(before.iter().all(|(name, ..)| !name.starts_with("our-base")));
+    assert_eq!(reqc(&root, &["compile"]).code, 0);
+    assert_eq!(state(&root.join("golden")), before, "nothing changed: nothing is written");
+
+    write(
+        &root,
+        &[
+            ("agents/helper.toml", &AGENT.replace("0.7", "0.9")),
+            ("golden/ghost/plain-turn.json", "{}"),
+            ("golden/notes.txt", "mine"),
+        ],
+    );
+    fs::remove_file(root.join("agents/third.toml")).expect("removed");
+    let run = reqc(&root, &["compile"]);
+    assert_eq!(run.code, 0, "{}", run.out);
+    let after = state(&root.join("golden"));
+    assert!(after.iter().all(|(name, ..)| !name.starts_with("ghost") && !name.starts_with("our-child")), "{after:?}");
+    assert!(after.iter().any(|(name, ..)| name == "notes.txt"), "what is not ours stays");
+    assert!(!root.join("golden/our-child").exists(), "no empty folder is left");
+    let request = |state: &[(String, Vec<u8>, std::time::SystemTime)]| {
+        state.iter().find(|it| it.0 == "helper/request.json").cloned()
+    };
+    assert_eq!(request(&before), request(&after), "a file that did not change is not written again");
+    assert!(fs::read_to_string(root.join("golden/helper/plain-turn.json")).expect("there").contains("0.9"));
+}
+
+#[test]
+fn compile_leaves_the_golden_files_of_broken_agents_alone() {
+    let (_scratch, root) =
+        repository(&[("agents/helper.toml", AGENT), ("agents/base.toml", BASE), ("agents/child.toml", CHILD)]);
+    assert_eq!(reqc(&root, &["compile"]).code, 0);
+    let before = state(&root.join("golden/helper"));
+    let fails_in_one_context = "name = \"Helper\"\nextends = \"OpenAI Chat\"\n[body]\nx = \"{% if ctx.files_metadata is defined %}{{ ctx.nothing }}{% endif %}1\"\n";
+    for broken in
+        [BROKEN, fails_in_one_context, "name = \"Helper\"\nextends = \"Nobody\"\n", "name = \"Helper\"\n[body]\nx = \n"]
+    {
+        write(
+            &root,
+            &[
+                ("agents/helper.toml", broken),
+                ("agents/child.toml", &format!("{CHILD}model = \"m{}\"\n", broken.len())),
+            ],
+        );
+        let run = reqc(&root, &["compile"]);
+        assert_eq!(run.code, 1, "{broken}: {}", run.out);
+        assert_eq!(state(&root.join("golden/helper")), before, "{broken}");
+        let child = fs::read_to_string(root.join("golden/our-child/plain-turn.json")).expect("there");
+        assert!(child.contains(&format!("\"m{}\"", broken.len())), "the others are written: {child}");
+    }
+}
+
+#[test]
+fn check_of_golden_files_writes_nothing() {
+    let (_scratch, root) = repository(&[("agents/helper.toml", AGENT)]);
+    let run = reqc(&root, &["compile", "--check"]);
+    assert_eq!(run.code, 1, "nothing was compiled yet: {}", run.out);
+    assert!(!root.join("golden").exists());
+    assert_eq!(reqc(&root, &["compile"]).code, 0);
+    assert_eq!(reqc(&root, &["compile", "--check"]).code, 0);
+    write(&root, &[("agents/helper.toml", &AGENT.replace("0.7", "1.0"))]);
+    let before = state(&root);
+    let run = reqc(&root, &["compile", "--check"]);
+    assert_eq!(run.code, 1);
+    assert!(
+        run.out.contains("golden/drift") && run.out.contains("/temperature") && run.out.contains("0.7 → 1.0"),
+        "{}",
+        run.out
+    );
+    assert_eq!(state(&root), before);
+    assert_eq!(reqc(&root, &["compile", "--check", "--format", "json"]).code, 1);
+}
+
+#[test]
+fn diffs_are_grouped_and_named_by_their_cause() {
+    let (_scratch, root) = repository(&[
+        ("agents/base.toml", BASE),
+        ("agents/child.toml", CHILD),
+        ("agents/twin.toml", "name = \"Twin\"\nextends = \"Our Base\"\n"),
+    ]);
+    write(&root, &[("agents/base.toml", &format!("{BASE}[body]\ntemperature = 0.7\n"))]);
+    assert_eq!(reqc(&root, &["compile", "-q"]).code, 0);
+    git(&root, &["init", "-q"]);
+    git(&root, &["add", "."]);
+    git(&root, &["commit", "-q", "-m", "first"]);
+    for arguments in [
+        &["compile", "--diff"][..],
+        &["compile", "--diff", "HEAD"],
+        &["compile", "--diff", "--exit-code"],
+        &["compile", "--diff", "HEAD", "--exit-code"],
+    ] {
+        let run = reqc(&root, arguments);
+        assert_eq!((run.code, run.out.as_str()), (0, "no changes\n"), "{arguments:?} {}", run.err);
+    }
+    write(&root, &[("agents/base.toml", &format!("{BASE}[body]\ntemperature = 1.0\n"))]);
+    let before = state(&root);
+    for arguments in [&["compile", "--diff"][..], &["compile", "--diff", "HEAD"]] {
+        let run = reqc(&root, arguments);
+        assert_eq!(run.code, 0, "{}", run.err);
+        for part in ["of 2 agents", "/temperature", "0.7 → 1.0", "agents/base.toml:5"] {
+            assert!(run.out.contains(part), "{part}: {}", run.out);
+        }
+        assert_eq!(run.out.matches("/temperature").count(), 1, "{}", run.out);
+        let status = [arguments, &["--exit-code"]].concat();
+        assert_eq!(reqc(&root, &status).code, 1);
+        let text = reqc(&root, &[arguments, &["--text"]].concat());
+        assert!(text.out.contains("-  \"temperature\": 0.7"), "{}", text.out);
+    }
+    assert_eq!(state(&root), before, "a diff writes nothing");
+    fs::remove_file(root.join("agents/twin.toml")).expect("removed");
+    let run = reqc(&root, &["compile", "--diff", "HEAD"]);
+    assert!(run.out.contains("Twin"), "{}", run.out);
+}
+
+#[test]
+fn a_diff_works_below_the_top_of_a_git_repository() {
+    let (_scratch, top) = repository(&[("sub folder/agents/helper.toml", AGENT), ("other/agents/x.toml", "not toml")]);
+    git(&top, &["init", "-q"]);
+    git(&top, &["add", "."]);
+    git(&top, &["commit", "-q", "-m", "first"]);
+    let root = top.join("sub folder");
+    write(&root, &[("agents/helper.toml", &AGENT.replace("0.7", "0.8"))]);
+    let run = reqc(&root, &["compile", "--diff", "HEAD"]);
+    assert!(run.code == 0 && run.out.contains("0.7 → 0.8"), "{} {}", run.out, run.err);
+}
+
+#[test]
+fn out_writes_somewhere_else_and_touches_nothing_there() {
+    let (_scratch, root) =
+        repository(&[("agents/helper.toml", AGENT), ("contexts/mine.json", MINE), ("data/keep/config.json", "{}")]);
+    assert_eq!(reqc(&root, &["compile", "--out", "snap shots", "--all-contexts"]).code, 0);
+    assert!(root.join("snap shots/helper/thinking.json").exists());
+    assert!(!root.join("golden").exists());
+    let from_above = reqc(root.parent().expect("a parent"), &["-C", "a repository", "compile", "--out", "more"]);
+    assert_eq!(from_above.code, 0, "{}", from_above.err);
+    assert!(root.join("more/helper/request.json").exists(), "as if started there");
+    for out in ["data", "."] {
+        assert_eq!(reqc(&root, &["compile", "--out", out]).code, 0);
+        assert!(root.join(out).join("helper/request.json").exists());
+        assert!(root.join("data/keep/config.json").exists(), "files of others stay");
+        assert!(root.join("contexts/mine.json").exists(), "the repository's own files stay");
+    }
+}
+
+const MINE: &str =
+    r#"{"name": "mine", "why": "w", "kind": "chat", "golden": false, "history": [{"role": "user", "content": "x"}]}"#;
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let (_scratch, root) = repository(&[("agents/helper.toml", AGENT)]);
+    for arguments in [
+        &["list", "--all", "--bundled"][..],
+        &["contexts"],
+        &["completions", "bash"],
+        &["render", "Helper", "--context", "long-conversation"],
+    ] {
+        let mut child = command(&root, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("runs");
+        drop(child.stdout.take());
+        let mut err = String::new();
+        child.stderr.take().expect("piped").read_to_string(&mut err).expect("UTF-8");
+        let status = child.wait().expect("ends");
+        assert_eq!((err.as_str(), status.code()), ("", Some(0)), "{arguments:?}");
+    }
+}
+
+#[test]
+fn colours_are_asked_for() {
+    let (_scratch, root) = repository(&[("agents/helper.toml", BROKEN)]);
+    let escapes = |arguments: &[&str], no_color: Option<&str>| {
+        let mut command = command(&root, arguments);
+        command.envs(no_color.map(|value| ("NO_COLOR", value)));
+        ran(command.output().expect("runs")).out.contains('\u{1b}')
+    };
+    assert!(!escapes(&["check"], None), "a pipe is no terminal");
+    assert!(escapes(&["check", "--color", "always"], None));
+    assert!(escapes(&["check", "--color", "always"], Some("1")), "the flag is nearer than the environment");
+    assert!(!escapes(&["check", "--color", "never"], None));
+    assert!(!escapes(&["check", "--color", "auto"], Some("1")));
+    assert!(!escapes(&["check", "--format", "json", "--color", "always"], None), "JSON holds no colours");
+}
+
+#[test]
+fn init_makes_a_repository_that_passes() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let run = reqc(scratch.path(), &["init", "new folder"]);
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{}", run.out);
+    let root = scratch.path().join("new folder");
+    assert_eq!(reqc(&root, &["compile", "--check"]).code, 0);
+    assert_eq!(reqc(&root, &["check", "--deny", "key/*"]).code, 0);
+    assert_eq!(reqc(&root, &["render", "Reviewer", "--context", "review-request"]).code, 0);
+    let before = state(&root);
+    let again = reqc(&root, &["init"]);
+    assert_eq!((again.code, again.out.as_str()), (2, ""));
+    assert!(again.err.contains("is not empty"), "{}", again.err);
+    assert_eq!(state(&root), before);
+    let empty = scratch.path().join("empty");
+    fs::create_dir(&empty).expect("created");
+    assert_eq!(reqc(&empty, &["init", "-q"]).code, 0, "an empty folder will do");
+    assert_eq!(reqc(&empty, &["compile", "--check", "-q"]).out, "");
+}
+
+#[test]
+fn curl_and_golden_files_hold_no_secret() {
+    let (_scratch, root) =
+        repository(&[("agents/helper.toml", AGENT), ("agents/c.toml", "name = \"C\"\nextends = \"Claude Chat\"\n")]);
+    for agent in ["Helper", "C"] {
+        let run = command(&root, &["render", agent, "--context", "plain-turn", "--curl"])
+            .env("OPENAI_API_KEY", "very-secret-value")
+            .env("ANTHROPIC_API_KEY", "very-secret-value")
+            .output();
+        let run = ran(run.expect("runs"));
+        assert_eq!(run.code, 0, "{}", run.err);
+        assert!(run.out.starts_with("curl ") && run.out.contains("_API_KEY}"), "{}", run.out);
+        assert!(!run.out.contains("very-secret-value"));
+    }
+    let run = command(&root, &["compile"]).env("OPENAI_API_KEY", "very-secret-value").output();
+    assert_eq!(ran(run.expect("runs")).code, 0);
+    let written = state(&root.join("golden"));
+    assert!(written.iter().all(|(_, bytes, _)| !String::from_utf8_lossy(bytes).contains("very-secret-value")));
+}
+
+#[test]
+fn render_prints_what_the_golden_file_holds() {
+    let (_scratch, root) = repository(&[("agents/helper.toml", AGENT)]);
+    assert_eq!(reqc(&root, &["compile", "-q"]).code, 0);
+    let golden = fs::read_to_string(root.join("golden/helper/plain-turn.json")).expect("written");
+    assert_eq!(reqc(&root, &["render", "Helper", "--context", "plain-turn"]).out, golden);
+    let other = reqc(&root, &["render", "Helper", "--context", "plain-turn", "--model", "m-1"]).out;
+    assert!(other.contains("\"model\": \"m-1\""), "{other}");
+}
+
+#[test]
+fn completions_and_help_are_printed() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let run = reqc(scratch.path(), &["completions", "bash"]);
+    assert!(run.code == 0 && run.out.contains("complete -F"), "{}", run.err);
+    for arguments in [&["--help"][..], &["--version"], &["compile", "--help"], &["rule"], &["rule", "extends/cycle"]] {
+        let run = reqc(scratch.path(), arguments);
+        assert!(run.code == 0 && !run.out.is_empty() && run.err.is_empty(), "{arguments:?}: {}", run.err);
+    }
+}
+
+#[test]
+fn a_flat_folder_inside_another_repository_is_its_own_root() {
+    let flat = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/collections/flat");
+    let run = reqc(&flat, &["list"]);
+    assert!(
+        run.code == 0 && run.out.contains("Relay Claude Chat") && !run.out.contains("\nGemini Chat "),
+        "{}",
+        run.out
+    );
+    assert_eq!(reqc(&flat, &["check"]).code, 0);
+}

@@ -1,0 +1,131 @@
+//! Whole collections of agents, compiled as they are: `tests/collections/flat/` is one folder of profiles written for
+//! the original engine, without a `reqc.toml`; `tests/collections/nested/` says `dialect = "inja"`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use reqc::compile::{Compiler, Policy, Selection, settle};
+use reqc::diag::{Diagnostic, Findings, Severity};
+use reqc::repo::LoadOptions;
+use reqc::system::{Disk, Embedded};
+
+fn load(name: &str) -> Compiler {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/collections").join(name);
+    let disk = Disk::open(&root).expect("the collection is there");
+    Compiler::load(Arc::new(disk), Arc::new(Embedded::bundled()), LoadOptions::default())
+}
+
+/// Every body of every agent, and what is found on the way.
+fn findings(compiler: &Compiler) -> Vec<Diagnostic> {
+    let run = compiler.run(&Selection::default(), |_| ());
+    let mut findings = Findings::default();
+    findings.extend(compiler.findings().iter().cloned());
+    findings.extend(run.findings.into_vec());
+    let policy = Policy { config: &compiler.repo().config, deny: vec![], allow: vec![], today: None, complete: true };
+    settle(compiler.sources(), findings, &policy)
+}
+
+/// Errors, and findings about the dialect, as `PATH:LINE CODE`: other warnings are about style, and more of them
+/// may come.
+fn notable(compiler: &Compiler) -> Vec<String> {
+    let notable =
+        |finding: &&Diagnostic| finding.severity == Severity::Error || finding.rule.code.starts_with("dialect/");
+    let shown = |finding: &Diagnostic| {
+        let place = compiler.sources().describe(finding.primary.span);
+        match finding.severity {
+            Severity::Error => format!("{place} {}: {}", finding.rule.code, finding.message),
+            Severity::Warning => format!("{place} {}", finding.rule.code),
+        }
+    };
+    findings(compiler).iter().filter(notable).map(shown).collect()
+}
+
+fn body(compiler: &Compiler, agent: &str, context: &str) -> String {
+    let id = compiler.hierarchy().by_name(agent).unwrap_or_else(|| panic!("there is no `{agent}`"));
+    let body = compiler.body(id, context, None).unwrap_or_else(|| panic!("`{agent}` has no body for `{context}`"));
+    body.unwrap_or_else(|findings| panic!("{findings:#?}")).pretty()
+}
+
+/// Snapshots named after agent and context, beside the collection.
+fn assert_body(compiler: &Compiler, collection: &str, agent: &str, context: &str) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/collections/snapshots").join(collection);
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(root);
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    let name = format!("{} {context}", agent.to_lowercase()).replace(' ', "-");
+    settings.bind(|| insta::assert_snapshot!(name, body(compiler, agent, context)));
+}
+
+#[test]
+fn a_flat_folder_of_the_original_dialect_compiles_unmodified() {
+    let compiler = load("flat");
+    assert_eq!(notable(&compiler), ["partials/outline.jinja:4 dialect/loop-index"]);
+    assert!(compiler.agents().len() >= 20, "{}", compiler.agents().len());
+    assert!(compiler.agents().iter().all(|(_, usable)| *usable));
+}
+
+#[test]
+fn every_agent_of_the_flat_folder_has_bodies() {
+    let compiler = load("flat");
+    let run = compiler.run(&Selection::default(), |agent| (agent.plan.name().to_string(), agent.bodies.len()));
+    let without: Vec<&(String, usize)> = run.results.iter().filter(|(_, bodies)| *bodies < 3).collect();
+    assert!(without.is_empty(), "{without:?}");
+}
+
+#[test]
+fn bodies_of_the_flat_folder() {
+    let compiler = load("flat");
+    for (agent, context) in [
+        ("Relay Claude Chat", "hostile-text"),
+        ("Relay Claude Chat", "attached-files"),
+        ("Relay Claude Chat", "image-in-tool-result"),
+        ("Relay Claude Tools", "tool-error"),
+        ("Relay Claude Thinking", "thinking"),
+        ("Relay Claude Compression", "several-turns"),
+        ("Relay Claude Refactor", "hostile-text"),
+        ("Relay Claude Completion", "completion-prefix-suffix"),
+        ("Relay Claude Completion", "completion-empty-suffix"),
+        ("Relay Chat Plain", "attached-files"),
+        ("Relay Chat Tools", "parallel-tools"),
+        ("Relay Chat Compression", "several-turns"),
+        ("Relay Chat Outline", "tool-round-trip"),
+        ("Relay Chat Refactor", "plain-turn"),
+        ("Relay Chat Completion", "completion-empty-prefix"),
+        ("Relay Responses Tools", "tool-round-trip"),
+        ("Relay Responses Completion", "completion-prefix-suffix"),
+        ("Relay Gemini Chat", "tool-round-trip"),
+        ("Relay Gemini Completion", "completion-prefix-suffix"),
+        ("Relay Mistral Chat", "plain-turn"),
+        ("Relay Mistral FIM", "completion-empty-suffix"),
+        ("Relay Codestral FIM", "completion-prefix-suffix"),
+        ("Relay Ollama Chat", "tool-round-trip"),
+        ("Relay Ollama FIM", "completion-prefix-suffix"),
+        ("Relay Llama Infill", "completion-prefix-suffix"),
+    ] {
+        assert_body(&compiler, "flat", agent, context);
+    }
+}
+
+#[test]
+fn a_repository_that_says_inja_has_its_loops_counted_from_0() {
+    let compiler = load("nested");
+    assert_eq!(notable(&compiler), [""; 0]);
+    assert_eq!(compiler.agents().len(), 3);
+    for (agent, context) in [
+        ("Depot Numbered", "plain-turn"),
+        ("Depot Chat", "several-turns"),
+        ("Depot Completion", "completion-prefix-suffix"),
+    ] {
+        assert_body(&compiler, "nested", agent, context);
+    }
+}
+
+#[test]
+fn what_the_original_engine_prints_bare_is_json_here() {
+    let compiler = load("flat");
+    let tool_error = body(&compiler, "Relay Claude Tools", "tool-error");
+    assert!(tool_error.contains("\"is_error\": true"), "{tool_error}");
+    let deep = body(&compiler, "Relay Ollama Chat", "deep-tool-input");
+    assert!(deep.contains("\"arguments\": {"), "{deep}");
+}
