@@ -150,13 +150,14 @@ impl Engine {
         &self.templates[id.0 as usize].reads
     }
 
-    /// The names of the partials that the templates of one profile file reach.
+    /// The full names of what the templates of one profile file include, directly or not, whether it is there or not.
     pub(crate) fn partials_of_file(&self, file: FileId) -> BTreeSet<Arc<str>> {
         let templates = self.by_span.iter().filter(|(span, _)| span.file == file);
         let mut reached = BTreeSet::new();
         for (_, id) in templates {
-            self.follow(&self.templates[id.0 as usize].name, &mut |name, _| {
-                reached.insert(Arc::clone(name));
+            self.follow(&self.templates[id.0 as usize].name, &mut |_, analysis| {
+                let targets = analysis.includes.iter().flat_map(|include| &include.names);
+                reached.extend(targets.map(|target| Arc::from(includes::full_name(target))));
             });
         }
         reached
@@ -302,10 +303,14 @@ impl Renderer<'_> {
         let name = &self.engine.templates[id.0 as usize].name;
         let mut output = functions::Limited::new(MAX_OUTPUT);
         let template = self.environment.get_template(name);
-        let rendered = template.and_then(|template| template.render_captured_to(root, &mut output).map(drop));
+        let rendered = template.and_then(|template| template.render_captured_to(root.clone(), &mut output).map(drop));
         match rendered {
             Ok(()) => Ok(output.into_text()),
-            Err(error) => Err(Box::new(errors::runtime(self.engine, sources, name, &error, output.is_full()))),
+            Err(_) if output.is_full() => {
+                let place = trace::origin(self, sources, id, &root, MAX_OUTPUT..MAX_OUTPUT);
+                Err(Box::new(errors::too_large(place)))
+            }
+            Err(error) => Err(Box::new(errors::runtime(self.engine, sources, name, &error))),
         }
     }
 }

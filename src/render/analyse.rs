@@ -20,6 +20,8 @@ pub(super) struct Analysis {
     pub(super) assigned: HashSet<String>,
     /// Variables read, and where.
     pub(super) variables: Vec<(String, Range<usize>)>,
+    /// The outermost loops, bodies included.
+    pub(super) loops: Vec<Range<usize>>,
     /// Names set inside loops, with the loop's range.
     pub(super) set_in_loops: Vec<(String, Range<usize>)>,
 }
@@ -138,6 +140,9 @@ impl Walker {
         self.expression(&it.iter);
         self.assign(&it.target, false);
         it.filter_expr.iter().for_each(|filter| self.expression(filter));
+        if self.loops.is_empty() {
+            self.found.loops.push(range.clone());
+        }
         self.loops.push(range);
         self.statements(&it.body);
         self.loops.pop();

@@ -34,7 +34,7 @@ pub(super) fn origin(
             engine.span(sources, template, offset + from..offset + to)
         }
         Source::Emission(count) => match emission_error(&renderer.environment, name, root, *count) {
-            Some(error) => errors::runtime(engine, sources, name, &error, false).primary.span,
+            Some(error) => errors::runtime(engine, sources, name, &error).primary.span,
             None => whole(),
         },
     }
