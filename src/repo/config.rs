@@ -136,7 +136,8 @@ impl Allow {
             [("code", code.is_none()), ("reason", reason.is_none())].iter().filter(|it| it.1).map(|it| it.0).collect();
         if !missing.is_empty() {
             let message = format!("an [[allow]] entry needs `{}`", missing.join("` and `"));
-            reader.report(Diagnostic::new(&rules::MISSING_KEY, entry.span, message));
+            let help = "an entry says what it silences and why: `code = \"…\"`, `reason = \"…\"`";
+            reader.report(Diagnostic::new(&rules::MISSING_KEY, entry.span, message).help(help));
         }
         Some(Allow { span: code.as_ref()?.span, code: code?.value, agent, file: path, expires })
     }
