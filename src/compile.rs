@@ -21,6 +21,7 @@ use crate::context::{self, Context};
 use crate::diag::{Diagnostic, Findings, Severity, did_you_mean};
 use crate::json::Pointer;
 use crate::profile::{self, slug};
+use crate::provider;
 use crate::render::{Engine, Folders, PromptScope, Renderer};
 use crate::repo::{self, LayerKind, LoadOptions, Repo};
 use crate::resolve::{self, Hierarchy, ProfileId, ResolvedProfile};
@@ -93,10 +94,12 @@ impl Compiler {
         findings.extend(more);
         let (engine, more) = Engine::new(&repo);
         findings.extend(more);
-        if !repo.profiles.iter().any(|source| repo.is_compiled(source.layer)) {
+        findings.extend(provider::check_instances(&repo));
+        if repo.is_empty() {
             findings.push(rules::empty(&mut repo.sources));
         }
         findings.extend(policy::check_codes(&repo.config));
+        findings.extend(rules::unknown_agents(&repo, &hierarchy));
         let contexts = contexts.into_iter().map(|context| ReadyContext::new(&repo, context)).collect();
         let mut compiler = Compiler { repo, hierarchy, engine, contexts, agents: Vec::new(), findings };
         compiler.prepare_agents();
