@@ -109,6 +109,9 @@ impl Problem {
     /// The next step, where there is a typical one.
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
+            Problem::Unquoted(text) if matches!(text.as_str(), "None" | "True" | "False") => {
+                "JSON writes `null`, `true` and `false`; `{{ tojson(value) }}` does so for you"
+            }
             Problem::Unquoted(_) => {
                 "a value spliced in without quotes? write `{{ tojson(value) }}`, which quotes and escapes it"
             }
@@ -127,6 +130,8 @@ impl Problem {
             Problem::SecondValue => {
                 "a template renders exactly one value: wrap several in `[…]`, or split them over several keys"
             }
+            Problem::KeyNotString => "write the key in double quotes: `{\"key\": …}`",
+            Problem::DuplicateKey(..) => "write the key once; a condition can choose between two values",
             Problem::NumberOutOfRange => "send it as a string, if the API allows that",
             Problem::Unclosed(_) | Problem::Mismatched { .. } => {
                 "look for a branch that opens or closes a bracket which another branch does not"
