@@ -118,7 +118,7 @@ fn endless(engine: &Engine, sources: &Sources, name: &str, chain: &[&Error]) -> 
 }
 
 /// The error and what caused it, the outermost first.
-fn chain(error: &Error) -> Vec<&Error> {
+pub(super) fn chain(error: &Error) -> Vec<&Error> {
     fn cause(error: &Error) -> Option<&Error> {
         error.source()?.downcast_ref::<Error>()
     }
