@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use crate::check::{Problem, Schemas, check};
 use crate::context::{self, Context};
 use crate::diag::{Diagnostic, Findings, Severity, did_you_mean};
 use crate::json::Pointer;
@@ -26,7 +27,7 @@ use crate::render::{Engine, Folders, PromptScope, Renderer};
 use crate::repo::{self, LayerKind, LoadOptions, Repo};
 use crate::resolve::{self, Hierarchy, ProfileId, ResolvedProfile};
 use crate::source::{FileId, SourceText, Sources, Span};
-use crate::unit::{Body, Plan, Prepared, Request};
+use crate::unit::{Body, Memo, Plan, Prepared, Request};
 use crate::world::{MemoryWorld, World};
 
 /// A repository, read and checked.
@@ -34,6 +35,7 @@ pub struct Compiler {
     repo: Repo,
     hierarchy: Hierarchy,
     engine: Engine,
+    schemas: Schemas,
     contexts: Vec<ReadyContext>,
     /// Concrete agents of the compiled layers, sorted by name, and whether they can be compiled.
     agents: Vec<(ProfileId, bool)>,
@@ -47,6 +49,7 @@ pub struct ReadyContext {
     /// Whether golden bodies are written for it in this repository.
     pub golden: bool,
     prepared: Prepared,
+    memo: Memo,
     scopes: HashMap<LayerKind, Arc<PromptScope>>,
 }
 
@@ -59,6 +62,8 @@ pub struct Selection {
     pub contexts: Option<Vec<Arc<str>>>,
     /// The client's model.
     pub model: Option<String>,
+    /// Render everything anew instead of sharing what agents have in common: the result is the same.
+    pub without_memo: bool,
 }
 
 /// All bodies of one agent.
@@ -95,13 +100,15 @@ impl Compiler {
         let (engine, more) = Engine::new(&repo);
         findings.extend(more);
         findings.extend(provider::check_instances(&repo));
+        let (schemas, more) = Schemas::new(&repo);
+        findings.extend(more);
         if repo.is_empty() {
             findings.push(rules::empty(&mut repo.sources));
         }
         findings.extend(policy::check_codes(&repo.config));
         findings.extend(rules::unknown_agents(&repo, &hierarchy));
         let contexts = contexts.into_iter().map(|context| ReadyContext::new(&repo, context)).collect();
-        let mut compiler = Compiler { repo, hierarchy, engine, contexts, agents: Vec::new(), findings };
+        let mut compiler = Compiler { repo, hierarchy, engine, schemas, contexts, agents: Vec::new(), findings };
         compiler.prepare_agents();
         compiler.note_reach();
         compiler
@@ -207,8 +214,15 @@ impl Compiler {
         let chosen =
             |ready: &ReadyContext| selection.contexts.as_ref().is_none_or(|names| names.contains(&ready.context.name));
         for ready in self.contexts.iter().filter(|ready| ready.context.kind() == agent.plan.kind && chosen(ready)) {
-            let request = ready.request(&agent.plan, selection.model.as_deref());
-            match agent.plan.body(&self.repo.sources, renderers.get(&ready.prepared), &request) {
+            let memo = (!selection.without_memo).then_some(&ready.memo);
+            let request = Request { memo, ..ready.request(&agent.plan, selection.model.as_deref()) };
+            let renderer = renderers.get(&ready.prepared);
+            let made = agent.plan.body(&self.repo.sources, renderer, &request);
+            let checked = made.and_then(|body| match check(&self.schemas, &agent.plan, &body) {
+                Ok(_) => Ok(body),
+                Err(problems) => Err(self.located(&agent.plan, renderer, &request, &body, problems)),
+            });
+            match checked {
                 Ok(body) => agent.bodies.push((ready, body)),
                 Err(found) => {
                     agent.failed = true;
@@ -221,14 +235,20 @@ impl Compiler {
         Some((visit(&agent), findings, bodies))
     }
 
-    /// Makes the selected bodies of one agent and hands them to `visit`; `None` if the agent is unusable.
-    pub fn compile_one<R>(
+    /// Problems of a body as findings at the lines that wrote them.
+    fn located(
         &self,
-        id: ProfileId,
-        selection: &Selection,
-        visit: impl Fn(&AgentBodies<'_>) -> R,
-    ) -> Option<R> {
-        self.compile(id, selection, &Renderers::new(self), &visit).map(|(result, ..)| result)
+        plan: &Plan<'_>,
+        renderer: &Renderer<'_>,
+        request: &Request<'_>,
+        body: &Body,
+        problems: Vec<Problem>,
+    ) -> Vec<Diagnostic> {
+        let place = |pointer: &Pointer| plan.trace(&self.repo.sources, renderer, request, body, pointer);
+        let finding = |problem: Problem| {
+            Diagnostic::new(problem.rule, place(&problem.pointer), problem.message).maybe_help(problem.help)
+        };
+        problems.into_iter().map(finding).collect()
     }
 
     /// Registers a file that findings can point into, for instance a golden file.
@@ -351,11 +371,12 @@ impl ReadyContext {
         };
         let scopes = repo.layers.iter().map(|layer| (layer.kind, scope(layer.kind))).collect();
         let prepared = Prepared::new(context.conversation.clone());
-        ReadyContext { context, golden, prepared, scopes }
+        ReadyContext { context, golden, prepared, memo: Memo::default(), scopes }
     }
 
     fn request<'a>(&'a self, plan: &Plan<'_>, model: Option<&'a str>) -> Request<'a> {
-        Request { conversation: &self.prepared, scope: &self.scopes[&plan.profile.profile.layer], model }
+        let scope = &self.scopes[&plan.profile.profile.layer];
+        Request { conversation: &self.prepared, scope, model, memo: None }
     }
 
     /// How many content blocks the conversation has, rounded up to a power of two.
