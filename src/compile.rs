@@ -22,6 +22,7 @@ use crate::context::{self, Context};
 use crate::diag::{Diagnostic, Findings, Severity, did_you_mean};
 use crate::json::Pointer;
 use crate::profile::{self, slug};
+use crate::provider;
 use crate::render::{Engine, Folders, PromptScope, Renderer};
 use crate::repo::{self, LayerKind, LoadOptions, Repo};
 use crate::resolve::{self, Hierarchy, ProfileId, ResolvedProfile};
@@ -98,12 +99,14 @@ impl Compiler {
         findings.extend(more);
         let (engine, more) = Engine::new(&repo);
         findings.extend(more);
+        findings.extend(provider::check_instances(&repo));
         let (schemas, more) = Schemas::new(&repo);
         findings.extend(more);
-        if !repo.profiles.iter().any(|source| repo.is_compiled(source.layer)) {
+        if repo.is_empty() {
             findings.push(rules::empty(&mut repo.sources));
         }
         findings.extend(policy::check_codes(&repo.config));
+        findings.extend(rules::unknown_agents(&repo, &hierarchy));
         let contexts = contexts.into_iter().map(|context| ReadyContext::new(&repo, context)).collect();
         let mut compiler = Compiler { repo, hierarchy, engine, schemas, contexts, agents: Vec::new(), findings };
         compiler.prepare_agents();

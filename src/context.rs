@@ -24,6 +24,8 @@ pub struct Context {
     pub layer: LayerKind,
     /// The name, which golden files carry.
     pub name: Arc<str>,
+    /// Where the name is written.
+    pub name_span: Span,
     /// What it is there for.
     pub why: Arc<str>,
     /// Whether golden bodies are written for it, as the file says.
@@ -109,7 +111,7 @@ impl Context {
 }
 
 fn name_taken(known: &Context, context: &Context) -> Diagnostic {
-    let (span, other) = (Span::file_start(context.file), Span::file_start(known.file));
+    let (span, other) = (context.name_span, known.name_span);
     let finding = match known.layer == context.layer {
         true => {
             Diagnostic::new(&repo_rules::DUPLICATE_NAME, span, format!("two contexts are called `{}`", context.name))

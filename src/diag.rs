@@ -190,7 +190,11 @@ fn insert_sorted(list: &mut Vec<Arc<str>>, item: &Arc<str>) {
     }
 }
 
-/// The candidates nearest to a misspelt name, best first, at most three; only those that are near enough to help.
+/// How much less alike than the best a further suggestion may be.
+const NEARLY_AS_ALIKE: f64 = 0.04;
+
+/// The candidates nearest to a misspelt name, best first, at most three; only those that are near enough to help,
+/// and none that is clearly worse than the best.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let wanted = name.to_lowercase();
     let mut scored: Vec<(f64, &str)> = candidates
@@ -203,15 +207,23 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
     scored.dedup_by(|a, b| a.1 == b.1);
+    let best = scored.first().map_or(0.0, |(score, _)| *score);
+    scored.retain(|(score, _)| *score >= best - NEARLY_AS_ALIKE);
     scored.into_iter().take(3).map(|(_, candidate)| candidate).collect()
 }
 
 /// “did you mean `a` or `b`?”, if anything is near enough.
 pub fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let near = nearest(name, candidates);
-    (!near.is_empty()).then(|| {
-        let quoted: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
-        format!("did you mean {}?", quoted.join(" or "))
+    one_of(&nearest(name, candidates))
+}
+
+/// “did you mean `a`, `b` or `c`?” of names that are known to be near.
+pub(crate) fn one_of(names: &[&str]) -> Option<String> {
+    let (last, others) = names.split_last()?;
+    let others: Vec<String> = others.iter().map(|name| format!("`{name}`")).collect();
+    Some(match others.as_slice() {
+        [] => format!("did you mean `{last}`?"),
+        others => format!("did you mean {} or `{last}`?", others.join(", ")),
     })
 }
 
@@ -222,6 +234,7 @@ mod tests {
     #[test]
     fn suggestions_are_near_or_absent() {
         assert_eq!(nearest("contnet", ["content", "role", "content_blocks"])[0], "content");
+        assert_eq!(nearest("OpenAI Chatt", ["OpenAI Chat Tools", "OpenAI Chat"]), ["OpenAI Chat"]);
         assert_eq!(nearest("zzz", ["content", "role"]), Vec::<&str>::new());
         assert_eq!(did_you_mean("extend", ["extends"]).as_deref(), Some("did you mean `extends`?"));
     }

@@ -103,13 +103,16 @@ impl Problem {
             Problem::NumberOutOfRange => "this number does not fit 64 bits".into(),
             Problem::DuplicateKey(key, _) => format!("the key `{key}` is there twice"),
             Problem::SecondValue => "there is more than one JSON value".into(),
-            Problem::TooDeep => format!("nested deeper than {} levels", MAX_DEPTH),
+            Problem::TooDeep => format!("nested deeper than {MAX_DEPTH} levels"),
         }
     }
 
     /// The next step, where there is a typical one.
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
+            Problem::Unquoted(text) if matches!(text.as_str(), "None" | "True" | "False") => {
+                "JSON writes `null`, `true` and `false`; `{{ tojson(value) }}` does so for you"
+            }
             Problem::Unquoted(_) => {
                 "a value spliced in without quotes? write `{{ tojson(value) }}`, which quotes and escapes it"
             }
@@ -128,6 +131,8 @@ impl Problem {
             Problem::SecondValue => {
                 "a template renders exactly one value: wrap several in `[…]`, or split them over several keys"
             }
+            Problem::KeyNotString => "write the key in double quotes: `{\"key\": …}`",
+            Problem::DuplicateKey(..) => "write the key once; a condition can choose between two values",
             Problem::NumberOutOfRange => "send it as a string, if the API allows that",
             Problem::Unclosed(_) | Problem::Mismatched { .. } => {
                 "look for a branch that opens or closes a bracket which another branch does not"

@@ -11,7 +11,7 @@ pub(crate) use rules::RULES;
 use std::sync::Arc;
 
 use crate::diag::Diagnostic;
-use crate::repo::{LayerKind, Reader, Repo, rules as repo_rules};
+use crate::repo::{LayerFile, LayerKind, Reader, Repo, rules as repo_rules};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::{self, Kind, Node, Table};
 
@@ -76,11 +76,14 @@ pub fn read_all(repo: &Repo) -> (Vec<Profile>, Vec<Diagnostic>) {
         match toml::parse(text) {
             Ok(table) => profiles.extend(Profile::read(source.file, source.layer, table, &mut findings)),
             Err(error) => {
+                profiles.extend(Profile::salvage(*source, text));
                 let span = Span::new(source.file, error.span);
                 findings.push(Diagnostic::new(&repo_rules::TOML_SYNTAX, span, error.message));
             }
         }
     }
+    let unreadable = repo.unreadable_profiles.iter();
+    profiles.extend(unreadable.filter_map(|source| Profile::salvage(*source, repo.sources.get(source.file).text())));
     (profiles, findings)
 }
 
@@ -91,8 +94,7 @@ impl Profile {
         let mut reader = Reader::new(file, &table, findings);
         let current = reader.schema_version(SCHEMA_VERSION);
         let has_old_keys = old_keys(&mut reader, file, &table);
-        let known: Vec<&str> = KEYS.into_iter().chain(OLD_KEYS.iter().map(|(key, _)| *key)).collect();
-        reader.only("a profile", &known);
+        reader.only_beside("a profile", &KEYS, |key| OLD_KEYS.iter().any(|(old, _)| *old == key));
         let name = reader.string("name");
         let extends = reader.string("extends");
         let is_abstract = reader.boolean("abstract").is_some_and(|it| it.value);
@@ -107,6 +109,13 @@ impl Profile {
         let unset = unset.into_iter().map(|path| Spanned { value: split_path(&path.value), span: path.span }).collect();
         let broken = !current || has_old_keys || failed;
         Some(Profile { file, layer, name, extends, is_abstract, hidden, unset, table, broken })
+    }
+
+    /// What a file that cannot be read as a whole still tells: so much that nobody calls its name unknown.
+    fn salvage(source: LayerFile, text: &str) -> Option<Profile> {
+        let table = toml::parse(text).or_else(|error| toml::salvage(text, &error).ok_or(error)).ok()?;
+        let profile = Profile::read(source.file, source.layer, table, &mut Vec::new())?;
+        Some(Profile { broken: true, ..profile })
     }
 
     /// The file name of this agent's goldens: ASCII letters and digits lower-cased, every other run one `-`.

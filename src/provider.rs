@@ -5,6 +5,7 @@
 
 mod api;
 mod cache;
+mod instances;
 mod request;
 pub(crate) mod rules;
 mod tools;
@@ -12,6 +13,7 @@ mod wire;
 
 pub use api::{Auth, Capability, ClientApi};
 pub use cache::{Breakpoint, CachePlan, CacheTtl, add_cache_control};
+pub use instances::check_instances;
 pub use request::{MODEL_PLACEHOLDER, RequestLine, request_line, set_model};
 pub use tools::add_tools;
 pub use wire::WireFormat;

@@ -159,13 +159,14 @@ impl Engine {
         &self.templates[id.0 as usize].reads
     }
 
-    /// The names of the partials that the templates of one profile file reach.
+    /// The full names of what the templates of one profile file include, directly or not, whether it is there or not.
     pub(crate) fn partials_of_file(&self, file: FileId) -> BTreeSet<Arc<str>> {
         let templates = self.by_span.iter().filter(|(span, _)| span.file == file);
         let mut reached = BTreeSet::new();
         for (_, id) in templates {
-            self.follow(&self.templates[id.0 as usize].name, &mut |name, _| {
-                reached.insert(Arc::clone(name));
+            self.follow(&self.templates[id.0 as usize].name, &mut |_, analysis| {
+                let targets = analysis.includes.iter().flat_map(|include| &include.names);
+                reached.extend(targets.map(|target| Arc::from(includes::full_name(target))));
             });
         }
         reached
@@ -248,8 +249,12 @@ impl Engine {
 
     /// The same for a range of the text that was compiled.
     fn compiled_span(&self, sources: &Sources, name: &str, range: std::ops::Range<usize>) -> Span {
-        let range = self.guards.get(name).map_or(range.clone(), |guards| guards.original(range));
-        self.span(sources, name, range)
+        self.span(sources, name, self.original_range(name, range))
+    }
+
+    /// The range of a template's own text that a range of the compiled one stands for.
+    fn original_range(&self, name: &str, range: std::ops::Range<usize>) -> std::ops::Range<usize> {
+        self.guards.get(name).map_or(range.clone(), |guards| guards.original(range))
     }
 
     /// Visits a template and everything that it includes, each once, with the site it was first reached from.
@@ -313,7 +318,7 @@ impl Renderer<'_> {
     ///
     /// What went wrong, at its line.
     pub fn body(&self, sources: &Sources, id: TemplateId, input: &BodyInput<'_>) -> Result<String, Box<Diagnostic>> {
-        self.render(sources, id, input.root())
+        self.render(sources, id, &input.root())
     }
 
     /// Renders a system prompt.
@@ -327,7 +332,7 @@ impl Renderer<'_> {
         id: TemplateId,
         scope: &Arc<PromptScope>,
     ) -> Result<String, Box<Diagnostic>> {
-        self.render(sources, id, scope.root())
+        self.render(sources, id, &scope.root())
     }
 
     /// The place of the template text that wrote a range of a body template's output: exact for literal text,
@@ -342,14 +347,18 @@ impl Renderer<'_> {
         trace::origin(self, sources, id, &input.root(), output)
     }
 
-    fn render(&self, sources: &Sources, id: TemplateId, root: Value) -> Result<String, Box<Diagnostic>> {
+    fn render(&self, sources: &Sources, id: TemplateId, root: &Value) -> Result<String, Box<Diagnostic>> {
         let name = &self.engine.templates[id.0 as usize].name;
         let mut output = functions::Limited::new(MAX_OUTPUT);
         let template = self.environment.get_template(name);
-        let rendered = template.and_then(|template| template.render_captured_to(root, &mut output).map(drop));
+        let rendered = template.and_then(|template| template.render_captured_to(root.clone(), &mut output).map(drop));
         match rendered {
             Ok(()) => Ok(output.into_text()),
-            Err(error) => Err(Box::new(errors::runtime(self.engine, sources, name, &error, output.is_full()))),
+            Err(_) if output.is_full() => {
+                let place = trace::origin(self, sources, id, root, MAX_OUTPUT..MAX_OUTPUT);
+                Err(Box::new(errors::too_large(place)))
+            }
+            Err(error) => Err(Box::new(errors::runtime(self.engine, sources, name, &error))),
         }
     }
 }

@@ -62,6 +62,8 @@ pub struct Repo {
     pub config: Config,
     /// The profiles' files, sorted by layer and path.
     pub profiles: Vec<LayerFile>,
+    /// The profiles' files that are no text or cannot be read.
+    pub unreadable_profiles: Vec<LayerFile>,
     /// The partials by name (`partials/x.jinja`).
     pub partials: BTreeMap<Arc<str>, LayerFile>,
     /// The context files, sorted by layer and path.
@@ -70,12 +72,14 @@ pub struct Repo {
     pub schemas: BTreeMap<Arc<str>, Vec<LayerFile>>,
     /// The provider instances by name.
     pub instances: BTreeMap<Arc<str>, Instance>,
+    /// The files of each provider instance and of those that it extends; also of instances with findings.
+    instance_files: BTreeMap<Arc<str>, Vec<FileId>>,
     /// `models.toml`: agent name → model.
     pub models: BTreeMap<Arc<str>, Spanned<Arc<str>>>,
     /// Whether the repository's root itself is the bundled layer.
     pub is_bundled_root: bool,
-    /// Unreadable partials by name: reported where they are included.
-    unreadable_partials: BTreeMap<Arc<str>, ReadError>,
+    /// Unreadable partials by name, and their files where the finding stands there.
+    unreadable_partials: BTreeMap<Arc<str>, Option<FileId>>,
 }
 
 /// What an include name stands for.
@@ -96,13 +100,24 @@ impl Repo {
     pub fn partial_state(&self, name: &str) -> PartialState {
         match self.unreadable_partials.get(name) {
             _ if self.partials.contains_key(name) => PartialState::Found,
-            Some(ReadError::Outside) => PartialState::Outside,
-            Some(_) => PartialState::Broken,
+            Some(None) => PartialState::Outside,
+            Some(Some(_)) => PartialState::Broken,
             None if self.layers.iter().any(|layer| layer.world.kind(name) == Err(ReadError::Outside)) => {
                 PartialState::Outside
             }
             None => PartialState::Missing,
         }
+    }
+
+    /// The file behind a full partial name, readable or not.
+    pub fn partial_file(&self, name: &str) -> Option<FileId> {
+        let readable = self.partials.get(name).map(|source| source.file);
+        readable.or_else(|| self.unreadable_partials.get(name).copied().flatten())
+    }
+
+    /// The files that define a provider instance, findings or not; none if there is no such instance.
+    pub fn instance_files(&self, name: &str) -> &[FileId] {
+        self.instance_files.get(name).map_or(&[], Vec::as_slice)
     }
 
     /// The layers that a file of `layer` may read from, nearest first.
@@ -111,6 +126,12 @@ impl Repo {
         let bundled =
             self.layers.iter().filter(move |candidate| candidate.kind == LayerKind::Bundled && layer != candidate.kind);
         own.chain(bundled).filter(|layer| layer.active)
+    }
+
+    /// Whether no layer that is compiled has a profile, readable or not.
+    pub fn is_empty(&self) -> bool {
+        let mut profiles = self.profiles.iter().chain(&self.unreadable_profiles);
+        !profiles.any(|source| self.is_compiled(source.layer))
     }
 
     /// Whether agents of a layer are compiled.

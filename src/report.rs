@@ -86,6 +86,30 @@ fn one_line(text: &str) -> String {
     visible(text.trim_end().replace(['\r', '\n', '\t'], " ").as_str()).into_owned()
 }
 
+/// A line broken at spaces into lines of up to `width` characters; what stands in backticks stays together if it is
+/// not long.
+fn wrapped(line: &str, width: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words(line, width * 3 / 4) {
+        match lines.last_mut() {
+            Some(last) if last.chars().count() + 1 + word.chars().count() <= width => last.extend([" ", word]),
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
+}
+
+/// The words of a line; text in backticks is one word unless it has more than `longest` characters.
+fn words(line: &str, longest: usize) -> Vec<&str> {
+    let mut quoted = false;
+    let parts = line.split(move |c| {
+        quoted ^= c == '`';
+        c == ' ' && !quoted
+    });
+    let split = |part: &'_ str| part.chars().count() > longest;
+    parts.flat_map(|part| if split(part) { part.split(' ').collect() } else { vec![part] }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,7 +13,7 @@ pub use merge::{Level, Merged, MergedTable};
 
 use std::sync::Arc;
 
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, did_you_mean};
 use crate::profile::{NOT_INHERITED, Profile};
 use crate::source::{Span, Spanned};
 use crate::toml::Kind;
@@ -35,13 +35,23 @@ pub fn resolve<'r>(chain: Vec<&'r Profile>, findings: &mut Vec<Diagnostic>) -> R
     for profile in chain.iter().rev() {
         for path in &profile.unset {
             if !merged.remove("body", &path.value) {
-                let message = format!("`{}` is not inherited, so there is nothing to unset", path.value.join("."));
-                findings.push(Diagnostic::new(&rules::UNSET_NOTHING, path.span, message).help("remove the entry"));
+                findings.push(unset_nothing(&merged, path));
             }
         }
         merged.merge(profile.file, &profile.table, &NOT_INHERITED, findings);
     }
     ResolvedProfile { profile: chain[0], chain, merged }
+}
+
+fn unset_nothing(merged: &MergedTable<'_>, path: &Spanned<Vec<String>>) -> Diagnostic {
+    let message = format!("`{}` is not inherited, so there is nothing to unset", path.value.join("."));
+    let (last, parents) = path.value.split_last().expect("a path has a segment");
+    let siblings = parents.iter().try_fold(merged.get("body").and_then(Merged::table), |table, segment| {
+        Some(table?.get(segment).and_then(Merged::table))
+    });
+    let known: Vec<&str> = siblings.flatten().into_iter().flat_map(MergedTable::iter).map(|(key, _)| key).collect();
+    let help = did_you_mean(last, known).unwrap_or_else(|| "remove the entry".to_owned());
+    Diagnostic::new(&rules::UNSET_NOTHING, path.span, message).help(help)
 }
 
 impl<'r> ResolvedProfile<'r> {

@@ -99,9 +99,22 @@ pub fn parse(text: &str) -> Result<Table, SyntaxError> {
     Ok(table(document.as_table().iter(), |name| document.as_table().key(name)))
 }
 
+/// What can still be read of a text with a mistake: the lines above it, or else the keys above the first table.
+pub fn salvage(text: &str, error: &SyntaxError) -> Option<Table> {
+    let line = text[..text.floor_char_boundary(error.span.start)].rfind('\n').map_or(0, |newline| newline + 1);
+    let table = text[..line].find("\n[").map_or(0, |newline| newline + 1);
+    [line, table].into_iter().find_map(|end| parse(&text[..end]).ok())
+}
+
 fn syntax_error(text: &str, error: &toml_edit::TomlError) -> SyntaxError {
     let span = error.span().unwrap_or(text.len()..text.len());
-    let message = error.message().trim().replace('\n', ", ");
+    let has_value = text.get(span.clone()).is_some_and(|found| !found.is_empty());
+    // The parser explains a missing quote, whatever stands there.
+    let message = match error.message().trim().strip_prefix("string values must be quoted") {
+        Some(_) if has_value => "a string must stand in quotes".to_owned(),
+        Some(_) => "a value is missing here".to_owned(),
+        None => error.message().trim().replace('\n', ", "),
+    };
     SyntaxError { message, span }
 }
 
@@ -181,5 +194,16 @@ mod tests {
     fn errors_have_a_place() {
         let error = parse("a = 1\nb = [1,\n").expect_err("unclosed");
         assert!(error.span.start >= 6, "{error:?}");
+    }
+
+    #[test]
+    fn what_stands_above_a_mistake_can_be_read() {
+        let names = |text: &str| {
+            let table = salvage(text, &parse(text).expect_err("a mistake")).unwrap_or_default();
+            table.entries.into_iter().map(|(key, _)| key.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names("a = 1\nb = 2\nc =\n"), ["a", "b"]);
+        assert_eq!(names("a = 1\n[t]\nb = \"\"\"\nopen\n"), ["a"]);
+        assert_eq!(names("a = \"\nb = 1\n"), Vec::<String>::new());
     }
 }

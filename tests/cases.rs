@@ -14,10 +14,15 @@ use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use reqc::compile::{Compiler, Policy, Selection, settle};
-use reqc::diag::{Diagnostic, Findings};
-use reqc::repo::LoadOptions;
+use reqc::diag::{Diagnostic, Findings, Severity};
+use reqc::repo::{Date, LayerKind, LoadOptions};
 use reqc::report::{self, Look, Summary};
 use reqc::system::{Disk, Embedded};
+
+/// The day on which entries expire or not.
+const TODAY: &str = "2026-01-01";
+/// The bundled contexts that cases are compiled against.
+const BUNDLED_CONTEXTS: [&str; 3] = ["completion-prefix-suffix", "plain-turn", "tool-round-trip"];
 
 fn main() {
     let arguments = Arguments::from_args();
@@ -42,11 +47,18 @@ type Place = (String, usize, String);
 fn run(case: &Path) -> Result<(), Failed> {
     let disk = Disk::open(case)?;
     let compiler = Compiler::load(Arc::new(disk), Arc::new(Embedded::bundled()), LoadOptions::default());
-    let run = compiler.run(&Selection::default(), |_| ());
+    let run = compiler.run(&Selection { contexts: Some(contexts(&compiler)), ..Selection::default() }, |_| ());
+    let counted = Summary { agents: run.results.len(), bodies: run.bodies, ..Summary::default() };
     let mut findings = Findings::default();
     findings.extend(compiler.findings().iter().cloned());
     findings.extend(run.findings.into_vec());
-    let policy = Policy { config: &compiler.repo().config, deny: vec![], allow: vec![], today: None, complete: true };
+    let policy = Policy {
+        config: &compiler.repo().config,
+        deny: vec![],
+        allow: vec![],
+        today: Date::parse(TODAY),
+        complete: true,
+    };
     let settled = settle(compiler.sources(), findings, &policy);
 
     let found: BTreeSet<Place> = settled.iter().map(|finding| place(&compiler, finding)).collect();
@@ -57,7 +69,7 @@ fn run(case: &Path) -> Result<(), Failed> {
     let missing: Vec<&Place> = expected.difference(&found).collect();
     let surplus: Vec<&Place> = found.difference(&expected).collect();
     let look = Look { width: 80, colour: false };
-    let shown = report::human(&settled, compiler.sources(), &summary(&settled), look);
+    let shown = report::human(&settled, compiler.sources(), &summary(&compiler, &settled, counted), look);
     if !missing.is_empty() || !surplus.is_empty() {
         return Err(
             format!("expected but not found: {missing:#?}\nfound but not expected: {surplus:#?}\n{shown}").into()
@@ -71,9 +83,17 @@ fn run(case: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-fn summary(findings: &[Diagnostic]) -> Summary {
-    let errors = findings.iter().filter(|finding| finding.severity == reqc::diag::Severity::Error).count();
-    Summary { errors, warnings: findings.len() - errors, ..Summary::default() }
+/// A few bundled contexts, so that a new one changes no report, and the case's own.
+fn contexts(compiler: &Compiler) -> Vec<Arc<str>> {
+    let all = compiler.contexts().iter().map(|ready| &ready.context);
+    let taken = all.filter(|context| context.layer == LayerKind::Own || BUNDLED_CONTEXTS.contains(&&*context.name));
+    taken.map(|context| Arc::clone(&context.name)).collect()
+}
+
+fn summary(compiler: &Compiler, findings: &[Diagnostic], counted: Summary) -> Summary {
+    let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
+    let contexts = contexts(compiler).len();
+    Summary { errors, warnings: findings.len() - errors, contexts, skipped: compiler.skipped(), ..counted }
 }
 
 fn place(compiler: &Compiler, finding: &Diagnostic) -> Place {
@@ -120,7 +140,8 @@ fn marks(line: &str) -> impl Iterator<Item = (usize, String)> + '_ {
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    for path in entries.map(|entry| entry.path()) {
+    // What a link leads to is no part of the case.
+    for path in entries.map(|entry| entry.path()).filter(|path| !path.is_symlink()) {
         if path.is_dir() {
             found.extend(files(&path));
         } else {

@@ -85,13 +85,13 @@ impl Policy<'_> {
     }
 
     fn unused(&self, used: &[bool]) -> Vec<Diagnostic> {
-        let entries = self.config.allows.iter().zip(used).filter(|(_, used)| !**used);
+        let entries = self.config.allows.iter().zip(used).filter(|(entry, used)| !**used && is_known(&entry.code));
         let findings = entries.map(|(entry, _)| {
-            let message = match self.is_expired(entry) {
-                true => format!("this entry for `{}` has expired", entry.code),
-                false => format!("this entry for `{}` silences nothing", entry.code),
+            let (message, help) = match self.is_expired(entry) {
+                true => (format!("this entry for `{}` has expired", entry.code), "remove it, or give it more time"),
+                false => (format!("this entry for `{}` silences nothing", entry.code), "remove it"),
             };
-            Diagnostic::new(&repo_rules::UNUSED_ALLOW, entry.span, message).help("remove it")
+            Diagnostic::new(&repo_rules::UNUSED_ALLOW, entry.span, message).help(help)
         });
         findings.collect()
     }
@@ -106,7 +106,7 @@ fn matches(pattern: &str, code: &str) -> bool {
 pub(super) fn check_codes(config: &Config) -> Vec<Diagnostic> {
     let levels = config.levels.iter().map(|(code, _)| (&code.value, code.span));
     let allows = config.allows.iter().map(|entry| (&entry.code, entry.span));
-    let unknown = levels.chain(allows).filter(|(code, _)| rule(code).is_none() && !is_family(code));
+    let unknown = levels.chain(allows).filter(|(code, _)| !is_known(code));
     let findings = unknown.map(|(code, span)| {
         let help = did_you_mean(code, all_rules().iter().map(|rule| rule.code));
         let finding = Diagnostic::new(&UNKNOWN_RULE, span, format!("there is no rule `{code}`"));
@@ -115,13 +115,17 @@ pub(super) fn check_codes(config: &Config) -> Vec<Diagnostic> {
     findings.collect()
 }
 
+fn is_known(pattern: &str) -> bool {
+    rule(pattern).is_some() || is_family(pattern)
+}
+
 fn is_family(pattern: &str) -> bool {
     pattern.ends_with("/*") && all_rules().iter().any(|rule| matches(pattern, rule.code))
 }
 
 /// An error phrase for a code on the command line that no rule has.
 pub(crate) fn check_code(code: &str) -> Result<(), String> {
-    if rule(code).is_some() || is_family(code) {
+    if is_known(code) {
         return Ok(());
     }
     let near = did_you_mean(code, all_rules().iter().map(|rule| rule.code));

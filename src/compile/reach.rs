@@ -34,15 +34,22 @@ impl Compiler {
         reached
     }
 
-    /// The files of an agent's chain and of the partials that its templates reach.
+    /// The files of an agent's chain, of the partials that its templates reach, and of its provider instance.
     fn files_of(&self, id: ProfileId) -> BTreeSet<FileId> {
         let lineage = self.hierarchy.lineage(id).into_iter();
         let mut files: BTreeSet<FileId> = lineage.map(|id| self.hierarchy.get(id).file).collect();
         for file in files.clone() {
-            for partial in self.engine.partials_of_file(file) {
-                files.extend(self.repo.partials.get(&partial).map(|source| source.file));
-            }
+            let partials = self.engine.partials_of_file(file);
+            files.extend(partials.iter().filter_map(|partial| self.repo.partial_file(partial)));
         }
+        files.extend(self.files_of_instance(id));
         files
+    }
+
+    /// The files of the provider instance that an agent names.
+    fn files_of_instance(&self, id: ProfileId) -> &[FileId] {
+        let resolved = self.resolve(id);
+        let name = resolved.as_ref().and_then(|profile| profile.string("provider_instance"));
+        name.map_or(&[], |name| self.repo.instance_files(name.value))
     }
 }

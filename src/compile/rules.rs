@@ -1,10 +1,10 @@
 //! The register of all rules, and the rules of a repository as a whole.
 
 use super::Compiler;
-use crate::diag::{Diagnostic, Rule};
+use crate::diag::{Diagnostic, Rule, did_you_mean};
 use crate::profile::Profile;
-use crate::repo::rules as repo_rules;
-use crate::resolve::ProfileId;
+use crate::repo::{Repo, rules as repo_rules};
+use crate::resolve::{Hierarchy, ProfileId};
 use crate::source::{SourceText, Sources, Span};
 
 crate::diag::rules! {
@@ -14,6 +14,8 @@ crate::diag::rules! {
     ABSTRACT_SELECTED = Error "select/abstract", "an abstract profile was asked for",
         "An abstract profile lacks something by design, so it has no body of its own. Ask for one of the agents that extend \
          it.";
+    UNKNOWN_AGENT = Warning "config/unknown-agent", "`models.toml` names an agent that does not exist",
+        "The keys of `models.toml` are names of agents, of the repository or bundled. The entry has no effect.";
     UNKNOWN_RULE = Warning "config/unknown-rule", "`reqc.toml` names a rule that does not exist",
         "`reqc rule` lists all codes. The entry has no effect.";
 }
@@ -46,6 +48,16 @@ pub(super) fn empty(sources: &mut Sources) -> Diagnostic {
     let file = sources.add("agents/", SourceText::salvage(b""));
     let finding = Diagnostic::new(&repo_rules::EMPTY, Span::file_start(file), "there is no profile to compile");
     finding.help("put profiles into `agents/`, start with `reqc init`, or compile the bundled ones with `--bundled`")
+}
+
+/// Findings about names in `models.toml` that no profile has.
+pub(super) fn unknown_agents(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
+    let unknown = repo.models.iter().filter(|(name, _)| hierarchy.by_name(name).is_none());
+    let findings = unknown.map(|(name, model)| {
+        let help = did_you_mean(name, hierarchy.names()).unwrap_or_else(|| "`reqc list` shows all agents".to_owned());
+        Diagnostic::new(&UNKNOWN_AGENT, model.span, format!("there is no agent `{name}`")).help(help)
+    });
+    findings.collect()
 }
 
 pub(super) fn slug_collision(profile: &Profile, other: &Profile) -> Diagnostic {

@@ -66,7 +66,8 @@ impl<'a> Reader<'a> {
             system_layers: self.list(&root, "system_layers", Reader::system_layer),
             omit_system_prompt,
         };
-        let context = Context { file: self.file, layer, name, why, golden, language, project, conversation };
+        let name_span = self.span(&root.at.member("name"));
+        let context = Context { file: self.file, layer, name, name_span, why, golden, language, project, conversation };
         (!self.failed).then_some(context)
     }
 
@@ -310,7 +311,7 @@ impl<'a> Reader<'a> {
             "image" => &["type", "data", "media_type", "is_url"],
             _ => {
                 self.fail(
-                    at,
+                    &if value.get("type").is_some() { at.member("type") } else { at.clone() },
                     "a block's `type` is one of text, thinking, redacted_thinking, tool_use, tool_result, image".into(),
                 );
                 return None;

@@ -25,6 +25,8 @@ pub(super) struct Analysis {
     pub(super) variables: Vec<(String, Range<usize>)>,
     /// Sums, joined texts and repetitions: the outermost of each expression.
     pub(super) growing: Vec<Range<usize>>,
+    /// The outermost loops, bodies included.
+    pub(super) loops: Vec<Range<usize>>,
     /// Names set inside loops, with the loop's range.
     pub(super) set_in_loops: Vec<(String, Range<usize>)>,
 }
@@ -145,6 +147,9 @@ impl Walker {
         self.expression(&it.iter);
         self.assign(&it.target, false);
         it.filter_expr.iter().for_each(|filter| self.expression(filter));
+        if self.loops.is_empty() {
+            self.found.loops.push(range.clone());
+        }
         self.loops.push(range);
         self.statements(&it.body);
         self.loops.pop();

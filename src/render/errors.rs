@@ -13,23 +13,71 @@ use crate::source::{Sources, Span};
 /// A template that does not parse.
 pub(super) fn syntax(engine: &Engine, sources: &Sources, name: &str, text: &str, error: &Error) -> Diagnostic {
     let range = error.range().unwrap_or(text.len()..text.len());
-    let message = error.detail().unwrap_or("the template does not parse").to_owned();
-    Diagnostic::new(&rules::SYNTAX, engine.span(sources, name, clamp(&range, text)), message)
+    let detail = error.detail().unwrap_or("the template does not parse");
+    let span = engine.span(sources, name, clamp(&range, text));
+    if let Some(tag) = detail.strip_prefix("unknown statement ") {
+        let help = did_you_mean(tag, TAGS).unwrap_or_else(|| format!("known tags: {}", TAGS.join(", ")));
+        return Diagnostic::new(&rules::SYNTAX, span, format!("there is no tag `{tag}`")).help(help);
+    }
+    if detail.starts_with("unexpected end of input") {
+        let finding = Diagnostic::new(&rules::SYNTAX, span, "the template ends while something is still open");
+        return finding.help("look for a tag without its `{% end… %}`, or braces that are not closed");
+    }
+    Diagnostic::new(&rules::SYNTAX, span, in_symbols(detail))
+}
+
+/// The tags that open, divide and close.
+const TAGS: [&str; 26] = [
+    "autoescape",
+    "block",
+    "call",
+    "do",
+    "elif",
+    "else",
+    "endautoescape",
+    "endblock",
+    "endcall",
+    "endfilter",
+    "endfor",
+    "endif",
+    "endmacro",
+    "endraw",
+    "endset",
+    "endwith",
+    "extends",
+    "filter",
+    "for",
+    "from",
+    "if",
+    "import",
+    "include",
+    "macro",
+    "set",
+    "with",
+];
+
+/// The parser's names for tokens, as they are written.
+fn in_symbols(detail: &str) -> String {
+    let names = [("end of variable block", "`}}`"), ("end of block", "`%}`")];
+    names.iter().fold(detail.to_owned(), |text, (name, symbol)| text.replace(name, symbol))
 }
 
 /// A template that failed while it was rendered.
-pub(super) fn runtime(engine: &Engine, sources: &Sources, name: &str, error: &Error, is_full: bool) -> Diagnostic {
+pub(super) fn runtime(engine: &Engine, sources: &Sources, name: &str, error: &Error) -> Diagnostic {
     let chain = chain(error);
     let innermost = chain[chain.len() - 1];
     let place = |error: &Error| -> Option<Span> {
         let name = error.name().filter(|name| engine.places.contains_key(*name))?;
-        Some(engine.compiled_span(sources, name, error.range().unwrap_or(0..0)))
+        Some(engine.compiled_span(sources, name, range_of(engine, error)))
     };
+    if innermost.kind() == ErrorKind::OutOfFuel {
+        return endless(engine, sources, name, &chain);
+    }
     let span = chain.iter().rev().find_map(|error| place(error)).unwrap_or_else(|| engine.span(sources, name, 0..0));
     let refusal = innermost.source().and_then(|source| source.downcast_ref::<Refusal>());
     let mut finding = match refusal {
         Some(refusal) => Diagnostic::new(refusal.rule, span, refusal.message.clone()).maybe_help(refusal.help.clone()),
-        None => describe(sources, innermost, span, is_full),
+        None => describe(sources, innermost, span),
     };
     for outer in chain[..chain.len() - 1].iter().rev() {
         if let Some(place) = place(outer).filter(|place| *place != span) {
@@ -39,20 +87,50 @@ pub(super) fn runtime(engine: &Engine, sources: &Sources, name: &str, error: &Er
     finding
 }
 
+/// A template whose output reached the limit at `span`.
+pub(super) fn too_large(span: Span) -> Diagnostic {
+    let finding = Diagnostic::new(&rules::TOO_LARGE, span, "the template writes more than 32 MiB");
+    finding.label("the limit is reached here").help("look for a loop that repeats the whole history")
+}
+
+/// The range of an error in its template: at least its line, if the engine knows that.
+fn range_of(engine: &Engine, error: &Error) -> Range<usize> {
+    let line = || {
+        let template = engine.environment.get_template(error.name()?).ok()?;
+        let text = template.source();
+        let line = text.split('\n').nth(error.line()?.checked_sub(1)?)?;
+        let start = line.as_ptr() as usize - text.as_ptr() as usize + line.len() - line.trim_start().len();
+        Some(start..start + line.trim().len())
+    };
+    error.range().or_else(line).unwrap_or(0..0)
+}
+
+/// A template that ran out of steps. Where exactly depends on the conversation; the outermost loop around does not.
+fn endless(engine: &Engine, sources: &Sources, name: &str, chain: &[&Error]) -> Diagnostic {
+    let around = chain.iter().find_map(|error| {
+        let name = error.name()?;
+        let at = engine.original_range(name, range_of(engine, error)).start;
+        let found = engine.analyses.get(name)?.loops.iter().find(|range| range.contains(&at))?;
+        Some(engine.span(sources, name, found.clone()))
+    });
+    let span = around.unwrap_or_else(|| engine.span(sources, name, 0..0));
+    let help = "look for a loop that grows with itself; a normal template needs a few hundred steps per message";
+    Diagnostic::new(&rules::TOO_MANY_STEPS, span, "the template takes too many steps").help(help)
+}
+
 /// The error and what caused it, the outermost first.
-fn chain(error: &Error) -> Vec<&Error> {
+pub(super) fn chain(error: &Error) -> Vec<&Error> {
     fn cause(error: &Error) -> Option<&Error> {
         error.source()?.downcast_ref::<Error>()
     }
     std::iter::successors(Some(error), |error| cause(error)).collect()
 }
 
-fn describe(sources: &Sources, error: &Error, span: Span, is_full: bool) -> Diagnostic {
+fn describe(sources: &Sources, error: &Error, span: Span) -> Diagnostic {
     let detail = error.detail().unwrap_or_default();
     let (rule, message): (&'static Rule, String) = match error.kind() {
         ErrorKind::UndefinedError => return undefined(sources, detail, span),
-        ErrorKind::OutOfFuel => (&rules::TOO_MANY_STEPS, "the template takes too many steps".into()),
-        ErrorKind::WriteFailure if is_full || detail == functions::TOO_LARGE => {
+        ErrorKind::WriteFailure if detail == functions::TOO_LARGE => {
             (&rules::TOO_LARGE, "the template writes more than 32 MiB".into())
         }
         ErrorKind::InvalidOperation if detail.contains("recursion limit") => {
@@ -63,15 +141,16 @@ fn describe(sources: &Sources, error: &Error, span: Span, is_full: bool) -> Diag
         }
         ErrorKind::UnknownMethod => (&rules::UNKNOWN_NAME, detail.to_owned()),
         ErrorKind::TemplateNotFound => (&rules::INCLUDE_MISSING, detail.to_owned()),
-        kind => (&rules::FAILED, if detail.is_empty() { kind.to_string() } else { format!("{kind}: {detail}") }),
+        kind => (&rules::FAILED, if detail.is_empty() { kind.to_string() } else { detail.to_owned() }),
     };
     let finding = Diagnostic::new(rule, span, message);
     match error.kind() {
         ErrorKind::UnknownMethod => {
             finding.help("strings and lists have no methods here: use a filter, for instance `text | trim`")
         }
-        ErrorKind::OutOfFuel => finding
-            .help("look for a loop that grows with itself; a normal template needs a few hundred steps per message"),
+        ErrorKind::InvalidOperation if rule == &rules::TOO_DEEP => {
+            finding.help("look for a macro that calls itself in every case; it may nest as deep as the data, up to 300")
+        }
         _ => finding,
     }
 }
@@ -133,7 +212,22 @@ fn undefined(sources: &Sources, detail: &str, span: Span) -> Diagnostic {
             "if it may be absent, ask first with `is defined`".to_owned(),
         ),
     };
-    Diagnostic::new(&rules::UNDEFINED, span, message).help(help)
+    Diagnostic::new(&rules::UNDEFINED, narrowed(sources, span, &expression), message).help(help)
+}
+
+/// The place of an expression inside a larger one, if it stands there as it is.
+fn narrowed(sources: &Sources, span: Span, expression: &str) -> Span {
+    let whole = sources.slice(span);
+    let is_apart = |at: usize| {
+        let before = whole[..at].chars().next_back();
+        let after = whole[at + expression.len()..].chars().next();
+        [before, after].iter().flatten().all(|c| !c.is_alphanumeric() && *c != '_') && before != Some('.')
+    };
+    let found = whole.match_indices(expression).map(|(at, _)| at).find(|&at| is_apart(at));
+    found.map_or(span, |at| {
+        let start = span.start as usize + at;
+        Span::new(span.file, start..start + expression.len())
+    })
 }
 
 fn is_name(text: &str) -> bool {

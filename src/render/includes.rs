@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::analyse::{Callable, Include};
 use super::functions::{BODY_FUNCTIONS, BUILTIN_FUNCTIONS, INDEX_FROM_0};
 use super::prompt::PROMPT_FUNCTIONS;
 use super::{Engine, TemplateKind, rules};
-use crate::diag::{Diagnostic, did_you_mean};
+use crate::diag::{Diagnostic, did_you_mean, nearest, one_of};
 use crate::repo::{PartialState, Repo};
 
 /// The name under which a partial is registered: with the `partials/` prefix.
@@ -99,10 +100,7 @@ impl Engine {
         match missing {
             Some(target) if !include.ignore_missing => {
                 let message = format!("there is no partial `{target}`");
-                let known = self.partial_names.iter().map(AsRef::as_ref);
-                let full = full_name(target);
-                let help = did_you_mean(&full, known.clone())
-                    .or_else(|| same_file_name(&full, known))
+                let help = near_partials(target, self.partial_names.iter().map(AsRef::as_ref))
                     .unwrap_or_else(|| "partials are files below `partials/`, with the ending `.jinja`".to_owned());
                 Verdict::refused(Diagnostic::new(&rules::INCLUDE_MISSING, span, message).help(help))
             }
@@ -160,7 +158,7 @@ impl Engine {
     /// Reports each circle of includes once, at the include that closes it.
     fn check_cycles(&mut self, repo: &Repo, names: &[Arc<str>], findings: &mut Vec<Diagnostic>) {
         let mut done: HashSet<&str> = HashSet::new();
-        let mut circles = Vec::new();
+        let mut circles: Vec<Vec<Link>> = Vec::new();
         for name in names {
             let mut path: Vec<(&Arc<str>, usize)> = vec![(name, 0)];
             if done.contains(name.as_ref()) {
@@ -168,29 +166,42 @@ impl Engine {
             }
             while let Some((at, next)) = path.pop() {
                 let edges = self.edges(at);
-                let Some((target, include)) = edges.get(next) else {
+                let Some((target, _)) = edges.get(next) else {
                     done.insert(at);
                     continue;
                 };
                 path.push((at, next + 1));
                 if let Some(first) = path.iter().position(|(seen, _)| seen == target) {
-                    let members: Vec<Arc<str>> = path[first..].iter().map(|(seen, _)| Arc::clone(seen)).collect();
-                    circles.push((members, Arc::clone(at), include.range.clone()));
+                    circles.push(path[first..].iter().map(|&(member, next)| self.link(member, next - 1)).collect());
                 } else if !done.contains(target.as_ref()) {
                     path.push((target, 0));
                 }
             }
         }
-        for (members, closing, range) in circles {
-            let names: Vec<String> = members.iter().chain(&members[..1]).map(|name| format!("`{name}`")).collect();
-            let message = match members.as_slice() {
-                [only] => format!("`{only}` includes itself"),
-                _ => format!("partials include each other in a circle: {}", names.join(" → ")),
-            };
-            let span = self.span(&repo.sources, &closing, range);
-            findings.push(Diagnostic::new(&rules::INCLUDE_CYCLE, span, message).help("remove one of these includes"));
-            self.broken.extend(members);
+        for circle in circles {
+            findings.push(self.circle(repo, &circle));
+            self.broken.extend(circle.into_iter().map(|(name, _)| name));
         }
+    }
+
+    /// A partial and the place of its `index`-th include.
+    fn link(&self, name: &Arc<str>, index: usize) -> Link {
+        (Arc::clone(name), self.edges(name)[index].1.range.clone())
+    }
+
+    fn circle(&self, repo: &Repo, circle: &[Link]) -> Diagnostic {
+        let names: Vec<String> = circle.iter().chain(&circle[..1]).map(|(name, _)| format!("`{name}`")).collect();
+        let (message, help) = match circle {
+            [(only, _)] => (format!("`{only}` includes itself"), "remove this include"),
+            _ => (
+                format!("partials include each other in a circle: {}", names.join(" → ")),
+                "remove one of these includes",
+            ),
+        };
+        let place = |(name, range): &Link| self.span(&repo.sources, name, range.clone());
+        let finding = Diagnostic::new(&rules::INCLUDE_CYCLE, place(&circle[0]), message);
+        let others = circle[1..].iter();
+        others.fold(finding, |finding, link| finding.related(place(link), "which includes this")).help(help)
     }
 
     fn edges(&self, name: &str) -> Vec<(&Arc<str>, &Include)> {
@@ -216,6 +227,9 @@ impl Engine {
     }
 }
 
+/// A partial and the range of one of its includes.
+type Link = (Arc<str>, Range<usize>);
+
 enum Verdict {
     Fine,
     /// What it includes has a finding of its own.
@@ -229,11 +243,24 @@ impl Verdict {
     }
 }
 
-/// A partial of the same file name in another folder.
-fn same_file_name<'a>(wanted: &str, mut known: impl Iterator<Item = &'a str>) -> Option<String> {
-    let file = wanted.rsplit('/').next()?;
-    let found = known.find(|name| name.rsplit('/').next() == Some(file))?;
-    Some(format!("did you mean `{found}`?"))
+/// Partials of the same file name in other folders, else those with a similar name. What all names share is left out:
+/// it would make them all alike.
+fn near_partials<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    fn stem(name: &str) -> &str {
+        let name = name.strip_prefix("partials/").unwrap_or(name);
+        name.strip_suffix(".jinja").unwrap_or(name)
+    }
+    fn file(name: &str) -> &str {
+        name.rsplit('/').next().unwrap_or(name)
+    }
+    let known: Vec<&str> = known.map(|name| name.strip_prefix("partials/").unwrap_or(name)).collect();
+    let wanted = stem(wanted);
+    let in_place = known.iter().copied().filter(|name| stem(name) == wanted);
+    let elsewhere = known.iter().copied().filter(|name| file(stem(name)) == file(wanted));
+    let near = nearest(wanted, known.iter().map(|name| stem(name)));
+    let similar = near.iter().filter_map(|near| known.iter().copied().find(|name| stem(name) == *near));
+    let candidates = [in_place.collect(), elsewhere.take(3).collect(), similar.collect::<Vec<&str>>()];
+    one_of(candidates.iter().find(|names| !names.is_empty())?)
 }
 
 /// Where a name exists instead: a filter called as a function, a function of the other kind of template.

@@ -34,9 +34,22 @@ pub(super) fn too_deep(source: &str) -> Option<Range<usize>> {
 /// Whether a token makes the tree of its expression one level deeper.
 fn is_link(token: &Token<'_>, before: Option<&Token<'_>>) -> bool {
     match token {
-        Token::Plus | Token::Minus | Token::Mul | Token::Div | Token::FloorDiv | Token::Pow | Token::Mod => true,
-        Token::Dot | Token::Tilde | Token::Pipe => true,
-        Token::Eq | Token::Ne | Token::Gt | Token::Gte | Token::Lt | Token::Lte => true,
+        Token::Plus
+        | Token::Minus
+        | Token::Mul
+        | Token::Div
+        | Token::FloorDiv
+        | Token::Pow
+        | Token::Mod
+        | Token::Dot
+        | Token::Tilde
+        | Token::Pipe
+        | Token::Eq
+        | Token::Ne
+        | Token::Gt
+        | Token::Gte
+        | Token::Lt
+        | Token::Lte => true,
         Token::Ident("not" | "and" | "or" | "if" | "in" | "is") => true,
         // An index or a call, not a list or a parenthesis.
         Token::BracketOpen | Token::ParenOpen => {

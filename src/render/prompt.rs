@@ -5,7 +5,7 @@ use std::sync::Arc;
 use minijinja::{Error, ErrorKind, Value};
 
 use super::rules;
-use crate::diag::Rule;
+use crate::diag::{Rule, did_you_mean};
 use crate::source::{SourceText, TextError};
 use crate::world::{EntryKind, ReadError, World, normalise_path};
 
@@ -173,7 +173,7 @@ impl PromptScope {
                 return Err(refusal.help("known are ${PROJECT_DIR}, ${CONFIG_DIR} and ${HOME}"));
             }
         };
-        for world in worlds {
+        for world in &worlds {
             match world.read(&inner) {
                 Ok(bytes) => return decode(path, &bytes),
                 Err(ReadError::Missing) => {}
@@ -184,10 +184,11 @@ impl PromptScope {
             }
         }
         let refusal = Refusal::new(&rules::PROMPT_MISSING, format!("there is no file `{path}`"));
-        Err(refusal.help(match path.starts_with(":/") {
+        let general = match path.starts_with(":/") {
             true => "`:/x` is file `x` of the profile's own layer, then of the bundled one",
             false => "ask `file_exists` first if it is optional; contexts bring the files of their virtual project",
-        }))
+        };
+        Err(refusal.help(near_files(&worlds, &inner).unwrap_or_else(|| general.to_owned())))
     }
 
     fn file_exists(&self, path: &str) -> Result<bool, Refusal> {
@@ -221,6 +222,13 @@ impl PromptScope {
             Target::Unresolved(_) => Ok(Vec::new()),
         }
     }
+}
+
+/// A suggestion of files in the same folder.
+fn near_files(worlds: &[&Arc<dyn World>], path: &str) -> Option<String> {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let names: Vec<String> = worlds.iter().flat_map(|world| world.list(folder)).map(|it| last_part(&it.path)).collect();
+    did_you_mean(name, names.iter().map(String::as_str))
 }
 
 /// The part of a path below a folder, written as its variable or as what that stands for.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use minijinja::{Environment, Error, ErrorKind, Value};
 
-use super::{Renderer, TemplateId, errors, functions};
+use super::{Engine, Renderer, TemplateId, errors, functions};
 use crate::source::{Sources, Span};
 
 /// The place of what wrote the output's `range`, by its start.
@@ -34,10 +34,24 @@ pub(super) fn origin(
             engine.compiled_span(sources, template, offset + from..offset + to)
         }
         Source::Emission(count) => match emission_error(&renderer.environment, name, root, *count) {
-            Some(error) => errors::runtime(engine, sources, name, &error, false).primary.span,
+            Some(error) => tag(engine, sources, &error).unwrap_or_else(whole),
             None => whole(),
         },
     }
+}
+
+/// The expression of the tag that an error stands in: the engine knows only the operation that came last.
+fn tag(engine: &Engine, sources: &Sources, error: &Error) -> Option<Span> {
+    let innermost = *errors::chain(error).last()?;
+    let (name, at) = (innermost.name()?, innermost.range()?);
+    let template = engine.environment.get_template(name).ok()?;
+    let text = template.source();
+    let start = text.get(..at.start)?.rfind("{{").map_or(at.start, |open| open + "{{".len());
+    let end = text.get(at.end..)?.find("}}").map_or(at.end, |close| at.end + close);
+    let is_space = |c: char| c.is_whitespace() || matches!(c, '-' | '+');
+    let inner = text.get(start..end)?.trim_end_matches(is_space);
+    let lead = inner.len() - inner.trim_start_matches(is_space).len();
+    Some(engine.compiled_span(sources, name, start + lead..start + inner.len()))
 }
 
 /// A run of output and what wrote it.

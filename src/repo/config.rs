@@ -170,7 +170,10 @@ impl Reader<'_, '_> {
         let missing: Vec<&str> = needed.iter().filter(|(_, is_missing)| *is_missing).map(|(key, _)| *key).collect();
         if !missing.is_empty() {
             let message = format!("{what} needs `{}`", missing.join("` and `"));
-            self.report(Diagnostic::new(&rules::MISSING_KEY, span, message));
+            let lines: Vec<String> = missing.iter().map(|key| format!("`{key} = \"…\"`")).collect();
+            self.report(
+                Diagnostic::new(&rules::MISSING_KEY, span, message).help(format!("add {}", lines.join(" and "))),
+            );
         }
     }
 

@@ -92,6 +92,8 @@ pub(super) struct RawInstance {
     api_key_ref: Option<Spanned<SecretRef>>,
     description: Option<Arc<str>>,
     headers: Vec<(Arc<str>, Arc<str>)>,
+    /// Whether a finding says that it cannot be used.
+    pub(super) broken: bool,
 }
 
 const KEYS: [&str; 8] =
@@ -120,8 +122,19 @@ impl RawInstance {
         }
         let (extends, client_api, url, description) = raw;
         let description = description.map(|it| it.value);
-        current.then_some(())?;
-        Some(RawInstance { file, layer, name: name?, extends, client_api, url, api_key_ref, description, headers })
+        let broken = !current;
+        Some(RawInstance {
+            file,
+            layer,
+            name: name?,
+            extends,
+            client_api,
+            url,
+            api_key_ref,
+            description,
+            headers,
+            broken,
+        })
     }
 }
 
@@ -167,29 +180,67 @@ pub(super) fn resolve(
     instances
 }
 
+/// The files of each instance and of those that it extends.
+pub(super) fn files(raw: &BTreeMap<Arc<str>, RawInstance>) -> BTreeMap<Arc<str>, Vec<FileId>> {
+    let files = |leaf| chain(leaf, raw).into_iter().map(|instance| instance.file).collect();
+    raw.iter().map(|(name, leaf)| (Arc::clone(name), files(leaf))).collect()
+}
+
+/// An instance and those that it extends, as far as they go without meeting one again.
+fn chain<'i>(leaf: &'i RawInstance, raw: &'i BTreeMap<Arc<str>, RawInstance>) -> Vec<&'i RawInstance> {
+    let mut chain = vec![leaf];
+    while let Some(parent) = parent(chain[chain.len() - 1], raw) {
+        if chain.iter().any(|seen| std::ptr::eq(*seen, parent)) {
+            break;
+        }
+        chain.push(parent);
+    }
+    chain
+}
+
+fn parent<'i>(child: &RawInstance, raw: &'i BTreeMap<Arc<str>, RawInstance>) -> Option<&'i RawInstance> {
+    raw.get(&child.extends.as_ref()?.value)
+}
+
+/// What is wrong with the end of a chain; a circle is told at its first member only.
+fn broken_end(
+    chain: &[&RawInstance],
+    extends: &Spanned<Arc<str>>,
+    raw: &BTreeMap<Arc<str>, RawInstance>,
+) -> Option<Diagnostic> {
+    let Some(first) = chain.iter().position(|instance| instance.name.value == extends.value) else {
+        let message = format!("there is no provider instance `{}`", extends.value);
+        let known = raw.keys().map(AsRef::as_ref);
+        let help = did_you_mean(&extends.value, known.clone())
+            .unwrap_or_else(|| format!("known instances: {}", known.collect::<Vec<_>>().join(", ")));
+        return Some(Diagnostic::new(&rules::INSTANCE_EXTENDS, extends.span, message).help(help));
+    };
+    let circle = &chain[first..];
+    let is_first = first == 0 && circle.iter().all(|member| member.name.value >= chain[0].name.value);
+    let names: Vec<String> = circle.iter().chain(&circle[..1]).map(|it| format!("`{}`", it.name.value)).collect();
+    let message = match circle {
+        [only] => format!("provider instance `{}` extends itself", only.name.value),
+        _ => format!("provider instances extend each other in a circle: {}", names.join(" → ")),
+    };
+    let place = chain[first].extends.as_ref()?.span;
+    is_first.then(|| {
+        Diagnostic::new(&rules::INSTANCE_EXTENDS, place, message)
+            .help("remove one `extends`, and say what it stood for")
+    })
+}
+
 fn resolve_one(
     leaf: &RawInstance,
     raw: &BTreeMap<Arc<str>, RawInstance>,
     findings: &mut Vec<Diagnostic>,
 ) -> Option<Instance> {
-    let mut chain = vec![leaf];
-    while let Some(extends) = &chain[chain.len() - 1].extends {
-        let parent = raw.get(&extends.value);
-        let looped = parent.is_some_and(|parent| chain.iter().any(|seen| std::ptr::eq(*seen, parent)));
-        match parent.filter(|_| !looped) {
-            Some(parent) => chain.push(parent),
-            None if looped => {
-                let message = format!("provider instance `{}` extends itself", extends.value);
-                findings.push(Diagnostic::new(&rules::INSTANCE_EXTENDS, extends.span, message));
-                return None;
-            }
-            None => {
-                let message = format!("there is no provider instance `{}`", extends.value);
-                let help = did_you_mean(&extends.value, raw.keys().map(AsRef::as_ref));
-                findings.push(Diagnostic::new(&rules::INSTANCE_EXTENDS, extends.span, message).maybe_help(help));
-                return None;
-            }
-        }
+    let chain = chain(leaf, raw);
+    if chain.iter().any(|instance| instance.broken) {
+        return None;
+    }
+    if let Some(extends) = &chain[chain.len() - 1].extends {
+        findings.extend(broken_end(&chain, extends, raw));
+        return None;
     }
     let first = |get: fn(&RawInstance) -> Option<Spanned<Arc<str>>>| chain.iter().find_map(|instance| get(instance));
     let (client_api, url) = (first(|it| it.client_api.clone()), first(|it| it.url.clone()));
@@ -200,7 +251,8 @@ fn resolve_one(
         .collect();
     if !missing.is_empty() {
         let message = format!("provider instance `{}` needs `{}`", leaf.name.value, missing.join("` and `"));
-        findings.push(Diagnostic::new(&rules::MISSING_KEY, leaf.name.span, message));
+        let help = "set it here, or name an instance to start from with `extends`";
+        findings.push(Diagnostic::new(&rules::MISSING_KEY, leaf.name.span, message).help(help));
     }
     let mut headers: Vec<(Arc<str>, Arc<str>)> = Vec::new();
     for (key, value) in chain.iter().rev().flat_map(|instance| &instance.headers) {

@@ -35,8 +35,13 @@ impl<'t, 'f> Reader<'t, 'f> {
 
     /// Warns of keys that are not in `known`.
     pub(crate) fn only(&mut self, what: &str, known: &[&str]) {
+        self.only_beside(what, known, |_| false);
+    }
+
+    /// Warns of keys that are not in `known`, leaving out those that have findings of their own.
+    pub(crate) fn only_beside(&mut self, what: &str, known: &[&str], is_reported: impl Fn(&str) -> bool) {
         for (key, _) in &self.table.entries {
-            if known.contains(&key.name.as_str()) {
+            if known.contains(&key.name.as_str()) || is_reported(&key.name) {
                 continue;
             }
             let span = Span::new(self.file, key.span.clone());

@@ -47,11 +47,12 @@ struct Loader {
     findings: Vec<Diagnostic>,
     show_as_bundled: bool,
     profiles: Vec<LayerFile>,
+    unreadable_profiles: Vec<LayerFile>,
     partials: BTreeMap<Arc<str>, LayerFile>,
     contexts: Vec<LayerFile>,
     schemas: BTreeMap<Arc<str>, Vec<LayerFile>>,
     raw_instances: BTreeMap<Arc<str>, RawInstance>,
-    unreadable_partials: BTreeMap<Arc<str>, ReadError>,
+    unreadable_partials: BTreeMap<Arc<str>, Option<FileId>>,
 }
 
 impl Loader {
@@ -86,8 +87,9 @@ impl Loader {
         let listing = Listing::of(world);
         if layer.active {
             for path in &listing.profiles {
-                if let Some(file) = self.text(world, path) {
-                    self.profiles.push(LayerFile { file, layer: layer.kind });
+                match self.read(world, path) {
+                    Ok(file) => self.profiles.push(LayerFile { file, layer: layer.kind }),
+                    Err(file) => self.unreadable_profiles.push(LayerFile { file, layer: layer.kind }),
                 }
             }
             for (name, path) in &listing.partials {
@@ -107,10 +109,23 @@ impl Loader {
             }
         }
         for path in &listing.providers {
-            if let Some((file, table)) = self.toml(world, path)
-                && let Some(raw) = RawInstance::read(file, layer.kind, &table, &mut self.findings)
-            {
+            if let Some(raw) = self.raw_instance(layer, path) {
                 self.instance(raw);
+            }
+        }
+    }
+
+    fn raw_instance(&mut self, layer: &Layer, path: &str) -> Option<RawInstance> {
+        let file = self.text(layer.world.as_ref(), path)?;
+        let text = self.sources.get(file).text();
+        match toml::parse(text) {
+            Ok(table) => RawInstance::read(file, layer.kind, &table, &mut self.findings),
+            Err(error) => {
+                let rest = toml::salvage(text, &error);
+                self.findings.push(Diagnostic::new(&rules::TOML_SYNTAX, Span::new(file, error.span), error.message));
+                let mut raw = RawInstance::read(file, layer.kind, &rest?, &mut Vec::new())?;
+                raw.broken = true;
+                Some(raw)
             }
         }
     }
@@ -130,12 +145,15 @@ impl Loader {
     fn partial(&mut self, layer: &Layer, name: &str, path: &str) {
         let name: Arc<str> = Arc::from(name);
         if layer.world.read(path) == Err(ReadError::Outside) {
-            self.unreadable_partials.insert(name, ReadError::Outside);
+            self.unreadable_partials.insert(name, None);
             return;
         }
-        let Some(file) = self.text(layer.world.as_ref(), path) else {
-            self.unreadable_partials.insert(name, ReadError::Failed(String::new()));
-            return;
+        let file = match self.read(layer.world.as_ref(), path) {
+            Ok(file) => file,
+            Err(file) => {
+                self.unreadable_partials.insert(name, Some(file));
+                return;
+            }
         };
         let Some(known) = self.partials.get(&name) else {
             self.partials.insert(name, LayerFile { file, layer: layer.kind });
@@ -164,22 +182,28 @@ impl Loader {
 
     /// Reads and registers a file; a finding and `None` if that fails.
     fn text(&mut self, world: &dyn World, path: &str) -> Option<FileId> {
+        self.read(world, path).ok()
+    }
+
+    /// Reads and registers a file; a finding and `Err` with the file that it stands in if that fails.
+    fn read(&mut self, world: &dyn World, path: &str) -> Result<FileId, FileId> {
         let shown = if self.show_as_bundled { format!("bundled:{path}") } else { path.to_owned() };
         let bytes = match world.read(path) {
             Ok(bytes) => bytes,
             Err(error) => {
                 let file = self.sources.add(shown.as_str(), SourceText::salvage(b""));
                 let message = format!("`{shown}` cannot be read: {error}");
-                self.findings.push(Diagnostic::new(&rules::UNREADABLE, Span::file_start(file), message));
-                return None;
+                let finding = Diagnostic::new(&rules::UNREADABLE, Span::file_start(file), message);
+                self.findings.push(finding.maybe_help(how_to_make_readable(&error)));
+                return Err(file);
             }
         };
         match SourceText::from_bytes(&bytes) {
-            Ok(text) => Some(self.sources.add(shown, text)),
+            Ok(text) => Ok(self.sources.add(shown, text)),
             Err(error) => {
                 let file = self.sources.add(shown.as_str(), SourceText::salvage(&bytes));
                 self.findings.push(not_text(file, &bytes, &error, &shown));
-                None
+                Err(file)
             }
         }
     }
@@ -191,21 +215,33 @@ impl Loader {
         models: BTreeMap<Arc<str>, crate::source::Spanned<Arc<str>>>,
     ) -> Loaded {
         let instances = instance::resolve(&self.raw_instances, &mut self.findings);
+        let instance_files = instance::files(&self.raw_instances);
         let repo = Repo {
             sources: self.sources,
             is_bundled_root: config.is_bundled_layer,
             layers,
             config,
             profiles: self.profiles,
+            unreadable_profiles: self.unreadable_profiles,
             partials: self.partials,
             contexts: self.contexts,
             schemas: self.schemas,
             instances,
+            instance_files,
             models,
             unreadable_partials: self.unreadable_partials,
         };
         Loaded { repo, findings: self.findings }
     }
+}
+
+fn how_to_make_readable(error: &ReadError) -> Option<String> {
+    let help = match error {
+        ReadError::Outside => "copy the file into the repository: it must be whole in a fresh clone",
+        ReadError::Folder => "rename the folder: names with this ending are read as files",
+        ReadError::Missing | ReadError::Failed(_) => return None,
+    };
+    Some(help.to_owned())
 }
 
 fn not_text(file: FileId, bytes: &[u8], error: &TextError, shown: &str) -> Diagnostic {

@@ -6,7 +6,7 @@ use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, SourceCode};
 use owo_colors::OwoColorize;
 
 use super::excerpt::Excerpt;
-use super::{Summary, count, one_line, short, visible};
+use super::{Summary, count, one_line, short, visible, wrapped};
 use crate::diag::{Diagnostic, Severity};
 use crate::source::Sources;
 
@@ -31,7 +31,7 @@ pub fn human(findings: &[Diagnostic], sources: &Sources, summary: &Summary, look
     let handler = handler(look);
     let mut out = String::new();
     for finding in findings {
-        out.push_str(&drawing(&handler, finding, sources));
+        out.push_str(&drawing(&handler, finding, sources, look.width));
         if let Some(reach) = reach(finding, look.width) {
             out.push_str(&if look.colour { reach.dimmed().to_string() } else { reach });
             out.push('\n');
@@ -46,15 +46,16 @@ fn handler(look: Look) -> GraphicalReportHandler {
     let theme = if look.colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     GraphicalReportHandler::new_themed(theme)
         .with_width(look.width)
+        .with_wrap_lines(false)
         .with_context_lines(1)
         .with_links(false)
         .with_break_words(false)
         .without_syntax_highlighting()
 }
 
-fn drawing(handler: &GraphicalReportHandler, finding: &Diagnostic, sources: &Sources) -> String {
+fn drawing(handler: &GraphicalReportHandler, finding: &Diagnostic, sources: &Sources, width: usize) -> String {
     let mut out = String::new();
-    match handler.render_report(&mut out, &Drawn { finding, excerpt: Excerpt::new(finding, sources) }) {
+    match handler.render_report(&mut out, &Drawn { finding, excerpt: Excerpt::new(finding, sources), width }) {
         Ok(()) => out.lines().flat_map(|line| [line.trim_end(), "\n"]).collect(),
         Err(fmt::Error) => short::line(finding, sources),
     }
@@ -87,11 +88,16 @@ fn reach(finding: &Diagnostic, width: usize) -> Option<String> {
 struct Drawn<'a> {
     finding: &'a Diagnostic,
     excerpt: Excerpt,
+    /// Columns of the whole report.
+    width: usize,
 }
+
+/// Columns before a message and before a help text.
+const INDENTS: (usize, usize) = (4, 8);
 
 impl fmt::Display for Drawn<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&one_line(&self.finding.message))
+        f.write_str(&wrapped(&one_line(&self.finding.message), self.width - INDENTS.0))
     }
 }
 
@@ -111,7 +117,7 @@ impl miette::Diagnostic for Drawn<'_> {
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         let help = self.finding.help.as_ref()?;
-        let lines: Vec<_> = help.lines().map(visible).collect();
+        let lines: Vec<_> = help.lines().map(|line| wrapped(&visible(line), self.width - INDENTS.1)).collect();
         Some(Box::new(lines.join("\n")))
     }
 
@@ -134,7 +140,7 @@ mod tests {
 
     #[expect(clippy::needless_pass_by_value, reason = "tests build the finding in place")]
     fn draw(finding: Diagnostic, sources: &Sources) -> String {
-        drawing(&handler(Look::default()), &finding, sources)
+        drawing(&handler(Look::default()), &finding, sources, 80)
     }
 
     #[test]
@@ -282,6 +288,13 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_in_backticks_stays_together() {
+        assert_eq!(wrapped("write `extends = \"A\"` here", 20), "write\n`extends = \"A\"` here");
+        assert_eq!(wrapped("one `two three four five` six", 12), "one `two\nthree four\nfive` six");
+        assert_eq!(wrapped("", 12), "");
+    }
+
+    #[test]
     fn reach_fits_the_width() {
         let (_, mut finding) = example();
         finding.agents.truncate(2);
@@ -316,7 +329,7 @@ mod tests {
                 finding = finding.related(place(span), "r");
             }
             let mut out = String::new();
-            let drawn = Drawn { finding: &finding, excerpt: Excerpt::new(&finding, &sources) };
+            let drawn = Drawn { finding: &finding, excerpt: Excerpt::new(&finding, &sources), width: 80 };
             prop_assert!(handler(Look::default()).render_report(&mut out, &drawn).is_ok());
             prop_assert!(!out.contains("Failed to read"));
             let raw = out.contains(['\u{1b}', '\r']);

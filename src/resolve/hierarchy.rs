@@ -118,8 +118,10 @@ impl Hierarchy {
                 Some(&parent) => self.parents[index] = Some(parent),
                 None => {
                     let message = format!("there is no profile `{}` to extend", extends.value);
-                    let help = did_you_mean(&extends.value, self.by_name.keys().map(AsRef::as_ref))
-                        .unwrap_or_else(|| "`reqc list --all` shows every profile".to_owned());
+                    let help =
+                        did_you_mean(&extends.value, self.by_name.keys().map(AsRef::as_ref)).unwrap_or_else(|| {
+                            "write a profile's `name`, not its file; `reqc list --all` shows them".to_owned()
+                        });
                     findings.push(Diagnostic::new(&rules::UNKNOWN_PARENT, extends.span, message).help(help));
                     self.usable[index] = false;
                 }
@@ -164,7 +166,10 @@ impl Hierarchy {
         for member in &members[1..] {
             finding = finding.related(extends(member), format!("`{}` goes on to here", member.name.value));
         }
-        findings.push(finding.help("remove one of these `extends`"));
+        findings.push(finding.help(match members.as_slice() {
+            [_] => "remove this `extends`, or name another profile",
+            _ => "remove one of these `extends`",
+        }));
         for &member in cycle {
             self.usable[member] = false;
             self.parents[member] = None;

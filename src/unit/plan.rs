@@ -66,7 +66,7 @@ impl<'r> Plan<'r> {
                 usable &= engine.add(repo, TemplateKind::Body, text, literal, findings).is_some();
             });
         }
-        check_settings(repo, profile, findings);
+        usable &= check_settings(repo, profile, findings);
         usable && findings[before..].iter().all(|finding| finding.severity < crate::diag::Severity::Error)
     }
 
@@ -251,8 +251,9 @@ impl Part {
     }
 }
 
-/// Findings about the settings of one agent; inherited mistakes are reported where they were made.
-fn check_settings(repo: &Repo, profile: &ResolvedProfile<'_>, findings: &mut Vec<Diagnostic>) {
+/// Findings about the settings of one agent; inherited mistakes are reported where they were made. `false` if the
+/// agent cannot be used, also if somebody else reports why.
+fn check_settings(repo: &Repo, profile: &ResolvedProfile<'_>, findings: &mut Vec<Diagnostic>) -> bool {
     let missing: Vec<String> = ["provider_instance", "endpoint", "body"]
         .into_iter()
         .filter(|key| profile.merged.get(key).is_none())
@@ -266,39 +267,32 @@ fn check_settings(repo: &Repo, profile: &ResolvedProfile<'_>, findings: &mut Vec
         );
     }
     let (Some(name), Some(endpoint)) = (profile.string("provider_instance"), profile.string("endpoint")) else {
-        return;
+        return false;
     };
     let Some(instance) = repo.instances.get(name.value) else {
+        if !repo.instance_files(name.value).is_empty() {
+            return false;
+        }
         let message = format!("there is no provider instance `{}`", name.value);
         let known = repo.instances.keys().map(AsRef::as_ref);
         let help = did_you_mean(name.value, known.clone())
             .unwrap_or_else(|| format!("known instances: {}", known.collect::<Vec<_>>().join(", ")));
         findings.push(Diagnostic::new(&provider_rules::UNKNOWN_INSTANCE, name.span, message).help(help));
-        return;
+        return false;
     };
-    match ClientApi::from_name(&instance.client_api.value) {
-        Some(api) => check_api(profile, api, api.wire(endpoint.value), findings),
-        None => {
-            let message = format!("there is no client API `{}`", instance.client_api.value);
-            let known = ClientApi::ALL.map(ClientApi::name);
-            let help = did_you_mean(&instance.client_api.value, known)
-                .unwrap_or_else(|| format!("known are: {}", known.join(", ")));
-            findings.push(Diagnostic::new(&provider_rules::UNKNOWN_API, instance.client_api.span, message).help(help));
-        }
-    }
+    let Some(api) = ClientApi::from_name(&instance.client_api.value) else { return false };
+    check_api(profile, api, api.wire(endpoint.value), findings);
+    true
 }
 
 fn check_api(profile: &ResolvedProfile<'_>, api: ClientApi, wire: WireFormat, findings: &mut Vec<Diagnostic>) {
     for capability in [Capability::Tools, Capability::Thinking] {
         let Some(switch) = profile.switch(capability.key()).filter(|switch| switch.value) else { continue };
         if !api.can(wire, capability) {
-            let message = format!("`{}` with {} cannot do {}", profile.name(), api.name(), capability.name());
+            let (api, wire) = (api.name(), wire.name());
+            let message = format!("`{}` is on, but {api} cannot do {} ({wire})", capability.key(), capability.name());
             let finding = Diagnostic::new(&provider_rules::CAPABILITY, switch.span, message);
-            findings.push(
-                finding
-                    .label(format!("asked for here; the wire format is {}", wire.name()))
-                    .help(format!("remove `{} = true`", capability.key())),
-            );
+            findings.push(finding.help(format!("write `{} = false`, or use another provider", capability.key())));
         }
     }
     if let Some(tools) = profile.body().and_then(|body| body.get("tools")).filter(|_| profile.is_on("enable_tools")) {
