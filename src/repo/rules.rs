@@ -28,8 +28,8 @@ crate::diag::rules! {
          the bundled one of the same name.)";
     TOML_SYNTAX = Error "toml/syntax", "a file is not valid TOML",
         "The file does not follow the TOML grammar, so nothing in it is used.\n\n\
-         Common causes: a string without its closing quote, a key twice, a `[table]` twice, a line break inside a \
-         string of single quotes. For text of several lines write three quotes:\n\n\
+         Common causes: a string without its closing quote, a key twice, a `[table]` twice, a line break inside \
+         `\"…\"`. For text of several lines write three quotes:\n\n\
          * wrong: `system_prompt = \"first line` and the rest on the next line\n\
          * right: `system_prompt = \"\"\"`, the lines, and `\"\"\"` again\n\n\
          A prompt full of backslashes or quotes is easiest in `'''…'''`, where nothing is escaped.";
