@@ -17,7 +17,7 @@
 //!    [`ResolvedProfile`](resolve::ResolvedProfile): each value with its origin.
 //! 5. [`context`]: JSON files → [`Conversation`](conversation::Conversation)s in normal form.
 //! 6. [`render`]: checks and compiles templates → [`Engine`](render::Engine), then text.
-//! 7. [`unit`]: [`Plan`](unit::Plan) × conversation → [`Body`](unit::Body), through [`json`] and the steps of
+//! 7. [`mod@unit`]: [`Plan`](unit::Plan) × conversation → [`Body`](unit::Body), through [`json`] and the steps of
 //!    [`provider`].
 //! 8. [`golden`] and [`diff`]: bodies against files, changes as data.
 //! 9. [`report`]: findings ([`diag`]) and changes as text.

@@ -122,6 +122,45 @@ fn options(help: &str) -> Vec<&str> {
 }
 
 #[test]
+fn what_the_readme_shows_is_what_happens() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().expect("it has one")).expect("writable");
+        fs::write(path, text).expect("writable");
+    };
+    let readme = document("README.md");
+    let toml: Vec<&str> = readme.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let [broken, explainer] = toml[..] else { panic!("two profiles, not {}", toml.len()) };
+
+    write("broken/agents/summariser.toml", broken);
+    shows(&readme, &folder.path().join("broken"), &["check"]);
+    shows(&readme, folder.path(), &["init", "prompts"]);
+    let prompts = folder.path().join("prompts");
+    write("prompts/agents/explainer.toml", explainer);
+    shows(&readme, &prompts, &["check"]);
+    shows(&readme, &prompts, &["compile"]);
+    write("prompts/agents/explainer.toml", &explainer.replace("0.3", "0.5"));
+    shows(&readme, &prompts, &["compile", "--diff"]);
+    shows(&readme, &prompts, &["compile"]);
+    shows(&readme, &prompts, &["render", "Explainer", "--context", "plain-turn"]);
+
+    let summary = run(root(), &["compile", "--check"]);
+    assert!(readme.contains(summary.trim_end()), "README.md does not show: {summary}");
+}
+
+/// Fails unless the README has the command and, below it, exactly its output.
+fn shows(readme: &str, folder: &Path, command: &[&str]) {
+    let shown = format!("$ reqc {}\n{}", command.join(" "), run(folder, command));
+    assert!(readme.contains(&shown), "README.md does not show:\n{shown}");
+}
+
+fn run(folder: &Path, command: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_reqc")).args(command).current_dir(folder).output().expect("it runs");
+    String::from_utf8(output.stdout).expect("output is text")
+}
+
+#[test]
 fn relative_links_lead_somewhere() {
     let mut broken = Vec::new();
     for path in documents() {
