@@ -75,7 +75,7 @@ pub fn main() -> ExitCode {
     let args = Args::parse();
     let mut terminal = Terminal::new(args.common.color, args.common.quiet);
     let status = run(args, &mut terminal).unwrap_or_else(|failure| {
-        terminal.fail(&failure.message, failure.help.as_deref());
+        Terminal::fail(&failure.message, failure.help.as_deref());
         Status::Failed
     });
     status.into()

@@ -25,7 +25,7 @@ use crate::render::{Engine, Folders, PromptScope, Renderer};
 use crate::repo::{self, LayerKind, LoadOptions, Repo};
 use crate::resolve::{self, Hierarchy, ProfileId, ResolvedProfile};
 use crate::source::{FileId, SourceText, Sources, Span};
-use crate::unit::{Body, Plan, Prepared, Request};
+use crate::unit::{Body, Memo, Plan, Prepared, Request};
 use crate::world::{MemoryWorld, World};
 
 /// A repository, read and checked.
@@ -46,6 +46,7 @@ pub struct ReadyContext {
     /// Whether golden bodies are written for it in this repository.
     pub golden: bool,
     prepared: Prepared,
+    memo: Memo,
     scopes: HashMap<LayerKind, Arc<PromptScope>>,
 }
 
@@ -58,6 +59,8 @@ pub struct Selection {
     pub contexts: Option<Vec<Arc<str>>>,
     /// The client's model.
     pub model: Option<String>,
+    /// Render everything anew instead of sharing what agents have in common: the result is the same.
+    pub without_memo: bool,
 }
 
 /// All bodies of one agent.
@@ -204,7 +207,8 @@ impl Compiler {
         let chosen =
             |ready: &ReadyContext| selection.contexts.as_ref().is_none_or(|names| names.contains(&ready.context.name));
         for ready in self.contexts.iter().filter(|ready| ready.context.kind() == agent.plan.kind && chosen(ready)) {
-            let request = ready.request(&agent.plan, selection.model.as_deref());
+            let memo = (!selection.without_memo).then_some(&ready.memo);
+            let request = Request { memo, ..ready.request(&agent.plan, selection.model.as_deref()) };
             match agent.plan.body(&self.repo.sources, renderers.get(&ready.prepared), &request) {
                 Ok(body) => agent.bodies.push((ready, body)),
                 Err(found) => {
@@ -216,16 +220,6 @@ impl Compiler {
         }
         let bodies = agent.bodies.len();
         Some((visit(&agent), findings, bodies))
-    }
-
-    /// Makes the selected bodies of one agent and hands them to `visit`; `None` if the agent is unusable.
-    pub fn compile_one<R>(
-        &self,
-        id: ProfileId,
-        selection: &Selection,
-        visit: impl Fn(&AgentBodies<'_>) -> R,
-    ) -> Option<R> {
-        self.compile(id, selection, &Renderers::new(self), &visit).map(|(result, ..)| result)
     }
 
     /// Registers a file that findings can point into, for instance a golden file.
@@ -348,11 +342,12 @@ impl ReadyContext {
         };
         let scopes = repo.layers.iter().map(|layer| (layer.kind, scope(layer.kind))).collect();
         let prepared = Prepared::new(context.conversation.clone());
-        ReadyContext { context, golden, prepared, scopes }
+        ReadyContext { context, golden, prepared, memo: Memo::default(), scopes }
     }
 
     fn request<'a>(&'a self, plan: &Plan<'_>, model: Option<&'a str>) -> Request<'a> {
-        Request { conversation: &self.prepared, scope: &self.scopes[&plan.profile.profile.layer], model }
+        let scope = &self.scopes[&plan.profile.profile.layer];
+        Request { conversation: &self.prepared, scope, model, memo: None }
     }
 
     /// How many content blocks the conversation has, rounded up to a power of two.

@@ -138,6 +138,10 @@ impl Problem {
 
 /// Parses a text that must be exactly one JSON value, strictly: RFC 8259, no duplicate keys, integers within
 /// 64 bits. Trailing commas are an error here: [`blank_trailing_commas`] first.
+///
+/// # Errors
+///
+/// The first mistake and its place.
 pub fn parse(text: &str) -> Result<Value, JsonError> {
     match parse_fast(text) {
         Some(value) => Ok(value),
@@ -146,6 +150,10 @@ pub fn parse(text: &str) -> Result<Value, JsonError> {
 }
 
 /// Parses a text and keeps the place of every value.
+///
+/// # Errors
+///
+/// As [`parse`].
 pub fn parse_tree(text: &str) -> Result<Tree, JsonError> {
     scan::scan(text)
 }
@@ -250,13 +258,13 @@ mod tests {
 
     #[test]
     fn each_mistake_is_named_at_its_place() {
-        assert_eq!(problem(r#"[1 2]"#), (Problem::MissingComma, "2"));
+        assert_eq!(problem(r"[1 2]"), (Problem::MissingComma, "2"));
         assert_eq!(problem(r#"{"a": 1 "b": 2}"#), (Problem::MissingComma, "\"b\""));
-        assert_eq!(problem(r#"[1,,2]"#).0, Problem::DoubledComma);
-        assert_eq!(problem(r#"[,1]"#).0, Problem::LeadingComma);
-        assert_eq!(problem(r#"[1,]"#).0, Problem::TrailingComma);
+        assert_eq!(problem(r"[1,,2]").0, Problem::DoubledComma);
+        assert_eq!(problem(r"[,1]").0, Problem::LeadingComma);
+        assert_eq!(problem(r"[1,]").0, Problem::TrailingComma);
         assert_eq!(problem(r#"{"a": [1}"#).0, Problem::Mismatched { found: '}', open: Some('[') });
-        assert_eq!(problem(r#"[[1]"#), (Problem::Unclosed('['), "["));
+        assert_eq!(problem(r"[[1]"), (Problem::Unclosed('['), "["));
         assert_eq!(problem(r#"{"a": hello world}"#), (Problem::Unquoted("hello world".into()), "hello world"));
         assert_eq!(problem(r#"1, "x": 2"#).0, Problem::SecondValue);
         assert_eq!(problem(r#"{"a":1,"a":2}"#), (Problem::DuplicateKey("a".into(), 1..4), "\"a\""));

@@ -103,7 +103,6 @@ impl Profile {
             check_body(&mut reader, file, body.value);
         }
         let name = check_name(&mut reader, file, name, table.get("name").is_some())?;
-        drop(reader);
         let failed = findings[first_finding..].iter().any(|finding| finding.severity == crate::diag::Severity::Error);
         let unset = unset.into_iter().map(|path| Spanned { value: split_path(&path.value), span: path.span }).collect();
         let broken = !current || has_old_keys || failed;

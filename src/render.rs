@@ -95,6 +95,8 @@ struct Template {
     /// What it reads, includes followed.
     reads: BTreeSet<String>,
     usable: bool,
+    /// How many agents use it.
+    uses: usize,
 }
 
 impl Engine {
@@ -131,7 +133,9 @@ impl Engine {
         findings: &mut Vec<Diagnostic>,
     ) -> Option<TemplateId> {
         if let Some(&known) = self.by_span.get(&literal) {
-            return self.templates[known.0 as usize].usable.then_some(known);
+            let template = &mut self.templates[known.0 as usize];
+            template.uses += 1;
+            return template.usable.then_some(known);
         }
         let id = TemplateId(u32::try_from(self.templates.len()).expect("fewer than 2^32 templates"));
         // A name that no include can spell.
@@ -143,7 +147,7 @@ impl Engine {
         }
         let usable = !self.broken.contains(&name);
         let reads = self.reads_of(&name);
-        self.templates.push(Template { name, reads, usable });
+        self.templates.push(Template { name, reads, usable, uses: 1 });
         self.by_span.insert(literal, id);
         usable.then_some(id)
     }
@@ -279,12 +283,31 @@ impl BodyInput<'_> {
 }
 
 impl Renderer<'_> {
+    /// Whether several agents use a template.
+    pub(crate) fn is_shared(&self, id: TemplateId) -> bool {
+        self.engine.templates[id.0 as usize].uses > 1
+    }
+
+    /// Whether a template may read a member of `ctx`.
+    pub(crate) fn reads(&self, id: TemplateId, member: &str) -> bool {
+        let reads = self.engine.reads(id);
+        reads.contains(member) || reads.contains(analyse::ALL_OF_CTX)
+    }
+
     /// Renders a template of a body.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong, at its line.
     pub fn body(&self, sources: &Sources, id: TemplateId, input: &BodyInput<'_>) -> Result<String, Box<Diagnostic>> {
         self.render(sources, id, input.root())
     }
 
     /// Renders a system prompt.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong, at its line.
     pub fn prompt(
         &self,
         sources: &Sources,

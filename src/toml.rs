@@ -90,6 +90,10 @@ pub struct SyntaxError {
 }
 
 /// Parses one file.
+///
+/// # Errors
+///
+/// The first mistake and its place.
 pub fn parse(text: &str) -> Result<Table, SyntaxError> {
     let document = toml_edit::Document::parse(text).map_err(|error| syntax_error(text, &error))?;
     Ok(table(document.as_table().iter(), |name| document.as_table().key(name)))

@@ -4,10 +4,12 @@
 //! [`Body`], which only this module can make. Neither files nor rules of content are its business.
 
 mod body;
+mod memo;
 mod plan;
 pub(crate) mod rules;
 
 pub use body::{Body, Splice};
+pub use memo::Memo;
 pub use plan::Plan;
 
 use std::sync::Arc;
@@ -46,7 +48,12 @@ impl Prepared {
     }
 
     fn data(&self, api: ClientApi) -> &ContextData {
-        self.variants.iter().find(|(variant, _)| *variant == api).map_or(&self.base, |(_, data)| data)
+        self.variant(api).map_or(&self.base, |(_, data)| data)
+    }
+
+    /// The client API's own normal form of the conversation, if it has one.
+    fn variant(&self, api: ClientApi) -> Option<&(ClientApi, ContextData)> {
+        self.variants.iter().find(|(variant, _)| *variant == api)
     }
 }
 
@@ -58,4 +65,6 @@ pub struct Request<'a> {
     pub scope: &'a Arc<PromptScope>,
     /// The model, if the client names one; else the profile's, else a placeholder.
     pub model: Option<&'a str>,
+    /// Results of other agents for the same conversation and scope, if they may be shared.
+    pub memo: Option<&'a Memo>,
 }

@@ -9,6 +9,10 @@ use std::collections::BTreeMap;
 /// A read-only tree of files.
 pub trait World: Send + Sync {
     /// The bytes of a file.
+    ///
+    /// # Errors
+    ///
+    /// Why there are none.
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadError>;
 
     /// Everything below a folder that is not itself a folder, plus folders whose name looks like a file's
@@ -19,6 +23,10 @@ pub trait World: Send + Sync {
     fn list(&self, folder: &str) -> Vec<Entry>;
 
     /// What stands at a path, links followed.
+    ///
+    /// # Errors
+    ///
+    /// Why that cannot be told; [`ReadError::Missing`] if nothing does.
     fn kind(&self, path: &str) -> Result<EntryKind, ReadError>;
 
     /// Today's date as (year, month, day), UTC. Used only to expire `[[allow]]` entries.
@@ -30,10 +38,22 @@ pub trait World: Send + Sync {
 /// A place to write to. Separate from [`World`]: most stages can only read.
 pub trait Output: Send + Sync {
     /// The current bytes of a file; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// A phrase that names the file.
     fn current(&self, path: &str) -> Result<Option<Vec<u8>>, String>;
     /// Replaces a file atomically, creating its folders.
+    ///
+    /// # Errors
+    ///
+    /// A phrase that names the file.
     fn replace(&self, path: &str, bytes: &[u8]) -> Result<(), String>;
     /// Removes a file, and its folder if that leaves it empty.
+    ///
+    /// # Errors
+    ///
+    /// A phrase that names the file.
     fn remove(&self, path: &str) -> Result<(), String>;
     /// All files below a folder, sorted.
     fn files(&self, folder: &str) -> Vec<String>;

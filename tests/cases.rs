@@ -5,6 +5,8 @@
 //! line): `#~ extends/cycle` in TOML, `{#~ template/undefined #}` in templates. Where no comment can stand, the file
 //! `expected` lists `PATH:LINE CODE`. What people see is held by `report.snap`.
 
+#![expect(clippy::disallowed_methods, reason = "the test itself reads the case folders")]
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -39,7 +39,7 @@ pub(super) struct Common {
     /// How results are written
     #[arg(long, value_enum, default_value_t = Format::Human, global = true)]
     pub(super) format: Format,
-    /// Whether to use colours; `auto` looks at the terminal and NO_COLOR
+    /// Whether to use colours; `auto` looks at the terminal and `NO_COLOR`
     #[arg(long, value_enum, default_value_t = Color::Auto, global = true)]
     pub(super) color: Color,
     /// Print findings only
@@ -106,6 +106,7 @@ pub(super) enum Command {
 }
 
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags are what they are")]
 pub(super) struct Compile {
     /// Write nothing; exit with 1 if golden files are out of date
     #[arg(long, conflicts_with_all = ["diff", "out"])]
@@ -139,7 +140,7 @@ pub(super) enum Format {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Color {
-    /// On a terminal, unless NO_COLOR is set
+    /// On a terminal, unless `NO_COLOR` is set
     Auto,
     /// Always
     Always,

@@ -9,9 +9,9 @@ pub(super) fn run(options: &Options, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
     let selection = opened.selection()?;
     let progress = Progress::start(opened.compiler.agents().len(), terminal.quiet);
-    let mut run = opened.compiler.run(selection, |_| progress.tick());
+    let run = opened.compiler.run(selection, |_| progress.tick());
     drop(progress);
-    let findings = options.settle(&opened, std::mem::take(&mut run.findings), Vec::new());
-    let summary = opened.summary(&run, &findings);
+    let findings = options.settle(&opened, run.findings, Vec::new());
+    let summary = opened.summary(run.results.len(), run.bodies, &findings);
     Ok(report(options, &opened, &summary, &findings, terminal))
 }

@@ -1,15 +1,15 @@
 //! `reqc compile`: write golden bodies, or compare them.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::args::{Compile, Format};
 use super::options::{Opened, Options, report};
 use super::progress::Progress;
-use super::{Failure, Outcome, Status, Terminal, diff};
-use crate::compile::{AgentBodies, Run, fails, golden_slug};
-use crate::diag::Diagnostic;
+use super::{Failure, Outcome, Terminal, diff};
+use crate::compile::{AgentBodies, golden_slug};
+use crate::diag::{Diagnostic, Findings};
 use crate::golden::{self, Drift};
 use crate::source::{SourceText, Span};
 use crate::system::Disk;
@@ -23,25 +23,23 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
     }
     let mut opened = options.open()?;
     let target = Target::of(&opened, args)?;
-    let mut run = compare(options, &opened, &target, args.all_contexts, terminal.quiet)?;
-    let mut more = Vec::new();
-    if args.check && !run.results.drifts().is_empty() {
-        more.push(drift_finding(&mut opened, run.results.drifts(), &target));
-    }
-    let findings = options.settle(&opened, std::mem::take(&mut run.findings), more);
-    let summary = opened.summary(&run.figures(), &findings);
-    let status = report(options, &opened, &summary, &findings, terminal);
+    let Compared { drifts, findings, agents, bodies } =
+        compare(options, &opened, &target, args.all_contexts, terminal.quiet)?;
+    let drifted = args.check && !drifts.is_empty();
+    let more = if drifted { vec![drift_finding(&mut opened, &drifts, &target)] } else { Vec::new() };
+    let findings = options.settle(&opened, findings, more);
+    let status = report(options, &opened, &opened.summary(agents, bodies, &findings), &findings, terminal);
     if args.check {
         if options.format == Format::Human {
-            terminal.text(&diff::of_drifts(&opened, run.results.drifts(), terminal));
+            terminal.text(&diff::of_drifts(&opened, &drifts, terminal));
         }
         return Ok(status);
     }
-    golden::apply(target.output.as_ref(), &target.folder, run.results.drifts())?;
-    if options.format != Format::Json {
-        terminal.say(&written(run.results.drifts(), &target.shown));
+    golden::apply(target.output.as_ref(), &target.folder, &drifts)?;
+    if options.format == Format::Human {
+        terminal.say(&written(&drifts, &target.shown));
     }
-    Ok(if fails(&findings) { Status::Findings } else { status })
+    Ok(status)
 }
 
 /// Where bodies go.
@@ -55,7 +53,7 @@ impl Target {
     fn of(opened: &Opened, args: &Compile) -> Result<Target, Failure> {
         match &args.out {
             None => Ok(Target::golden(opened)),
-            Some(path) => Target::folder(path.clone()),
+            Some(path) => Target::folder(path),
         }
     }
 
@@ -64,37 +62,23 @@ impl Target {
         Target { output, folder: golden::FOLDER.to_owned(), shown: format!("{}/", golden::FOLDER) }
     }
 
-    fn folder(path: PathBuf) -> Result<Target, Failure> {
+    fn folder(path: &Path) -> Result<Target, Failure> {
         let shown = path.display().to_string();
-        let disk = Disk::create(&path)?;
+        let disk = Disk::create(path)?;
         Ok(Target { output: Arc::new(disk), folder: String::new(), shown })
     }
 }
 
-/// The drifts of each agent, and of the files that belong to none.
-pub(super) struct Comparison {
-    drifts: Vec<Drift>,
-}
-
-impl Comparison {
-    pub(super) fn drifts(&self) -> &[Drift] {
-        &self.drifts
-    }
-}
-
-/// A run whose results were put together.
+/// What is selected, compiled and compared.
 pub(super) struct Compared {
-    pub(super) results: Comparison,
-    pub(super) findings: crate::diag::Findings,
-    agents: usize,
-    bodies: usize,
-}
-
-impl Compared {
-    /// The run's figures in the form that summaries are made from.
-    pub(super) fn figures(&self) -> Run<()> {
-        Run { results: vec![(); self.agents], findings: crate::diag::Findings::default(), bodies: self.bodies }
-    }
+    /// The files that differ.
+    pub(super) drifts: Vec<Drift>,
+    /// Findings of the run.
+    pub(super) findings: Findings,
+    /// How many agents were compiled.
+    pub(super) agents: usize,
+    /// How many bodies were made.
+    pub(super) bodies: usize,
 }
 
 /// Compiles what is selected and compares it with what the target holds.
@@ -118,20 +102,20 @@ pub(super) fn compare(
         Ok((Some(golden_slug(agent.plan.name())), paths, drifts))
     });
     drop(progress);
-    let (agents, mut drifts) = (run.results.len(), Vec::new());
-    let (mut expected, mut compiled) = (BTreeSet::new(), BTreeSet::new());
-    for result in run.results {
-        let (slug, paths, found) = result.map_err(|error: String| Failure::new(error))?;
-        compiled.extend(slug);
+    let agents = run.results.len();
+    let (mut drifts, mut expected, mut done) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+    for made in run.results {
+        let (slug, paths, found) = made.map_err(|error: String| Failure::from(error))?;
+        done.extend(slug);
         expected.extend(paths);
         drifts.extend(found);
     }
     if options.is_complete() {
         let all = compiler.agents().iter().map(|(id, _)| golden_slug(&compiler.hierarchy().get(*id).name.value));
-        let kept: BTreeSet<String> = all.filter(|slug| !compiled.contains(slug)).collect();
+        let kept: BTreeSet<String> = all.filter(|slug| !done.contains(slug)).collect();
         drifts.extend(golden::orphans(target.output.as_ref(), &target.folder, &expected, &kept)?);
     }
-    Ok(Compared { results: Comparison { drifts }, findings: run.findings, agents, bodies: run.bodies })
+    Ok(Compared { drifts, findings: run.findings, agents, bodies: run.bodies })
 }
 
 /// One finding for all files that differ.

@@ -1,39 +1,31 @@
 //! `reqc compile --diff`.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::args::{Compile, Format};
-use super::compile::{Target, compare};
+use super::compile::{Compared, Target, compare};
 use super::options::{Opened, Options, report};
-use super::{Outcome, Status, Terminal};
-use crate::compile::{AgentBodies, Compiler, Selection, fails};
+use super::{Failure, Outcome, Status, Terminal};
+use crate::compile::{Compiler, Selection, fails};
+use crate::diag::Findings;
 use crate::diff::{self, Change, ChangeKind, Group, Subject};
-use crate::golden::Drift;
+use crate::golden::{self, Drift, GoldenFile};
 use crate::report::{self, DiffGroup};
 use crate::resolve::ProfileId;
 use crate::system::GitRevision;
 
 pub(super) fn run(options: &Options, args: &Compile, revision: Option<&str>, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
-    let (pairs, mut findings) = match revision {
+    let Changed { pairs, findings, agents, bodies } = match revision {
         None => against_golden(options, &opened, args.all_contexts, terminal.quiet)?,
         Some(revision) => against_revision(options, &opened, revision, args.all_contexts)?,
     };
-    let (findings, summary) = {
-        let figures = crate::compile::Run {
-            results: vec![(); opened.compiler.agents().len()],
-            findings: Default::default(),
-            bodies: 0,
-        };
-        let findings = options.settle(&opened, std::mem::take(&mut findings), Vec::new());
-        let summary = opened.summary(&figures, &findings);
-        (findings, summary)
-    };
+    let findings = options.settle(&opened, findings, Vec::new());
     if fails(&findings) {
-        report(options, &opened, &summary, &findings, terminal);
+        report(options, &opened, &opened.summary(agents, bodies, &findings), &findings, terminal);
     }
     let groups = grouped(&opened.compiler, &pairs);
     let text = match (args.text, options.format) {
@@ -59,17 +51,18 @@ struct Pair {
     new: Option<String>,
 }
 
-type Compared = (Vec<Pair>, crate::diag::Findings);
+/// What was compared, and what was found on the way.
+struct Changed {
+    pairs: Vec<Pair>,
+    findings: Findings,
+    agents: usize,
+    bodies: usize,
+}
 
-fn against_golden(
-    options: &Options,
-    opened: &Opened,
-    all_contexts: bool,
-    quiet: bool,
-) -> Result<Compared, super::Failure> {
-    let compared = compare(options, opened, &Target::golden(opened), all_contexts, quiet)?;
-    let pairs = compared.results.drifts().iter().map(Pair::of_drift).collect();
-    Ok((pairs, compared.findings))
+fn against_golden(options: &Options, opened: &Opened, all_contexts: bool, quiet: bool) -> Result<Changed, Failure> {
+    let Compared { drifts, findings, agents, bodies } =
+        compare(options, opened, &Target::golden(opened), all_contexts, quiet)?;
+    Ok(Changed { pairs: drifts.iter().map(Pair::of_drift).collect(), findings, agents, bodies })
 }
 
 impl Pair {
@@ -93,55 +86,58 @@ fn against_revision(
     opened: &Opened,
     revision: &str,
     all_contexts: bool,
-) -> Result<Compared, super::Failure> {
-    let world = GitRevision::load(&opened.root, revision)?;
-    let old = options.load(Arc::new(world));
+) -> Result<Changed, Failure> {
+    let old = options.load(Arc::new(GitRevision::load(&opened.root, revision)?));
     let new = &opened.compiler;
     let selection = opened.selection()?;
-    let run = new.run(selection, |agent| changed_files(agent, &old, selection, all_contexts));
-    let mut pairs: Vec<Pair> = run.results.into_iter().flatten().collect();
-    let names: BTreeSet<&str> =
-        new.agents().iter().map(|(id, _)| new.hierarchy().get(*id).name.value.as_ref()).collect();
-    let gone = |id: &ProfileId| options.is_complete() && !names.contains(old.hierarchy().get(*id).name.value.as_ref());
-    let gone: Vec<ProfileId> = old.agents().iter().map(|(id, _)| *id).filter(gone).collect();
-    let old_run = old.run(&Selection { agents: Some(gone), ..Selection::default() }, |agent| {
-        let files = crate::golden::files(agent, None, all_contexts);
-        let name = agent.plan.name();
-        let pair = |file: crate::golden::GoldenFile| Pair {
-            subject: Subject { agent: Arc::clone(name), context: file.context },
-            path: file.path,
-            old: Some(file.text),
-            new: None,
-        };
-        files.into_iter().map(pair).collect::<Vec<_>>()
-    });
-    pairs.extend(old_run.results.into_iter().flatten());
-    Ok((pairs, run.findings))
-}
-
-/// The files of one agent that differ from what the old repository compiles to.
-fn changed_files(agent: &AgentBodies<'_>, old: &Compiler, selection: &Selection, all_contexts: bool) -> Vec<Pair> {
-    let name = agent.plan.name();
-    let old_files = old.hierarchy().by_name(name).map(|id| {
-        let selection = Selection { agents: Some(vec![id]), contexts: selection.contexts.clone(), model: None };
-        old.compile_one(id, &selection, |agent| crate::golden::files(agent, None, all_contexts)).unwrap_or_default()
-    });
-    let mut old_files = old_files.unwrap_or_default();
-    let mut pairs = Vec::new();
-    for file in crate::golden::files(agent, None, all_contexts) {
-        let before = old_files.iter().position(|old| old.path == file.path).map(|at| old_files.remove(at).text);
-        if before.as_deref() != Some(file.text.as_str()) {
-            let subject = Subject { agent: Arc::clone(name), context: file.context };
-            pairs.push(Pair { subject, path: file.path, old: before, new: Some(file.text) });
+    let mut before = old_files(&old, new, selection, all_contexts);
+    let run = new.run(selection, |agent| (Arc::clone(agent.plan.name()), golden::files(agent, None, all_contexts)));
+    let (agents, mut pairs) = (run.results.len(), Vec::new());
+    for (name, files) in run.results {
+        let mut known = before.remove(&name).unwrap_or_default();
+        for file in files {
+            let old = known.iter().position(|old| old.path == file.path).map(|at| known.remove(at).text);
+            pairs.extend(Pair::of_files(&name, file, old));
+        }
+        pairs.extend(known.into_iter().map(|file| Pair::gone(&name, file)));
+    }
+    if options.is_complete() {
+        let compiled =
+            |name: &Arc<str>| new.agents().iter().any(|(id, _)| new.hierarchy().get(*id).name.value == *name);
+        for (name, files) in before.into_iter().filter(|(name, _)| !compiled(name)) {
+            pairs.extend(files.into_iter().map(|file| Pair::gone(&name, file)));
         }
     }
-    pairs.extend(old_files.into_iter().map(|file| Pair {
-        subject: Subject { agent: Arc::clone(name), context: file.context },
-        path: file.path,
-        old: Some(file.text),
-        new: None,
-    }));
-    pairs
+    Ok(Changed { pairs, findings: run.findings, agents, bodies: run.bodies })
+}
+
+/// The files of the old repository's agents, by name; of a selection only those that are in it.
+fn old_files(
+    old: &Compiler,
+    new: &Compiler,
+    selection: &Selection,
+    all_contexts: bool,
+) -> BTreeMap<Arc<str>, Vec<GoldenFile>> {
+    let name = |id: &ProfileId| Arc::clone(&new.hierarchy().get(*id).name.value);
+    let agents =
+        selection.agents.as_ref().map(|ids| ids.iter().filter_map(|id| old.hierarchy().by_name(&name(id))).collect());
+    let selection = Selection { agents, contexts: selection.contexts.clone(), ..Selection::default() };
+    let run = old.run(&selection, |agent| (Arc::clone(agent.plan.name()), golden::files(agent, None, all_contexts)));
+    run.results.into_iter().collect()
+}
+
+impl Pair {
+    /// A file whose text changed; `None` if it did not.
+    fn of_files(agent: &Arc<str>, file: GoldenFile, old: Option<String>) -> Option<Pair> {
+        let changed = old.as_deref() != Some(file.text.as_str());
+        let subject = Subject { agent: Arc::clone(agent), context: file.context };
+        changed.then_some(Pair { subject, path: file.path, old, new: Some(file.text) })
+    }
+
+    fn gone(agent: &Arc<str>, file: GoldenFile) -> Pair {
+        let subject = Subject { agent: Arc::clone(agent), context: file.context };
+        Pair { subject, path: file.path, old: Some(file.text), new: None }
+    }
 }
 
 /// The text that `--check` shows below its findings.

@@ -10,7 +10,7 @@ use crate::resolve::{ProfileId, ResolvedProfile};
 
 pub(super) fn agents(options: &Options, all: bool, tag: Option<&str>, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
-    let rows: Vec<Row> = listed(&opened, all)?.into_iter().filter_map(|id| Row::of(&opened, id)).collect();
+    let rows: Vec<Row> = listed(&opened, all)?.into_iter().map(|id| Row::of(&opened, id)).collect();
     let rows: Vec<Row> =
         rows.into_iter().filter(|row| tag.is_none_or(|tag| row.tags.iter().any(|it| it == tag))).collect();
     if options.format == Format::Json {
@@ -53,7 +53,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(opened: &Opened, id: ProfileId) -> Option<Row> {
+    fn of(opened: &Opened, id: ProfileId) -> Row {
         let compiler = &opened.compiler;
         let profile = compiler.hierarchy().get(id);
         let resolved = compiler.resolve(id);
@@ -69,7 +69,7 @@ impl Row {
             (profile.layer == LayerKind::Bundled && !compiler.repo().is_bundled_root, "bundled"),
         ];
         let marks: Vec<&str> = marks.into_iter().filter(|(is, _)| *is).map(|(_, mark)| mark).collect();
-        Some(Row {
+        Row {
             name: profile.name.value.to_string(),
             wire: plan.as_ref().map_or("", |plan| plan.wire.name()).to_owned(),
             instance: text("provider_instance"),
@@ -81,7 +81,7 @@ impl Row {
                 .unwrap_or_default(),
             file: compiler.sources().get(profile.file).path().to_string(),
             extends: profile.extends.as_ref().map(|it| it.value.to_string()),
-        })
+        }
     }
 
     fn json(&self) -> Value {

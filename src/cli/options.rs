@@ -7,7 +7,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::args::{Common, Format};
 use super::{Failure, Status, Terminal};
-use crate::compile::{Compiler, Policy, Run, SelectError, Selection, check_code, fails, settle};
+use crate::compile::{Compiler, Policy, SelectError, Selection, check_code, fails, settle};
 use crate::diag::{Diagnostic, Findings, Severity};
 use crate::repo::{Date, LoadOptions};
 use crate::report::Summary;
@@ -83,7 +83,7 @@ impl Options {
             [] => None,
             globs => Some(compiler.select_contexts(matcher(globs), &globs.join(", "))?),
         };
-        Ok(Selection { agents, contexts, model: None })
+        Ok(Selection { agents, contexts, ..Selection::default() })
     }
 
     /// Whether everything takes part: no agent or context was picked.
@@ -154,16 +154,16 @@ impl Opened {
         finding.agents.is_empty() || ids.iter().any(|id| finding.agents.contains(name(id)))
     }
 
-    /// The figures of a run.
-    pub(super) fn summary<R>(&self, run: &Run<R>, findings: &[Diagnostic]) -> Summary {
+    /// The figures of a run that compiled `agents` agents to `bodies` bodies.
+    pub(super) fn summary(&self, agents: usize, bodies: usize, findings: &[Diagnostic]) -> Summary {
         let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
         Summary {
-            agents: run.results.len(),
+            agents,
             contexts: match &self.selection {
                 Ok(Selection { contexts: Some(names), .. }) => names.len(),
                 _ => self.compiler.contexts().len(),
             },
-            bodies: run.bodies,
+            bodies,
             errors: count(Severity::Error),
             warnings: count(Severity::Warning),
             skipped: self.compiler.skipped(),
@@ -207,9 +207,8 @@ fn matcher(globs: &[String]) -> impl Fn(&str) -> bool + use<> {
     let mut set = GlobSetBuilder::new();
     let mut literal = Vec::new();
     for text in globs {
-        match GlobBuilder::new(text).literal_separator(false).build() {
-            Ok(glob) => drop(set.add(glob)),
-            Err(_) => {}
+        if let Ok(glob) = GlobBuilder::new(text).literal_separator(false).build() {
+            set.add(glob);
         }
         // A name may hold brackets or stars of its own.
         literal.push(text.clone());

@@ -21,7 +21,7 @@ pub(super) fn run(options: &Options, agent: &str, curl: bool, terminal: &mut Ter
     let model = options.model.as_deref().or_else(|| compiler.repo().models.get(plan.name()).map(|model| &*model.value));
     match compiler.body(id, &context, model) {
         Some(Ok(body)) if curl => {
-            terminal.text(&curl_command(&plan.request_line(model), plan.instance, &body.pretty()))
+            terminal.text(&curl_command(&plan.request_line(model), plan.instance, &body.pretty()));
         }
         Some(Ok(body)) => terminal.text(&body.pretty()),
         Some(Err(findings)) => return Ok(show_findings(options, &opened, findings, terminal)),

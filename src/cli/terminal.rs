@@ -67,7 +67,7 @@ impl Terminal {
     }
 
     /// Writes why the command could not run to standard error.
-    pub(super) fn fail(&self, message: &str, help: Option<&str>) {
+    pub(super) fn fail(message: &str, help: Option<&str>) {
         let mut text = format!("error: {message}\n");
         help.iter().for_each(|help| text.push_str(&format!("  help: {help}\n")));
         // Nothing is left to do if standard error is gone too.

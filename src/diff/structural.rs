@@ -40,7 +40,7 @@ fn compare(at: &Pointer, old: &Value, new: &Value, changes: &mut Vec<Change>) {
         (Value::Array(old), Value::Array(new)) => compare_arrays(at, old, new, changes),
         (old, new) if old == new => {}
         (old, new) => {
-            changes.push(Change { pointer: at.clone(), kind: ChangeKind::Replaced(old.clone(), new.clone()) })
+            changes.push(Change { pointer: at.clone(), kind: ChangeKind::Replaced(old.clone(), new.clone()) });
         }
     }
 }
@@ -105,6 +105,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    #[expect(clippy::needless_pass_by_value, reason = "tests build the values in place")]
     fn shown(old: Value, new: Value) -> Vec<String> {
         let show = |change: &Change| {
             format!(

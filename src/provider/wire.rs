@@ -83,9 +83,9 @@ impl WireFormat {
     }
 
     pub(super) fn can(self, capability: Capability) -> bool {
-        match (self, capability) {
-            (WireFormat::MistralFim | WireFormat::LlamaCppInfill, _) => false,
-            (WireFormat::OllamaGenerate, Capability::Tools) => false,
+        match self {
+            WireFormat::MistralFim | WireFormat::LlamaCppInfill => false,
+            WireFormat::OllamaGenerate => capability != Capability::Tools,
             _ => true,
         }
     }

@@ -8,6 +8,9 @@ use minijinja::machinery::ast::{Call, CallArg, CallType, Expr, ForLoop, Stmt};
 use minijinja::machinery::{self, Span};
 use minijinja::syntax::SyntaxConfig;
 
+/// Stands among the members of `ctx` that are read for “any of them”.
+pub(super) const ALL_OF_CTX: &str = "*";
+
 /// What is known of one template.
 #[derive(Debug, Default)]
 pub(super) struct Analysis {
@@ -175,7 +178,13 @@ impl Walker {
 
     fn expression(&mut self, expression: &Expr<'_>) {
         match expression {
-            Expr::Var(it) => self.found.variables.push((it.id.to_owned(), range(it.span()))),
+            Expr::Var(it) => {
+                if it.id == "ctx" {
+                    // Handed on as a whole: whoever gets it may read anything.
+                    self.found.reads.insert(ALL_OF_CTX.to_owned());
+                }
+                self.found.variables.push((it.id.to_owned(), range(it.span())));
+            }
             Expr::Const(_) => {}
             Expr::Slice(it) => {
                 self.expression(&it.expr);
@@ -205,17 +214,14 @@ impl Walker {
                 self.expression(&it.expr);
                 self.arguments(&it.args);
             }
-            Expr::GetAttr(it) => {
-                self.member_read(&it.expr, it.name);
-                self.expression(&it.expr);
-            }
-            Expr::GetItem(it) => {
-                if let Some(name) = literal_name(&it.subscript_expr) {
-                    self.member_read(&it.expr, &name);
+            Expr::GetAttr(it) => self.member_read(&it.expr, it.name),
+            Expr::GetItem(it) => match literal_name(&it.subscript_expr) {
+                Some(name) => self.member_read(&it.expr, &name),
+                None => {
+                    self.expression(&it.expr);
+                    self.expression(&it.subscript_expr);
                 }
-                self.expression(&it.expr);
-                self.expression(&it.subscript_expr);
-            }
+            },
             Expr::Call(it) => self.call(it, range(it.span())),
             Expr::List(it) => it.items.iter().for_each(|item| self.expression(item)),
             Expr::Tuple(it) => it.items.iter().for_each(|item| self.expression(item)),
@@ -231,12 +237,11 @@ impl Walker {
                     && let [CallArg::Pos(object), CallArg::Pos(key)] = call.args.as_slice()
                     && let Some(key) = literal_name(key)
                 {
-                    self.member_read(object, &key);
+                    return self.member_read(object, &key);
                 }
             }
-            CallType::Method(object, _) => self.expression(object),
+            CallType::Method(object, _) | CallType::Object(object) => self.expression(object),
             CallType::Block(_) => {}
-            CallType::Object(object) => self.expression(object),
         }
         self.arguments(&call.args);
     }
@@ -245,7 +250,7 @@ impl Walker {
         for argument in arguments {
             match argument {
                 CallArg::Pos(it) | CallArg::Kwarg(_, it) | CallArg::PosSplat(it) | CallArg::KwargSplat(it) => {
-                    self.expression(it)
+                    self.expression(it);
                 }
             }
         }
@@ -255,9 +260,14 @@ impl Walker {
         self.found.calls.push(Called { what, name: name.to_owned(), range });
     }
 
+    /// A read of one member: of `ctx` it is noted, of anything else the object counts.
     fn member_read(&mut self, object: &Expr<'_>, name: &str) {
-        if matches!(object, Expr::Var(var) if var.id == "ctx") {
-            self.found.reads.insert(name.to_owned());
+        match object {
+            Expr::Var(var) if var.id == "ctx" => {
+                self.found.reads.insert(name.to_owned());
+                self.found.variables.push((var.id.to_owned(), range(var.span())));
+            }
+            object => self.expression(object),
         }
     }
 }

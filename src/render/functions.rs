@@ -31,9 +31,10 @@ pub(super) fn install(environment: &mut Environment<'static>, dialect: Dialect) 
 }
 
 /// Compact JSON, nothing escaped beyond what JSON needs. Indentation arguments are refused rather than ignored.
-fn tojson(value: Value, rest: Rest<Value>) -> Result<String, Error> {
+#[expect(clippy::needless_pass_by_value, reason = "the engine's argument conversion gives the rest by value")]
+fn tojson(value: &Value, rest: Rest<Value>) -> Result<String, Error> {
     match rest.is_empty() {
-        true => to_json(&value),
+        true => to_json(value),
         false => Err(Error::new(ErrorKind::TooManyArguments, "tojson takes one value and writes it compactly")),
     }
 }

@@ -111,7 +111,7 @@ impl<'t, 'f> Reader<'t, 'f> {
         for element in array.value {
             match &element.kind {
                 Kind::String(text) => {
-                    strings.push(Spanned { value: Arc::from(text.as_str()), span: self.span(element) })
+                    strings.push(Spanned { value: Arc::from(text.as_str()), span: self.span(element) });
                 }
                 _ => self.wrong_type(key, element, "an array of strings"),
             }

@@ -65,7 +65,7 @@ fn subjects(group: &Group) -> String {
         let name = only.context.as_deref().unwrap_or("request");
         return format!("in {}/{name}", only.agent);
     }
-    let names: Vec<&str> = agents.iter().take(NAMES).map(|agent| agent.as_ref()).collect();
+    let names: Vec<&str> = agents.iter().take(NAMES).map(AsRef::as_ref).collect();
     let more = agents.len().saturating_sub(NAMES);
     let more = if more > 0 { format!(", … (+{more})") } else { String::new() };
     let agent = if agents.len() == 1 { "agent" } else { "agents" };

@@ -126,7 +126,7 @@ impl<'a> Place<'a> {
         let span = label.span.range();
         let start = clamp(span.start);
         let end = clamp(span.end).min(line_end(text, start)).max(start);
-        Place { label, range: start..end, is_primary: std::ptr::eq(label, &finding.primary) }
+        Place { label, range: start..end, is_primary: std::ptr::eq(label, &raw const finding.primary) }
     }
 }
 

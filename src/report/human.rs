@@ -55,7 +55,7 @@ fn handler(look: Look) -> GraphicalReportHandler {
 fn drawing(handler: &GraphicalReportHandler, finding: &Diagnostic, sources: &Sources) -> String {
     let mut out = String::new();
     match handler.render_report(&mut out, &Drawn { finding, excerpt: Excerpt::new(finding, sources) }) {
-        Ok(()) => out.lines().map(|line| format!("{}\n", line.trim_end())).collect(),
+        Ok(()) => out.lines().flat_map(|line| [line.trim_end(), "\n"]).collect(),
         Err(fmt::Error) => short::line(finding, sources),
     }
 }
@@ -132,6 +132,7 @@ mod tests {
     use insta::assert_snapshot;
     use proptest::prelude::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "tests build the finding in place")]
     fn draw(finding: Diagnostic, sources: &Sources) -> String {
         drawing(&handler(Look::default()), &finding, sources)
     }

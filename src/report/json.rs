@@ -183,7 +183,7 @@ mod tests {
                 let keys: Vec<&String> = map.keys().collect();
                 let listed = schema["properties"].as_object().expect("an object's schema");
                 assert_eq!(keys, listed.keys().collect::<Vec<_>>());
-                assert_eq!(Value::from_iter(map.keys().map(String::as_str)), schema["required"]);
+                assert_eq!(map.keys().map(String::as_str).collect::<Value>(), schema["required"]);
                 map.iter().for_each(|(key, value)| check(root, &listed[key], value));
             }
             Value::Array(items) => items.iter().for_each(|item| check(root, &schema["items"], item)),

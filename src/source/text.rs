@@ -35,6 +35,10 @@ pub enum TextError {
 
 impl SourceText {
     /// Decodes and normalises a file's bytes.
+    ///
+    /// # Errors
+    ///
+    /// What makes them no source text.
     pub fn from_bytes(bytes: &[u8]) -> Result<SourceText, TextError> {
         if bytes.len() > MAX_SOURCE_BYTES {
             return Err(TextError::TooLarge { size: bytes.len() });

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::memo::{Fragment, FragmentKey};
 use super::plan::{Part, Plan};
 use super::{Request, rules};
 use crate::diag::{Diagnostic, Rule};
@@ -69,7 +70,15 @@ impl Plan<'_> {
     ) -> Result<Body, Vec<Diagnostic>> {
         let system_prompt = self.system_prompt(sources, renderer, request).map_err(|finding| vec![*finding])?;
         let input = self.input(request, system_prompt.as_deref());
-        let mut assembly = Assembly { sources, renderer, input: &input, splices: Vec::new(), findings: Vec::new() };
+        let mut assembly = Assembly {
+            plan: self,
+            sources,
+            renderer,
+            request,
+            input: &input,
+            splices: Vec::new(),
+            findings: Vec::new(),
+        };
         let mut body = assembly.table(&self.body, &Pointer::root());
         if !assembly.findings.is_empty() {
             return Err(assembly.findings);
@@ -100,11 +109,26 @@ impl Plan<'_> {
         let conversation = &request.conversation.conversation;
         let own = match self.prompt {
             Some(template) if !conversation.omit_system_prompt => {
-                Some(renderer.prompt(sources, template, request.scope)?)
+                Some(self.own_prompt(sources, renderer, request, template)?)
             }
             _ => None,
         };
         Ok(conversation.system_prompt(own.as_deref()))
+    }
+
+    fn own_prompt(
+        &self,
+        sources: &Sources,
+        renderer: &Renderer<'_>,
+        request: &Request<'_>,
+        template: TemplateId,
+    ) -> Result<Arc<str>, Box<Diagnostic>> {
+        let render = || renderer.prompt(sources, template, request.scope).map(Arc::from);
+        let prompt = match request.memo.filter(|_| renderer.is_shared(template)) {
+            Some(memo) => memo.prompt(template, self.profile.profile.layer, render),
+            None => Arc::new(render()),
+        };
+        (*prompt).clone()
     }
 
     fn input<'a>(&self, request: &'a Request<'_>, system_prompt: Option<&'a str>) -> BodyInput<'a> {
@@ -135,8 +159,10 @@ impl Plan<'_> {
 }
 
 struct Assembly<'a> {
+    plan: &'a Plan<'a>,
     sources: &'a Sources,
     renderer: &'a Renderer<'a>,
+    request: &'a Request<'a>,
     input: &'a BodyInput<'a>,
     splices: Vec<Splice>,
     findings: Vec<Diagnostic>,
@@ -170,28 +196,44 @@ impl Assembly<'_> {
     }
 
     fn template(&mut self, template: TemplateId, literal: Span, at: &Pointer) -> Option<Value> {
-        let rendered = match self.renderer.body(self.sources, template, self.input) {
-            Ok(text) => text,
+        let fragment = match self.request.memo.filter(|_| self.renderer.is_shared(template)) {
+            Some(memo) => memo.fragment(self.key(template), || self.fragment(template, literal, at)),
+            None => Arc::new(self.fragment(template, literal, at)),
+        };
+        match Arc::try_unwrap(fragment).unwrap_or_else(|shared| (*shared).clone()) {
+            Ok(value) => {
+                value.iter().for_each(|_| self.splices.push(Splice { pointer: at.clone(), literal, template }));
+                value
+            }
             Err(finding) => {
                 self.findings.push(*finding);
-                return None;
-            }
-        };
-        if rendered.trim().is_empty() {
-            return None;
-        }
-        let text = json::blank_trailing_commas(rendered);
-        match json::parse(&text) {
-            Ok(value) => {
-                self.splices.push(Splice { pointer: at.clone(), literal, template });
-                Some(value)
-            }
-            Err(error) => {
-                let finding = self.not_json(template, literal, at, &text, &error);
-                self.findings.push(finding);
                 None
             }
         }
+    }
+
+    /// Everything that this template's fragment depends on.
+    fn key(&self, template: TemplateId) -> FragmentKey {
+        let api = self.plan.api;
+        FragmentKey {
+            template,
+            ids: self.input.ids,
+            variant: self.request.conversation.variant(api).map(|_| api),
+            system_prompt: self
+                .input
+                .system_prompt
+                .filter(|_| self.renderer.reads(template, "system_prompt"))
+                .map(Arc::from),
+        }
+    }
+
+    fn fragment(&self, template: TemplateId, literal: Span, at: &Pointer) -> Fragment {
+        let rendered = self.renderer.body(self.sources, template, self.input)?;
+        if rendered.trim().is_empty() {
+            return Ok(None);
+        }
+        let text = json::blank_trailing_commas(rendered);
+        json::parse(&text).map(Some).map_err(|error| Box::new(self.not_json(template, literal, at, &text, &error)))
     }
 
     fn not_json(&self, template: TemplateId, literal: Span, at: &Pointer, text: &str, error: &JsonError) -> Diagnostic {

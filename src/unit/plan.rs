@@ -132,7 +132,7 @@ impl<'r> Plan<'r> {
             _ if tokens.iter().any(|token| token == "cache_control") && self.cache.is_some() => setting("cache_prompt"),
             _ => None,
         };
-        step.or_else(|| self.profile.body().map(|body| origin_in(body, &tokens)).unwrap_or(None))
+        step.or_else(|| self.profile.body().and_then(|body| origin_in(body, &tokens)))
             .or_else(|| self.profile.merged.get("body").map(Merged::key_span))
             .unwrap_or_else(|| self.profile.name_span())
     }
