@@ -3,6 +3,8 @@
 //!
 //! `REQC_UPDATE_DOCS=1 cargo test --test docs` rewrites `docs/rules.md`.
 
+#![expect(clippy::disallowed_methods, reason = "the test reads documents and runs the binary")]
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
