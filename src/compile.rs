@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use crate::check::{Problem, Schemas, check};
 use crate::context::{self, Context};
 use crate::diag::{Diagnostic, Findings, Severity, did_you_mean};
 use crate::json::Pointer;
@@ -33,6 +34,7 @@ pub struct Compiler {
     repo: Repo,
     hierarchy: Hierarchy,
     engine: Engine,
+    schemas: Schemas,
     contexts: Vec<ReadyContext>,
     /// Concrete agents of the compiled layers, sorted by name, and whether they can be compiled.
     agents: Vec<(ProfileId, bool)>,
@@ -96,12 +98,14 @@ impl Compiler {
         findings.extend(more);
         let (engine, more) = Engine::new(&repo);
         findings.extend(more);
+        let (schemas, more) = Schemas::new(&repo);
+        findings.extend(more);
         if !repo.profiles.iter().any(|source| repo.is_compiled(source.layer)) {
             findings.push(rules::empty(&mut repo.sources));
         }
         findings.extend(policy::check_codes(&repo.config));
         let contexts = contexts.into_iter().map(|context| ReadyContext::new(&repo, context)).collect();
-        let mut compiler = Compiler { repo, hierarchy, engine, contexts, agents: Vec::new(), findings };
+        let mut compiler = Compiler { repo, hierarchy, engine, schemas, contexts, agents: Vec::new(), findings };
         compiler.prepare_agents();
         compiler.note_reach();
         compiler
@@ -209,7 +213,13 @@ impl Compiler {
         for ready in self.contexts.iter().filter(|ready| ready.context.kind() == agent.plan.kind && chosen(ready)) {
             let memo = (!selection.without_memo).then_some(&ready.memo);
             let request = Request { memo, ..ready.request(&agent.plan, selection.model.as_deref()) };
-            match agent.plan.body(&self.repo.sources, renderers.get(&ready.prepared), &request) {
+            let renderer = renderers.get(&ready.prepared);
+            let made = agent.plan.body(&self.repo.sources, renderer, &request);
+            let checked = made.and_then(|body| match check(&self.schemas, &agent.plan, &body) {
+                Ok(_) => Ok(body),
+                Err(problems) => Err(self.located(&agent.plan, renderer, &request, &body, problems)),
+            });
+            match checked {
                 Ok(body) => agent.bodies.push((ready, body)),
                 Err(found) => {
                     agent.failed = true;
@@ -220,6 +230,22 @@ impl Compiler {
         }
         let bodies = agent.bodies.len();
         Some((visit(&agent), findings, bodies))
+    }
+
+    /// Problems of a body as findings at the lines that wrote them.
+    fn located(
+        &self,
+        plan: &Plan<'_>,
+        renderer: &Renderer<'_>,
+        request: &Request<'_>,
+        body: &Body,
+        problems: Vec<Problem>,
+    ) -> Vec<Diagnostic> {
+        let place = |pointer: &Pointer| plan.trace(&self.repo.sources, renderer, request, body, pointer);
+        let finding = |problem: Problem| {
+            Diagnostic::new(problem.rule, place(&problem.pointer), problem.message).maybe_help(problem.help)
+        };
+        problems.into_iter().map(finding).collect()
     }
 
     /// Registers a file that findings can point into, for instance a golden file.

@@ -19,8 +19,9 @@
 //! 6. [`render`]: checks and compiles templates → [`Engine`](render::Engine), then text.
 //! 7. [`mod@unit`]: [`Plan`](unit::Plan) × conversation → [`Body`](unit::Body), through [`json`] and the steps of
 //!    [`provider`].
-//! 8. [`golden`] and [`diff`]: bodies against files, changes as data.
-//! 9. [`report`]: findings ([`diag`]) and changes as text.
+//! 8. [`check`]: bodies against the schemas of their wire formats.
+//! 9. [`golden`] and [`diff`]: bodies against files, changes as data.
+//! 10. [`report`]: findings ([`diag`]) and changes as text.
 //!
 //! [`compile`] is the front door that runs them all: [`Compiler::load`](compile::Compiler::load) reads and checks a
 //! repository, [`Compiler::run`](compile::Compiler::run) makes the bodies in parallel. [`cli`] is the command line.
@@ -61,6 +62,7 @@
 //! assert_eq!(run.results, [run.bodies]);
 //! ```
 
+pub mod check;
 pub mod cli;
 pub mod compile;
 pub mod context;

@@ -9,7 +9,7 @@ mod keys;
 mod load;
 pub(crate) mod rules;
 
-pub use config::{Allow, Config, Date, Dialect, Level};
+pub use config::{Allow, Config, Date, Dialect, Extension, Level};
 pub use instance::{Instance, SecretRef};
 pub(crate) use keys::Reader;
 pub use load::{LoadOptions, load};
@@ -66,6 +66,8 @@ pub struct Repo {
     pub partials: BTreeMap<Arc<str>, LayerFile>,
     /// The context files, sorted by layer and path.
     pub contexts: Vec<LayerFile>,
+    /// The schema files of wire formats by name (`openai-chat`), the bundled one first.
+    pub schemas: BTreeMap<Arc<str>, Vec<LayerFile>>,
     /// The provider instances by name.
     pub instances: BTreeMap<Arc<str>, Instance>,
     /// `models.toml`: agent name → model.

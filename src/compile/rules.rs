@@ -31,6 +31,7 @@ pub fn all_rules() -> Vec<&'static Rule> {
         crate::render::rules::RULES,
         crate::provider::rules::RULES,
         crate::unit::rules::RULES,
+        crate::check::schema::rules::RULES,
         crate::golden::rules::RULES,
     ];
     let mut rules: Vec<&Rule> = families.into_iter().flatten().copied().collect();

@@ -22,6 +22,17 @@ pub struct Config {
     pub levels: Vec<(Spanned<Arc<str>>, Level)>,
     /// `[[allow]]`.
     pub allows: Vec<Allow>,
+    /// `[[extension]]`.
+    pub extensions: Vec<Extension>,
+}
+
+/// Fields that a provider instance takes beside those of its wire format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extension {
+    /// The instance's name.
+    pub instance: Arc<str>,
+    /// JSON pointers, with `*` for any element or member.
+    pub fields: Vec<Arc<str>>,
 }
 
 /// The template dialect of a repository.
@@ -73,18 +84,20 @@ impl Config {
     /// Reads `reqc.toml`.
     pub(super) fn read(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> Config {
         let mut reader = Reader::new(file, table, findings);
-        reader.only("reqc.toml", &["schema_version", "layer", "dialect", "golden", "rules", "allow"]);
+        reader.only("reqc.toml", &["schema_version", "layer", "dialect", "golden", "rules", "allow", "extension"]);
         reader.schema_version(1);
         let is_bundled_layer = reader.one_of("layer", &[("bundled", true), ("own", false)]).is_some_and(|it| it.value);
         let dialect = reader.one_of("dialect", &[("jinja", Dialect::Jinja), ("inja", Dialect::Inja)]);
         let golden = reader.table("golden");
         let levels = reader.table("rules");
         let allows = reader.tables("allow");
+        let extensions = reader.tables("extension");
         Config {
             is_bundled_layer,
             dialect: dialect.map(|it| it.value).unwrap_or_default(),
             golden_contexts: golden.and_then(|golden| golden_contexts(file, golden.value, findings)),
             levels: levels.map(|levels| read_levels(file, levels.value, findings)).unwrap_or_default(),
+            extensions: extensions.into_iter().filter_map(|entry| Extension::read(file, entry, findings)).collect(),
             allows: allows.into_iter().filter_map(|entry| Allow::read(file, entry, findings)).collect(),
         }
     }
@@ -132,17 +145,35 @@ impl Allow {
         let path = path.and_then(|pattern| glob(&mut reader, "file", &pattern));
         let expires = reader.date("expires");
         let (code, reason) = (reader.string("code"), reader.string("reason"));
-        let missing: Vec<&str> =
-            [("code", code.is_none()), ("reason", reason.is_none())].iter().filter(|it| it.1).map(|it| it.0).collect();
-        if !missing.is_empty() {
-            let message = format!("an [[allow]] entry needs `{}`", missing.join("` and `"));
-            reader.report(Diagnostic::new(&rules::MISSING_KEY, entry.span, message));
-        }
+        reader.missing("an [[allow]] entry", entry.span, &[("code", code.is_none()), ("reason", reason.is_none())]);
         Some(Allow { span: code.as_ref()?.span, code: code?.value, agent, file: path, expires })
     }
 }
 
+impl Extension {
+    fn read(file: FileId, entry: Spanned<&Table>, findings: &mut Vec<Diagnostic>) -> Option<Extension> {
+        let mut reader = Reader::new(file, entry.value, findings);
+        reader.only("[[extension]]", &["provider_instance", "fields", "reason"]);
+        let (instance, fields, reason) =
+            (reader.string("provider_instance"), reader.strings("fields"), reader.string("reason"));
+        let needed =
+            [("provider_instance", instance.is_none()), ("fields", fields.is_none()), ("reason", reason.is_none())];
+        reader.missing("an [[extension]] entry", entry.span, &needed);
+        let fields = fields?.value.into_iter().map(|field| field.value).collect();
+        Some(Extension { instance: instance?.value, fields })
+    }
+}
+
 impl Reader<'_, '_> {
+    /// A finding about keys that an entry needs and lacks.
+    fn missing(&mut self, what: &str, span: Span, needed: &[(&str, bool)]) {
+        let missing: Vec<&str> = needed.iter().filter(|(_, is_missing)| *is_missing).map(|(key, _)| *key).collect();
+        if !missing.is_empty() {
+            let message = format!("{what} needs `{}`", missing.join("` and `"));
+            self.report(Diagnostic::new(&rules::MISSING_KEY, span, message));
+        }
+    }
+
     fn date(&mut self, key: &str) -> Option<Date> {
         let text = self.date_or_string(key)?;
         let date = Date::parse(&text.value);

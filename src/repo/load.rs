@@ -49,6 +49,7 @@ struct Loader {
     profiles: Vec<LayerFile>,
     partials: BTreeMap<Arc<str>, LayerFile>,
     contexts: Vec<LayerFile>,
+    schemas: BTreeMap<Arc<str>, Vec<LayerFile>>,
     raw_instances: BTreeMap<Arc<str>, RawInstance>,
     unreadable_partials: BTreeMap<Arc<str>, ReadError>,
 }
@@ -96,6 +97,13 @@ impl Loader {
         for path in &listing.contexts {
             if let Some(file) = self.text(world, path) {
                 self.contexts.push(LayerFile { file, layer: layer.kind });
+            }
+        }
+        for path in &listing.schemas {
+            if let Some(file) = self.text(world, path) {
+                let name =
+                    path.trim_start_matches("schemas/wire/").trim_end_matches(".json").trim_end_matches(".schema");
+                self.schemas.entry(Arc::from(name)).or_default().push(LayerFile { file, layer: layer.kind });
             }
         }
         for path in &listing.providers {
@@ -191,6 +199,7 @@ impl Loader {
             profiles: self.profiles,
             partials: self.partials,
             contexts: self.contexts,
+            schemas: self.schemas,
             instances,
             models,
             unreadable_partials: self.unreadable_partials,
@@ -227,6 +236,7 @@ struct Listing {
     /// Name (`partials/…`) and path.
     partials: Vec<(String, String)>,
     contexts: Vec<String>,
+    schemas: Vec<String>,
     providers: Vec<String>,
 }
 
@@ -254,6 +264,7 @@ impl Listing {
         let named =
             |folder: &str, ending: &str| visible(world.walk(folder)).filter(|path| path.ends_with(ending)).collect();
         listing.contexts = named("contexts", ".json");
+        listing.schemas = named("schemas/wire", ".json");
         listing.providers = named("providers", ".toml");
         listing
     }

@@ -5,12 +5,13 @@ use include_dir::{Dir, include_dir};
 use crate::world::{Entry, EntryKind, MemoryWorld, ReadError, World};
 
 /// The folders of the crate's root that are embedded. `build.rs` watches the same ones.
-static FOLDERS: [(&str, Dir<'_>); 5] = [
+static FOLDERS: [(&str, Dir<'_>); 6] = [
     ("agents", include_dir!("$CARGO_MANIFEST_DIR/agents")),
     ("contexts", include_dir!("$CARGO_MANIFEST_DIR/contexts")),
     ("partials", include_dir!("$CARGO_MANIFEST_DIR/partials")),
     ("providers", include_dir!("$CARGO_MANIFEST_DIR/providers")),
     ("roles", include_dir!("$CARGO_MANIFEST_DIR/roles")),
+    ("schemas", include_dir!("$CARGO_MANIFEST_DIR/schemas")),
 ];
 
 /// The files that come with `reqc`.

@@ -1,0 +1,46 @@
+//! Rules of content: what is wrong with a body that is valid JSON.
+//!
+//! Input: a [`Body`] and its plan. Output: [`Problem`]s at JSON pointers; the compiler turns them into findings at the
+//! lines that wrote them. One folder or file per family of rules. Nothing here reads files or prints.
+
+pub(crate) mod schema;
+
+pub use schema::Schemas;
+
+use crate::diag::Rule;
+use crate::json::Pointer;
+use crate::unit::{Body, Plan};
+
+/// Something wrong at a place of a body.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Problem {
+    /// The rule that is broken.
+    pub rule: &'static Rule,
+    /// Where in the body.
+    pub pointer: Pointer,
+    /// Whether the place is the member's key rather than its value.
+    pub message: String,
+    /// The next step.
+    pub help: Option<String>,
+}
+
+/// A body that every check accepted. Only this module makes one.
+#[derive(Debug)]
+pub struct CheckedBody<'b>(&'b Body);
+
+impl CheckedBody<'_> {
+    /// The body.
+    pub fn body(&self) -> &Body {
+        self.0
+    }
+}
+
+/// Checks one body.
+///
+/// # Errors
+///
+/// The problems, in document order.
+pub fn check<'b>(schemas: &Schemas, plan: &Plan<'_>, body: &'b Body) -> Result<CheckedBody<'b>, Vec<Problem>> {
+    let problems = schemas.check(plan, body);
+    if problems.is_empty() { Ok(CheckedBody(body)) } else { Err(problems) }
+}
