@@ -1,6 +1,6 @@
 //! The command line: arguments → options, one thin file per command, exit codes.
 //!
-//! Everything that is printed goes through [`Terminal`]; everything that is decided is decided elsewhere.
+//! Everything that is printed goes through `Terminal`; everything that is decided is decided elsewhere.
 
 mod args;
 mod check;

@@ -1,4 +1,67 @@
-//! reqc
+//! A compiler for LLM agent profiles: declarative TOML in, the exact JSON request bodies that providers receive out.
+//!
+//! A repository of profiles is read over the bundled files, every agent is rendered against every synthetic
+//! conversation that fits it, and what is wrong is told at the line that caused it. The binary `reqc` is a thin
+//! command line over this library. `README.md` introduces it; `ARCHITECTURE.md` draws the map.
+//!
+//! # The stages
+//!
+//! Data flows one way; each stage is a module, and each hands a named type to the next.
+//!
+//! 1. [`world`]: files, seen through one trait; [`system`] has the real ones, [`MemoryWorld`](world::MemoryWorld) is
+//!    for tests and hosts.
+//! 2. [`repo`]: what files there are, in both layers → [`Repo`](repo::Repo). [`toml`] parses, [`source`] remembers
+//!    places.
+//! 3. [`profile`]: one file → [`Profile`](profile::Profile).
+//! 4. [`resolve`]: `extends` → [`Hierarchy`](resolve::Hierarchy) and, one at a time,
+//!    [`ResolvedProfile`](resolve::ResolvedProfile): each value with its origin.
+//! 5. [`context`]: JSON files → [`Conversation`](conversation::Conversation)s in normal form.
+//! 6. [`render`]: checks and compiles templates → [`Engine`](render::Engine), then text.
+//! 7. [`mod@unit`]: [`Plan`](unit::Plan) × conversation → [`Body`](unit::Body), through [`json`] and the steps of
+//!    [`provider`].
+//! 8. [`check`]: bodies against the schemas of their wire formats.
+//! 9. [`golden`] and [`diff`]: bodies against files, changes as data.
+//! 10. [`report`]: findings ([`diag`]) and changes as text.
+//!
+//! [`compile`] is the front door that runs them all: [`Compiler::load`](compile::Compiler::load) reads and checks a
+//! repository, [`Compiler::run`](compile::Compiler::run) makes the bodies in parallel. [`cli`] is the command line.
+//!
+//! # Example
+//!
+//! One profile in memory, compiled against the bundled contexts:
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use reqc::compile::{Compiler, Selection};
+//! use reqc::repo::LoadOptions;
+//! use reqc::system::Embedded;
+//! use reqc::world::MemoryWorld;
+//!
+//! let profile = r#"
+//! name = "Greeter"
+//! extends = "OpenAI Chat"
+//! system_prompt = "Say hello first."
+//!
+//! [body]
+//! temperature = 0.2
+//! "#;
+//! let own = MemoryWorld::from_iter([("agents/greeter.toml", profile)]);
+//! let compiler = Compiler::load(Arc::new(own), Arc::new(Embedded::bundled()), LoadOptions::default());
+//! assert!(compiler.findings().is_empty());
+//!
+//! // One body, as it would be sent.
+//! let id = compiler.hierarchy().by_name("Greeter").expect("the profile was read");
+//! let body = compiler.body(id, "plain-turn", None).expect("a chat agent and a chat context").expect("no findings");
+//! assert_eq!(body.value()["temperature"], 0.2);
+//! assert_eq!(body.value()["messages"][0]["content"], "Say hello first.");
+//!
+//! // All bodies of all agents; the visitor is called once per agent.
+//! let run = compiler.run(&Selection::default(), |agent| agent.bodies.len());
+//! assert!(run.findings.is_empty());
+//! assert_eq!(run.results, [run.bodies]);
+//! ```
+
 pub mod check;
 pub mod cli;
 pub mod compile;

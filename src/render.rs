@@ -56,6 +56,14 @@ pub enum TemplateKind {
     Prompt,
 }
 
+/// The functions that templates of a kind may call, beside those of the engine.
+pub fn function_names(kind: TemplateKind) -> &'static [&'static str] {
+    match kind {
+        TemplateKind::Body => &functions::BODY_FUNCTIONS,
+        TemplateKind::Prompt => &prompt::PROMPT_FUNCTIONS,
+    }
+}
+
 /// Whether a string of a body is a template: `{#` alone does not make one.
 pub fn is_template(text: &str) -> bool {
     text.contains("{{") || text.contains("{%")

@@ -12,12 +12,14 @@ crate::diag::rules! {
         "Golden folders are named after the agent: ASCII letters and digits in lower case, every other run of characters one \
          `-`. `GPT (mini)` and `gpt mini-` share one. Rename one of the agents.";
     ABSTRACT_SELECTED = Error "select/abstract", "an abstract profile was asked for",
-        "An abstract profile lacks something by design, so it has no body of its own. Ask for one of the agents that extend \
-         it.";
+        "An abstract profile lacks something by design, so it has no body of its own. Ask for one of the agents \
+         that extend it; `reqc tree` shows them, and `reqc show NAME` works for abstract profiles too.";
     UNKNOWN_AGENT = Warning "config/unknown-agent", "`models.toml` names an agent that does not exist",
         "The keys of `models.toml` are names of agents, of the repository or bundled. The entry has no effect.";
     UNKNOWN_RULE = Warning "config/unknown-rule", "`reqc.toml` names a rule that does not exist",
-        "`reqc rule` lists all codes. The entry has no effect.";
+        "`reqc rule` lists all codes; `family/*` stands for all of a family. The entry has no effect.\n\n\
+         * wrong: `\"unknown-key\" = \"error\"`\n\
+         * right: `\"key/unknown\" = \"error\"`";
 }
 
 /// Every rule, sorted by code.

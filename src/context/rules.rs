@@ -2,12 +2,22 @@
 
 crate::diag::rules! {
     SYNTAX = Error "context/syntax", "a context file is not valid JSON",
-        "A context is one JSON object: no comments, no trailing commas, no duplicate keys, integers within 64 bits.";
+        "A context is one JSON object: no comments, no trailing commas, no duplicate keys, integers within 64 \
+         bits.\n\n\
+         Other than in templates, a trailing comma is not forgiven here: these files are data, written by hand or \
+         by a program.";
     INVALID = Error "context/invalid", "a context file does not have the form of a context",
-        "A key is missing, has the wrong type, or a block is of no known type. `docs/contexts.md` lists the keys; the \
-         bundled contexts (`reqc contexts`) are examples of each.";
+        "A key is missing, has the wrong type, or a block is of no known type. The context is then left out, so \
+         nothing is compiled against it.\n\n\
+         `docs/contexts.md` lists the keys; the bundled contexts (`reqc contexts`) are examples of each. Two \
+         mistakes are frequent:\n\n\
+         * a system message is a typed item: `{\"kind\": \"notification\", \"text\": \"…\"}`, not `{\"role\": \
+         \"system\", …}`\n\
+         * tool results belong to a message of role `user`, tool calls and thinking to one of role `assistant`";
     UNKNOWN_KEY = Warning "context/unknown-key", "a context file has a key that nothing reads",
-        "The key has no effect; most often it is misspelt.";
+        "The key has no effect; most often it is misspelt. The rest of the context is used.\n\n\
+         * wrong: `\"is_golden\": true`\n\
+         * right: `\"golden\": true`";
     NOT_NORMAL = Warning "context/not-normal", "a conversation is not in normal form",
         "Before a history is rendered it is brought into normal form, by the same function that the runtime uses: tool \
          calls without results and results without calls are dropped, so are messages without content. What the file \

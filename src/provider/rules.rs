@@ -2,17 +2,24 @@
 
 crate::diag::rules! {
     UNKNOWN_INSTANCE = Error "provider/unknown-instance", "`provider_instance` names nothing",
-        "The name must be that of a file in `providers/`, of the repository or bundled. `reqc list` shows which instance each \
-         agent uses.";
+        "The name must be that of a file's `name` in `providers/`, of the repository or bundled; the file's own \
+         name does not matter. `reqc list` shows which instance each agent uses.\n\n\
+         * wrong: `provider_instance = \"openai.toml\"`\n\
+         * right: `provider_instance = \"OpenAI\"`";
     UNKNOWN_API = Error "provider/unknown-client-api", "`client_api` names nothing",
         "`client_api` decides wire format, authentication and capabilities. The known ones are listed in `docs/profiles.md`; a \
          server that speaks Chat Completions is `OpenAI Compatible`.";
     CAPABILITY = Error "provider/capability", "a profile asks for what its API cannot do",
-        "`enable_tools` and `enable_thinking` must fit the client API and the endpoint: Codestral cannot think, completion \
-         endpoints take no tools.";
+        "`enable_tools` and `enable_thinking` must fit the client API and the endpoint: Codestral cannot think, \
+         completion endpoints take no tools. Sent anyway, the request would be refused, or the field ignored.\n\n\
+         Both are often inherited: set the switch to `false` in the profile that changes the endpoint.";
     TOOLS_TWICE = Error "provider/tools-twice", "`enable_tools` is on and the body sets `tools` itself",
-        "With `enable_tools` the request's tool definitions are injected in the wire format's own shape. A body with its own \
-         `tools` would be overwritten, so one of the two must go.";
+        "With `enable_tools` the request's tool definitions are injected in the wire format's own shape, as the \
+         last key. A body with its own `tools` would be overwritten, so one of the two must go.\n\n\
+         For a provider's built-in tools, which have no definition in the request, keep them in `[body]` and set \
+         `enable_tools = false`.";
     NO_PROMPT_CACHE = Warning "provider/no-prompt-cache", "`cache_prompt` has no effect with this API",
-        "Breakpoints for prompt caching exist in Anthropic's format only; other providers cache on their own or not at all.";
+        "Breakpoints for prompt caching exist in Anthropic's format only; other providers cache on their own or \
+         not at all. The profile says that it caches, and nothing is sent for it.\n\n\
+         Remove the key, or set it to `false` if it is inherited.";
 }

@@ -49,8 +49,8 @@ fn is_link(token: &Token<'_>, before: Option<&Token<'_>>) -> bool {
         | Token::Gt
         | Token::Gte
         | Token::Lt
-        | Token::Lte => true,
-        Token::Ident("not" | "and" | "or" | "if" | "in" | "is") => true,
+        | Token::Lte
+        | Token::Ident("not" | "and" | "or" | "if" | "in" | "is") => true,
         // An index or a call, not a list or a parenthesis.
         Token::BracketOpen | Token::ParenOpen => {
             matches!(before, Some(Token::Ident(_) | Token::BracketClose | Token::ParenClose | Token::BraceClose))

@@ -2,15 +2,23 @@
 
 crate::diag::rules! {
     SYNTAX = Error "template/syntax", "a template does not parse",
-        "The text does not follow Jinja's grammar: an unclosed tag, `{% if %}` without `{% endif %}`, an operator without \
-         its operand. In a TOML string the position is that of the file, escapes and line continuations included.";
+        "The text does not follow Jinja's grammar: an unclosed tag, `{% if %}` without `{% endif %}`, an operator \
+         without its operand. In a TOML string the position is that of the file, escapes and line continuations \
+         included.\n\n\
+         A string of `[body]` is a template as soon as it holds `{{` or `{%`. For text that holds them and is \
+         none, write `{% raw %}\"…\"{% endraw %}`, with the quotes of JSON inside.";
     UNDEFINED = Error "template/undefined", "a template reads something that is not there",
-        "Undefined values are strict: a misspelt `msg.contnet` is an error, not an empty string.\n\nFor what may be absent, \
-         ask first: `{% if ctx.system_prompt is defined %}` or `{% if existsIn(ctx, \"system_prompt\") %}`. \
+        "Undefined values are strict: a misspelt `msg.contnet` is an error, not an empty string that a provider \
+         answers to.\n\n\
+         For what may be absent, ask first:\n\n\
+         * `{% if ctx.system_prompt is defined %}`\n\
+         * `{% if existsIn(ctx, \"system_prompt\") %}`\n\n\
          `docs/templates.md` lists what every context holds and what is optional.";
     UNKNOWN_NAME = Error "template/unknown-name", "a template calls a function, filter or test that does not exist",
-        "Checked in every branch, also in those that never run. `docs/templates.md` lists the functions; system prompts and \
-         bodies have different ones.";
+        "Checked in every branch, also in those that never run. `docs/templates.md` lists the functions; system \
+         prompts and bodies have different ones, so that a body never reads files.\n\n\
+         * wrong: `{{ text.strip() }}`: values have no methods here\n\
+         * right: `{{ text | trim }}`";
     FAILED = Error "template/failed", "a template fails while it is rendered",
         "An operation does not fit its values: adding a number to a list, a filter on the wrong type, unpacking what cannot be \
          unpacked. The finding stands at the tag that failed, with the includes that led there.";
@@ -20,20 +28,29 @@ crate::diag::rules! {
     TOO_DEEP = Error "template/too-deep", "a template nests too deeply",
         "A macro that calls itself without end, or a very long chain of includes: the limit is 300, where an include counts 10 \
          and a macro call 4. Or one tag that chains more than 250 operators, filters or members, or a template with more \
-         than 250 `{% elif %}`.";
+         than 250 `{% elif %}`.\n\n\
+         For data that is nested, such as tool input, `tojson(value)` needs no recursion at all.";
     TOO_LARGE = Error "template/output-too-large", "a template writes more than 32 MiB",
         "No provider takes such a request. Look for a loop that repeats the whole history.";
     INCLUDE_MISSING = Error "include/missing", "an included partial does not exist",
-        "Includes are checked when the repository is loaded, in every branch. The name is relative to `partials/`, with or \
-         without that prefix. If the partial is optional, write `{% include \"x.jinja\" ignore missing %}`.";
+        "Includes are checked when the repository is loaded, in every branch. The name is relative to \
+         `partials/`, with or without that prefix; it is never relative to the file that includes.\n\n\
+         If the partial is optional, write `{% include \"x.jinja\" ignore missing %}`.";
     INCLUDE_NAME = Error "include/name", "an include name is not allowed",
-        "Includes reach only the bundled `partials/` and the repository's own. Names with `..`, a leading `/`, a backslash, a \
-         scheme or a drive letter are refused, so that a template can never read another file.";
+        "Includes reach only the bundled `partials/` and the repository's own. Names with `..`, a leading `/`, a \
+         backslash, a scheme or a drive letter are refused, so that a template can never read another file.\n\n\
+         * wrong: `{% include \"../shared/messages.jinja\" %}`\n\
+         * right: `{% include \"partials/shared/messages.jinja\" %}`";
     INCLUDE_DYNAMIC = Error "include/dynamic", "an include name is computed",
-        "The name must be a string literal, or a literal list of them: only then can it be checked before anything is sent. \
-         Write an `{% if %}` with one include per branch.";
+        "The name must be a string literal, or a literal list of them: only then can it be checked before \
+         anything is sent.\n\n\
+         * wrong: `{% include \"blocks/\" ~ block.type ~ \".jinja\" %}`\n\
+         * right: `{% if block.type == \"text\" %}{% include \"blocks/text.jinja\" %}{% endif %}`, one branch per \
+         type";
     INCLUDE_OUTSIDE = Error "include/outside", "a partial leaves the repository through a link",
-        "The file behind the name is a symbolic link to somewhere outside the root. Copy it into `partials/`.";
+        "The file behind the name is a symbolic link to somewhere outside the root. In a fresh clone there would \
+         be nothing behind it, or something else.\n\n\
+         Copy the file into `partials/`. Links that stay inside the repository are fine.";
     INCLUDE_CYCLE = Error "include/cycle", "partials include each other in a circle",
         "Rendering would never end. The message shows the circle; one of its includes must go. For recursion over data, use a \
          macro or a recursive loop.";
@@ -52,11 +69,20 @@ crate::diag::rules! {
          then of the bundled one; a relative path is one of the project. While compiling, the project is the virtual one of \
          the context, not the folder you stand in.";
     PROMPT_OUTSIDE = Error "prompt/outside", "a system prompt reads outside of what it may",
-        "Reads are confined to the project folder, the agent repository and bundled resources, links resolved. Anything else is \
-         refused, also for `file_exists`: whether a file exists elsewhere must not change a prompt.";
+        "Reads are confined to the project folder, the agent repository and bundled resources, links resolved. \
+         Anything else is refused, also for `file_exists`: whether a file exists elsewhere must not change a \
+         prompt.\n\n\
+         * refused: `/etc/hosts`, `../notes.md`, `${HOME}/.config/rules.md`\n\
+         * read: `${PROJECT_DIR}/AGENTS.md`, `docs/style.md` (of the project), `${CONFIG_DIR}/roles/x.md`, \
+         `:/roles/x.md`";
     PROMPT_VARIABLE = Error "prompt/unknown-variable", "a path holds a variable that is not known",
-        "`${PROJECT_DIR}`, `${CONFIG_DIR}` and `${HOME}` are expanded in the arguments of file functions and in the prompt's own \
-         text. Others are not.";
+        "`${PROJECT_DIR}`, `${CONFIG_DIR}` and `${HOME}` are expanded in the arguments of file functions and in \
+         the prompt's own text. Others are not: an environment variable would make the prompt depend on the \
+         machine.\n\n\
+         `file_exists` answers `false` for such a path, so that an older prompt can ask before it reads.";
     PROMPT_NOT_TEXT = Error "prompt/not-text", "a system prompt reads a file that is not text",
-        "Files that prompts read are UTF-8 text without NUL bytes.";
+        "Files that prompts read are UTF-8 text without NUL bytes, of at most 64 MiB. Line endings become `\\n` \
+         and a byte-order mark is dropped, so that a checkout never changes a prompt.\n\n\
+         An image or an archive cannot be part of a system prompt; a text in another encoding can be converted: \
+         `iconv -f WINDOWS-1252 -t UTF-8`.";
 }

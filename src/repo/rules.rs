@@ -10,42 +10,72 @@ crate::diag::rules! {
          byte or an invalid sequence means that the file was saved in another encoding or is no text at all.\n\n\
          Convert it: `iconv -f WINDOWS-1252 -t UTF-8`.";
     TOO_LARGE = Error "repo/too-large", "a source file is larger than 64 MiB",
-        "Positions are kept in 32 bits, and no profile, partial or context is that large on purpose.";
+        "Positions are kept in 32 bits, and no profile, partial or context is that large on purpose.\n\n\
+         Most often a data file lies in the wrong folder: `agents/`, `partials/`, `contexts/` and `providers/` \
+         are read whole.";
     EMPTY = Error "repo/empty", "there is no profile to compile",
         "A repository needs at least one profile: `agents/*.toml`, or `*.toml` in one flat folder.\n\n\
          `reqc init` writes a small repository to start from; `-C DIR` names another folder; `--bundled` compiles the \
          agents that come with reqc.";
     DUPLICATE_NAME = Error "repo/duplicate-name", "two files of one layer define the same name",
         "Names of profiles, partials, contexts and provider instances are unique in a layer. Which file would win \
-         would depend on chance, so neither does. Rename one of them.";
+         would depend on chance, so neither does.\n\n\
+         Rename one of them. The finding stands at one and shows the other.";
     BUNDLED_NAME = Error "repo/bundled-name", "a bundled name is taken",
         "A profile, partial or context of the repository has the name of a bundled one. This is refused so that an \
          upgrade of reqc can never change what a name means.\n\nGive yours another name; a profile can say `extends` \
          with the bundled name to start from it. (Provider instances are the exception: a repository's own replaces \
          the bundled one of the same name.)";
     TOML_SYNTAX = Error "toml/syntax", "a file is not valid TOML",
-        "The file does not follow the TOML grammar, so nothing in it is used. Common causes: a string without its \
-         closing quote, a key twice, a `[table]` twice, a line break inside `\"…\"` (use `\"\"\"…\"\"\"`).";
+        "The file does not follow the TOML grammar, so nothing in it is used.\n\n\
+         Common causes: a string without its closing quote, a key twice, a `[table]` twice, a line break inside \
+         `\"…\"`. For text of several lines write three quotes:\n\n\
+         * wrong: `system_prompt = \"first line` and the rest on the next line\n\
+         * right: `system_prompt = \"\"\"`, the lines, and `\"\"\"` again\n\n\
+         A prompt full of backslashes or quotes is easiest in `'''…'''`, where nothing is escaped.";
     UNKNOWN_KEY = Warning "key/unknown", "a key is not known here",
-        "A key that nothing reads is most often misspelt: the value has no effect. Fix the spelling or remove the key.\n\n\
-         In `[body]` any key is allowed: the body goes to the provider as it is.";
+        "A key that nothing reads is most often misspelt: the value has no effect, and nobody notices.\n\n\
+         * wrong: `enable_tool = true`\n\
+         * right: `enable_tools = true`\n\n\
+         In `[body]` any key is allowed: the body goes to the provider as it is. A field of the provider that \
+         stands above `[body]` by mistake is reported here too: move it below.";
     WRONG_TYPE = Error "key/wrong-type", "a value has the wrong type",
-        "The key expects another type of value, for instance `enable_tools = true`, not `\"true\"`.";
+        "The key expects another type of value, and guessing would hide the mistake.\n\n\
+         * wrong: `enable_tools = \"true\"`\n\
+         * right: `enable_tools = true`\n\n\
+         A profile with such a mistake is not compiled, and neither is what extends it.";
     INVALID_VALUE = Error "key/invalid-value", "a value is not one of those allowed",
-        "The value has the right type, but it is not among the ones that mean something here.";
+        "The value has the right type, but it is not among the ones that mean something here. The help names the \
+         nearest, or all of them.\n\n\
+         * wrong: `cache_ttl = \"60m\"`\n\
+         * right: `cache_ttl = \"1h\"`\n\n\
+         Globs that do not parse, malformed dates and names without a single ASCII letter or digit are \
+         told under this code as well.";
     MISSING_KEY = Error "key/missing", "a required key is missing",
-        "A profile needs a `name`; a concrete agent also needs `provider_instance`, `endpoint` and `[body]`, its own or \
-         inherited. A provider instance needs `name`, `client_api` and `url`.";
+        "A profile needs a `name`. A concrete agent also needs `provider_instance`, `endpoint` and `[body]`, its \
+         own or inherited. A provider instance needs `name`, `client_api` and `url`. An `[[allow]]` entry needs \
+         `code` and `reason`.\n\n\
+         A profile that is only there to be extended needs just its name; say so with `abstract = true`, and \
+         nothing else is asked of it.";
     NEWER_SCHEMA = Error "key/newer-schema", "the file is written for a newer reqc",
-        "`schema_version` is larger than this binary knows. Upgrade reqc: guessing what the file means would be worse \
-         than stopping.";
+        "`schema_version` is larger than this binary knows. Guessing what the file means would be worse than \
+         stopping.\n\n\
+         Upgrade reqc. If the number was written by mistake, remove the key: version 1 is the default.";
     LITERAL_SECRET = Error "provider/literal-key", "a key stands in the file itself",
-        "`api_key_ref` *refers* to a key; the key itself must not be committed.\n\nWrite `env:NAME`, `file:PATH`, \
-         `keyring:SERVICE/USER`, or the plain name of an entry of the keyring service `reqc`. If a real key was \
-         committed, revoke it.";
+        "`api_key_ref` *refers* to a key; the key itself must not be committed.\n\n\
+         * wrong: `api_key_ref = \"sk-…\"`\n\
+         * right: `api_key_ref = \"env:OPENAI_API_KEY\"`\n\n\
+         The other forms are `file:PATH`, `keyring:SERVICE/USER`, and the plain name of an entry of the keyring \
+         service `reqc`. A plain name that looks like a key (a known prefix, or 24 and more mixed characters) is \
+         refused.\n\n\
+         If a real key was committed, revoke it: it stays in the history.";
     INSTANCE_EXTENDS = Error "provider/extends", "a provider instance extends nothing usable",
-        "`extends` of a provider instance names another instance; it must exist and must not lead back to itself.";
+        "`extends` of a provider instance names another instance; it must exist and must not lead back to \
+         itself.\n\n\
+         An instance that takes a bundled name replaces the bundled one, so it cannot extend it: under that name \
+         there is only itself. Give it a name of its own, or write out `client_api` and `url`.";
     UNUSED_ALLOW = Warning "allow/unused", "an [[allow]] entry silences nothing",
-        "The finding that the entry was written for is gone, or the entry has expired. Remove it, so that it cannot \
-         hide something new.";
+        "The finding that the entry was written for is gone, or the entry has expired. Remove it, so that it \
+         cannot hide something new.\n\n\
+         Entries are judged only when the whole repository is looked at: never with `--agent` or `--context`.";
 }

@@ -1,0 +1,221 @@
+//! The documents say what the code does: `docs/rules.md` is written by the code, references name every key, function
+//! and command, and links lead somewhere.
+//!
+//! `REQC_UPDATE_DOCS=1 cargo test --test docs` rewrites `docs/rules.md`.
+
+#![expect(clippy::disallowed_methods, reason = "the test reads documents and runs the binary")]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use reqc::compile::all_rules;
+use reqc::profile::KEYS;
+use reqc::provider::{ClientApi, WireFormat};
+use reqc::render::{TemplateKind, function_names};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn document(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}")).replace("\r\n", "\n")
+}
+
+/// Fails unless the document has each name in code marks.
+fn mentions<'a>(path: &str, names: impl IntoIterator<Item = &'a str>) {
+    let text = document(path);
+    let missing: Vec<&str> = names.into_iter().filter(|name| !has_name(&text, name)).collect();
+    assert!(missing.is_empty(), "{path} does not mention {missing:?}");
+}
+
+/// Whether the name stands in the text as code: `` `name` ``, `` `name(…)` `` or `` `[name]` ``.
+fn has_name(text: &str, name: &str) -> bool {
+    [format!("`{name}`"), format!("`{name}("), format!("`[{name}]`")].iter().any(|form| text.contains(form))
+}
+
+#[test]
+fn the_page_of_rules_is_up_to_date() {
+    let path = "docs/rules.md";
+    let written = rules();
+    if std::env::var_os("REQC_UPDATE_DOCS").is_some_and(|value| value == "1") {
+        fs::write(root().join(path), written).expect("docs/ can be written");
+        return;
+    }
+    assert!(
+        document(path) == written,
+        "{path} is out of date: run `REQC_UPDATE_DOCS=1 cargo test --test docs` and look at the change"
+    );
+}
+
+/// All rules as one page: an index, then each page in order of its code.
+fn rules() -> String {
+    let mut text = String::from(
+        "# Rules\n\n<!-- Written by tests/docs.rs from the code. Change src/*/rules.rs, then run \
+         REQC_UPDATE_DOCS=1 cargo test --test docs -->\n\nEvery finding has one of these codes. `reqc rule CODE` shows the \
+         same page; how levels are changed and findings silenced is in [cli.md](cli.md#which-findings-fail-a-run).\n\n\
+         | code | level | what is wrong |\n| --- | --- | --- |\n",
+    );
+    for rule in all_rules() {
+        let (code, anchor) = (rule.code, rule.code.replace('/', ""));
+        let _ = writeln!(text, "| [`{code}`](#{anchor}) | {} | {} |", rule.severity.name(), rule.summary);
+    }
+    for rule in all_rules() {
+        let _ = write!(text, "\n## {}\n\n{}: {}.\n\n{}\n", rule.code, rule.severity.name(), rule.summary, rule.page);
+    }
+    text
+}
+
+#[test]
+fn every_rule_has_a_page_that_says_more_than_its_summary() {
+    for rule in all_rules() {
+        assert!(rule.page.len() > rule.summary.len() + 40, "{}", rule.code);
+        assert!(!rule.summary.ends_with('.'), "{}", rule.code);
+        assert!(rule.page.ends_with(['.', '`', ')']) || rule.page.contains("\n* "), "{}", rule.code);
+    }
+}
+
+#[test]
+fn every_key_of_a_profile_is_described() {
+    mentions("docs/profiles.md", KEYS);
+}
+
+#[test]
+fn every_client_api_and_wire_format_is_described() {
+    mentions("docs/profiles.md", ClientApi::ALL.map(ClientApi::name));
+    mentions("docs/profiles.md", WireFormat::ALL.map(WireFormat::name));
+}
+
+#[test]
+fn every_function_of_templates_is_described() {
+    for kind in [TemplateKind::Body, TemplateKind::Prompt] {
+        mentions("docs/templates.md", function_names(kind).iter().copied());
+    }
+}
+
+#[test]
+fn every_command_and_option_is_described() {
+    let help = help(&[]);
+    let (_, commands) = help.split_once("Commands:\n").expect("the help lists the commands");
+    let commands = commands.lines().take_while(|line| !line.trim().is_empty());
+    let commands: Vec<&str> = commands.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(commands.len() > 5, "{commands:?}");
+    let (readme, reference) = (document("README.md"), document("docs/cli.md"));
+    for command in commands.into_iter().filter(|command| *command != "help") {
+        assert!(readme.contains(&format!("reqc {command}")), "README.md does not mention `reqc {command}`");
+        assert!(reference.contains(&format!("reqc {command}")), "docs/cli.md does not mention `reqc {command}`");
+        for option in options(&self::help(&[command])) {
+            assert!(reference.contains(&format!("`{option}")), "docs/cli.md does not mention {option} of {command}");
+        }
+    }
+}
+
+fn help(command: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_reqc")).args(command).arg("--help").output().expect("it runs");
+    String::from_utf8(output.stdout).expect("help is text")
+}
+
+/// The long options that a help text lists.
+fn options(help: &str) -> Vec<&str> {
+    let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+    let words = lines.flat_map(|line| line.split([' ', ',']));
+    words.filter(|word| word.starts_with("--") && word.len() > 2).collect()
+}
+
+#[test]
+fn what_the_readme_shows_is_what_happens() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().expect("it has one")).expect("writable");
+        fs::write(path, text).expect("writable");
+    };
+    let readme = document("README.md");
+    let toml: Vec<&str> = readme.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let [broken, explainer] = toml[..] else { panic!("two profiles, not {}", toml.len()) };
+
+    write("broken/agents/summariser.toml", broken);
+    shows(&readme, &folder.path().join("broken"), &["check"]);
+    shows(&readme, folder.path(), &["init", "prompts"]);
+    let prompts = folder.path().join("prompts");
+    write("prompts/agents/explainer.toml", explainer);
+    shows(&readme, &prompts, &["check"]);
+    shows(&readme, &prompts, &["compile"]);
+    write("prompts/agents/explainer.toml", &explainer.replace("0.3", "0.5"));
+    shows(&readme, &prompts, &["compile", "--diff"]);
+    shows(&readme, &prompts, &["compile"]);
+    shows(&readme, &prompts, &["render", "Explainer", "--context", "plain-turn"]);
+
+    let summary = run(root(), &["compile", "--check"]);
+    assert!(readme.contains(summary.trim_end()), "README.md does not show: {summary}");
+}
+
+/// Fails unless the README has the command and, below it, exactly its output.
+fn shows(readme: &str, folder: &Path, command: &[&str]) {
+    let shown = format!("$ reqc {}\n{}", command.join(" "), run(folder, command));
+    assert!(readme.contains(&shown), "README.md does not show:\n{shown}");
+}
+
+fn run(folder: &Path, command: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_reqc")).args(command).current_dir(folder).output().expect("it runs");
+    String::from_utf8(output.stdout).expect("output is text")
+}
+
+#[test]
+fn relative_links_lead_somewhere() {
+    let mut broken = Vec::new();
+    for path in documents() {
+        let text = fs::read_to_string(root().join(&path)).expect("it was listed");
+        for link in links(&text) {
+            let (target, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let file = match target {
+                "" => path.clone(),
+                target => path.parent().unwrap_or(Path::new("")).join(target),
+            };
+            let there = root().join(&file);
+            let has_anchor = || {
+                let text = fs::read_to_string(&there).unwrap_or_default();
+                text.lines().filter(|line| line.starts_with('#')).any(|line| slug(line) == anchor)
+            };
+            if !there.exists() || !(anchor.is_empty() || has_anchor()) {
+                broken.push(format!("{}: {link}", path.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "links that lead nowhere: {broken:#?}");
+}
+
+/// The Markdown files of the root and of `docs/`.
+fn documents() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for folder in ["", "docs"] {
+        let entries = fs::read_dir(root().join(folder)).expect("the folder is there").flatten();
+        let names = entries.map(|entry| Path::new(folder).join(entry.file_name()));
+        found.extend(names.filter(|path| path.extension().is_some_and(|ending| ending == "md")));
+    }
+    found.sort();
+    assert!(found.len() > 5, "{found:?}");
+    found
+}
+
+/// Targets of inline links that are no URLs, outside of code blocks.
+fn links(text: &str) -> Vec<&str> {
+    let mut links = Vec::new();
+    let mut in_code = false;
+    for line in text.lines() {
+        in_code ^= line.trim_start().starts_with("```");
+        if in_code {
+            continue;
+        }
+        links.extend(line.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target));
+    }
+    links.retain(|link| !link.contains("://"));
+    links
+}
+
+/// The anchor that a heading gets.
+fn slug(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+    text.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect()
+}
