@@ -76,14 +76,14 @@ pub fn read_all(repo: &Repo) -> (Vec<Profile>, Vec<Diagnostic>) {
         match toml::parse(text) {
             Ok(table) => profiles.extend(Profile::read(source.file, source.layer, table, &mut findings)),
             Err(error) => {
-                profiles.extend(Profile::salvage(source, text));
+                profiles.extend(Profile::salvage(*source, text));
                 let span = Span::new(source.file, error.span);
                 findings.push(Diagnostic::new(&repo_rules::TOML_SYNTAX, span, error.message));
             }
         }
     }
     let unreadable = repo.unreadable_profiles.iter();
-    profiles.extend(unreadable.filter_map(|source| Profile::salvage(source, repo.sources.get(source.file).text())));
+    profiles.extend(unreadable.filter_map(|source| Profile::salvage(*source, repo.sources.get(source.file).text())));
     (profiles, findings)
 }
 
@@ -112,7 +112,7 @@ impl Profile {
     }
 
     /// What a file that cannot be read as a whole still tells: so much that nobody calls its name unknown.
-    fn salvage(source: &LayerFile, text: &str) -> Option<Profile> {
+    fn salvage(source: LayerFile, text: &str) -> Option<Profile> {
         let table = toml::parse(text).or_else(|error| toml::salvage(text, &error).ok_or(error)).ok()?;
         let profile = Profile::read(source.file, source.layer, table, &mut Vec::new())?;
         Some(Profile { broken: true, ..profile })

@@ -293,7 +293,7 @@ impl Renderer<'_> {
     ///
     /// What went wrong, at its line.
     pub fn body(&self, sources: &Sources, id: TemplateId, input: &BodyInput<'_>) -> Result<String, Box<Diagnostic>> {
-        self.render(sources, id, input.root())
+        self.render(sources, id, &input.root())
     }
 
     /// Renders a system prompt.
@@ -307,7 +307,7 @@ impl Renderer<'_> {
         id: TemplateId,
         scope: &Arc<PromptScope>,
     ) -> Result<String, Box<Diagnostic>> {
-        self.render(sources, id, scope.root())
+        self.render(sources, id, &scope.root())
     }
 
     /// The place of the template text that wrote a range of a body template's output: exact for literal text,
@@ -322,7 +322,7 @@ impl Renderer<'_> {
         trace::origin(self, sources, id, &input.root(), output)
     }
 
-    fn render(&self, sources: &Sources, id: TemplateId, root: Value) -> Result<String, Box<Diagnostic>> {
+    fn render(&self, sources: &Sources, id: TemplateId, root: &Value) -> Result<String, Box<Diagnostic>> {
         let name = &self.engine.templates[id.0 as usize].name;
         let mut output = functions::Limited::new(MAX_OUTPUT);
         let template = self.environment.get_template(name);
@@ -330,7 +330,7 @@ impl Renderer<'_> {
         match rendered {
             Ok(()) => Ok(output.into_text()),
             Err(_) if output.is_full() => {
-                let place = trace::origin(self, sources, id, &root, MAX_OUTPUT..MAX_OUTPUT);
+                let place = trace::origin(self, sources, id, root, MAX_OUTPUT..MAX_OUTPUT);
                 Err(Box::new(errors::too_large(place)))
             }
             Err(error) => Err(Box::new(errors::runtime(self.engine, sources, name, &error))),
