@@ -1,5 +1,7 @@
 //! The binary, end to end: exit status, what it prints where, what it writes.
 
+#![expect(clippy::disallowed_methods, reason = "the test itself writes repositories and runs the binary")]
+
 use std::fs;
 use std::io::Read;
 use std::path::Path;

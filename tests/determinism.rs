@@ -1,6 +1,8 @@
 //! The same bytes for every machine: thread count, working directory, time zone, locale, home folder, the place of the
 //! repository and the order in which its files were created make no difference.
 
+#![expect(clippy::disallowed_methods, reason = "the test itself copies repositories and runs the binary")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
