@@ -21,8 +21,10 @@ mod trace;
 pub use data::ContextData;
 pub use functions::IdRule;
 pub use prompt::{Folders, PromptScope};
+pub use trace::Origin;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
@@ -244,7 +246,7 @@ impl Engine {
     }
 
     /// The place in a file of a range in a template's text.
-    fn span(&self, sources: &Sources, name: &str, range: std::ops::Range<usize>) -> Span {
+    fn span(&self, sources: &Sources, name: &str, range: Range<usize>) -> Span {
         match self.places.get(name) {
             Some(Place::File(file)) => Span::new(*file, range),
             Some(Place::Toml(literal)) => {
@@ -256,12 +258,12 @@ impl Engine {
     }
 
     /// The same for a range of the text that was compiled.
-    fn compiled_span(&self, sources: &Sources, name: &str, range: std::ops::Range<usize>) -> Span {
+    fn compiled_span(&self, sources: &Sources, name: &str, range: Range<usize>) -> Span {
         self.span(sources, name, self.original_range(name, range))
     }
 
     /// The range of a template's own text that a range of the compiled one stands for.
-    fn original_range(&self, name: &str, range: std::ops::Range<usize>) -> std::ops::Range<usize> {
+    fn original_range(&self, name: &str, range: Range<usize>) -> Range<usize> {
         self.guards.get(name).map_or(range.clone(), |guards| guards.original(range))
     }
 
@@ -343,16 +345,20 @@ impl Renderer<'_> {
         self.render(sources, id, &scope.root())
     }
 
-    /// The place of the template text that wrote a range of a body template's output: exact for literal text,
-    /// the emitting tag for values.
-    pub fn origin(
+    /// What wrote a range of a body template's output: exact for literal text, the emitting tag for values.
+    pub fn origin(&self, sources: &Sources, id: TemplateId, input: &BodyInput<'_>, output: Range<usize>) -> Origin {
+        trace::origin(self, sources, id, &input.root(), output)
+    }
+
+    /// The tag that wrote nothing somewhere in a range of a body template's output, if there is one.
+    pub(crate) fn empty_tag(
         &self,
         sources: &Sources,
         id: TemplateId,
         input: &BodyInput<'_>,
-        output: std::ops::Range<usize>,
-    ) -> Span {
-        trace::origin(self, sources, id, &input.root(), output)
+        output: &Range<usize>,
+    ) -> Option<Span> {
+        trace::nothing(self, sources, id, &input.root(), output)
     }
 
     fn render(&self, sources: &Sources, id: TemplateId, root: &Value) -> Result<String, Box<Diagnostic>> {
@@ -364,7 +370,7 @@ impl Renderer<'_> {
             Ok(()) => Ok(output.into_text()),
             Err(_) if output.is_full() => {
                 let place = trace::origin(self, sources, id, root, MAX_OUTPUT..MAX_OUTPUT);
-                Err(Box::new(errors::too_large(place)))
+                Err(Box::new(errors::too_large(place.span)))
             }
             Err(error) => Err(Box::new(errors::runtime(self.engine, sources, name, &error))),
         }

@@ -152,7 +152,7 @@ impl Plan<'_> {
             let input = self.input(request, system_prompt.as_deref());
             let text = json::blank_trailing_commas(renderer.body(sources, splice.template, &input).ok()?);
             let place = json::parse_tree(&text).ok()?.locate(&inner)?.span.clone();
-            Some(renderer.origin(sources, splice.template, &input, place))
+            Some(renderer.origin(sources, splice.template, &input, place).span)
         };
         traced().unwrap_or(splice.literal)
     }
@@ -237,17 +237,37 @@ impl Assembly<'_> {
     }
 
     fn not_json(&self, template: TemplateId, literal: Span, at: &Pointer, text: &str, error: &JsonError) -> Diagnostic {
-        let place = |range: Range<usize>| self.renderer.origin(self.sources, template, self.input, range);
-        let span = place(error.range.clone());
+        let origin = |range: Range<usize>| self.renderer.origin(self.sources, template, self.input, range);
+        let (span, bare) = match self.bare_value(template, text, error) {
+            Some((span, help)) => (span, Some(help)),
+            None => (origin(error.range.clone()).span, None),
+        };
+        let rule = if bare.is_some() { &rules::UNQUOTED } else { rule(&error.problem) };
         let message = format!("`{at}` is not valid JSON: {}", error.problem.message());
-        let mut finding = Diagnostic::new(rule(&error.problem), span, message).label(excerpt(text, &error.range));
+        let mut finding = Diagnostic::new(rule, span, message).label(excerpt(text, &error.range));
         if let Problem::DuplicateKey(_, first) = &error.problem {
-            finding = finding.related(place(first.clone()), "first here");
+            finding = finding.related(origin(first.clone()).span, "first here");
         }
         if span.file != literal.file || !(literal.start..=literal.end).contains(&span.start) {
             finding = finding.related(literal, "rendered for this value");
         }
-        finding.maybe_help(error.problem.help().map(str::to_owned))
+        finding.maybe_help(bare.or(error.problem.help()).map(str::to_owned))
+    }
+
+    /// The tag whose value breaks the JSON around it, and what to write instead: a value that parsing fails inside of, or
+    /// one that is not there at all.
+    fn bare_value(&self, template: TemplateId, text: &str, error: &JsonError) -> Option<(Span, &'static str)> {
+        const WITHOUT_QUOTES: &str = "write `{{ tojson(value) }}`, which quotes and escapes it";
+        const WITH_QUOTES: &str =
+            "write `{{ tojson(value) }}` instead of quotes around the value: it escapes what is inside";
+        if error.problem == Problem::MissingValue {
+            let gap = text[..error.range.start].trim_end().len()..error.range.start;
+            let span = self.renderer.empty_tag(self.sources, template, self.input, &gap)?;
+            return Some((span, WITHOUT_QUOTES));
+        }
+        let origin = self.renderer.origin(self.sources, template, self.input, error.range.clone());
+        let start = origin.inside_value_from?;
+        Some((origin.span, if text[..start].ends_with('"') { WITH_QUOTES } else { WITHOUT_QUOTES }))
     }
 }
 
