@@ -16,6 +16,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use serde_json::Value;
 
 use crate::check::{Problem, Schemas, check};
 use crate::context::{self, Context};
@@ -107,6 +108,7 @@ impl Compiler {
         }
         findings.extend(policy::check_codes(&repo.config));
         findings.extend(rules::unknown_agents(&repo, &hierarchy));
+        findings.extend(rules::unknown_contexts(&repo.config, &contexts));
         let contexts = contexts.into_iter().map(|context| ReadyContext::new(&repo, context)).collect();
         let mut compiler = Compiler { repo, hierarchy, engine, schemas, contexts, agents: Vec::new(), findings };
         compiler.prepare_agents();
@@ -275,6 +277,26 @@ impl Compiler {
         Some(plan.trace(&self.repo.sources, &renderer, &request, &body, pointer))
     }
 
+    /// The place that made a value of a body what it is: the system prompt's, if the value holds a system prompt that the
+    /// old value does not; else the one that wrote it.
+    pub fn cause(
+        &self,
+        id: ProfileId,
+        context: &str,
+        pointer: &Pointer,
+        old: Option<&Value>,
+        new: &Value,
+    ) -> Option<Span> {
+        let (plan, ready) = (self.plan(id)?, self.context(context)?);
+        let renderer = self.engine.renderer(ReadyContext::size_class(&ready.prepared));
+        let prompt = plan.system_prompt(&self.repo.sources, &renderer, &ready.request(&plan, None)).ok().flatten();
+        let holds = |value: Option<&Value>| {
+            prompt.as_deref().is_some_and(|prompt| value.is_some_and(|value| has_text(value, prompt)))
+        };
+        let setting = plan.profile.string("system_prompt").filter(|_| holds(Some(new)) && !holds(old));
+        setting.map(|setting| setting.span).or_else(|| self.trace(id, context, pointer))
+    }
+
     /// The context with a name.
     pub fn context(&self, name: &str) -> Option<&ReadyContext> {
         self.contexts.iter().find(|ready| &*ready.context.name == name)
@@ -356,6 +378,16 @@ pub enum SelectError {
 /// Stack of the worker threads: deep but limited recursion in templates needs more than the usual 2 MiB.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
 
+/// Whether some string of a value holds a text.
+fn has_text(value: &Value, text: &str) -> bool {
+    match value {
+        Value::String(string) => string.contains(text),
+        Value::Array(elements) => elements.iter().any(|element| has_text(element, text)),
+        Value::Object(members) => members.values().any(|member| has_text(member, text)),
+        _ => false,
+    }
+}
+
 fn is_agent(repo: &Repo, hierarchy: &Hierarchy, id: ProfileId) -> bool {
     let profile = hierarchy.get(id);
     !profile.is_abstract && repo.is_compiled(profile.layer)
@@ -364,7 +396,7 @@ fn is_agent(repo: &Repo, hierarchy: &Hierarchy, id: ProfileId) -> bool {
 impl ReadyContext {
     fn new(repo: &Repo, context: Context) -> ReadyContext {
         let golden = match &repo.config.golden_contexts {
-            Some(globs) => globs.iter().any(|glob| glob.is_match(&*context.name)),
+            Some(globs) => globs.iter().any(|glob| glob.value.is_match(&*context.name)),
             None => context.golden,
         };
         let files = context.project.files.iter().map(|(path, text)| (path.clone(), text.as_bytes().to_vec()));

@@ -40,6 +40,15 @@ pub struct Rule {
     pub page: &'static str,
 }
 
+impl Rule {
+    /// Whether a repository may lower or silence it. An error that leaves an agent without a body must stay one: else a run
+    /// would pass that compiled less than it seems. What may be lowered are warnings, and findings about the content of
+    /// bodies that exist.
+    pub fn can_be_lowered(&self) -> bool {
+        self.severity == Severity::Warning || self.code.starts_with("schema/") && self.code != "schema/unusable"
+    }
+}
+
 /// Declares rules as documented statics plus a `RULES` slice of all of them.
 macro_rules! rules {
     ($( $name:ident = $severity:ident $code:literal, $summary:literal, $page:literal; )*) => {

@@ -178,8 +178,14 @@ fn check_name(
 
 /// Types of the keys that are only read once the profile is resolved.
 fn check_settings(reader: &mut Reader<'_, '_>) {
-    for key in ["description", "provider_instance", "endpoint", "model", "system_prompt"] {
+    for key in ["description", "endpoint", "system_prompt"] {
         reader.string(key);
+    }
+    for key in ["provider_instance", "model"] {
+        if let Some(text) = reader.string(key).filter(|text| text.value.trim().is_empty()) {
+            let finding = Diagnostic::new(&repo_rules::INVALID_VALUE, text.span, format!("`{key}` must not be empty"));
+            reader.report(finding.help("write a name, or leave the key out"));
+        }
     }
     for key in ["enable_tools", "enable_thinking", "cache_prompt"] {
         reader.boolean(key);

@@ -53,7 +53,7 @@ impl fmt::Display for Summary {
 }
 
 /// `1 agent`, `2 agents`, `2 bodies`.
-fn count(number: usize, noun: &str) -> String {
+pub(crate) fn count(number: usize, noun: &str) -> String {
     match (number, noun.strip_suffix('y')) {
         (1, _) => format!("1 {noun}"),
         (_, Some(stem)) => format!("{number} {stem}ies"),

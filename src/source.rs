@@ -77,6 +77,8 @@ pub struct SourceFile {
     path: Arc<str>,
     text: Arc<SourceText>,
     line_starts: OnceLock<Vec<u32>>,
+    /// What must not be shown.
+    masked: Vec<Span>,
 }
 
 impl SourceFile {
@@ -88,6 +90,20 @@ impl SourceFile {
     /// The normalised text: no byte-order mark, `\n` line endings.
     pub fn text(&self) -> &str {
         self.text.as_str()
+    }
+
+    /// A part of the text as it may be shown: secrets are replaced by dots of the same length in bytes.
+    pub fn shown(&self, range: std::ops::Range<usize>) -> std::borrow::Cow<'_, str> {
+        let text = &self.text()[range.clone()];
+        let hidden = |at: usize| self.masked.iter().any(|span| span.range().contains(&at));
+        if self.masked.is_empty() || !range.clone().any(hidden) {
+            return std::borrow::Cow::Borrowed(text);
+        }
+        let masked = text.char_indices().map(|(at, c)| match hidden(range.start + at) && c != '"' && c != '\'' {
+            true => "*".repeat(c.len_utf8()),
+            false => c.to_string(),
+        });
+        std::borrow::Cow::Owned(masked.collect())
     }
 
     /// The text together with its map back to the bytes on disk.
@@ -128,8 +144,18 @@ impl Sources {
     /// Adds a file and returns its id.
     pub fn add(&mut self, path: impl Into<Arc<str>>, text: SourceText) -> FileId {
         let id = FileId(u32::try_from(self.files.len()).expect("fewer than 2^32 files"));
-        self.files.push(SourceFile { path: path.into(), text: Arc::new(text), line_starts: OnceLock::new() });
+        self.files.push(SourceFile {
+            path: path.into(),
+            text: Arc::new(text),
+            line_starts: OnceLock::new(),
+            masked: Vec::new(),
+        });
         id
+    }
+
+    /// Hides a part of a file from whoever shows its text.
+    pub fn mask(&mut self, span: Span) {
+        self.files[span.file.0 as usize].masked.push(span);
     }
 
     /// The file behind an id.

@@ -47,6 +47,7 @@ pub fn find_root(folder: &std::path::Path) -> Result<std::path::PathBuf, String>
 fn is_flat_profile(path: &std::path::Path) -> bool {
     let is_toml = path.extension().is_some_and(|extension| extension == "toml");
     is_toml
-        && std::fs::read_to_string(path)
-            .is_ok_and(|text| text.lines().any(|line| line.trim_start().starts_with("name")))
+        && std::fs::read_to_string(path).is_ok_and(|text| {
+            text.lines().take_while(|line| !line.starts_with('[')).any(|line| line.trim_start().starts_with("name"))
+        })
 }

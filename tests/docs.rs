@@ -39,7 +39,7 @@ fn has_name(text: &str, name: &str) -> bool {
 fn the_page_of_rules_is_up_to_date() {
     let path = "docs/rules.md";
     let written = rules();
-    if std::env::var_os("REQC_UPDATE_DOCS").is_some_and(|value| value == "1") {
+    if updating() {
         fs::write(root().join(path), written).expect("docs/ can be written");
         return;
     }
@@ -136,25 +136,49 @@ fn what_the_readme_shows_is_what_happens() {
     let [broken, explainer] = toml[..] else { panic!("two profiles, not {}", toml.len()) };
 
     write("broken/agents/summariser.toml", broken);
-    shows(&readme, &folder.path().join("broken"), &["check"]);
-    shows(&readme, folder.path(), &["init", "prompts"]);
+    let mut readme = Readme { text: readme.clone(), at: 0 };
+    readme.shows(&folder.path().join("broken"), &["check"]);
+    readme.shows(root(), &["compile", "--check"]);
+    readme.shows(folder.path(), &["init", "prompts"]);
     let prompts = folder.path().join("prompts");
     write("prompts/agents/explainer.toml", explainer);
-    shows(&readme, &prompts, &["check"]);
-    shows(&readme, &prompts, &["compile"]);
+    readme.shows(&prompts, &["check"]);
+    readme.shows(&prompts, &["compile"]);
     write("prompts/agents/explainer.toml", &explainer.replace("0.3", "0.5"));
-    shows(&readme, &prompts, &["compile", "--diff"]);
-    shows(&readme, &prompts, &["compile"]);
-    shows(&readme, &prompts, &["render", "Explainer", "--context", "plain-turn"]);
-
-    let summary = run(root(), &["compile", "--check"]);
-    assert!(readme.contains(summary.trim_end()), "README.md does not show: {summary}");
+    readme.shows(&prompts, &["compile", "--diff"]);
+    readme.shows(&prompts, &["compile"]);
+    readme.shows(&prompts, &["render", "Explainer", "--context", "plain-turn"]);
+    if updating() {
+        fs::write(root().join("README.md"), readme.text).expect("writable");
+    }
 }
 
-/// Fails unless the README has the command and, below it, exactly its output.
-fn shows(readme: &str, folder: &Path, command: &[&str]) {
-    let shown = format!("$ reqc {}\n{}", command.join(" "), run(folder, command));
-    assert!(readme.contains(&shown), "README.md does not show:\n{shown}");
+/// The README and how far it was compared: commands stand in the order in which they are run.
+struct Readme {
+    text: String,
+    at: usize,
+}
+
+impl Readme {
+    /// Fails unless the command comes next and, below it, exactly its output; rewrites the output if that is asked for.
+    fn shows(&mut self, folder: &Path, command: &[&str]) {
+        let prompt = format!("$ reqc {}\n", command.join(" "));
+        let output = run(folder, command);
+        let found = self.text[self.at..].find(&prompt).unwrap_or_else(|| panic!("README.md does not show {prompt}"));
+        let start = self.at + found + prompt.len();
+        if updating() {
+            let rest = &self.text[start..];
+            let end = ["\n$ ", "\n```"].iter().filter_map(|mark| rest.find(mark)).min().map_or(rest.len(), |at| at + 1);
+            self.text.replace_range(start..start + end, &output);
+        }
+        assert!(self.text[start..].starts_with(&output), "README.md does not show:\n{prompt}{output}");
+        self.at = start + output.len();
+    }
+}
+
+/// Whether documents are to be rewritten rather than compared.
+fn updating() -> bool {
+    std::env::var_os("REQC_UPDATE_DOCS").is_some_and(|value| value == "1")
 }
 
 fn run(folder: &Path, command: &[&str]) -> String {

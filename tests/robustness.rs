@@ -309,7 +309,8 @@ fn large_files_compile() {
     let megabyte = "long \\\" text ".repeat(80_000);
     assert_eq!(codes(&compile_agent(&format!("x = \"{megabyte}\""))), [""; 0]);
     assert_eq!(codes(&compile_agent(&format!("x = \"{{{{ tojson('{}') }}}}\"", "y".repeat(1 << 20)))), [""; 0]);
-    let lines: String = (0..5000).map(|index| format!("key_{index} = \"{{{{ {index} }}}}\"\n")).collect();
+    let lines: Vec<String> = (0..5000).map(|index| format!("key_{index} = \"{{{{ {index} }}}}\"\n")).collect();
+    let lines = lines.concat();
     assert_eq!(codes(&compile_agent(&lines)), [""; 0]);
     let elements = (0..10_000).map(|index| index.to_string()).collect::<Vec<_>>().join(", ");
     assert_eq!(codes(&compile_agent(&format!("x = [{elements}]"))), [""; 0]);

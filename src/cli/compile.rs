@@ -11,6 +11,7 @@ use super::{Failure, Outcome, Terminal, diff};
 use crate::compile::{AgentBodies, golden_slug};
 use crate::diag::{Diagnostic, Findings};
 use crate::golden::{self, Drift};
+use crate::report::count;
 use crate::source::{SourceText, Span};
 use crate::system::Disk;
 use crate::world::Output;
@@ -153,7 +154,8 @@ fn written(drifts: &[Drift], folder: &str) -> String {
     let removed = drifts.len() - written;
     match (written, removed) {
         (0, 0) => format!("{folder}: up to date"),
-        (written, 0) => format!("{folder}: {written} files written"),
-        (written, removed) => format!("{folder}: {written} files written, {removed} removed"),
+        (0, removed) => format!("{folder}: {} removed", count(removed, "file")),
+        (written, 0) => format!("{folder}: {} written", count(written, "file")),
+        (written, removed) => format!("{folder}: {} written, {removed} removed", count(written, "file")),
     }
 }

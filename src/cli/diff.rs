@@ -25,7 +25,10 @@ pub(super) fn run(options: &Options, args: &Compile, revision: Option<&str>, ter
     };
     let findings = options.settle(&opened, findings, Vec::new());
     if fails(&findings) {
-        report(options, &opened, &opened.summary(agents, bodies, &findings), &findings, terminal);
+        let status = report(options, &opened, &opened.summary(agents, bodies, &findings), &findings, terminal);
+        if options.format == Format::Json {
+            return Ok(status);
+        }
     }
     let groups = grouped(&opened.compiler, &pairs);
     let text = match (args.text, options.format) {
@@ -148,7 +151,7 @@ pub(super) fn of_drifts(opened: &Opened, drifts: &[Drift], terminal: &Terminal) 
 
 fn grouped(compiler: &Compiler, pairs: &[Pair]) -> Vec<DiffGroup> {
     let changes = pairs.iter().flat_map(|pair| pair.changes().into_iter().map(|change| (pair.subject.clone(), change)));
-    diff::group(changes).into_iter().map(|group| with_cause(compiler, group)).collect()
+    merged(diff::group(changes).into_iter().map(|group| with_cause(compiler, group)).collect())
 }
 
 impl Pair {
@@ -171,20 +174,34 @@ impl Pair {
     }
 }
 
-/// Adds the place that wrote the new value.
+/// Adds the place that caused the change: the one that wrote the new value.
 fn with_cause(compiler: &Compiler, group: Group) -> DiffGroup {
     let cause = || {
         let first = &group.subjects[0];
         let id = compiler.hierarchy().by_name(&first.agent)?;
-        let pointer = &group.change.pointer;
-        let span = match (&first.context, &group.change.kind) {
-            (Some(context), ChangeKind::Added(_) | ChangeKind::Replaced(..)) => compiler.trace(id, context, pointer)?,
-            _ => return None,
+        let (old, new) = match &group.change.kind {
+            ChangeKind::Added(new) => (None, new),
+            ChangeKind::Replaced(old, new) => (Some(old), new),
+            ChangeKind::Removed(_) | ChangeKind::Reordered(..) => return None,
         };
+        let span = compiler.cause(id, first.context.as_deref()?, &group.change.pointer, old, new)?;
         Some(compiler.sources().describe(span))
     };
     let cause = if group.change.pointer.as_str().is_empty() { None } else { cause() };
-    DiffGroup { group, cause }
+    DiffGroup { group, cause, variants: 1 }
+}
+
+/// Changes of one place because of one line, whose values differ from body to body, as one.
+fn merged(groups: Vec<DiffGroup>) -> Vec<DiffGroup> {
+    let mut merged: Vec<DiffGroup> = Vec::new();
+    for group in groups {
+        let same = merged.iter_mut().find(|known| known.cause.is_some() && known.is_like(&group));
+        match same {
+            Some(known) => known.absorb(group),
+            None => merged.push(group),
+        }
+    }
+    merged
 }
 
 fn textual(pairs: &[Pair]) -> String {

@@ -28,6 +28,7 @@ const FILES: [(&str, &str, &str); 7] = [
 ];
 
 pub(super) fn run(options: &Options, path: Option<PathBuf>, terminal: &mut Terminal) -> Outcome {
+    options.refuse_model()?;
     let folder = options.directory().join(path.unwrap_or_default());
     let disk = Disk::create(&folder)?;
     let present: Vec<String> =
@@ -42,7 +43,7 @@ pub(super) fn run(options: &Options, path: Option<PathBuf>, terminal: &mut Termi
         terminal.say(&format!("  {path:<30} {why}"));
     }
     let args = Compile { check: false, diff: None, text: false, exit_code: false, out: None, all_contexts: false };
-    let here = options.in_folder(folder);
+    let here = options.for_people_in(folder);
     let status = compile::run(&here, &args, terminal)?;
     terminal.say("next: `reqc list`, `reqc check`, `reqc render Reviewer --context review-request`");
     Ok(status)

@@ -50,8 +50,13 @@ impl Options {
         path.map_or_else(|| self.clone(), |path| self.in_folder(self.directory.join(path)))
     }
 
+    /// The same options for exactly this folder, for people.
+    pub(super) fn for_people_in(&self, directory: PathBuf) -> Options {
+        Options { format: Format::Human, ..self.in_folder(directory) }
+    }
+
     /// The same options for exactly this folder.
-    pub(super) fn in_folder(&self, directory: PathBuf) -> Options {
+    fn in_folder(&self, directory: PathBuf) -> Options {
         Options { directory, ..self.clone() }
     }
 

@@ -63,7 +63,7 @@ fn show_findings(options: &Options, opened: &Opened, found: Vec<Diagnostic>, ter
         complete: false,
     };
     let findings = settle(opened.compiler.sources(), findings, &policy);
-    let summary = crate::report::Summary { agents: 1, contexts: 1, errors: findings.len(), ..Default::default() };
+    let summary = opened.summary(0, 0, &findings);
     terminal.report(options.format, opened.compiler.sources(), &summary, &findings);
     Status::Findings
 }

@@ -1,6 +1,6 @@
 //! What becomes of findings: severities, `[[allow]]`, the command line.
 
-use super::rules::{UNKNOWN_RULE, all_rules, rule};
+use super::rules::{NOT_LOWERABLE, UNKNOWN_RULE, all_rules, rule};
 use crate::diag::{Diagnostic, Severity, did_you_mean};
 use crate::repo::{Allow, Config, Date, Level, rules as repo_rules};
 use crate::source::Sources;
@@ -25,7 +25,7 @@ impl Policy<'_> {
         let mut used = vec![false; self.config.allows.len()];
         let mut left: Vec<Diagnostic> = Vec::with_capacity(findings.len());
         for mut finding in findings {
-            if self.is_allowed(sources, &mut finding, &mut used) {
+            if finding.rule.can_be_lowered() && self.is_allowed(sources, &mut finding, &mut used) {
                 continue;
             }
             match self.level(&finding) {
@@ -42,6 +42,9 @@ impl Policy<'_> {
 
     fn level(&self, finding: &Diagnostic) -> Level {
         let code = finding.rule.code;
+        if !finding.rule.can_be_lowered() {
+            return Level::On(finding.severity);
+        }
         if self.deny.iter().any(|pattern| matches(pattern, code)) {
             return Level::On(Severity::Error);
         }
@@ -85,7 +88,12 @@ impl Policy<'_> {
     }
 
     fn unused(&self, used: &[bool]) -> Vec<Diagnostic> {
-        let entries = self.config.allows.iter().zip(used).filter(|(entry, used)| !**used && is_known(&entry.code));
+        let entries = self
+            .config
+            .allows
+            .iter()
+            .zip(used)
+            .filter(|(entry, used)| !**used && is_known(&entry.code) && can_silence(&entry.code));
         let findings = entries.map(|(entry, _)| {
             let (message, help) = match self.is_expired(entry) {
                 true => (format!("this entry for `{}` has expired", entry.code), "remove it, or give it more time"),
@@ -97,20 +105,32 @@ impl Policy<'_> {
     }
 }
 
+/// Whether a pattern names at least one rule that may be silenced.
+fn can_silence(pattern: &str) -> bool {
+    all_rules().iter().any(|rule| matches(pattern, rule.code) && rule.can_be_lowered())
+}
+
 /// Whether a code matches a pattern: the code itself or `family/*`.
 fn matches(pattern: &str, code: &str) -> bool {
     pattern == code || pattern.strip_suffix("/*").is_some_and(|family| code.split('/').next() == Some(family))
 }
 
-/// Findings about codes in `reqc.toml` that no rule has.
+/// Findings about codes in `reqc.toml` that no rule has, or whose rules stay what they are.
 pub(super) fn check_codes(config: &Config) -> Vec<Diagnostic> {
-    let levels = config.levels.iter().map(|(code, _)| (&code.value, code.span));
-    let allows = config.allows.iter().map(|entry| (&entry.code, entry.span));
-    let unknown = levels.chain(allows).filter(|(code, _)| !is_known(code));
-    let findings = unknown.map(|(code, span)| {
-        let help = did_you_mean(code, all_rules().iter().map(|rule| rule.code));
-        let finding = Diagnostic::new(&UNKNOWN_RULE, span, format!("there is no rule `{code}`"));
-        finding.help(help.unwrap_or_else(|| "`reqc rule` lists all codes".to_owned()))
+    let levels =
+        config.levels.iter().map(|(code, level)| (&code.value, code.span, *level != Level::On(Severity::Error)));
+    let allows = config.allows.iter().map(|entry| (&entry.code, entry.span, true));
+    let findings = levels.chain(allows).filter_map(|(code, span, lowers)| {
+        if !is_known(code) {
+            let help = did_you_mean(code, all_rules().iter().map(|rule| rule.code));
+            let finding = Diagnostic::new(&UNKNOWN_RULE, span, format!("there is no rule `{code}`"));
+            return Some(finding.help(help.unwrap_or_else(|| "`reqc rule` lists all codes".to_owned())));
+        }
+        let is_fixed = lowers && !can_silence(code);
+        is_fixed.then(|| {
+            let finding = Diagnostic::new(&NOT_LOWERABLE, span, format!("`{code}` cannot be lowered or silenced"));
+            finding.help("an agent without a body would pass unseen: fix what it finds, or remove the agent")
+        })
     });
     findings.collect()
 }

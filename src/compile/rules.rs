@@ -1,9 +1,10 @@
 //! The register of all rules, and the rules of a repository as a whole.
 
 use super::Compiler;
+use crate::context::Context;
 use crate::diag::{Diagnostic, Rule, did_you_mean};
 use crate::profile::Profile;
-use crate::repo::{Repo, rules as repo_rules};
+use crate::repo::{Config, Repo, rules as repo_rules};
 use crate::resolve::{Hierarchy, ProfileId};
 use crate::source::{SourceText, Sources, Span};
 
@@ -16,6 +17,13 @@ crate::diag::rules! {
          that extend it; `reqc tree` shows them, and `reqc show NAME` works for abstract profiles too.";
     UNKNOWN_AGENT = Warning "config/unknown-agent", "`models.toml` names an agent that does not exist",
         "The keys of `models.toml` are names of agents, of the repository or bundled. The entry has no effect.";
+    UNKNOWN_CONTEXT = Warning "config/unknown-context", "`golden.contexts` has a pattern that no context matches",
+        "The pattern selects nothing, so the golden bodies that it was written for are not kept. Most often it is misspelt, or \
+         the context was renamed. `reqc contexts` lists the names.";
+    NOT_LOWERABLE = Warning "config/not-lowerable", "a rule that stays an error is lowered or silenced",
+        "Some errors mean that an agent has no body, or that golden files are not what is sent. If they could be silenced, a \
+         run would pass that compiled less than it seems. The entry has no effect.\n\nWhat can be lowered are warnings and \
+         findings about the content of bodies, such as `schema/unknown-field`.";
     UNKNOWN_RULE = Warning "config/unknown-rule", "`reqc.toml` names a rule that does not exist",
         "`reqc rule` lists all codes; `family/*` stands for all of a family. The entry has no effect.\n\n\
          * wrong: `\"unknown-key\" = \"error\"`\n\
@@ -58,6 +66,19 @@ pub(super) fn unknown_agents(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnost
     let findings = unknown.map(|(name, model)| {
         let help = did_you_mean(name, hierarchy.names()).unwrap_or_else(|| "`reqc list` shows all agents".to_owned());
         Diagnostic::new(&UNKNOWN_AGENT, model.span, format!("there is no agent `{name}`")).help(help)
+    });
+    findings.collect()
+}
+
+/// Findings about patterns in `golden.contexts` that select nothing.
+pub(super) fn unknown_contexts(config: &Config, contexts: &[Context]) -> Vec<Diagnostic> {
+    let globs = config.golden_contexts.iter().flatten();
+    let unused = globs.filter(|glob| !contexts.iter().any(|context| glob.value.is_match(&*context.name)));
+    let findings = unused.map(|glob| {
+        let pattern = glob.value.glob().glob();
+        let help = did_you_mean(pattern, contexts.iter().map(|context| context.name.as_ref()));
+        let finding = Diagnostic::new(&UNKNOWN_CONTEXT, glob.span, format!("no context matches `{pattern}`"));
+        finding.help(help.unwrap_or_else(|| "`reqc contexts` lists the names".to_owned()))
     });
     findings.collect()
 }

@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
     /// The context, or `None` if anything was wrong.
     pub(super) fn context(mut self, layer: LayerKind, value: &Value) -> Option<Context> {
         let root = self.object(value, &Pointer::root(), "a context", &KEYS)?;
-        let name = self.text(&root, "name", true);
+        let name = self.filled_text(&root, "name");
         self.check_name(&root, &name);
         let why = self.text(&root, "why", true);
         let kind = self.kind(&root);
@@ -111,6 +111,15 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// A text that must be there and not blank.
+    fn filled_text(&mut self, object: &Object<'_>, key: &str) -> Arc<str> {
+        let text = self.text(object, key, true);
+        if object.members.get(key).is_some_and(|value| value.as_str().is_some_and(|text| text.trim().is_empty())) {
+            self.fail(&object.at.member(key), format!("`{key}` must not be empty"));
+        }
+        text
+    }
+
     fn optional_text(&mut self, object: &Object<'_>, key: &str) -> Option<Arc<str>> {
         object.members.contains_key(key).then(|| self.text(object, key, true))
     }
@@ -160,7 +169,7 @@ impl<'a> Reader<'a> {
     }
 
     fn kind(&mut self, root: &Object<'_>) -> TaskKind {
-        match &*self.text(root, "kind", true) {
+        match &*self.filled_text(root, "kind") {
             "chat" | "" => TaskKind::Chat,
             "completion" => TaskKind::Completion,
             other => {

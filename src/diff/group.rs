@@ -55,6 +55,17 @@ pub fn group(changes: impl IntoIterator<Item = (Subject, Change)>) -> Vec<Group>
 }
 
 impl Group {
+    /// Whether another group is about the same place, indices aside.
+    pub fn has_pattern_of(&self, other: &Group) -> bool {
+        self.is_request == other.is_request && pattern(&self.change.pointer) == pattern(&other.change.pointer)
+    }
+
+    /// Takes another group's bodies over; the change stays this one's.
+    pub fn absorb(&mut self, other: Group) {
+        self.pointer = merge(&self.pointer, &other.pointer);
+        self.subjects.extend(other.subjects);
+    }
+
     fn add(&mut self, subject: Subject, change: &Change) {
         if change.pointer != self.change.pointer {
             self.pointer = merge(&self.pointer, change.pointer.as_str());

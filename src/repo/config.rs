@@ -17,7 +17,7 @@ pub struct Config {
     /// The templates' dialect.
     pub dialect: Dialect,
     /// `golden.contexts`: globs of context names that goldens are written for; `None`: those marked `golden`.
-    pub golden_contexts: Option<Vec<GlobMatcher>>,
+    pub golden_contexts: Option<Vec<Spanned<GlobMatcher>>>,
     /// `[rules]`: a level per rule code.
     pub levels: Vec<(Spanned<Arc<str>>, Level)>,
     /// `[[allow]]`.
@@ -103,11 +103,14 @@ impl Config {
     }
 }
 
-fn golden_contexts(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> Option<Vec<GlobMatcher>> {
+fn golden_contexts(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> Option<Vec<Spanned<GlobMatcher>>> {
     let mut reader = Reader::new(file, table, findings);
     reader.only("[golden]", &["contexts"]);
     let patterns = reader.strings("contexts")?;
-    Some(patterns.value.iter().filter_map(|pattern| glob(&mut reader, "contexts", pattern)).collect())
+    let globs = patterns.value.iter().filter_map(|pattern| {
+        glob(&mut reader, "contexts", pattern).map(|value| Spanned { value, span: pattern.span })
+    });
+    Some(globs.collect())
 }
 
 fn glob(reader: &mut Reader<'_, '_>, key: &str, pattern: &Spanned<Arc<str>>) -> Option<GlobMatcher> {
@@ -189,6 +192,15 @@ impl Reader<'_, '_> {
 }
 
 impl Date {
+    fn days_in_month(self) -> u8 {
+        let is_leap = self.year % 4 == 0 && (self.year % 100 != 0 || self.year % 400 == 0);
+        match self.month {
+            2 => 28 + u8::from(is_leap),
+            4 | 6 | 9 | 11 => 30,
+            _ => 31,
+        }
+    }
+
     /// Reads `YYYY-MM-DD`.
     pub fn parse(text: &str) -> Option<Date> {
         let mut parts = text.splitn(3, '-');
@@ -197,6 +209,6 @@ impl Date {
             month: parts.next()?.parse().ok()?,
             day: parts.next()?.parse().ok()?,
         };
-        ((1..=12).contains(&date.month) && (1..=31).contains(&date.day)).then_some(date)
+        ((1..=12).contains(&date.month) && (1..=date.days_in_month()).contains(&date.day)).then_some(date)
     }
 }

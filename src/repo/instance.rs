@@ -155,6 +155,10 @@ fn read_headers(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<(Arc<str>, Ar
     let mut headers = Vec::new();
     for (key, node) in &table.entries {
         match &node.kind {
+            Kind::String(value) if holds_key(&key.name, value) => {
+                let finding = Diagnostic::new(&rules::LITERAL_SECRET, reader.span(node), "a header holds a key");
+                reader.report(finding.label("this looks like the key itself").help(HEADER_HELP));
+            }
             Kind::String(value) => headers.push((Arc::from(key.name.to_ascii_lowercase()), Arc::from(value.as_str()))),
             _ => {
                 let message = format!("header `{}` must be a string, not {}", key.name, node.describe());
@@ -164,6 +168,16 @@ fn read_headers(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<(Arc<str>, Ar
         }
     }
     headers
+}
+
+const HEADER_HELP: &str =
+    "keys belong into `api_key_ref`, which sets the right header; if a real key was committed, revoke it";
+
+/// Whether a header carries a secret: by its name, or because its value looks like a key.
+fn holds_key(name: &str, value: &str) -> bool {
+    const NAMES: [&str; 7] =
+        ["authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "x-auth-token"];
+    NAMES.contains(&name.to_ascii_lowercase().as_str()) || value.split_whitespace().any(looks_like_key)
 }
 
 /// Resolves `extends` among instances: what a child does not say, the parent says; headers add up.

@@ -214,6 +214,9 @@ impl Loader {
         config: Config,
         models: BTreeMap<Arc<str>, crate::source::Spanned<Arc<str>>>,
     ) -> Loaded {
+        for finding in self.findings.iter().filter(|finding| finding.rule == &rules::LITERAL_SECRET) {
+            self.sources.mask(finding.primary.span);
+        }
         let instances = instance::resolve(&self.raw_instances, &mut self.findings);
         let instance_files = instance::files(&self.raw_instances);
         let repo = Repo {
@@ -277,7 +280,8 @@ struct Listing {
 }
 
 /// TOML files at the root that are no profiles.
-const ROOT_FILES: [&str; 3] = ["reqc.toml", "models.toml", "rosters.toml"];
+const ROOT_FILES: [&str; 7] =
+    ["reqc.toml", "models.toml", "rosters.toml", "Cargo.toml", "pyproject.toml", "rustfmt.toml", "clippy.toml"];
 
 impl Listing {
     fn of(world: &dyn World) -> Listing {

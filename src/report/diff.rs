@@ -11,8 +11,24 @@ use crate::diff::{ChangeKind, Group};
 pub struct DiffGroup {
     /// The group.
     pub group: Group,
-    /// `path:line` of what wrote the new value, where it is known.
+    /// `path:line` of what caused it, where that is known.
     pub cause: Option<String>,
+    /// How many different changes it stands for: more than one if values differ from body to body.
+    pub variants: usize,
+}
+
+impl DiffGroup {
+    /// Whether another group is about the same kind of change at the same place, because of the same line.
+    pub fn is_like(&self, other: &DiffGroup) -> bool {
+        let kind = |group: &DiffGroup| std::mem::discriminant(&group.group.change.kind);
+        self.cause == other.cause && self.group.has_pattern_of(&other.group) && kind(self) == kind(other)
+    }
+
+    /// Takes another group's bodies over.
+    pub fn absorb(&mut self, other: DiffGroup) {
+        self.group.absorb(other.group);
+        self.variants += other.variants;
+    }
 }
 
 /// How many names a line lists before it counts.
@@ -22,7 +38,7 @@ const NAMES: usize = 3;
 pub fn diff_text(groups: &[DiffGroup], width: usize, color: bool) -> String {
     let style = |style: Style| if color { style } else { Style::new() };
     let mut text = String::new();
-    for DiffGroup { group, cause } in groups {
+    for DiffGroup { group, cause, variants } in groups {
         let _ = writeln!(text, "{}", subjects(group).style(style(Style::new().bold())));
         let room = width.saturating_sub(8).max(20);
         match (&group.change.kind, group.change.pointer.as_str()) {
@@ -37,6 +53,9 @@ pub fn diff_text(groups: &[DiffGroup], width: usize, color: bool) -> String {
                     false => drop(writeln!(text, "  {pointer}\n{}", stacked(kind, room))),
                 }
             }
+        }
+        if *variants > 1 {
+            let _ = writeln!(text, "    … and {} more of this kind, with other values", variants - 1);
         }
         if let Some(cause) = cause {
             let _ = writeln!(text, "  {}", cause.style(style(Style::new().dimmed())));
@@ -72,13 +91,13 @@ fn subjects(group: &Group) -> String {
     format!("in {} {} of {} {agent} ({}{more})", group.subjects.len(), what.1, agents.len(), names.join(", "))
 }
 
-/// Groups as JSON: an array of `{pointer, change, old, new, cause, bodies: [{agent, context}]}`.
+/// Groups as JSON: an array of `{pointer, change, old, new, cause, variants, bodies: [{agent, context}]}`.
 pub fn diff_json(groups: &[DiffGroup]) -> String {
     let values: Vec<Value> = groups.iter().map(group_json).collect();
     format!("{:#}\n", json!({"version": 1, "changes": values}))
 }
 
-fn group_json(DiffGroup { group, cause }: &DiffGroup) -> Value {
+fn group_json(DiffGroup { group, cause, variants }: &DiffGroup) -> Value {
     let is_whole = group.change.pointer.as_str().is_empty();
     let (change, old, new) = match &group.change.kind {
         ChangeKind::Added(_) if is_whole => ("added", Value::Null, Value::Null),
@@ -97,6 +116,7 @@ fn group_json(DiffGroup { group, cause }: &DiffGroup) -> Value {
         "old": old,
         "new": new,
         "cause": cause,
+        "variants": variants,
         "bodies": bodies.collect::<Vec<_>>(),
     })
 }

@@ -87,7 +87,7 @@ impl Excerpt {
 
     fn block(&mut self, file: &SourceFile, run: Range<usize>, places: &[&Place<'_>]) {
         let (start, mut at, mut lines) = (self.text.len(), run.start, 0);
-        for line in file.text()[run.clone()].split('\n') {
+        for line in file.shown(run.clone()).split('\n') {
             let here = places.iter().filter(|place| (at..=at + line.len()).contains(&place.range.start));
             self.line(file, at, line, &here.copied().collect::<Vec<_>>());
             at += line.len() + 1;
