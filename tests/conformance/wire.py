@@ -131,9 +131,17 @@ def effective(wire, *names):
 
 
 def lint(wire):
-    """What schemas/README.md promises about the form of a schema."""
+    """What schemas/README.md promises about the form of a schema, alone and with each of its extensions."""
+    found = lint_schema(load(wire))
+    for name in extensions(wire):
+        found += [f"with {name}: {p}" for p in lint_schema(Effective(wire, [name]).schema) if p not in found]
+    return found
+
+
+def lint_schema(schema):
     problems = []
-    schema = load(wire)
+    if not jsonschema_rs.meta.is_valid(schema):
+        problems.append("not a JSON Schema")
 
     def resolve(node):
         while "$ref" in node:
