@@ -1,0 +1,27 @@
+#!/bin/sh
+# Checks every compiled body, in every context, against the official SDKs' request types and the wire schemas.
+# Usage: tests/conformance/run.sh [reqc]     (without a binary: cargo run --release)
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+venv=$root/target/conformance-venv
+out=$root/target/conformance
+reqc=${1:-}
+
+# Made anew when the pins change.
+if ! cmp -s "$here/requirements.txt" "$venv/requirements.txt"; then
+    rm -rf "$venv"
+    python3 -m venv "$venv"
+    "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$here/requirements.txt"
+    cp "$here/requirements.txt" "$venv/requirements.txt"
+fi
+
+rm -rf "$out"
+if [ -n "$reqc" ]; then
+    "$reqc" compile --out "$out" --all-contexts -C "$root"
+else
+    cargo run --quiet --release --manifest-path "$root/Cargo.toml" -- compile --out "$out" --all-contexts -C "$root"
+fi
+export PYTHONDONTWRITEBYTECODE=1
+"$venv/bin/python" "$here/check.py" "$out"
+"$venv/bin/python" "$here/mutate.py" "$out"

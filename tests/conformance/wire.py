@@ -1,0 +1,206 @@
+"""Wire schemas: loading, extensions, free-form positions."""
+
+import copy
+import functools
+import json
+from pathlib import Path
+
+import jsonschema_rs
+
+ROOT = Path(__file__).resolve().parents[2]
+WIRE = ROOT / "schemas" / "wire"
+
+
+def load(wire):
+    return json.loads((WIRE / f"{wire}.schema.json").read_text())
+
+
+def extensions(wire):
+    path = WIRE / f"{wire}.extensions.json"
+    found = json.loads(path.read_text()) if path.exists() else {}
+    found.pop("$comment", None)
+    return found
+
+
+class Effective:
+    """A schema with the extensions of one provider instance or client API."""
+
+    def __init__(self, wire, names=()):
+        self.schema = load(wire)
+        self.used = [name for name in names if name in extensions(wire)]
+        for name in self.used:
+            for pointer, fields in extensions(wire)[name].items():
+                self.extend(pointer, fields)
+        self.validator = jsonschema_rs.Draft202012Validator(self.schema)
+
+    def resolve(self, schema):
+        while "$ref" in schema:
+            schema = self.schema["$defs"][schema["$ref"].removeprefix("#/$defs/")]
+        return schema
+
+    def extend(self, pointer, fields):
+        """Adds (or replaces) properties of every object that the pointer names."""
+        segments = [s for s in pointer.split("/") if s]
+        found = [self.schema]
+        for at, segment in enumerate(segments):
+            found = [n for f in found for n in self.step(f, segment)]
+        assert found, f"extension {pointer}: no such place"
+        for target in found:
+            for name, fragment in fields.items():
+                target["properties"][name] = copy.deepcopy(fragment)
+
+    def step(self, schema, segment):
+        """The schemas of a member: a property, `*` for any element, `key=value` for the alternative it picks."""
+        schema = self.resolve(schema)
+        found = []
+        if segment == "*" or "=" in segment:
+            items = schema.get("items")
+            for option in self.options(items) if items else []:
+                if segment == "*" or self.picks(option, *segment.split("=", 1)):
+                    found.append(option)
+        elif segment in schema.get("properties", {}):
+            found = self.options(schema["properties"][segment])
+        return found
+
+    def options(self, schema):
+        schema = self.resolve(schema)
+        if "oneOf" in schema:
+            return [o for branch in schema["oneOf"] for o in self.options(branch)]
+        return [schema]
+
+    def picks(self, schema, key, value):
+        prop = schema.get("properties", {}).get(key, {})
+        return prop.get("const") == value or value in prop.get("enum", [])
+
+    def errors(self, body):
+        return [
+            "/" + "/".join(map(str, e.instance_path)) + ": " + e.message
+            for e in self.validator.iter_errors(body)
+        ]
+
+    def free(self, body):
+        """Pointers (as tuples) of free-form positions in the body, with True or "rest"."""
+        found = {}
+        self._free(self.schema, body, (), found)
+        return found
+
+    def _free(self, schema, value, at, found):
+        if schema is False or schema is True:
+            return
+        schema = self.resolve(schema)
+        mark = schema.get("x-reqc-free")
+        if mark is True and not isinstance(value, str):
+            found[at] = True
+        elif mark == "rest":
+            found[at] = "rest"
+        for key in ("allOf", "anyOf"):
+            for branch in schema.get(key, ()):
+                self._free(branch, value, at, found)
+        if "oneOf" in schema:
+            for branch in self.branches(schema, value):
+                self._free(branch, value, at, found)
+        for key in ("then", "else"):
+            if key in schema:
+                self._free(schema[key], value, at, found)
+        if isinstance(value, dict):
+            for name, child in value.items():
+                if name in schema.get("properties", {}):
+                    self._free(schema["properties"][name], child, (*at, name), found)
+                elif isinstance(schema.get("additionalProperties"), dict):
+                    self._free(schema["additionalProperties"], child, (*at, name), found)
+        if isinstance(value, list) and "items" in schema:
+            for i, child in enumerate(value):
+                self._free(schema["items"], child, (*at, i), found)
+
+    def branches(self, schema, value):
+        key = schema.get("x-reqc-discriminator")
+        if not isinstance(value, dict) or not key:
+            return []
+        given = value.get(key, schema.get("x-reqc-discriminator-default"))
+        found = []
+        for branch in schema["oneOf"]:
+            resolved = self.resolve(branch)
+            if self.picks(resolved, key, given):
+                found.append(branch)
+        return found
+
+
+@functools.cache
+def effective(wire, *names):
+    return Effective(wire, names)
+
+
+def lint(wire):
+    """What schemas/README.md promises about the form of a schema, alone and with each of its extensions."""
+    found = lint_schema(load(wire))
+    for name in extensions(wire):
+        found += [f"with {name}: {p}" for p in lint_schema(Effective(wire, [name]).schema) if p not in found]
+    return found
+
+
+def lint_schema(schema):
+    problems = []
+    if not jsonschema_rs.meta.is_valid(schema):
+        problems.append("not a JSON Schema")
+
+    def resolve(node):
+        while "$ref" in node:
+            node = schema["$defs"][node["$ref"].removeprefix("#/$defs/")]
+        return node
+
+    def walk(node, at):
+        if isinstance(node, dict):
+            if "$ref" in node:
+                name = node["$ref"].removeprefix("#/$defs/")
+                if name not in schema["$defs"]:
+                    problems.append(f"{at}: {node['$ref']} does not exist")
+            if "oneOf" in node:
+                key = node.get("x-reqc-discriminator")
+                if not key:
+                    problems.append(f"{at}: oneOf without x-reqc-discriminator")
+                seen = set()
+                for branch in node["oneOf"]:
+                    prop = resolve(branch).get("properties", {}).get(key, {})
+                    values = [prop["const"]] if "const" in prop else prop.get("enum")
+                    if not values:
+                        problems.append(f"{at}: a branch without {key}")
+                    for v in values or []:
+                        if v in seen:
+                            problems.append(f"{at}: two branches for {key} {v}")
+                        seen.add(v)
+            if "anyOf" in node and "x-reqc-message" not in node and not at.endswith("/not"):
+                problems.append(f"{at}: anyOf without x-reqc-message")
+            if "properties" in node and node.get("type") == "object":
+                closed = node.get("additionalProperties") is False or "x-reqc-free" in node or "oneOf" in node
+                if not closed:
+                    problems.append(f"{at}: an open object that is not declared free")
+                if not node.get("title") and not node.get("description"):
+                    problems.append(f"{at}: neither title nor description")
+            for k, v in node.items():
+                if k in ("properties", "$defs", "dependentSchemas"):
+                    for name, child in v.items():
+                        walk(child, f"{at}/{k}/{name}")
+                else:
+                    walk(v, f"{at}/{k}")
+        elif isinstance(node, list):
+            for i, v in enumerate(node):
+                walk(v, f"{at}/{i}")
+
+    walk(schema, "")
+    refs = json.dumps(schema)
+    for name in schema.get("$defs", {}):
+        if f'"#/$defs/{name}"' not in refs:
+            problems.append(f"$defs/{name} is never used")
+    return problems
+
+
+WIRES = sorted(p.name.removesuffix(".schema.json") for p in WIRE.glob("*.schema.json"))
+
+
+def bodies(out):
+    """(agent slug, context, request, body) of every body under `reqc compile --out`."""
+    for folder in sorted(Path(out).iterdir()):
+        request = json.loads((folder / "request.json").read_text())
+        for path in sorted(folder.glob("*.json")):
+            if path.name != "request.json":
+                yield folder.name, path.stem, request, json.loads(path.read_text())
