@@ -5,11 +5,11 @@
 
 pub(crate) mod schema;
 
-pub use schema::Schemas;
+pub use schema::{AgentSchemas, Schemas};
 
 use crate::diag::Rule;
 use crate::json::Pointer;
-use crate::unit::{Body, Plan};
+use crate::unit::Body;
 
 /// Something wrong at a place of a body.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,10 +18,17 @@ pub struct Problem {
     pub rule: &'static Rule,
     /// Where in the body.
     pub pointer: Pointer,
-    /// Whether the place is the member's key rather than its value.
+    /// One lower-case phrase.
     pub message: String,
     /// The next step.
     pub help: Option<String>,
+}
+
+impl Problem {
+    /// Whether the problem is the member's name rather than its value.
+    pub fn is_about_key(&self) -> bool {
+        self.rule == &schema::rules::UNKNOWN_FIELD
+    }
 }
 
 /// A body that every check accepted. Only this module makes one.
@@ -40,7 +47,7 @@ impl CheckedBody<'_> {
 /// # Errors
 ///
 /// The problems, in document order.
-pub fn check<'b>(schemas: &Schemas, plan: &Plan<'_>, body: &'b Body) -> Result<CheckedBody<'b>, Vec<Problem>> {
-    let problems = schemas.check(plan, body);
+pub fn check<'b>(schemas: &AgentSchemas, body: &'b Body) -> Result<CheckedBody<'b>, Vec<Problem>> {
+    let problems = schemas.check(body);
     if problems.is_empty() { Ok(CheckedBody(body)) } else { Err(problems) }
 }

@@ -28,7 +28,7 @@ use crate::render::{Engine, Folders, PromptScope, Renderer};
 use crate::repo::{self, LayerKind, LoadOptions, Repo};
 use crate::resolve::{self, Hierarchy, ProfileId, ResolvedProfile};
 use crate::source::{FileId, SourceText, Sources, Span};
-use crate::unit::{Body, Memo, Plan, Prepared, Request};
+use crate::unit::{Body, Memo, Plan, Prepared, Request, Target};
 use crate::world::{MemoryWorld, World};
 
 /// A repository, read and checked.
@@ -211,6 +211,7 @@ impl Compiler {
         visit: &impl Fn(&AgentBodies<'_>) -> R,
     ) -> Option<(R, Findings, usize)> {
         let plan = self.plan(id)?;
+        let schemas = self.schemas.of(&plan);
         let mut findings = Findings::default();
         let mut agent = AgentBodies { plan, bodies: Vec::new(), failed: false };
         let chosen =
@@ -220,7 +221,7 @@ impl Compiler {
             let request = Request { memo, ..ready.request(&agent.plan, selection.model.as_deref()) };
             let renderer = renderers.get(&ready.prepared);
             let made = agent.plan.body(&self.repo.sources, renderer, &request);
-            let checked = made.and_then(|body| match check(&self.schemas, &agent.plan, &body) {
+            let checked = made.and_then(|body| match check(&schemas, &body) {
                 Ok(_) => Ok(body),
                 Err(problems) => Err(self.located(&agent.plan, renderer, &request, &body, problems)),
             });
@@ -246,9 +247,10 @@ impl Compiler {
         body: &Body,
         problems: Vec<Problem>,
     ) -> Vec<Diagnostic> {
-        let place = |pointer: &Pointer| plan.trace(&self.repo.sources, renderer, request, body, pointer);
         let finding = |problem: Problem| {
-            Diagnostic::new(problem.rule, place(&problem.pointer), problem.message).maybe_help(problem.help)
+            let what = if problem.is_about_key() { Target::Key } else { Target::Value };
+            let place = plan.trace(&self.repo.sources, renderer, request, body, &problem.pointer, what);
+            Diagnostic::new(problem.rule, place, problem.message).maybe_help(problem.help)
         };
         problems.into_iter().map(finding).collect()
     }
@@ -274,7 +276,7 @@ impl Compiler {
         let renderer = self.engine.renderer(ReadyContext::size_class(&ready.prepared));
         let request = ready.request(&plan, None);
         let body = plan.body(&self.repo.sources, &renderer, &request).ok()?;
-        Some(plan.trace(&self.repo.sources, &renderer, &request, &body, pointer))
+        Some(plan.trace(&self.repo.sources, &renderer, &request, &body, pointer, Target::Value))
     }
 
     /// The place that made a value of a body what it is: the system prompt's, if the value holds a system prompt that the

@@ -10,7 +10,7 @@ pub(crate) mod rules;
 
 pub use body::{Body, Splice};
 pub use memo::Memo;
-pub use plan::Plan;
+pub use plan::{Plan, Target};
 
 use std::sync::Arc;
 

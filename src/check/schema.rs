@@ -1,14 +1,16 @@
 //! Each body against the JSON Schema of its wire format.
 //!
-//! Schemas are compiled when a format is first used. A violation is told in the words of the alternative that the
-//! discriminator picks: `x-reqc-discriminator` in a schema names the member that decides between its branches.
+//! Schemas are parsed and compiled when a format is first used, once per set of extensions. A violation is told in the words
+//! of the alternative that the discriminator picks: `x-reqc-discriminator` in a schema names the member that decides.
 
 mod explain;
+mod extend;
 pub(crate) mod rules;
 
 use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jsonschema::Validator;
 use serde_json::Value;
@@ -24,146 +26,128 @@ use crate::unit::{Body, Plan};
 /// The schemas of all wire formats, of both layers.
 #[derive(Default)]
 pub struct Schemas {
-    by_wire: BTreeMap<&'static str, Vec<Schema>>,
+    /// The schema files by wire format, and the extension files by `<format>.extensions`.
+    files: BTreeMap<Arc<str>, Vec<Arc<SourceText>>>,
+    /// Fields that `reqc.toml` allows.
     extensions: Vec<Extension>,
-    /// Fields that client APIs of one wire format add, by their name.
-    client_extensions: BTreeMap<String, Vec<Field>>,
+    compiled: Mutex<HashMap<Variant, Arc<[Schema]>>>,
 }
 
-/// One schema file; parsed and compiled on first use.
-struct Schema {
-    text: Arc<SourceText>,
-    ready: OnceLock<Option<Ready>>,
-}
+/// A wire format and the names that its extensions are listed under.
+type Variant = (WireFormat, Vec<String>);
 
 /// A schema that can be used.
-struct Ready {
+struct Schema {
     document: Value,
     validator: Validator,
 }
 
-/// A field that is allowed beside those of the schema: where and how it is called.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Field {
-    /// The containing object, with `*` for any one token.
-    container: Vec<String>,
-    name: String,
+/// What the bodies of one agent are checked against.
+pub struct AgentSchemas {
+    schemas: Arc<[Schema]>,
+    allowed: Vec<Field>,
 }
 
 impl Schemas {
-    /// Reads the schema files of a repository.
+    /// Takes the schema files of a repository; its own are compiled at once, so that mistakes in them are told.
     pub fn new(repo: &Repo) -> (Schemas, Vec<Diagnostic>) {
         let mut findings = Vec::new();
         let mut schemas = Schemas { extensions: repo.config.extensions.clone(), ..Schemas::default() };
-        for wire in WireFormat::ALL {
-            for source in repo.schemas.get(wire.name()).into_iter().flatten() {
-                let schema =
-                    Schema { text: Arc::clone(repo.sources.get(source.file).source_text()), ready: OnceLock::new() };
-                // The bundled schemas are tested; a repository's own is looked at before anything relies on it.
-                let finding = (source.layer == LayerKind::Own).then(|| schema.finding(source.file)).flatten();
-                match finding {
+        for (name, sources) in &repo.schemas {
+            for source in sources {
+                let text = repo.sources.get(source.file).source_text();
+                let unusable = (source.layer == LayerKind::Own).then(|| unusable(source.file, name, text)).flatten();
+                match unusable {
                     Some(finding) => findings.push(finding),
-                    None => schemas.by_wire.entry(wire.name()).or_default().push(schema),
+                    None => schemas.files.entry(Arc::clone(name)).or_default().push(Arc::clone(text)),
                 }
-            }
-        }
-        for source in repo.schemas.get(EXTENSIONS).into_iter().flatten() {
-            if let Some(Value::Object(apis)) = read(repo, source.file, &mut findings) {
-                schemas.client_extensions.extend(apis.iter().map(|(api, fields)| (api.clone(), client_fields(fields))));
             }
         }
         (schemas, findings)
     }
 
-    /// What is wrong with a body.
-    pub(super) fn check(&self, plan: &Plan<'_>, body: &Body) -> Vec<Problem> {
-        let schemas = self.by_wire.get(plan.wire.name()).map_or(&[][..], Vec::as_slice);
-        let mut problems = Vec::new();
-        for schema in schemas {
-            let Some(Ready { document, validator }) = schema.ready() else { continue };
-            if !validator.is_valid(body.value()) {
-                problems.extend(explain::problems(document, validator, body.value()));
-            }
-        }
-        if !problems.is_empty() {
-            let allowed = self.allowed(plan);
-            problems.retain(|problem| {
-                problem.rule != &rules::UNKNOWN_FIELD || !allowed.iter().any(|field| field.is(&problem.pointer))
-            });
-            problems.dedup_by(|a, b| a.rule == b.rule && a.pointer == b.pointer);
-        }
-        problems
+    /// What the bodies of a plan are checked against: the schemas of its wire format, with the extensions of its provider
+    /// instance and client API.
+    pub fn of(&self, plan: &Plan<'_>) -> AgentSchemas {
+        let names = [plan.instance.name.value.as_ref(), plan.api.name()];
+        let key = (plan.wire, names.iter().map(|name| (*name).to_owned()).collect());
+        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        let schemas = compiled.entry(key).or_insert_with(|| self.compile(plan.wire, &names));
+        let own = self.extensions.iter().filter(|extension| extension.instance == plan.instance.name.value);
+        let allowed = own.flat_map(|extension| &extension.fields).map(|field| Field::parse(field)).collect();
+        AgentSchemas { schemas: Arc::clone(schemas), allowed }
     }
 
-    /// The extra fields of a plan's client API and provider instance.
-    fn allowed(&self, plan: &Plan<'_>) -> Vec<Field> {
-        let api = self.client_extensions.get(plan.api.name()).into_iter().flatten().cloned();
-        let instance = self.extensions.iter().filter(|extension| extension.instance == plan.instance.name.value);
-        let instance = instance.flat_map(|extension| &extension.fields).map(|field| Field::parse(field));
-        api.chain(instance).collect()
+    fn compile(&self, wire: WireFormat, names: &[&str]) -> Arc<[Schema]> {
+        let files = |name: &str| self.files.get(name).into_iter().flatten();
+        let extensions: Vec<Value> =
+            files(&format!("{}.extensions", wire.name())).filter_map(|text| json::parse(text.as_str()).ok()).collect();
+        let schema = |text: &Arc<SourceText>| {
+            let mut document = json::parse(text.as_str()).ok()?;
+            for extensions in &extensions {
+                extend::extend(&mut document, extensions, names);
+            }
+            let validator = validator(&document).ok()?;
+            Some(Schema { document, validator })
+        };
+        files(wire.name()).filter_map(schema).collect()
     }
 }
 
-/// The file beside the schemas that lists fields of client APIs.
-const EXTENSIONS: &str = "openai-chat.extensions";
+impl AgentSchemas {
+    /// What is wrong with a body, in document order.
+    pub(super) fn check(&self, body: &Body) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for schema in self.schemas.iter().filter(|schema| !schema.validator.is_valid(body.value())) {
+            problems.extend(explain::problems(&schema.document, &schema.validator, body.value()));
+        }
+        problems.retain(|problem| !self.allows(problem));
+        problems.dedup_by(|a, b| a.rule == b.rule && a.pointer == b.pointer);
+        problems
+    }
 
-fn client_fields(fields: &Value) -> Vec<Field> {
-    let containers = fields.as_object().into_iter().flatten();
-    let fields = containers.flat_map(|(container, names)| {
-        let names: Vec<&String> = names.as_object().map(|names| names.keys().collect()).unwrap_or_default();
-        names
-            .into_iter()
-            .map(|name| Field::parse(&format!("{}/{name}", container.trim_end_matches('/'))))
-            .collect::<Vec<_>>()
-    });
-    fields.collect()
+    fn allows(&self, problem: &Problem) -> bool {
+        problem.rule == &rules::UNKNOWN_FIELD && self.allowed.iter().any(|field| field.is(&problem.pointer))
+    }
+}
+
+/// A field that `reqc.toml` allows: a JSON pointer in which `*` stands for any one token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Field {
+    tokens: Vec<String>,
 }
 
 impl Field {
     fn parse(pattern: &str) -> Field {
-        let mut tokens: Vec<String> = json::Pointer::parse(pattern).tokens().collect();
-        let name = tokens.pop().unwrap_or_default();
-        Field { container: tokens, name }
+        Field { tokens: json::Pointer::parse(pattern).tokens().collect() }
     }
 
     fn is(&self, pointer: &json::Pointer) -> bool {
         let tokens: Vec<String> = pointer.tokens().collect();
-        let Some((name, container)) = tokens.split_last() else { return false };
-        let same = |pattern: &String, token: &String| pattern == "*" || pattern == token;
-        *name == self.name
-            && container.len() == self.container.len()
-            && self.container.iter().zip(container).all(|(pattern, token)| same(pattern, token))
+        let same = |(pattern, token): (&String, &String)| pattern == "*" || pattern == token;
+        tokens.len() == self.tokens.len() && self.tokens.iter().zip(&tokens).all(same)
     }
 }
 
-impl Schema {
-    fn ready(&self) -> Option<&Ready> {
-        self.ready.get_or_init(|| self.compile().ok()).as_ref()
-    }
-
-    /// The schema, or what is wrong with it and where.
-    fn compile(&self) -> Result<Ready, (String, Range<usize>)> {
-        let text = self.text.as_str();
-        let document = json::parse(text)
-            .map_err(|error| (format!("this schema is not valid JSON: {}", error.problem.message()), error.range))?;
-        let validator = jsonschema::draft202012::options().offline().build(&document);
-        let validator = validator.map_err(|error| (format!("this schema cannot be used: {error}"), 0..0))?;
-        Ok(Ready { document, validator })
-    }
-
-    fn finding(&self, file: FileId) -> Option<Diagnostic> {
-        let (message, range) = self.compile().err()?;
-        Some(Diagnostic::new(&rules::BAD_SCHEMA, Span::new(file, range), message))
-    }
+/// The validator of a schema, or why there is none.
+fn validator(document: &Value) -> Result<Validator, String> {
+    jsonschema::draft202012::options().offline().build(document).map_err(|error| error.to_string())
 }
 
-fn read(repo: &Repo, file: FileId, findings: &mut Vec<Diagnostic>) -> Option<Value> {
-    match json::parse(repo.sources.get(file).text()) {
-        Ok(value) => Some(value),
-        Err(error) => {
-            let message = format!("this schema is not valid JSON: {}", error.problem.message());
-            findings.push(Diagnostic::new(&rules::BAD_SCHEMA, Span::new(file, error.range), message));
-            None
+/// What is wrong with a repository's own schema file.
+fn unusable(file: FileId, name: &str, text: &SourceText) -> Option<Diagnostic> {
+    let finding =
+        |message: String, range: Range<usize>| Diagnostic::new(&rules::BAD_SCHEMA, Span::new(file, range), message);
+    let wire = name.trim_end_matches(".extensions");
+    if !WireFormat::ALL.iter().any(|known| known.name() == wire) {
+        let known = WireFormat::ALL.map(WireFormat::name).join(", ");
+        return Some(finding(format!("`{wire}` is no wire format"), 0..0).help(format!("known are: {known}")));
+    }
+    match json::parse(text.as_str()) {
+        Ok(document) => {
+            let why = validator(&document).err()?;
+            Some(finding(format!("this schema cannot be used: {why}"), 0..0))
         }
+        Err(error) => Some(finding(format!("this schema is not valid JSON: {}", error.problem.message()), error.range)),
     }
 }

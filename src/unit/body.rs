@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::memo::{Fragment, FragmentKey};
-use super::plan::{Part, Plan};
+use super::plan::{Part, Plan, Target};
 use super::{Request, rules};
 use crate::diag::{Diagnostic, Rule};
 use crate::json::{self, JsonError, Pointer, Problem};
@@ -144,14 +144,18 @@ impl Plan<'_> {
         request: &Request<'_>,
         body: &Body,
         pointer: &Pointer,
+        target: Target,
     ) -> Span {
         let splice = body.splices.iter().find_map(|splice| Some((splice, pointer.below(&splice.pointer)?)));
-        let Some((splice, inner)) = splice else { return self.origin(pointer) };
+        let Some((splice, inner)) = splice else { return self.origin(pointer, target) };
         let traced = || {
             let system_prompt = self.system_prompt(sources, renderer, request).ok()?;
             let input = self.input(request, system_prompt.as_deref());
             let text = json::blank_trailing_commas(renderer.body(sources, splice.template, &input).ok()?);
-            let place = json::parse_tree(&text).ok()?.locate(&inner)?.span.clone();
+            let tree = json::parse_tree(&text).ok()?;
+            let key = || tree.locate(&inner.parent()?)?.key_span(&inner.tokens().last()?);
+            let place =
+                (target == Target::Key).then(key).flatten().or_else(|| Some(tree.locate(&inner)?.span.clone()))?;
             Some(renderer.origin(sources, splice.template, &input, place).span)
         };
         traced().unwrap_or(splice.literal)

@@ -36,6 +36,15 @@ pub struct Plan<'r> {
     pub(super) cache: Option<CachePlan>,
 }
 
+/// What of a member a place is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// Its key.
+    Key,
+    /// Its value.
+    Value,
+}
+
 /// A value of the body before rendering.
 pub(super) enum Part {
     /// A value without templates.
@@ -122,7 +131,7 @@ impl<'r> Plan<'r> {
 
     /// Where the value at a pointer of this agent's bodies is written: in the merged body, or the key that makes a
     /// provider step write it.
-    pub fn origin(&self, pointer: &Pointer) -> Span {
+    pub fn origin(&self, pointer: &Pointer, target: Target) -> Span {
         let tokens: Vec<String> = pointer.tokens().collect();
         let first = tokens.first().map(String::as_str);
         let setting = |key: &str| self.profile.merged.get(key).map(Merged::span);
@@ -132,28 +141,33 @@ impl<'r> Plan<'r> {
             _ if tokens.iter().any(|token| token == "cache_control") && self.cache.is_some() => setting("cache_prompt"),
             _ => None,
         };
-        step.or_else(|| self.profile.body().and_then(|body| origin_in(body, &tokens)))
+        step.or_else(|| self.profile.body().and_then(|body| origin_in(body, &tokens, target)))
             .or_else(|| self.profile.merged.get("body").map(Merged::key_span))
             .unwrap_or_else(|| self.profile.name_span())
     }
 }
 
-/// The place of the deepest merged value on the way to a pointer.
-fn origin_in(table: &MergedTable<'_>, tokens: &[String]) -> Option<Span> {
+/// The place of the deepest merged member on the way to a pointer.
+fn origin_in(table: &MergedTable<'_>, tokens: &[String], target: Target) -> Option<Span> {
     let (first, rest) = tokens.split_first()?;
     let merged = table.get(first)?;
-    let deeper = merged.table().and_then(|inner| origin_in(inner, rest));
-    Some(deeper.unwrap_or_else(|| element_span(merged.file, merged.node, rest)))
+    let deeper = merged.table().and_then(|inner| origin_in(inner, rest, target));
+    let here = || match (rest, target) {
+        ([], Target::Key) => merged.key_span(),
+        _ => element_span(merged.file, merged.node, rest, target),
+    };
+    Some(deeper.unwrap_or_else(here))
 }
 
-fn element_span(file: FileId, node: &Node, tokens: &[String]) -> Span {
+fn element_span(file: FileId, node: &Node, tokens: &[String], target: Target) -> Span {
     let child = tokens.split_first().and_then(|(first, rest)| match &node.kind {
-        Kind::Array(elements) => Some((elements.get(first.parse::<usize>().ok()?)?, rest)),
-        Kind::Table(table) => Some((table.get(first)?, rest)),
+        Kind::Array(elements) => Some((None, elements.get(first.parse::<usize>().ok()?)?, rest)),
+        Kind::Table(table) => table.entry(first).map(|(key, node)| (Some(key), node, rest)),
         _ => None,
     });
     match child {
-        Some((node, rest)) => element_span(file, node, rest),
+        Some((Some(key), _, [])) if target == Target::Key => Span::new(file, key.span.clone()),
+        Some((_, node, rest)) => element_span(file, node, rest, target),
         None => Span::new(file, node.span.clone()),
     }
 }

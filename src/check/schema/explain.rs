@@ -11,6 +11,10 @@ use crate::json::Pointer;
 
 /// The keyword that names the member which decides between the branches of a schema.
 const DISCRIMINATOR: &str = "x-reqc-discriminator";
+/// The value that counts if that member is absent.
+const DEFAULT: &str = "x-reqc-discriminator-default";
+/// What to say if a part of a schema fails as a whole.
+const MESSAGE: &str = "x-reqc-message";
 
 /// What is wrong with a body, in document order.
 pub(super) fn problems(schema: &Value, validator: &Validator, body: &Value) -> Vec<Problem> {
@@ -25,86 +29,90 @@ fn explain(schema: &Value, body: &Value, error: &ValidationError<'_>, problems: 
     let at = Pointer::parse(error.instance_path().as_str());
     let Some(found) = body.pointer(at.as_str()) else { return };
     let node = keyword_owner(schema, error.schema_path().as_str());
-    let mut push = |rule: &'static Rule, pointer: Pointer, message: String, help: Option<String>| {
-        problems.push(Problem { rule, pointer, message, help });
-    };
     match error.kind() {
         Kind::OneOfNotValid { context } | Kind::AnyOf { context } => {
             let choice = Choice::of(schema, node, error.kind().keyword());
             match choice.pick(found) {
                 Pick::Branch(index) => context[index].iter().for_each(|inner| explain(schema, body, inner, problems)),
-                Pick::Nearest => match nearest_branch(context) {
-                    Some(index) => context[index].iter().for_each(|inner| explain(schema, body, inner, problems)),
-                    None => push(
-                        &rules::INVALID_VALUE,
-                        at.clone(),
-                        format!("`{at}` fits no form that the API takes"),
-                        describe(node),
-                    ),
-                },
-                Pick::Unknown { member, value, known } => {
-                    let help = did_you_mean(&value, known.iter().map(String::as_str));
-                    let list = || Some(format!("known: {}", known.join(", ")));
-                    push(
-                        &rules::INVALID_VALUE,
-                        at.member(&member),
-                        format!("`{}` cannot be `{value}`", at.member(&member)),
-                        help.or_else(list),
-                    );
-                }
-                Pick::Missing { member, known } => {
-                    let message = format!("`{at}` lacks `{member}`, which says what it is");
-                    push(&rules::MISSING_FIELD, at.clone(), message, Some(format!("one of: {}", known.join(", "))));
-                }
+                Pick::Nearest => nearest(schema, body, error, context, problems),
+                Pick::None(problem) => problems.push(problem(&at)),
             }
         }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             let known = known_fields(schema, node);
-            for name in unexpected {
-                let help = did_you_mean(name, known.iter().map(String::as_str));
-                let list = || (!known.is_empty()).then(|| format!("known fields: {}", known.join(", ")));
-                let place = at.member(name);
-                push(
-                    &rules::UNKNOWN_FIELD,
-                    place.clone(),
-                    format!("the API knows no field `{place}`"),
-                    help.or_else(list),
-                );
-            }
+            problems.extend(unexpected.iter().map(|name| unknown_field(&at.member(name), name, &known)));
         }
+        Kind::PropertyNames { error: inner } => explain(schema, body, inner, problems),
+        kind => problems.push(simple(schema, error.schema_path().as_str(), node, kind, at, found)),
+    }
+}
+
+/// The errors of the branch that was most likely meant, or what the schema says of the whole.
+fn nearest(
+    schema: &Value,
+    body: &Value,
+    error: &ValidationError<'_>,
+    context: &[Vec<ValidationError<'static>>],
+    problems: &mut Vec<Problem>,
+) {
+    let at = Pointer::parse(error.instance_path().as_str());
+    let own = said(schema, error.schema_path().as_str());
+    match nearest_branch(context).filter(|_| own.is_none()) {
+        Some(index) => context[index].iter().for_each(|inner| explain(schema, body, inner, problems)),
+        None => {
+            let message =
+                own.map_or_else(|| format!("`{at}` fits no form that the API takes"), |said| format!("`{at}`: {said}"));
+            problems.push(Problem { rule: &rules::INVALID_VALUE, pointer: at, message, help: None });
+        }
+    }
+}
+
+fn unknown_field(place: &Pointer, name: &str, known: &[String]) -> Problem {
+    let near = did_you_mean(name, known.iter().map(String::as_str));
+    let list = || (!known.is_empty()).then(|| format!("known fields: {}", known.join(", ")));
+    let message = format!("the API knows no field `{place}`");
+    Problem { rule: &rules::UNKNOWN_FIELD, pointer: place.clone(), message, help: near.or_else(list) }
+}
+
+/// A problem that one keyword tells on its own.
+fn simple(schema: &Value, path: &str, node: Option<&Value>, kind: &Kind, at: Pointer, found: &Value) -> Problem {
+    let (rule, message, help): (&'static Rule, String, Option<String>) = match kind {
         Kind::FalseSchema => {
-            push(&rules::UNKNOWN_FIELD, at.clone(), format!("`{at}` is not allowed here"), describe(node));
+            let message = said(schema, path)
+                .map_or_else(|| format!("`{at}` is not allowed here"), |said| format!("`{at}`: {said}"));
+            (&rules::UNKNOWN_FIELD, message, describe(node))
+        }
+        Kind::Not { .. } => {
+            let message = said(schema, path)
+                .map_or_else(|| format!("`{at}` {}", limit(kind, found)), |said| format!("`{at}`: {said}"));
+            (&rules::INVALID_VALUE, message, describe(node))
         }
         Kind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
-            push(
-                &rules::MISSING_FIELD,
-                at.clone(),
-                format!("`{}` is missing", at.member(name)),
-                describe(property_schema(node, name)),
-            );
+            (&rules::MISSING_FIELD, format!("`{}` is missing", at.member(name)), describe(property_schema(node, name)))
         }
         Kind::Type { kind } => {
-            let message = format!("`{at}` must be {}, not {}", wanted(kind), kind_of(found));
-            push(&rules::WRONG_TYPE, at.clone(), message, describe(node));
+            (&rules::WRONG_TYPE, format!("`{at}` must be {}, not {}", wanted(kind), kind_of(found)), describe(node))
         }
         Kind::Enum { options } => {
             let known: Vec<String> = options.as_array().into_iter().flatten().map(plain).collect();
-            let help = did_you_mean(&plain(found), known.iter().map(String::as_str));
+            let near = did_you_mean(&plain(found), known.iter().map(String::as_str));
             let list = Some(format!("known: {}", known.join(", ")));
-            push(&rules::INVALID_VALUE, at.clone(), format!("`{at}` cannot be `{}`", shown(found)), help.or(list));
+            (&rules::INVALID_VALUE, format!("`{at}` cannot be `{}`", shown(found)), near.or(list))
         }
         Kind::Constant { expected_value } => {
-            push(
-                &rules::INVALID_VALUE,
-                at.clone(),
-                format!("`{at}` must be `{}`, not `{}`", plain(expected_value), shown(found)),
-                None,
-            );
+            (&rules::INVALID_VALUE, format!("`{at}` must be `{}`, not `{}`", plain(expected_value), shown(found)), None)
         }
-        Kind::PropertyNames { error: inner } => explain(schema, body, inner, problems),
-        kind => push(&rules::INVALID_VALUE, at.clone(), format!("`{at}` {}", limit(kind, found)), describe(node)),
-    }
+        kind => (&rules::INVALID_VALUE, format!("`{at}` {}", limit(kind, found)), describe(node)),
+    };
+    Problem { rule, pointer: at, message, help }
+}
+
+/// What the schema itself says of a failing part: at the keyword's owner or a little above.
+fn said(schema: &Value, path: &str) -> Option<String> {
+    let owners = std::iter::successors(Some(path), |path| path.rfind('/').map(|at| &path[..at]));
+    let mut nodes = owners.take(5).filter_map(|path| schema.pointer(path));
+    nodes.find_map(|node| node.get(MESSAGE)?.as_str().map(str::to_owned))
 }
 
 /// What the limit that a value breaks says.
@@ -134,6 +142,7 @@ fn limit(kind: &Kind, found: &Value) -> String {
 /// The alternatives of a schema and what tells them apart.
 struct Choice<'s> {
     member: Option<&'s str>,
+    default: Option<&'s str>,
     /// Per branch the values of the member that pick it.
     branches: Vec<Vec<String>>,
 }
@@ -142,20 +151,14 @@ enum Pick {
     Branch(usize),
     /// Nothing tells the branches apart: the one with the fewest mistakes.
     Nearest,
-    Unknown {
-        member: String,
-        value: String,
-        known: Vec<String>,
-    },
-    Missing {
-        member: String,
-        known: Vec<String>,
-    },
+    /// No branch fits; the problem at the place of the value.
+    None(Box<dyn Fn(&Pointer) -> Problem>),
 }
 
 impl<'s> Choice<'s> {
     fn of(schema: &'s Value, node: Option<&'s Value>, keyword: &str) -> Choice<'s> {
-        let member = node.and_then(|node| node.get(DISCRIMINATOR)).and_then(Value::as_str);
+        let text = |key: &str| node.and_then(|node| node.get(key)).and_then(Value::as_str);
+        let member = text(DISCRIMINATOR);
         let branches = node.and_then(|node| node.get(keyword)).and_then(Value::as_array);
         let values = |branch: &Value| -> Vec<String> {
             let Some(member) = member else { return Vec::new() };
@@ -166,23 +169,44 @@ impl<'s> Choice<'s> {
                 property.and_then(|property| property.get("enum")).and_then(Value::as_array).into_iter().flatten();
             constant.chain(listed).map(plain).collect()
         };
-        Choice { member, branches: branches.into_iter().flatten().map(values).collect() }
+        Choice { member, default: text(DEFAULT), branches: branches.into_iter().flatten().map(values).collect() }
     }
 
     fn pick(&self, found: &Value) -> Pick {
         let (Some(member), Value::Object(members)) = (self.member, found) else { return Pick::Nearest };
-        let known: Vec<String> = self.branches.iter().flatten().cloned().collect();
+        let branch = |value: &str| self.branches.iter().position(|values| values.iter().any(|known| known == value));
         match members.get(member) {
-            Some(value) => match self.branches.iter().position(|values| values.contains(&plain(value))) {
-                Some(index) => Pick::Branch(index),
-                None => Pick::Unknown { member: member.to_owned(), value: shown(value), known },
-            },
-            // A branch that leaves the member out is the one for values without it.
-            None => match self.branches.iter().position(Vec::is_empty) {
-                Some(index) => Pick::Branch(index),
-                None => Pick::Missing { member: member.to_owned(), known },
-            },
+            Some(value) => branch(&plain(value)).map_or_else(|| self.unknown(member, shown(value)), Pick::Branch),
+            None => self.default.and_then(branch).map_or_else(|| self.missing(member), Pick::Branch),
         }
+    }
+
+    fn known(&self) -> Vec<String> {
+        self.branches.iter().flatten().cloned().collect()
+    }
+
+    fn unknown(&self, member: &str, value: String) -> Pick {
+        let (member, known) = (member.to_owned(), self.known());
+        Pick::None(Box::new(move |at| {
+            let near = did_you_mean(&value, known.iter().map(String::as_str));
+            let place = at.member(&member);
+            Problem {
+                rule: &rules::INVALID_VALUE,
+                message: format!("`{place}` cannot be `{value}`"),
+                pointer: place,
+                help: near.or_else(|| Some(format!("known: {}", known.join(", ")))),
+            }
+        }))
+    }
+
+    fn missing(&self, member: &str) -> Pick {
+        let (member, known) = (member.to_owned(), self.known());
+        Pick::None(Box::new(move |at| Problem {
+            rule: &rules::MISSING_FIELD,
+            message: format!("`{}` is missing", at.member(&member)),
+            pointer: at.clone(),
+            help: Some(format!("it says what this is: {}", known.join(", "))),
+        }))
     }
 }
 
@@ -203,7 +227,7 @@ fn keyword_owner<'s>(schema: &'s Value, path: &str) -> Option<&'s Value> {
 }
 
 /// A schema with its `$ref`s within the document followed.
-fn follow<'s>(schema: &'s Value, mut node: &'s Value) -> &'s Value {
+pub(super) fn follow<'s>(schema: &'s Value, mut node: &'s Value) -> &'s Value {
     for _ in 0..16 {
         let target =
             node.get("$ref").and_then(Value::as_str).and_then(|target| schema.pointer(target.strip_prefix('#')?));
