@@ -9,7 +9,7 @@ mod reach;
 pub(crate) mod rules;
 
 pub use policy::Policy;
-pub(crate) use policy::check_code;
+pub(crate) use policy::{check_allowed, check_code};
 pub use rules::{all_rules, rule};
 
 use std::collections::{HashMap, HashSet};
@@ -131,6 +131,8 @@ impl Compiler {
             match slugs.get(&resolved.profile.slug()) {
                 Some(&other) => {
                     findings.push(rules::slug_collision(resolved.profile, self.hierarchy.get(other)));
+                    // Neither of the two may write the folder.
+                    agents.iter_mut().filter(|(id, _)| *id == other).for_each(|(_, usable)| *usable = false);
                     usable = false;
                 }
                 None => drop(slugs.insert(resolved.profile.slug(), id)),

@@ -7,7 +7,7 @@ mod group;
 mod structural;
 
 pub use group::{Group, Subject, group};
-pub use structural::{Change, ChangeKind, structural};
+pub use structural::{Change, ChangeKind, FileChange, structural};
 
 use similar::TextDiff;
 

@@ -25,6 +25,8 @@ pub struct JsonError {
     pub problem: Problem,
     /// Where, in bytes of the text.
     pub range: Range<usize>,
+    /// The bracket that is open there, if that helps to see the mistake.
+    pub opened: Option<Range<usize>>,
 }
 
 /// The mistakes that are told apart.
@@ -135,7 +137,7 @@ impl Problem {
             Problem::DuplicateKey(..) => "write the key once; a condition can choose between two values",
             Problem::NumberOutOfRange => "send it as a string, if the API allows that",
             Problem::Unclosed(_) | Problem::Mismatched { .. } => {
-                "look for a branch that opens or closes a bracket which another branch does not"
+                "every bracket is closed by its like: one is missing, or one branch opens what another closes"
             }
             _ => return None,
         })
@@ -151,7 +153,11 @@ impl Problem {
 pub fn parse(text: &str) -> Result<Value, JsonError> {
     match parse_fast(text) {
         Some(value) => Ok(value),
-        None => Err(scan::scan(text).err().unwrap_or(JsonError { problem: Problem::BadNumber, range: 0..text.len() })),
+        None => Err(scan::scan(text).err().unwrap_or(JsonError {
+            problem: Problem::BadNumber,
+            range: 0..text.len(),
+            opened: None,
+        })),
     }
 }
 

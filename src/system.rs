@@ -13,6 +13,8 @@ pub use disk::Disk;
 pub use embedded::Embedded;
 pub use git::GitRevision;
 
+use std::path::{Path, PathBuf};
+
 /// The system's words for an error, without its number.
 fn words(error: &std::io::Error) -> String {
     let text = error.to_string();
@@ -30,21 +32,34 @@ pub(crate) fn no_color() -> bool {
 /// # Errors
 ///
 /// A phrase, if the folder does not exist or is none.
-pub fn find_root(folder: &std::path::Path) -> Result<std::path::PathBuf, String> {
+pub fn find_root(folder: &Path) -> Result<PathBuf, String> {
     let start = Disk::open(folder)?.root().to_path_buf();
-    let has_profiles = |folder: &std::path::Path| {
+    let has_profiles = |folder: &Path| {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         entries.into_iter().any(|entry| is_flat_profile(&entry.path()))
     };
-    let is_root = |folder: &&std::path::Path| folder.join("reqc.toml").is_file() || folder.join("agents").is_dir();
+    let is_root = |folder: &&Path| folder.join("reqc.toml").is_file() || folder.join("agents").is_dir();
+    // Somebody who stands in `agents/` means the repository, although the folder holds profiles.
+    let inside = |folder: &&Path| is_root(folder) && start.strip_prefix(folder).is_ok_and(is_part);
+    if let Some(root) = start.ancestors().skip(1).find(inside) {
+        return Ok(root.to_path_buf());
+    }
     if is_root(&start.as_path()) || has_profiles(&start) {
         return Ok(start);
     }
-    Ok(start.ancestors().find(is_root).map_or(start.clone(), std::path::Path::to_path_buf))
+    Ok(start.ancestors().find(is_root).map_or(start.clone(), Path::to_path_buf))
+}
+
+/// Whether a path relative to a root lies in one of the folders that a repository has by convention.
+fn is_part(rest: &Path) -> bool {
+    let first = rest.components().next().map(|part| part.as_os_str().to_string_lossy().into_owned());
+    first.is_some_and(|first| {
+        ["agents", "partials", "contexts", "roles", "providers", "golden", "schemas"].contains(&first.as_str())
+    })
 }
 
 /// Whether a file may be a profile of a flat repository: a TOML file with a top-level `name`.
-fn is_flat_profile(path: &std::path::Path) -> bool {
+fn is_flat_profile(path: &Path) -> bool {
     let is_toml = path.extension().is_some_and(|extension| extension == "toml");
     is_toml
         && std::fs::read_to_string(path).is_ok_and(|text| {

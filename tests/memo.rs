@@ -45,12 +45,15 @@ fn what_a_template_sees_of_its_agent_keeps_results_apart() {
         provider_instance = "OpenAI"
         endpoint = "chat/completions"
         [body]
-        direct = "{{ tojson(ctx.system_prompt is defined and ctx.system_prompt) }}"
-        quoted = "{{ tojson(existsIn(ctx, 'system_prompt') and ctx['system_prompt']) }}"
-        alias = "{% set c = ctx %}{{ tojson(c.system_prompt is defined and c.system_prompt) }}"
-        whole = "{{ tojson(ctx) }}"
-        ids = '{{ tojson(tool_id("a b c")) }}'
-        broken = "{% if ctx.system_prompt is defined and 'two' in ctx.system_prompt %}{{ nothing }}{% endif %}"
+        max_tokens = 10
+        messages = [
+            { role = "user", content = "{{ tojson('direct ' ~ (ctx.system_prompt is defined and ctx.system_prompt)) }}" },
+            { role = "user", content = "{{ tojson('quoted ' ~ (existsIn(ctx, 'system_prompt') and ctx['system_prompt'])) }}" },
+            { role = "user", content = "{% set c = ctx %}{{ tojson('alias ' ~ (c.system_prompt is defined and c.system_prompt)) }}" },
+            { role = "user", content = "{{ tojson('whole ' ~ tojson(ctx)) }}" },
+            { role = "user", content = '{{ tojson("id " ~ tool_id("a b c")) }}' },
+            { role = "user", content = "{% if ctx.system_prompt is defined and 'two' in ctx.system_prompt %}{{ nothing }}{% else %}\"x\"{% endif %}" },
+        ]
     "#;
     let agent = |name: &str, more: &str| format!("name = \"{name}\"\nextends = \"Base\"\n{more}\n");
     let files = [

@@ -11,8 +11,9 @@ use super::options::{Opened, Options, report};
 use super::{Failure, Outcome, Status, Terminal};
 use crate::compile::{Compiler, Selection, fails};
 use crate::diag::Findings;
-use crate::diff::{self, Change, ChangeKind, Group, Subject};
+use crate::diff::{self, Change, ChangeKind, FileChange, Group, Subject};
 use crate::golden::{self, Drift, GoldenFile};
+use crate::json::Pointer;
 use crate::report::{self, DiffGroup};
 use crate::resolve::ProfileId;
 use crate::system::GitRevision;
@@ -38,7 +39,7 @@ pub(super) fn run(options: &Options, args: &Compile, revision: Option<&str>, ter
     };
     terminal.text(&text);
     if groups.is_empty() && options.format == Format::Human && !args.text {
-        terminal.say("no changes");
+        terminal.say(if fails(&findings) { "no changes in what could be compiled" } else { "no changes" });
     }
     Ok(match args.exit_code && !groups.is_empty() || fails(&findings) {
         true => Status::Findings,
@@ -151,44 +152,57 @@ pub(super) fn of_drifts(opened: &Opened, drifts: &[Drift], terminal: &Terminal) 
 
 fn grouped(compiler: &Compiler, pairs: &[Pair]) -> Vec<DiffGroup> {
     let changes = pairs.iter().flat_map(|pair| pair.changes().into_iter().map(|change| (pair.subject.clone(), change)));
-    merged(diff::group(changes).into_iter().map(|group| with_cause(compiler, group)).collect())
+    merged(diff::group(changes).into_iter().flat_map(|group| by_cause(compiler, group)).collect())
 }
 
 impl Pair {
     fn changes(&self) -> Vec<Change> {
-        let parse = |text: &Option<String>| {
-            text.as_ref().map(|text| serde_json::from_str::<Value>(text).unwrap_or(Value::Null))
-        };
-        let whole = |kind: ChangeKind| vec![Change { pointer: crate::json::Pointer::root(), kind }];
-        match (parse(&self.old), parse(&self.new)) {
+        let file = |change| vec![Change { pointer: Pointer::root(), kind: ChangeKind::File(change) }];
+        let (old, new) = match (&self.old, &self.new) {
             // Whole files are told by name, not by content.
-            (None, Some(_)) => whole(ChangeKind::Added(Value::Null)),
-            (Some(_), None) => whole(ChangeKind::Removed(Value::Null)),
-            (Some(old), Some(new)) => {
-                let changes = diff::structural(&old, &new);
-                // The same value in other bytes: somebody reformatted the file.
-                if changes.is_empty() { whole(ChangeKind::Replaced(Value::Null, Value::Null)) } else { changes }
-            }
-            (None, None) => Vec::new(),
-        }
+            (None, _) => return file(FileChange::New),
+            (_, None) => return file(FileChange::Gone),
+            (Some(old), Some(new)) => (serde_json::from_str::<Value>(old), serde_json::from_str::<Value>(new)),
+        };
+        let (Ok(old), Ok(new)) = (old, new) else { return file(FileChange::Broken) };
+        let changes = diff::structural(&old, &new);
+        if changes.is_empty() { file(FileChange::Reformatted) } else { changes }
     }
 }
 
-/// Adds the place that caused the change: the one that wrote the new value.
-fn with_cause(compiler: &Compiler, group: Group) -> DiffGroup {
-    let cause = || {
-        let first = &group.subjects[0];
-        let id = compiler.hierarchy().by_name(&first.agent)?;
-        let (old, new) = match &group.change.kind {
-            ChangeKind::Added(new) => (None, new),
-            ChangeKind::Replaced(old, new) => (Some(old), new),
-            ChangeKind::Removed(_) | ChangeKind::Reordered(..) => return None,
-        };
-        let span = compiler.cause(id, first.context.as_deref()?, &group.change.pointer, old, new)?;
-        Some(compiler.sources().describe(span))
+/// A group of equal changes as one for each line that caused them: asked once per agent.
+fn by_cause(compiler: &Compiler, group: Group) -> Vec<DiffGroup> {
+    let mut known: BTreeMap<Arc<str>, Option<String>> = BTreeMap::new();
+    let mut groups: Vec<DiffGroup> = Vec::new();
+    for subject in group.subjects {
+        let agent = Arc::clone(&subject.agent);
+        let cause = known.entry(agent).or_insert_with(|| cause(compiler, &subject, &group.change)).clone();
+        match groups.iter_mut().find(|known| known.cause == cause) {
+            Some(known) => known.group.subjects.push(subject),
+            None => {
+                let part = Group {
+                    pointer: group.pointer.clone(),
+                    change: group.change.clone(),
+                    is_request: group.is_request,
+                    subjects: vec![subject],
+                };
+                groups.push(DiffGroup { group: part, cause, variants: 1 });
+            }
+        }
+    }
+    groups
+}
+
+/// The place that caused a change: the one that wrote the new value.
+fn cause(compiler: &Compiler, subject: &Subject, change: &Change) -> Option<String> {
+    let id = compiler.hierarchy().by_name(&subject.agent)?;
+    let (old, new) = match &change.kind {
+        ChangeKind::Added(new) => (None, new),
+        ChangeKind::Replaced(old, new) => (Some(old), new),
+        ChangeKind::Removed(_) | ChangeKind::Reordered(..) | ChangeKind::File(_) => return None,
     };
-    let cause = if group.change.pointer.as_str().is_empty() { None } else { cause() };
-    DiffGroup { group, cause, variants: 1 }
+    let span = compiler.cause(id, subject.context.as_deref()?, &change.pointer, old, new)?;
+    Some(compiler.sources().describe(span))
 }
 
 /// Changes of one place because of one line, whose values differ from body to body, as one.

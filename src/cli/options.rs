@@ -7,7 +7,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::args::{Common, Format};
 use super::{Failure, Status, Terminal};
-use crate::compile::{Compiler, Policy, SelectError, Selection, check_code, fails, settle};
+use crate::compile::{Compiler, Policy, SelectError, Selection, check_allowed, check_code, fails, settle};
 use crate::diag::{Diagnostic, Findings, Severity};
 use crate::repo::{Date, LoadOptions};
 use crate::report::Summary;
@@ -30,9 +30,8 @@ pub(super) struct Options {
 
 impl Options {
     pub(super) fn resolve(common: Common) -> Result<Options, Failure> {
-        for code in common.deny.iter().chain(&common.allow) {
-            check_code(code)?;
-        }
+        common.deny.iter().try_for_each(|code| check_code(code))?;
+        common.allow.iter().try_for_each(|code| check_allowed(code))?;
         Ok(Options {
             directory: common.directory.unwrap_or_else(|| PathBuf::from(".")),
             agents: common.agents,

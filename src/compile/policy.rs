@@ -143,6 +143,15 @@ fn is_family(pattern: &str) -> bool {
     pattern.ends_with("/*") && all_rules().iter().any(|rule| matches(pattern, rule.code))
 }
 
+/// An error phrase for a code on the command line that cannot be allowed.
+pub(crate) fn check_allowed(code: &str) -> Result<(), String> {
+    check_code(code)?;
+    match can_silence(code) {
+        true => Ok(()),
+        false => Err(format!("`{code}` cannot be allowed: an agent without a body would pass unseen")),
+    }
+}
+
 /// An error phrase for a code on the command line that no rule has.
 pub(crate) fn check_code(code: &str) -> Result<(), String> {
     if is_known(code) {

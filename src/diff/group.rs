@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::{Change, ChangeKind};
+use super::{Change, ChangeKind, FileChange};
 use crate::json::Pointer;
 
 /// What was compared.
@@ -94,6 +94,10 @@ impl ChangeKind {
     /// The change on one line: `0.7 → 1.0`, `+ "x"`, `- "x"`; long values are cut to `width` characters each.
     pub fn describe(&self, width: usize) -> String {
         match self {
+            ChangeKind::File(FileChange::New) => "new".to_owned(),
+            ChangeKind::File(FileChange::Gone) => "gone".to_owned(),
+            ChangeKind::File(FileChange::Reformatted) => "the same JSON in other bytes".to_owned(),
+            ChangeKind::File(FileChange::Broken) => "the file held no JSON".to_owned(),
             ChangeKind::Added(value) => format!("+ {}", cut(&value.to_string(), width)),
             ChangeKind::Removed(value) => format!("- {}", cut(&value.to_string(), width)),
             ChangeKind::Replaced(old, new) => {

@@ -14,9 +14,24 @@ pub struct Change {
     pub kind: ChangeKind,
 }
 
+/// What happened to a file as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileChange {
+    /// It was not there.
+    New,
+    /// It is not asked for any more.
+    Gone,
+    /// The same value in other bytes.
+    Reformatted,
+    /// It held no JSON.
+    Broken,
+}
+
 /// What happened at a place.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ChangeKind {
+    /// The file as a whole; the pointer is the root.
+    File(FileChange),
     /// A value that was not there.
     Added(Value),
     /// A value that is gone.

@@ -66,7 +66,7 @@ pub(super) fn scan(text: &str) -> Result<Tree, JsonError> {
 }
 
 fn fail(problem: Problem, range: Range<usize>) -> JsonError {
-    JsonError { problem, range }
+    JsonError { problem, range, opened: None }
 }
 
 struct Scanner<'a> {
@@ -86,6 +86,11 @@ impl Scanner<'_> {
         while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
             self.at += 1;
         }
+    }
+
+    /// Adds the bracket that is open to a mistake which may be one of brackets.
+    fn within_bracket(&self, error: JsonError) -> JsonError {
+        JsonError { opened: self.open.last().map(|&at| at..at + 1), ..error }
     }
 
     /// The character at the cursor; empty at the end.
@@ -132,10 +137,10 @@ impl Scanner<'_> {
             Some(b',') => Err(fail(Problem::MissingValue, self.here())),
             Some(found @ (b']' | b'}')) => Err(match self.open.last() {
                 Some(&open) if pair(self.bytes[open]) == found => fail(Problem::MissingValue, self.here()),
-                open => fail(
+                open => self.within_bracket(fail(
                     Problem::Mismatched { found: found as char, open: open.map(|&at| self.bytes[at] as char) },
                     self.here(),
-                ),
+                )),
             }),
             Some(_) => {
                 for literal in ["true", "false", "null"] {
@@ -233,7 +238,7 @@ impl Scanner<'_> {
         match self.peek() {
             Some(b'"') => {}
             Some(b']' | b'}') | None => drop(self.value()?),
-            Some(_) => return Err(fail(Problem::KeyNotString, self.clamp(&self.token_here()))),
+            Some(_) => return Err(self.within_bracket(fail(Problem::KeyNotString, self.clamp(&self.token_here())))),
         }
         let key = self.string()?;
         let span = start..self.at;

@@ -200,6 +200,11 @@ fn undefined(sources: &Sources, detail: &str, span: Span) -> Diagnostic {
             let guard = format!("if it may be absent, ask first: `{{% if {expression} is defined %}}`");
             (format!("`{object}` has no `{member}`"), near.unwrap_or(guard))
         }
+        _ if expression == "ctx" => (
+            "a system prompt sees no `ctx`".to_owned(),
+            "it is rendered before the conversation is: known are `language`, `project_name` and the file functions"
+                .to_owned(),
+        ),
         _ if is_name(&expression) => {
             let near = did_you_mean(&expression, VARIABLES);
             (

@@ -44,41 +44,65 @@ pub enum SecretRef {
 }
 
 impl SecretRef {
-    /// Reads a reference; `Err` holds a literal key's likely reason for being one.
-    fn parse(text: &str) -> Result<SecretRef, &'static str> {
-        if let Some(name) = text.strip_prefix("env:") {
-            let valid = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-            return if valid {
-                Ok(SecretRef::Env(name.into()))
-            } else {
-                Err("this is no name of an environment variable")
-            };
+    /// Reads a reference.
+    fn parse(text: &str) -> Result<SecretRef, NoSecretRef> {
+        let malformed = |why: &str| Err(NoSecretRef::Malformed(why.to_owned()));
+        if looks_like_key(text.strip_prefix("env:").unwrap_or(text)) {
+            return Err(NoSecretRef::Key);
         }
-        if let Some(path) = text.strip_prefix("file:") {
-            return if path.is_empty() { Err("the path is missing") } else { Ok(SecretRef::File(path.into())) };
-        }
-        if let Some(entry) = text.strip_prefix("keyring:") {
-            return match entry.split_once('/') {
+        match text.split_once(':') {
+            Some(("env", name)) => match is_variable(name) {
+                true => Ok(SecretRef::Env(name.into())),
+                false => malformed("this is no name of an environment variable"),
+            },
+            Some(("file", "")) => malformed("the path is missing"),
+            Some(("file", path)) => Ok(SecretRef::File(path.into())),
+            Some(("keyring", entry)) => match entry.split_once('/') {
                 Some((service, user)) if !service.is_empty() && !user.is_empty() => {
                     Ok(SecretRef::Keyring { service: service.into(), user: user.into() })
                 }
-                _ => Err("write `keyring:SERVICE/USER`"),
-            };
-        }
-        match looks_like_key(text) {
-            true => Err("this looks like the key itself"),
-            false => Ok(SecretRef::Keyring { service: "reqc".into(), user: text.into() }),
+                _ => malformed("write `keyring:SERVICE/USER`"),
+            },
+            Some((kind, rest)) => {
+                let near = did_you_mean(kind, ["env", "file", "keyring"]).map(|_| "env");
+                Err(NoSecretRef::Malformed(match near {
+                    Some(_) => format!("did you mean `env:{rest}`?"),
+                    None => format!("`{kind}:` is no kind of reference"),
+                }))
+            }
+            None => match text.strip_prefix('$').or(is_constant(text).then_some(text)) {
+                Some(name) => {
+                    Err(NoSecretRef::Malformed(format!("did you mean `env:{}`?", name.trim_matches(['{', '}']))))
+                }
+                None => Ok(SecretRef::Keyring { service: "reqc".into(), user: text.into() }),
+            },
         }
     }
+}
+
+/// Why a text refers to no secret.
+enum NoSecretRef {
+    /// It looks like the secret itself.
+    Key,
+    /// It has no form that is known; says what is wrong with it.
+    Malformed(String),
+}
+
+fn is_variable(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// Whether a name is written like that of an environment variable: `SOME_KEY`.
+fn is_constant(name: &str) -> bool {
+    name.contains('_') && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
 /// Whether a plain name is more likely a key: a provider's prefix, or long and mixed.
 fn looks_like_key(text: &str) -> bool {
     let prefixed = ["sk-", "sk_", "gsk_", "AIza", "xai-", "hf_", "Bearer ", "ghp_", "pk-"];
-    let mixed = text.bytes().any(|b| b.is_ascii_digit()) && text.bytes().any(|b| b.is_ascii_alphabetic());
-    text.is_empty()
-        || prefixed.iter().any(|prefix| text.starts_with(prefix))
-        || (text.len() >= 24 && mixed && !text.contains(' '))
+    let mixed = text.bytes().any(|b| b.is_ascii_digit()) && text.bytes().any(|b| b.is_ascii_lowercase());
+    prefixed.iter().any(|prefix| text.starts_with(prefix))
+        || (text.len() >= 24 && mixed && !text.contains([' ', '/', ':']))
 }
 
 /// One provider file, before `extends` is resolved.
@@ -139,16 +163,20 @@ impl RawInstance {
 }
 
 fn read_secret(reader: &mut Reader<'_, '_>, text: &Spanned<Arc<str>>) -> Option<Spanned<SecretRef>> {
+    const HELP: &str = "write `env:NAME`, `file:PATH` or `keyring:SERVICE/USER`";
+    let what = "`api_key_ref` is no reference to a key";
     match SecretRef::parse(&text.value) {
-        Ok(value) => Some(Spanned { value, span: text.span }),
-        Err(why) => {
-            let finding = Diagnostic::new(&rules::LITERAL_SECRET, text.span, "`api_key_ref` is no reference to a key");
-            let help =
-                "write `env:NAME`, `file:PATH` or `keyring:SERVICE/USER`; if a real key was committed, revoke it";
-            reader.report(finding.label(why).help(help));
-            None
+        Ok(value) => return Some(Spanned { value, span: text.span }),
+        Err(NoSecretRef::Malformed(why)) => {
+            reader.report(Diagnostic::new(&rules::INVALID_VALUE, text.span, what).label(why).help(HELP));
+        }
+        Err(NoSecretRef::Key) => {
+            let finding =
+                Diagnostic::new(&rules::LITERAL_SECRET, text.span, what).label("this looks like the key itself");
+            reader.report(finding.help(format!("{HELP}; if a real key was committed, revoke it")));
         }
     }
+    None
 }
 
 fn read_headers(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<(Arc<str>, Arc<str>)> {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use owo_colors::{OwoColorize, Style};
 use serde_json::{Value, json};
 
-use crate::diff::{ChangeKind, Group};
+use crate::diff::{ChangeKind, FileChange, Group};
 
 /// A group and the place that caused it.
 pub struct DiffGroup {
@@ -41,19 +41,14 @@ pub fn diff_text(groups: &[DiffGroup], width: usize, color: bool) -> String {
     for DiffGroup { group, cause, variants } in groups {
         let _ = writeln!(text, "{}", subjects(group).style(style(Style::new().bold())));
         let room = width.saturating_sub(8).max(20);
-        match (&group.change.kind, group.change.pointer.as_str()) {
-            (ChangeKind::Added(_), "") => text.push_str("  new\n"),
-            (ChangeKind::Removed(_), "") => text.push_str("  gone\n"),
-            (ChangeKind::Replaced(..), "") => text.push_str("  the same JSON in other bytes\n"),
-            (kind, _) => {
-                let shown = kind.describe(room);
-                let pointer = group.pointer.style(style(Style::new().cyan())).to_string();
-                match group.pointer.chars().count() + shown.chars().count() + 4 <= width {
-                    true => drop(writeln!(text, "  {pointer} {shown}")),
-                    false => drop(writeln!(text, "  {pointer}\n{}", stacked(kind, room))),
-                }
-            }
-        }
+        let shown = group.change.kind.describe(room);
+        let pointer = group.pointer.style(style(Style::new().cyan())).to_string();
+        let fits = group.pointer.chars().count() + shown.chars().count() + 4 <= width;
+        let _ = match &group.change.kind {
+            ChangeKind::File(_) => writeln!(text, "  {shown}"),
+            _ if fits => writeln!(text, "  {pointer} {shown}"),
+            kind => writeln!(text, "  {pointer}\n{}", stacked(kind, room)),
+        };
         if *variants > 1 {
             let _ = writeln!(text, "    … and {} more of this kind, with other values", variants - 1);
         }
@@ -98,11 +93,11 @@ pub fn diff_json(groups: &[DiffGroup]) -> String {
 }
 
 fn group_json(DiffGroup { group, cause, variants }: &DiffGroup) -> Value {
-    let is_whole = group.change.pointer.as_str().is_empty();
     let (change, old, new) = match &group.change.kind {
-        ChangeKind::Added(_) if is_whole => ("added", Value::Null, Value::Null),
-        ChangeKind::Removed(_) if is_whole => ("removed", Value::Null, Value::Null),
-        ChangeKind::Replaced(..) if is_whole => ("reformatted", Value::Null, Value::Null),
+        ChangeKind::File(FileChange::New) => ("added", Value::Null, Value::Null),
+        ChangeKind::File(FileChange::Gone) => ("removed", Value::Null, Value::Null),
+        ChangeKind::File(FileChange::Reformatted) => ("reformatted", Value::Null, Value::Null),
+        ChangeKind::File(FileChange::Broken) => ("broken", Value::Null, Value::Null),
         ChangeKind::Added(value) => ("added", Value::Null, value.clone()),
         ChangeKind::Removed(value) => ("removed", value.clone(), Value::Null),
         ChangeKind::Replaced(old, new) => ("replaced", old.clone(), new.clone()),
@@ -111,7 +106,7 @@ fn group_json(DiffGroup { group, cause, variants }: &DiffGroup) -> Value {
     let bodies =
         group.subjects.iter().map(|subject| json!({"agent": &*subject.agent, "context": subject.context.as_deref()}));
     json!({
-        "pointer": if is_whole { "" } else { &group.pointer },
+        "pointer": if matches!(group.change.kind, ChangeKind::File(_)) { "" } else { &group.pointer },
         "change": change,
         "old": old,
         "new": new,

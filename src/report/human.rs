@@ -66,7 +66,9 @@ fn reach(finding: &Diagnostic, width: usize) -> Option<String> {
     let (first, rest) = finding.agents.split_first()?;
     let contexts = match finding.contexts.len() {
         0 => String::new(),
-        contexts => format!(" in {}", count(contexts, "context")),
+        1 => format!(" in 1 context ({})", one_line(&finding.contexts[0])),
+        // One name is enough to look at the body: `reqc render AGENT --context NAME`.
+        contexts => format!(" in {} ({}, …)", count(contexts, "context"), one_line(&finding.contexts[0])),
     };
     let mut line = format!("  reaches {}{contexts}: {}", count(finding.agents.len(), "agent"), one_line(first));
     for (index, name) in rest.iter().enumerate() {
@@ -164,7 +166,7 @@ mod tests {
            ·                     ╰── included from here
            ╰────
           help: did you mean `content`?
-          reaches 14 agents in 1 context: OpenAI Chat 00, OpenAI Chat 01, … (+12)
+          reaches 14 agents in 1 context (plain-turn): OpenAI Chat 00, … (+13)
 
         28 agents × 24 contexts: 516 bodies, 1 error
         "#);

@@ -105,6 +105,10 @@ impl Hierarchy {
                     Diagnostic::new(&repo_rules::DUPLICATE_NAME, name.span, message).help("rename one of them")
                 }
             };
+            if other.layer == profile.layer {
+                // Which one is meant would be a guess.
+                self.usable[known.0] = false;
+            }
             findings.push(finding.related(other.name.span, "the other one"));
             self.usable[index] = false;
         }

@@ -252,6 +252,10 @@ impl Assembly<'_> {
         if let Problem::DuplicateKey(_, first) = &error.problem {
             finding = finding.related(origin(first.clone()).span, "first here");
         }
+        if let Some(opened) = &error.opened {
+            let bracket = &text[opened.clone()];
+            finding = finding.related(origin(opened.clone()).span, format!("`{bracket}` is open since here"));
+        }
         if span.file != literal.file || !(literal.start..=literal.end).contains(&span.start) {
             finding = finding.related(literal, "rendered for this value");
         }
