@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use jsonschema::Validator;
+use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
 use super::Problem;
@@ -102,6 +102,9 @@ impl AgentSchemas {
             problems.extend(explain::problems(&schema.document, &schema.validator, body.value()));
         }
         problems.retain(|problem| !self.allows(problem));
+        let told: Vec<bool> = problems.iter().map(|problem| explain::is_told_at_key(problem, &problems)).collect();
+        let mut told = told.into_iter();
+        problems.retain(|_| told.next() != Some(true));
         problems.dedup_by(|a, b| a.rule == b.rule && a.pointer == b.pointer);
         problems
     }
@@ -130,8 +133,8 @@ impl Field {
 }
 
 /// The validator of a schema, or why there is none.
-fn validator(document: &Value) -> Result<Validator, String> {
-    jsonschema::draft202012::options().offline().build(document).map_err(|error| error.to_string())
+fn validator(document: &Value) -> Result<Validator, ValidationError<'_>> {
+    jsonschema::draft202012::options().offline().build(document)
 }
 
 /// What is wrong with a repository's own schema file.
@@ -145,8 +148,15 @@ fn unusable(file: FileId, name: &str, text: &SourceText) -> Option<Diagnostic> {
     }
     match json::parse(text.as_str()) {
         Ok(document) => {
-            let why = validator(&document).err()?;
-            Some(finding(format!("this schema cannot be used: {why}"), 0..0))
+            let error = validator(&document).err()?;
+            let at = json::Pointer::parse(error.instance_path().as_str());
+            let tree = json::parse_tree(text.as_str()).ok();
+            let place = tree.as_ref().and_then(|tree| tree.locate(&at)).filter(|_| at.parent().is_some());
+            let message = match at.parent() {
+                Some(_) => format!("no JSON Schema has such a value at `{at}`"),
+                None => "this schema cannot be used".to_owned(),
+            };
+            Some(finding(message, place.map_or(0..0, |tree| tree.span.clone())).help(error.to_string()))
         }
         Err(error) => Some(finding(format!("this schema is not valid JSON: {}", error.problem.message()), error.range)),
     }

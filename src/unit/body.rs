@@ -147,6 +147,8 @@ impl Plan<'_> {
         target: Target,
     ) -> Span {
         let splice = body.splices.iter().find_map(|splice| Some((splice, pointer.below(&splice.pointer)?)));
+        // A key beside a template stands in the profile, whatever the template writes.
+        let splice = splice.filter(|(_, inner)| target == Target::Value || inner.parent().is_some());
         let Some((splice, inner)) = splice else { return self.origin(pointer, target) };
         let traced = || {
             let system_prompt = self.system_prompt(sources, renderer, request).ok()?;

@@ -39,8 +39,7 @@ fn explain(schema: &Value, body: &Value, error: &ValidationError<'_>, problems: 
             }
         }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            let known = known_fields(schema, node);
-            problems.extend(unexpected.iter().map(|name| unknown_field(&at.member(name), name, &known)));
+            problems.extend(unexpected.iter().map(|name| unknown_field(schema, node, &at, name)));
         }
         Kind::PropertyNames { error: inner } => explain(schema, body, inner, problems),
         kind => problems.push(simple(schema, error.schema_path().as_str(), node, kind, at, found)),
@@ -67,11 +66,35 @@ fn nearest(
     }
 }
 
-fn unknown_field(place: &Pointer, name: &str, known: &[String]) -> Problem {
+fn unknown_field(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str) -> Problem {
+    let known = known_fields(schema, node);
     let near = did_you_mean(name, known.iter().map(String::as_str));
     let list = || (!known.is_empty()).then(|| format!("known fields: {}", known.join(", ")));
-    let message = format!("the API knows no field `{place}`");
-    Problem { rule: &rules::UNKNOWN_FIELD, pointer: place.clone(), message, help: near.or_else(list) }
+    let (pointer, help) = (at.member(name), near.or_else(|| elsewhere(schema, node, at, name)).or_else(list));
+    Problem { rule: &rules::UNKNOWN_FIELD, message: format!("the API knows no field `{pointer}`"), pointer, help }
+}
+
+/// Where a field of that name belongs, if it stands one level too high, or too deep.
+fn elsewhere(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str) -> Option<String> {
+    let has = |node: &Value| known_fields(schema, Some(node)).iter().any(|known| known == name);
+    let members = node?.get("properties")?.as_object()?;
+    let below = members.iter().find(|(_, member)| has(member)).map(|(member, _)| format!("in `{}`", at.member(member)));
+    let above = || (at.parent().is_some() && has(schema)).then(|| "at the top of the body".to_owned());
+    Some(format!("`{name}` belongs {}", below.or_else(above)?))
+}
+
+fn missing(at: &Pointer, name: &str) -> String {
+    format!("`{}` is missing", at.member(name))
+}
+
+/// Whether a field is missing only because it is misspelt: then its key tells so.
+pub(super) fn is_told_at_key(problem: &Problem, problems: &[Problem]) -> bool {
+    let misspelt = |other: &Problem| {
+        let meant = other.help.as_deref()?.strip_prefix("did you mean `")?.strip_suffix("`?")?;
+        Some(other.pointer.parent()? == problem.pointer && missing(&problem.pointer, meant) == problem.message)
+    };
+    let mut unknown = problems.iter().filter(|other| other.rule == &rules::UNKNOWN_FIELD);
+    problem.rule == &rules::MISSING_FIELD && unknown.any(|other| misspelt(other) == Some(true))
 }
 
 /// A problem that one keyword tells on its own.
@@ -89,10 +112,11 @@ fn simple(schema: &Value, path: &str, node: Option<&Value>, kind: &Kind, at: Poi
         }
         Kind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
-            (&rules::MISSING_FIELD, format!("`{}` is missing", at.member(name)), describe(property_schema(node, name)))
+            (&rules::MISSING_FIELD, missing(&at, name), describe(property_schema(node, name)))
         }
         Kind::Type { kind } => {
-            (&rules::WRONG_TYPE, format!("`{at}` must be {}, not {}", wanted(kind), kind_of(found)), describe(node))
+            let message = format!("`{at}` must be {}, not {}", wanted(kind), kind_of(found));
+            (&rules::WRONG_TYPE, message, json_in_string(kind, found).or_else(|| describe(node)))
         }
         Kind::Enum { options } => {
             let known: Vec<String> = options.as_array().into_iter().flatten().map(plain).collect();
@@ -203,7 +227,7 @@ impl<'s> Choice<'s> {
         let (member, known) = (member.to_owned(), self.known());
         Pick::None(Box::new(move |at| Problem {
             rule: &rules::MISSING_FIELD,
-            message: format!("`{}` is missing", at.member(&member)),
+            message: missing(at, &member),
             pointer: at.clone(),
             help: Some(format!("it says what this is: {}", known.join(", "))),
         }))
@@ -254,18 +278,39 @@ fn known_fields(schema: &Value, node: Option<&Value>) -> Vec<String> {
     known
 }
 
-/// What a schema says of itself.
+/// What a schema says of itself: its description, or its title and what it needs.
 fn describe(node: Option<&Value>) -> Option<String> {
-    let text = node?.get("description").or_else(|| node?.get("title"))?.as_str()?;
-    Some(text.to_owned())
+    let text = |key: &str| node?.get(key)?.as_str().map(str::to_owned);
+    text("description").or_else(|| {
+        let required: Vec<String> = node?.get("required")?.as_array()?.iter().map(plain).collect();
+        Some(format!("{}, an object with `{}`", text("title")?, required.join("` and `")))
+    })
 }
 
 fn wanted(kind: &TypeKind) -> String {
-    let names: Vec<&str> = match kind {
-        TypeKind::Single(one) => vec![with_article(&one.to_string())],
-        TypeKind::Multiple(many) => many.iter().map(|one| with_article(&one.to_string())).collect(),
-    };
+    let mut names: Vec<&str> = type_names(kind).iter().map(|name| with_article(name)).collect();
+    names.sort_by_key(|name| *name == "null");
     names.join(" or ")
+}
+
+fn type_names(kind: &TypeKind) -> Vec<String> {
+    match kind {
+        TypeKind::Single(one) => vec![one.to_string()],
+        TypeKind::Multiple(many) => many.iter().map(|one| one.to_string()).collect(),
+    }
+}
+
+/// What to do about a string that holds what is wanted as JSON: it was encoded twice, or was meant as a template.
+fn json_in_string(kind: &TypeKind, found: &Value) -> Option<String> {
+    let held: Value = serde_json::from_str(found.as_str()?).ok()?;
+    let name = match held {
+        Value::Object(_) => "object",
+        Value::Array(_) => "array",
+        _ => return None,
+    };
+    type_names(kind).iter().any(|wanted| wanted == name).then(|| {
+        format!("the string holds {}: encoded twice, or a template without `{{{{` and `{{%`", with_article(name))
+    })
 }
 
 fn with_article(name: &str) -> &'static str {
@@ -298,7 +343,7 @@ fn plain(value: &Value) -> String {
 
 /// The same, cut to 40 characters.
 fn shown(value: &Value) -> String {
-    let text = plain(value);
+    let text = plain(value).replace('\n', "\\n");
     match text.char_indices().nth(40) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text,
