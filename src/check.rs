@@ -47,7 +47,7 @@ impl CheckedBody<'_> {
 /// # Errors
 ///
 /// The problems, in document order.
-pub fn check<'b>(schemas: &AgentSchemas, body: &'b Body) -> Result<CheckedBody<'b>, Vec<Problem>> {
+pub fn check<'b>(schemas: &AgentSchemas<'_>, body: &'b Body) -> Result<CheckedBody<'b>, Vec<Problem>> {
     let problems = schemas.check(body);
     if problems.is_empty() { Ok(CheckedBody(body)) } else { Err(problems) }
 }

@@ -10,7 +10,7 @@ pub(crate) mod rules;
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
@@ -30,11 +30,13 @@ pub struct Schemas {
     files: BTreeMap<Arc<str>, Vec<Arc<SourceText>>>,
     /// Fields that `reqc.toml` allows.
     extensions: Vec<Extension>,
-    compiled: Mutex<HashMap<Variant, Arc<[Schema]>>>,
+    compiled: Mutex<HashMap<Variant, Slot>>,
 }
 
 /// A wire format and the names that its extensions are listed under.
 type Variant = (WireFormat, Vec<String>);
+/// Where compiled schemas are kept.
+type Slot = Arc<OnceLock<Arc<[Schema]>>>;
 
 /// A schema that can be used.
 struct Schema {
@@ -43,8 +45,13 @@ struct Schema {
 }
 
 /// What the bodies of one agent are checked against.
-pub struct AgentSchemas {
-    schemas: Arc<[Schema]>,
+pub struct AgentSchemas<'s> {
+    all: &'s Schemas,
+    wire: WireFormat,
+    /// Without extensions.
+    plain: Arc<[Schema]>,
+    /// The names that extensions may be listed under.
+    names: Option<Vec<String>>,
     allowed: Vec<Field>,
 }
 
@@ -68,25 +75,36 @@ impl Schemas {
 
     /// What the bodies of a plan are checked against: the schemas of its wire format, with the extensions of its provider
     /// instance and client API.
-    pub fn of(&self, plan: &Plan<'_>) -> AgentSchemas {
-        let names = [plan.instance.name.value.as_ref(), plan.api.name()];
-        let key = (plan.wire, names.iter().map(|name| (*name).to_owned()).collect());
-        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
-        let schemas = compiled.entry(key).or_insert_with(|| self.compile(plan.wire, &names));
+    pub fn of(&self, plan: &Plan<'_>) -> AgentSchemas<'_> {
         let own = self.extensions.iter().filter(|extension| extension.instance == plan.instance.name.value);
         let allowed = own.flat_map(|extension| &extension.fields).map(|field| Field::parse(field)).collect();
-        AgentSchemas { schemas: Arc::clone(schemas), allowed }
+        let names = [plan.instance.name.value.to_string(), plan.api.name().to_owned()];
+        let is_extended = self.files.contains_key(extension_file(plan.wire).as_str());
+        AgentSchemas {
+            all: self,
+            wire: plan.wire,
+            plain: self.compiled(plan.wire, &[]),
+            names: is_extended.then(|| names.to_vec()),
+            allowed,
+        }
     }
 
-    fn compile(&self, wire: WireFormat, names: &[&str]) -> Arc<[Schema]> {
+    /// The schemas of a format with the extensions that are listed under some names; compiled once, by whoever comes first.
+    fn compiled(&self, wire: WireFormat, names: &[String]) -> Arc<[Schema]> {
+        let slot = {
+            let mut slots = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(slots.entry((wire, names.to_vec())).or_default())
+        };
+        Arc::clone(slot.get_or_init(|| self.compile(wire, names)))
+    }
+
+    fn compile(&self, wire: WireFormat, names: &[String]) -> Arc<[Schema]> {
         let files = |name: &str| self.files.get(name).into_iter().flatten();
-        let extensions: Vec<Value> =
-            files(&format!("{}.extensions", wire.name())).filter_map(|text| json::parse(text.as_str()).ok()).collect();
+        let extensions = files(&extension_file(wire)).filter(|_| !names.is_empty());
+        let extensions: Vec<Value> = extensions.filter_map(|text| json::parse(text.as_str()).ok()).collect();
         let schema = |text: &Arc<SourceText>| {
             let mut document = json::parse(text.as_str()).ok()?;
-            for extensions in &extensions {
-                extend::extend(&mut document, extensions, names);
-            }
+            extensions.iter().for_each(|extensions| extend::extend(&mut document, extensions, names));
             let validator = validator(&document).ok()?;
             Some(Schema { document, validator })
         };
@@ -94,11 +112,24 @@ impl Schemas {
     }
 }
 
-impl AgentSchemas {
-    /// What is wrong with a body, in document order.
+/// The name of the file that lists extensions of a format.
+fn extension_file(wire: WireFormat) -> String {
+    format!("{}.extensions", wire.name())
+}
+
+impl AgentSchemas<'_> {
+    /// What is wrong with a body, in document order. Extensions only add fields: a body that the plain schema accepts needs
+    /// no look at them.
     pub(super) fn check(&self, body: &Body) -> Vec<Problem> {
+        if is_valid(&self.plain, body) {
+            return Vec::new();
+        }
+        let schemas = match &self.names {
+            Some(names) => self.all.compiled(self.wire, names),
+            None => Arc::clone(&self.plain),
+        };
         let mut problems = Vec::new();
-        for schema in self.schemas.iter().filter(|schema| !schema.validator.is_valid(body.value())) {
+        for schema in schemas.iter().filter(|schema| !schema.validator.is_valid(body.value())) {
             problems.extend(explain::problems(&schema.document, &schema.validator, body.value()));
         }
         problems.retain(|problem| !self.allows(problem));
@@ -130,6 +161,10 @@ impl Field {
         let same = |(pattern, token): (&String, &String)| pattern == "*" || pattern == token;
         tokens.len() == self.tokens.len() && self.tokens.iter().zip(&tokens).all(same)
     }
+}
+
+fn is_valid(schemas: &[Schema], body: &Body) -> bool {
+    schemas.iter().all(|schema| schema.validator.is_valid(body.value()))
 }
 
 /// The validator of a schema, or why there is none.

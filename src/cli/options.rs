@@ -1,5 +1,6 @@
 //! The arguments, resolved: which root, what is selected, what fails.
 
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -68,7 +69,7 @@ impl Options {
     pub(super) fn open(&self) -> Result<Opened, Failure> {
         let root = crate::system::find_root(&self.directory)?;
         let disk = Arc::new(Disk::open(&root)?);
-        let compiler = self.load(Arc::clone(&disk) as Arc<dyn World>);
+        let compiler = ManuallyDrop::new(self.load(Arc::clone(&disk) as Arc<dyn World>));
         let selection = self.select(&compiler);
         Ok(Opened { root, disk, compiler, selection })
     }
@@ -127,7 +128,8 @@ impl Options {
 pub(super) struct Opened {
     pub(super) root: PathBuf,
     pub(super) disk: Arc<Disk>,
-    pub(super) compiler: Compiler,
+    /// Never dropped: the process ends with the command, and taking it all apart takes longer than many a command.
+    pub(super) compiler: ManuallyDrop<Compiler>,
     selection: Result<Selection, Box<SelectError>>,
 }
 

@@ -7,15 +7,14 @@ use serde_json::{Map, Value};
 
 use super::explain::follow;
 
-/// Adds the fields that an extension file lists under one of `names`; `false` if it lists none of them.
-pub(super) fn extend(schema: &mut Value, extensions: &Value, names: &[&str]) -> bool {
+/// Adds the fields that an extension file lists under one of `names`.
+pub(super) fn extend(schema: &mut Value, extensions: &Value, names: &[String]) {
     let listed: Vec<&Map<String, Value>> = names.iter().filter_map(|name| extensions.get(name)?.as_object()).collect();
     for (place, fields) in listed.iter().flat_map(|places| places.iter()) {
         for target in targets(schema, place) {
             add(schema, &target, fields);
         }
     }
-    !listed.is_empty()
 }
 
 fn add(schema: &mut Value, target: &str, fields: &Value) {
@@ -97,11 +96,13 @@ mod tests {
         let extensions = json!({
             "Mine": {"/": {"top": {"type": "integer"}}, "/messages/role=assistant": {"reasoning": {}}, "/messages/*": {"tag": {}}}
         });
-        assert!(extend(&mut schema, &extensions, &["Other", "Mine"]));
+        let before = schema.clone();
+        extend(&mut schema, &extensions, &["Other".to_owned()]);
+        assert_eq!(schema, before);
+        extend(&mut schema, &extensions, &["Other".to_owned(), "Mine".to_owned()]);
         assert_eq!(schema["properties"]["top"]["type"], "integer");
         assert!(schema["$defs"]["assistant"]["properties"].get("reasoning").is_some());
         assert!(schema["$defs"]["user"]["properties"].get("reasoning").is_none());
         assert!(schema["$defs"]["user"]["properties"].get("tag").is_some());
-        assert!(!extend(&mut schema, &extensions, &["Other"]));
     }
 }
