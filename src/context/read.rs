@@ -20,7 +20,8 @@ pub(super) struct Reader<'a> {
     failed: bool,
 }
 
-const KEYS: [&str; 14] = [
+/// Every key of a context.
+pub const KEYS: [&str; 14] = [
     "name",
     "why",
     "kind",
