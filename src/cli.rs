@@ -12,6 +12,7 @@ mod options;
 mod progress;
 mod render;
 mod rule;
+mod schema;
 mod show;
 mod terminal;
 mod tree;
@@ -92,6 +93,7 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
         Command::Show { agent } => show::run(&options, &agent, terminal),
         Command::Render { agent, curl } => render::run(&options, &agent, curl, terminal),
         Command::Rule { code } => rule::run(&options, code.as_deref(), terminal),
+        Command::Schema { name } => schema::run(&options, name.as_deref(), terminal),
         Command::Init { path } => init::run(&options, path, terminal),
         Command::Completions { shell } => {
             let mut script = Vec::new();

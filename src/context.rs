@@ -6,6 +6,8 @@
 mod read;
 pub(crate) mod rules;
 
+pub use read::KEYS;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

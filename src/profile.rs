@@ -41,6 +41,9 @@ pub const KEYS: [&str; 19] = [
     "body",
 ];
 
+/// Every key of `[match]`.
+pub const MATCH_KEYS: [&str; 3] = ["file_patterns", "path_patterns", "project_names"];
+
 /// Keys that a child does not inherit.
 pub(crate) const NOT_INHERITED: [&str; 6] = ["schema_version", "name", "extends", "abstract", "hidden", "unset"];
 
@@ -200,15 +203,15 @@ fn check_settings(reader: &mut Reader<'_, '_>) {
     }
     if let Some(matching) = reader.table("match") {
         let mut inner = reader.inner(matching.value);
-        inner.only("[match]", &["file_patterns", "path_patterns", "project_names"]);
-        for key in ["file_patterns", "path_patterns", "project_names"] {
+        inner.only("[match]", &MATCH_KEYS);
+        for key in MATCH_KEYS {
             inner.strings(key);
         }
     }
 }
 
 /// What `cache_breakpoints` may name.
-pub(crate) const BREAKPOINTS: [&str; 3] = ["system", "tools", "history"];
+pub const BREAKPOINTS: [&str; 3] = ["system", "tools", "history"];
 
 /// The older format's keys and what replaces them.
 const OLD_KEYS: [(&str, &str); 5] = [

@@ -9,8 +9,8 @@ mod keys;
 mod load;
 pub(crate) mod rules;
 
-pub use config::{Allow, Config, Date, Dialect, Extension, Level};
-pub use instance::{Instance, SecretRef};
+pub use config::{ALLOW_KEYS, Allow, CONFIG_KEYS, Config, Date, Dialect, EXTENSION_KEYS, Extension, Level};
+pub use instance::{INSTANCE_KEYS, Instance, SecretRef};
 pub(crate) use keys::Reader;
 pub use load::{LoadOptions, load};
 

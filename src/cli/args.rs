@@ -93,6 +93,11 @@ pub(super) enum Command {
         /// The rule's code, for instance extends/cycle
         code: Option<String>,
     },
+    /// Print a JSON Schema, or list all of them
+    Schema {
+        /// The schema's name, for instance profile
+        name: Option<String>,
+    },
     /// Make a small agent repository to start from
     Init {
         /// An empty folder; by default the current one

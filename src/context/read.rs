@@ -20,7 +20,8 @@ pub(super) struct Reader<'a> {
     failed: bool,
 }
 
-const KEYS: [&str; 14] = [
+/// Every key of a context.
+pub const KEYS: [&str; 14] = [
     "name",
     "why",
     "kind",
@@ -180,10 +181,11 @@ impl<'a> Reader<'a> {
     }
 
     fn omit_system_prompt(&mut self, root: &Object<'_>) -> bool {
-        match &*self.text(root, "system_prompt", false) {
-            "" | "profile" => false,
-            "omit" => true,
-            other => {
+        self.text(root, "system_prompt", false);
+        match root.members.get("system_prompt").and_then(Value::as_str) {
+            None | Some("profile") => false,
+            Some("omit") => true,
+            Some(other) => {
                 self.fail(
                     &root.at.member("system_prompt"),
                     format!("`system_prompt` is `profile` or `omit`, not `{other}`"),
@@ -264,7 +266,8 @@ impl<'a> Reader<'a> {
                 );
                 return None;
             }
-            "" => return None,
+            // Missing, or no string: that is told.
+            "" if object.members.get("role").is_none_or(|role| !role.is_string()) => return None,
             other => {
                 self.fail(&at.member("role"), format!("`role` is `user` or `assistant`, not `{other}`"));
                 return None;

@@ -9,6 +9,15 @@ use crate::diag::{Diagnostic, Severity};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::Table;
 
+/// Every key of `reqc.toml`.
+pub const CONFIG_KEYS: [&str; 7] = ["schema_version", "layer", "dialect", "golden", "rules", "allow", "extension"];
+
+/// Every key of an `[[allow]]` entry.
+pub const ALLOW_KEYS: [&str; 5] = ["code", "agent", "file", "reason", "expires"];
+
+/// Every key of an `[[extension]]` entry.
+pub const EXTENSION_KEYS: [&str; 3] = ["provider_instance", "fields", "reason"];
+
 /// The settings of a repository.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
@@ -84,7 +93,7 @@ impl Config {
     /// Reads `reqc.toml`.
     pub(super) fn read(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> Config {
         let mut reader = Reader::new(file, table, findings);
-        reader.only("reqc.toml", &["schema_version", "layer", "dialect", "golden", "rules", "allow", "extension"]);
+        reader.only("reqc.toml", &CONFIG_KEYS);
         reader.schema_version(1);
         let is_bundled_layer = reader.one_of("layer", &[("bundled", true), ("own", false)]).is_some_and(|it| it.value);
         let dialect = reader.one_of("dialect", &[("jinja", Dialect::Jinja), ("inja", Dialect::Inja)]);
@@ -141,7 +150,7 @@ fn read_levels(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> V
 impl Allow {
     fn read(file: FileId, entry: Spanned<&Table>, findings: &mut Vec<Diagnostic>) -> Option<Allow> {
         let mut reader = Reader::new(file, entry.value, findings);
-        reader.only("[[allow]]", &["code", "agent", "file", "reason", "expires"]);
+        reader.only("[[allow]]", &ALLOW_KEYS);
         let agent = reader.string("agent");
         let agent = agent.and_then(|pattern| glob(&mut reader, "agent", &pattern));
         let path = reader.string("file");
@@ -156,7 +165,7 @@ impl Allow {
 impl Extension {
     fn read(file: FileId, entry: Spanned<&Table>, findings: &mut Vec<Diagnostic>) -> Option<Extension> {
         let mut reader = Reader::new(file, entry.value, findings);
-        reader.only("[[extension]]", &["provider_instance", "fields", "reason"]);
+        reader.only("[[extension]]", &EXTENSION_KEYS);
         let (instance, fields, reason) =
             (reader.string("provider_instance"), reader.strings("fields"), reader.string("reason"));
         let needed =

@@ -120,7 +120,8 @@ pub(super) struct RawInstance {
     pub(super) broken: bool,
 }
 
-const KEYS: [&str; 8] =
+/// Every key of a provider instance.
+pub const INSTANCE_KEYS: [&str; 8] =
     ["schema_version", "name", "description", "extends", "client_api", "url", "api_key_ref", "headers"];
 
 impl RawInstance {
@@ -131,7 +132,7 @@ impl RawInstance {
         findings: &mut Vec<Diagnostic>,
     ) -> Option<RawInstance> {
         let mut reader = Reader::new(file, table, findings);
-        reader.only("a provider instance", &KEYS);
+        reader.only("a provider instance", &INSTANCE_KEYS);
         let current = reader.schema_version(1);
         let name = reader.string("name");
         let secret = reader.string("api_key_ref");

@@ -1,0 +1,55 @@
+//! `reqc schema`: the JSON Schemas of files, reports and request bodies.
+
+use serde_json::{Value, json};
+
+use super::args::Format;
+use super::options::Options;
+use super::{Failure, Outcome, Status, Terminal};
+use crate::diag::did_you_mean;
+use crate::provider::WireFormat;
+use crate::system::Embedded;
+use crate::world::World;
+
+/// The schemas that describe what people write and what `reqc` reports.
+const NAMES: [&str; 5] = ["profile", "provider", "context", "reqc", "report"];
+
+pub(super) fn run(options: &Options, name: Option<&str>, terminal: &mut Terminal) -> Outcome {
+    let bundled = Embedded::bundled();
+    if let Some(name) = name {
+        let known = names().find(|known| *known == name).ok_or_else(|| unknown(name))?;
+        terminal.text(&text(&bundled, known));
+        return Ok(Status::Clean);
+    }
+    let schemas: Vec<(&str, String)> = names().map(|name| (name, title(&text(&bundled, name)))).collect();
+    if options.format == Format::Json {
+        let values = schemas.iter().map(|(name, title)| json!({"name": name, "title": title}));
+        terminal.text(&format!("{:#}\n", Value::Array(values.collect())));
+        return Ok(Status::Clean);
+    }
+    for (name, title) in schemas {
+        terminal.text(&format!("{name:<26} {title}\n"));
+    }
+    Ok(Status::Clean)
+}
+
+/// The names of all schemas: those of files first, then the wire formats.
+fn names() -> impl Iterator<Item = &'static str> {
+    NAMES.into_iter().chain(WireFormat::ALL.map(WireFormat::name))
+}
+
+fn text(bundled: &Embedded, name: &str) -> String {
+    let folder = if NAMES.contains(&name) { "schemas" } else { "schemas/wire" };
+    let bytes = bundled.read(&format!("{folder}/{name}.schema.json")).expect("every schema is embedded");
+    String::from_utf8(bytes).expect("schemas are text")
+}
+
+fn title(schema: &str) -> String {
+    let schema: Value = serde_json::from_str(schema).expect("schemas are JSON");
+    schema["title"].as_str().unwrap_or_default().to_owned()
+}
+
+fn unknown(name: &str) -> Failure {
+    let help = did_you_mean(name, names());
+    Failure::new(format!("there is no schema `{name}`"))
+        .help(help.unwrap_or_else(|| "`reqc schema` lists all names".to_owned()))
+}
