@@ -21,7 +21,7 @@ use crate::json;
 use crate::provider::WireFormat;
 use crate::repo::{Extension, LayerKind, Repo};
 use crate::source::{FileId, SourceText, Span};
-use crate::unit::{Body, Plan};
+use crate::unit::Plan;
 
 /// The schemas of all wire formats, of both layers.
 #[derive(Default)]
@@ -95,17 +95,22 @@ impl Schemas {
 }
 
 impl AgentSchemas {
-    /// What is wrong with a body, in document order.
-    pub(super) fn check(&self, body: &Body) -> Vec<Problem> {
+    /// The schemas, with their extensions written into them.
+    pub fn documents(&self) -> impl Iterator<Item = &Value> {
+        self.schemas.iter().map(|schema| &schema.document)
+    }
+
+    /// What is wrong with a body, in the order of the schema.
+    pub fn problems(&self, body: &Value) -> Vec<Problem> {
         let mut problems = Vec::new();
-        for schema in self.schemas.iter().filter(|schema| !schema.validator.is_valid(body.value())) {
-            problems.extend(explain::problems(&schema.document, &schema.validator, body.value()));
+        for schema in self.schemas.iter().filter(|schema| !schema.validator.is_valid(body)) {
+            problems.extend(explain::problems(&schema.document, &schema.validator, body));
         }
         problems.retain(|problem| !self.allows(problem));
         let told: Vec<bool> = problems.iter().map(|problem| explain::is_told_at_key(problem, &problems)).collect();
         let mut told = told.into_iter();
         problems.retain(|_| told.next() != Some(true));
-        problems.dedup_by(|a, b| a.rule == b.rule && a.pointer == b.pointer);
+        problems.dedup_by(|next, kept| explain::absorb(kept, next));
         problems
     }
 
