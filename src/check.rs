@@ -46,8 +46,8 @@ impl CheckedBody<'_> {
 ///
 /// # Errors
 ///
-/// The problems, in document order.
-pub fn check<'b>(schemas: &AgentSchemas<'_>, body: &'b Body) -> Result<CheckedBody<'b>, Vec<Problem>> {
-    let problems = schemas.check(body);
+/// The problems, in the order of the schema.
+pub fn check<'b>(schemas: &AgentSchemas, body: &'b Body) -> Result<CheckedBody<'b>, Vec<Problem>> {
+    let problems = schemas.problems(body.value());
     if problems.is_empty() { Ok(CheckedBody(body)) } else { Err(problems) }
 }

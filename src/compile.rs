@@ -36,7 +36,7 @@ pub struct Compiler {
     repo: Repo,
     hierarchy: Hierarchy,
     engine: Engine,
-    schemas: Schemas,
+    schemas: Arc<Schemas>,
     contexts: Vec<ReadyContext>,
     /// Concrete agents of the compiled layers, sorted by name, and whether they can be compiled.
     agents: Vec<(ProfileId, bool)>,
@@ -110,7 +110,8 @@ impl Compiler {
         findings.extend(rules::unknown_agents(&repo, &hierarchy));
         findings.extend(rules::unknown_contexts(&repo.config, &contexts));
         let contexts = contexts.into_iter().map(|context| ReadyContext::new(&repo, context)).collect();
-        let mut compiler = Compiler { repo, hierarchy, engine, schemas, contexts, agents: Vec::new(), findings };
+        let mut compiler =
+            Compiler { repo, hierarchy, engine, schemas: Arc::new(schemas), contexts, agents: Vec::new(), findings };
         compiler.prepare_agents();
         compiler.note_reach();
         compiler

@@ -21,7 +21,7 @@ use crate::json;
 use crate::provider::WireFormat;
 use crate::repo::{Extension, LayerKind, Repo};
 use crate::source::{FileId, SourceText, Span};
-use crate::unit::{Body, Plan};
+use crate::unit::Plan;
 
 /// The schemas of all wire formats, of both layers.
 #[derive(Default)]
@@ -45,8 +45,8 @@ struct Schema {
 }
 
 /// What the bodies of one agent are checked against.
-pub struct AgentSchemas<'s> {
-    all: &'s Schemas,
+pub struct AgentSchemas {
+    all: Arc<Schemas>,
     wire: WireFormat,
     /// Without extensions.
     plain: Arc<[Schema]>,
@@ -75,13 +75,13 @@ impl Schemas {
 
     /// What the bodies of a plan are checked against: the schemas of its wire format, with the extensions of its provider
     /// instance and client API.
-    pub fn of(&self, plan: &Plan<'_>) -> AgentSchemas<'_> {
+    pub fn of(self: &Arc<Schemas>, plan: &Plan<'_>) -> AgentSchemas {
         let own = self.extensions.iter().filter(|extension| extension.instance == plan.instance.name.value);
         let allowed = own.flat_map(|extension| &extension.fields).map(|field| Field::parse(field)).collect();
         let names = [plan.instance.name.value.to_string(), plan.api.name().to_owned()];
         let is_extended = self.files.contains_key(extension_file(plan.wire).as_str());
         AgentSchemas {
-            all: self,
+            all: Arc::clone(self),
             wire: plan.wire,
             plain: self.compiled(plan.wire, &[]),
             names: is_extended.then(|| names.to_vec()),
@@ -117,26 +117,34 @@ fn extension_file(wire: WireFormat) -> String {
     format!("{}.extensions", wire.name())
 }
 
-impl AgentSchemas<'_> {
-    /// What is wrong with a body, in document order. Extensions only add fields: a body that the plain schema accepts needs
-    /// no look at them.
-    pub(super) fn check(&self, body: &Body) -> Vec<Problem> {
+impl AgentSchemas {
+    /// The schemas, with their extensions written into them.
+    pub fn documents(&self) -> Vec<Value> {
+        self.extended().iter().map(|schema| schema.document.clone()).collect()
+    }
+
+    fn extended(&self) -> Arc<[Schema]> {
+        match &self.names {
+            Some(names) => self.all.compiled(self.wire, names),
+            None => Arc::clone(&self.plain),
+        }
+    }
+
+    /// What is wrong with a body, in the order of the schema. Extensions only add to what is taken: a body that the plain
+    /// schema accepts needs no look at them.
+    pub fn problems(&self, body: &Value) -> Vec<Problem> {
         if is_valid(&self.plain, body) {
             return Vec::new();
         }
-        let schemas = match &self.names {
-            Some(names) => self.all.compiled(self.wire, names),
-            None => Arc::clone(&self.plain),
-        };
         let mut problems = Vec::new();
-        for schema in schemas.iter().filter(|schema| !schema.validator.is_valid(body.value())) {
-            problems.extend(explain::problems(&schema.document, &schema.validator, body.value()));
+        for schema in self.extended().iter().filter(|schema| !schema.validator.is_valid(body)) {
+            problems.extend(explain::problems(&schema.document, &schema.validator, body));
         }
         problems.retain(|problem| !self.allows(problem));
         let told: Vec<bool> = problems.iter().map(|problem| explain::is_told_at_key(problem, &problems)).collect();
         let mut told = told.into_iter();
         problems.retain(|_| told.next() != Some(true));
-        problems.dedup_by(|a, b| a.rule == b.rule && a.pointer == b.pointer);
+        problems.dedup_by(|next, kept| explain::absorb(kept, next));
         problems
     }
 
@@ -163,8 +171,8 @@ impl Field {
     }
 }
 
-fn is_valid(schemas: &[Schema], body: &Body) -> bool {
-    schemas.iter().all(|schema| schema.validator.is_valid(body.value()))
+fn is_valid(schemas: &[Schema], body: &Value) -> bool {
+    schemas.iter().all(|schema| schema.validator.is_valid(body))
 }
 
 /// The validator of a schema, or why there is none.

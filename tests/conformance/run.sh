@@ -24,4 +24,3 @@ else
 fi
 export PYTHONDONTWRITEBYTECODE=1
 "$venv/bin/python" "$here/check.py" "$out"
-"$venv/bin/python" "$here/mutate.py" "$out"

@@ -16,7 +16,10 @@ const DEFAULT: &str = "x-reqc-discriminator-default";
 /// What to say if a part of a schema fails as a whole.
 const MESSAGE: &str = "x-reqc-message";
 
-/// What is wrong with a body, in document order.
+/// How the help begins if no better is known.
+const KNOWN_FIELDS: &str = "known fields: ";
+
+/// What is wrong with a body, in the order of the schema.
 pub(super) fn problems(schema: &Value, validator: &Validator, body: &Value) -> Vec<Problem> {
     let mut problems = Vec::new();
     for error in validator.iter_errors(body) {
@@ -33,7 +36,11 @@ fn explain(schema: &Value, body: &Value, error: &ValidationError<'_>, problems: 
         Kind::OneOfNotValid { context } | Kind::AnyOf { context } => {
             let choice = Choice::of(schema, node, error.kind().keyword());
             match choice.pick(found) {
-                Pick::Branch(index) => context[index].iter().for_each(|inner| explain(schema, body, inner, problems)),
+                Pick::Branch(index) => {
+                    let before = problems.len();
+                    context[index].iter().for_each(|inner| explain(schema, body, inner, problems));
+                    problems[before..].iter_mut().for_each(|problem| choice.point_elsewhere(schema, &at, problem));
+                }
                 Pick::Nearest => nearest(schema, body, error, context, problems),
                 Pick::None(problem) => problems.push(problem(&at)),
             }
@@ -69,7 +76,7 @@ fn nearest(
 fn unknown_field(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str) -> Problem {
     let known = known_fields(schema, node);
     let near = did_you_mean(name, known.iter().map(String::as_str));
-    let list = || (!known.is_empty()).then(|| format!("known fields: {}", known.join(", ")));
+    let list = || (!known.is_empty()).then(|| format!("{KNOWN_FIELDS}{}", known.join(", ")));
     let (pointer, help) = (at.member(name), near.or_else(|| elsewhere(schema, node, at, name)).or_else(list));
     Problem { rule: &rules::UNKNOWN_FIELD, message: format!("the API knows no field `{pointer}`"), pointer, help }
 }
@@ -95,6 +102,20 @@ pub(super) fn is_told_at_key(problem: &Problem, problems: &[Problem]) -> bool {
     };
     let mut unknown = problems.iter().filter(|other| other.rule == &rules::UNKNOWN_FIELD);
     problem.rule == &rules::MISSING_FIELD && unknown.any(|other| misspelt(other) == Some(true))
+}
+
+/// Puts a problem into the one before it, if one finding says both: fields that one object lacks, or the same again.
+pub(super) fn absorb(kept: &mut Problem, next: &Problem) -> bool {
+    let is_same = kept.rule == next.rule && kept.pointer == next.pointer;
+    let names = |problem: &Problem| {
+        let message = problem.message.strip_suffix(" is missing").or(problem.message.strip_suffix(" are missing"));
+        message.map(str::to_owned)
+    };
+    if let (true, Some(known), Some(more)) = (is_same && kept.message != next.message, names(kept), names(next)) {
+        kept.message = format!("{known} and {more} are missing");
+        kept.help = None;
+    }
+    is_same
 }
 
 /// A problem that one keyword tells on its own.
@@ -167,8 +188,8 @@ fn limit(kind: &Kind, found: &Value) -> String {
 struct Choice<'s> {
     member: Option<&'s str>,
     default: Option<&'s str>,
-    /// Per branch the values of the member that pick it.
-    branches: Vec<Vec<String>>,
+    /// The branches, each with the values of the member that pick it.
+    branches: Vec<(&'s Value, Vec<String>)>,
 }
 
 enum Pick {
@@ -193,12 +214,14 @@ impl<'s> Choice<'s> {
                 property.and_then(|property| property.get("enum")).and_then(Value::as_array).into_iter().flatten();
             constant.chain(listed).map(plain).collect()
         };
-        Choice { member, default: text(DEFAULT), branches: branches.into_iter().flatten().map(values).collect() }
+        let branches = branches.into_iter().flatten().map(|branch| (branch, values(branch))).collect();
+        Choice { member, default: text(DEFAULT), branches }
     }
 
     fn pick(&self, found: &Value) -> Pick {
         let (Some(member), Value::Object(members)) = (self.member, found) else { return Pick::Nearest };
-        let branch = |value: &str| self.branches.iter().position(|values| values.iter().any(|known| known == value));
+        let branch =
+            |value: &str| self.branches.iter().position(|(_, values)| values.iter().any(|known| known == value));
         match members.get(member) {
             Some(value) => branch(&plain(value)).map_or_else(|| self.unknown(member, shown(value)), Pick::Branch),
             None => self.default.and_then(branch).map_or_else(|| self.missing(member), Pick::Branch),
@@ -206,7 +229,20 @@ impl<'s> Choice<'s> {
     }
 
     fn known(&self) -> Vec<String> {
-        self.branches.iter().flatten().cloned().collect()
+        self.branches.iter().flat_map(|(_, values)| values).cloned().collect()
+    }
+
+    /// Tells of an unknown field which alternatives have it, unless a similar name was found.
+    fn point_elsewhere(&self, schema: &Value, at: &Pointer, problem: &mut Problem) {
+        let name = problem.pointer.tokens().last().filter(|_| problem.pointer.parent().as_ref() == Some(at));
+        let is_listed = problem.help.as_ref().is_some_and(|help| help.starts_with(KNOWN_FIELDS));
+        let (Some(member), Some(name), true) = (self.member, name, is_listed) else { return };
+        let has = |branch: &Value| known_fields(schema, Some(branch)).contains(&name);
+        let having = self.branches.iter().filter(|(branch, _)| has(branch)).flat_map(|(_, values)| values);
+        let values: Vec<String> = having.map(|value| format!("`{value}`")).collect();
+        if problem.rule == &rules::UNKNOWN_FIELD && !values.is_empty() {
+            problem.help = Some(format!("`{name}` goes with the {member} {}", values.join(" or ")));
+        }
     }
 
     fn unknown(&self, member: &str, value: String) -> Pick {
@@ -347,5 +383,146 @@ fn shown(value: &Value) -> String {
     match text.char_indices().nth(40) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Messages and helps of what is wrong with a body, one a line.
+    fn told(schema: &Value, body: &Value) -> Vec<String> {
+        let validator = jsonschema::draft202012::options().offline().build(schema).expect("a schema");
+        let line = |problem: Problem| match problem.help {
+            Some(help) => format!("{} ({help})", problem.message),
+            None => problem.message,
+        };
+        problems(schema, &validator, body).into_iter().map(line).collect()
+    }
+
+    fn object(properties: &Value, required: &[&str]) -> Value {
+        json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+    }
+
+    /// Items of a list: messages (also without `type`), whose content is parts, and calls.
+    fn items() -> Value {
+        let text = object(&json!({"type": {"const": "text"}, "text": {"type": "string"}}), &["type", "text"]);
+        let image =
+            object(&json!({"type": {"const": "image"}, "url": {"type": "string", "minLength": 1}}), &["type", "url"]);
+        let parts = json!({"x-reqc-discriminator": "type", "oneOf": [text, image]});
+        let message = object(&json!({"type": {"const": "message"}, "content": {"items": parts}}), &["content"]);
+        let call = object(&json!({"type": {"enum": ["call"]}, "call_id": {"type": "string"}}), &["type", "call_id"]);
+        let items = json!({
+            "x-reqc-discriminator": "type", "x-reqc-discriminator-default": "message",
+            "oneOf": [{"$ref": "#/$defs/message"}, {"$ref": "#/$defs/call"}]
+        });
+        json!({"properties": {"input": {"items": items}}, "$defs": {"message": message, "call": call}})
+    }
+
+    #[test]
+    fn without_its_discriminator_an_object_is_the_default_alternative() {
+        assert_eq!(
+            told(&items(), &json!({"input": [{"content": [], "kontent": 1}]})),
+            ["the API knows no field `/input/0/kontent` (did you mean `content`?)"]
+        );
+        assert_eq!(told(&items(), &json!({"input": [{}]})), ["`/input/0/content` is missing"]);
+    }
+
+    #[test]
+    fn without_a_default_the_discriminator_is_missing() {
+        assert_eq!(
+            told(&items(), &json!({"input": [{"content": [{"text": "a"}]}]})),
+            ["`/input/0/content/0/type` is missing (it says what this is: text, image)"]
+        );
+    }
+
+    #[test]
+    fn an_unknown_discriminator_is_told_with_what_is_near_or_known() {
+        assert_eq!(
+            told(&items(), &json!({"input": [{"type": "mesage"}]})),
+            ["`/input/0/type` cannot be `mesage` (did you mean `message`?)"]
+        );
+        assert_eq!(
+            told(&items(), &json!({"input": [{"type": 7}]})),
+            ["`/input/0/type` cannot be `7` (known: message, call)"]
+        );
+    }
+
+    #[test]
+    fn alternatives_in_alternatives_are_told_by_the_picked_ones_alone() {
+        let body = json!({"input": [{"content": [{"type": "image", "url": ""}, {"type": "text", "url": "a"}]}]});
+        assert_eq!(
+            told(&items(), &body),
+            [
+                "`/input/0/content/0/url` must not be empty",
+                "`/input/0/content/1/text` is missing",
+                "the API knows no field `/input/0/content/1/url` (`url` goes with the type `image`)",
+            ]
+        );
+        let body = json!({"input": [{"type": "call", "call_id": 7}]});
+        assert_eq!(told(&items(), &body), ["`/input/0/call_id` must be a string, not a number"]);
+    }
+
+    #[test]
+    fn what_fails_as_a_whole_is_told_in_the_schemas_own_words() {
+        let needs = json!({
+            "x-reqc-message": "a file needs data or id",
+            "anyOf": [{"required": ["data"]}, {"required": ["id"]}]
+        });
+        assert_eq!(told(&needs, &json!({})), ["`(the whole body)`: a file needs data or id"]);
+        let excludes = json!({"properties": {"file": {
+            "x-reqc-message": "data and id exclude each other", "not": {"required": ["data", "id"]}
+        }}});
+        let body = json!({"file": {"data": "", "id": ""}});
+        assert_eq!(told(&excludes, &body), ["`/file`: data and id exclude each other"]);
+    }
+
+    #[test]
+    fn fields_are_pointed_to_where_they_belong() {
+        let options = object(&json!({"top_k": {}}), &[]);
+        let schema = object(&json!({"options": options, "keep_alive": {}}), &[]);
+        assert_eq!(
+            told(&schema, &json!({"top_k": 1})),
+            ["the API knows no field `/top_k` (`top_k` belongs in `/options`)"]
+        );
+        assert_eq!(
+            told(&schema, &json!({"options": {"keep_alive": 1}})),
+            ["the API knows no field `/options/keep_alive` (`keep_alive` belongs at the top of the body)"]
+        );
+    }
+
+    #[test]
+    fn null_comes_last_and_strings_that_hold_json_say_so() {
+        let schema = json!({"properties": {"stop": {"type": ["null", "array"]}}});
+        assert_eq!(told(&schema, &json!({"stop": 1})), ["`/stop` must be a list or null, not a number"]);
+        assert_eq!(
+            told(&schema, &json!({"stop": "[1]"})),
+            [
+                "`/stop` must be a list or null, not a string (the string holds a list: encoded twice, or a template without \
+             `{{` and `{%`)"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_one_object_lacks_is_one_problem() {
+        let schema = object(&json!({"a": {}, "b": {}, "c": {"required": ["d"]}}), &["a", "b"]);
+        let validator = jsonschema::draft202012::options().offline().build(&schema).expect("a schema");
+        let mut problems = problems(&schema, &validator, &json!({"c": {}}));
+        problems.dedup_by(|next, kept| absorb(kept, next));
+        let mut messages: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
+        messages.sort_unstable();
+        assert_eq!(messages, ["`/a` and `/b` are missing", "`/c/d` is missing"]);
+    }
+
+    #[test]
+    fn only_what_is_misspelt_is_told_instead_of_what_is_missing() {
+        let schema = object(&json!({"max_tokens": {}, "model": {}}), &["max_tokens", "model"]);
+        let validator = jsonschema::draft202012::options().offline().build(&schema).expect("a schema");
+        let problems = problems(&schema, &validator, &json!({"max_token": 1}));
+        let left = problems.iter().filter(|problem| !is_told_at_key(problem, &problems));
+        let messages: Vec<&str> = left.map(|problem| problem.message.as_str()).collect();
+        assert_eq!(messages, ["`/model` is missing", "the API knows no field `/max_token`"]);
     }
 }
