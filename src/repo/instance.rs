@@ -70,6 +70,7 @@ impl SecretRef {
                     None => format!("`{kind}:` is no kind of reference"),
                 }))
             }
+            None if text.is_empty() => malformed("it is empty"),
             None => match text.strip_prefix('$').or(is_constant(text).then_some(text)) {
                 Some(name) => {
                     Err(NoSecretRef::Malformed(format!("did you mean `env:{}`?", name.trim_matches(['{', '}']))))
