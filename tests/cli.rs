@@ -431,5 +431,5 @@ fn a_flat_folder_inside_another_repository_is_its_own_root() {
         "{}",
         run.out
     );
-    assert_eq!(reqc(&flat, &["check"]).code, 0);
+    assert_eq!(reqc(&flat, &["check", "--context", "plain-turn"]).code, 0);
 }

@@ -50,10 +50,17 @@ fn what_a_template_sees_of_its_agent_keeps_results_apart() {
         alias = "{% set c = ctx %}{{ tojson(c.system_prompt is defined and c.system_prompt) }}"
         whole = "{{ tojson(ctx) }}"
         ids = '{{ tojson(tool_id("a b c")) }}'
+        max_tokens = 5
+        messages = [{ role = "user", content = "{{ tojson(ctx.history[0].role) }}" }]
         broken = "{% if ctx.system_prompt is defined and 'two' in ctx.system_prompt %}{{ nothing }}{% endif %}"
     "#;
     let agent = |name: &str, more: &str| format!("name = \"{name}\"\nextends = \"Base\"\n{more}\n");
+    let allowed = |instance: &str| {
+        let fields = r#"["/direct", "/quoted", "/alias", "/whole", "/ids"]"#;
+        format!("[[extension]]\nprovider_instance = '{instance}'\nfields = {fields}\nreason = 'made up'\n")
+    };
     let files = [
+        ("reqc.toml", ["OpenAI", "Mistral AI", "Claude"].map(allowed).concat()),
         ("agents/base.toml", base.to_owned()),
         ("agents/a.toml", agent("A", "system_prompt = 'one'")),
         ("agents/b.toml", agent("B", "system_prompt = 'two'")),
