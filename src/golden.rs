@@ -108,33 +108,43 @@ pub fn compare(
     Ok(drifts)
 }
 
-/// The files below `folder` that nothing asks for. Only files of the form `<slug>/<name>.json` are ours; those of
-/// agents in `kept_slugs` (broken ones) are left alone.
+/// The files of one agent's folder that nothing asks for.
 ///
 /// # Errors
 ///
 /// A phrase, if a file cannot be read.
-pub fn orphans(
+pub fn surplus(
     output: &dyn Output,
     folder: &str,
+    slug: &str,
     expected: &BTreeSet<String>,
-    kept_slugs: &BTreeSet<String>,
 ) -> Result<Vec<Drift>, String> {
-    let mut orphans = Vec::new();
-    for path in output.files(folder) {
-        let Some(inner) = path.strip_prefix(folder).map(|rest| rest.trim_start_matches('/')) else { continue };
-        let is_ours = matches!(inner.split_once('/'), Some((slug, name)) if !name.contains('/') && name.ends_with(".json") && !kept_slugs.contains(slug));
-        if is_ours && !expected.contains(inner) {
-            orphans.push(Drift {
-                path: inner.to_owned(),
-                agent: None,
-                context: None,
-                old: output.current(&path)?,
-                new: None,
-            });
-        }
-    }
-    Ok(orphans)
+    let paths = ours(output, folder, slug).into_iter().filter(|path| !expected.contains(path));
+    paths.map(|path| unasked(output, folder, path)).collect()
+}
+
+/// The files below `folder` in folders of no agent: agents that are gone or renamed.
+///
+/// # Errors
+///
+/// A phrase, if a file cannot be read.
+pub fn orphans(output: &dyn Output, folder: &str, slugs: &BTreeSet<String>) -> Result<Vec<Drift>, String> {
+    let folders = output.folders(folder).into_iter().filter(|slug| !slugs.contains(slug));
+    folders.flat_map(|slug| ours(output, folder, &slug)).map(|path| unasked(output, folder, path)).collect()
+}
+
+/// The files of the form `<slug>/<name>.json`: others are nobody's business here.
+fn ours(output: &dyn Output, folder: &str, slug: &str) -> Vec<String> {
+    let inside = join(folder, slug);
+    let files = output.files(&inside);
+    let names = files.iter().filter_map(|path| path.strip_prefix(&inside)).map(|rest| rest.trim_start_matches('/'));
+    let names = names.filter(|name| name.ends_with(".json") && !name.contains('/'));
+    names.map(|name| format!("{slug}/{name}")).collect()
+}
+
+fn unasked(output: &dyn Output, folder: &str, path: String) -> Result<Drift, String> {
+    let old = output.current(&join(folder, &path))?;
+    Ok(Drift { path, agent: None, context: None, old, new: None })
 }
 
 /// Makes what is there what should be there.

@@ -57,6 +57,8 @@ pub trait Output: Send + Sync {
     fn remove(&self, path: &str) -> Result<(), String>;
     /// All files below a folder, sorted.
     fn files(&self, folder: &str) -> Vec<String>;
+    /// The names of the folders directly in a folder, sorted.
+    fn folders(&self, folder: &str) -> Vec<String>;
 }
 
 /// One thing that a walk found.

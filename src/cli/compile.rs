@@ -12,6 +12,7 @@ use crate::compile::{AgentBodies, golden_slug};
 use crate::diag::{Diagnostic, Findings};
 use crate::golden::{self, Drift};
 use crate::report::count;
+use crate::resolve::ProfileId;
 use crate::source::{SourceText, Span};
 use crate::system::Disk;
 use crate::world::Output;
@@ -100,30 +101,31 @@ pub(super) fn compare(
 ) -> Result<Compared, Failure> {
     let compiler = &opened.compiler;
     let progress = Progress::start(compiler.agents().len(), quiet);
+    let with_surplus = options.is_complete() && compiler.is_fully_read();
     let run = compiler.run(opened.selection()?, |agent: &AgentBodies<'_>| {
         progress.tick();
         if agent.failed {
-            return Ok((None, BTreeSet::new(), Vec::new()));
+            return Ok(Vec::new());
         }
+        let (output, folder) = (target.output.as_ref(), &target.folder);
         let files = golden::files(agent, None, all_contexts);
         let paths: BTreeSet<String> = files.iter().map(|file| file.path.clone()).collect();
-        let drifts = golden::compare(target.output.as_ref(), &target.folder, agent.plan.name(), files)?;
-        Ok((Some(golden_slug(agent.plan.name())), paths, drifts))
+        let mut drifts = golden::compare(output, folder, agent.plan.name(), files)?;
+        if with_surplus {
+            drifts.extend(golden::surplus(output, folder, &golden_slug(agent.plan.name()), &paths)?);
+        }
+        Ok(drifts)
     });
     drop(progress);
-    let agents = run.results.len();
-    let (mut drifts, mut expected, mut done) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
-    for made in run.results {
-        let (slug, paths, found) = made.map_err(|error: String| Failure::from(error))?;
-        done.extend(slug);
-        expected.extend(paths);
-        drifts.extend(found);
+    let (agents, mut drifts) = (run.results.len(), Vec::new());
+    for found in run.results {
+        drifts.extend(found.map_err(|error: String| Failure::from(error))?);
     }
-    if options.is_complete() && compiler.is_fully_read() {
-        let all = compiler.agents().iter().map(|(id, _)| golden_slug(&compiler.hierarchy().get(*id).name.value));
-        let kept: BTreeSet<String> = all.filter(|slug| !done.contains(slug)).collect();
-        let orphans = golden::orphans(target.output.as_ref(), &target.folder, &expected, &kept)?;
-        drifts.extend(orphans.into_iter().filter(|drift| target.is_ours(&drift.path)));
+    if with_surplus {
+        let slug = |id: &ProfileId| golden_slug(&compiler.hierarchy().get(*id).name.value);
+        let slugs: BTreeSet<String> = compiler.agents().iter().map(|(id, _)| slug(id)).collect();
+        drifts.extend(golden::orphans(target.output.as_ref(), &target.folder, &slugs)?);
+        drifts.retain(|drift| drift.new.is_some() || target.is_ours(&drift.path));
     }
     Ok(Compared { drifts, findings: run.findings, agents, bodies: run.bodies })
 }

@@ -210,6 +210,11 @@ impl Output for Disk {
         Ok(())
     }
 
+    fn folders(&self, folder: &str) -> Vec<String> {
+        let folders = self.list(folder).into_iter().filter(|entry| entry.kind == EntryKind::Folder);
+        folders.map(|entry| entry.path.rsplit('/').next().unwrap_or_default().to_owned()).collect()
+    }
+
     fn files(&self, folder: &str) -> Vec<String> {
         let files = self.walk(folder).into_iter().filter(|entry| entry.kind == EntryKind::File);
         files.map(|entry| entry.path).collect()
