@@ -91,6 +91,9 @@ impl From<Refusal> for Error {
     }
 }
 
+/// How many of them are the prompts' own; the rest belong to bodies too.
+const OWN_FUNCTIONS: usize = 10;
+
 /// Where a path of a file function leads.
 enum Target<'a> {
     /// A file of one of these worlds, the first that has it.
@@ -112,19 +115,8 @@ impl PromptScope {
             ("_c", Value::from(Arc::clone(&self.folders.config))),
             ("_h", Value::from(Arc::clone(&self.folders.home))),
         ];
-        let functions = [
-            "read_file",
-            "file_exists",
-            "read_dir",
-            "head_lines",
-            "basename",
-            "dirname",
-            "ext",
-            "lower",
-            "upper",
-            "agent_role",
-        ];
-        Value::from_pairs(variables.into_iter().chain(functions.map(function)))
+        let functions = PROMPT_FUNCTIONS[..OWN_FUNCTIONS].iter().map(|name| function(name));
+        Value::from_pairs(variables.into_iter().chain(functions))
     }
 
     fn function(self: &Arc<Self>, name: &str) -> Value {

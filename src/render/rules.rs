@@ -39,7 +39,7 @@ crate::diag::rules! {
     INCLUDE_NAME = Error "include/name", "an include name is not allowed",
         "Includes reach only the bundled `partials/` and the repository's own. Names with `..`, a leading `/`, a \
          backslash, a scheme or a drive letter are refused, so that a template can never read another file.\n\n\
-         * wrong: `{% include \"../shared/messages.jinja\" %}`\n\
+         * wrong: `{% include \"../elsewhere/messages.jinja\" %}`\n\
          * right: `{% include \"partials/shared/messages.jinja\" %}`";
     INCLUDE_DYNAMIC = Error "include/dynamic", "an include name is computed",
         "The name must be a string literal, or a literal list of them: only then can it be checked before \

@@ -296,14 +296,14 @@ mod tests {
     #[test]
     fn links_are_followed_as_on_disk() {
         use std::os::unix::fs::symlink;
-        let (_dir, disk) = repository(&[("agents/a.toml", "a"), ("shared/b.toml", "b"), ("shared/deep/c.toml", "c")]);
+        let (_dir, disk) = repository(&[("agents/a.toml", "a"), ("common/b.toml", "b"), ("common/deep/c.toml", "c")]);
         let links = [
-            ("../shared/b.toml", "agents/file.toml"),
-            ("../shared", "agents/folder"),
+            ("../common/b.toml", "agents/file.toml"),
+            ("../common", "agents/folder"),
             ("file.toml", "agents/again.toml"),
             ("../agents", "agents/loop"),
-            ("../../agents", "shared/deep/back"),
-            ("shared", "partials"),
+            ("../../agents", "common/deep/back"),
+            ("common", "partials"),
         ];
         let lost = [("/etc/hostname", "agents/absolute"), ("../../x", "agents/out"), ("none", "agents/broken")];
         for (target, at) in links.into_iter().chain(lost) {
