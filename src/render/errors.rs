@@ -110,7 +110,9 @@ fn endless(engine: &Engine, sources: &Sources, name: &str, chain: &[&Error]) -> 
     let around = chain.iter().find_map(|error| {
         let name = error.name()?;
         let at = engine.original_range(name, range_of(engine, error)).start;
-        let found = engine.analyses.get(name)?.loops.iter().find(|range| range.contains(&at))?;
+        let loops = &engine.analyses.get(name)?.loops;
+        // The engine does not always know where it stood: then the first loop is the best guess there is.
+        let found = loops.iter().find(|range| range.contains(&at)).or(loops.first().filter(|_| at == 0))?;
         Some(engine.span(sources, name, found.clone()))
     });
     let span = around.unwrap_or_else(|| engine.span(sources, name, 0..0));
