@@ -108,12 +108,15 @@ fn range_of(engine: &Engine, error: &Error) -> Range<usize> {
 /// A template that ran out of steps. Where exactly depends on the conversation; the outermost loop around does not.
 fn endless(engine: &Engine, sources: &Sources, name: &str, chain: &[&Error]) -> Diagnostic {
     let around = chain.iter().find_map(|error| {
-        let name = error.name()?;
-        let at = engine.original_range(name, range_of(engine, error)).start;
-        let loops = &engine.analyses.get(name)?.loops;
-        // The engine does not always know where it stood: then the first loop is the best guess there is.
-        let found = loops.iter().find(|range| range.contains(&at)).or(loops.first().filter(|_| at == 0))?;
-        Some(engine.span(sources, name, found.clone()))
+        let loops = |name: &str| Some(engine.analyses.get(name)?.loops.as_slice()).filter(|loops| !loops.is_empty());
+        let Some((inner, range)) = error.name().zip(error.range()) else {
+            // The engine does not always know where it stood: then the first loop is the best guess there is.
+            let name = error.name().unwrap_or(name);
+            return Some(engine.span(sources, name, loops(name)?[0].clone()));
+        };
+        let at = engine.original_range(inner, range).start;
+        let found = loops(inner)?.iter().find(|range| range.contains(&at))?;
+        Some(engine.span(sources, inner, found.clone()))
     });
     let span = around.unwrap_or_else(|| engine.span(sources, name, 0..0));
     let help = "look for a loop that grows with itself; a normal template needs a few hundred steps per message";
