@@ -1,0 +1,431 @@
+"""The pipeline of `reqc compile --check` as one would write it in Python, with jinja2 and jsonschema-rs.
+
+    bench_peers.py check FOLDER [--one] [--memo]    compares all bodies (or one) with FOLDER/golden
+    bench_peers.py write FOLDER OUT                 writes all bodies
+    bench_peers.py measure FOLDER REQC              times both; see bench-peers, which calls this
+
+It does the same as far as bodies go, and less beside: no origins, no limits, no findings with places, no request lines.
+"""
+
+import functools
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+ROUNDS = 3
+# One body of a cheap format: what a run costs before and beside bodies.
+ONE = ("Mistral FIM", "completion-prefix-suffix")
+
+
+# Profiles: extends, unset, deep merge.
+
+
+def merge(base, over):
+    merged = dict(base)
+    for key, value in over.items():
+        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = merge(merged[key], value) if both else value
+    return merged
+
+
+def without(table, path):
+    key, *rest = path
+    if key not in table:
+        return table
+    if not rest:
+        return {k: v for k, v in table.items() if k != key}
+    return table | {key: without(table[key], rest)}
+
+
+def resolve(profiles, name):
+    own = profiles[name]
+    if "extends" not in own:
+        return own
+    inherited = {k: v for k, v in resolve(profiles, own["extends"]).items() if k not in ("abstract", "hidden", "unset")}
+    for path in own.get("unset", ()):
+        inherited["body"] = without(inherited["body"], path.split("."))
+    return merge(inherited, own)
+
+
+# Contexts: what templates see as `ctx`, in the normal form of the client API.
+
+
+def image_data(block):
+    keys = {"type": "image", "data": block["data"], "media_type": block["media_type"]}
+    return keys | {"is_url": block.get("is_url", False)}
+
+
+def block_data(block, tools):
+    match block["type"]:
+        case "text":
+            return {"type": "text", "text": block["text"]}
+        case "image":
+            return image_data(block)
+        case "thinking":
+            data = {"type": "thinking", "thinking": block["thinking"], "signature": block.get("signature") or ""}
+        case "redacted_thinking":
+            data = {"type": "redacted_thinking", "data": block["data"]}
+        case "tool_use":
+            tools[block["id"]] = block["name"]
+            return {"type": "tool_use", "id": block["id"], "name": block["name"], "input": block["input"]}
+        case "tool_result":
+            content, images = block["content"], []
+            if not isinstance(content, str):
+                images = [image_data(part) for part in content if part["type"] == "image"]
+                content = "".join(part["text"] for part in content if part["type"] == "text")
+            data = {"type": "tool_result", "tool_use_id": block["tool_use_id"]}
+            data |= {"name": tools.get(block["tool_use_id"], ""), "content": content}
+            data["is_error"] = block.get("is_error", False)
+            return data | ({"images": images} if images else {})
+    return data | ({"origin": block["origin"]} if block.get("origin") else {})
+
+
+def normal(history, wire, api):
+    """Messages and typed items as messages of blocks, without thinking that the API would refuse."""
+    signed, tools = wire in ("anthropic-messages", "openai-responses"), {}
+    for message in history:
+        role = message.get("role", "system")
+        content = message["text"] if "kind" in message else message["content"]
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        kept = []
+        for block in blocks:
+            if block["type"] in ("thinking", "redacted_thinking") and block.get("origin", api) != api:
+                continue
+            if block["type"] == "thinking" and signed and not block.get("signature"):
+                continue
+            kept.append(block_data(block, tools))
+        if kept:
+            data = {"role": role, "content": "".join(b["text"] for b in kept if b["type"] == "text")}
+            data["content_blocks"] = kept
+            images = [block for block in kept if block["type"] == "image"]
+            yield data | ({"images": images} if images else {})
+
+
+def template_data(context, wire, api):
+    data = {"history": list(normal(context.get("history", ()), wire, api))}
+    if context["kind"] == "completion":
+        data |= {"prefix": context["prefix"], "suffix": context["suffix"]}
+    if context.get("files"):
+        data["files_metadata"] = context["files"]
+    return data
+
+
+# Templates: jinja2 with the functions of docs/templates.md.
+
+
+def tojson(value):
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def exists_in(table, key):
+    return key in table
+
+
+def filter_by_type(blocks, kind):
+    return [block for block in blocks if block["type"] == kind]
+
+
+def filter_skip_role(history, role):
+    return [message for message in history if message["role"] != role]
+
+
+FITS = {
+    "anthropic-messages": re.compile(r"[A-Za-z0-9_-]+"),
+    "openai-chat": re.compile(r"(?s).{1,40}"),
+    "openai-responses": re.compile(r"(?s).{1,64}"),
+    "mistral-chat": re.compile(r"[A-Za-z0-9]{9}"),
+}
+
+
+def tool_id(wire, given):
+    if wire not in FITS or FITS[wire].fullmatch(given):
+        return given
+    digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    value, text = 0xCBF29CE484222325, ""
+    for byte in given.encode():
+        value = (value ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    for _ in range(9):
+        value, digit = divmod(value, 62)
+        text += digits[digit]
+    return text
+
+
+def environment(folder):
+    import jinja2
+
+    # StrictUndefined refuses `selectattr("images")` where an element has no images; minijinja takes that as false.
+    class Strict(jinja2.StrictUndefined):
+        __slots__ = ()
+
+        def __bool__(self):
+            return False
+
+    loader = jinja2.ChoiceLoader([jinja2.FileSystemLoader(folder), jinja2.FileSystemLoader(folder / "partials")])
+    found = jinja2.Environment(loader=loader, undefined=Strict, auto_reload=False, cache_size=-1)
+    found.globals |= {
+        "tojson": tojson,
+        "existsIn": exists_in,
+        "length": len,
+        "filter_by_type": filter_by_type,
+        "filter_skip_role": filter_skip_role,
+        "strip_signature_suffix": lambda text: text.split("\n[Signature: ")[0],
+        "agent_role": functools.cache(lambda name: (folder / f"roles/{name}.md").read_text()),
+    }
+    found.filters["tojson"] = tojson
+    return found
+
+
+def is_template(text):
+    return "{{" in text or "{%" in text
+
+
+def reads_prefix(folder, value):
+    """Whether a body reads `ctx.prefix`, includes followed: a completion agent."""
+    if isinstance(value, dict):
+        return any(reads_prefix(folder, inner) for inner in value.values())
+    if not isinstance(value, str) or not is_template(value):
+        return False
+    return text_reads_prefix(folder, value)
+
+
+@functools.cache
+def text_reads_prefix(folder, text):
+    text = re.sub(r"(?s)\{#.*?#\}", "", text)
+    partials = re.findall(r'["\'](partials/[^"\']+\.jinja)["\']', text)
+    return "ctx.prefix" in text or any(text_reads_prefix(folder, (folder / path).read_text()) for path in partials)
+
+
+# Provider steps.
+
+WIRES = {
+    "Claude": "anthropic-messages",
+    "Google AI": "google-generate-content",
+    "OpenAI (Responses API)": "openai-responses",
+    "LM Studio (Responses API)": "openai-responses",
+    "Mistral AI": "mistral-chat",
+    "Ollama (Native)": "ollama-chat",
+}
+
+
+def wire_of(api, endpoint):
+    if api in ("Mistral AI", "Codestral"):
+        return "mistral-fim" if "fim/" in endpoint else "mistral-chat"
+    if api == "Ollama (Native)" and endpoint.endswith("api/generate"):
+        return "ollama-generate"
+    if api == "llama.cpp" and endpoint.endswith("infill"):
+        return "llamacpp-infill"
+    return WIRES.get(api, "openai-chat")
+
+
+def definition(wire, tool):
+    name, description, schema = tool["name"], tool["description"], tool["schema"]
+    named = {"name": name, "description": description}
+    match wire:
+        case "anthropic-messages":
+            return named | {"input_schema": schema}
+        case "openai-responses":
+            return {"type": "function"} | named | {"parameters": schema, "strict": False}
+        case "google-generate-content":
+            return named | {"parametersJsonSchema": schema}
+    return {"type": "function", "function": named | {"parameters": schema}}
+
+
+def last_block(holder, key):
+    if isinstance(holder.get(key), str) and holder[key]:
+        holder[key] = [{"type": "text", "text": holder[key]}]
+    for block in reversed(holder[key] if isinstance(holder.get(key), list) else ()):
+        kind = block.get("type")
+        if kind not in (None, "thinking", "redacted_thinking") and (kind != "text" or block["text"]):
+            return block
+    return None
+
+
+def add_cache_control(body, profile):
+    """The bundled profiles set no breakpoints of their own, so that three always fit."""
+    wanted = profile.get("cache_breakpoints") or ("system", "tools", "history")
+    mark = {"type": "ephemeral"} | ({"ttl": "1h"} if profile.get("cache_ttl") == "1h" else {})
+    messages, tools = body.get("messages", ()), body.get("tools")
+    targets = {
+        "system": last_block(body, "system"),
+        "tools": tools[-1] if tools else None,
+        "history": last_block(messages[-2], "content") if len(messages) > 1 else None,
+    }
+    for place, target in targets.items():
+        if place in wanted and target is not None:
+            target["cache_control"] = dict(mark)
+
+
+# Bodies.
+
+COMMAS = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])')
+LEFT_OUT = object()
+
+
+def strip_commas(text):
+    return COMMAS.sub(lambda found: "" if found[0] == "," else found[0], text)
+
+
+class Pipeline:
+    def __init__(self, folder, memo=False):
+        self.folder, self.memo = folder, {} if memo else None
+        self.environment = environment(folder)
+        self.compiled = functools.cache(self.environment.from_string)
+        read = lambda pattern: [tomllib.loads(path.read_text()) for path in sorted(folder.glob(pattern))]
+        profiles = {profile["name"]: profile for profile in read("agents/**/*.toml")}
+        self.instances = {instance["name"]: instance for instance in read("providers/*.toml")}
+        self.contexts = [json.loads(path.read_text()) for path in sorted(folder.glob("contexts/*.json"))]
+        self.data = functools.cache(lambda at, wire, api: template_data(self.contexts[at], wire, api))
+        self.agents = [resolve(profiles, name) for name, own in profiles.items() if not own.get("abstract")]
+
+    def bodies(self, one=False):
+        for profile in self.agents:
+            if one and profile["name"] != ONE[0]:
+                continue
+            api = self.instances[profile["provider_instance"]]["client_api"]
+            wire = wire_of(api, profile["endpoint"])
+            kind = "completion" if reads_prefix(self.folder, profile["body"]) else "chat"
+            slug = re.sub("[^a-z0-9]+", "-", profile["name"].lower()).strip("-")
+            for at, context in enumerate(self.contexts):
+                if context["kind"] != kind or (one and context["name"] != ONE[1]):
+                    continue
+                body = self.body(profile, at, wire, api)
+                self.validate(body, wire, profile["provider_instance"], api)
+                yield f"{slug}/{context['name']}.json", json.dumps(body, indent=2, ensure_ascii=False) + "\n"
+
+    def body(self, profile, at, wire, api):
+        context, data = self.contexts[at], dict(self.data(at, wire, api))
+        prompt = self.system_prompt(profile, context)
+        if prompt is not None:
+            data["system_prompt"] = prompt
+        scope = {"ctx": data, "tool_id": functools.partial(tool_id, wire)}
+        body = self.value(profile["body"], scope, (at, wire, api))
+        if profile.get("enable_tools") and context.get("tools"):
+            definitions = [definition(wire, tool) for tool in context["tools"]]
+            is_google = wire == "google-generate-content"
+            body["tools"] = [{"functionDeclarations": definitions}] if is_google else definitions
+        if profile.get("cache_prompt") and wire == "anthropic-messages":
+            add_cache_control(body, profile)
+        if wire not in ("google-generate-content", "llamacpp-infill"):
+            body = {"model": profile.get("model", "${MODEL}")} | body
+        return body
+
+    def system_prompt(self, profile, context):
+        parts = [(layer.get("priority", 100), layer["text"]) for layer in context.get("system_layers", ())]
+        if "system_prompt" in profile and context.get("system_prompt") != "omit":
+            project = context.get("project", {})
+            files = {f"/project/{path}": text for path, text in project.get("files", {}).items()}
+            template = self.compiled(profile["system_prompt"].replace("${PROJECT_DIR}", "/project"))
+            own = template.render(
+                language=context.get("language", ""),
+                project_name=project.get("name", ""),
+                file_exists=files.__contains__,
+                read_file=files.__getitem__,
+            )
+            parts.insert(0, (0, own))
+        texts = [text for _, text in sorted(parts, key=lambda part: part[0]) if text.strip()]
+        return "\n\n".join(texts) if texts else None
+
+    def value(self, value, scope, key):
+        if isinstance(value, dict):
+            made = {name: self.value(inner, scope, key) for name, inner in value.items()}
+            return {name: inner for name, inner in made.items() if inner is not LEFT_OUT}
+        if isinstance(value, list):
+            return [made for made in (self.value(inner, scope, key) for inner in value) if made is not LEFT_OUT]
+        if not isinstance(value, str) or not is_template(value):
+            return value
+        if self.memo is None:
+            text = strip_commas(self.compiled(value).render(scope))
+        else:
+            key = (value, *key, scope["ctx"].get("system_prompt"))
+            text = self.memo.get(key)
+            if text is None:
+                text = self.memo[key] = strip_commas(self.compiled(value).render(scope))
+        return json.loads(text) if text.strip() else LEFT_OUT
+
+    def validate(self, body, wire, *names):
+        plain, extended = validators(wire, names)
+        if not plain.is_valid(body) and not (extended and extended().is_valid(body)):
+            sys.exit(f"not a body of {wire}: {json.dumps(body)[:200]}")
+
+
+@functools.cache
+def validators(wire, names):
+    """The plain schema, and, made when a body needs it, the one with the extensions listed under these names."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "conformance"))
+    from wire import effective, extensions
+
+    used = tuple(name for name in names if name in extensions(wire))
+    return effective(wire).validator, (lambda: effective(wire, *used).validator) if used else None
+
+
+# Measuring.
+
+
+def check(folder, one, memo):
+    for path, text in Pipeline(folder, memo).bodies(one):
+        if (folder / "golden" / path).read_bytes() != text.encode():
+            sys.exit(f"{path} differs")
+
+
+def measure(folder, reqc):
+    bodies = sum(1 for path in (folder / "golden").glob("*/*.json") if path.name != "request.json")
+    peer = [sys.executable, __file__, "check", str(folder)]
+    own = [reqc, "-C", str(folder), "compile", "--check", "--quiet"]
+    one = ["--agent", ONE[0], "--context", ONE[1]]
+    serial = os.environ | {"RAYON_NUM_THREADS": "1"}
+    subjects = {
+        "reqc": (own, one, None),
+        "reqc, one thread": (own, one, serial),
+        "jinja2 + jsonschema-rs": (peer, ["--one"], None),
+        "… renders kept": ([*peer, "--memo"], ["--one"], None),
+    }
+    times = {name: ([], []) for name in subjects}
+    for _ in range(ROUNDS + 1):
+        for name, (command, few, variables) in subjects.items():
+            for runs, arguments in zip(times[name], ([], few)):
+                runs.append(run(command + arguments, variables))
+    print(f"{bodies} bodies; medians of {ROUNDS} interleaved runs; µs per body with start-up and without; × reqc")
+    for at, kind in enumerate(("elapsed", "CPU, all threads")):
+        figures = {}
+        for name, runs in times.items():
+            # The first round warms up.
+            whole, start = (statistics.median(each[at] for each in some[1:]) for some in runs)
+            figures[name] = (whole, whole / bodies * 1e6, (whole - start) / (bodies - 1) * 1e6)
+        _, base, net_base = figures["reqc"]
+        print(kind)
+        for name, (whole, gross, net) in figures.items():
+            ratios = f"{gross / base:>7.1f} × {net / net_base:>7.1f} ×"
+            print(f"  {name:<24} {whole * 1e3:>9.1f} ms {gross:>9.1f} {net:>9.1f} µs {ratios}")
+
+
+def run(command, variables):
+    """Elapsed and CPU seconds of a run; the second suffers less from what else the machine does."""
+    start = time.perf_counter()
+    process = subprocess.Popen(command, env=variables)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = status
+    if status != 0:
+        sys.exit(f"{command[0]} failed")
+    return time.perf_counter() - start, usage.ru_utime + usage.ru_stime
+
+
+def main():
+    command, folder = sys.argv[1], Path(sys.argv[2]).resolve()
+    if command == "measure":
+        measure(folder, sys.argv[3])
+    elif command == "write":
+        for path, text in Pipeline(folder).bodies():
+            target = Path(sys.argv[3], path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(text.encode())
+    else:
+        check(folder, "--one" in sys.argv, "--memo" in sys.argv)
+
+
+main()
