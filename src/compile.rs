@@ -73,8 +73,8 @@ pub struct AgentBodies<'c> {
     pub plan: Plan<'c>,
     /// Its bodies, sorted by context.
     pub bodies: Vec<(&'c ReadyContext, Body)>,
-    /// Whether some body could not be made.
-    pub failed: bool,
+    /// What was found in them, and why some could not be made; before any policy.
+    pub findings: Vec<Diagnostic>,
 }
 
 /// What a run gave.
@@ -193,14 +193,15 @@ impl Compiler {
             self.agents.iter().filter(|(id, usable)| *usable && chosen(id)).map(|(id, _)| *id).collect();
         let renderers = Renderers::new(self);
         let work = || agents.par_iter().filter_map(|&id| self.compile(id, selection, &renderers, &visit)).collect();
-        let done: Vec<(R, Findings, usize)> = match rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build() {
-            Ok(pool) => pool.install(work),
-            Err(_) => work(),
-        };
+        let done: Vec<(R, Vec<Diagnostic>, usize)> =
+            match rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build() {
+                Ok(pool) => pool.install(work),
+                Err(_) => work(),
+            };
         let mut run = Run { results: Vec::with_capacity(done.len()), findings: Findings::default(), bodies: 0 };
         for (result, findings, bodies) in done {
             run.results.push(result);
-            run.findings.extend(findings.into_vec());
+            run.findings.extend(findings);
             run.bodies += bodies;
         }
         run
@@ -212,33 +213,34 @@ impl Compiler {
         selection: &Selection,
         renderers: &Renderers<'_>,
         visit: &impl Fn(&AgentBodies<'_>) -> R,
-    ) -> Option<(R, Findings, usize)> {
+    ) -> Option<(R, Vec<Diagnostic>, usize)> {
         let plan = self.plan(id)?;
         let schemas = self.schemas.of(&plan);
         let mut findings = Findings::default();
-        let mut agent = AgentBodies { plan, bodies: Vec::new(), failed: false };
+        let mut agent = AgentBodies { plan, bodies: Vec::new(), findings: Vec::new() };
         let chosen =
             |ready: &ReadyContext| selection.contexts.as_ref().is_none_or(|names| names.contains(&ready.context.name));
         for ready in self.contexts.iter().filter(|ready| ready.context.kind() == agent.plan.kind && chosen(ready)) {
             let memo = (!selection.without_memo).then_some(&ready.memo);
             let request = Request { memo, ..ready.request(&agent.plan, selection.model.as_deref()) };
             let renderer = renderers.get(&ready.prepared);
-            let made = agent.plan.body(&self.repo.sources, renderer, &request);
-            let checked = made.and_then(|body| match check(&schemas, &body) {
-                Ok(_) => Ok(body),
-                Err(problems) => Err(self.located(&agent.plan, renderer, &request, &body, problems)),
-            });
-            match checked {
-                Ok(body) => agent.bodies.push((ready, body)),
-                Err(found) => {
-                    agent.failed = true;
-                    let reach = |finding: Diagnostic| finding.reaching(agent.plan.name(), Some(&ready.context.name));
-                    findings.extend(found.into_iter().map(reach));
+            let found = match agent.plan.body(&self.repo.sources, renderer, &request) {
+                Ok(body) => {
+                    let problems = check(&schemas, &body).err().unwrap_or_default();
+                    let found = self.located(&agent.plan, renderer, &request, &body, problems);
+                    // What is found in a body does not make it go away: a repository may lower such findings.
+                    agent.bodies.push((ready, body));
+                    found
                 }
-            }
+                Err(found) => found,
+            };
+            let reach = |finding: Diagnostic| finding.reaching(agent.plan.name(), Some(&ready.context.name));
+            findings.extend(found.into_iter().map(reach));
         }
+        agent.findings = findings.into_vec();
         let bodies = agent.bodies.len();
-        Some((visit(&agent), findings, bodies))
+        let result = visit(&agent);
+        Some((result, agent.findings, bodies))
     }
 
     /// Problems of a body as findings at the lines that wrote them.

@@ -182,19 +182,6 @@ impl Engine {
         reached
     }
 
-    /// The names of the partials that some template reaches.
-    pub fn reachable_partials(&self) -> BTreeSet<Arc<str>> {
-        let mut reached = BTreeSet::new();
-        for template in &self.templates {
-            self.follow(&template.name, &mut |name, _| {
-                if self.partial_names.contains(name) {
-                    reached.insert(Arc::clone(name));
-                }
-            });
-        }
-        reached
-    }
-
     /// A renderer whose limits fit conversations of up to `blocks` content blocks.
     pub fn renderer(&self, blocks: usize) -> Renderer<'_> {
         let mut environment = self.environment.clone();

@@ -97,6 +97,22 @@ fn findings_end_with_1() {
 }
 
 #[test]
+fn a_lowered_finding_keeps_the_body() {
+    let agent = format!("{AGENT}temperatur = 1\n");
+    let (_scratch, root) = repository(&[("agents/helper.toml", &agent)]);
+    let run = reqc(&root, &["compile", "--format", "short"]);
+    assert!(run.code == 1 && run.out.contains("error[schema/unknown-field]"), "{}", run.out);
+    assert!(!root.join("golden/helper").exists(), "an agent with errors writes nothing");
+
+    fs::write(root.join("reqc.toml"), "[rules]\n\"schema/unknown-field\" = \"warning\"\n").expect("written");
+    let run = reqc(&root, &["compile", "--format", "short"]);
+    assert!(run.code == 0 && run.out.contains("warning[schema/unknown-field]"), "{}", run.out);
+    let body = fs::read_to_string(root.join("golden/helper/plain-turn.json")).expect("it is there");
+    assert!(body.contains("\"temperatur\": 1"), "{body}");
+    assert_eq!(reqc(&root, &["compile", "--check"]).code, 0);
+}
+
+#[test]
 fn what_cannot_run_ends_with_2() {
     let (_scratch, root) = repository(&[("agents/helper.toml", AGENT)]);
     for arguments in [

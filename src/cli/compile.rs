@@ -104,7 +104,7 @@ pub(super) fn compare(
     let with_surplus = options.is_complete() && compiler.is_fully_read();
     let run = compiler.run(opened.selection()?, |agent: &AgentBodies<'_>| {
         progress.tick();
-        if agent.failed {
+        if options.is_broken(opened, agent) {
             return Ok(Vec::new());
         }
         let (output, folder) = (target.output.as_ref(), &target.folder);

@@ -95,10 +95,15 @@ fn against_revision(
     let new = &opened.compiler;
     let selection = opened.selection()?;
     let mut before = old_files(&old, new, selection, all_contexts);
-    let run = new.run(selection, |agent| (Arc::clone(agent.plan.name()), golden::files(agent, None, all_contexts)));
+    let run = new.run(selection, |agent| {
+        // Of an agent with errors nothing is known to have changed: the errors are told.
+        let files = (!options.is_broken(opened, agent)).then(|| golden::files(agent, None, all_contexts));
+        (Arc::clone(agent.plan.name()), files)
+    });
     let (agents, mut pairs) = (run.results.len(), Vec::new());
     for (name, files) in run.results {
         let mut known = before.remove(&name).unwrap_or_default();
+        let Some(files) = files else { continue };
         for file in files {
             let old = known.iter().position(|old| old.path == file.path).map(|at| known.remove(at).text);
             pairs.extend(Pair::of_files(&name, file, old));

@@ -8,7 +8,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::args::{Common, Format};
 use super::{Failure, Status, Terminal};
-use crate::compile::{Compiler, Policy, SelectError, Selection, check_allowed, check_code, fails, settle};
+use crate::compile::{AgentBodies, Compiler, Policy, SelectError, Selection, check_allowed, check_code, fails, settle};
 use crate::diag::{Diagnostic, Findings, Severity};
 use crate::repo::{Date, LoadOptions};
 use crate::report::Summary;
@@ -113,14 +113,24 @@ impl Options {
         findings.extend(compiler.findings().iter().filter(chosen).cloned());
         findings.extend(found.into_vec());
         findings.extend(more);
-        let policy = Policy {
-            config: &compiler.repo().config,
+        settle(compiler.sources(), findings, &self.policy(opened, self.is_complete()))
+    }
+
+    /// Whether what was found in an agent's bodies is an error in this run: then its golden files are left alone.
+    pub(super) fn is_broken(&self, opened: &Opened, agent: &AgentBodies<'_>) -> bool {
+        let mut findings = Findings::default();
+        findings.extend(agent.findings.iter().cloned());
+        fails(&settle(opened.compiler.sources(), findings, &self.policy(opened, false)))
+    }
+
+    fn policy<'o>(&self, opened: &'o Opened, complete: bool) -> Policy<'o> {
+        Policy {
+            config: &opened.compiler.repo().config,
             deny: self.deny.clone(),
             allow: self.allow.clone(),
             today: opened.disk.today().map(|(year, month, day)| Date { year, month, day }),
-            complete: self.is_complete(),
-        };
-        settle(compiler.sources(), findings, &policy)
+            complete,
+        }
     }
 }
 
