@@ -23,6 +23,8 @@
 //! 9. [`golden`] and [`diff`]: bodies against files, changes as data.
 //! 10. [`report`]: findings ([`diag`]) and changes as text.
 //!
+//! 11. `runtime` (a default feature): the same bodies, sent; answers as typed events, tools in a loop.
+//!
 //! [`compile`] is the front door that runs them all: [`Compiler::load`](compile::Compiler::load) reads and checks a
 //! repository, [`Compiler::run`](compile::Compiler::run) makes the bodies in parallel. [`cli`] is the command line.
 //!
@@ -77,6 +79,8 @@ pub mod render;
 pub mod repo;
 pub mod report;
 pub mod resolve;
+#[cfg(feature = "runtime")]
+pub mod runtime;
 pub mod source;
 #[expect(clippy::disallowed_methods, reason = "this module is what the others are told to use instead")]
 pub mod system;

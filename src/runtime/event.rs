@@ -1,0 +1,180 @@
+//! What happens while a request runs: one typed stream for every wire format.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Error;
+use super::tools::ToolOutput;
+use crate::conversation::Block;
+
+/// Something that happened. The last event of a request is [`Event::Done`], and there is exactly one.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// A body is about to be sent; rounds count from 1.
+    TurnStart {
+        /// The round of the tool loop.
+        round: u32,
+    },
+    /// A piece of the answer's text.
+    Text(String),
+    /// A piece of the model's reasoning.
+    Thinking(String),
+    /// The model begins to call a tool.
+    ToolCallStart {
+        /// The call's id, unique in its answer.
+        id: Arc<str>,
+        /// The tool's name.
+        name: Arc<str>,
+    },
+    /// A piece of the JSON text of a call's arguments.
+    ToolCallArguments {
+        /// The call's id.
+        id: Arc<str>,
+        /// The piece.
+        json: String,
+    },
+    /// A call is complete.
+    ToolCallEnd(ToolCall),
+    /// A tool tells how far it is.
+    ToolProgress {
+        /// The call's id.
+        id: Arc<str>,
+        /// What it tells.
+        text: String,
+    },
+    /// A tool answered.
+    ToolResult {
+        /// The call's id.
+        id: Arc<str>,
+        /// The tool's name.
+        name: Arc<str>,
+        /// The answer.
+        output: ToolOutput,
+    },
+    /// Tokens counted so far in this round: replaces what was told before.
+    Usage(Usage),
+    /// The request is tried again.
+    Retry {
+        /// Which attempt comes, counted from 2.
+        attempt: u32,
+        /// How long until then.
+        delay: Duration,
+        /// What went wrong.
+        error: Error,
+    },
+    /// The answer of this round is complete.
+    TurnEnd {
+        /// Why the model stopped.
+        stop: StopReason,
+    },
+    /// The request ended.
+    Done(Outcome),
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// It has an answer.
+    Finished(StopReason),
+    /// It has none, or only a part of one.
+    Failed(Error),
+    /// Somebody cancelled it.
+    Cancelled,
+}
+
+/// Why a model stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StopReason {
+    /// It said what it had to say.
+    EndTurn,
+    /// It wants tools to run.
+    ToolUse,
+    /// The limit of output tokens, or of the context, was reached.
+    MaxTokens,
+    /// A stop sequence of the body came up.
+    StopSequence,
+    /// The model or a filter of the provider refused.
+    Refusal,
+    /// A hook stopped the turn, with this reason.
+    Stopped(String),
+    /// Another reason, in the provider's word.
+    Other(String),
+}
+
+/// A complete tool call of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolCall {
+    /// The call's id.
+    pub id: Arc<str>,
+    /// The tool's name.
+    pub name: Arc<str>,
+    /// The arguments, always an object; or the text that is none, with what is wrong with it.
+    pub input: Result<Value, MalformedInput>,
+}
+
+/// Arguments that are no JSON object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MalformedInput {
+    /// What the model wrote.
+    pub text: String,
+    /// What is wrong with it, as one phrase.
+    pub problem: String,
+}
+
+/// Tokens of one answer, or of a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Input tokens, cached ones included.
+    pub input: u64,
+    /// Output tokens, reasoning included.
+    pub output: u64,
+    /// Input tokens that came from a cache.
+    pub cache_read: u64,
+    /// Input tokens that were written to a cache.
+    pub cache_write: u64,
+    /// Output tokens that were reasoning, where the provider tells.
+    pub reasoning: u64,
+}
+
+impl Usage {
+    /// The sum of two.
+    #[must_use]
+    pub fn plus(self, other: Usage) -> Usage {
+        Usage {
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+            reasoning: self.reasoning.saturating_add(other.reasoning),
+        }
+    }
+}
+
+/// What a model said in one round: complete, or as far as it came.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Answer {
+    /// Text, thinking and complete tool calls, in order. A call with malformed arguments is here with its text under the
+    /// key `_malformed`, so that the history shows the model what it wrote.
+    pub blocks: Vec<Block>,
+    /// The complete tool calls, in order.
+    pub calls: Vec<ToolCall>,
+    /// The tokens it took, also if it is not complete.
+    pub usage: Usage,
+}
+
+impl StopReason {
+    /// The stable name.
+    pub fn name(&self) -> &str {
+        match self {
+            StopReason::EndTurn => "end_turn",
+            StopReason::ToolUse => "tool_use",
+            StopReason::MaxTokens => "max_tokens",
+            StopReason::StopSequence => "stop_sequence",
+            StopReason::Refusal => "refusal",
+            StopReason::Stopped(_) => "stopped",
+            StopReason::Other(word) => word,
+        }
+    }
+}

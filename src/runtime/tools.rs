@@ -1,0 +1,153 @@
+//! Tools: what a model may call, as closures or trait objects.
+//!
+//! Input: arguments as JSON. Output: a [`ToolOutput`], which the model sees. When tools run, and how often, is the
+//! business of the loops.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::Event;
+use crate::conversation::{Image, Tool as Definition};
+
+/// A future that a trait object returns.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Something that a model can call.
+pub trait Tool: Send + Sync {
+    /// Its name, description and the JSON Schema of its arguments.
+    fn definition(&self) -> &Definition;
+
+    /// Runs it. Dropped when the request is cancelled; what must be cleaned up then, belongs into a drop guard. A panic is
+    /// caught, and the model sees an error.
+    fn call(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutput>;
+}
+
+/// What a running tool knows of its call.
+pub struct ToolContext {
+    /// The call's id.
+    pub id: Arc<str>,
+    /// Cancelled when the request is.
+    pub cancelled: CancellationToken,
+    events: mpsc::Sender<Event>,
+}
+
+impl ToolContext {
+    /// The context of one call, whose progress goes to `events`.
+    pub fn new(id: Arc<str>, cancelled: CancellationToken, events: mpsc::Sender<Event>) -> ToolContext {
+        ToolContext { id, cancelled, events }
+    }
+
+    /// Tells how far the tool is. Lost if nobody listens.
+    pub async fn progress(&self, text: impl Into<String>) {
+        let event = Event::ToolProgress { id: Arc::clone(&self.id), text: text.into() };
+        // Whoever stopped listening does not want to know.
+        let _ = self.events.send(event).await;
+    }
+}
+
+/// A tool's answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolOutput {
+    /// The text that the model sees.
+    pub content: Arc<str>,
+    /// Whether the tool failed.
+    pub is_error: bool,
+    /// Images that the model sees.
+    pub images: Vec<Image>,
+}
+
+impl ToolOutput {
+    /// A text.
+    pub fn text(content: impl Into<Arc<str>>) -> ToolOutput {
+        ToolOutput { content: content.into(), ..ToolOutput::default() }
+    }
+
+    /// A failure that the model is told.
+    pub fn error(content: impl Into<Arc<str>>) -> ToolOutput {
+        ToolOutput { is_error: true, ..ToolOutput::text(content) }
+    }
+}
+
+/// The tools of a session, by name, in the order in which they are offered.
+#[derive(Clone, Default)]
+pub struct ToolSet {
+    tools: IndexMap<Arc<str>, Arc<dyn Tool>>,
+}
+
+impl ToolSet {
+    /// No tools.
+    pub fn new() -> ToolSet {
+        ToolSet::default()
+    }
+
+    /// With one more tool; one of the same name is replaced.
+    #[must_use]
+    pub fn with(mut self, tool: impl Tool + 'static) -> ToolSet {
+        self.insert(Arc::new(tool));
+        self
+    }
+
+    /// Adds a tool; one of the same name is replaced.
+    pub fn insert(&mut self, tool: Arc<dyn Tool>) {
+        self.tools.insert(Arc::clone(&tool.definition().name), tool);
+    }
+
+    /// The tool with a name.
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.tools.get(name)
+    }
+
+    /// What the model is told of the tools.
+    pub fn definitions(&self) -> Vec<Definition> {
+        self.tools.values().map(|tool| tool.definition().clone()).collect()
+    }
+
+    /// The names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tools.keys().map(AsRef::as_ref)
+    }
+}
+
+impl fmt::Debug for ToolSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.names()).finish()
+    }
+}
+
+/// A tool made of a definition and an async closure.
+pub struct FnTool<F> {
+    definition: Definition,
+    function: F,
+}
+
+impl<F, R> FnTool<F>
+where
+    F: Fn(Value, ToolContext) -> R + Send + Sync,
+    R: Future<Output = ToolOutput> + Send + 'static,
+{
+    /// A tool that calls `function` with its arguments.
+    pub fn new(definition: Definition, function: F) -> FnTool<F> {
+        FnTool { definition, function }
+    }
+}
+
+impl<F, R> Tool for FnTool<F>
+where
+    F: Fn(Value, ToolContext) -> R + Send + Sync,
+    R: Future<Output = ToolOutput> + Send + 'static,
+{
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn call(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutput> {
+        Box::pin((self.function)(input, context))
+    }
+}
