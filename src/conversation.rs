@@ -1,12 +1,18 @@
 //! Conversations: messages, blocks, tools, typed system items; their normal form; `ctx` as templates see it.
 //!
 //! Input: values read by [`context`](crate::context) or built by a host program. Output: a [`Conversation`] in
-//! normal form and the [`template data`](Conversation::template_data). Knows nothing of templates or wire formats.
+//! normal form and the [`template data`](Conversation::template_data); a [`Log`](log::Log), which is a history as
+//! lines of JSON. Knows nothing of templates or wire formats.
 
 mod data;
+mod item;
+pub mod log;
 mod normalise;
+mod usage;
 
+pub use item::{Item, PodEvent};
 pub use normalise::{Change, Normal, Rules, normalise};
+pub use usage::Usage;
 
 use std::sync::Arc;
 
@@ -85,6 +91,11 @@ impl Role {
             Role::Assistant => "assistant",
             Role::System => "system",
         }
+    }
+
+    /// The role with a name.
+    pub fn from_name(name: &str) -> Option<Role> {
+        [Role::User, Role::Assistant, Role::System].into_iter().find(|role| role.name() == name)
     }
 }
 

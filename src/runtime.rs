@@ -11,5 +11,6 @@ mod error;
 mod event;
 pub mod tools;
 
+pub use crate::conversation::Usage;
 pub use error::{Category, Error};
-pub use event::{Answer, Event, MalformedInput, Outcome, StopReason, ToolCall, Usage};
+pub use event::{Answer, Event, MalformedInput, Outcome, StopReason, ToolCall};

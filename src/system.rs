@@ -8,10 +8,12 @@
 mod disk;
 mod embedded;
 mod git;
+mod journal;
 
 pub use disk::Disk;
 pub use embedded::Embedded;
 pub use git::GitRevision;
+pub use journal::{JournalFile, OpenedJournal};
 
 use std::path::{Path, PathBuf};
 

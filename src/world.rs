@@ -1,10 +1,11 @@
-//! The one door to the outside: files of a layer, the place goldens are written to, the date.
+//! The one door to the outside: files of a layer, the place goldens are written to, journals, the date.
 //!
 //! The compiler sees files only through [`World`], so that it runs the same over a directory, over the bundled
 //! files in the binary, over a git revision, and over a [`MemoryWorld`] in tests. The real implementations live
 //! in [`system`](crate::system). Paths are relative to the world's root, with `/` between parts.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A read-only tree of files.
 pub trait World: Send + Sync {
@@ -59,6 +60,17 @@ pub trait Output: Send + Sync {
     fn files(&self, folder: &str) -> Vec<String>;
     /// The names of the folders directly in a folder, sorted.
     fn folders(&self, folder: &str) -> Vec<String>;
+}
+
+/// A place that lines are added to, and stay.
+pub trait Journal: Send {
+    /// Keeps one complete line, with its newline. Once this returns `Ok`, the line outlives the process; after an error the
+    /// journal holds what it held before, and a part of the line at most behind the last newline.
+    ///
+    /// # Errors
+    ///
+    /// A phrase that names the journal.
+    fn append(&mut self, line: &str) -> Result<(), String>;
 }
 
 /// One thing that a walk found.
@@ -166,6 +178,45 @@ impl World for MemoryWorld {
     }
 }
 
+/// A journal in memory. Clones share their bytes, so that a test can look at what a session wrote.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryJournal {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    room: Option<usize>,
+}
+
+impl MemoryJournal {
+    /// A journal that holds bytes already.
+    pub fn holding(bytes: impl Into<Vec<u8>>) -> MemoryJournal {
+        MemoryJournal { bytes: Arc::new(Mutex::new(bytes.into())), room: None }
+    }
+
+    /// The same journal with room for so many bytes altogether. The line that does not fit is written as far as it does,
+    /// as if the process had been killed in the middle; it and every later one fail.
+    #[must_use]
+    pub fn with_room(self, bytes: usize) -> MemoryJournal {
+        MemoryJournal { room: Some(bytes), ..self }
+    }
+
+    /// What was written.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Journal for MemoryJournal {
+    fn append(&mut self, line: &str) -> Result<(), String> {
+        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = self.room.map_or(line.len(), |room| room.saturating_sub(bytes.len()));
+        bytes.extend(line.bytes().take(room));
+        if room < line.len() {
+            self.room = Some(bytes.len());
+            return Err("the journal in memory is full".to_owned());
+        }
+        Ok(())
+    }
+}
+
 /// Whether a path lies below a folder; the folder `""` is the root.
 fn is_below(path: &str, folder: &str) -> bool {
     folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
@@ -197,6 +248,15 @@ mod tests {
         assert_eq!(normalise_path("a/../../c"), None);
         assert_eq!(normalise_path("/etc/passwd"), None);
         assert_eq!(normalise_path("C:/x"), None);
+    }
+
+    #[test]
+    fn a_full_journal_keeps_a_part_of_the_line() {
+        let journal = MemoryJournal::holding("a\n").with_room(5);
+        let mut session: Box<dyn Journal> = Box::new(journal.clone());
+        assert_eq!(session.append("b\n"), Ok(()));
+        assert!(session.append("cd\n").is_err() && session.append("").is_ok() && session.append("e").is_err());
+        assert_eq!(journal.bytes(), b"a\nb\nc");
     }
 
     #[test]

@@ -1,0 +1,209 @@
+//! From lines to entries. Unknown keys are kept with the line and not looked at.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::{Entry, Header, VERSION};
+use crate::conversation::{Block, Image, Item, ItemKind, Message, PodEvent, Role, Usage};
+use crate::json;
+
+/// Something that was read, or a phrase that says why it cannot be.
+type Read<T> = Result<T, String>;
+
+/// The first line.
+pub(super) fn header(raw: &[u8]) -> Read<(Header, String)> {
+    let (line, raw) = object(raw)?;
+    if line.text("kind")? != "session".into() {
+        return Err("a log begins with a line of kind `session`".to_owned());
+    }
+    match line.count("version")? {
+        Some(VERSION) => {}
+        Some(newer) if newer > VERSION => {
+            return Err(format!(
+                "the log has version {newer}, but this reqc knows versions up to {VERSION}: upgrade reqc"
+            ));
+        }
+        Some(other) => return Err(format!("there is no version {other} of logs")),
+        None => return Err("`version` is missing".to_owned()),
+    }
+    Ok((Header { agent: line.text("agent")?, created: line.optional("created")? }, raw))
+}
+
+/// Any other line.
+pub(super) fn entry(raw: &[u8]) -> Read<(Entry, String)> {
+    let (line, raw) = object(raw)?;
+    let kind = line.text("kind")?;
+    let entry = match &*kind {
+        "message" => Entry::Message(message(&line)?),
+        "retract" => Entry::Retract { messages: retracted(&line)? },
+        "usage" => Entry::Usage(usage(&line)?),
+        "session" => return Err("the session begins a second time".to_owned()),
+        kind => match ItemKind::from_name(kind) {
+            Some(kind) => Entry::Item(item(kind, &line)?),
+            None => return Err(format!("`{}` is no kind of line", excerpt(kind))),
+        },
+    };
+    Ok((entry, raw))
+}
+
+/// An object of the line.
+struct Object(Map<String, Value>);
+
+fn object(raw: &[u8]) -> Read<(Object, String)> {
+    let text = std::str::from_utf8(raw).map_err(|error| format!("byte {} is not UTF-8", error.valid_up_to() + 1))?;
+    let value = json::parse(text).map_err(|error| {
+        let column = text[..error.range.start].chars().count() + 1;
+        format!("not JSON at column {column}: {}", error.problem.message())
+    })?;
+    Ok((Object::of(value, "the line")?, text.to_owned()))
+}
+
+impl Object {
+    fn of(value: Value, what: &str) -> Read<Object> {
+        match value {
+            Value::Object(members) => Ok(Object(members)),
+            _ => Err(format!("{what} is not an object")),
+        }
+    }
+
+    fn optional(&self, key: &str) -> Read<Option<Arc<str>>> {
+        match self.0.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.as_str().into())),
+            Some(_) => Err(format!("`{key}` is not a string")),
+        }
+    }
+
+    fn text(&self, key: &str) -> Read<Arc<str>> {
+        self.optional(key)?.ok_or_else(|| format!("`{key}` is missing"))
+    }
+
+    fn flag(&self, key: &str) -> Read<bool> {
+        match self.0.get(key) {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(_) => Err(format!("`{key}` is neither true nor false")),
+        }
+    }
+
+    fn count(&self, key: &str) -> Read<Option<u64>> {
+        match self.0.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => value.as_u64().map(Some).ok_or_else(|| format!("`{key}` is no count")),
+        }
+    }
+
+    fn list<T>(&self, key: &str, read: impl Fn(&Value) -> Read<T>) -> Read<Vec<T>> {
+        match self.0.get(key) {
+            Some(Value::Array(elements)) => elements.iter().map(read).collect(),
+            Some(_) => Err(format!("`{key}` is not an array")),
+            None => Err(format!("`{key}` is missing")),
+        }
+    }
+}
+
+fn message(line: &Object) -> Read<Message> {
+    let role = line.text("role")?;
+    let role = Role::from_name(&role).ok_or_else(|| format!("`{}` is no role", excerpt(&role)))?;
+    let item = match line.optional("item")? {
+        Some(kind) => Some(ItemKind::from_name(&kind).ok_or_else(|| format!("`{}` is no item", excerpt(&kind)))?),
+        None => None,
+    };
+    Ok(Message { role, blocks: line.list("content", block)?, item })
+}
+
+fn block(value: &Value) -> Read<Block> {
+    let block = Object::of(value.clone(), "a block")?;
+    Ok(match &*block.text("type")? {
+        "text" => Block::Text(block.text("text")?),
+        "thinking" => Block::Thinking {
+            text: block.text("thinking")?,
+            signature: block.optional("signature")?.unwrap_or_default(),
+            origin: block.optional("origin")?,
+        },
+        "redacted_thinking" => Block::RedactedThinking { data: block.text("data")?, origin: block.optional("origin")? },
+        "tool_use" => Block::ToolUse { id: block.text("id")?, name: block.text("name")?, input: input(&block)? },
+        "tool_result" => tool_result(&block)?,
+        "image" => Block::Image(image(&block)?),
+        other => return Err(format!("`{}` is no type of block", excerpt(other))),
+    })
+}
+
+fn input(block: &Object) -> Read<Value> {
+    let written = match (block.0.get("input"), block.optional("input_json")?) {
+        (Some(input), _) => input.clone(),
+        (None, Some(text)) => {
+            json::parse(&text).map_err(|error| format!("`input_json`: {}", error.problem.message()))?
+        }
+        (None, None) => return Err("`input` is missing".to_owned()),
+    };
+    Ok(Value::Object(Object::of(written, "`input`")?.0))
+}
+
+fn tool_result(block: &Object) -> Read<Block> {
+    let (mut content, mut images) = (String::new(), Vec::new());
+    if let Some(Value::String(text)) = block.0.get("content") {
+        content.push_str(text);
+    } else {
+        for part in block.list("content", self::block)? {
+            match part {
+                Block::Text(text) => content.push_str(&text),
+                Block::Image(image) => images.push(image),
+                _ => return Err("a tool result holds something else than text and images".to_owned()),
+            }
+        }
+    }
+    let (id, is_error) = (block.text("tool_use_id")?, block.flag("is_error")?);
+    Ok(Block::ToolResult { id, content: content.into(), is_error, images })
+}
+
+fn image(block: &Object) -> Read<Image> {
+    Ok(Image { data: block.text("data")?, media_type: block.text("media_type")?, is_url: block.flag("is_url")? })
+}
+
+fn item(kind: ItemKind, line: &Object) -> Read<Item> {
+    let text = line.text("text")?;
+    Ok(match kind {
+        ItemKind::Notification => {
+            Item::Notification { text, title: line.optional("title")?, source: line.optional("source")? }
+        }
+        ItemKind::PodEvent => {
+            let event = line.text("event")?;
+            let event = PodEvent::from_name(&event).ok_or_else(|| format!("`{}` is no event", excerpt(&event)))?;
+            Item::PodEvent { text, agent: line.text("agent")?, event, detail: line.optional("detail")? }
+        }
+        ItemKind::FileAttachment => {
+            Item::FileAttachment { text, file_path: line.text("file_path")?, bytes: line.count("bytes")? }
+        }
+        ItemKind::Knowledge => {
+            let source = |value: &Value| value.as_str().map(Into::into).ok_or("a source is not a string".to_owned());
+            Item::Knowledge { text, query: line.optional("query")?, sources: line.list("sources", source)? }
+        }
+        ItemKind::Workflow => {
+            Item::Workflow { text, name: line.text("name")?, step: line.text("step")?, state: line.text("state")? }
+        }
+        ItemKind::Interrupt => Item::Interrupt { text, reason: line.optional("reason")? },
+    })
+}
+
+fn retracted(line: &Object) -> Read<usize> {
+    let messages = line.count("messages")?.ok_or("`messages` is missing")?;
+    usize::try_from(messages).map_err(|_| "`messages` is too large".to_owned())
+}
+
+fn usage(line: &Object) -> Read<Usage> {
+    let count = |key: &str| Ok::<u64, String>(line.count(key)?.unwrap_or(0));
+    Ok(Usage {
+        input: count("input")?,
+        output: count("output")?,
+        cache_read: count("cache_read")?,
+        cache_write: count("cache_write")?,
+        reasoning: count("reasoning")?,
+    })
+}
+
+/// The start of a text that may be long.
+fn excerpt(text: &str) -> String {
+    text.chars().take(40).collect()
+}

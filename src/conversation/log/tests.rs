@@ -1,0 +1,248 @@
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+use super::*;
+use crate::conversation::{Image, ItemKind, PodEvent};
+
+fn user(text: &str) -> Entry {
+    Entry::Message(Message { role: Role::User, blocks: vec![Block::Text(text.into())], item: None })
+}
+
+fn answer(blocks: Vec<Block>) -> Entry {
+    Entry::Message(Message { role: Role::Assistant, blocks, item: None })
+}
+
+fn problem(lines: &str) -> (usize, String) {
+    let error = Log::parse(lines.as_bytes()).expect_err(lines);
+    (error.line, error.message)
+}
+
+const HEADER: &str = "{\"kind\":\"session\",\"version\":1,\"agent\":\"A\"}\n";
+
+#[test]
+fn a_log_tells_agent_history_and_usage() {
+    let mut log = Log::new("A");
+    assert_eq!(log.to_text(), HEADER);
+    log.append(user("one"));
+    log.append(Entry::Item(Item::Interrupt { text: "stop\u{2028}\u{7}\n".into(), reason: None }));
+    log.append(Entry::Retract { messages: 9 });
+    log.append(user("two"));
+    log.append(Entry::Usage(Usage { input: 3, output: u64::MAX, ..Usage::default() }));
+    log.append(Entry::Usage(Usage { input: 4, output: 1, ..Usage::default() }));
+    assert_eq!(log.history(), [Message { role: Role::User, blocks: vec![Block::Text("two".into())], item: None }]);
+    assert_eq!((log.agent(), log.usage().input, log.usage().output), ("A", 7, u64::MAX));
+    let loaded = Log::parse(log.to_text().as_bytes()).expect("it was written here");
+    assert_eq!(loaded, Loaded { log: Some(log), tail_bytes: 0 });
+}
+
+#[test]
+fn unknown_keys_and_spaces_survive() {
+    let text = format!(
+        "{}{} {{ \"kind\" : \"notification\",\"text\":\"\\u0041\",\"seen\":1.50 }}\r\n",
+        HEADER.replace("}\n", ",\"x\":[]}\n"),
+        "{\"kind\":\"usage\",\"input\":1,\"cost\":0.10}\n"
+    );
+    let log = Log::parse(text.as_bytes()).expect("valid").log.expect("a header");
+    assert_eq!(log.to_text(), text);
+    assert_eq!(log.history()[0].blocks, [Block::Text("A".into())]);
+    assert_eq!(log.history()[0].item, Some(ItemKind::Notification));
+}
+
+#[test]
+fn an_unterminated_tail_is_counted_and_ignored() {
+    let never_began = Log::parse(b"{\"kind\":\"session\",\"version\":1,\"agent\":\"A\"}").expect("no complete line");
+    assert_eq!((never_began.log, never_began.tail_bytes), (None, 42));
+    let text = format!("{HEADER}{{\"kind\":\"message\"\u{e9}");
+    let cut_in_a_character = &text.as_bytes()[..text.len() - 1];
+    let loaded = Log::parse(cut_in_a_character).expect("the tail does not count");
+    assert_eq!(loaded.tail_bytes, cut_in_a_character.len() - HEADER.len());
+}
+
+#[test]
+fn a_corrupt_line_is_named() {
+    let said = |line: &str| problem(&format!("{HEADER}{line}\n"));
+    assert_eq!(problem("\n"), (1, "not JSON at column 1: there is no JSON value".into()));
+    assert_eq!(problem("{\"kind\":\"usage\"}\n"), (1, "a log begins with a line of kind `session`".into()));
+    assert!(problem("{\"kind\":\"session\",\"version\":2,\"agent\":\"A\"}\n").1.contains("upgrade"));
+    assert_eq!(said("{\"kind\":\"message\",\"role\":\"user\"}"), (2, "`content` is missing".into()));
+    assert_eq!(said("{\"kind\":\"mesage\"}"), (2, "`mesage` is no kind of line".into()));
+    assert_eq!(said("{\"kind\":\"usage\",\"input\":-1}"), (2, "`input` is no count".into()));
+    assert_eq!(
+        said("{\"kind\":\"retract\",\"messages\":1}"),
+        (2, "1 messages are taken back, but there are only 0".into())
+    );
+    assert_eq!(said(HEADER.trim()), (2, "the session begins a second time".into()));
+    assert!(said("{\"kind\":\"message\"").1.starts_with("not JSON at column 1: this `{` is never closed"));
+    assert_eq!(said("[]"), (2, "the line is not an object".into()));
+    let bytes = [HEADER.as_bytes(), b"{\"\xff\"}\n"].concat();
+    assert_eq!(Log::parse(&bytes).expect_err("no text").message, "byte 3 is not UTF-8");
+}
+
+#[test]
+fn who_waits_is_known() {
+    let mut log = Log::new("A");
+    assert!(!log.is_interrupted());
+    log.append(user("do it"));
+    assert!(log.is_interrupted());
+    let call = Block::ToolUse { id: "1".into(), name: "t".into(), input: json!({}) };
+    log.append(answer(vec![Block::Text("so".into()), call]));
+    assert!(log.is_interrupted());
+    let result = Block::ToolResult { id: "1".into(), content: "".into(), is_error: false, images: vec![] };
+    log.append(Entry::Message(Message { role: Role::User, blocks: vec![result], item: None }));
+    assert!(log.is_interrupted());
+    log.append(answer(vec![Block::Text("done".into())]));
+    log.append(Entry::Item(Item::Notification { text: "n".into(), title: None, source: None }));
+    assert!(!log.is_interrupted());
+}
+
+#[test]
+fn deep_arguments_stay_readable() {
+    for levels in [1, 95, 99, 100, 120, 126] {
+        let input: Value = serde_json::from_str(&format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels)))
+            .expect("within serde_json's limit");
+        let mut log = Log::new("A");
+        log.append(answer(vec![Block::ToolUse { id: "1".into(), name: "t".into(), input }]));
+        let loaded = Log::parse(log.to_text().as_bytes()).unwrap_or_else(|error| panic!("{levels}: {error}"));
+        assert_eq!(loaded.log, Some(log));
+    }
+}
+
+fn text() -> impl Strategy<Value = Arc<str>> {
+    let hostile = prop::sample::select(vec!["", "\u{2028}\n\r\u{0}\u{7f}\u{85}", "\"\\},]{{ }}", "\u{1f600}\u{202e}"]);
+    prop_oneof![hostile.prop_map(Arc::from), any::<String>().prop_map(Arc::from)]
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            prop::collection::btree_map(any::<String>(), inner, 0..3)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+fn image() -> impl Strategy<Value = Image> {
+    (text(), text(), any::<bool>()).prop_map(|(data, media_type, is_url)| Image { data, media_type, is_url })
+}
+
+fn block() -> impl Strategy<Value = Block> {
+    let origin = || prop::option::of(text());
+    prop_oneof![
+        text().prop_map(Block::Text),
+        (text(), text(), origin()).prop_map(|(text, signature, origin)| Block::Thinking { text, signature, origin }),
+        (text(), origin()).prop_map(|(data, origin)| Block::RedactedThinking { data, origin }),
+        (text(), text(), prop::collection::btree_map(any::<String>(), value(), 0..3)).prop_map(|(id, name, input)| {
+            Block::ToolUse { id, name, input: Value::Object(input.into_iter().collect::<Map<_, _>>()) }
+        }),
+        (text(), text(), any::<bool>(), prop::collection::vec(image(), 0..3))
+            .prop_map(|(id, content, is_error, images)| Block::ToolResult { id, content, is_error, images }),
+        image().prop_map(Block::Image),
+    ]
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    let role = prop::sample::select(vec![Role::User, Role::Assistant, Role::System]);
+    let item = prop::option::of(prop::sample::select(ItemKind::ALL.to_vec()));
+    (role, prop::collection::vec(block(), 0..4), item).prop_map(|(role, blocks, item)| Message { role, blocks, item })
+}
+
+fn item() -> impl Strategy<Value = Item> {
+    let maybe = || prop::option::of(text());
+    let event = prop::sample::select(PodEvent::ALL.to_vec());
+    prop_oneof![
+        (text(), maybe(), maybe()).prop_map(|(text, title, source)| Item::Notification { text, title, source }),
+        (text(), text(), event, maybe()).prop_map(|(text, agent, event, detail)| Item::PodEvent {
+            text,
+            agent,
+            event,
+            detail
+        }),
+        (text(), text(), any::<Option<u64>>()).prop_map(|(text, file_path, bytes)| Item::FileAttachment {
+            text,
+            file_path,
+            bytes
+        }),
+        (text(), maybe(), prop::collection::vec(text(), 0..3)).prop_map(|(text, query, sources)| Item::Knowledge {
+            text,
+            query,
+            sources
+        }),
+        (text(), text(), text(), text()).prop_map(|(text, name, step, state)| Item::Workflow {
+            text,
+            name,
+            step,
+            state
+        }),
+        (text(), maybe()).prop_map(|(text, reason)| Item::Interrupt { text, reason }),
+    ]
+}
+
+fn entry() -> impl Strategy<Value = Entry> {
+    let usage = any::<[u64; 5]>().prop_map(|[input, output, cache_read, cache_write, reasoning]| Usage {
+        input,
+        output,
+        cache_read,
+        cache_write,
+        reasoning,
+    });
+    prop_oneof![
+        4 => message().prop_map(Entry::Message),
+        2 => item().prop_map(Entry::Item),
+        1 => (0..3usize).prop_map(|messages| Entry::Retract { messages }),
+        1 => usage.prop_map(Entry::Usage),
+    ]
+}
+
+fn log() -> impl Strategy<Value = Log> {
+    (text(), prop::collection::vec(entry(), 0..6)).prop_map(|(agent, entries)| {
+        let mut log = Log::new(agent);
+        for entry in entries {
+            log.append(entry);
+        }
+        log
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// What was written is read: the same entries, history and usage, and again the same bytes.
+    #[test]
+    fn a_log_survives_its_file(log in log()) {
+        let text = log.to_text();
+        prop_assert_eq!(text.lines().count(), text.matches('\n').count());
+        let loaded = Log::parse(text.as_bytes()).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        prop_assert_eq!(loaded.log.as_ref().map(Log::to_text), Some(text));
+        prop_assert_eq!(loaded, Loaded { log: Some(log), tail_bytes: 0 });
+    }
+
+    /// A file cut at any byte loads, and what it tells is a prefix.
+    #[test]
+    fn every_prefix_loads(log in log()) {
+        let text = log.to_text();
+        for length in 0..text.len() {
+            let cut = &text.as_bytes()[..length];
+            let loaded = Log::parse(cut).map_err(|error| TestCaseError::fail(error.to_string()))?;
+            let kept = loaded.log.as_ref().map(Log::to_text).unwrap_or_default();
+            prop_assert!(text.starts_with(&kept));
+            prop_assert_eq!(kept.len() + loaded.tail_bytes, length);
+            let entries = loaded.log.iter().flat_map(Log::entries);
+            prop_assert!(entries.zip(log.entries()).all(|(a, b)| a == b));
+        }
+    }
+
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = Log::parse(&bytes);
+        let _ = Log::parse(&[HEADER.as_bytes(), &bytes, b"\n"].concat());
+    }
+}

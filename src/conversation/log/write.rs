@@ -1,0 +1,149 @@
+//! From entries to lines.
+//!
+//! Blocks have the shape that they have in context files, so that a real conversation can become a context.
+
+use serde_json::{Map, Value, json};
+
+use super::{Entry, Header, VERSION};
+use crate::conversation::{Block, Image, Item, Message, Usage};
+
+/// Arguments nested deeper than this are written as a string of JSON: a line holds them some levels down, and what was
+/// written must stay readable.
+pub(super) const MAX_INPUT_DEPTH: usize = 100;
+
+pub(super) fn header(header: &Header) -> String {
+    let mut line = object("session");
+    line.insert("version".into(), VERSION.into());
+    line.insert("agent".into(), (*header.agent).into());
+    text(&mut line, "created", header.created.as_deref());
+    finish(line)
+}
+
+pub(super) fn entry(entry: &Entry) -> String {
+    finish(match entry {
+        Entry::Message(it) => message(it),
+        Entry::Item(it) => item(it),
+        Entry::Retract { messages } => {
+            let mut line = object("retract");
+            line.insert("messages".into(), (*messages).into());
+            line
+        }
+        Entry::Usage(it) => usage(*it),
+    })
+}
+
+/// The line. JSON escapes every control character, so the only newline is the last one.
+fn finish(line: Map<String, Value>) -> String {
+    let mut text = Value::Object(line).to_string();
+    text.push('\n');
+    text
+}
+
+fn object(kind: &str) -> Map<String, Value> {
+    Map::from_iter([("kind".to_owned(), Value::from(kind))])
+}
+
+fn text(line: &mut Map<String, Value>, key: &str, value: Option<&str>) {
+    value.into_iter().for_each(|value| drop(line.insert(key.to_owned(), value.into())));
+}
+
+fn message(message: &Message) -> Map<String, Value> {
+    let mut line = object("message");
+    line.insert("role".into(), message.role.name().into());
+    text(&mut line, "item", message.item.map(crate::conversation::ItemKind::name));
+    line.insert("content".into(), message.blocks.iter().map(block).collect());
+    line
+}
+
+fn block(block: &Block) -> Value {
+    let mut value = match block {
+        Block::Text(text) => return json!({"type": "text", "text": &**text}),
+        Block::Image(it) => return image(it),
+        Block::Thinking { text, signature, .. } => {
+            json!({"type": "thinking", "thinking": &**text, "signature": &**signature})
+        }
+        Block::RedactedThinking { data, .. } => json!({"type": "redacted_thinking", "data": &**data}),
+        Block::ToolUse { id, name, input } if depth(input) > MAX_INPUT_DEPTH => {
+            json!({"type": "tool_use", "id": &**id, "name": &**name, "input_json": input.to_string()})
+        }
+        Block::ToolUse { id, name, input } => {
+            json!({"type": "tool_use", "id": &**id, "name": &**name, "input": input})
+        }
+        Block::ToolResult { id, content, is_error, images } => {
+            json!({"type": "tool_result", "tool_use_id": &**id, "content": result(content, images), "is_error": is_error})
+        }
+    };
+    if let (Value::Object(members), Block::Thinking { origin, .. } | Block::RedactedThinking { origin, .. }) =
+        (&mut value, block)
+    {
+        text(members, "origin", origin.as_deref());
+    }
+    value
+}
+
+/// A text, or a text and images.
+fn result(content: &str, images: &[Image]) -> Value {
+    match images {
+        [] => content.into(),
+        images => {
+            let text = json!({"type": "text", "text": content});
+            std::iter::once(text).chain(images.iter().map(image)).collect()
+        }
+    }
+}
+
+fn image(image: &Image) -> Value {
+    json!({"type": "image", "data": &*image.data, "media_type": &*image.media_type, "is_url": image.is_url})
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(elements) => 1 + elements.iter().map(depth).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn item(item: &Item) -> Map<String, Value> {
+    let mut line = object(item.kind().name());
+    line.insert("text".into(), (**item.text()).into());
+    match item {
+        Item::Notification { title, source, .. } => {
+            text(&mut line, "title", title.as_deref());
+            text(&mut line, "source", source.as_deref());
+        }
+        Item::PodEvent { agent, event, detail, .. } => {
+            text(&mut line, "agent", Some(agent));
+            text(&mut line, "event", Some(event.name()));
+            text(&mut line, "detail", detail.as_deref());
+        }
+        Item::FileAttachment { file_path, bytes, .. } => {
+            text(&mut line, "file_path", Some(file_path));
+            bytes.iter().for_each(|bytes| drop(line.insert("bytes".into(), (*bytes).into())));
+        }
+        Item::Knowledge { query, sources, .. } => {
+            text(&mut line, "query", query.as_deref());
+            line.insert("sources".into(), sources.iter().map(|source| Value::from(&**source)).collect());
+        }
+        Item::Workflow { name, step, state, .. } => {
+            for (key, value) in [("name", name), ("step", step), ("state", state)] {
+                text(&mut line, key, Some(value));
+            }
+        }
+        Item::Interrupt { reason, .. } => text(&mut line, "reason", reason.as_deref()),
+    }
+    line
+}
+
+fn usage(usage: Usage) -> Map<String, Value> {
+    let mut line = object("usage");
+    let counts = [
+        ("input", usage.input),
+        ("output", usage.output),
+        ("cache_read", usage.cache_read),
+        ("cache_write", usage.cache_write),
+        ("reasoning", usage.reasoning),
+    ];
+    line.extend(counts.map(|(key, count)| (key.to_owned(), count.into())));
+    line
+}

@@ -1,0 +1,206 @@
+//! A journal on disk: one file that grows by whole lines.
+//!
+//! Nothing is parsed here. A line is one write, then the disk is asked to keep it. One process at a time has the file: the
+//! others are told so.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::words;
+use crate::world::Journal;
+
+/// A file that lines are appended to.
+#[derive(Debug)]
+pub struct JournalFile {
+    file: File,
+    path: PathBuf,
+    /// How many bytes are known to be whole lines.
+    length: u64,
+    /// Whether bytes that are no whole line could not be taken back.
+    spoilt: bool,
+}
+
+/// A journal and what was in it.
+#[derive(Debug)]
+pub struct OpenedJournal {
+    /// The journal.
+    pub journal: JournalFile,
+    /// Its bytes, empty for a new one.
+    pub bytes: Vec<u8>,
+}
+
+impl JournalFile {
+    /// Makes a new journal.
+    ///
+    /// # Errors
+    ///
+    /// A phrase that names the file, also if there is something at the path already.
+    pub fn create(path: &Path) -> Result<JournalFile, String> {
+        let opened = open(path, OpenOptions::new().create_new(true))?;
+        Ok(opened.journal)
+    }
+
+    /// Opens a journal that is there.
+    ///
+    /// # Errors
+    ///
+    /// A phrase that names the file: it is missing, no file, not to be written, or another process has it open.
+    pub fn open(path: &Path) -> Result<OpenedJournal, String> {
+        open(path, &mut OpenOptions::new())
+    }
+
+    /// Opens a journal, making it if it is missing.
+    ///
+    /// # Errors
+    ///
+    /// As [`JournalFile::open`].
+    pub fn open_or_create(path: &Path) -> Result<OpenedJournal, String> {
+        open(path, OpenOptions::new().create(true))
+    }
+
+    /// Keeps the first `length` bytes only: what follows is an unterminated line.
+    ///
+    /// # Errors
+    ///
+    /// A phrase that names the file.
+    pub fn keep(&mut self, length: u64) -> Result<(), String> {
+        self.cut(length).map_err(|error| self.failed("cannot be cut", &error))
+    }
+
+    fn cut(&mut self, length: u64) -> std::io::Result<()> {
+        if length < self.file.metadata()?.len() {
+            self.file.set_len(length)?;
+            self.file.sync_data()?;
+        }
+        self.file.seek(SeekFrom::End(0))?;
+        self.length = length;
+        Ok(())
+    }
+
+    fn write(&mut self, line: &str) -> std::io::Result<()> {
+        self.file.write_all(line.as_bytes())?;
+        self.file.sync_data()
+    }
+
+    fn failed(&self, what: &str, error: &std::io::Error) -> String {
+        format!("`{}` {what}: {}", self.path.display(), words(error))
+    }
+}
+
+impl Journal for JournalFile {
+    fn append(&mut self, line: &str) -> Result<(), String> {
+        if self.spoilt {
+            return Err(format!("`{}` could not be written before and holds a part of a line", self.path.display()));
+        }
+        match self.write(line) {
+            Ok(()) => {
+                self.length += line.len() as u64;
+                Ok(())
+            }
+            Err(error) => {
+                // What did reach the file must not become the start of the next line.
+                self.spoilt = self.cut(self.length).is_err();
+                Err(self.failed("cannot be written", &error))
+            }
+        }
+    }
+}
+
+fn open(path: &Path, options: &mut OpenOptions) -> Result<OpenedJournal, String> {
+    let shown = path.display();
+    // A pipe would wait for its other end, a device has no end to append to.
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        let what = if path.is_dir() { "a folder" } else { "not a regular file" };
+        return Err(format!("`{shown}` is {what}"));
+    }
+    let mut file = options.read(true).write(true).open(path).map_err(|error| cannot_open(path, &error))?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => return Err(format!("`{shown}` is in use by another process")),
+        // Some file systems have no locks: then it is the person who must not open a file twice.
+        Err(TryLockError::Error(error)) if error.kind() != ErrorKind::Unsupported => {
+            return Err(format!("`{shown}` cannot be locked: {}", words(&error)));
+        }
+        _ => {}
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(|error| format!("`{shown}` cannot be read: {}", words(&error)))?;
+    if bytes.is_empty() {
+        sync_folder(path);
+    }
+    let journal = JournalFile { file, path: path.to_owned(), length: bytes.len() as u64, spoilt: false };
+    Ok(OpenedJournal { journal, bytes })
+}
+
+fn cannot_open(path: &Path, error: &std::io::Error) -> String {
+    let shown = path.display();
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match (error.kind(), folder) {
+        (ErrorKind::AlreadyExists, _) => format!("`{shown}` is there already"),
+        (ErrorKind::NotFound, Some(folder)) if !folder.exists() => {
+            format!("`{shown}` cannot be made: the folder `{}` does not exist", folder.display())
+        }
+        (ErrorKind::NotFound, _) if fs::symlink_metadata(path).is_ok() => format!("`{shown}` is a link to nothing"),
+        (ErrorKind::NotFound, _) => format!("`{shown}` does not exist"),
+        _ => format!("`{shown}` cannot be opened: {}", words(error)),
+    }
+}
+
+/// Asks the disk to keep the name of a new file too, where that is possible.
+fn sync_folder(path: &Path) {
+    if cfg!(unix) {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // The lines themselves are what must not be lost; a file system that cannot do this is no reason to stop.
+        let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_appended_behind_what_is_kept() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("a.jsonl");
+        let mut journal = JournalFile::create(&path).expect("a new file");
+        journal.append("one\n").expect("writable");
+        drop(journal);
+        fs::write(&path, "one\ntw").expect("writable");
+        let OpenedJournal { mut journal, bytes } = JournalFile::open(&path).expect("it is there");
+        assert_eq!(bytes, b"one\ntw");
+        journal.keep(4).expect("it can be cut");
+        journal.append("2\n").expect("writable");
+        journal.append("3\n").expect("writable");
+        drop(journal);
+        let opened = JournalFile::open_or_create(&path).expect("it is there");
+        assert_eq!(opened.bytes, b"one\n2\n3\n");
+    }
+
+    #[test]
+    fn two_cannot_have_one_file() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("a.jsonl");
+        let first = JournalFile::create(&path).expect("a new file");
+        assert!(JournalFile::open(&path).expect_err("locked").ends_with("is in use by another process"));
+        drop(first);
+        assert!(JournalFile::open(&path).is_ok());
+    }
+
+    #[test]
+    fn bad_paths_are_told_apart() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let at = |name: &str| folder.path().join(name);
+        let said = |found: Result<OpenedJournal, String>| {
+            let text = found.expect_err("a bad path");
+            text.replace(&folder.path().display().to_string(), "~")
+        };
+        assert_eq!(said(JournalFile::open(folder.path())), "`~` is a folder");
+        assert_eq!(said(JournalFile::open(&at("none"))), "`~/none` does not exist");
+        let inner = said(JournalFile::open_or_create(&at("no/a")));
+        assert_eq!(inner, "`~/no/a` cannot be made: the folder `~/no` does not exist");
+        fs::write(at("file"), "").expect("writable");
+        assert!(JournalFile::create(&at("file")).expect_err("taken").ends_with("is there already"));
+        assert!(JournalFile::open(&at("file/a")).is_err());
+    }
+}
