@@ -5,10 +5,13 @@
 //! [`unit`](mod@crate::unit) alone, also after tool results: nothing here edits JSON that was compiled. Profiles and
 //! templates are not its business.
 //!
+//! - [`stream`]: bytes of an answer → events.
 //! - [`tools`]: what a tool is.
 
 mod error;
 mod event;
+pub(crate) mod failure;
+pub mod stream;
 pub mod tools;
 
 pub use crate::conversation::Usage;

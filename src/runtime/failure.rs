@@ -1,0 +1,376 @@
+//! What providers say when they fail: one reader for all their shapes, in answers with an HTTP status and in streams.
+//!
+//! Input: a status and a body, or a JSON value of a stream. Output: an [`Error`] in our words, with theirs as detail.
+//!
+//! | who | shape |
+//! | --- | --- |
+//! | Anthropic | `{"type": "error", "error": {"type", "message"}}` |
+//! | OpenAI, OpenRouter, llama.cpp | `{"error": {"message", "type", "code"}}`; `code` may be an HTTP status |
+//! | OpenAI Responses, in streams | `{"type": "error", "code", "message"}`, `{"response": {"error": {"code", "message"}}}` |
+//! | Google | `{"error": {"code", "message", "status"}}`, also in a list |
+//! | Mistral | `{"object": "error", "message", "type", "code"}`, `{"detail": [{"loc", "msg"}]}`, `{"message"}` |
+//! | Ollama, LM Studio | `{"error": "…"}` |
+
+use serde_json::Value;
+
+use super::{Category, Error};
+
+/// How many characters of a provider's words are kept.
+const LONGEST: usize = 300;
+
+/// What Google calls a wrong key.
+const BAD_KEY: &str = "API_KEY_INVALID";
+
+/// The error that an HTTP answer stands for which is none of success. The status decides the category and whether it
+/// may succeed later; the body gives the detail.
+#[cfg_attr(not(test), expect(dead_code, reason = "for the sender of requests, which is not there yet"))]
+pub(crate) fn from_status(status: u16, content_type: Option<&str>, body: &[u8]) -> Error {
+    let reported = parse(body).as_ref().and_then(reported);
+    let bad_key = reported.as_ref().is_some_and(Reported::is_bad_key);
+    let (category, phrase, retryable) = meaning(if bad_key { 401 } else { status });
+    let quota = reported.as_ref().is_some_and(Reported::is_out_of_quota);
+    let detail = reported.map_or_else(|| body_snippet(content_type, body), |reported| reported.words());
+    Error {
+        category,
+        message: format!("{phrase} (HTTP {status})"),
+        detail: (!detail.is_empty()).then_some(detail),
+        status: Some(status),
+        retryable: retryable && !quota,
+    }
+}
+
+/// Whether a JSON value of an answer reports an error.
+pub(crate) fn is_reported(value: &Value) -> bool {
+    let error = value.get("error").is_some_and(|error| !matches!(error, Value::Null | Value::Bool(false)));
+    error || ["type", "object"].iter().any(|key| value.get(key).and_then(Value::as_str) == Some("error"))
+}
+
+/// The error that a JSON value in the middle of an answer stands for. The provider's type or code decides the category.
+pub(crate) fn in_stream(value: &Value) -> Error {
+    let reported =
+        reported(value).unwrap_or_else(|| Reported { kind: String::new(), code: None, message: value.to_string() });
+    let (category, phrase, retryable) = reported.meaning();
+    let error = Error::new(category, phrase);
+    let error = if retryable { error.retryable() } else { error };
+    match reported.words() {
+        words if words.is_empty() => error,
+        words => error.detail(words),
+    }
+}
+
+/// A short piece of an answer that nobody understands: white space squeezed, markup without its tags.
+pub(crate) fn snippet(body: &[u8]) -> String {
+    body_snippet(None, body)
+}
+
+/// What a provider said of its error.
+struct Reported {
+    /// Its type, or its code if that is a word.
+    kind: String,
+    /// Its code, if that is an HTTP status.
+    code: Option<u16>,
+    message: String,
+}
+
+impl Reported {
+    fn words(&self) -> String {
+        match (self.kind.as_str(), self.message.as_str()) {
+            ("", message) => squeeze(message),
+            (kind, "") => squeeze(kind),
+            (kind, message) => squeeze(&format!("{kind}: {message}")),
+        }
+    }
+
+    /// OpenAI answers an empty account with 429, but no later try will do better.
+    fn is_out_of_quota(&self) -> bool {
+        self.kind.contains("insufficient_quota")
+    }
+
+    /// Google answers a wrong key with 400 and `INVALID_ARGUMENT`.
+    fn is_bad_key(&self) -> bool {
+        self.kind == BAD_KEY
+    }
+
+    fn meaning(&self) -> (Category, &'static str, bool) {
+        match self.code {
+            Some(status) if !self.is_bad_key() => meaning(status),
+            _ => meaning_of_kind(&self.kind.to_ascii_lowercase()),
+        }
+    }
+}
+
+/// What an HTTP status means: whose business it is, in words, and whether it may pass.
+fn meaning(status: u16) -> (Category, &'static str, bool) {
+    match status {
+        401 => (Category::Auth, "the provider did not accept the key", false),
+        403 => (Category::Auth, "the provider does not allow this", false),
+        408 => (Category::Provider, "the provider gave up waiting", true),
+        409 => (Category::Provider, "the provider is busy with a conflicting request", true),
+        429 => (Category::Provider, "the provider limits the rate", true),
+        503 | 529 => (Category::Provider, "the provider is overloaded", true),
+        500..600 => (Category::Provider, "the provider failed", true),
+        404 => (Category::Validation, "the provider does not know the endpoint or the model", false),
+        413 => (Category::Validation, "the request is too large for the provider", false),
+        400..500 => (Category::Validation, "the provider refuses the request", false),
+        300..400 => (Category::Provider, "the provider wants the request elsewhere", false),
+        _ => (Category::Provider, "the provider answered strangely", false),
+    }
+}
+
+/// What a type of error means. Types: Anthropic's and OpenAI's pages on errors, `google.rpc.Code`, `ResponseErrorCode` of
+/// OpenAI's API document, llama.cpp's `format_error_response`.
+fn meaning_of_kind(kind: &str) -> (Category, &'static str, bool) {
+    let is = |words: &[&str]| words.iter().any(|word| kind.contains(word));
+    if is(&["authentication", "unauthenticated", "unauthorized", "api_key"]) {
+        return meaning(401);
+    }
+    if is(&["permission", "forbidden"]) {
+        return meaning(403);
+    }
+    if is(&["insufficient_quota", "billing"]) {
+        return (Category::Provider, "the provider refuses further requests", false);
+    }
+    if is(&["rate_limit", "resource_exhausted", "too_many_requests"]) {
+        return meaning(429);
+    }
+    if is(&["overloaded", "unavailable", "capacity"]) {
+        return meaning(503);
+    }
+    if is(&["not_found"]) {
+        return meaning(404);
+    }
+    if is(&["invalid", "failed_precondition", "out_of_range", "too_large", "exceed_context", "context_length", "image"])
+    {
+        return meaning(400);
+    }
+    let retryable = is(&["server_error", "api_error", "internal", "timeout", "deadline", "aborted"]);
+    (Category::Provider, "the provider failed", retryable)
+}
+
+/// Reads an error in any of the shapes.
+fn reported(value: &Value) -> Option<Reported> {
+    if let Value::Array(values) = value {
+        return values.iter().find_map(reported);
+    }
+    let value = match value.get("response") {
+        Some(response) if response.is_object() => response,
+        _ => value,
+    };
+    let error = match value.get("error") {
+        Some(error) if !error.is_null() => error,
+        _ => value,
+    };
+    let message = message(error);
+    let code = code(error);
+    let kind = ["type", "status", "code"].iter().filter_map(|key| error.get(key)?.as_str()).find(|word| is_kind(word));
+    let kind = if is_bad_key(error) { BAD_KEY } else { kind.unwrap_or_default() }.to_owned();
+    (!message.is_empty() || !kind.is_empty()).then_some(Reported { kind, code, message })
+}
+
+/// A word that says more than that there is an error.
+fn is_kind(word: &str) -> bool {
+    !word.is_empty() && word != "error" && word != "failed" && word.parse::<u16>().is_err()
+}
+
+/// Whether a `google.rpc.ErrorInfo` says that the key is wrong.
+fn is_bad_key(error: &Value) -> bool {
+    let details = error.get("details").and_then(Value::as_array).into_iter().flatten();
+    details.filter_map(|detail| detail.get("reason")?.as_str()).any(|reason| reason == BAD_KEY)
+}
+
+/// A code that is an HTTP status. Mistral's codes are its own; its `raw_status_code` is one.
+fn code(error: &Value) -> Option<u16> {
+    let status = |key| {
+        let code = match error.get(key)? {
+            Value::String(text) => text.parse().ok()?,
+            value => u16::try_from(value.as_u64()?).ok()?,
+        };
+        (300..600).contains(&code).then_some(code)
+    };
+    status("code").or_else(|| status("raw_status_code"))
+}
+
+fn message(error: &Value) -> String {
+    let raw = error.pointer("/metadata/raw").map(plain).unwrap_or_default();
+    let said = ["message", "detail", "error_description", "msg"].iter().find_map(|key| error.get(key));
+    let said = match error {
+        Value::String(text) => text.clone(),
+        _ => said.map(plain).unwrap_or_default(),
+    };
+    if raw.is_empty() { said } else { format!("{said}: {raw}") }
+}
+
+/// A message that may be a text, a list of findings (`{"loc": […], "msg": "…"}`), or an object that holds either.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(findings) => findings.iter().map(finding).collect::<Vec<_>>().join("; "),
+        Value::Object(object) => object.get("detail").map_or_else(|| value.to_string(), plain),
+        other => other.to_string(),
+    }
+}
+
+fn finding(value: &Value) -> String {
+    let Some(message) = value.get("msg").and_then(Value::as_str) else { return plain(value) };
+    let place = value.get("loc").and_then(Value::as_array).into_iter().flatten();
+    let place: Vec<String> = place.map(|step| step.as_str().map_or_else(|| step.to_string(), str::to_owned)).collect();
+    if place.is_empty() { message.to_owned() } else { format!("{}: {message}", place.join(".")) }
+}
+
+/// The JSON of a body, also if it is the one event of a stream.
+fn parse(body: &[u8]) -> Option<Value> {
+    let text = String::from_utf8_lossy(body);
+    let event = || text.lines().find_map(|line| line.strip_prefix("data:").or_else(|| line.strip_prefix("error:")));
+    serde_json::from_str(&text).ok().or_else(|| serde_json::from_str(event()?).ok())
+}
+
+fn body_snippet(content_type: Option<&str>, body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let html = content_type.is_some_and(|kind| kind.contains("html")) || text.trim_start().starts_with('<');
+    if html { squeeze(&without_tags(&text)) } else { squeeze(&text) }
+}
+
+/// The text of a page: no tags, no scripts, no styles.
+fn without_tags(page: &str) -> String {
+    let mut rest = page;
+    let mut text = String::new();
+    while let Some(start) = rest.find('<') {
+        text.push_str(&rest[..start]);
+        text.push(' ');
+        rest = after_tag(&rest[start..]);
+    }
+    text.push_str(rest);
+    text
+}
+
+/// What follows a tag; for a script or a style, what follows its end.
+fn after_tag(tag: &str) -> &str {
+    let is = |name: &str| tag.get(1..=name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name));
+    let hidden = ["script", "style"].into_iter().find(|name| is(name));
+    let end = hidden.and_then(|name| tag.find(&format!("</{name}"))).unwrap_or_default();
+    let inside = &tag[end..];
+    inside.find('>').map_or("", |close| &inside[close + 1..])
+}
+
+/// White space squeezed, control characters gone, at most [`LONGEST`] characters.
+fn squeeze(text: &str) -> String {
+    let words: Vec<&str> =
+        text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect();
+    let joined = words.join(" ");
+    match joined.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", joined[..end].trim_end()),
+        None => joined,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(status: u16, body: &str) -> String {
+        let error = from_status(status, None, body.as_bytes());
+        format!("{}{}", error, if error.retryable { " (may pass)" } else { "" })
+    }
+
+    #[test]
+    fn every_shape_gives_its_words() {
+        let cases = [
+            (
+                529,
+                r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"}"#,
+                "provider: the provider is overloaded (HTTP 529): overloaded_error: Overloaded (may pass)",
+            ),
+            (
+                400,
+                r#"{"error":{"message":"Unknown parameter: 'x'.","type":"invalid_request_error","param":"x","code":"unknown_parameter"}}"#,
+                "validation: the provider refuses the request (HTTP 400): invalid_request_error: Unknown parameter: 'x'.",
+            ),
+            (
+                429,
+                r#"{"error":{"message":"You exceeded your current quota.","type":"insufficient_quota","code":"insufficient_quota"}}"#,
+                "provider: the provider limits the rate (HTTP 429): insufficient_quota: You exceeded your current quota.",
+            ),
+            (
+                403,
+                r#"[{"error":{"code":403,"message":"Method doesn't allow unregistered callers.","status":"PERMISSION_DENIED"}}]"#,
+                "auth: the provider does not allow this (HTTP 403): PERMISSION_DENIED: Method doesn't allow unregistered callers.",
+            ),
+            (
+                422,
+                r#"{"detail":[{"type":"extra_forbidden","loc":["body","messages",0,"name"],"msg":"Extra inputs are not permitted","input":"x"}]}"#,
+                "validation: the provider refuses the request (HTTP 422): body.messages.0.name: Extra inputs are not permitted",
+            ),
+            (
+                400,
+                r#"{"error":{"code":400,"message":"API key not valid.","status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}"#,
+                "auth: the provider did not accept the key (HTTP 400): API_KEY_INVALID: API key not valid.",
+            ),
+            (
+                422,
+                r#"{"object":"error","message":{"detail":[{"loc":["body","n"],"msg":"wrong"}]},"type":"invalid_request_error","code":null}"#,
+                "validation: the provider refuses the request (HTTP 422): invalid_request_error: body.n: wrong",
+            ),
+            (
+                401,
+                r#"{"message":"Unauthorized","request_id":"r"}"#,
+                "auth: the provider did not accept the key (HTTP 401): Unauthorized",
+            ),
+            (401, r#"{"detail":"Unauthorized"}"#, "auth: the provider did not accept the key (HTTP 401): Unauthorized"),
+            (
+                404,
+                r#"{"error":"model 'x' not found"}"#,
+                "validation: the provider does not know the endpoint or the model (HTTP 404): model 'x' not found",
+            ),
+            (
+                500,
+                r#"{"error":{"code":500,"message":"'messages' is required","type":"server_error"}}"#,
+                "provider: the provider failed (HTTP 500): server_error: 'messages' is required (may pass)",
+            ),
+            (
+                502,
+                r#"{"error":{"message":"Provider returned error","code":502,"metadata":{"raw":"upstream gone","provider_name":"X"}}}"#,
+                "provider: the provider failed (HTTP 502): Provider returned error: upstream gone (may pass)",
+            ),
+            (
+                400,
+                "data: {\"error\":{\"message\":\"no\"}}\n\n",
+                "validation: the provider refuses the request (HTTP 400): no",
+            ),
+            (307, "", "provider: the provider wants the request elsewhere (HTTP 307)"),
+            (413, "  too\n\n big ", "validation: the request is too large for the provider (HTTP 413): too big"),
+        ];
+        for (status, body, expected) in cases {
+            assert_eq!(shown(status, body), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn pages_lose_their_markup_and_length() {
+        let page = "<!DOCTYPE html><html><head><title>502 Bad Gateway</title><style>a{b:c}</style></head>\
+                    <body><script>if (1<2) {}</script><h1>Bad  Gateway</h1></body></html>";
+        assert_eq!(snippet(page.as_bytes()), "502 Bad Gateway Bad Gateway");
+        assert_eq!(snippet("ü".repeat(1000).as_bytes()).chars().count(), LONGEST + 1);
+        assert_eq!(snippet(b"<"), "");
+    }
+
+    #[test]
+    fn in_a_stream_the_type_decides() {
+        let of = |kind: &str| in_stream(&serde_json::json!({"type": "error", "error": {"type": kind, "message": "m"}}));
+        let cases = [
+            ("overloaded_error", Category::Provider, true),
+            ("rate_limit_error", Category::Provider, true),
+            ("api_error", Category::Provider, true),
+            ("invalid_request_error", Category::Validation, false),
+            ("authentication_error", Category::Auth, false),
+            ("permission_error", Category::Auth, false),
+            ("insufficient_quota", Category::Provider, false),
+            ("something_new", Category::Provider, false),
+        ];
+        for (kind, category, retryable) in cases {
+            assert_eq!((of(kind).category, of(kind).retryable), (category, retryable), "{kind}");
+        }
+        let coded = in_stream(&serde_json::json!({"error": {"code": 429, "message": "slow down"}}));
+        assert_eq!((coded.category, coded.retryable), (Category::Provider, true));
+    }
+}

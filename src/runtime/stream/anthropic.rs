@@ -1,0 +1,145 @@
+//! Anthropic Messages.
+//!
+//! Events as in the Python SDK 2.12 (`types/raw_message_stream_event.py`, `types/raw_content_block_delta.py`); a whole
+//! answer is `types/message.py`. The terminal event is `message_stop`. Stop reasons (`types/stop_reason.py`):
+//!
+//! | provider | here |
+//! | --- | --- |
+//! | `end_turn` | end of turn |
+//! | `tool_use` | tool use |
+//! | `max_tokens`, `model_context_window_exceeded` | limit of tokens |
+//! | `stop_sequence` | stop sequence |
+//! | `refusal` | refusal |
+//! | `pause_turn` and others | in their own word |
+//!
+//! Usage (`types/usage.py`): `input_tokens` counts neither what was read from a cache nor what was written to one; the
+//! figures of `message_delta` are cumulative and replace those of `message_start`.
+//!
+//! Not read: blocks of tools that the server runs itself, and citations.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::Dialect;
+use super::assembly::{Assembly, Place};
+use super::json::{count, items, set, text};
+use crate::runtime::{Error, StopReason};
+
+#[derive(Default)]
+pub(super) struct Anthropic {
+    blocks: HashMap<u64, Open>,
+    stop: Option<StopReason>,
+    tokens: Tokens,
+}
+
+/// A block on its way.
+struct Open {
+    place: Place,
+    /// The arguments of the block's start, which count if no pieces follow.
+    input: Value,
+}
+
+#[derive(Default)]
+struct Tokens {
+    fresh: u64,
+    read: u64,
+    written: u64,
+}
+
+impl Dialect for Anthropic {
+    fn read(&mut self, kind: &str, value: &Value, answer: &mut Assembly) -> Result<(), Error> {
+        let index = count(value, "/index").unwrap_or_default();
+        match kind {
+            "message_start" => self.usage(&value["message"], answer),
+            "content_block_start" => self.start(index, &value["content_block"], answer),
+            "content_block_delta" => self.delta(index, &value["delta"], answer),
+            "content_block_stop" => self.end_block(index, answer),
+            "message_delta" => {
+                self.usage(value, answer);
+                self.stop_reason(&value["delta"]);
+            }
+            "message_stop" => self.end(answer),
+            "message" => self.whole(value, answer),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Anthropic {
+    fn whole(&mut self, message: &Value, answer: &mut Assembly) {
+        self.usage(message, answer);
+        for (index, block) in (0..).zip(items(message, "content")) {
+            self.start(index, block, answer);
+            self.end_block(index, answer);
+        }
+        self.stop_reason(message);
+        self.end(answer);
+    }
+
+    fn start(&mut self, index: u64, block: &Value, answer: &mut Assembly) {
+        let place = match text(block, "type") {
+            "text" => answer.open_text(),
+            "thinking" => answer.open_thinking(),
+            "redacted_thinking" => return answer.redacted(text(block, "data")),
+            "tool_use" => answer.open_call(text(block, "id"), text(block, "name")),
+            _ => return,
+        };
+        answer.text_at(place, text(block, "text"));
+        answer.thinking_at(place, text(block, "thinking"));
+        answer.signature_at(place, text(block, "signature"));
+        self.blocks.insert(index, Open { place, input: block["input"].clone() });
+    }
+
+    /// A piece of a block. Pieces of a block that never started are dropped: it is of a kind that is not read.
+    fn delta(&mut self, index: u64, delta: &Value, answer: &mut Assembly) {
+        let Some(Open { place, .. }) = self.blocks.get(&index) else { return };
+        match text(delta, "type") {
+            "text_delta" => answer.text_at(*place, text(delta, "text")),
+            "thinking_delta" => answer.thinking_at(*place, text(delta, "thinking")),
+            "signature_delta" => answer.signature_at(*place, text(delta, "signature")),
+            "input_json_delta" => answer.arguments(*place, text(delta, "partial_json")),
+            _ => {}
+        }
+    }
+
+    fn end_block(&mut self, index: u64, answer: &mut Assembly) {
+        let Some(Open { place, input }) = self.blocks.remove(&index) else { return };
+        answer.seal(place);
+        let empty = input.as_object().is_some_and(serde_json::Map::is_empty);
+        if answer.is_blank(place) && !empty {
+            answer.arguments_value(place, &input);
+        }
+        answer.end_call(place);
+    }
+
+    fn stop_reason(&mut self, value: &Value) {
+        self.stop = match text(value, "stop_reason") {
+            "" => return,
+            "end_turn" => Some(StopReason::EndTurn),
+            "tool_use" => Some(StopReason::ToolUse),
+            "max_tokens" | "model_context_window_exceeded" => Some(StopReason::MaxTokens),
+            "stop_sequence" => Some(StopReason::StopSequence),
+            "refusal" => Some(StopReason::Refusal),
+            other => Some(StopReason::Other(other.to_owned())),
+        };
+    }
+
+    fn end(&mut self, answer: &mut Assembly) {
+        answer.stop(self.stop.take().unwrap_or(StopReason::EndTurn));
+        answer.close();
+    }
+
+    fn usage(&mut self, value: &Value, answer: &mut Assembly) {
+        set(&mut self.tokens.fresh, count(value, "/usage/input_tokens"));
+        set(&mut self.tokens.read, count(value, "/usage/cache_read_input_tokens"));
+        set(&mut self.tokens.written, count(value, "/usage/cache_creation_input_tokens"));
+        let usage = answer.usage();
+        usage.cache_read = self.tokens.read;
+        usage.cache_write = self.tokens.written;
+        usage.input = self.tokens.fresh.saturating_add(self.tokens.read).saturating_add(self.tokens.written);
+        set(&mut usage.output, count(value, "/usage/output_tokens"));
+        set(&mut usage.reasoning, count(value, "/usage/output_tokens_details/thinking_tokens"));
+    }
+}

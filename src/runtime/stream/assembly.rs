@@ -1,0 +1,462 @@
+//! Parts of an answer → events, blocks, calls.
+//!
+//! Dialects say what came; this decides what it means, once for all of them: which pieces are one block, which id a call
+//! gets, when a call is complete, what its arguments are, and why the model stopped.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::Source;
+use crate::conversation::Block;
+use crate::runtime::{Answer, Category, Error, Event, MalformedInput, StopReason, ToolCall, Usage};
+
+/// The key under which a history keeps the text of arguments that are no object.
+const MALFORMED: &str = "_malformed";
+
+/// An answer that grows.
+pub(super) struct Assembly {
+    origin: Arc<str>,
+    id_prefix: String,
+    slots: Vec<Slot>,
+    ids: HashSet<Arc<str>>,
+    minted: usize,
+    usage: Usage,
+    told: Usage,
+    stop: Option<StopReason>,
+    refused: bool,
+    closed: bool,
+    ended: bool,
+    events: Vec<Event>,
+}
+
+/// The place of a block in its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place(usize);
+
+enum Slot {
+    Text { text: String, sealed: bool },
+    Thinking { text: String, signature: String, sealed: bool },
+    Redacted(String),
+    Call(Call),
+}
+
+/// A call on its way.
+#[derive(Default)]
+struct Call {
+    /// As the provider gave it, until the call starts; then as the answer has it.
+    id: Arc<str>,
+    name: String,
+    json: String,
+    /// Whether the arguments came as a value: nothing more will come, also if it is empty.
+    given: bool,
+    started: bool,
+    cut: bool,
+    done: Option<ToolCall>,
+}
+
+impl Assembly {
+    /// An empty answer.
+    pub(super) fn new(source: Source) -> Assembly {
+        Assembly {
+            origin: source.api.name().into(),
+            id_prefix: source.id_prefix,
+            slots: Vec::new(),
+            ids: HashSet::new(),
+            minted: 0,
+            usage: Usage::default(),
+            told: Usage::default(),
+            stop: None,
+            refused: false,
+            closed: false,
+            ended: false,
+            events: Vec::new(),
+        }
+    }
+
+    /// Moves the events of what came since the last time, and tells the usage if it changed.
+    pub(super) fn drain(&mut self, events: &mut Vec<Event>) {
+        if self.usage != self.told {
+            self.told = self.usage;
+            self.events.push(Event::Usage(self.usage));
+        }
+        events.append(&mut self.events);
+    }
+
+    /// A piece of text: goes on with the last block if that is text.
+    pub(super) fn text(&mut self, piece: &str) {
+        if piece.is_empty() {
+            return;
+        }
+        let place = match self.slots.last() {
+            Some(Slot::Text { sealed: false, .. }) => self.last(),
+            _ => self.open_text(),
+        };
+        self.text_at(place, piece);
+    }
+
+    /// A new block of text.
+    pub(super) fn open_text(&mut self) -> Place {
+        self.open(Slot::Text { text: String::new(), sealed: false })
+    }
+
+    /// A piece of a block's text.
+    pub(super) fn text_at(&mut self, place: Place, piece: &str) {
+        if let Slot::Text { text, .. } = &mut self.slots[place.0]
+            && !piece.is_empty()
+        {
+            text.push_str(piece);
+            self.events.push(Event::Text(piece.to_owned()));
+        }
+    }
+
+    /// Whether nothing was said in a block of text or of thinking.
+    pub(super) fn is_blank(&self, place: Place) -> bool {
+        match &self.slots[place.0] {
+            Slot::Text { text, .. } | Slot::Thinking { text, .. } => text.is_empty(),
+            Slot::Redacted(data) => data.is_empty(),
+            Slot::Call(call) => call.json.is_empty(),
+        }
+    }
+
+    /// A piece of reasoning: goes on with the last block if that is reasoning without a signature.
+    pub(super) fn thinking(&mut self, piece: &str) {
+        if piece.is_empty() {
+            return;
+        }
+        let place = match self.slots.last() {
+            Some(Slot::Thinking { signature, sealed: false, .. }) if signature.is_empty() => self.last(),
+            _ => self.open_thinking(),
+        };
+        self.thinking_at(place, piece);
+    }
+
+    /// A new block of reasoning.
+    pub(super) fn open_thinking(&mut self) -> Place {
+        self.open(Slot::Thinking { text: String::new(), signature: String::new(), sealed: false })
+    }
+
+    /// A piece of a block's reasoning.
+    pub(super) fn thinking_at(&mut self, place: Place, piece: &str) {
+        if let Slot::Thinking { text, .. } = &mut self.slots[place.0]
+            && !piece.is_empty()
+        {
+            text.push_str(piece);
+            self.events.push(Event::Thinking(piece.to_owned()));
+        }
+    }
+
+    /// A piece of a block's signature.
+    pub(super) fn signature_at(&mut self, place: Place, piece: &str) {
+        if let Slot::Thinking { signature, .. } = &mut self.slots[place.0] {
+            signature.push_str(piece);
+        }
+    }
+
+    /// The end of a block: nothing is added to it, and its signature is whole.
+    pub(super) fn seal(&mut self, place: Place) {
+        match &mut self.slots[place.0] {
+            Slot::Text { sealed, .. } | Slot::Thinking { sealed, .. } => *sealed = true,
+            Slot::Redacted(_) | Slot::Call(_) => {}
+        }
+    }
+
+    /// A signature for what comes next: on the reasoning just before, or on reasoning without words.
+    pub(super) fn sign_next(&mut self, signature: &str) {
+        let place = self.slots.len();
+        self.sign_before(place, signature);
+    }
+
+    /// A signature for the text that was just said: the reasoning before it carries it, and the text is over.
+    pub(super) fn sign_text(&mut self, signature: &str) {
+        match self.slots.last_mut() {
+            Some(Slot::Text { sealed, .. }) => {
+                *sealed = true;
+                let place = self.slots.len() - 1;
+                self.sign_before(place, signature);
+            }
+            _ => self.sign_next(signature),
+        }
+    }
+
+    /// Only for dialects that keep no [`Place`]: blocks from `place` on may move.
+    fn sign_before(&mut self, place: usize, mark: &str) {
+        let before = place.checked_sub(1).and_then(|index| self.slots.get_mut(index));
+        if let Some(Slot::Thinking { signature, sealed, .. }) = before
+            && signature.is_empty()
+        {
+            mark.clone_into(signature);
+            *sealed = true;
+            return;
+        }
+        self.slots.insert(place, Slot::Thinking { text: String::new(), signature: mark.to_owned(), sealed: true });
+    }
+
+    /// Reasoning that only the provider can read. The same twice in a row is one.
+    pub(super) fn redacted(&mut self, data: &str) {
+        let repeated = matches!(self.slots.last(), Some(Slot::Redacted(last)) if last == data);
+        if !data.is_empty() && !repeated {
+            self.open(Slot::Redacted(data.to_owned()));
+        }
+    }
+
+    /// Turns a block of reasoning into one that only the provider can read.
+    pub(super) fn redact(&mut self, place: Place, data: &str) {
+        self.slots[place.0] = Slot::Redacted(data.to_owned());
+    }
+
+    /// A new call. It starts when its name is known; an id that is empty or taken is replaced then.
+    pub(super) fn open_call(&mut self, id: &str, name: &str) -> Place {
+        let place = self.open(Slot::Call(Call { id: id.into(), name: name.to_owned(), ..Call::default() }));
+        self.start(place);
+        place
+    }
+
+    /// What came late of a call: its id, its name.
+    pub(super) fn name_call(&mut self, place: Place, id: &str, name: &str) {
+        if let Slot::Call(call) = &mut self.slots[place.0]
+            && !call.started
+        {
+            if call.id.is_empty() {
+                call.id = id.into();
+            }
+            call.name.push_str(name);
+            self.start(place);
+        }
+    }
+
+    /// A piece of the JSON text of a call's arguments.
+    pub(super) fn arguments(&mut self, place: Place, piece: &str) {
+        if let Slot::Call(call) = &mut self.slots[place.0]
+            && !piece.is_empty()
+            && call.done.is_none()
+        {
+            call.json.push_str(piece);
+            if call.started {
+                self.events.push(Event::ToolCallArguments { id: Arc::clone(&call.id), json: piece.to_owned() });
+            }
+        }
+    }
+
+    /// Arguments as some servers send them: text, a value, or nothing.
+    pub(super) fn arguments_value(&mut self, place: Place, value: &Value) {
+        match value {
+            Value::Null => {}
+            Value::String(text) => self.arguments(place, text),
+            value => {
+                if let Slot::Call(call) = &mut self.slots[place.0] {
+                    call.given = true;
+                }
+                self.arguments(place, &value.to_string());
+            }
+        }
+    }
+
+    /// Whether a call's arguments are a whole object already.
+    pub(super) fn has_whole_arguments(&self, place: Place) -> bool {
+        matches!(&self.slots[place.0], Slot::Call(call) if call.input().is_ok() && !call.json.trim().is_empty())
+    }
+
+    /// The provider says that a call is complete. One without arguments, or with arguments that are no object, may have
+    /// been cut by the limit of output tokens: the answer's end decides.
+    pub(super) fn end_call(&mut self, place: Place) {
+        if self.has_whole_arguments(place) {
+            self.complete_call(place);
+        }
+    }
+
+    /// The provider says that a call is not complete.
+    pub(super) fn cut_call(&mut self, place: Place) {
+        if let Slot::Call(call) = &mut self.slots[place.0] {
+            call.cut = true;
+        }
+    }
+
+    /// What is known of the tokens.
+    pub(super) fn usage(&mut self) -> &mut Usage {
+        &mut self.usage
+    }
+
+    /// Why the model stopped. With this, the answer is complete.
+    pub(super) fn stop(&mut self, stop: StopReason) {
+        self.stop = Some(stop);
+    }
+
+    /// The answer is a refusal, whatever the reason says.
+    pub(super) fn refuse(&mut self) {
+        self.refused = true;
+    }
+
+    /// Nothing that follows matters.
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Whether no block came yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Ends the answer: completes its calls and settles why the model stopped.
+    pub(super) fn end(&mut self) -> Result<StopReason, Error> {
+        let Some(stop) = self.stop.clone() else {
+            return Err(Error::new(Category::Network, "the connection ended before the answer was complete"));
+        };
+        self.slots.retain(|slot| !matches!(slot, Slot::Call(call) if call.is_nothing()));
+        for index in 0..self.slots.len() {
+            if self.is_whole_call(index, &stop)? {
+                self.complete_call(Place(index));
+            }
+        }
+        self.ended = true;
+        Ok(self.settle(stop))
+    }
+
+    /// Whether a call may count as complete now that the answer is.
+    fn is_whole_call(&self, index: usize, stop: &StopReason) -> Result<bool, Error> {
+        let Slot::Call(call) = &self.slots[index] else { return Ok(false) };
+        let cut = *stop == StopReason::MaxTokens && !call.given && !self.has_whole_arguments(Place(index));
+        if call.cut || cut {
+            return Ok(false);
+        }
+        if call.name.is_empty() {
+            return Err(Error::new(Category::Provider, "the answer has a tool call without a name"));
+        }
+        Ok(true)
+    }
+
+    /// The reason that the rest of the answer agrees with: servers say `stop` beside calls, and `tool_calls` without
+    /// any.
+    fn settle(&self, stop: StopReason) -> StopReason {
+        let calls = self.slots.iter().any(|slot| matches!(slot, Slot::Call(Call { done: Some(_), .. })));
+        match stop {
+            StopReason::MaxTokens | StopReason::Refusal => stop,
+            _ if self.refused => StopReason::Refusal,
+            _ if calls => StopReason::ToolUse,
+            StopReason::ToolUse => StopReason::EndTurn,
+            stop => stop,
+        }
+    }
+
+    /// The blocks and calls.
+    pub(super) fn into_answer(self) -> Answer {
+        let mut answer = Answer { usage: self.usage, ..Answer::default() };
+        let last = self.slots.len().saturating_sub(1);
+        for (index, slot) in self.slots.into_iter().enumerate() {
+            let whole = self.ended || index < last;
+            if let Slot::Call(Call { done: Some(call), .. }) = &slot {
+                answer.calls.push(call.clone());
+            }
+            answer.blocks.extend(slot.into_block(whole, &self.origin));
+        }
+        answer
+    }
+
+    fn open(&mut self, slot: Slot) -> Place {
+        self.slots.push(slot);
+        self.last()
+    }
+
+    fn last(&self) -> Place {
+        Place(self.slots.len() - 1)
+    }
+
+    /// Starts a call whose name is known.
+    fn start(&mut self, place: Place) {
+        let Slot::Call(call) = &mut self.slots[place.0] else { return };
+        if call.started || call.name.is_empty() {
+            return;
+        }
+        call.started = true;
+        let free = !call.id.is_empty() && !self.ids.contains(&call.id);
+        let id = if free { Arc::clone(&call.id) } else { mint(&self.id_prefix, &mut self.minted, &self.ids) };
+        call.id = Arc::clone(&id);
+        self.ids.insert(Arc::clone(&id));
+        self.events.push(Event::ToolCallStart { id: Arc::clone(&id), name: call.name.as_str().into() });
+        if !call.json.is_empty() {
+            self.events.push(Event::ToolCallArguments { id, json: call.json.clone() });
+        }
+    }
+
+    fn complete_call(&mut self, place: Place) {
+        if let Slot::Call(call) = &mut self.slots[place.0]
+            && call.done.is_none()
+        {
+            let done = ToolCall { id: Arc::clone(&call.id), name: call.name.as_str().into(), input: call.input() };
+            call.done = Some(done.clone());
+            self.events.push(Event::ToolCallEnd(done));
+        }
+    }
+}
+
+/// An id that no call of the answer has.
+fn mint(prefix: &str, minted: &mut usize, taken: &HashSet<Arc<str>>) -> Arc<str> {
+    loop {
+        *minted += 1;
+        let id: Arc<str> = format!("{prefix}{minted}").into();
+        if !taken.contains(&id) {
+            return id;
+        }
+    }
+}
+
+impl Call {
+    /// A call that never became one.
+    fn is_nothing(&self) -> bool {
+        self.name.is_empty() && self.json.trim().is_empty()
+    }
+
+    /// The arguments. No text is no arguments: several servers send `""` for a call without any.
+    fn input(&self) -> Result<Value, MalformedInput> {
+        if self.json.trim().is_empty() {
+            return Ok(Value::Object(Map::new()));
+        }
+        let problem = match serde_json::from_str(&self.json) {
+            Ok(Value::Object(object)) => return Ok(Value::Object(object)),
+            Ok(other) => format!("{}, not an object", kind_of(&other)),
+            Err(error) => error.to_string(),
+        };
+        Err(MalformedInput { text: self.json.clone(), problem })
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+impl Slot {
+    /// The block, if it holds anything. A signature counts only when it is whole.
+    fn into_block(self, whole: bool, origin: &Arc<str>) -> Option<Block> {
+        let origin = Some(Arc::clone(origin));
+        match self {
+            Slot::Text { text, .. } => (!text.is_empty()).then(|| Block::Text(text.into())),
+            Slot::Thinking { text, signature, sealed } => {
+                let signature = if whole || sealed { signature } else { String::new() };
+                let blank = text.is_empty() && signature.is_empty();
+                (!blank).then(|| Block::Thinking { text: text.into(), signature: signature.into(), origin })
+            }
+            Slot::Redacted(data) => Some(Block::RedactedThinking { data: data.into(), origin }),
+            Slot::Call(call) => call.done.map(ToolCall::into_block),
+        }
+    }
+}
+
+impl ToolCall {
+    fn into_block(self) -> Block {
+        let malformed = |input: MalformedInput| Map::from_iter([(MALFORMED.to_owned(), Value::String(input.text))]);
+        let input = self.input.unwrap_or_else(|input| Value::Object(malformed(input)));
+        Block::ToolUse { id: self.id, name: self.name, input }
+    }
+}

@@ -1,0 +1,219 @@
+//! Chat Completions: OpenAI's, Mistral's, and those of everybody who speaks the same; Mistral's fill-in-the-middle.
+//!
+//! Chunks as in the Python SDKs openai 3.54 (`types/chat/chat_completion_chunk.py`) and mistralai 3.7
+//! (`completionchunk.py`, `deltamessage.py`); a whole answer has `message` where a chunk has `delta`. An answer is
+//! complete when a chunk had a `finish_reason`; `[DONE]` may follow. Reasons (openai `chat_completion_chunk.py`, mistralai
+//! `completionresponsestreamchoice.py`, <https://api-docs.deepseek.com/api/create-chat-completion>,
+//! <https://openrouter.ai/docs/api-reference/overview>):
+//!
+//! | provider | here |
+//! | --- | --- |
+//! | `stop` | end of turn, or tool use if there are calls |
+//! | `tool_calls`, `function_call` | tool use, or end of turn if there are none |
+//! | `length`, Mistral's `model_length` | limit of tokens |
+//! | `content_filter` | refusal, as is an answer with `refusal` |
+//! | Mistral's and OpenRouter's `error`, `DeepSeek`'s `insufficient_system_resource` | an error |
+//! | others | in their own word |
+//!
+//! Reasoning comes as `reasoning_content` (`DeepSeek`, Qwen, llama.cpp), `reasoning` (OpenRouter, Ollama, `vLLM`),
+//! OpenRouter's `reasoning_details` with signatures, or Mistral's chunks of type `thinking`. Usage: cached tokens are part
+//! of `prompt_tokens`, reasoning of `completion_tokens`; llama.cpp's `timings` stand in where no usage was asked for.
+//!
+//! Not read: audio, `function_call` of before 2023, choices beyond the first.
+
+use serde_json::Value;
+
+use super::Dialect;
+use super::assembly::{Assembly, Place};
+use super::json::{count, items, set, text};
+use crate::runtime::{Category, Error, StopReason};
+
+#[derive(Default)]
+pub(super) struct Chat {
+    calls: Vec<Open>,
+    detail: Option<Detail>,
+    counted: bool,
+}
+
+/// A call on its way, as the provider names it.
+struct Open {
+    index: Option<u64>,
+    id: String,
+    place: Place,
+}
+
+/// The last of `reasoning_details`: pieces with the same index go on with it.
+struct Detail {
+    index: Option<u64>,
+    place: Place,
+}
+
+impl Dialect for Chat {
+    fn read(&mut self, _: &str, value: &Value, answer: &mut Assembly) -> Result<(), Error> {
+        self.usage(value, answer);
+        let first = |choice: &&Value| count(choice, "/index").unwrap_or_default() == 0;
+        let Some(choice) = items(value, "choices").iter().find(first) else { return Ok(()) };
+        if choice["usage"].is_object() {
+            self.usage(choice, answer);
+        }
+        match choice.get("message").filter(|message| message.is_object()) {
+            Some(message) => self.message(message, true, answer),
+            None => self.message(&choice["delta"], false, answer),
+        }
+        if let Some(stop) = stop_reason(text(choice, "finish_reason"))? {
+            answer.stop(stop);
+        }
+        Ok(())
+    }
+}
+
+impl Chat {
+    /// A message, or a piece of one.
+    fn message(&mut self, message: &Value, whole: bool, answer: &mut Assembly) {
+        if !self.details(items(message, "reasoning_details"), answer) {
+            let reasoning = text(message, "reasoning_content");
+            answer.thinking(if reasoning.is_empty() { text(message, "reasoning") } else { reasoning });
+        }
+        match &message["content"] {
+            Value::String(piece) => answer.text(piece),
+            Value::Array(chunks) => chunks.iter().for_each(|chunk| read_chunk(chunk, answer)),
+            _ => {}
+        }
+        let refusal = text(message, "refusal");
+        if !refusal.is_empty() {
+            answer.refuse();
+            answer.text(refusal);
+        }
+        for call in items(message, "tool_calls") {
+            self.call(call, whole, answer);
+        }
+    }
+
+    /// OpenRouter's reasoning (`ReasoningDetailUnion` of its API document): whether it had any words, which then
+    /// stand under `reasoning` once more.
+    fn details(&mut self, details: &[Value], answer: &mut Assembly) -> bool {
+        let mut said = false;
+        for detail in details {
+            let index = count(detail, "/index");
+            if text(detail, "type") == "reasoning.encrypted" {
+                answer.redacted(text(detail, "data"));
+                self.detail = None;
+                continue;
+            }
+            let words = [text(detail, "text"), text(detail, "summary")].concat();
+            let signature = text(detail, "signature");
+            if words.is_empty() && signature.is_empty() {
+                continue;
+            }
+            said |= !words.is_empty();
+            let place = self.detail_place(index, answer);
+            answer.thinking_at(place, &words);
+            answer.signature_at(place, signature);
+        }
+        said
+    }
+
+    fn detail_place(&mut self, index: Option<u64>, answer: &mut Assembly) -> Place {
+        if let Some(detail) = &self.detail
+            && detail.index == index
+        {
+            return detail.place;
+        }
+        let place = answer.open_thinking();
+        self.detail = Some(Detail { index, place });
+        place
+    }
+
+    /// A call, or a piece of one.
+    fn call(&mut self, call: &Value, whole: bool, answer: &mut Assembly) {
+        let function = &call["function"];
+        let (id, name) = (id_of(call), text(function, "name"));
+        let known = if whole { None } else { self.known(call, answer) };
+        let place = match known {
+            Some(at) => {
+                answer.name_call(self.calls[at].place, id, name);
+                if self.calls[at].id.is_empty() {
+                    id.clone_into(&mut self.calls[at].id);
+                }
+                self.calls[at].place
+            }
+            None => {
+                let place = answer.open_call(id, name);
+                self.calls.push(Open { index: count(call, "/index"), id: id.to_owned(), place });
+                place
+            }
+        };
+        answer.arguments_value(place, &function["arguments"]);
+    }
+
+    /// The call that a piece goes on with. By its index; servers that send none, or the same for all, are told by a new id,
+    /// or by a new name after arguments that are whole.
+    fn known(&self, call: &Value, answer: &Assembly) -> Option<usize> {
+        let (index, id, name) = (count(call, "/index"), id_of(call), text(&call["function"], "name"));
+        let same_index = |open: &Open| index.is_none() || open.index.is_none() || open.index == index;
+        let same_id = |open: &Open| same_index(open) && open.id == id;
+        let at = match self.calls.iter().rposition(same_id).filter(|_| !id.is_empty()) {
+            Some(at) => return Some(at),
+            None => self.calls.iter().rposition(same_index)?,
+        };
+        let open = &self.calls[at];
+        let other_id = !id.is_empty() && !open.id.is_empty() && open.id != id;
+        let brings_more = !call["function"]["arguments"].as_str().unwrap_or("value").is_empty();
+        let begins_anew = id.is_empty() && !name.is_empty() && brings_more && answer.has_whole_arguments(open.place);
+        (!other_id && !begins_anew).then_some(at)
+    }
+
+    fn usage(&mut self, value: &Value, answer: &mut Assembly) {
+        let usage = answer.usage();
+        let tokens = &value["usage"];
+        if tokens.is_object() {
+            self.counted = true;
+            set(&mut usage.input, count(tokens, "/prompt_tokens"));
+            set(&mut usage.output, count(tokens, "/completion_tokens"));
+            set(&mut usage.cache_read, count(tokens, "/prompt_cache_hit_tokens"));
+            set(&mut usage.cache_read, count(tokens, "/prompt_tokens_details/cached_tokens"));
+            set(&mut usage.cache_write, count(tokens, "/prompt_tokens_details/cache_write_tokens"));
+            set(&mut usage.reasoning, count(tokens, "/completion_tokens_details/reasoning_tokens"));
+        } else if let (Some(fresh), false) = (count(value, "/timings/prompt_n"), self.counted) {
+            usage.cache_read = count(value, "/timings/cache_n").unwrap_or_default();
+            usage.input = fresh.saturating_add(usage.cache_read);
+            set(&mut usage.output, count(value, "/timings/predicted_n"));
+        }
+    }
+}
+
+/// The id of a call. `null` in letters is Mistral's default for none (`toolcall.py`).
+fn id_of(call: &Value) -> &str {
+    match text(call, "id") {
+        "null" => "",
+        id => id,
+    }
+}
+
+/// A chunk of content: Mistral's text and thinking (`thinkchunk.py`), and the parts that some compatible servers send.
+fn read_chunk(chunk: &Value, answer: &mut Assembly) {
+    if text(chunk, "type") != "thinking" {
+        return answer.text(text(chunk, "text"));
+    }
+    answer.thinking(text(chunk, "thinking"));
+    items(chunk, "thinking").iter().for_each(|part| answer.thinking(text(part, "text")));
+    let signature = text(chunk, "signature");
+    if !signature.is_empty() {
+        answer.sign_next(signature);
+    }
+}
+
+fn stop_reason(reason: &str) -> Result<Option<StopReason>, Error> {
+    Ok(Some(match reason {
+        "" => return Ok(None),
+        "stop" => StopReason::EndTurn,
+        "tool_calls" | "function_call" => StopReason::ToolUse,
+        "length" | "model_length" => StopReason::MaxTokens,
+        "content_filter" => StopReason::Refusal,
+        "error" | "insufficient_system_resource" => {
+            let error = Error::new(Category::Provider, "the provider broke off the answer");
+            return Err(error.detail(reason).retryable());
+        }
+        other => StopReason::Other(other.to_owned()),
+    }))
+}

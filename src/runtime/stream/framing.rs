@@ -1,0 +1,107 @@
+//! Bytes → frames: what an answer is cut into before anybody looks at its JSON.
+//!
+//! Input: bytes, cut anywhere. Output: [`Frame`]s, the same however the bytes were cut. A server's `content-type` is
+//! believed only as far as the first byte agrees: JSON text is never Server-Sent Events, and the other way round.
+
+use super::sse::Sse;
+use super::{Framing, Limits};
+use crate::runtime::{Category, Error};
+
+/// The text of one event, one line, or one whole answer.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Frame {
+    /// The event's name, where the framing knows names.
+    pub(super) event: Option<String>,
+    /// The text; usually one JSON value.
+    pub(super) data: String,
+}
+
+/// Cuts an answer into frames.
+pub(super) struct Framer {
+    kind: Kind,
+    limits: Limits,
+}
+
+enum Kind {
+    /// Nothing but white space came yet.
+    Undecided(Framing),
+    Sse(Sse),
+    Lines(Vec<u8>),
+    Whole(Vec<u8>),
+}
+
+impl Framer {
+    /// A framer for an answer that says to be framed like this.
+    pub(super) fn new(framing: Framing, limits: Limits) -> Framer {
+        Framer { kind: Kind::Undecided(framing), limits }
+    }
+
+    /// Takes bytes up to the end of the next line: how many, and the frame that they complete.
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(usize, Option<Frame>), Error> {
+        match &mut self.kind {
+            Kind::Undecided(framing) => {
+                let skipped = bytes.iter().position(|byte| !is_skipped(*byte)).unwrap_or(bytes.len());
+                if let Some(first) = bytes.get(skipped) {
+                    self.kind = Kind::by_first_byte(*framing, *first);
+                }
+                Ok((skipped, None))
+            }
+            Kind::Sse(sse) => sse.take(bytes, self.limits),
+            Kind::Lines(line) => take_line(line, bytes, self.limits),
+            Kind::Whole(text) => {
+                text.extend_from_slice(bytes);
+                within(text.len(), self.limits.event, "the answer")?;
+                Ok((bytes.len(), None))
+            }
+        }
+    }
+
+    /// What is left where the connection ends.
+    pub(super) fn finish(&mut self) -> Option<Frame> {
+        match &mut self.kind {
+            Kind::Undecided(_) => None,
+            Kind::Sse(sse) => sse.finish(),
+            Kind::Lines(text) | Kind::Whole(text) => frame(None, &std::mem::take(text)),
+        }
+    }
+}
+
+impl Kind {
+    fn by_first_byte(framing: Framing, first: u8) -> Kind {
+        match (framing, matches!(first, b'{' | b'[')) {
+            (_, false) => Kind::Sse(Sse::default()),
+            (Framing::Lines, true) => Kind::Lines(Vec::new()),
+            (Framing::Sse | Framing::Whole, true) => Kind::Whole(Vec::new()),
+        }
+    }
+}
+
+/// White space and the bytes of a byte-order mark: nothing that an answer can begin with.
+fn is_skipped(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || matches!(byte, 0xEF | 0xBB | 0xBF)
+}
+
+fn take_line(line: &mut Vec<u8>, bytes: &[u8], limits: Limits) -> Result<(usize, Option<Frame>), Error> {
+    let end = bytes.iter().position(|byte| *byte == b'\n');
+    line.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
+    within(line.len(), limits.line, "a line")?;
+    match end {
+        Some(end) => Ok((end + 1, frame(None, &std::mem::take(line)))),
+        None => Ok((bytes.len(), None)),
+    }
+}
+
+/// A frame, unless it has no text.
+pub(super) fn frame(event: Option<String>, data: &[u8]) -> Option<Frame> {
+    let data = String::from_utf8_lossy(data);
+    let data = data.trim();
+    (!data.is_empty()).then(|| Frame { event, data: data.to_owned() })
+}
+
+/// Refuses what has grown over its limit.
+pub(super) fn within(length: usize, limit: usize, what: &str) -> Result<(), Error> {
+    if length <= limit {
+        return Ok(());
+    }
+    Err(Error::new(Category::Provider, format!("{what} is longer than {limit} bytes")))
+}

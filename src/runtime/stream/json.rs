@@ -1,0 +1,130 @@
+//! JSON as it comes in streams, and the small readers that all dialects share. Absent, null and of another type are
+//! the same here: servers send all three for "nothing".
+
+use serde_json::Value;
+
+/// What stands in a frame.
+pub(super) enum Item {
+    /// A JSON value.
+    Value(Value),
+    /// `[DONE]`: the stream is over.
+    Done,
+}
+
+/// The values of a frame. Several come from servers that forget blank lines between events.
+pub(super) fn values(text: &str) -> impl Iterator<Item = Result<Item, String>> {
+    let mut rest = text.trim();
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        if rest.starts_with("[DONE]") {
+            rest = "";
+            return Some(Ok(Item::Done));
+        }
+        let (item, after) = first(rest);
+        rest = after;
+        Some(item)
+    })
+}
+
+/// The first value of a text and what follows it; nothing follows what is wrong.
+fn first(text: &str) -> (Result<Item, String>, &str) {
+    let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    match stream.next() {
+        Some(Ok(value)) => (Ok(Item::Value(value)), text[stream.byte_offset()..].trim_start()),
+        Some(Err(error)) => match mend(text).and_then(|mended| serde_json::from_str(&mended).ok()) {
+            Some(value) => (Ok(Item::Value(value)), ""),
+            None => (Err(error.to_string()), ""),
+        },
+        None => (Err("nothing".to_owned()), ""),
+    }
+}
+
+/// Whether a text ends in the middle of a JSON value, or of `[DONE]`.
+pub(super) fn is_cut(text: &str) -> bool {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde::de::IgnoredAny>();
+    let error = values.by_ref().find_map(Result::err);
+    "[DONE]".starts_with(text.trim()) || error.is_some_and(|error| error.is_eof())
+}
+
+/// A text whose lone surrogate escapes are replacement characters; `None` if it has none. Servers that count UTF-16 units
+/// cut characters beyond the basic plane in two, and each half is an escape that no JSON parser takes.
+fn mend(text: &str) -> Option<String> {
+    let mut mended = text.to_owned();
+    let mut at = 0;
+    while let Some(found) = text[at..].find("\\u") {
+        let start = at + found;
+        let escaped = text[..start].bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1;
+        at = start + 2;
+        match (escaped, unit(text, start), unit(text, start + 6)) {
+            (false, Some(0xD800..0xDC00), Some(0xDC00..0xE000)) => at = start + 12,
+            (false, Some(0xD800..0xE000), _) => mended.replace_range(start..start + 6, "\\ufffd"),
+            _ => {}
+        }
+    }
+    (mended != text).then_some(mended)
+}
+
+/// The UTF-16 unit that an escape at `start` stands for.
+fn unit(text: &str, start: usize) -> Option<u32> {
+    let digits = text.get(start..start + 6)?.strip_prefix("\\u")?;
+    u32::from_str_radix(digits, 16).ok()
+}
+
+/// A text; empty if there is none.
+pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The items of a list; none if there is no list.
+pub(super) fn items<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// A count, by JSON pointer.
+pub(super) fn count(value: &Value, pointer: &str) -> Option<u64> {
+    value.pointer(pointer).and_then(Value::as_u64)
+}
+
+/// Sets a count if there is one.
+pub(super) fn set(target: &mut u64, count: Option<u64>) {
+    if let Some(count) = count {
+        *target = count;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(text: &str) -> Vec<String> {
+        let shown = |item| match item {
+            Ok(Item::Value(value)) => value.to_string(),
+            Ok(Item::Done) => "done".to_owned(),
+            Err(problem) => format!("wrong: {problem}"),
+        };
+        values(text).map(shown).collect()
+    }
+
+    #[test]
+    fn values_may_follow_each_other() {
+        assert_eq!(all("{\"a\":1}\n{\"b\":2}\n[DONE]"), ["{\"a\":1}", "{\"b\":2}", "done"]);
+        assert_eq!(all("nonsense").len(), 1);
+    }
+
+    #[test]
+    fn halves_of_characters_are_replaced() {
+        assert_eq!(all(r#"{"a":"x\ud83d"}"#), ["{\"a\":\"x\u{fffd}\"}"]);
+        assert_eq!(all(r#"{"a":"\ud83d\ude00\ude00"}"#), ["{\"a\":\"😀\u{fffd}\"}"]);
+        assert_eq!(all(r#"{"a":"\\ud83d"}"#), [r#"{"a":"\\ud83d"}"#]);
+    }
+
+    #[test]
+    fn what_is_cut_is_known() {
+        for text in ["{\"a\":", "[DO", "[{},", "\"x"] {
+            assert!(is_cut(text), "{text}");
+        }
+        assert!(!is_cut("{}") && !is_cut("nonsense"));
+    }
+}

@@ -1,0 +1,234 @@
+//! OpenAI Responses.
+//!
+//! Events as in `ResponseStreamEvent` of OpenAI's API document and the Python SDK openai 3.54
+//! (`types/responses/`); a whole answer is the `response` object that the terminal events carry. Those are
+//! `response.completed`, `response.incomplete`, `response.failed` and `error`. Reasons (`types/responses/response.py`,
+//! `status` and `incomplete_details`):
+//!
+//! | provider | here |
+//! | --- | --- |
+//! | `completed` | end of turn, or tool use if there are calls; refusal if an item is one |
+//! | `incomplete`, `max_output_tokens` | limit of tokens |
+//! | `incomplete`, `content_filter` | refusal |
+//! | `incomplete`, others | in their own word |
+//! | `failed`, `cancelled` | an error |
+//!
+//! What an item finally is, `response.output_item.done` says: the `encrypted_content` of the event before may be
+//! incomplete (`response_reasoning_item.py`). A reasoning item is thinking whose text is its summary, or, without a
+//! summary, redacted thinking; one without encrypted content is thinking without a signature. Items are told apart by
+//! `output_index`, or where servers leave that out (llama.cpp) by their id. Usage: cached tokens are part of
+//! `input_tokens`, reasoning of `output_tokens`.
+//!
+//! Not read: items of tools that the server runs itself, and annotations.
+
+use serde_json::Value;
+
+use super::Dialect;
+use super::assembly::{Assembly, Place};
+use super::json::{count, items, set, text};
+use crate::runtime::{Category, Error, StopReason, failure};
+
+/// What stands between two parts of a summary.
+const PARTS: &str = "\n\n";
+
+#[derive(Default)]
+pub(super) struct Responses {
+    items: Vec<Item>,
+}
+
+/// An item on its way, as the provider names it.
+struct Item {
+    index: Option<u64>,
+    id: String,
+    place: Place,
+    /// The part of a summary that was last said.
+    part: Option<u64>,
+    done: bool,
+}
+
+impl Dialect for Responses {
+    fn read(&mut self, kind: &str, value: &Value, answer: &mut Assembly) -> Result<(), Error> {
+        let delta = text(value, "delta");
+        match kind {
+            "response.output_item.added" => drop(self.open(value, &value["item"], answer)),
+            "response.output_item.done" => self.done(value, &value["item"], answer),
+            "response.output_text.delta" => self.text(value, delta, answer),
+            "response.refusal.delta" => {
+                answer.refuse();
+                self.text(value, delta, answer);
+            }
+            "response.reasoning_summary_text.delta" => self.thinking(value, delta, "summary_index", answer),
+            "response.reasoning_text.delta" => self.thinking(value, delta, "content_index", answer),
+            "response.function_call_arguments.delta" => self.arguments(value, delta, answer),
+            "response.function_call_arguments.done" => self.all_arguments(value, text(value, "arguments"), answer),
+            "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
+                return self.end(&value["response"], kind, answer);
+            }
+            _ if text(value, "object") == "response" => return self.end(value, kind, answer),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Responses {
+    /// The item that an event speaks of.
+    fn known(&self, event: &Value, id: &str) -> Option<usize> {
+        let index = count(event, "/output_index");
+        let same = |item: &Item| match (index, item.index) {
+            (Some(index), Some(known)) => index == known,
+            _ => !id.is_empty() && item.id == id,
+        };
+        let unnamed = || self.items.len().checked_sub(1).filter(|_| index.is_none() && id.is_empty());
+        self.items.iter().rposition(same).or_else(unnamed)
+    }
+
+    /// A new item, if it is of a kind that is read.
+    fn open(&mut self, event: &Value, item: &Value, answer: &mut Assembly) -> Option<usize> {
+        let place = match text(item, "type") {
+            "message" => answer.open_text(),
+            "reasoning" => answer.open_thinking(),
+            "function_call" => answer.open_call(call_id(item), text(item, "name")),
+            _ => return None,
+        };
+        let (index, id) = (count(event, "/output_index"), text(item, "id").to_owned());
+        self.items.push(Item { index, id, place, part: None, done: false });
+        Some(self.items.len() - 1)
+    }
+
+    fn text(&mut self, event: &Value, delta: &str, answer: &mut Assembly) {
+        match self.known(event, text(event, "item_id")) {
+            Some(at) => answer.text_at(self.items[at].place, delta),
+            None => answer.text(delta),
+        }
+    }
+
+    fn thinking(&mut self, event: &Value, delta: &str, part: &str, answer: &mut Assembly) {
+        let Some(at) = self.known(event, text(event, "item_id")) else { return answer.thinking(delta) };
+        let item = &mut self.items[at];
+        let part = event.get(part).and_then(Value::as_u64).unwrap_or_default();
+        if item.part.is_some_and(|last| last != part) {
+            answer.thinking_at(item.place, PARTS);
+        }
+        item.part = Some(part);
+        answer.thinking_at(item.place, delta);
+    }
+
+    fn arguments(&mut self, event: &Value, delta: &str, answer: &mut Assembly) {
+        if let Some(at) = self.known(event, text(event, "item_id")) {
+            answer.arguments(self.items[at].place, delta);
+        }
+    }
+
+    /// All the arguments at once: news only if no pieces came.
+    fn all_arguments(&mut self, event: &Value, arguments: &str, answer: &mut Assembly) {
+        if let Some(at) = self.known(event, text(event, "item_id"))
+            && answer.is_blank(self.items[at].place)
+        {
+            answer.arguments(self.items[at].place, arguments);
+        }
+    }
+
+    /// An item as it finally is.
+    fn done(&mut self, event: &Value, item: &Value, answer: &mut Assembly) {
+        let known = self.known(event, text(item, "id")).filter(|at| !self.items[*at].done);
+        let Some(at) = known.or_else(|| self.open(event, item, answer)) else { return };
+        self.items[at].done = true;
+        let place = self.items[at].place;
+        match text(item, "type") {
+            "message" => end_message(place, item, answer),
+            "reasoning" => end_reasoning(place, item, answer),
+            "function_call" => end_call(place, item, answer),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, response: &Value, kind: &str, answer: &mut Assembly) -> Result<(), Error> {
+        usage(&response["usage"], answer);
+        if self.items.is_empty() && answer.is_empty() {
+            for (index, item) in items(response, "output").iter().enumerate() {
+                self.done(&serde_json::json!({"output_index": index}), item, answer);
+            }
+        }
+        let status = match text(response, "status") {
+            "" => kind.strip_prefix("response.").unwrap_or(kind),
+            status => status,
+        };
+        answer.stop(stop_reason(status, response)?);
+        answer.close();
+        Ok(())
+    }
+}
+
+/// The id that a result must name.
+fn call_id(item: &Value) -> &str {
+    match text(item, "call_id") {
+        "" => text(item, "id"),
+        id => id,
+    }
+}
+
+fn end_message(place: Place, item: &Value, answer: &mut Assembly) {
+    let blank = answer.is_blank(place);
+    for part in items(item, "content") {
+        let refusal = text(part, "refusal");
+        if !refusal.is_empty() {
+            answer.refuse();
+        }
+        if blank {
+            answer.text_at(place, text(part, "text"));
+            answer.text_at(place, refusal);
+        }
+    }
+    answer.seal(place);
+}
+
+fn end_reasoning(place: Place, item: &Value, answer: &mut Assembly) {
+    let joined = |key| items(item, key).iter().map(|part| text(part, "text")).collect::<Vec<_>>().join(PARTS);
+    let (summary, encrypted) = (joined("summary"), text(item, "encrypted_content"));
+    if answer.is_blank(place) {
+        answer.thinking_at(place, if summary.is_empty() { joined("content") } else { summary.clone() }.as_str());
+    }
+    if summary.is_empty() && !encrypted.is_empty() {
+        return answer.redact(place, encrypted);
+    }
+    answer.signature_at(place, encrypted);
+    answer.seal(place);
+}
+
+fn end_call(place: Place, item: &Value, answer: &mut Assembly) {
+    answer.name_call(place, call_id(item), text(item, "name"));
+    if answer.is_blank(place) {
+        answer.arguments_value(place, &item["arguments"]);
+    }
+    match text(item, "status") {
+        "incomplete" => answer.cut_call(place),
+        _ => answer.end_call(place),
+    }
+}
+
+fn stop_reason(status: &str, response: &Value) -> Result<StopReason, Error> {
+    Ok(match status {
+        "completed" => StopReason::EndTurn,
+        "incomplete" => match text(&response["incomplete_details"], "reason") {
+            "max_output_tokens" => StopReason::MaxTokens,
+            "content_filter" => StopReason::Refusal,
+            "" => StopReason::Other("incomplete".to_owned()),
+            other => StopReason::Other(other.to_owned()),
+        },
+        "failed" => return Err(failure::in_stream(response)),
+        other => {
+            let message = format!("the provider ended the answer with the status `{other}`");
+            return Err(Error::new(Category::Provider, message));
+        }
+    })
+}
+
+fn usage(value: &Value, answer: &mut Assembly) {
+    let usage = answer.usage();
+    set(&mut usage.input, count(value, "/input_tokens"));
+    set(&mut usage.output, count(value, "/output_tokens"));
+    set(&mut usage.cache_read, count(value, "/input_tokens_details/cached_tokens"));
+    set(&mut usage.cache_write, count(value, "/input_tokens_details/cache_write_tokens"));
+    set(&mut usage.reasoning, count(value, "/output_tokens_details/reasoning_tokens"));
+}
