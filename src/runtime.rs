@@ -6,11 +6,14 @@
 //! templates are not its business.
 //!
 //! - [`tools`]: what a tool is.
+//! - [`Secrets`]: where keys come from.
 
 mod error;
 mod event;
+mod secret;
 pub mod tools;
 
 pub use crate::conversation::Usage;
 pub use error::{Category, Error};
 pub use event::{Answer, Event, MalformedInput, Outcome, StopReason, ToolCall};
+pub use secret::{ExposeSecret, MemorySecrets, SecretError, SecretString, Secrets};

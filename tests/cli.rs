@@ -484,3 +484,41 @@ fn routing_tells_who_gets_a_file_and_why_others_do_not() {
     assert_eq!((unknown.code, unknown.out.as_str()), (2, ""));
     assert!(unknown.err.contains("did you mean `chat`?"), "{}", unknown.err);
 }
+
+#[cfg(feature = "runtime")]
+#[test]
+fn providers_tell_whether_keys_are_found_and_never_show_them() {
+    let team = |name: &str, key: &str| {
+        format!("name = \"{name}\"\nclient_api = \"OpenAI Compatible\"\nurl = \"https://x.example/v1\"\n{key}\n")
+    };
+    let files = [
+        ("agents/a.toml", "name = \"A\"\nextends = \"OpenAI Chat\"\nprovider_instance = \"By File\"\n"),
+        ("agents/b.toml", "name = \"B\"\nextends = \"OpenAI Chat\"\nprovider_instance = \"By Name\"\n"),
+        ("providers/file.toml", &team("By File", "api_key_ref = \"file:.keys/team\"")),
+        ("providers/name.toml", &team("By Name", "api_key_ref = \"env:REQC_TEST_KEY\"")),
+        ("providers/none.toml", &team("Open", "")),
+        (".keys/team", "planted-in-a-file\n"),
+    ];
+    let (_scratch, root) = repository(&files);
+    for (value, found) in [(Some("planted-in-the-environment"), true), (Some(""), false), (None, false)] {
+        for format in ["human", "json"] {
+            let mut command = command(&root, &["providers", "--format", format]);
+            match value {
+                Some(value) => command.env("REQC_TEST_KEY", value),
+                None => command.env_remove("REQC_TEST_KEY"),
+            };
+            let run = ran(command.output().expect("the binary runs"));
+            assert_eq!((run.code, run.err.as_str()), (0, ""));
+            assert!(!run.out.contains("planted"), "{}", run.out);
+            if format == "human" {
+                assert_eq!(run.out.contains("By Name: the environment variable `REQC_TEST_KEY` is"), !found);
+                continue;
+            }
+            let rows: Vec<serde_json::Value> = serde_json::from_str(&run.out).expect("JSON");
+            let row = |name: &str| rows.iter().find(|row| row["name"] == name).expect("it is listed");
+            assert_eq!(row("By Name")["key_found"], found);
+            assert_eq!((&row("By File")["key_found"], &row("By File")["agents"]), (&true.into(), &1.into()));
+            assert_eq!(row("Open")["key_found"], serde_json::Value::Null);
+        }
+    }
+}

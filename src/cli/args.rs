@@ -88,6 +88,9 @@ pub(super) enum Command {
     },
     /// List contexts and why they are there
     Contexts,
+    /// List provider instances, and whether their keys are found; no key is printed
+    #[cfg(feature = "runtime")]
+    Providers,
     /// Tell which agent of a roster gets a file, and why others do not
     Route(Route),
     /// Explain a rule, or list all of them
