@@ -10,7 +10,10 @@ mod init;
 mod list;
 mod options;
 mod progress;
+#[cfg(feature = "runtime")]
+mod providers;
 mod render;
+mod route;
 mod rule;
 mod schema;
 mod show;
@@ -92,6 +95,9 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
         Command::Tree => tree::run(&options, terminal),
         Command::Show { agent } => show::run(&options, &agent, terminal),
         Command::Render { agent, curl } => render::run(&options, &agent, curl, terminal),
+        #[cfg(feature = "runtime")]
+        Command::Providers => providers::run(&options, terminal),
+        Command::Route(arguments) => route::run(&options, &arguments, terminal),
         Command::Rule { code } => rule::run(&options, code.as_deref(), terminal),
         Command::Schema { name } => schema::run(&options, name.as_deref(), terminal),
         Command::Init { path } => init::run(&options, path, terminal),

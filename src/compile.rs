@@ -6,10 +6,12 @@
 
 mod policy;
 mod reach;
+mod route;
 pub(crate) mod rules;
 
 pub use policy::Policy;
 pub(crate) use policy::{check_allowed, check_code};
+pub use route::{PassedOver, Route};
 pub use rules::{all_rules, rule};
 
 use std::collections::{HashMap, HashSet};
@@ -108,6 +110,7 @@ impl Compiler {
         }
         findings.extend(policy::check_codes(&repo.config));
         findings.extend(rules::unknown_agents(&repo, &hierarchy));
+        findings.extend(route::check(&repo, &hierarchy));
         findings.extend(rules::unknown_contexts(&repo.config, &contexts));
         let contexts = contexts.into_iter().map(|context| ReadyContext::new(&repo, context)).collect();
         let mut compiler =

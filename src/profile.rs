@@ -11,7 +11,7 @@ pub(crate) use rules::RULES;
 use std::sync::Arc;
 
 use crate::diag::Diagnostic;
-use crate::repo::{LayerFile, LayerKind, Reader, Repo, rules as repo_rules};
+use crate::repo::{LayerFile, LayerKind, Reader, Repo, glob, rules as repo_rules};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::{self, Kind, Node, Table};
 
@@ -205,8 +205,18 @@ fn check_settings(reader: &mut Reader<'_, '_>) {
         let mut inner = reader.inner(matching.value);
         inner.only("[match]", &MATCH_KEYS);
         for key in MATCH_KEYS {
-            inner.strings(key);
+            let patterns = inner.strings(key).map(|list| list.value).unwrap_or_default();
+            if key != "project_names" {
+                patterns.iter().for_each(|pattern| check_glob(&mut inner, key, pattern));
+            }
         }
+    }
+}
+
+fn check_glob(reader: &mut Reader<'_, '_>, key: &str, pattern: &Spanned<Arc<str>>) {
+    if let Err(why) = glob(&pattern.value) {
+        let message = format!("`{key}` holds no valid glob: {why}");
+        reader.report(Diagnostic::new(&repo_rules::INVALID_VALUE, pattern.span, message));
     }
 }
 

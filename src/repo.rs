@@ -1,4 +1,4 @@
-//! What files there are: layers, `reqc.toml`, provider instances, model overrides.
+//! What files there are: layers, `reqc.toml`, provider instances, model overrides, rosters and what they match.
 //!
 //! Input: one [`World`] per layer. Output: [`Repo`], with every source file read and registered, in a stable
 //! order. Knows where things lie and which names are taken; does not merge profiles or read templates.
@@ -7,12 +7,17 @@ mod config;
 mod instance;
 mod keys;
 mod load;
+mod matching;
+mod roster;
 pub(crate) mod rules;
 
 pub use config::{ALLOW_KEYS, Allow, CONFIG_KEYS, Config, Date, Dialect, EXTENSION_KEYS, Extension, Level};
 pub use instance::{INSTANCE_KEYS, Instance, SecretRef};
 pub(crate) use keys::Reader;
 pub use load::{LoadOptions, load};
+pub(crate) use matching::glob;
+pub use matching::{Dimension, Matcher, Mismatch, Subject};
+pub use roster::{ROSTER_KEYS, ROSTERS_KEYS, Roster};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -76,6 +81,8 @@ pub struct Repo {
     instance_files: BTreeMap<Arc<str>, Vec<FileId>>,
     /// `models.toml`: agent name → model.
     pub models: BTreeMap<Arc<str>, Spanned<Arc<str>>>,
+    /// `rosters.toml`, in the author's order.
+    pub rosters: Vec<Roster>,
     /// Whether the repository's root itself is the bundled layer.
     pub is_bundled_root: bool,
     /// Unreadable partials by name, and their files where the finding stands there.

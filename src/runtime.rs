@@ -7,13 +7,16 @@
 //!
 //! - [`stream`]: bytes of an answer → events.
 //! - [`tools`]: what a tool is.
+//! - [`Secrets`]: where keys come from.
 
 mod error;
 mod event;
 pub(crate) mod failure;
 pub mod stream;
+mod secret;
 pub mod tools;
 
 pub use crate::conversation::Usage;
 pub use error::{Category, Error};
 pub use event::{Answer, Event, MalformedInput, Outcome, StopReason, ToolCall};
+pub use secret::{ExposeSecret, MemorySecrets, SecretError, SecretString, Secrets};

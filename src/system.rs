@@ -9,11 +9,15 @@ mod disk;
 mod embedded;
 mod git;
 mod journal;
+#[cfg(feature = "runtime")]
+mod secrets;
 
 pub use disk::Disk;
 pub use embedded::Embedded;
 pub use git::GitRevision;
 pub use journal::{JournalFile, OpenedJournal};
+#[cfg(feature = "runtime")]
+pub use secrets::SystemSecrets;
 
 use std::path::{Path, PathBuf};
 

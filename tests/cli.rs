@@ -449,3 +449,76 @@ fn a_flat_folder_inside_another_repository_is_its_own_root() {
     );
     assert_eq!(reqc(&flat, &["check"]).code, 0);
 }
+
+#[test]
+fn routing_tells_who_gets_a_file_and_why_others_do_not() {
+    let rust =
+        "name = \"Rust\"\nextends = \"OpenAI Chat\"\n[match]\nfile_patterns = [\"*.rs\"]\nproject_names = [\"Core\"]\n";
+    let child = "name = \"Tests\"\nextends = \"Rust\"\n[match]\npath_patterns = [\"tests/*\"]\n";
+    let rosters = "[[roster]]\nname = \"chat\"\nagents = [\"Tests\", \"Rust\", \"OpenAI Chat\"]\n\n\
+                   [[roster]]\nname = \"edit\"\nagents = [\"Rust\"]\n";
+    let files = [("agents/rust.toml", rust), ("agents/tests.toml", child), ("rosters.toml", rosters)];
+    let (_scratch, root) = repository(&files);
+    assert_eq!(reqc(&root, &["check"]).code, 0);
+
+    let inherited = reqc(&root, &["route", "tests\\a.RS", "--roster", "chat", "--project", "Core"]);
+    assert_eq!((inherited.code, inherited.out.as_str()), (0, "Tests\n"));
+    let other = reqc(&root, &["route", "a.py", "--roster", "chat", "--project", "Core"]);
+    assert_eq!(other.code, 0);
+    assert_eq!(
+        other.out,
+        "OpenAI Chat\n  not Tests: `file_patterns` has `*.rs`, and `a.py` is not like that; `path_patterns` has `tests/*`, and \
+         `a.py` is not like that\n  not Rust: `file_patterns` has `*.rs`, and `a.py` is not like that\n"
+    );
+    let none = reqc(&root, &["route", "a.rs", "--roster", "edit"]);
+    assert_eq!(none.code, 1);
+    assert_eq!(
+        none.out,
+        "no agent of the roster `edit` accepts `a.rs`\n  not Rust: `project_names` has `Core`, and no project is named\n"
+    );
+    let json = reqc(&root, &["route", "a.rs", "--roster", "edit", "--format", "json"]);
+    let value: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");
+    assert_eq!((json.code, &value["agent"]), (1, &serde_json::Value::Null));
+    assert_eq!(value["passed"][0]["mismatches"][0]["key"], "project_names");
+    let unknown = reqc(&root, &["route", "a.rs", "--roster", "caht"]);
+    assert_eq!((unknown.code, unknown.out.as_str()), (2, ""));
+    assert!(unknown.err.contains("did you mean `chat`?"), "{}", unknown.err);
+}
+
+#[cfg(feature = "runtime")]
+#[test]
+fn providers_tell_whether_keys_are_found_and_never_show_them() {
+    let team = |name: &str, key: &str| {
+        format!("name = \"{name}\"\nclient_api = \"OpenAI Compatible\"\nurl = \"https://x.example/v1\"\n{key}\n")
+    };
+    let files = [
+        ("agents/a.toml", "name = \"A\"\nextends = \"OpenAI Chat\"\nprovider_instance = \"By File\"\n"),
+        ("agents/b.toml", "name = \"B\"\nextends = \"OpenAI Chat\"\nprovider_instance = \"By Name\"\n"),
+        ("providers/file.toml", &team("By File", "api_key_ref = \"file:.keys/team\"")),
+        ("providers/name.toml", &team("By Name", "api_key_ref = \"env:REQC_TEST_KEY\"")),
+        ("providers/none.toml", &team("Open", "")),
+        (".keys/team", "planted-in-a-file\n"),
+    ];
+    let (_scratch, root) = repository(&files);
+    for (value, found) in [(Some("planted-in-the-environment"), true), (Some(""), false), (None, false)] {
+        for format in ["human", "json"] {
+            let mut command = command(&root, &["providers", "--format", format]);
+            match value {
+                Some(value) => command.env("REQC_TEST_KEY", value),
+                None => command.env_remove("REQC_TEST_KEY"),
+            };
+            let run = ran(command.output().expect("the binary runs"));
+            assert_eq!((run.code, run.err.as_str()), (0, ""));
+            assert!(!run.out.contains("planted"), "{}", run.out);
+            if format == "human" {
+                assert_eq!(run.out.contains("By Name: the environment variable `REQC_TEST_KEY` is"), !found);
+                continue;
+            }
+            let rows: Vec<serde_json::Value> = serde_json::from_str(&run.out).expect("JSON");
+            let row = |name: &str| rows.iter().find(|row| row["name"] == name).expect("it is listed");
+            assert_eq!(row("By Name")["key_found"], found);
+            assert_eq!((&row("By File")["key_found"], &row("By File")["agents"]), (&true.into(), &1.into()));
+            assert_eq!(row("Open")["key_found"], serde_json::Value::Null);
+        }
+    }
+}

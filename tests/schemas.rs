@@ -15,7 +15,9 @@ use reqc::context;
 use reqc::conversation::ItemKind;
 use reqc::profile::{self, BREAKPOINTS, MATCH_KEYS};
 use reqc::provider::{ClientApi, WireFormat, check_instances};
-use reqc::repo::{self, ALLOW_KEYS, CONFIG_KEYS, EXTENSION_KEYS, INSTANCE_KEYS, LayerKind, LoadOptions};
+use reqc::repo::{
+    self, ALLOW_KEYS, CONFIG_KEYS, EXTENSION_KEYS, INSTANCE_KEYS, LayerKind, LoadOptions, ROSTER_KEYS, ROSTERS_KEYS,
+};
 use reqc::source::{SourceText, Sources};
 use reqc::system::Embedded;
 use reqc::toml::{self, Kind, Node, Table};
@@ -46,6 +48,7 @@ fn name_of(path: &str) -> Option<&'static str> {
         "providers" if is_toml => Some("provider"),
         "contexts" if path.ends_with(".json") => Some("context"),
         "reqc.toml" => Some("reqc"),
+        "rosters.toml" => Some("rosters"),
         _ => None,
     }
 }
@@ -102,7 +105,7 @@ fn every_schema_is_a_valid_schema() {
     let schemas = files(&root().join("schemas"));
     let schemas: Vec<PathBuf> =
         schemas.into_iter().filter(|path| path.to_string_lossy().ends_with(".schema.json")).collect();
-    assert_eq!(schemas.len(), 5 + WireFormat::ALL.len());
+    assert_eq!(schemas.len(), 6 + WireFormat::ALL.len());
     for path in schemas {
         let schema: Value = serde_json::from_str(&read(&path)).expect("JSON");
         jsonschema::meta::validate(&schema).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -145,6 +148,9 @@ fn the_schemas_have_the_keys_of_the_code() {
     assert_eq!(properties(&reqc, ""), sorted(CONFIG_KEYS));
     assert_eq!(properties(&reqc, "/definitions/allow"), sorted(ALLOW_KEYS));
     assert_eq!(properties(&reqc, "/definitions/extension"), sorted(EXTENSION_KEYS));
+    let rosters = schema("rosters");
+    assert_eq!(properties(&rosters, ""), sorted(ROSTERS_KEYS));
+    assert_eq!(properties(&rosters, "/definitions/roster"), sorted(ROSTER_KEYS));
 }
 
 #[test]
@@ -205,7 +211,7 @@ fn what_init_writes_is_valid() {
 }
 
 /// What no schema can say: whether a glob is one.
-const ONLY_REQC_KNOWS: [&str; 1] = ["config/bad-glob/reqc.toml"];
+const ONLY_REQC_KNOWS: [&str; 2] = ["config/bad-glob/reqc.toml", "roster/bad-glob/agents/a.toml"];
 
 #[test]
 fn what_cases_show_to_be_wrong_is_refused() {
@@ -301,6 +307,8 @@ fn schema_and_code_take_the_same_values() {
     compare("reqc.toml", allow, &ALLOW_KEYS, codes);
     let extension = "[[extension]]\nprovider_instance = \"x\"\nfields = [\"/a\"]\nreason = \"x\"";
     compare("reqc.toml", extension, &EXTENSION_KEYS, dates);
+    compare("rosters.toml", "", &ROSTERS_KEYS, dates);
+    compare("rosters.toml", "[[roster]]\nname = \"x\"\nagents = [\"A\"]", &ROSTER_KEYS, dates);
 }
 
 /// Every variant of a value with one member removed, replaced or added.
@@ -398,7 +406,7 @@ fn the_command_prints_every_schema() {
     };
     let (_, list, _) = run(&[]);
     let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(names.len(), 5 + WireFormat::ALL.len());
+    assert_eq!(names.len(), 6 + WireFormat::ALL.len());
     for name in names {
         let path = if name.contains('-') { format!("wire/{name}") } else { name.to_owned() };
         assert_eq!(run(&[name]), (Some(0), read(&root().join(format!("schemas/{path}.schema.json"))), String::new()));

@@ -88,6 +88,11 @@ pub(super) enum Command {
     },
     /// List contexts and why they are there
     Contexts,
+    /// List provider instances, and whether their keys are found; no key is printed
+    #[cfg(feature = "runtime")]
+    Providers,
+    /// Tell which agent of a roster gets a file, and why others do not
+    Route(Route),
     /// Explain a rule, or list all of them
     Rule {
         /// The rule's code, for instance extends/cycle
@@ -131,6 +136,18 @@ pub(super) struct Compile {
     /// Write bodies for every context, not only those that goldens are kept for
     #[arg(long)]
     pub(super) all_contexts: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Route {
+    /// The file's path, as agents' patterns see it; it need not exist
+    pub(super) file: String,
+    /// The roster of `rosters.toml`
+    #[arg(long, value_name = "NAME")]
+    pub(super) roster: String,
+    /// The project that the file belongs to
+    #[arg(long, value_name = "NAME")]
+    pub(super) project: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -137,7 +137,7 @@ pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
 }
 
 /// Rows in columns as wide as their widest cell.
-fn columns<const N: usize>(head: [&str; N], rows: &[[&str; N]]) -> String {
+pub(super) fn columns<const N: usize>(head: [&str; N], rows: &[[&str; N]]) -> String {
     let width = |column: usize| rows.iter().chain([&head]).map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..N).map(width).collect();
     let mut text = String::new();

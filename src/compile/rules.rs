@@ -17,6 +17,15 @@ crate::diag::rules! {
          that extend it; `reqc tree` shows them, and `reqc show NAME` works for abstract profiles too.";
     UNKNOWN_AGENT = Warning "config/unknown-agent", "`models.toml` names an agent that does not exist",
         "The keys of `models.toml` are names of agents, of the repository or bundled. The entry has no effect.";
+    UNKNOWN_IN_ROSTER = Error "roster/unknown-agent", "a roster names an agent that cannot be sent",
+        "A roster lists agents of the repository or bundled ones, and no abstract profiles. A name that is none is passed over, \
+         so that files go to an agent further down, or to none, and nobody notices.\n\n\
+         `reqc list` shows the agents, `reqc list --bundled` the bundled ones too.";
+    UNREACHABLE_IN_ROSTER = Warning "roster/unreachable-agent", "an agent of a roster never gets anything",
+        "The first agent of a roster whose `match` accepts a file gets it. An agent without `match` accepts everything, so those \
+         behind it are never asked.\n\n\
+         * wrong: `agents = [\"General Chat\", \"Rust Chat\"]`\n\
+         * right: `agents = [\"Rust Chat\", \"General Chat\"]`";
     UNKNOWN_CONTEXT = Warning "config/unknown-context", "`golden.contexts` has a pattern that no context matches",
         "The pattern selects nothing, so the golden bodies that it was written for are not kept. Most often it is misspelt, or \
          the context was renamed. `reqc contexts` lists the names.";

@@ -176,13 +176,20 @@ impl Extension {
     }
 }
 
+/// Required keys of entries that hold a list.
+const LIST_KEYS: [&str; 3] = ["fields", "agents", "command"];
+
 impl Reader<'_, '_> {
     /// A finding about keys that an entry needs and lacks.
-    fn missing(&mut self, what: &str, span: Span, needed: &[(&str, bool)]) {
+    pub(super) fn missing(&mut self, what: &str, span: Span, needed: &[(&str, bool)]) {
         let missing: Vec<&str> = needed.iter().filter(|(_, is_missing)| *is_missing).map(|(key, _)| *key).collect();
         if !missing.is_empty() {
             let message = format!("{what} needs `{}`", missing.join("` and `"));
-            let lines: Vec<String> = missing.iter().map(|key| format!("`{key} = \"…\"`")).collect();
+            let line = |key: &&str| match LIST_KEYS.contains(key) {
+                true => format!("`{key} = [\"…\"]`"),
+                false => format!("`{key} = \"…\"`"),
+            };
+            let lines: Vec<String> = missing.iter().map(line).collect();
             self.report(
                 Diagnostic::new(&rules::MISSING_KEY, span, message).help(format!("add {}", lines.join(" and "))),
             );

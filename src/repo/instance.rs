@@ -1,6 +1,7 @@
 //! Provider instances: which API, which URL, which key.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use super::{LayerKind, Reader, rules};
@@ -77,6 +78,17 @@ impl SecretRef {
                 }
                 None => Ok(SecretRef::Keyring { service: "reqc".into(), user: text.into() }),
             },
+        }
+    }
+}
+
+/// As it is written in a file; a plain name in its long form.
+impl fmt::Display for SecretRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SecretRef::Env(name) => write!(f, "env:{name}"),
+            SecretRef::File(path) => write!(f, "file:{path}"),
+            SecretRef::Keyring { service, user } => write!(f, "keyring:{service}/{user}"),
         }
     }
 }

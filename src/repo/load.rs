@@ -1,10 +1,11 @@
 //! Reading the files of both layers.
 
 use std::collections::BTreeMap;
+use std::mem::take;
 use std::sync::Arc;
 
 use super::instance::{self, RawInstance};
-use super::{Config, Layer, LayerFile, LayerKind, Loaded, Reader, Repo, rules};
+use super::{Config, Layer, LayerFile, LayerKind, Loaded, Reader, Repo, Roster, roster, rules};
 use crate::diag::Diagnostic;
 use crate::source::{FileId, SourceText, Sources, Span, TextError};
 use crate::toml::{self, Table};
@@ -37,8 +38,11 @@ pub fn load(own: Arc<dyn World>, bundled: Arc<dyn World>, options: LoadOptions) 
         loader.show_as_bundled = layer.kind == LayerKind::Bundled && !config.is_bundled_layer;
         loader.layer(layer);
     }
-    let models = loader.models(&layers[layers.len() - 1], config.is_bundled_layer);
-    loader.finish(layers, config, models)
+    let root = &layers[layers.len() - 1];
+    loader.show_as_bundled = false;
+    let models = loader.models(root);
+    let rosters = loader.rosters(root);
+    Loaded { repo: Repo { models, rosters, ..loader.repo(layers, config) }, findings: loader.findings }
 }
 
 #[derive(Default)]
@@ -66,8 +70,7 @@ impl Loader {
         }
     }
 
-    fn models(&mut self, layer: &Layer, bundled_root: bool) -> BTreeMap<Arc<str>, crate::source::Spanned<Arc<str>>> {
-        self.show_as_bundled = layer.kind == LayerKind::Bundled && !bundled_root;
+    fn models(&mut self, layer: &Layer) -> BTreeMap<Arc<str>, crate::source::Spanned<Arc<str>>> {
         let mut models = BTreeMap::new();
         if layer.world.kind("models.toml").is_ok()
             && let Some((file, table)) = self.toml(layer.world.as_ref(), "models.toml")
@@ -80,6 +83,16 @@ impl Loader {
             }
         }
         models
+    }
+
+    fn rosters(&mut self, layer: &Layer) -> Vec<Roster> {
+        if layer.world.kind("rosters.toml") == Err(ReadError::Missing) {
+            return Vec::new();
+        }
+        match self.toml(layer.world.as_ref(), "rosters.toml") {
+            Some((file, table)) => roster::read(file, &table, &mut self.findings),
+            None => Vec::new(),
+        }
     }
 
     fn layer(&mut self, layer: &Layer) {
@@ -208,33 +221,29 @@ impl Loader {
         }
     }
 
-    fn finish(
-        mut self,
-        layers: Vec<Layer>,
-        config: Config,
-        models: BTreeMap<Arc<str>, crate::source::Spanned<Arc<str>>>,
-    ) -> Loaded {
+    /// What was read, without what stands in files of the root alone.
+    fn repo(&mut self, layers: Vec<Layer>, config: Config) -> Repo {
         for finding in self.findings.iter().filter(|finding| finding.rule == &rules::LITERAL_SECRET) {
             self.sources.mask(finding.primary.span);
         }
         let instances = instance::resolve(&self.raw_instances, &mut self.findings);
         let instance_files = instance::files(&self.raw_instances);
-        let repo = Repo {
-            sources: self.sources,
+        Repo {
+            sources: take(&mut self.sources),
             is_bundled_root: config.is_bundled_layer,
             layers,
             config,
-            profiles: self.profiles,
-            unreadable_profiles: self.unreadable_profiles,
-            partials: self.partials,
-            contexts: self.contexts,
-            schemas: self.schemas,
+            profiles: take(&mut self.profiles),
+            unreadable_profiles: take(&mut self.unreadable_profiles),
+            partials: take(&mut self.partials),
+            contexts: take(&mut self.contexts),
+            schemas: take(&mut self.schemas),
             instances,
             instance_files,
-            models,
-            unreadable_partials: self.unreadable_partials,
-        };
-        Loaded { repo, findings: self.findings }
+            models: BTreeMap::new(),
+            rosters: Vec::new(),
+            unreadable_partials: take(&mut self.unreadable_partials),
+        }
     }
 }
 

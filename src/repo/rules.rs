@@ -74,6 +74,13 @@ crate::diag::rules! {
          itself.\n\n\
          An instance that takes a bundled name replaces the bundled one, so it cannot extend it: under that name \
          there is only itself. Give it a name of its own, or write out `client_api` and `url`.";
+    REPEATED_ROSTER = Error "roster/repeated-name", "two rosters have the same name",
+        "`reqc route` and programs ask for a roster by its name, so only the first of the two would ever be used.\n\n\
+         Rename one of them, or put their agents into one list, in the order in which they should be asked.";
+    REPEATED_AGENT = Warning "roster/repeated-agent", "an agent is in a roster twice",
+        "The first place of an agent in a roster is the one that counts. What its `match` does not accept there, it does not \
+         accept further down.\n\n\
+         Remove the later entry, or write the name of the agent that was meant.";
     UNUSED_ALLOW = Warning "allow/unused", "an [[allow]] entry silences nothing",
         "The finding that the entry was written for is gone, or the entry has expired. Remove it, so that it \
          cannot hide something new.\n\n\

@@ -1,0 +1,65 @@
+//! `reqc route`: which agent of a roster gets a file.
+
+use serde_json::{Value, json};
+
+use super::args::{Format, Route as Arguments};
+use super::options::{Opened, Options};
+use super::{Failure, Outcome, Status, Terminal};
+use crate::compile::{PassedOver, Route};
+use crate::diag::did_you_mean;
+use crate::repo::{Roster, Subject};
+
+pub(super) fn run(options: &Options, arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let opened = options.open()?;
+    let roster = roster(&opened, &arguments.roster)?;
+    let subject = Subject::new(&arguments.file, arguments.project.as_deref());
+    let route = opened.compiler.route(roster, &subject);
+    let agent = route.agent.map(|id| opened.compiler.hierarchy().get(id).name.value.to_string());
+    match options.format {
+        Format::Json => terminal.text(&format!("{:#}\n", to_json(&arguments.roster, agent.as_deref(), &route))),
+        _ => write(arguments, agent.as_deref(), &route, terminal),
+    }
+    Ok(if agent.is_some() { Status::Clean } else { Status::Findings })
+}
+
+fn roster<'o>(opened: &'o Opened, name: &str) -> Result<&'o Roster, Failure> {
+    let rosters = &opened.compiler.repo().rosters;
+    let found = rosters.iter().find(|roster| &*roster.name.value == name);
+    found.ok_or_else(|| {
+        let near = did_you_mean(name, rosters.iter().map(|roster| roster.name.value.as_ref()));
+        let names: Vec<&str> = rosters.iter().map(|roster| roster.name.value.as_ref()).collect();
+        let help = match names.is_empty() {
+            true => "`rosters.toml` names none".to_owned(),
+            false => format!("rosters: {}", names.join(", ")),
+        };
+        Failure::new(format!("there is no roster `{name}`")).help(near.unwrap_or(help))
+    })
+}
+
+/// The agent on a line of its own, for scripts; with `-q` nothing else.
+fn write(arguments: &Arguments, agent: Option<&str>, route: &Route, terminal: &mut Terminal) {
+    match agent {
+        Some(agent) => terminal.text(&format!("{agent}\n")),
+        None => terminal.say(&format!("no agent of the roster `{}` accepts `{}`", arguments.roster, arguments.file)),
+    }
+    for (name, why) in &route.passed {
+        terminal.say(&format!("  not {name}: {why}"));
+    }
+}
+
+fn to_json(roster: &str, agent: Option<&str>, route: &Route) -> Value {
+    let passed = route.passed.iter().map(|(name, why)| {
+        let mismatches: Vec<Value> = match why {
+            PassedOver::Unusable => Vec::new(),
+            PassedOver::Mismatch(found) => found
+                .iter()
+                .map(|it| {
+                    let wanted: Vec<&str> = it.wanted.iter().map(AsRef::as_ref).collect();
+                    json!({"key": it.dimension.key(), "wanted": wanted, "found": it.found})
+                })
+                .collect(),
+        };
+        json!({"agent": &**name, "why": why.to_string(), "mismatches": mismatches})
+    });
+    json!({"roster": roster, "agent": agent, "passed": passed.collect::<Vec<Value>>()})
+}

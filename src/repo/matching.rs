@@ -1,0 +1,220 @@
+//! `match`: which files an agent is for.
+
+use std::fmt;
+use std::sync::Arc;
+
+use globset::{GlobBuilder, GlobMatcher};
+
+/// What a file and a project must look like. Every dimension must accept; any pattern
+/// of one suffices, and one without patterns accepts everything.
+#[derive(Debug, Clone, Default)]
+pub struct Matcher {
+    files: Vec<Pattern>,
+    paths: Vec<Pattern>,
+    projects: Vec<Arc<str>>,
+}
+
+#[derive(Debug, Clone)]
+struct Pattern {
+    text: Arc<str>,
+    glob: GlobMatcher,
+}
+
+/// Something to find an agent for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subject {
+    /// The path, with `/` between parts.
+    path: String,
+    project: Option<String>,
+}
+
+/// A dimension of a [`Matcher`] that does not accept a [`Subject`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mismatch {
+    /// Which one.
+    pub dimension: Dimension,
+    /// What would be accepted, as written.
+    pub wanted: Vec<Arc<str>>,
+    /// What was found instead; `None` if no project was named.
+    pub found: Option<String>,
+}
+
+/// What a matcher looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Dimension {
+    /// `file_patterns`: globs on the file's name or on the whole path.
+    File,
+    /// `path_patterns`: globs on the whole path.
+    Path,
+    /// `project_names`: exact.
+    Project,
+}
+
+impl Dimension {
+    /// The key in `[match]`.
+    pub fn key(self) -> &'static str {
+        match self {
+            Dimension::File => "file_patterns",
+            Dimension::Path => "path_patterns",
+            Dimension::Project => "project_names",
+        }
+    }
+}
+
+impl Subject {
+    /// A file, in a project if that is known. Both kinds of separators count.
+    pub fn new(path: &str, project: Option<&str>) -> Subject {
+        let path = path.replace('\\', "/");
+        let path = path.trim_start_matches("./").to_owned();
+        Subject { path, project: project.map(str::to_owned) }
+    }
+
+    fn file_name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or_default()
+    }
+}
+
+impl Matcher {
+    /// A matcher of patterns as they are written. Globs that are none are left out: they have findings of their own.
+    pub fn new<'p>(
+        files: impl IntoIterator<Item = &'p str>,
+        paths: impl IntoIterator<Item = &'p str>,
+        projects: impl IntoIterator<Item = &'p str>,
+    ) -> Matcher {
+        Matcher {
+            files: files.into_iter().filter_map(Pattern::new).collect(),
+            paths: paths.into_iter().filter_map(Pattern::new).collect(),
+            projects: projects.into_iter().map(Arc::from).collect(),
+        }
+    }
+
+    /// Whether it accepts everything.
+    pub fn is_unconstrained(&self) -> bool {
+        self.files.is_empty() && self.paths.is_empty() && self.projects.is_empty()
+    }
+
+    /// Why it does not accept a subject; empty if it does.
+    pub fn mismatches(&self, subject: &Subject) -> Vec<Mismatch> {
+        let path = fold(&subject.path);
+        let name = fold(subject.file_name());
+        let file = self.files.is_empty() || self.files.iter().any(|it| it.accepts(&name) || it.accepts(&path));
+        let whole = self.paths.is_empty() || self.paths.iter().any(|it| it.accepts(&path));
+        let project = subject.project.as_deref();
+        let known = self.projects.is_empty() || self.projects.iter().any(|it| Some(it.as_ref()) == project);
+        let texts = |patterns: &[Pattern]| patterns.iter().map(|it| Arc::clone(&it.text)).collect();
+        let found = [
+            (file, Dimension::File, texts(&self.files), Some(subject.path.clone())),
+            (whole, Dimension::Path, texts(&self.paths), Some(subject.path.clone())),
+            (known, Dimension::Project, self.projects.clone(), subject.project.clone()),
+        ];
+        let missed = found.into_iter().filter(|(accepts, ..)| !accepts);
+        missed.map(|(_, dimension, wanted, found)| Mismatch { dimension, wanted, found }).collect()
+    }
+}
+
+impl Pattern {
+    fn new(text: &str) -> Option<Pattern> {
+        Some(Pattern { text: text.into(), glob: glob(text).ok()? })
+    }
+
+    fn accepts(&self, folded: &str) -> bool {
+        self.glob.is_match(folded)
+    }
+}
+
+/// The same text in lower case: globs alone would fold ASCII only.
+fn fold(text: &str) -> String {
+    text.to_lowercase()
+}
+
+/// A glob of `[match]`: anchored at both ends, `*` crosses `/`, and case does not count; the text that it is held against
+/// must be in lower case.
+///
+/// # Errors
+///
+/// What is wrong with it, as a phrase.
+pub(crate) fn glob(text: &str) -> Result<GlobMatcher, String> {
+    let folded = fold(text);
+    let mut builder = GlobBuilder::new(&folded);
+    builder.case_insensitive(true).literal_separator(false).backslash_escape(true);
+    builder.build().map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let wanted: Vec<String> = self.wanted.iter().map(|it| format!("`{it}`")).collect();
+        let (key, wanted) = (self.dimension.key(), wanted.join(", "));
+        match &self.found {
+            Some(found) => write!(f, "`{key}` has {wanted}, and `{found}` is not like that"),
+            None => write!(f, "`{key}` has {wanted}, and no project is named"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn accepts(matcher: &Matcher, path: &str, project: Option<&str>) -> bool {
+        matcher.mismatches(&Subject::new(path, project)).is_empty()
+    }
+
+    fn files(patterns: &[&str]) -> Matcher {
+        Matcher::new(patterns.iter().copied(), [], [])
+    }
+
+    #[test]
+    fn globs_are_anchored_and_stars_cross_folders() {
+        assert!(accepts(&files(&["*.rs"]), "src/a/B.RS", None));
+        assert!(accepts(&files(&["SRC/*.rs"]), "src/a/b.rs", None));
+        assert!(accepts(&files(&["**/*.rs"]), "b.rs", None));
+        assert!(!accepts(&files(&["*.rs"]), "a.rs.bak", None));
+        assert!(!accepts(&files(&["rs"]), "a.rs", None));
+        assert!(accepts(&files(&["*.{py,PYI}", "x"]), "a.pyi", None));
+        assert!(accepts(&files(&["Ä*.md"]), "docs/änderung.md", None));
+        assert!(glob("[a-").is_err());
+    }
+
+    #[test]
+    fn path_patterns_see_the_whole_path_only() {
+        let matcher = Matcher::new([], ["tests/*"], []);
+        assert!(accepts(&matcher, "tests/a/b.rs", None));
+        assert!(accepts(&matcher, "Tests\\a.rs", None));
+        assert!(accepts(&matcher, "./tests/a.rs", None));
+        assert!(!accepts(&matcher, "src/tests/a.rs", None));
+        assert!(!accepts(&Matcher::new([], ["a.rs"], []), "src/a.rs", None));
+        assert!(accepts(&files(&["a.rs"]), "C:\\src\\a.rs", None));
+    }
+
+    #[test]
+    fn dimensions_are_anded_and_each_tells_why_not() {
+        let matcher = Matcher::new(["*.rs", "*.py"], ["src/*"], ["Core"]);
+        assert!(accepts(&matcher, "src/a.py", Some("Core")));
+        let why = |path: &str, project: Option<&str>| {
+            let found = matcher.mismatches(&Subject::new(path, project));
+            found.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            why("docs/a.md", None),
+            [
+                "`file_patterns` has `*.rs`, `*.py`, and `docs/a.md` is not like that",
+                "`path_patterns` has `src/*`, and `docs/a.md` is not like that",
+                "`project_names` has `Core`, and no project is named",
+            ]
+        );
+        assert_eq!(why("src/a.rs", Some("core")), ["`project_names` has `Core`, and `core` is not like that"]);
+        assert!(Matcher::default().is_unconstrained() && accepts(&Matcher::default(), "", None));
+    }
+
+    proptest! {
+        /// Neither case nor the kind of separator changes an answer, and nothing panics.
+        #[test]
+        fn case_and_separators_do_not_count(pattern in r"[a-cA-C*?./\[\]{},!\\]{0,8}", path in r"([a-cA-C.]{0,3}/){0,3}[a-c.]{0,4}") {
+            let matcher = files(&[&pattern]);
+            let lower = accepts(&matcher, &path, None);
+            prop_assert_eq!(lower, accepts(&matcher, &path.to_uppercase(), None));
+            prop_assert_eq!(lower, accepts(&matcher, &path.replace('/', "\\"), None));
+        }
+    }
+}

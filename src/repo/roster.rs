@@ -1,0 +1,84 @@
+//! `rosters.toml`: ordered lists of agents, one per pipeline.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Reader, rules};
+use crate::diag::Diagnostic;
+use crate::source::{FileId, Span, Spanned};
+use crate::toml::Table;
+
+/// Every key of `rosters.toml`.
+pub const ROSTERS_KEYS: [&str; 2] = ["schema_version", "roster"];
+
+/// Every key of a `[[roster]]` entry.
+pub const ROSTER_KEYS: [&str; 3] = ["name", "description", "agents"];
+
+/// A list of agents: the first whose `match` accepts gets the work.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Roster {
+    /// The name, unique in the file.
+    pub name: Spanned<Arc<str>>,
+    /// For people.
+    pub description: Option<Arc<str>>,
+    /// The agents' names in order, each once.
+    pub agents: Vec<Spanned<Arc<str>>>,
+}
+
+/// Reads `rosters.toml`.
+pub(super) fn read(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> Vec<Roster> {
+    let mut reader = Reader::new(file, table, findings);
+    reader.only("rosters.toml", &ROSTERS_KEYS);
+    reader.schema_version(1);
+    let mut rosters: Vec<Roster> = Vec::new();
+    for entry in reader.tables("roster") {
+        let Some(roster) = Roster::read(file, entry, findings) else { continue };
+        match rosters.iter().find(|known| known.name.value == roster.name.value) {
+            Some(known) => {
+                let message = format!("the roster `{}` is there twice", roster.name.value);
+                let finding = Diagnostic::new(&rules::REPEATED_ROSTER, roster.name.span, message);
+                findings.push(finding.related(known.name.span, "first here").help("rename one of them"));
+            }
+            None => rosters.push(roster),
+        }
+    }
+    rosters
+}
+
+impl Roster {
+    fn read(file: FileId, entry: Spanned<&Table>, findings: &mut Vec<Diagnostic>) -> Option<Roster> {
+        let mut reader = Reader::new(file, entry.value, findings);
+        reader.only("[[roster]]", &ROSTER_KEYS);
+        let (name, description) = (reader.string("name"), reader.string("description"));
+        let agents = reader.strings("agents");
+        let absent = |key: &str| entry.value.get(key).is_none();
+        let span = Span::new(file, entry.span.range());
+        reader.missing("a [[roster]] entry", span, &[("name", absent("name")), ("agents", absent("agents"))]);
+        if let Some(agents) = agents.as_ref().filter(|agents| agents.value.is_empty()) {
+            let finding = Diagnostic::new(&rules::INVALID_VALUE, agents.span, "a roster needs an agent");
+            reader.report(finding.help("list names of agents, or remove the roster"));
+        }
+        let agents = each_once(&mut reader, agents?.value);
+        Some(Roster { name: name?, description: description.map(|it| it.value), agents })
+    }
+}
+
+/// The names without repetitions, which become findings.
+fn each_once(reader: &mut Reader<'_, '_>, agents: Vec<Spanned<Arc<str>>>) -> Vec<Spanned<Arc<str>>> {
+    let mut first: BTreeMap<Arc<str>, Span> = BTreeMap::new();
+    let mut kept = Vec::new();
+    for agent in agents {
+        match first.get(&agent.value) {
+            Some(known) => {
+                let message = format!("`{}` is in the roster twice", agent.value);
+                let finding = Diagnostic::new(&rules::REPEATED_AGENT, agent.span, message);
+                reader.report(finding.related(*known, "first here").help("remove one of them"));
+            }
+            None => {
+                first.insert(Arc::clone(&agent.value), agent.span);
+                kept.push(agent);
+            }
+        }
+    }
+    kept
+}

@@ -1,0 +1,186 @@
+//! Keys of the environment, of files, and of the system's keyring.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use crate::repo::SecretRef;
+use crate::runtime::{SecretError, SecretString, Secrets};
+
+use super::words;
+
+/// No key is longer, in bytes; a larger file is something else.
+const MAX_KEY_BYTES: u64 = 64 * 1024;
+
+/// The keys that this process may read.
+#[derive(Debug, Clone)]
+pub struct SystemSecrets {
+    root: PathBuf,
+}
+
+impl SystemSecrets {
+    /// Relative paths of `file:` references start at `root`, the agent repository.
+    pub fn new(root: impl Into<PathBuf>) -> SystemSecrets {
+        SystemSecrets { root: root.into() }
+    }
+
+    /// What a person should know about a key that can be read: that others can read it too.
+    pub fn remark(&self, reference: &SecretRef) -> Option<String> {
+        let SecretRef::File(path) = reference else { return None };
+        let path = self.path(path).ok()?;
+        is_open_to_all(&path).then(|| format!("everybody on this machine can read `{}`", path.display()))
+    }
+
+    fn path(&self, path: &str) -> Result<PathBuf, SecretError> {
+        match path.strip_prefix("~/") {
+            Some(rest) => match std::env::home_dir() {
+                Some(home) => Ok(home.join(rest)),
+                None => Err(SecretError::Missing(format!("`file:{path}` leads to a home folder, and there is none"))),
+            },
+            None => Ok(self.root.join(path)),
+        }
+    }
+
+    fn file(&self, path: &str) -> Result<SecretString, SecretError> {
+        let path = self.path(path)?;
+        let shown = path.display();
+        let unreadable = |why: &str| SecretError::Unreadable(format!("the key file `{shown}` cannot be read: {why}"));
+        match fs::metadata(&path) {
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                let message = format!("there is no key file `{shown}`: write the key into it");
+                return Err(SecretError::Missing(message));
+            }
+            Err(error) => return Err(unreadable(&words(&error))),
+            Ok(found) if !found.is_file() => return Err(unreadable("it is not a regular file")),
+            Ok(found) if found.len() > MAX_KEY_BYTES => return Err(unreadable("it is too large for a key")),
+            Ok(_) => {}
+        }
+        let mut bytes = Vec::new();
+        let file = File::open(&path).map_err(|error| unreadable(&words(&error)))?;
+        file.take(MAX_KEY_BYTES).read_to_end(&mut bytes).map_err(|error| unreadable(&words(&error)))?;
+        let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8"))?;
+        key(&text, &format!("the key file `{shown}`"), "write the key into it")
+    }
+}
+
+impl Secrets for SystemSecrets {
+    fn read(&self, reference: &SecretRef) -> Result<SecretString, SecretError> {
+        match reference {
+            SecretRef::Env(name) => variable(name),
+            SecretRef::File(path) => self.file(path),
+            SecretRef::Keyring { service, user } => keyring(service, user),
+        }
+    }
+}
+
+fn variable(name: &str) -> Result<SecretString, SecretError> {
+    match std::env::var(name) {
+        Ok(text) => key(&text, &format!("the environment variable `{name}`"), "set it to the key"),
+        Err(std::env::VarError::NotPresent) => {
+            Err(SecretError::Missing(format!("the environment variable `{name}` is not set: set it to the key")))
+        }
+        Err(std::env::VarError::NotUnicode(_)) => {
+            Err(SecretError::Unreadable(format!("the environment variable `{name}` is not UTF-8")))
+        }
+    }
+}
+
+/// A key without the line end that editors and shells put behind it.
+fn key(text: &str, place: &str, what_to_do: &str) -> Result<SecretString, SecretError> {
+    let text = text.trim_end_matches(['\r', '\n']);
+    if text.trim().is_empty() {
+        return Err(SecretError::Missing(format!("{place} is empty: {what_to_do}")));
+    }
+    if text.contains(|c: char| c.is_control()) {
+        return Err(SecretError::Unreadable(format!("{place} holds more than one line, or control characters")));
+    }
+    Ok(text.into())
+}
+
+#[cfg(feature = "keyring")]
+fn keyring(service: &str, user: &str) -> Result<SecretString, SecretError> {
+    let entry = format!("the keyring entry of `{user}` in the service `{service}`");
+    match keyring::Entry::new(service, user).and_then(|entry| entry.get_password()) {
+        Ok(text) => key(&text, &entry, "store the key there"),
+        Err(keyring::Error::NoEntry) => {
+            Err(SecretError::Missing(format!("{entry} does not exist: store the key there")))
+        }
+        // The error holds what was found, so it is not shown.
+        Err(keyring::Error::BadEncoding(_)) => Err(SecretError::Unreadable(format!("{entry} is not UTF-8"))),
+        Err(error) => Err(SecretError::Unreadable(format!("{entry} cannot be read: {error}"))),
+    }
+}
+
+#[cfg(not(feature = "keyring"))]
+fn keyring(service: &str, user: &str) -> Result<SecretString, SecretError> {
+    Err(SecretError::Unreadable(format!(
+        "`keyring:{service}/{user}` cannot be looked up: this reqc was built without the feature `keyring`; \
+         use `env:NAME` or `file:PATH`"
+    )))
+}
+
+#[cfg(unix)]
+fn is_open_to_all(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o004 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_open_to_all(_path: &Path) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::ExposeSecret;
+
+    fn read(root: &Path, path: &str) -> Result<String, SecretError> {
+        let found = SystemSecrets::new(root).read(&SecretRef::File(path.into()));
+        found.map(|key| key.expose_secret().to_owned())
+    }
+
+    #[test]
+    fn files_are_read_without_their_line_end() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).expect("writable");
+        write("key", b"abc\r\n");
+        write("empty", b"\n");
+        write("lines", b"abc\ndef\n");
+        write("bytes", b"abc\xff");
+        write("large", &vec![b'a'; 70_000]);
+        assert_eq!(read(folder.path(), "key"), Ok("abc".to_owned()));
+        assert_eq!(read(Path::new("/nowhere"), &folder.path().join("key").to_string_lossy()), Ok("abc".to_owned()));
+        for missing in ["empty", "none", "key/none"] {
+            assert!(matches!(read(folder.path(), missing), Err(SecretError::Missing(_))), "{missing}");
+        }
+        for unreadable in ["lines", "bytes", "large", "."] {
+            let error = read(folder.path(), unreadable).expect_err(unreadable);
+            assert!(matches!(&error, SecretError::Unreadable(_)) && !error.to_string().contains("abc"), "{error}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_everybody_can_read_is_remarked() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("key");
+        fs::write(&path, "abc").expect("writable");
+        let secrets = SystemSecrets::new(folder.path());
+        let mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("our own file");
+        mode(0o644);
+        assert!(secrets.remark(&SecretRef::File("key".into())).is_some());
+        mode(0o600);
+        assert_eq!(secrets.remark(&SecretRef::File("key".into())), None);
+    }
+
+    #[test]
+    fn variables_that_are_not_set_are_missing() {
+        let error = variable("REQC_TEST_NO_SUCH_VARIABLE").expect_err("nobody sets it");
+        assert_eq!(
+            error.to_string(),
+            "the environment variable `REQC_TEST_NO_SUCH_VARIABLE` is not set: set it to the key"
+        );
+    }
+}
