@@ -22,6 +22,7 @@ use serde_json::Value;
 
 use crate::check::{Problem, Schemas, check};
 use crate::context::{self, Context};
+use crate::conversation::Conversation;
 use crate::diag::{Diagnostic, Findings, Severity, did_you_mean};
 use crate::json::Pointer;
 use crate::profile::{self, slug};
@@ -278,6 +279,30 @@ impl Compiler {
         Some(plan.body(&self.repo.sources, &renderer, &ready.request(&plan, model)))
     }
 
+    /// The body of a conversation that is not one of the contexts, in the normal form that contexts are in.
+    ///
+    /// # Errors
+    ///
+    /// As [`Plan::body`].
+    pub fn live_body(
+        &self,
+        plan: &Plan<'_>,
+        conversation: Conversation,
+        setting: &Setting,
+        model: Option<&str>,
+    ) -> Result<Body, Vec<Diagnostic>> {
+        let scope = setting.scope(&self.repo, plan.profile.profile.layer);
+        let conversation = Prepared::new(conversation.into_normal_form());
+        let renderer = self.engine.renderer(ReadyContext::size_class(&conversation));
+        let request = Request { conversation: &conversation, scope: &scope, model, memo: None };
+        plan.body(&self.repo.sources, &renderer, &request)
+    }
+
+    /// The model that the client names for an agent: the given one, else that of `models.toml`.
+    pub fn client_model<'m>(&'m self, plan: &Plan<'_>, given: Option<&'m str>) -> Option<&'m str> {
+        given.or_else(|| self.repo.models.get(plan.name()).map(|model| &*model.value))
+    }
+
     /// Where the value at a pointer of a body is written; `None` if there is no such body.
     pub fn trace(&self, id: ProfileId, context: &str, pointer: &Pointer) -> Option<Span> {
         let (plan, ready) = (self.plan(id)?, self.context(context)?);
@@ -386,7 +411,7 @@ pub enum SelectError {
 }
 
 /// Stack of the worker threads: deep but limited recursion in templates needs more than the usual 2 MiB.
-const STACK_BYTES: usize = 16 * 1024 * 1024;
+pub(crate) const STACK_BYTES: usize = 16 * 1024 * 1024;
 
 /// Whether some string of a value holds a text.
 fn has_text(value: &Value, text: &str) -> bool {
@@ -409,18 +434,8 @@ impl ReadyContext {
             Some(globs) => globs.iter().any(|glob| glob.value.is_match(&*context.name)),
             None => context.golden,
         };
-        let files = context.project.files.iter().map(|(path, text)| (path.clone(), text.as_bytes().to_vec()));
-        let project: Arc<dyn World> = Arc::new(files.collect::<MemoryWorld>());
-        let scope = |layer: LayerKind| {
-            Arc::new(PromptScope {
-                project: Arc::clone(&project),
-                project_name: Arc::clone(&context.project.name),
-                language: Arc::clone(&context.language),
-                layers: repo.readable_layers(layer).map(|layer| Arc::clone(&layer.world)).collect(),
-                folders: Folders::placeholders(),
-            })
-        };
-        let scopes = repo.layers.iter().map(|layer| (layer.kind, scope(layer.kind))).collect();
+        let setting = Setting::of(&context);
+        let scopes = repo.layers.iter().map(|layer| (layer.kind, setting.scope(repo, layer.kind))).collect();
         let prepared = Prepared::new(context.conversation.clone());
         ReadyContext { context, golden, prepared, memo: Memo::default(), scopes }
     }
@@ -433,6 +448,43 @@ impl ReadyContext {
     /// How many content blocks the conversation has, rounded up to a power of two.
     fn size_class(prepared: &Prepared) -> usize {
         prepared.conversation.block_count().next_power_of_two()
+    }
+}
+
+/// What surrounds a conversation: what system prompts can see of it.
+#[derive(Clone)]
+pub struct Setting {
+    /// The project's files.
+    pub project: Arc<dyn World>,
+    /// The project's name.
+    pub project_name: Arc<str>,
+    /// The language of the file in front of the person.
+    pub language: Arc<str>,
+    /// What the folders are called.
+    pub folders: Folders,
+}
+
+impl Setting {
+    /// The virtual project of a context.
+    pub fn of(context: &Context) -> Setting {
+        let files = context.project.files.iter().map(|(path, text)| (path.clone(), text.as_bytes().to_vec()));
+        Setting {
+            project: Arc::new(files.collect::<MemoryWorld>()),
+            project_name: Arc::clone(&context.project.name),
+            language: Arc::clone(&context.language),
+            folders: Folders::placeholders(),
+        }
+    }
+
+    /// What the prompts of a layer's agents may read.
+    fn scope(&self, repo: &Repo, layer: LayerKind) -> Arc<PromptScope> {
+        Arc::new(PromptScope {
+            project: Arc::clone(&self.project),
+            project_name: Arc::clone(&self.project_name),
+            language: Arc::clone(&self.language),
+            layers: repo.readable_layers(layer).map(|layer| Arc::clone(&layer.world)).collect(),
+            folders: self.folders.clone(),
+        })
     }
 }
 

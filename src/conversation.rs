@@ -252,6 +252,15 @@ impl Conversation {
         }
     }
 
+    /// With its history in the normal form that every target wants; a completion stays as it is.
+    #[must_use]
+    pub fn into_normal_form(mut self) -> Conversation {
+        if let Task::Chat(history) = &self.task {
+            self.task = Task::Chat(normalise(history, &Rules::default()).history);
+        }
+        self
+    }
+
     /// How many content blocks there are: what template limits grow with.
     pub fn block_count(&self) -> usize {
         match &self.task {

@@ -62,7 +62,8 @@ pub fn files(agent: &AgentBodies<'_>, model: Option<&str>, all_contexts: bool) -
 /// `request.json`: everything of a request but its body.
 pub fn request_json(plan: &Plan<'_>, model: Option<&str>) -> String {
     let line = plan.request_line(model);
-    let headers: Map<String, Value> = line.headers.into_iter().map(|(name, value)| (name, value.into())).collect();
+    let headers: Map<String, Value> =
+        line.headers.into_iter().map(|header| (header.name, header.value.to_string().into())).collect();
     let members = [
         ("agent", plan.name().as_ref().into()),
         ("provider_instance", plan.instance.name.value.as_ref().into()),
@@ -71,10 +72,10 @@ pub fn request_json(plan: &Plan<'_>, model: Option<&str>) -> String {
         ("method", line.method.into()),
         ("url", line.url.into()),
         ("headers", Value::Object(headers)),
-        ("model", plan.model(model).into()),
     ];
+    let model = plan.carries_model().then(|| ("model", Value::from(plan.model(model))));
     let value: Map<String, Value> =
-        members.into_iter().map(|(key, value): (&str, Value)| (key.to_owned(), value)).collect();
+        members.into_iter().chain(model).map(|(key, value): (&str, Value)| (key.to_owned(), value)).collect();
     let mut text = serde_json::to_string_pretty(&value).expect("a value serialises into memory");
     text.push('\n');
     text

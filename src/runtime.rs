@@ -5,18 +5,34 @@
 //! [`unit`](mod@crate::unit) alone, also after tool results: nothing here edits JSON that was compiled. Profiles and
 //! templates are not its business.
 //!
-//! - [`stream`]: bytes of an answer → events.
+//! - [`Agent`]: a compiler's agent with a model and a setting; makes [`Compiled`] requests.
+//! - [`Transport`]: HTTP, keys, retries.
+//! - [`stream`]: bytes of an answer → events and an [`Answer`], one decoder per wire format. Pure.
+//! - [`Session`]: the history, and one request at a time about it; [`AgentLoop`]: the same under [`hooks`].
+//! - [`tool_loop`]: when tools run, and when that ends.
 //! - [`tools`]: what a tool is.
 //! - [`Secrets`]: where keys come from.
 
+mod agent;
 mod error;
 mod event;
-pub(crate) mod failure;
-pub mod stream;
+mod exchange;
+mod failure;
+pub mod hooks;
+pub mod image;
 mod secret;
+mod session;
+pub mod stream;
+pub mod tool_loop;
 pub mod tools;
+mod transport;
+mod turn;
 
 pub use crate::conversation::Usage;
+pub use agent::{Agent, CompileError, Compiled};
 pub use error::{Category, Error};
 pub use event::{Answer, Event, MalformedInput, Outcome, StopReason, ToolCall};
 pub use secret::{ExposeSecret, MemorySecrets, SecretError, SecretString, Secrets};
+pub use session::{AgentLoop, Restored, Session};
+pub use transport::{RetryPolicy, Transport, TransportOptions};
+pub use turn::Turn;

@@ -27,6 +27,30 @@ fn words(error: &std::io::Error) -> String {
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
+/// This machine's clock.
+#[cfg(feature = "runtime")]
+pub(crate) fn now() -> std::time::SystemTime {
+    std::time::SystemTime::now()
+}
+
+/// The bytes of a file anywhere on the disk, for what the command line names.
+///
+/// # Errors
+///
+/// A phrase that goes on after the file's name.
+#[cfg(feature = "runtime")]
+pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
+    use std::io::Read;
+    let failed = |error: std::io::Error| format!("cannot be read: {}", words(&error));
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let mut bytes = Vec::new();
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
+    match bytes.len() as u64 > limit {
+        true => Err(format!("is larger than {} MiB", limit >> 20)),
+        false => Ok(bytes),
+    }
+}
+
 /// Whether `NO_COLOR` asks for plain output; see <https://no-color.org>.
 pub(crate) fn no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())

@@ -4,8 +4,8 @@ use super::options::{Opened, Options};
 use super::{Failure, Outcome, Status, Terminal};
 use crate::compile::settle;
 use crate::diag::{Diagnostic, Findings};
-use crate::provider::RequestLine;
-use crate::repo::{Instance, SecretRef};
+use crate::provider::{Header, HeaderValue, RequestLine};
+use crate::repo::SecretRef;
 use crate::resolve::ProfileId;
 
 pub(super) fn run(options: &Options, agent: &str, curl: bool, terminal: &mut Terminal) -> Outcome {
@@ -18,10 +18,10 @@ pub(super) fn run(options: &Options, agent: &str, curl: bool, terminal: &mut Ter
         return Ok(show_findings(options, &opened, found.collect(), terminal));
     };
     let context = pick_context(&opened, id)?;
-    let model = options.model.as_deref().or_else(|| compiler.repo().models.get(plan.name()).map(|model| &*model.value));
+    let model = compiler.client_model(&plan, options.model.as_deref());
     match compiler.body(id, &context, model) {
         Some(Ok(body)) if curl => {
-            terminal.text(&curl_command(&plan.request_line(model), plan.instance, &body.pretty()));
+            terminal.text(&curl_command(&plan.request_line(model), &body.pretty()));
         }
         Some(Ok(body)) => terminal.text(&body.pretty()),
         Some(Err(findings)) => return Ok(show_findings(options, &opened, findings, terminal)),
@@ -69,19 +69,14 @@ fn show_findings(options: &Options, opened: &Opened, found: Vec<Diagnostic>, ter
 }
 
 /// A shell command that sends the body; keys are read from where the instance says, never written.
-fn curl_command(line: &RequestLine, instance: &Instance, body: &str) -> String {
+pub(super) fn curl_command(line: &RequestLine, body: &str) -> String {
     let mut text = format!("curl -sS -X {} {}", line.method, single_quoted(&line.url));
-    for (name, value) in &line.headers {
-        let header = match secret_expression(instance) {
-            Some((placeholder, expression)) if value.contains(&placeholder) => {
-                let (before, after) = value.split_once(placeholder.as_str()).unwrap_or((value, ""));
-                format!(
-                    "{}\"{expression}\"{}",
-                    single_quoted(&format!("{name}: {before}")),
-                    if after.is_empty() { String::new() } else { single_quoted(after) }
-                )
+    for Header { name, value } in &line.headers {
+        let header = match value {
+            HeaderValue::Plain(value) => single_quoted(&format!("{name}: {value}")),
+            HeaderValue::Key { prefix, key } => {
+                format!("{}\"{}\"", single_quoted(&format!("{name}: {prefix}")), shell_expression(key))
             }
-            _ => single_quoted(&format!("{name}: {value}")),
         };
         text.push_str(&format!(" \\\n  -H {header}"));
     }
@@ -89,17 +84,15 @@ fn curl_command(line: &RequestLine, instance: &Instance, body: &str) -> String {
     text
 }
 
-/// The placeholder of a key in a request line, and the shell expression that stands for the key.
-fn secret_expression(instance: &Instance) -> Option<(String, String)> {
-    Some(match &instance.api_key_ref.as_ref()?.value {
-        SecretRef::Env(name) => (format!("${{{name}}}"), format!("${{{name}}}")),
-        SecretRef::File(path) => (format!("${{file:{path}}}"), format!("$(cat {})", single_quoted(path))),
+/// The shell expression that stands for a key.
+fn shell_expression(key: &SecretRef) -> String {
+    match key {
+        SecretRef::Env(name) => format!("${{{name}}}"),
+        SecretRef::File(path) => format!("$(cat {})", single_quoted(path)),
         SecretRef::Keyring { service, user } => {
-            let lookup =
-                format!("$(secret-tool lookup service {} username {})", single_quoted(service), single_quoted(user));
-            (format!("${{keyring:{service}/{user}}}"), lookup)
+            format!("$(secret-tool lookup service {} username {})", single_quoted(service), single_quoted(user))
         }
-    })
+    }
 }
 
 fn single_quoted(text: &str) -> String {

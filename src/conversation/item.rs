@@ -102,6 +102,14 @@ impl PodEvent {
 }
 
 impl Item {
+    /// What a session gets that was restored in the middle of a turn.
+    pub fn interrupted() -> Item {
+        Item::Interrupt {
+            text: Arc::from("The previous turn was interrupted before it was complete."),
+            reason: Some(Arc::from("restored")),
+        }
+    }
+
     /// Which kind it is.
     pub fn kind(&self) -> ItemKind {
         match self {

@@ -155,16 +155,27 @@ impl Log {
         self.lines.push(Line { raw, entry: Some(entry) });
     }
 
-    /// Adds an entry and gives its complete line, with the newline: what a journal must keep before the model sees it. An
-    /// [`Entry::Retract`] takes back no more than there is.
+    /// Adds an entry and gives its complete line, with the newline. An [`Entry::Retract`] takes back no more than there is.
     pub fn append(&mut self, entry: Entry) -> &str {
+        let kept: Result<(), std::convert::Infallible> = self.append_kept(entry, |_| Ok(()));
+        kept.expect("nothing refuses it");
+        self.lines.last().map_or("", |line| &line.raw)
+    }
+
+    /// As [`Log::append`], but only once `keep` has the line: what a journal refuses was never said.
+    ///
+    /// # Errors
+    ///
+    /// Those of `keep`.
+    pub fn append_kept<E>(&mut self, entry: Entry, keep: impl FnOnce(&str) -> Result<(), E>) -> Result<(), E> {
         let entry = match entry {
             Entry::Retract { messages } => Entry::Retract { messages: messages.min(self.history.len()) },
             entry => entry,
         };
         let raw = write::entry(&entry);
+        keep(&raw)?;
         self.push(entry, raw);
-        self.lines.last().map_or("", |line| &line.raw)
+        Ok(())
     }
 
     /// The history that the log tells. Texts of items are those of the log, never made anew.

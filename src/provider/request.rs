@@ -1,5 +1,7 @@
 //! The model step, and everything of a request that is not its body.
 
+use std::fmt;
+
 use serde_json::{Map, Value};
 
 use super::{Auth, ClientApi, WireFormat};
@@ -15,8 +17,40 @@ pub struct RequestLine {
     pub method: &'static str,
     /// The whole URL.
     pub url: String,
-    /// Headers in order, names in lower case; secrets are placeholders.
-    pub headers: Vec<(String, String)>,
+    /// Headers in order.
+    pub headers: Vec<Header>,
+}
+
+/// A header of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Header {
+    /// The name, in lower case.
+    pub name: String,
+    /// The value, or where it is found.
+    pub value: HeaderValue,
+}
+
+/// A header's value, which never holds a secret. Displayed, it is what golden files show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HeaderValue {
+    /// The value.
+    Plain(String),
+    /// A key after a prefix.
+    Key {
+        /// What stands before the key, for instance `Bearer `.
+        prefix: &'static str,
+        /// Where the key is found.
+        key: SecretRef,
+    },
+}
+
+impl fmt::Display for HeaderValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HeaderValue::Plain(value) => f.write_str(value),
+            HeaderValue::Key { prefix, key } => write!(f, "{prefix}{}", placeholder(key)),
+        }
+    }
 }
 
 /// Puts the model into the body as its first key, for formats that carry it there.
@@ -31,19 +65,20 @@ pub fn set_model(body: &mut Map<String, Value>, wire: WireFormat, model: &str) {
 pub fn request_line(instance: &Instance, api: ClientApi, endpoint: &str, model: &str) -> RequestLine {
     let endpoint = endpoint.replace(MODEL_PLACEHOLDER, model);
     let url = format!("{}/{}", instance.url.value.trim_end_matches('/'), endpoint.trim_start_matches('/'));
-    let mut headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+    let plain = |name: &str, value: &str| Header { name: name.to_owned(), value: HeaderValue::Plain(value.to_owned()) };
+    let mut headers = vec![plain("content-type", "application/json")];
     if let (Some(auth), Some(secret)) = (api.auth(), &instance.api_key_ref) {
-        let secret = placeholder(&secret.value);
-        headers.push(match auth {
-            Auth::Bearer => ("authorization".to_owned(), format!("Bearer {secret}")),
-            Auth::Header(name) => (name.to_owned(), secret),
-        });
+        let (name, prefix) = match auth {
+            Auth::Bearer => ("authorization", "Bearer "),
+            Auth::Header(name) => (name, ""),
+        };
+        headers.push(Header { name: name.to_owned(), value: HeaderValue::Key { prefix, key: secret.value.clone() } });
     }
-    headers.extend(api.headers().iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    headers.extend(api.headers().iter().map(|(name, value)| plain(name, value)));
     for (name, value) in &instance.headers {
-        match headers.iter_mut().find(|(known, _)| **known == **name) {
-            Some((_, known)) => *known = value.to_string(),
-            None => headers.push((name.to_string(), value.to_string())),
+        match headers.iter_mut().find(|known| *known.name == **name) {
+            Some(known) => known.value = HeaderValue::Plain(value.to_string()),
+            None => headers.push(plain(name, value)),
         }
     }
     RequestLine { method: "POST", url, headers }

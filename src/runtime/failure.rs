@@ -23,7 +23,6 @@ const BAD_KEY: &str = "API_KEY_INVALID";
 
 /// The error that an HTTP answer stands for which is none of success. The status decides the category and whether it
 /// may succeed later; the body gives the detail.
-#[cfg_attr(not(test), expect(dead_code, reason = "for the sender of requests, which is not there yet"))]
 pub(crate) fn from_status(status: u16, content_type: Option<&str>, body: &[u8]) -> Error {
     let reported = parse(body).as_ref().and_then(reported);
     let bad_key = reported.as_ref().is_some_and(Reported::is_bad_key);

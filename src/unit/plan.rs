@@ -124,6 +124,11 @@ impl<'r> Plan<'r> {
         client.or(self.default_model()).unwrap_or(MODEL_PLACEHOLDER)
     }
 
+    /// Whether a request names its model, in the body or in the URL.
+    pub fn carries_model(&self) -> bool {
+        self.wire.has_model_in_body() || self.endpoint.value.contains(MODEL_PLACEHOLDER)
+    }
+
     /// The request without its body.
     pub fn request_line(&self, client_model: Option<&str>) -> RequestLine {
         request_line(self.instance, self.api, self.endpoint.value, self.model(client_model))

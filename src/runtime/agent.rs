@@ -1,0 +1,190 @@
+//! An agent that can be sent to: the compiler's plan, a setting and a model.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use super::{Category, Error};
+use crate::compile::{Compiler, STACK_BYTES, Setting};
+use crate::conversation::{Conversation, TaskKind};
+use crate::diag::{Diagnostic, did_you_mean};
+use crate::provider::{ClientApi, HeaderValue, RequestLine, WireFormat};
+use crate::resolve::ProfileId;
+use crate::unit::Body;
+
+/// An agent of a repository, ready to make requests. Cheap to clone.
+#[derive(Clone)]
+pub struct Agent {
+    compiler: Arc<Compiler>,
+    id: ProfileId,
+    name: Arc<str>,
+    setting: Setting,
+    model: Option<Arc<str>>,
+}
+
+/// A request that was compiled: exactly what is sent, but for the key.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compiled {
+    /// Method, URL and headers.
+    pub line: RequestLine,
+    /// The body.
+    pub body: Body,
+    /// The client API.
+    pub api: ClientApi,
+    /// The wire format.
+    pub wire: WireFormat,
+}
+
+/// Why a request could not be compiled.
+#[derive(Debug)]
+pub enum CompileError {
+    /// The agent or its templates are wrong; the findings say where.
+    Findings(Vec<Diagnostic>),
+    /// Nobody names a model.
+    NoModel(Arc<str>),
+    /// The agent is for the other kind of conversation.
+    WrongKind {
+        /// The agent's name.
+        agent: Arc<str>,
+        /// What it is for.
+        wants: TaskKind,
+    },
+}
+
+impl Agent {
+    /// The agent with a name.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or it cannot be compiled.
+    pub fn new(compiler: Arc<Compiler>, name: &str, setting: Setting) -> Result<Agent, Error> {
+        let usable = compiler.agents().iter().filter(|(_, usable)| *usable).map(|(id, _)| *id);
+        let named = |id: ProfileId| &compiler.hierarchy().get(id).name.value;
+        match usable.clone().find(|&id| **named(id) == *name) {
+            Some(id) => {
+                let name = Arc::clone(named(id));
+                Ok(Agent { compiler, id, name, setting, model: None })
+            }
+            None => {
+                let error = Error::new(Category::Config, format!("there is no usable agent `{name}`"));
+                Err(match did_you_mean(name, usable.map(|id| named(id).as_ref())) {
+                    Some(help) => error.detail(help),
+                    None => error.detail("`reqc check` says what is wrong with the repository"),
+                })
+            }
+        }
+    }
+
+    /// With a model in place of that of `models.toml` or the profile.
+    #[must_use]
+    pub fn with_model(mut self, model: Option<impl Into<Arc<str>>>) -> Agent {
+        self.model = model.map(Into::into);
+        self
+    }
+
+    /// The agent's name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// The repository it comes from.
+    pub fn compiler(&self) -> &Arc<Compiler> {
+        &self.compiler
+    }
+
+    /// The request for a conversation, which is brought into normal form first.
+    ///
+    /// # Errors
+    ///
+    /// The templates fail on this conversation, or there is no model.
+    pub fn compile(&self, conversation: Conversation) -> Result<Compiled, CompileError> {
+        let plan = self.compiler.plan(self.id).expect("only usable agents are made");
+        if plan.kind != conversation.kind() {
+            return Err(CompileError::WrongKind { agent: Arc::clone(&self.name), wants: plan.kind });
+        }
+        let model = self.compiler.client_model(&plan, self.model.as_deref());
+        if plan.carries_model() && model.or(plan.default_model()).is_none() {
+            return Err(CompileError::NoModel(Arc::clone(&self.name)));
+        }
+        let body = self.compiler.live_body(&plan, conversation, &self.setting, model);
+        let body = body.map_err(CompileError::Findings)?;
+        Ok(Compiled { line: plan.request_line(model), body, api: plan.api, wire: plan.wire })
+    }
+
+    /// [`Agent::compile`] on a thread of its own: templates may nest deeper than the stacks of async workers allow.
+    pub(super) async fn compile_apart(&self, conversation: Conversation) -> Result<Compiled, Error> {
+        let (sender, receiver) = oneshot::channel();
+        let agent = self.clone();
+        let work = move || {
+            let compiled = agent.compile(conversation).map_err(|error| error.into_error(&agent.compiler));
+            // Nobody waits any more if the request was cancelled.
+            let _ = sender.send(compiled);
+        };
+        let spawned = std::thread::Builder::new().name("reqc-compile".into()).stack_size(STACK_BYTES).spawn(work);
+        spawned.map_err(|error| Error::new(Category::Config, format!("there is no thread to compile on: {error}")))?;
+        receiver.await.unwrap_or_else(|_| Err(Error::new(Category::Config, "compiling the request panicked")))
+    }
+}
+
+impl CompileError {
+    /// As an error of a request, on one line.
+    pub fn into_error(self, compiler: &Compiler) -> Error {
+        match self {
+            CompileError::NoModel(agent) => {
+                Error::new(Category::Config, format!("no model for `{agent}`")).detail(MODEL_HELP)
+            }
+            CompileError::WrongKind { agent, wants } => {
+                Error::new(Category::Config, format!("`{agent}` is a {} agent", wants.name()))
+            }
+            CompileError::Findings(findings) => {
+                let first = findings.first();
+                let detail = first.map_or_else(String::new, |finding| {
+                    let place = compiler.sources().describe(finding.primary.span);
+                    format!("{} {place} {}", finding.rule.code, finding.message)
+                });
+                Error::new(Category::Config, "the request could not be compiled").detail(detail)
+            }
+        }
+    }
+}
+
+/// What to do if nobody names a model.
+const MODEL_HELP: &str = "name one with `--model`, in `models.toml`, or as the profile's `model`";
+
+impl Compiled {
+    /// Whether the key would travel in the clear: plain HTTP to a host that is not this machine.
+    pub fn exposes_key(&self) -> bool {
+        let has_key = self.line.headers.iter().any(|header| matches!(header.value, HeaderValue::Key { .. }));
+        has_key && self.line.url.starts_with("http://") && !is_loopback(host(&self.line.url))
+    }
+}
+
+/// The host of a URL, without a port.
+pub(super) fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let authority = authority.rsplit('@').next().unwrap_or_default();
+    match authority.strip_prefix('[') {
+        Some(v6) => v6.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    let is_address = host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    is_address || host == "localhost" || host.ends_with(".localhost")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_of_urls() {
+        assert_eq!(host("http://user:pw@[::1]:8080/v1"), "::1");
+        assert_eq!(host("https://api.example.com:443/x?y"), "api.example.com");
+        assert!(is_loopback(host("http://127.0.0.1:1/")));
+        assert!(is_loopback("localhost"));
+        assert!(!is_loopback("localhost.example.com"));
+    }
+}

@@ -1,0 +1,138 @@
+//! One round on the wire: a compiled request out, an answer in.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::agent::Compiled;
+use super::stream::{Decoder, Framing, Limits, Source};
+use super::transport::{Backoff, Begun, Refused, Transport, broken, content_type};
+use super::turn::Emitter;
+use super::{Answer, Error, Event, StopReason};
+
+/// How long a connection may take to end after its answer has, to be used again.
+const GRACE: Duration = Duration::from_millis(50);
+
+/// What became of a round.
+pub(super) struct Exchange {
+    /// The answer, or what came of it.
+    pub(super) answer: Answer,
+    /// Text that was held back because hooks want to see it first.
+    pub(super) held: String,
+    /// Whether the model began to call a tool.
+    pub(super) calls_begun: bool,
+    /// How it ended.
+    pub(super) ended: Ended,
+}
+
+/// How a round ended.
+pub(super) enum Ended {
+    Complete(StopReason),
+    Broken(Error),
+    Cancelled,
+}
+
+/// Everything that a round needs beside its request.
+pub(super) struct Wire<'a> {
+    pub(super) transport: &'a Transport,
+    pub(super) limits: Limits,
+    pub(super) emitter: &'a Emitter,
+    pub(super) cancel: &'a CancellationToken,
+    /// Whether text is held back.
+    pub(super) hold: bool,
+}
+
+impl Exchange {
+    fn nothing(ended: Ended) -> Exchange {
+        Exchange { answer: Answer::default(), held: String::new(), calls_begun: false, ended }
+    }
+}
+
+impl Wire<'_> {
+    /// Sends a request and reads its answer to the end.
+    pub(super) async fn exchange(&self, request: &Compiled, id_prefix: String) -> Exchange {
+        match self.cancel.run_until_cancelled(self.connect(request)).await {
+            None => Exchange::nothing(Ended::Cancelled),
+            Some(Err(error)) => Exchange::nothing(Ended::Broken(error)),
+            Some(Ok(begun)) => self.read(request, begun, id_prefix).await,
+        }
+    }
+
+    /// Tries until an answer begins, or there is no point any more.
+    async fn connect(&self, request: &Compiled) -> Result<Begun, Error> {
+        let mut backoff = Backoff::new(&self.transport.options.retry);
+        for attempt in 2.. {
+            tracing::debug!(url = request.line.url, attempt = attempt - 1, "sending");
+            let Refused { error, retry_after } = match self.transport.attempt(request).await {
+                Ok(begun) => return Ok(begun),
+                Err(refused) => refused,
+            };
+            let delay = backoff.next(retry_after).filter(|_| error.retryable);
+            let Some(delay) = delay else { return Err(error) };
+            tracing::debug!(%error, ?delay, "trying again");
+            self.emitter.emit(Event::Retry { attempt, delay, error }).await;
+            tokio::time::sleep(delay).await;
+        }
+        unreachable!("delays come to an end")
+    }
+
+    async fn read(&self, request: &Compiled, begun: Begun, id_prefix: String) -> Exchange {
+        let Begun { mut response, keys } = begun;
+        let framing = Framing::of(content_type(&response), request.wire);
+        let source = Source { api: request.api, wire: request.wire, id_prefix };
+        let mut decoder = Decoder::new(source, framing, self.limits);
+        let mut exchange = Exchange::nothing(Ended::Cancelled);
+        let read = self.pump(&mut response, &mut decoder, &mut exchange);
+        if let Some(ended) = self.cancel.run_until_cancelled(read).await {
+            exchange.ended = match ended {
+                Ended::Broken(error) => Ended::Broken(keys.scrub(error)),
+                ended => ended,
+            };
+        }
+        exchange.answer = decoder.into_answer();
+        exchange
+    }
+
+    /// Reads until the answer, the connection or the patience with it ends.
+    async fn pump(&self, response: &mut reqwest::Response, decoder: &mut Decoder, exchange: &mut Exchange) -> Ended {
+        let mut cut_off = None;
+        while !decoder.is_complete() {
+            let mut events = Vec::new();
+            let pushed = match response.chunk().await {
+                Ok(Some(bytes)) => decoder.push(&bytes, &mut events),
+                Ok(None) => break,
+                Err(error) => {
+                    cut_off = Some(broken(&error));
+                    break;
+                }
+            };
+            self.pass_on(events, exchange).await;
+            if let Err(error) = pushed {
+                return Ended::Broken(error);
+            }
+        }
+        let mut events = Vec::new();
+        let finished = decoder.finish(&mut events);
+        self.pass_on(events, exchange).await;
+        match finished {
+            Ok(stop) => {
+                // The rest is of no interest, but a connection that was read to its end can be used again.
+                let _ = tokio::time::timeout(GRACE, async { while let Ok(Some(_)) = response.chunk().await {} }).await;
+                Ended::Complete(stop)
+            }
+            Err(error) => Ended::Broken(cut_off.unwrap_or(error)),
+        }
+    }
+
+    async fn pass_on(&self, events: Vec<Event>, exchange: &mut Exchange) {
+        for event in events {
+            match event {
+                Event::Text(text) if self.hold => exchange.held.push_str(&text),
+                event => {
+                    exchange.calls_begun |= matches!(event, Event::ToolCallStart { .. });
+                    self.emitter.emit(event).await;
+                }
+            }
+        }
+    }
+}

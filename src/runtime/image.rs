@@ -1,0 +1,66 @@
+//! Images of the person: read, recognised, and turned into what messages carry.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::conversation::Image;
+
+/// The largest image that is read, in bytes before base64. Anthropic takes 5 MB, OpenAI and Gemini up to 20 MB a request.
+pub const MAX_BYTES: u64 = 15 * 1024 * 1024;
+
+/// The image at a path, or the URL itself.
+///
+/// # Errors
+///
+/// A phrase that goes on after the image's name: it cannot be read, is too large, or is of no kind that providers take.
+pub fn read(source: &str) -> Result<Image, String> {
+    if source.starts_with("https://") || source.starts_with("http://") {
+        return Ok(Image { data: source.into(), media_type: by_extension(source).into(), is_url: true });
+    }
+    let bytes = crate::system::read_bytes(std::path::Path::new(source), MAX_BYTES)?;
+    let media_type = sniff(&bytes).ok_or("is no PNG, JPEG, GIF or WebP")?;
+    Ok(Image { data: STANDARD.encode(&bytes).into(), media_type: media_type.into(), is_url: false })
+}
+
+/// The media type by the first bytes (WHATWG MIME Sniffing, 6.1), whatever the file is called.
+fn sniff(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+/// The media type of a URL, which nobody has looked at: by its extension, else JPEG.
+fn by_extension(url: &str) -> &'static str {
+    let path = url.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
+    match path.rsplit('.').next() {
+        Some("png") => "image/png",
+        Some("gif") => "image/gif",
+        Some("webp") => "image/webp",
+        _ => "image/jpeg",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_told_by_content() {
+        assert_eq!(sniff(b"\x89PNG\r\n\x1a\n...."), Some("image/png"));
+        assert_eq!(sniff(b"\xff\xd8\xff\xe0"), Some("image/jpeg"));
+        assert_eq!(sniff(b"GIF89a"), Some("image/gif"));
+        assert_eq!(sniff(b"RIFF\0\0\0\0WEBPVP8 "), Some("image/webp"));
+        assert_eq!(sniff(b"<svg/>"), None);
+        assert_eq!(sniff(b""), None);
+    }
+
+    #[test]
+    fn urls_are_not_fetched() {
+        let image = read("https://example.com/a.PNG?size=2").expect("a URL");
+        assert_eq!((&*image.media_type, image.is_url), ("image/png", true));
+    }
+}

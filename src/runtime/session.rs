@@ -1,0 +1,216 @@
+//! A session: a conversation that grows, and requests about it.
+
+mod drive;
+mod state;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+use super::Error;
+use super::agent::Agent;
+use super::hooks::{Hooks, NoHooks};
+use super::stream::Limits;
+use super::tool_loop::{AGENT_LIMIT, PLAIN_LIMIT, ToolLoop};
+use super::tools::ToolSet;
+use super::transport::Transport;
+use super::turn::{self, Turn};
+use crate::conversation::{Block, Conversation, Item, Message, SystemLayer, Usage};
+use crate::world::Journal;
+use drive::{Drive, Policy, Start};
+pub use state::Restored;
+use state::State;
+
+/// A conversation with one agent. The history here is the only one there is: every request, also one that continues
+/// after tool results, is compiled from it anew.
+///
+/// A handle: clones speak of the same session. At most one request is in flight; another cancels it and waits until it
+/// has ended. Requests run as tokio tasks.
+#[derive(Clone)]
+pub struct Session {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    agent: Agent,
+    transport: Transport,
+    limits: Limits,
+    state: Mutex<State>,
+    tool_loop: Mutex<ToolLoop>,
+    flight: Mutex<Flight>,
+}
+
+/// The latest request.
+#[derive(Clone, Default)]
+struct Flight {
+    cancel: CancellationToken,
+    /// Cancelled when the request has ended.
+    ended: CancellationToken,
+}
+
+/// A session under hooks: [`Session::under`].
+#[derive(Clone)]
+pub struct AgentLoop {
+    session: Session,
+    hooks: Arc<dyn Hooks>,
+    limit: u32,
+}
+
+impl Session {
+    /// A session that goes on with a conversation, which may be empty. Tools that the conversation itself names are offered to
+    /// the model but not run: a request that calls one is finished, and the host answers with [`Block::ToolResult`]s.
+    pub fn new(agent: Agent, transport: Transport, conversation: Conversation) -> Session {
+        let state = State::new(&agent, conversation);
+        Session::of(agent, transport, state)
+    }
+
+    fn of(agent: Agent, transport: Transport, state: State) -> Session {
+        let flight = Flight::default();
+        flight.ended.cancel();
+        let shared = Shared {
+            agent,
+            transport,
+            limits: Limits::default(),
+            state: Mutex::new(state),
+            tool_loop: Mutex::default(),
+            flight: Mutex::new(flight),
+        };
+        Session { shared: Arc::new(shared) }
+    }
+
+    /// A session whose every step is a line of a journal before the model sees it: a new one, or one that was loaded. If the
+    /// loaded one was interrupted in the middle of a turn, it gets an item that says so.
+    ///
+    /// # Errors
+    ///
+    /// The journal cannot be written.
+    pub fn journaled(
+        agent: Agent,
+        transport: Transport,
+        restored: Restored,
+        journal: Box<dyn Journal>,
+    ) -> Result<Session, Error> {
+        let state = State::restored(&agent, restored, journal)?;
+        Ok(Session::of(agent, transport, state))
+    }
+
+    /// Adds a message of the user and asks for an answer. Tools of the session run, and their results go back, up to
+    /// [`PLAIN_LIMIT`] times.
+    pub fn send(&self, blocks: Vec<Block>) -> Turn {
+        self.start(Start::Message(blocks), Policy::plain())
+    }
+
+    /// Asks for an answer to what is there: after a failure, after injected items, or for a completion.
+    pub fn proceed(&self) -> Turn {
+        self.start(Start::Proceed, Policy::plain())
+    }
+
+    /// The same session with hooks around every turn, tool and message, and a limit of [`AGENT_LIMIT`] rounds.
+    pub fn under(&self, hooks: Arc<dyn Hooks>) -> AgentLoop {
+        AgentLoop { session: self.clone(), hooks, limit: AGENT_LIMIT }
+    }
+
+    fn start(&self, start: Start, policy: Policy) -> Turn {
+        let next = Flight::default();
+        let last = std::mem::replace(&mut *lock(&self.shared.flight), next.clone());
+        last.cancel.cancel();
+        let shared = Arc::clone(&self.shared);
+        let ended = next.ended.drop_guard();
+        let cancel = next.cancel.clone();
+        turn::start(Arc::clone(&policy.hooks), next.cancel, |emitter| async move {
+            let _ended = ended;
+            // Cancelled requests end at once; waiting keeps their last words before ours.
+            last.ended.cancelled().await;
+            Drive::new(&shared, policy, emitter, cancel).run(start).await
+        })
+    }
+
+    /// Cancels the request in flight, if there is one.
+    pub fn cancel(&self) {
+        lock(&self.shared.flight).cancel.cancel();
+    }
+
+    /// Resolves when no request is in flight.
+    pub async fn idle(&self) {
+        let ended = lock(&self.shared.flight).ended.clone();
+        ended.cancelled().await;
+    }
+
+    /// Adds a typed item: logged with the exact text before the model sees it with the next request.
+    ///
+    /// # Errors
+    ///
+    /// The journal cannot be written, or the session is a completion.
+    pub fn inject(&self, item: Item) -> Result<(), Error> {
+        self.shared.state().inject(item)
+    }
+
+    /// Replaces the tools, from the next round on.
+    pub fn set_tools(&self, tools: ToolSet) {
+        self.shared.state().set_tools(tools);
+    }
+
+    /// Sets a named layer of the system prompt, from the next round on; a blank text removes it.
+    pub fn set_layer(&self, layer: SystemLayer) {
+        self.shared.state().set_layer(layer);
+    }
+
+    /// The history as it is now.
+    pub fn history(&self) -> Vec<Message> {
+        self.shared.state().history().to_vec()
+    }
+
+    /// The tokens of all requests so far.
+    pub fn usage(&self) -> Usage {
+        self.shared.state().usage()
+    }
+
+    /// Begins counting from what was used before this session.
+    pub fn seed_usage(&self, usage: Usage) {
+        self.shared.state().seed_usage(usage);
+    }
+
+    /// How many requests the tool loop knows: 0 when none is in flight.
+    pub fn open_requests(&self) -> usize {
+        lock(&self.shared.tool_loop).open_requests()
+    }
+}
+
+impl AgentLoop {
+    /// With another limit of rounds; 0 for none.
+    #[must_use]
+    pub fn with_limit(self, limit: u32) -> AgentLoop {
+        AgentLoop { limit, ..self }
+    }
+
+    /// As [`Session::send`].
+    pub fn send(&self, blocks: Vec<Block>) -> Turn {
+        self.session.start(Start::Message(blocks), self.policy())
+    }
+
+    /// As [`Session::proceed`].
+    pub fn proceed(&self) -> Turn {
+        self.session.start(Start::Proceed, self.policy())
+    }
+
+    fn policy(&self) -> Policy {
+        Policy { hooks: Arc::clone(&self.hooks), limit: self.limit, keep_text_beside_calls: false }
+    }
+}
+
+impl Policy {
+    fn plain() -> Policy {
+        Policy { hooks: Arc::new(NoHooks), limit: PLAIN_LIMIT, keep_text_beside_calls: true }
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+}
+
+/// A lock that outlives panics of other holders: what it guards is changed in single steps.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

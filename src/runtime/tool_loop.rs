@@ -1,0 +1,209 @@
+//! The tool loop: when tools run, and when that ends.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::tools::ToolOutput;
+use super::{Category, Error, ToolCall};
+use crate::conversation::Block;
+
+/// How often tools may run in one request, unless hooks watch over it.
+pub const PLAIN_LIMIT: u32 = 10;
+/// How often tools may run in one request of an agent loop.
+pub const AGENT_LIMIT: u32 = 50;
+
+/// The whole policy of tool calls. Knows several requests at once and never mixes them.
+///
+/// A request is [opened](ToolLoop::open), told what the model [answered](ToolLoop::answered) and what the tools
+/// [returned](ToolLoop::returned), round by round, and [closed](ToolLoop::close) however it ends.
+#[derive(Debug, Default)]
+pub struct ToolLoop {
+    opened: u64,
+    requests: HashMap<RequestId, Request>,
+}
+
+/// One request of a tool loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RequestId(u64);
+
+#[derive(Debug)]
+struct Request {
+    limit: u32,
+    rounds: u32,
+    waiting: Vec<ToolCall>,
+}
+
+/// What comes after an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Next {
+    /// Nothing: the model called no tool.
+    Finish,
+    /// These tools run; then their results go back.
+    Run(Vec<ToolCall>),
+}
+
+impl ToolLoop {
+    /// Begins a request that may run tools in `limit` rounds; 0 for no limit.
+    pub fn open(&mut self, limit: u32) -> RequestId {
+        self.opened += 1;
+        let id = RequestId(self.opened);
+        self.requests.insert(id, Request { limit, rounds: 0, waiting: Vec::new() });
+        id
+    }
+
+    /// The model answered, with these calls.
+    ///
+    /// # Errors
+    ///
+    /// The rounds are used up, the request is closed, or results are still awaited.
+    pub fn answered(&mut self, id: RequestId, calls: Vec<ToolCall>) -> Result<Next, Error> {
+        let request = self.request(id)?;
+        if calls.is_empty() {
+            return Ok(Next::Finish);
+        }
+        if !request.waiting.is_empty() {
+            return Err(failure("tools were called while others still run"));
+        }
+        if request.limit != 0 && request.rounds == request.limit {
+            return Err(failure(format!("the model still calls tools after {} rounds of them", request.limit)));
+        }
+        request.rounds += 1;
+        request.waiting.clone_from(&calls);
+        Ok(Next::Run(calls))
+    }
+
+    /// The tools returned. The blocks of the next message: one result per call, in the order of the calls; a call that
+    /// nothing came back for gets an error that says so.
+    ///
+    /// # Errors
+    ///
+    /// There is nothing to go on with: no call is open, or the request is closed. Nothing may be sent then.
+    pub fn returned(&mut self, id: RequestId, outputs: Vec<(Arc<str>, ToolOutput)>) -> Result<Vec<Block>, Error> {
+        let calls = std::mem::take(&mut self.request(id)?.waiting);
+        if calls.is_empty() || outputs.is_empty() {
+            return Err(failure("there is no tool result to go on with"));
+        }
+        let mut outputs: HashMap<Arc<str>, ToolOutput> = outputs.into_iter().collect();
+        let result = |call: ToolCall| {
+            let output = outputs.remove(&call.id);
+            let output = output.unwrap_or_else(|| ToolOutput::error(format!("`{}` returned nothing", call.name)));
+            Block::ToolResult { id: call.id, content: output.content, is_error: output.is_error, images: output.images }
+        };
+        Ok(calls.into_iter().map(result).collect())
+    }
+
+    /// The request ended, however it did: nothing of it is kept.
+    pub fn close(&mut self, id: RequestId) {
+        self.requests.remove(&id);
+    }
+
+    /// How many requests are open.
+    pub fn open_requests(&self) -> usize {
+        self.requests.len()
+    }
+
+    fn request(&mut self, id: RequestId) -> Result<&mut Request, Error> {
+        self.requests.get_mut(&id).ok_or_else(|| failure("the request is closed"))
+    }
+}
+
+fn failure(message: impl Into<String>) -> Error {
+    Error::new(Category::Tool, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn call(id: &str, name: &str) -> ToolCall {
+        ToolCall { id: id.into(), name: name.into(), input: Ok(json!({})) }
+    }
+
+    fn output(id: &str, text: &str) -> (Arc<str>, ToolOutput) {
+        (id.into(), ToolOutput::text(text))
+    }
+
+    fn texts(blocks: &[Block]) -> Vec<(&str, &str, bool)> {
+        let text = |block| match block {
+            &Block::ToolResult { ref id, ref content, is_error, .. } => (id.as_ref(), content.as_ref(), is_error),
+            _ => panic!("only results come back"),
+        };
+        blocks.iter().map(text).collect()
+    }
+
+    #[test]
+    fn interleaved_requests_never_mix() {
+        let mut tools = ToolLoop::default();
+        let (first, second) = (tools.open(1), tools.open(1));
+        tools.answered(first, vec![call("x", "a")]).unwrap();
+        tools.answered(second, vec![call("x", "b")]).unwrap();
+        assert_eq!(texts(&tools.returned(second, vec![output("x", "of b")]).unwrap()), [("x", "of b", false)]);
+        assert_eq!(texts(&tools.returned(first, vec![output("x", "of a")]).unwrap()), [("x", "of a", false)]);
+    }
+
+    #[test]
+    fn the_limit_ends_in_an_error_of_its_own_category() {
+        let mut tools = ToolLoop::default();
+        let id = tools.open(2);
+        for _ in 0..2 {
+            tools.answered(id, vec![call("x", "a")]).unwrap();
+            tools.returned(id, vec![output("x", "ok")]).unwrap();
+        }
+        let error = tools.answered(id, vec![call("x", "a")]).unwrap_err();
+        assert_eq!(
+            (error.category, error.message.as_str()),
+            (Category::Tool, "the model still calls tools after 2 rounds of them")
+        );
+        assert_eq!(tools.answered(id, vec![]), Ok(Next::Finish));
+    }
+
+    #[test]
+    fn zero_is_no_limit() {
+        let mut tools = ToolLoop::default();
+        let id = tools.open(0);
+        for _ in 0..200 {
+            tools.answered(id, vec![call("x", "a")]).unwrap();
+            tools.returned(id, vec![output("x", "ok")]).unwrap();
+        }
+    }
+
+    #[test]
+    fn an_empty_continuation_is_an_error() {
+        let mut tools = ToolLoop::default();
+        let id = tools.open(10);
+        assert_eq!(tools.returned(id, vec![output("x", "ok")]).unwrap_err().category, Category::Tool);
+        tools.answered(id, vec![call("x", "a")]).unwrap();
+        assert_eq!(tools.returned(id, vec![]).unwrap_err().message, "there is no tool result to go on with");
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_closed_request() {
+        let mut tools = ToolLoop::default();
+        let id = tools.open(10);
+        tools.answered(id, vec![call("x", "a")]).unwrap();
+        tools.close(id);
+        assert_eq!(tools.open_requests(), 0);
+        assert_eq!(tools.returned(id, vec![output("x", "late")]).unwrap_err().message, "the request is closed");
+        assert_eq!(tools.answered(id, vec![]).unwrap_err().category, Category::Tool);
+    }
+
+    #[test]
+    fn the_same_id_may_come_again_in_the_next_round() {
+        let mut tools = ToolLoop::default();
+        let id = tools.open(10);
+        for text in ["first", "second"] {
+            tools.answered(id, vec![call("call_0", "a")]).unwrap();
+            assert_eq!(texts(&tools.returned(id, vec![output("call_0", text)]).unwrap()), [("call_0", text, false)]);
+        }
+    }
+
+    #[test]
+    fn results_come_in_the_order_of_the_calls_and_none_is_missing() {
+        let mut tools = ToolLoop::default();
+        let id = tools.open(10);
+        tools.answered(id, vec![call("1", "a"), call("2", "b"), call("3", "c")]).unwrap();
+        let blocks = tools.returned(id, vec![output("3", "c"), output("1", "a"), output("other", "?")]).unwrap();
+        assert_eq!(texts(&blocks), [("1", "a", false), ("2", "`b` returned nothing", true), ("3", "c", false)]);
+    }
+}

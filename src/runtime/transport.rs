@@ -1,0 +1,239 @@
+//! HTTP: a compiled request → a response that has begun, or why there is none.
+//!
+//! Retries happen here, before the first byte of an answer and never after. Redirects are not followed: a key would go
+//! along.
+
+mod backoff;
+
+use std::error::Error as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue as HttpValue, LOCATION, RETRY_AFTER};
+use secrecy::{ExposeSecret, SecretString};
+
+use super::agent::{Compiled, host};
+use super::failure;
+use super::secret::Secrets;
+use super::{Category, Error};
+use crate::provider::{Header, HeaderValue};
+use crate::repo::SecretRef;
+pub(super) use backoff::Backoff;
+pub use backoff::RetryPolicy;
+
+/// How long to wait, and how often to try.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TransportOptions {
+    /// How long a connection may take.
+    pub connect_timeout: Duration,
+    /// How long a server may be silent, before the answer and within it. There is no limit on the whole.
+    pub idle_timeout: Duration,
+    /// Retries.
+    pub retry: RetryPolicy,
+}
+
+impl Default for TransportOptions {
+    /// Ten seconds to connect; five minutes of silence, which models that think need.
+    fn default() -> TransportOptions {
+        TransportOptions {
+            connect_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_mins(5),
+            retry: RetryPolicy::default(),
+        }
+    }
+}
+
+/// Sends requests; shared by sessions, so that connections are.
+#[derive(Clone)]
+pub struct Transport {
+    client: reqwest::Client,
+    secrets: Arc<dyn Secrets>,
+    pub(super) options: TransportOptions,
+}
+
+/// A response that has begun.
+pub(super) struct Begun {
+    pub(super) response: reqwest::Response,
+    pub(super) keys: Keys,
+}
+
+/// The keys that a request carried, to take them out of what a server says back.
+#[derive(Default)]
+pub(super) struct Keys(Vec<SecretString>);
+
+impl Keys {
+    /// An error without keys.
+    pub(super) fn scrub(&self, mut error: Error) -> Error {
+        for key in self.0.iter().map(ExposeSecret::expose_secret).filter(|key| !key.is_empty()) {
+            error.message = error.message.replace(key, "[key]");
+            error.detail = error.detail.map(|detail| detail.replace(key, "[key]"));
+        }
+        error
+    }
+}
+
+/// An error before the first byte of an answer, and when the server would like to be asked again.
+pub(super) struct Refused {
+    pub(super) error: Error,
+    pub(super) retry_after: Option<Duration>,
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Refused {
+        Refused { error, retry_after: None }
+    }
+}
+
+/// The largest part of an error's body that is read, in bytes.
+const ERROR_BYTES: usize = 64 * 1024;
+
+impl Transport {
+    /// A transport that takes keys from `secrets`. Proxies come from `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`,
+    /// certificates from the system, or from `SSL_CERT_FILE` and `SSL_CERT_DIR`.
+    ///
+    /// # Errors
+    ///
+    /// TLS cannot be set up, for instance because the system has no certificates.
+    pub fn new(secrets: Arc<dyn Secrets>, options: TransportOptions) -> Result<Transport, Error> {
+        // Another part of the program may have installed a provider: then that one is used.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder()
+            .user_agent(concat!("reqc/", env!("CARGO_PKG_VERSION")))
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(options.connect_timeout)
+            .read_timeout(options.idle_timeout)
+            .build();
+        match client {
+            Ok(client) => Ok(Transport { client, secrets, options }),
+            Err(error) => Err(Error::new(Category::Config, "the HTTP client cannot be set up").detail(cause(&error))),
+        }
+    }
+
+    /// Tries once. Resolves when the head of a successful answer is there.
+    pub(super) async fn attempt(&self, request: &Compiled) -> Result<Begun, Refused> {
+        let (http, keys) = self.http(request).await?;
+        match self.execute(http, request).await {
+            Ok(response) => Ok(Begun { response, keys }),
+            Err(refused) => Err(Refused { error: keys.scrub(refused.error), ..refused }),
+        }
+    }
+
+    async fn execute(&self, http: reqwest::Request, request: &Compiled) -> Result<reqwest::Response, Refused> {
+        let response = self.client.execute(http).await.map_err(|error| network(&error, request))?;
+        let status = response.status().as_u16();
+        let is_page = content_type(&response).is_some_and(|kind| kind.starts_with("text/html"));
+        if response.status().is_success() && !is_page {
+            return Ok(response);
+        }
+        if response.status().is_redirection() {
+            return Err(redirected(&response).into());
+        }
+        Err(refused(response, status).await)
+    }
+
+    /// The request with its key.
+    async fn http(&self, request: &Compiled) -> Result<(reqwest::Request, Keys), Error> {
+        let config = |message: String| Error::new(Category::Config, message);
+        let url = reqwest::Url::parse(&request.line.url)
+            .map_err(|error| config(format!("`{}` is no URL: {error}", request.line.url)))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(config(format!("`{}` must begin with http:// or https://", request.line.url)));
+        }
+        let method = request.line.method.parse().map_err(|_| config("the method is none".into()))?;
+        let mut http = reqwest::Request::new(method, url);
+        let mut keys = Keys::default();
+        *http.headers_mut() = self.headers(&request.line.headers, &mut keys).await?;
+        *http.body_mut() = Some(request.body.compact().into());
+        Ok((http, keys))
+    }
+
+    async fn headers(&self, headers: &[Header], keys: &mut Keys) -> Result<HeaderMap, Error> {
+        let mut map = HeaderMap::with_capacity(headers.len());
+        for header in headers {
+            let illegal = || Error::new(Category::Config, format!("`{}` is no legal header", header.name));
+            let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| illegal())?;
+            map.insert(name, self.value(&header.value, keys).await?.ok_or_else(illegal)?);
+        }
+        Ok(map)
+    }
+
+    /// A key; where it is found may make us wait.
+    async fn key(&self, reference: SecretRef) -> Result<SecretString, Error> {
+        let secrets = Arc::clone(&self.secrets);
+        let read = tokio::task::spawn_blocking(move || secrets.read(&reference)).await;
+        Ok(read.map_err(|_| Error::new(Category::Auth, "looking for the key panicked"))??)
+    }
+
+    /// A header's value with its key; `None` if it holds what headers may not hold.
+    async fn value(&self, value: &HeaderValue, keys: &mut Keys) -> Result<Option<HttpValue>, Error> {
+        match value {
+            HeaderValue::Plain(text) => Ok(HttpValue::from_str(text).ok()),
+            HeaderValue::Key { prefix, key } => {
+                let key = self.key(key.clone()).await?;
+                let mut value = HttpValue::from_str(&format!("{prefix}{}", key.expose_secret())).ok();
+                value.iter_mut().for_each(|value| value.set_sensitive(true));
+                keys.0.push(key);
+                Ok(value)
+            }
+        }
+    }
+}
+
+/// The media type of an answer.
+pub(super) fn content_type(response: &reqwest::Response) -> Option<&str> {
+    response.headers().get(CONTENT_TYPE)?.to_str().ok()
+}
+
+fn redirected(response: &reqwest::Response) -> Error {
+    let target = response.headers().get(LOCATION).and_then(|value| value.to_str().ok()).unwrap_or("nowhere");
+    let message = format!("the server redirects to {target}");
+    let mut error = Error::new(Category::Config, message).detail("set the provider instance's `url` to where it leads");
+    error.status = Some(response.status().as_u16());
+    error
+}
+
+async fn refused(mut response: reqwest::Response, status: u16) -> Refused {
+    let retry_after = backoff::retry_after(response.headers().get(RETRY_AFTER), response.headers().get("date"));
+    let kind = content_type(&response).map(str::to_owned);
+    let mut body = Vec::new();
+    // An error while reading an error changes nothing: what came so far has to do.
+    while let Ok(Some(bytes)) = response.chunk().await {
+        let room = ERROR_BYTES - body.len();
+        body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        if body.len() == ERROR_BYTES {
+            break;
+        }
+    }
+    Refused { error: failure::from_status(status, kind.as_deref(), &body), retry_after }
+}
+
+/// A failure of the connection before an answer.
+fn network(error: &reqwest::Error, request: &Compiled) -> Error {
+    let host = host(&request.line.url);
+    let message = match (error.is_connect(), error.is_timeout()) {
+        (true, true) => format!("connecting to {host} took too long"),
+        (true, false) => format!("{host} cannot be reached"),
+        (false, true) => format!("{host} was silent for too long"),
+        (false, false) => format!("the connection to {host} broke before an answer"),
+    };
+    let error = Error { retryable: error.is_connect() || !error.is_timeout(), ..broken(error) };
+    Error { message, ..error }
+}
+
+/// A failure of the connection in the middle of an answer.
+pub(super) fn broken(error: &reqwest::Error) -> Error {
+    let message = if error.is_timeout() { "the server fell silent" } else { "the connection broke" };
+    Error::new(Category::Network, message).detail(cause(error))
+}
+
+/// The innermost cause, which says most; never the URL.
+fn cause(error: &reqwest::Error) -> String {
+    let mut deepest: &dyn std::error::Error = error;
+    while let Some(source) = deepest.source() {
+        deepest = source;
+    }
+    match error.source() {
+        Some(_) => deepest.to_string(),
+        None => "no details".to_owned(),
+    }
+}

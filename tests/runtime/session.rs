@@ -1,0 +1,317 @@
+//! Sessions: what stays of a request, however it ends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqc::conversation::{Block, Conversation, Item, SystemLayer};
+use reqc::runtime::{Category, Event, Outcome, Restored, Session, StopReason};
+use reqc::world::{Journal, MemoryJournal};
+
+use crate::fixture::{agent, events, history, said, session, text, transport};
+use crate::server::{Act, Server, says, sse, status, stream_head};
+
+const HALF: &str = r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":"half an ans"}}]}"#;
+const CALL: &str = r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"ls","arguments":"{\"pa"}}]}}]}"#;
+
+fn hanging(data: &[&str]) -> Vec<Act> {
+    let mut acts = sse(data);
+    acts.push(Act::Hang);
+    acts
+}
+
+#[tokio::test]
+async fn an_answer_streams_and_joins_the_history() {
+    let server = Server::answering(vec![says("Hello."), says("Again.")]).await;
+    let session = session(&server.url);
+    let (first, outcome) = events(session.send(text("Hi"))).await;
+    assert_eq!((said(&first).as_str(), outcome), ("Hello.", Outcome::Finished(StopReason::EndTurn)));
+    assert_eq!(first.first(), Some(&Event::TurnStart { round: 1 }));
+    assert_eq!(first.last(), Some(&Event::TurnEnd { stop: StopReason::EndTurn }));
+    events(session.send(text("More"))).await;
+    assert_eq!(history(&session), ["user: Hi", "assistant: Hello.", "user: More", "assistant: Again."]);
+    assert_eq!((session.usage().input, session.usage().output), (20, 4));
+    let body = server.received()[1].json();
+    let messages: Vec<&str> =
+        body["messages"].as_array().unwrap().iter().map(|message| message["role"].as_str().unwrap()).collect();
+    assert_eq!(messages[messages.len() - 3..], ["user", "assistant", "user"]);
+    assert_eq!(session.open_requests(), 0);
+    server.quiet().await;
+}
+
+#[tokio::test]
+async fn a_failed_dispatch_leaves_the_history_as_it_was() {
+    let refused = status(400, &[], r#"{"error":{"message":"no such model","type":"invalid_request_error"}}"#);
+    let server = Server::answering(vec![refused, says("Better.")]).await;
+    let session = session(&server.url);
+    let (_, outcome) = events(session.send(text("Hi"))).await;
+    let Outcome::Failed(error) = outcome else { panic!("{outcome:?}") };
+    assert_eq!((error.category, error.status, error.retryable), (Category::Validation, Some(400), false));
+    assert!(error.to_string().contains("no such model"), "{error}");
+    assert_eq!(history(&session), [""; 0]);
+    events(session.send(text("Hi again"))).await;
+    assert_eq!(history(&session), ["user: Hi again", "assistant: Better."]);
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_fails_and_keeps_its_text() {
+    let mut reset = sse(&[HALF]);
+    reset.push(Act::Pause(Duration::from_millis(20)));
+    reset.push(Act::Reset);
+    for broken in [sse(&[HALF]), reset, sse(&[HALF, r#"{"error":{"message":"overloaded","code":503}}"#])] {
+        let server = Server::answering(vec![broken]).await;
+        let session = session(&server.url);
+        let (events, outcome) = events(session.send(text("Hi"))).await;
+        assert!(matches!(outcome, Outcome::Failed(_)), "{outcome:?}");
+        assert_eq!(said(&events), "half an ans");
+        assert_eq!(history(&session), ["user: Hi", "assistant: half an ans"]);
+        assert_eq!(server.received().len(), 1, "nothing is retried once an answer has begun");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_before_its_first_word_leaves_nothing() {
+    let server = Server::answering(vec![vec![stream_head()]]).await;
+    let session = session(&server.url);
+    let (_, outcome) = events(session.send(text("Hi"))).await;
+    assert!(matches!(outcome, Outcome::Failed(_)), "{outcome:?}");
+    assert_eq!(history(&session), [""; 0]);
+}
+
+#[tokio::test]
+async fn cancelling_keeps_the_text_and_drops_the_partial_call() {
+    let server = Server::answering(vec![hanging(&[HALF, CALL])]).await;
+    let session = session(&server.url);
+    let mut turn = session.send(text("Hi"));
+    loop {
+        match turn.next().await {
+            Some(Event::ToolCallStart { .. }) => turn.cancel(),
+            Some(Event::Done(outcome)) => break assert_eq!(outcome, Outcome::Cancelled),
+            Some(_) => {}
+            None => panic!("no end"),
+        }
+    }
+    assert_eq!(history(&session), ["user: Hi", "assistant: half an ans"]);
+    assert_eq!(session.open_requests(), 0);
+    server.quiet().await;
+}
+
+#[tokio::test]
+async fn cancelling_takes_effect_while_the_server_says_nothing() {
+    // Nothing at all, headers only, and a wait between attempts.
+    let backing_off = status(429, &[("retry-after", "3600")], "{}");
+    for silent in [vec![Act::Hang], vec![stream_head(), Act::Hang], backing_off] {
+        let server = Server::answering(vec![silent]).await;
+        let session = session(&server.url);
+        let turn = session.send(text("Hi"));
+        while server.received().is_empty() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        turn.cancel();
+        assert_eq!(turn.outcome().await, Outcome::Cancelled);
+        assert_eq!(history(&session), ["user: Hi"]);
+        server.quiet().await;
+    }
+}
+
+#[tokio::test]
+async fn dropping_a_turn_cancels_it() {
+    let server = Server::answering(vec![hanging(&[HALF])]).await;
+    let session = session(&server.url);
+    let mut turn = session.send(text("Hi"));
+    while !matches!(turn.next().await, Some(Event::Text(_))) {}
+    drop(turn);
+    session.idle().await;
+    assert_eq!(history(&session), ["user: Hi", "assistant: half an ans"]);
+    server.quiet().await;
+}
+
+#[tokio::test]
+async fn another_request_cancels_the_one_in_flight_and_comes_after_it() {
+    let server = Server::answering(vec![hanging(&[HALF]), says("Whole.")]).await;
+    let session = session(&server.url);
+    let mut first = session.send(text("One"));
+    while !matches!(first.next().await, Some(Event::Text(_))) {}
+    let second = session.send(text("Two"));
+    assert_eq!(second.outcome().await, Outcome::Finished(StopReason::EndTurn));
+    assert_eq!(first.outcome().await, Outcome::Cancelled);
+    assert_eq!(history(&session), ["user: One", "assistant: half an ans", "user: Two", "assistant: Whole."]);
+    server.quiet().await;
+}
+
+#[tokio::test]
+async fn many_requests_at_once_leave_every_message_in_order() {
+    let server = Server::start(|_, _| says("ok")).await;
+    let session = session(&server.url);
+    let turns: Vec<_> = (0..20).map(|number| session.send(text(&number.to_string()))).collect();
+    let mut outcomes = Vec::new();
+    for turn in turns {
+        outcomes.push(turn.outcome().await);
+    }
+    assert_eq!(outcomes.pop(), Some(Outcome::Finished(StopReason::EndTurn)));
+    assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Cancelled), "{outcomes:?}");
+    let said: Vec<String> = history(&session).into_iter().filter(|line| line.starts_with("user")).collect();
+    let expected: Vec<String> = (0..20).map(|number| format!("user: {number}")).collect();
+    assert_eq!(said, expected);
+    server.quiet().await;
+}
+
+#[tokio::test]
+async fn an_empty_message_and_an_empty_history_are_never_sent() {
+    let server = Server::answering(vec![]).await;
+    let session = session(&server.url);
+    for turn in [session.send(Vec::new()), session.proceed()] {
+        let (_, outcome) = events(turn).await;
+        assert!(matches!(&outcome, Outcome::Failed(error) if error.category == Category::Config), "{outcome:?}");
+    }
+    assert!(server.received().is_empty());
+}
+
+#[tokio::test]
+async fn without_a_model_nothing_is_sent() {
+    let compiler = reqc::compile::Compiler::load(
+        Arc::new(reqc::world::MemoryWorld::default()),
+        Arc::new(reqc::system::Embedded::bundled()),
+        reqc::repo::LoadOptions { with_bundled: true, without_bundled: false },
+    );
+    let nameless = reqc::runtime::Agent::new(Arc::new(compiler), "OpenAI Compatible Chat", crate::fixture::setting());
+    let session = Session::new(nameless.unwrap(), transport(), Conversation::default());
+    let (_, outcome) = events(session.send(text("Hi"))).await;
+    let Outcome::Failed(error) = outcome else { panic!("{outcome:?}") };
+    assert_eq!((error.category, error.message.as_str()), (Category::Config, "no model for `OpenAI Compatible Chat`"));
+    assert_eq!(history(&session), [""; 0]);
+}
+
+#[tokio::test]
+async fn layers_and_items_reach_the_next_request() {
+    let server = Server::answering(vec![says("ok")]).await;
+    let session = session(&server.url);
+    let layer = |name: &str, text: &str| SystemLayer { name: name.into(), priority: 100, text: text.into() };
+    session.set_layer(layer("rules", "Be brief."));
+    session.set_layer(layer("gone", "Never seen."));
+    session.set_layer(layer("gone", " "));
+    session.inject(Item::Notification { text: "The build is green.".into(), title: None, source: None }).unwrap();
+    events(session.send(text("Hi"))).await;
+    let body = server.received()[0].json().to_string();
+    assert!(body.contains("Be brief.") && body.contains("The build is green."), "{body}");
+    assert!(!body.contains("Never seen."), "{body}");
+}
+
+#[tokio::test]
+async fn a_session_goes_on_from_its_journal() {
+    let server = Server::answering(vec![says("One."), says("Two.")]).await;
+    let journal = MemoryJournal::default();
+    let begin = Restored::New(Conversation::default());
+    let first = Session::journaled(agent(&server.url), transport(), begin, Box::new(journal.clone())).unwrap();
+    events(first.send(text("Hi"))).await;
+    let log = reqc::conversation::log::Log::parse(&journal.bytes()).unwrap().log.unwrap();
+    assert_eq!(log.to_text().as_bytes(), journal.bytes());
+    let restored = Restored::Loaded(log, Conversation::default());
+    let second = Session::journaled(agent(&server.url), transport(), restored, Box::new(journal.clone())).unwrap();
+    assert_eq!(second.usage(), first.usage());
+    events(second.send(text("And?"))).await;
+    assert_eq!(history(&second), ["user: Hi", "assistant: One.", "user: And?", "assistant: Two."]);
+}
+
+/// A journal that tells how many requests a server had seen when each line was written.
+struct Watched {
+    inner: MemoryJournal,
+    seen: Arc<std::sync::Mutex<Vec<(String, usize)>>>,
+    received: Arc<dyn Fn() -> usize + Send + Sync>,
+}
+
+impl Journal for Watched {
+    fn append(&mut self, line: &str) -> Result<(), String> {
+        self.seen.lock().unwrap().push((line.to_owned(), (self.received)()));
+        self.inner.append(line)
+    }
+}
+
+#[tokio::test]
+async fn each_line_is_written_before_the_model_sees_it() {
+    let server = Arc::new(Server::answering(vec![says("One."), says("Two.")]).await);
+    let seen = Arc::<std::sync::Mutex<Vec<(String, usize)>>>::default();
+    let counting = Arc::clone(&server);
+    let received = Arc::new(move || counting.received().len());
+    let journal = Watched { inner: MemoryJournal::default(), seen: Arc::clone(&seen), received };
+    let begin = Restored::New(Conversation::default());
+    let session = Session::journaled(agent(&server.url), transport(), begin, Box::new(journal)).unwrap();
+    events(session.send(text("first question"))).await;
+    session.inject(Item::Notification { text: "an item".into(), title: None, source: None }).unwrap();
+    events(session.send(text("second question"))).await;
+    let seen = seen.lock().unwrap();
+    let requests_before = |what: &str| seen.iter().find(|(line, _)| line.contains(what)).expect(what).1;
+    assert_eq!(requests_before("first question"), 0);
+    assert_eq!(requests_before("One."), 1);
+    assert_eq!(requests_before("an item"), 1);
+    assert_eq!(requests_before("second question"), 1);
+}
+
+#[tokio::test]
+async fn killed_at_every_write_the_journal_loads_and_tells_of_the_interruption() {
+    let server = Server::start(|_, _| says("An answer.")).await;
+    let whole = MemoryJournal::default();
+    let run = async |journal: MemoryJournal| {
+        let begin = Restored::New(Conversation::default());
+        let session = Session::journaled(agent(&server.url), transport(), begin, Box::new(journal)).ok()?;
+        let (_, outcome) = events(session.send(text("Hi"))).await;
+        Some(outcome)
+    };
+    run(whole.clone()).await;
+    let bytes = whole.bytes();
+    let ends: Vec<usize> = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
+    for room in ends.iter().flat_map(|end| [end - 1, end - 7, *end]) {
+        let journal = MemoryJournal::default().with_room(room);
+        let outcome = run(journal.clone()).await;
+        if room < bytes.len() {
+            assert!(!matches!(outcome, Some(Outcome::Finished(_))), "{room}: what is not written did not happen");
+        }
+        let loaded = reqc::conversation::log::Log::parse(&journal.bytes()).expect("a prefix always loads");
+        let Some(log) = loaded.log else { continue };
+        assert_eq!(log.to_text().len() + loaded.tail_bytes, journal.bytes().len());
+        let waits = log.is_interrupted();
+        let again = MemoryJournal::holding(log.to_text());
+        let restored = Restored::Loaded(log, Conversation::default());
+        let session = Session::journaled(agent(&server.url), transport(), restored, Box::new(again.clone())).unwrap();
+        let told = history(&session).last().is_some_and(|line| line.contains("was interrupted"));
+        assert_eq!(told, waits, "{room}: {:?}", history(&session));
+        // A second restart does not say it twice.
+        let log = reqc::conversation::log::Log::parse(&again.bytes()).unwrap().log.unwrap();
+        let text = log.to_text();
+        let restored = Restored::Loaded(log, Conversation::default());
+        Session::journaled(agent(&server.url), transport(), restored, Box::new(again.clone())).unwrap();
+        assert_eq!(again.bytes(), text.into_bytes());
+    }
+}
+
+#[tokio::test]
+async fn a_journal_that_cannot_be_written_stops_the_request_before_it_is_sent() {
+    let server = Server::start(|_, _| says("An answer.")).await;
+    let header = {
+        let journal = MemoryJournal::default();
+        let begin = Restored::New(Conversation::default());
+        Session::journaled(agent(&server.url), transport(), begin, Box::new(journal.clone())).unwrap();
+        journal.bytes().len()
+    };
+    let journal = MemoryJournal::default().with_room(header);
+    let begin = Restored::New(Conversation::default());
+    let session = Session::journaled(agent(&server.url), transport(), begin, Box::new(journal)).unwrap();
+    let (_, outcome) = events(session.send(text("Hi"))).await;
+    assert!(matches!(&outcome, Outcome::Failed(error) if error.category == Category::Config), "{outcome:?}");
+    assert!(server.received().is_empty());
+    assert!(session.history().is_empty());
+}
+
+#[tokio::test]
+async fn tool_calls_without_tools_are_the_hosts_business() {
+    let answer = crate::server::calls(&[("c1", "look", "{}")]);
+    let server = Server::answering(vec![answer, says("Seen.")]).await;
+    let session = session(&server.url);
+    let (_, outcome) = events(session.send(text("Look"))).await;
+    assert_eq!(outcome, Outcome::Finished(StopReason::ToolUse));
+    let result = Block::ToolResult { id: "c1".into(), content: "a tree".into(), is_error: false, images: Vec::new() };
+    events(session.send(vec![result])).await;
+    assert_eq!(
+        history(&session),
+        ["user: Look", "assistant: call look#c1", "user: result #c1: a tree", "assistant: Seen."]
+    );
+}
