@@ -255,7 +255,7 @@ impl Assembly {
 
     /// Whether a call's arguments are a whole object already.
     pub(super) fn has_whole_arguments(&self, place: Place) -> bool {
-        matches!(&self.slots[place.0], Slot::Call(call) if call.input().is_ok() && !call.json.trim().is_empty())
+        matches!(&self.slots[place.0], Slot::Call(call) if call.json.trim_end().ends_with('}') && call.input().is_ok())
     }
 
     /// The provider says that a call is complete. One without arguments, or with arguments that are no object, may have
@@ -297,9 +297,9 @@ impl Assembly {
         self.closed
     }
 
-    /// Whether no block came yet.
-    pub(super) fn is_empty(&self) -> bool {
-        self.slots.is_empty()
+    /// How many blocks there are.
+    pub(super) fn block_count(&self) -> usize {
+        self.slots.len()
     }
 
     /// Ends the answer: completes its calls and settles why the model stopped.
