@@ -53,6 +53,9 @@ const FOLDERS: [(&str, ClientApi, WireFormat, Option<&str>); 16] = [
     ("responses", ClientApi::OpenAiResponses, WireFormat::OpenAiResponses, Some("OpenAI Responses Chat Tools")),
 ];
 
+/// Answers that call every chunk the last one: a beginning of them is complete for all that anybody can tell.
+const ALWAYS_COMPLETE: [&str; 1] = ["google/stop_in_every_chunk.sse"];
+
 /// A recorded answer.
 #[derive(Clone)]
 struct Transcript {
@@ -145,7 +148,8 @@ fn check(transcript: &Transcript, compiler: &Compiler) -> Result<(), Failed> {
     for cut in 1..bytes.len() {
         same(&whole, &transcript.play([&bytes[..cut], &bytes[cut..]]), &format!("cut at {cut}"))?;
         let beginning = transcript.play([&bytes[..cut]]);
-        if beginning.outcome.is_ok() && beginning.answer.blocks != whole.answer.blocks {
+        let another = beginning.outcome.is_ok() && beginning.answer.blocks != whole.answer.blocks;
+        if another && !ALWAYS_COMPLETE.contains(&transcript.name.as_str()) {
             return Err(format!("cut off at {cut}, it ends well with another answer: {beginning:#?}").into());
         }
     }

@@ -120,6 +120,11 @@ impl Assembly {
         }
     }
 
+    /// Whether a block of reasoning has a signature.
+    pub(super) fn is_signed(&self, place: Place) -> bool {
+        matches!(&self.slots[place.0], Slot::Thinking { signature, .. } if !signature.is_empty())
+    }
+
     /// A piece of reasoning: goes on with the last block if that is reasoning without a signature.
     pub(super) fn thinking(&mut self, piece: &str) {
         if piece.is_empty() {

@@ -6,7 +6,7 @@
 //! reconnecting, which an answer cannot do, so they are ignored.
 //!
 //! Beyond the standard:
-//! - `error: {…}` is an event named `error` (llama.cpp before 2025 reported failures so).
+//! - `error: {…}` is an event named `error` (llama.cpp reported failures so through 2025, ggml-org/llama.cpp#16109).
 //! - A line that begins with `{` or `[` can be no field: it and what follows up to a blank line is an event of its own
 //!   (Gemini reports failures in the middle of a stream as bare JSON).
 //! - What comes before the connection ends counts, also without a blank line.
