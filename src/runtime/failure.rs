@@ -40,7 +40,11 @@ pub(crate) fn from_status(status: u16, content_type: Option<&str>, body: &[u8]) 
 
 /// Whether a JSON value of an answer reports an error.
 pub(crate) fn is_reported(value: &Value) -> bool {
-    let error = value.get("error").is_some_and(|error| !matches!(error, Value::Null | Value::Bool(false)));
+    let error = value.get("error").is_some_and(|error| match error {
+        Value::String(text) => !text.is_empty(),
+        Value::Object(members) => !members.is_empty(),
+        other => !matches!(other, Value::Null | Value::Bool(false)),
+    });
     error || ["type", "object"].iter().any(|key| value.get(key).and_then(Value::as_str) == Some("error"))
 }
 

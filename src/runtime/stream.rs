@@ -105,6 +105,9 @@ pub struct Decoder {
 /// How many bytes of an answer are kept to show them.
 const HEAD: usize = 1024;
 
+/// How many blocks an answer may have: more than any model gives, and few enough to search.
+const MOST_BLOCKS: usize = 4096;
+
 impl Decoder {
     /// A decoder for the answer to one request.
     pub fn new(source: Source, framing: Framing, limits: Limits) -> Decoder {
@@ -175,32 +178,24 @@ impl Decoder {
             let (taken, frame) = self.framer.take(rest)?;
             rest = &rest[taken..];
             if let Some(frame) = frame {
-                self.read(&frame, events)?;
+                self.read(&frame, false, events)?;
             }
         }
-        if allowed < bytes.len() && !self.answer.is_closed() {
-            let message = format!("the answer is longer than {} bytes", self.limit);
-            return Err(Error::new(Category::Provider, message));
-        }
-        Ok(())
+        let over = if self.answer.is_closed() { 0 } else { bytes.len() - allowed };
+        framing::within(self.limit.saturating_add(over), self.limit, "the answer", "bytes")
     }
 
-    /// Reads what was never ended by a line end, then ends the answer. A last frame that is no JSON was cut off.
+    /// Reads what was never ended by a line end, then ends the answer.
     fn end(&mut self, events: &mut Vec<Event>) -> Result<StopReason, Error> {
         if !self.answer.is_closed()
             && let Some(frame) = self.framer.finish()
         {
-            let cut = json::is_cut(&frame.data);
-            match self.read(&frame, events) {
-                Err(error) if !(cut && error.category == Category::Provider) => return Err(error),
-                _ => {}
-            }
+            self.read(&frame, true, events)?;
         }
-        let strange = !self.begun && !self.answer.is_closed() && !self.head.trim_ascii().is_empty();
-        if strange && !matches!(self.head.trim_ascii_start().first(), Some(b'{' | b'[')) {
-            return Err(self.not_an_answer());
+        if self.begun || self.answer.is_closed() || could_begin_an_answer(&self.head) {
+            return self.answer.end();
         }
-        self.answer.end()
+        Err(self.not_an_answer())
     }
 
     fn not_an_answer(&self) -> Error {
@@ -208,13 +203,14 @@ impl Decoder {
         Error::new(Category::Provider, message).detail(failure::snippet(&self.head))
     }
 
-    /// Reads the JSON values of a frame: usually one.
-    fn read(&mut self, frame: &Frame, events: &mut Vec<Event>) -> Result<(), Error> {
+    /// Reads the JSON values of a frame: usually one. If the frame is the last, what is no JSON may have been cut off.
+    fn read(&mut self, frame: &Frame, last: bool, events: &mut Vec<Event>) -> Result<(), Error> {
         let name = frame.event.as_deref().unwrap_or_default();
         for value in json::values(&frame.data) {
             match value {
                 Ok(json::Item::Done) => self.answer.close(),
                 Ok(json::Item::Value(value)) => self.read_value(name, &value, events)?,
+                Err(_) if last && json::is_cut(&frame.data) => {}
                 Err(_) if name == "error" => return Err(failure::in_stream(&Value::String(frame.data.clone()))),
                 Err(problem) => {
                     let message = format!("a part of the answer is no JSON: {problem}");
@@ -245,8 +241,14 @@ impl Decoder {
         }
         let result = self.dialect.read(kind, value, &mut self.answer);
         self.answer.drain(events);
-        result
+        framing::within(self.answer.block_count(), MOST_BLOCKS, "the answer", "blocks").and(result)
     }
+}
+
+/// Whether what came may be how a stream or JSON begins.
+fn could_begin_an_answer(head: &[u8]) -> bool {
+    let head = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head).trim_ascii_start();
+    matches!(head.first(), None | Some(b'{' | b'[')) || sse::could_begin(head)
 }
 
 fn dialect(wire: WireFormat) -> Box<dyn Dialect> {
@@ -257,5 +259,72 @@ fn dialect(wire: WireFormat) -> Box<dyn Dialect> {
         WireFormat::GoogleGenerateContent => Box::new(gemini::Gemini),
         WireFormat::OllamaChat | WireFormat::OllamaGenerate => Box::new(ollama::Ollama),
         WireFormat::LlamaCppInfill => Box::new(infill::Infill),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decoder(wire: WireFormat, framing: Framing, limits: Limits) -> Decoder {
+        Decoder::new(Source { api: ClientApi::Claude, wire, id_prefix: "call_".to_owned() }, framing, limits)
+    }
+
+    #[test]
+    fn the_content_type_tells_the_framing() {
+        let cases = [
+            (Some("text/event-stream; charset=utf-8"), WireFormat::OllamaChat, Framing::Sse),
+            (Some("application/x-ndjson"), WireFormat::OpenAiChat, Framing::Lines),
+            (Some("Application/JSON;charset=utf-8"), WireFormat::OpenAiChat, Framing::Whole),
+            (Some("text/plain"), WireFormat::OllamaGenerate, Framing::Lines),
+            (None, WireFormat::MistralFim, Framing::Sse),
+        ];
+        for (kind, wire, framing) in cases {
+            assert_eq!(Framing::of(kind, wire), framing, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn after_an_error_there_is_nothing_but_the_error() {
+        let mut decoder = decoder(WireFormat::AnthropicMessages, Framing::Sse, Limits::default());
+        let mut events = Vec::new();
+        let failed = decoder.push(b"event: error\ndata: {\"error\":{\"message\":\"no\"}}\n\ndata: {}\n\n", &mut events);
+        let error = failed.expect_err("an error event");
+        assert!(decoder.is_complete());
+        assert_eq!(decoder.push(b"data: {}\n\n", &mut events), Err(error.clone()));
+        assert_eq!(decoder.finish(&mut events), Err(error));
+        assert!(events.is_empty());
+    }
+
+    #[test]
+    fn what_was_cut_is_not_called_strange() {
+        for text in
+            ["", "\n", ": waiting\n\n", "da", "event: message_start\nda", "data: {\"ty", "\u{feff}data: {", "{\"ty"]
+        {
+            let mut decoder = decoder(WireFormat::AnthropicMessages, Framing::Sse, Limits::default());
+            let mut events = Vec::new();
+            assert_eq!(decoder.push(text.as_bytes(), &mut events), Ok(()), "{text:?}");
+            let error = decoder.finish(&mut events).expect_err("not complete");
+            assert_eq!(error.category, Category::Network, "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_answer_has_few_blocks() {
+        let mut decoder = decoder(WireFormat::OllamaChat, Framing::Lines, Limits::default());
+        let call = b"{\"message\":{\"tool_calls\":[{\"function\":{\"name\":\"f\"}}]}}\n";
+        let pushed = (0..10_000).find_map(|_| decoder.push(call, &mut Vec::new()).err());
+        assert_eq!(pushed.expect("too many").message, "the answer has more than 4096 blocks");
+    }
+
+    #[test]
+    fn ids_that_were_minted_stay_unique() {
+        let mut decoder = decoder(WireFormat::OllamaChat, Framing::Lines, Limits::default());
+        let mut events = Vec::new();
+        let calls = r#"{"message":{"tool_calls":[{"id":"call_1","function":{"name":"a"}},{"function":{"name":"b"}}]},"done":true}"#;
+        decoder.push(calls.as_bytes(), &mut events).expect("a line");
+        assert_eq!(decoder.finish(&mut events), Ok(StopReason::ToolUse));
+        let ids: Vec<String> = decoder.into_answer().calls.iter().map(|call| call.id.to_string()).collect();
+        assert_eq!(ids, ["call_1", "call_2"]);
     }
 }

@@ -120,6 +120,11 @@ impl Assembly {
         }
     }
 
+    /// Whether a block of reasoning has a signature.
+    pub(super) fn is_signed(&self, place: Place) -> bool {
+        matches!(&self.slots[place.0], Slot::Thinking { signature, .. } if !signature.is_empty())
+    }
+
     /// A piece of reasoning: goes on with the last block if that is reasoning without a signature.
     pub(super) fn thinking(&mut self, piece: &str) {
         if piece.is_empty() {
@@ -255,7 +260,7 @@ impl Assembly {
 
     /// Whether a call's arguments are a whole object already.
     pub(super) fn has_whole_arguments(&self, place: Place) -> bool {
-        matches!(&self.slots[place.0], Slot::Call(call) if call.input().is_ok() && !call.json.trim().is_empty())
+        matches!(&self.slots[place.0], Slot::Call(call) if call.json.trim_end().ends_with('}') && call.input().is_ok())
     }
 
     /// The provider says that a call is complete. One without arguments, or with arguments that are no object, may have
@@ -297,9 +302,9 @@ impl Assembly {
         self.closed
     }
 
-    /// Whether no block came yet.
-    pub(super) fn is_empty(&self) -> bool {
-        self.slots.is_empty()
+    /// How many blocks there are.
+    pub(super) fn block_count(&self) -> usize {
+        self.slots.len()
     }
 
     /// Ends the answer: completes its calls and settles why the model stopped.

@@ -42,8 +42,9 @@ struct Open {
     place: Place,
 }
 
-/// The last of `reasoning_details`: pieces with the same index go on with it.
+/// The last of `reasoning_details`, and how it was marked: pieces with the same marks go on with it.
 struct Detail {
+    kind: String,
     index: Option<u64>,
     place: Place,
 }
@@ -106,21 +107,24 @@ impl Chat {
                 continue;
             }
             said |= !words.is_empty();
-            let place = self.detail_place(index, answer);
+            let place = self.detail_place(text(detail, "type"), index, !words.is_empty(), answer);
             answer.thinking_at(place, &words);
             answer.signature_at(place, signature);
         }
         said
     }
 
-    fn detail_place(&mut self, index: Option<u64>, answer: &mut Assembly) -> Place {
-        if let Some(detail) = &self.detail
-            && detail.index == index
+    /// The block of a detail. An index does not tell enough: some streams have 0 throughout
+    /// (OpenRouterTeam/ai-sdk-provider#520), so another type begins a new block, and so do words after a signature.
+    fn detail_place(&mut self, kind: &str, index: Option<u64>, words: bool, answer: &mut Assembly) -> Place {
+        let same = |detail: &&Detail| detail.index == index && detail.kind == kind;
+        if let Some(detail) = self.detail.as_ref().filter(same)
+            && !(words && answer.is_signed(detail.place))
         {
             return detail.place;
         }
         let place = answer.open_thinking();
-        self.detail = Some(Detail { index, place });
+        self.detail = Some(Detail { kind: kind.to_owned(), index, place });
         place
     }
 

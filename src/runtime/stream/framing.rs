@@ -50,7 +50,7 @@ impl Framer {
             Kind::Lines(line) => take_line(line, bytes, self.limits),
             Kind::Whole(text) => {
                 text.extend_from_slice(bytes);
-                within(text.len(), self.limits.event, "the answer")?;
+                within(text.len(), self.limits.event, "the answer", "bytes")?;
                 Ok((bytes.len(), None))
             }
         }
@@ -84,7 +84,7 @@ fn is_skipped(byte: u8) -> bool {
 fn take_line(line: &mut Vec<u8>, bytes: &[u8], limits: Limits) -> Result<(usize, Option<Frame>), Error> {
     let end = bytes.iter().position(|byte| *byte == b'\n');
     line.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
-    within(line.len(), limits.line, "a line")?;
+    within(line.len(), limits.line, "a line", "bytes")?;
     match end {
         Some(end) => Ok((end + 1, frame(None, &std::mem::take(line)))),
         None => Ok((bytes.len(), None)),
@@ -99,9 +99,9 @@ pub(super) fn frame(event: Option<String>, data: &[u8]) -> Option<Frame> {
 }
 
 /// Refuses what has grown over its limit.
-pub(super) fn within(length: usize, limit: usize, what: &str) -> Result<(), Error> {
-    if length <= limit {
+pub(super) fn within(amount: usize, limit: usize, what: &str, unit: &str) -> Result<(), Error> {
+    if amount <= limit {
         return Ok(());
     }
-    Err(Error::new(Category::Provider, format!("{what} is longer than {limit} bytes")))
+    Err(Error::new(Category::Provider, format!("{what} has more than {limit} {unit}")))
 }

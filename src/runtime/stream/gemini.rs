@@ -9,9 +9,11 @@
 //! | `STOP` | end of turn, or tool use if there are calls |
 //! | `MAX_TOKENS`, `CONTINUATION` | limit of tokens |
 //! | `SAFETY`, `RECITATION`, `LANGUAGE`, `BLOCKLIST`, `PROHIBITED_CONTENT`, `SPII`, `IMAGE_…`, `MODEL_ARMOR`, `ESCALATION`, `PUP_LIMITED_DISABLED` | refusal |
-//! | `MALFORMED_FUNCTION_CALL` and others | in their own word |
+//! | `MALFORMED_FUNCTION_CALL`, `MALFORMED_RESPONSE`, `UNEXPECTED_TOOL_CALL`, `MISSING_THOUGHT_SIGNATURE` | an error |
+//! | others | in their own word |
 //!
-//! A prompt that was blocked (`promptFeedback.blockReason`) has no answer: an error.
+//! The errors among them end answers that hold nothing to go on with: as successes they make agents ask again for ever
+//! (Wei-Shaw/sub2api#7098). A prompt that was blocked (`promptFeedback.blockReason`) has no answer: an error too.
 //!
 //! A `thoughtSignature` stands on a call or on a text; here it belongs to the thinking block before that, so that the
 //! bundled partials can put it back where it was. Usage: thoughts are not in `candidatesTokenCount`, cached content is in
@@ -24,7 +26,7 @@ use serde_json::Value;
 use super::Dialect;
 use super::assembly::Assembly;
 use super::json::{count, items, text};
-use crate::runtime::{Category, Error, StopReason};
+use crate::runtime::{Category, Error, StopReason, failure};
 
 pub(super) struct Gemini;
 
@@ -33,22 +35,18 @@ impl Dialect for Gemini {
         usage(&value["usageMetadata"], answer);
         let blocked = text(&value["promptFeedback"], "blockReason");
         if !blocked.is_empty() {
-            return Err(refused_prompt(blocked, text(&value["promptFeedback"], "blockReasonMessage")));
+            let detail = with_message(blocked, text(&value["promptFeedback"], "blockReasonMessage"));
+            return Err(Error::new(Category::Validation, "the provider blocked the prompt").detail(detail));
         }
         let first = |candidate: &&Value| count(candidate, "/index").unwrap_or_default() == 0;
         if let Some(candidate) = items(value, "candidates").iter().find(first) {
             items(&candidate["content"], "parts").iter().for_each(|part| read_part(part, answer));
-            if let Some(stop) = stop_reason(text(candidate, "finishReason")) {
+            if let Some(stop) = stop_reason(candidate)? {
                 answer.stop(stop);
             }
         }
         Ok(())
     }
-}
-
-fn refused_prompt(reason: &str, message: &str) -> Error {
-    let detail = if message.is_empty() { reason.to_owned() } else { format!("{reason}: {message}") };
-    Error::new(Category::Validation, "the provider blocked the prompt").detail(detail)
 }
 
 fn read_part(part: &Value, answer: &mut Assembly) {
@@ -74,9 +72,9 @@ fn read_part(part: &Value, answer: &mut Assembly) {
     }
 }
 
-fn stop_reason(reason: &str) -> Option<StopReason> {
-    Some(match reason {
-        "" => return None,
+fn stop_reason(candidate: &Value) -> Result<Option<StopReason>, Error> {
+    Ok(Some(match text(candidate, "finishReason") {
+        "" => return Ok(None),
         "STOP" => StopReason::EndTurn,
         "MAX_TOKENS" | "CONTINUATION" => StopReason::MaxTokens,
         "SAFETY"
@@ -89,8 +87,22 @@ fn stop_reason(reason: &str) -> Option<StopReason> {
         | "ESCALATION"
         | "PUP_LIMITED_DISABLED" => StopReason::Refusal,
         image if image.starts_with("IMAGE_") => StopReason::Refusal,
+        reason @ ("MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE" | "UNEXPECTED_TOOL_CALL") => {
+            let error = Error::new(Category::Provider, "the model's answer is malformed");
+            return Err(error.detail(with_message(reason, text(candidate, "finishMessage"))).retryable());
+        }
+        reason @ "MISSING_THOUGHT_SIGNATURE" => {
+            let error = Error::new(Category::Validation, "the provider misses a signature in the request");
+            return Err(error.detail(with_message(reason, text(candidate, "finishMessage"))));
+        }
         other => StopReason::Other(other.to_owned()),
-    })
+    }))
+}
+
+/// A reason with the provider's explanation, if there is one.
+fn with_message(reason: &str, message: &str) -> String {
+    let separator = if message.is_empty() { "" } else { ": " };
+    failure::snippet(format!("{reason}{separator}{message}").as_bytes())
 }
 
 fn usage(value: &Value, answer: &mut Assembly) {

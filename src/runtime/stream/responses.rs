@@ -145,7 +145,7 @@ impl Responses {
 
     fn end(&mut self, response: &Value, kind: &str, answer: &mut Assembly) -> Result<(), Error> {
         usage(&response["usage"], answer);
-        if self.items.is_empty() && answer.is_empty() {
+        if self.items.is_empty() && answer.block_count() == 0 {
             for (index, item) in items(response, "output").iter().enumerate() {
                 self.done(&serde_json::json!({"output_index": index}), item, answer);
             }

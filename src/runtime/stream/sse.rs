@@ -6,7 +6,7 @@
 //! reconnecting, which an answer cannot do, so they are ignored.
 //!
 //! Beyond the standard:
-//! - `error: {…}` is an event named `error` (llama.cpp before 2025 reported failures so).
+//! - `error: {…}` is an event named `error` (llama.cpp reported failures so through 2025, ggml-org/llama.cpp#16109).
 //! - A line that begins with `{` or `[` can be no field: it and what follows up to a blank line is an event of its own
 //!   (Gemini reports failures in the middle of a stream as bare JSON).
 //! - What comes before the connection ends counts, also without a blank line.
@@ -35,12 +35,12 @@ impl Sse {
         }
         let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
         self.line.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
-        within(self.line.len(), limits.line, "a line of the stream")?;
+        within(self.line.len(), limits.line, "a line of the stream", "bytes")?;
         let Some(end) = end else { return Ok((bytes.len(), None)) };
         self.after_return = bytes[end] == b'\r';
         let line = std::mem::take(&mut self.line);
         let frame = self.take_line(&line);
-        within(self.data.len(), limits.event, "an event of the stream")?;
+        within(self.data.len(), limits.event, "an event of the stream", "bytes")?;
         Ok((end + 1, frame))
     }
 
@@ -88,6 +88,16 @@ impl Sse {
     fn dispatch(&mut self) -> Option<Frame> {
         self.bare = false;
         frame(self.event.take(), &std::mem::take(&mut self.data))
+    }
+}
+
+/// Whether a text may be how a stream begins.
+pub(super) fn could_begin(text: &[u8]) -> bool {
+    let names: [&[u8]; 6] = [b"", b"data", b"event", b"id", b"retry", b"error"];
+    let line = text.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
+    match line.iter().position(|byte| *byte == b':') {
+        Some(colon) => names.contains(&&line[..colon]),
+        None => names.iter().any(|name| name.starts_with(line)),
     }
 }
 
