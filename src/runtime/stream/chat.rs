@@ -156,14 +156,12 @@ impl Chat {
         let (index, id, name) = (count(call, "/index"), id_of(call), text(&call["function"], "name"));
         let same_index = |open: &Open| index.is_none() || open.index.is_none() || open.index == index;
         let same_id = |open: &Open| same_index(open) && open.id == id;
-        let at = match self.calls.iter().rposition(same_id).filter(|_| !id.is_empty()) {
-            Some(at) => return Some(at),
-            None => self.calls.iter().rposition(same_index)?,
-        };
+        let by_id = self.calls.iter().rposition(same_id).filter(|_| !id.is_empty());
+        let at = by_id.or_else(|| self.calls.iter().rposition(same_index))?;
         let open = &self.calls[at];
         let other_id = !id.is_empty() && !open.id.is_empty() && open.id != id;
-        let brings_more = !call["function"]["arguments"].as_str().unwrap_or("value").is_empty();
-        let begins_anew = id.is_empty() && !name.is_empty() && brings_more && answer.has_whole_arguments(open.place);
+        let brings_more = !call["function"]["arguments"].as_str().unwrap_or("value").trim().is_empty();
+        let begins_anew = !name.is_empty() && brings_more && answer.has_whole_arguments(open.place);
         (!other_id && !begins_anew).then_some(at)
     }
 
