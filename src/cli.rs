@@ -16,6 +16,8 @@ mod render;
 mod route;
 mod rule;
 mod schema;
+#[cfg(feature = "runtime")]
+mod send;
 mod show;
 mod terminal;
 mod tree;
@@ -35,8 +37,10 @@ pub enum Status {
     Clean,
     /// Findings or drift.
     Findings,
-    /// The command could not run.
+    /// The command could not run, or the request failed.
     Failed,
+    /// The person cancelled it.
+    Cancelled,
 }
 
 impl From<Status> for ExitCode {
@@ -45,6 +49,8 @@ impl From<Status> for ExitCode {
             Status::Clean => 0,
             Status::Findings => 1,
             Status::Failed => 2,
+            // As shells tell of Ctrl-C: 128 and the number of the signal.
+            Status::Cancelled => 130,
         })
     }
 }
@@ -97,6 +103,8 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
         Command::Render { agent, curl } => render::run(&options, &agent, curl, terminal),
         #[cfg(feature = "runtime")]
         Command::Providers => providers::run(&options, terminal),
+        #[cfg(feature = "runtime")]
+        Command::Send(arguments) => send::run(&options, &arguments, terminal),
         Command::Route(arguments) => route::run(&options, &arguments, terminal),
         Command::Rule { code } => rule::run(&options, code.as_deref(), terminal),
         Command::Schema { name } => schema::run(&options, name.as_deref(), terminal),

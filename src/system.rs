@@ -51,6 +51,35 @@ pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
     }
 }
 
+/// The text of a file anywhere on the disk, for what the command line names.
+///
+/// # Errors
+///
+/// A phrase that goes on after the file's name.
+#[cfg(feature = "runtime")]
+pub(crate) fn read_text(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| format!("cannot be read: {}", words(&error)))
+}
+
+/// Where the person stands.
+#[cfg(feature = "runtime")]
+pub(crate) struct Places {
+    /// The current folder.
+    pub(crate) project: PathBuf,
+    /// The person's home; the root if there is none.
+    pub(crate) home: PathBuf,
+}
+
+#[cfg(feature = "runtime")]
+impl Places {
+    /// The places of this process.
+    pub(crate) fn here() -> Result<Places, String> {
+        let project = std::env::current_dir();
+        let project = project.map_err(|error| format!("the current folder is not there: {}", words(&error)))?;
+        Ok(Places { project, home: std::env::home_dir().unwrap_or_else(|| PathBuf::from("/")) })
+    }
+}
+
 /// Whether `NO_COLOR` asks for plain output; see <https://no-color.org>.
 pub(crate) fn no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())

@@ -91,6 +91,9 @@ pub(super) enum Command {
     /// List provider instances, and whether their keys are found; no key is printed
     #[cfg(feature = "runtime")]
     Providers,
+    /// Send one request and print its answer as it comes
+    #[cfg(feature = "runtime")]
+    Send(Send),
     /// Tell which agent of a roster gets a file, and why others do not
     Route(Route),
     /// Explain a rule, or list all of them
@@ -138,6 +141,37 @@ pub(super) struct Compile {
     pub(super) all_contexts: bool,
 }
 
+#[cfg(feature = "runtime")]
+#[derive(Debug, clap::Args)]
+pub(super) struct Send {
+    /// The agent's name, of the repository or bundled
+    pub(super) agent: String,
+    /// `-` reads the message from standard input
+    #[arg(value_name = "-", conflicts_with = "message")]
+    pub(super) input: Option<String>,
+    /// The message; `--context` names a conversation, by its name or as a file, instead
+    #[arg(short, long, value_name = "TEXT")]
+    pub(super) message: Option<String>,
+    /// An image of the message: a file or a URL (repeatable)
+    #[arg(long = "image", value_name = "FILE|URL")]
+    pub(super) images: Vec<String>,
+    /// Tools that the agent may run; docs/runtime.md describes the file
+    #[arg(long, value_name = "FILE")]
+    pub(super) tools: Option<PathBuf>,
+    /// Print the request and send nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Print a curl command and send nothing
+    #[arg(long)]
+    pub(super) curl: bool,
+    /// Save the session to a new file
+    #[arg(long, value_name = "FILE")]
+    pub(super) save: Option<PathBuf>,
+    /// Go on with a saved session; without `--save` the file grows
+    #[arg(long, value_name = "FILE")]
+    pub(super) resume: Option<PathBuf>,
+}
+
 #[derive(Debug, clap::Args)]
 pub(super) struct Route {
     /// The file's path, as agents' patterns see it; it need not exist
@@ -153,11 +187,15 @@ pub(super) struct Route {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
     /// For people
+    #[value(alias = "text")]
     Human,
     /// One line per finding
     Short,
     /// For programs; docs/json.md describes it
     Json,
+    /// One JSON object per event of `reqc send`
+    #[cfg(feature = "runtime")]
+    Events,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -140,7 +140,7 @@ fn drift_finding(opened: &mut Opened, drifts: &[Drift], target: &Target) -> Diag
     let first = &drifts[0];
     let path = format!("{}{}", target.shown, first.path);
     let text = SourceText::salvage(first.old.as_deref().unwrap_or_default());
-    let file = opened.compiler.add_source(path, text);
+    let file = opened.compiler_mut().add_source(path, text);
     let message = format!("golden files are out of date: {}", parts.join(", "));
     let mut finding = Diagnostic::new(&golden::rules::DRIFT, Span::file_start(file), message);
     for drift in drifts {

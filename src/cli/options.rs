@@ -60,6 +60,32 @@ impl Options {
         Options { directory, ..self.clone() }
     }
 
+    /// The same options with the bundled agents, unless they are left out.
+    #[cfg(feature = "runtime")]
+    pub(super) fn with_bundled(&self) -> Options {
+        let load = LoadOptions { with_bundled: !self.load.without_bundled, ..self.load };
+        Options { load, ..self.clone() }
+    }
+
+    /// The one context that was named; `None` if none was.
+    #[cfg(feature = "runtime")]
+    pub(super) fn one_context(&self) -> Result<Option<&str>, Failure> {
+        match self.contexts.as_slice() {
+            [] => Ok(None),
+            [one] => Ok(Some(one)),
+            _ => Err(Failure::new("`--context` must name one context")),
+        }
+    }
+
+    /// A path of the command line.
+    #[cfg(feature = "runtime")]
+    pub(super) fn path(&self, path: &Path) -> PathBuf {
+        match self.directory == Path::new(".") {
+            true => path.to_owned(),
+            false => self.directory.join(path),
+        }
+    }
+
     /// The folder that a command was pointed at.
     pub(super) fn directory(&self) -> &Path {
         &self.directory
@@ -69,7 +95,7 @@ impl Options {
     pub(super) fn open(&self) -> Result<Opened, Failure> {
         let root = crate::system::find_root(&self.directory)?;
         let disk = Arc::new(Disk::open(&root)?);
-        let compiler = ManuallyDrop::new(self.load(Arc::clone(&disk) as Arc<dyn World>));
+        let compiler = ManuallyDrop::new(Arc::new(self.load(Arc::clone(&disk) as Arc<dyn World>)));
         let selection = self.select(&compiler);
         Ok(Opened { root, disk, compiler, selection })
     }
@@ -139,7 +165,7 @@ pub(super) struct Opened {
     pub(super) root: PathBuf,
     pub(super) disk: Arc<Disk>,
     /// Never dropped: the process ends with the command, and taking it all apart takes longer than many a command.
-    pub(super) compiler: ManuallyDrop<Compiler>,
+    pub(super) compiler: ManuallyDrop<Arc<Compiler>>,
     selection: Result<Selection, Box<SelectError>>,
 }
 
@@ -153,6 +179,17 @@ impl Opened {
     pub(super) fn agent(&self, name: &str) -> Result<ProfileId, Failure> {
         let found = self.compiler.select_agents(|candidate| candidate == name, name);
         found.map(|ids| ids[0]).map_err(|error| select_failure(&self.compiler, &error))
+    }
+
+    /// The findings of loading that concern an agent.
+    pub(super) fn findings_of(&self, id: ProfileId) -> Vec<Diagnostic> {
+        let name = &self.compiler.hierarchy().get(id).name.value;
+        self.compiler.findings().iter().filter(|finding| finding.agents.contains(name)).cloned().collect()
+    }
+
+    /// The compiler, while nobody else has it.
+    pub(super) fn compiler_mut(&mut self) -> &mut Compiler {
+        Arc::get_mut(&mut self.compiler).expect("sources are added before anything is sent")
     }
 
     /// Any profile with a name, abstract ones too.

@@ -13,9 +13,7 @@ pub(super) fn run(options: &Options, agent: &str, curl: bool, terminal: &mut Ter
     let id = opened.agent(agent)?;
     let compiler = &opened.compiler;
     let Some(plan) = compiler.plan(id) else {
-        let name = &compiler.hierarchy().get(id).name.value;
-        let found = compiler.findings().iter().filter(|finding| finding.agents.contains(name)).cloned();
-        return Ok(show_findings(options, &opened, found.collect(), terminal));
+        return Ok(show_findings(options, &opened, opened.findings_of(id), terminal));
     };
     let context = pick_context(&opened, id)?;
     let model = compiler.client_model(&plan, options.model.as_deref());
@@ -52,7 +50,12 @@ fn pick_context(opened: &Opened, id: ProfileId) -> Result<String, Failure> {
     }
 }
 
-fn show_findings(options: &Options, opened: &Opened, found: Vec<Diagnostic>, terminal: &mut Terminal) -> Status {
+pub(super) fn show_findings(
+    options: &Options,
+    opened: &Opened,
+    found: Vec<Diagnostic>,
+    terminal: &mut Terminal,
+) -> Status {
     let mut findings = Findings::default();
     findings.extend(found);
     let policy = crate::compile::Policy {

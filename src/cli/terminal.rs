@@ -59,11 +59,33 @@ impl Terminal {
             Format::Human => report::human(findings, sources, summary, Look { width: self.width, colour: self.color }),
             Format::Short => report::short(findings, sources, summary),
             Format::Json => report::json(findings, sources, summary),
+            #[cfg(feature = "runtime")]
+            Format::Events => report::json(findings, sources, summary),
         };
         let silent = self.quiet && findings.is_empty() && format != Format::Json;
         if !silent {
             self.text(&text);
         }
+    }
+
+    /// Whether the reader of standard output went away.
+    #[cfg(feature = "runtime")]
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Writes a line beside the result to standard error, unless `-q` was given.
+    #[cfg(feature = "runtime")]
+    pub(super) fn note(&self, line: &str) {
+        if !self.quiet {
+            let _ = writeln!(io::stderr().lock(), "{line}");
+        }
+    }
+
+    /// Writes something to think about to standard error.
+    #[cfg(feature = "runtime")]
+    pub(super) fn warn(message: &str) {
+        let _ = writeln!(io::stderr().lock(), "warning: {message}");
     }
 
     /// Writes why the command could not run to standard error.

@@ -1,5 +1,7 @@
 //! What happens while a request runs: one typed stream for every wire format.
 
+mod json;
+
 use std::sync::Arc;
 use std::time::Duration;
 

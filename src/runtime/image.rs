@@ -1,5 +1,7 @@
 //! Images of the person: read, recognised, and turned into what messages carry.
 
+use std::path::Path;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -8,16 +10,23 @@ use crate::conversation::Image;
 /// The largest image that is read, in bytes before base64. Anthropic takes 5 MB, OpenAI and Gemini up to 20 MB a request.
 pub const MAX_BYTES: u64 = 15 * 1024 * 1024;
 
-/// The image at a path, or the URL itself.
+/// Whether an image's name is a URL that providers fetch themselves.
+pub fn is_url(source: &str) -> bool {
+    source.starts_with("https://") || source.starts_with("http://")
+}
+
+/// The image at a URL, which is not fetched.
+pub fn at_url(url: &str) -> Image {
+    Image { data: url.into(), media_type: by_extension(url).into(), is_url: true }
+}
+
+/// The image in a file.
 ///
 /// # Errors
 ///
 /// A phrase that goes on after the image's name: it cannot be read, is too large, or is of no kind that providers take.
-pub fn read(source: &str) -> Result<Image, String> {
-    if source.starts_with("https://") || source.starts_with("http://") {
-        return Ok(Image { data: source.into(), media_type: by_extension(source).into(), is_url: true });
-    }
-    let bytes = crate::system::read_bytes(std::path::Path::new(source), MAX_BYTES)?;
+pub fn read(path: &Path) -> Result<Image, String> {
+    let bytes = crate::system::read_bytes(path, MAX_BYTES)?;
     let media_type = sniff(&bytes).ok_or("is no PNG, JPEG, GIF or WebP")?;
     Ok(Image { data: STANDARD.encode(&bytes).into(), media_type: media_type.into(), is_url: false })
 }
@@ -60,7 +69,8 @@ mod tests {
 
     #[test]
     fn urls_are_not_fetched() {
-        let image = read("https://example.com/a.PNG?size=2").expect("a URL");
+        assert!(is_url("https://example.com/a.png") && !is_url("C:/a.png"));
+        let image = at_url("https://example.com/a.PNG?size=2");
         assert_eq!((&*image.media_type, image.is_url), ("image/png", true));
     }
 }

@@ -225,11 +225,12 @@ impl Write for Logged {
 
 #[tokio::test]
 async fn a_planted_key_is_sent_and_found_nowhere_else() {
+    // For the whole process: a key of any other test must not be logged either.
     let logged = Logged::default();
     let writer = logged.clone();
     let subscriber =
         tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(move || writer.clone()).finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    tracing::subscriber::set_global_default(subscriber).expect("no other test sets one");
     // A server that says the key back, in an error and in an answer that breaks.
     let echo = format!(r#"{{"error":{{"message":"the key {KEY} is wrong"}}}}"#);
     let broken = sse(&[&echo]);

@@ -1,0 +1,183 @@
+//! What is sent: a message, a context, a session that goes on.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::super::args::Send;
+use super::super::options::{Opened, Options};
+use super::super::{Failure, Terminal};
+use crate::compile::Setting;
+use crate::context;
+use crate::conversation::log::Log;
+use crate::conversation::{Block, Conversation, Task, TaskKind};
+use crate::diag::Diagnostic;
+use crate::render::Folders;
+use crate::repo::LayerKind;
+use crate::runtime::image;
+use crate::runtime::tools::ToolSet;
+use crate::source::SourceText;
+use crate::system::{Disk, JournalFile, Places};
+
+/// Everything that a request is made from, beside the agent.
+pub(super) struct Input {
+    /// What surrounds the conversation.
+    pub(super) setting: Setting,
+    /// Tools, layers and the history of a context; the task of a completion.
+    pub(super) base: Conversation,
+    /// A session that goes on.
+    pub(super) restored: Option<Resumed>,
+    /// The new message; `None` to go on with what is there.
+    pub(super) blocks: Option<Vec<Block>>,
+    /// Tools that can run.
+    pub(super) tools: Option<ToolSet>,
+}
+
+/// A session from a file.
+pub(super) struct Resumed {
+    pub(super) log: Log,
+    pub(super) journal: JournalFile,
+}
+
+/// Why there is nothing to send.
+pub(super) enum Unusable {
+    Failure(Failure),
+    Findings(Vec<Diagnostic>),
+}
+
+impl From<Failure> for Unusable {
+    fn from(failure: Failure) -> Unusable {
+        Unusable::Failure(failure)
+    }
+}
+
+impl Input {
+    pub(super) fn read(options: &Options, send: &Send, opened: &mut Opened) -> Result<Input, Unusable> {
+        let id = opened.agent(&send.agent)?;
+        let Some(kind) = opened.compiler.plan(id).map(|plan| plan.kind) else {
+            return Err(Unusable::Findings(opened.findings_of(id)));
+        };
+        let (setting, mut base) = match options.one_context()? {
+            Some(context) => from_context(options, opened, context)?,
+            None => (real_setting(opened)?, Conversation::default()),
+        };
+        let restored = send.resume.as_deref().map(|path| resume(&options.path(path), send)).transpose()?;
+        let tools = match &send.tools {
+            Some(path) => Some(tools(options, opened, path)?),
+            None => None,
+        };
+        if let Some(tools) = &tools {
+            base.tools = tools.definitions();
+        }
+        let mut blocks = message(options, send)?;
+        if kind == TaskKind::Completion && base.kind() == TaskKind::Chat {
+            base.task = completion(send, blocks.take().as_deref())?;
+        }
+        if blocks.is_none() && restored.is_none() && is_empty(&base) {
+            let help = "give `--message TEXT`, `-` for standard input, `--context NAME` or `--resume FILE`";
+            return Err(Failure::new("there is nothing to send").help(help).into());
+        }
+        Ok(Input { setting, base, restored, blocks, tools })
+    }
+}
+
+fn is_empty(conversation: &Conversation) -> bool {
+    matches!(&conversation.task, Task::Chat(history) if history.is_empty())
+}
+
+/// The message of the command line: its text, then its images.
+fn message(options: &Options, send: &Send) -> Result<Option<Vec<Block>>, Failure> {
+    let mut blocks = Vec::new();
+    if let Some(text) = text(send)? {
+        blocks.push(Block::Text(text.into()));
+    }
+    for source in &send.images {
+        let image = match image::is_url(source) {
+            true => Ok(image::at_url(source)),
+            false => image::read(&options.path(Path::new(source))),
+        };
+        let image = image.map_err(|why| Failure::new(format!("the image `{source}` {why}")))?;
+        blocks.push(Block::Image(image));
+    }
+    Ok((!blocks.is_empty()).then_some(blocks))
+}
+
+fn text(send: &Send) -> Result<Option<String>, Failure> {
+    match (&send.message, send.input.as_deref()) {
+        (Some(text), _) => Ok(Some(text.clone())),
+        (None, Some("-")) => {
+            let mut text = String::new();
+            let read = std::io::stdin().lock().read_to_string(&mut text);
+            read.map_err(|error| Failure::new(format!("standard input cannot be read: {error}")))?;
+            Ok(Some(text))
+        }
+        (None, Some(other)) => {
+            Err(Failure::new(format!("what is `{other}`?")).help("write `--message TEXT`, or `-` for standard input"))
+        }
+        (None, None) => Ok(None),
+    }
+}
+
+/// The gap that a completion agent fills: after the text of the message.
+fn completion(send: &Send, blocks: Option<&[Block]>) -> Result<Task, Failure> {
+    match blocks {
+        Some([Block::Text(prefix)]) => Ok(Task::Completion { prefix: prefix.to_string(), suffix: String::new() }),
+        _ => {
+            let help = "give its prefix with `--message`, or a completion context with `--context`";
+            Err(Failure::new(format!("`{}` completes text", send.agent)).help(help))
+        }
+    }
+}
+
+/// The session in a file. What a killed process left unfinished is cut off.
+fn resume(path: &Path, send: &Send) -> Result<Resumed, Failure> {
+    let opened = JournalFile::open(path)?;
+    let shown = path.display();
+    let loaded =
+        Log::parse(&opened.bytes).map_err(|error| Failure::new(format!("`{shown}` is no session: {error}")))?;
+    let Some(log) = loaded.log else {
+        return Err(Failure::new(format!("`{shown}` holds no session")).help("`--save FILE` begins one"));
+    };
+    if log.agent() != send.agent {
+        Terminal::warn(&format!("`{shown}` is a session of `{}`", log.agent()));
+    }
+    let mut journal = opened.journal;
+    journal.keep((opened.bytes.len() - loaded.tail_bytes) as u64)?;
+    Ok(Resumed { log, journal })
+}
+
+/// A context by its name, or a file that holds one.
+fn from_context(options: &Options, opened: &mut Opened, wanted: &str) -> Result<(Setting, Conversation), Unusable> {
+    if let Some(ready) = opened.compiler.context(wanted) {
+        return Ok((Setting::of(&ready.context), ready.context.conversation.clone()));
+    }
+    let text = match crate::system::read_text(&options.path(Path::new(wanted))) {
+        Ok(text) => text,
+        Err(why) => {
+            let failure = Failure::new(format!("there is no context `{wanted}`, and a file of that name {why}"));
+            return Err(failure.help("`reqc contexts` shows every context").into());
+        }
+    };
+    let file = opened.compiler_mut().add_source(wanted.to_owned(), SourceText::salvage(text.as_bytes()));
+    let text = opened.compiler.sources().get(file).text().to_owned();
+    let mut found = Vec::new();
+    match context::read(file, LayerKind::Own, &text, &mut found) {
+        Some(context) => Ok((Setting::of(&context), context.conversation)),
+        None => Err(Unusable::Findings(found)),
+    }
+}
+
+/// The project around the folder that the command was started in.
+fn real_setting(opened: &Opened) -> Result<Setting, Failure> {
+    let Places { project, home } = Places::here()?;
+    let name = project.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let text = |path: &Path| Arc::from(path.to_string_lossy().as_ref());
+    let folders = Folders { project: text(&project), config: text(&opened.root), home: text(&home) };
+    let project: Arc<dyn crate::world::World> = Arc::new(Disk::open(&project)?);
+    Ok(Setting { project, project_name: name.into(), language: Arc::from(""), folders })
+}
+
+/// The tools of a file.
+fn tools(_: &Options, _: &mut Opened, path: &Path) -> Result<ToolSet, Unusable> {
+    Err(Failure::new(format!("`{}`: not yet", path.display())).into())
+}

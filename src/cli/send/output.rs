@@ -1,0 +1,120 @@
+//! What of a request is printed: for people, event by event, or as one result.
+
+use serde_json::{Value, json};
+
+use super::super::Terminal;
+use super::super::args::Format;
+use crate::provider::Header;
+use crate::runtime::{Compiled, Event, Outcome, Session};
+
+/// The request as it would be sent; keys stay placeholders.
+pub(super) fn dry_run(compiled: &Compiled) -> String {
+    let mut text = format!("{} {}\n", compiled.line.method, compiled.line.url);
+    for Header { name, value } in &compiled.line.headers {
+        text.push_str(&format!("{name}: {value}\n"));
+    }
+    format!("{text}\n{}", compiled.body.pretty())
+}
+
+/// Prints events as they come.
+pub(super) struct Printer<'t> {
+    format: Format,
+    terminal: &'t mut Terminal,
+    text: String,
+    /// Whether the last thing on standard output is an unfinished line.
+    mid_line: bool,
+    calls: Vec<Value>,
+}
+
+impl Printer<'_> {
+    pub(super) fn new(format: Format, terminal: &mut Terminal) -> Printer<'_> {
+        Printer { format, terminal, text: String::new(), mid_line: false, calls: Vec::new() }
+    }
+
+    /// Whether nobody reads any more.
+    pub(super) fn is_closed(&self) -> bool {
+        self.terminal.is_closed()
+    }
+
+    pub(super) fn event(&mut self, event: &Event) {
+        match event {
+            Event::Text(text) => self.text.push_str(text),
+            Event::ToolCallEnd(call) => self.calls.push(call.to_json()),
+            _ => {}
+        }
+        match self.format {
+            Format::Events => self.terminal.text(&format!("{}\n", event.to_json())),
+            Format::Json => {}
+            Format::Human | Format::Short => self.tell(event),
+        }
+    }
+
+    /// The answer goes to standard output, everything else to standard error.
+    fn tell(&mut self, event: &Event) {
+        match event {
+            Event::Text(text) => {
+                self.terminal.text(text);
+                self.mid_line = !text.ends_with('\n');
+            }
+            Event::ToolCallEnd(call) => {
+                let input = call.input.as_ref().map_or_else(|malformed| malformed.text.clone(), Value::to_string);
+                self.note(&format!("{}({})", call.name, shortened(&input)));
+            }
+            Event::ToolProgress { text, .. } => self.note(&shortened(text)),
+            Event::ToolResult { name, output, .. } => {
+                let what = if output.is_error { "failed" } else { "returned" };
+                self.note(&format!("{name} {what}: {}", shortened(&output.content)));
+            }
+            Event::Retry { attempt, delay, error } => {
+                self.note(&format!("{error}; attempt {attempt} in {:.1} s", delay.as_secs_f64()));
+            }
+            _ => {}
+        }
+    }
+
+    fn note(&mut self, line: &str) {
+        self.end_line();
+        self.terminal.note(line);
+    }
+
+    fn end_line(&mut self) {
+        if std::mem::take(&mut self.mid_line) {
+            self.terminal.text("\n");
+        }
+    }
+
+    pub(super) fn end(mut self, session: &Session, compiled: &Compiled, ended: &Outcome) {
+        match self.format {
+            Format::Events => self.terminal.text(&format!("{}\n", Event::Done(ended.clone()).to_json())),
+            Format::Json => {
+                let result = json!({
+                    "request": {"method": compiled.line.method, "url": compiled.line.url},
+                    "outcome": ended.to_json(),
+                    "text": self.text,
+                    "tool_calls": self.calls,
+                    "usage": session.usage().to_json(),
+                });
+                self.terminal.text(&format!("{result:#}\n"));
+            }
+            Format::Human | Format::Short => {
+                self.end_line();
+                match ended {
+                    Outcome::Finished(stop) if stop.name() == "end_turn" => {}
+                    Outcome::Finished(stop) => self.terminal.note(&format!("stopped: {}", stop.name())),
+                    Outcome::Failed(error) => Terminal::fail(&error.to_string(), None),
+                    Outcome::Cancelled => self.terminal.note("cancelled"),
+                }
+            }
+        }
+    }
+}
+
+/// A text on one line of a note.
+fn shortened(text: &str) -> String {
+    const MOST: usize = 160;
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}
