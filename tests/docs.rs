@@ -14,6 +14,7 @@ use reqc::compile::all_rules;
 use reqc::profile::KEYS;
 use reqc::provider::{ClientApi, WireFormat};
 use reqc::render::{TemplateKind, function_names};
+use reqc::repo::{ROSTER_KEYS, TOOL_KEYS};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -79,6 +80,13 @@ fn every_rule_has_a_page_that_says_more_than_its_summary() {
 #[test]
 fn every_key_of_a_profile_is_described() {
     mentions("docs/profiles.md", KEYS);
+}
+
+#[test]
+fn every_key_of_rosters_and_tools_is_described() {
+    let of_rosters = ROSTER_KEYS.map(|key| format!("roster.{key}"));
+    mentions("docs/profiles.md", of_rosters.iter().map(String::as_str));
+    mentions("docs/tools.md", TOOL_KEYS);
 }
 
 #[test]
