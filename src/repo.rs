@@ -10,14 +10,16 @@ mod load;
 mod matching;
 mod roster;
 pub(crate) mod rules;
+mod tools;
 
 pub use config::{ALLOW_KEYS, Allow, CONFIG_KEYS, Config, Date, Dialect, EXTENSION_KEYS, Extension, Level};
 pub use instance::{INSTANCE_KEYS, Instance, SecretRef};
 pub(crate) use keys::Reader;
-pub use load::{LoadOptions, load};
+pub use load::{LoadOptions, load, read_tools};
 pub(crate) use matching::glob;
 pub use matching::{Dimension, Matcher, Mismatch, Subject};
 pub use roster::{ROSTER_KEYS, ROSTERS_KEYS, Roster};
+pub use tools::{DEFAULT_OUTPUT_LIMIT, DEFAULT_TIME_LIMIT, TOOL_KEYS, TOOLS_KEYS, ToolSpec};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

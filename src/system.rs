@@ -10,12 +10,16 @@ mod embedded;
 mod git;
 mod journal;
 #[cfg(feature = "runtime")]
+mod process;
+#[cfg(feature = "runtime")]
 mod secrets;
 
 pub use disk::Disk;
 pub use embedded::Embedded;
 pub use git::GitRevision;
 pub use journal::{JournalFile, OpenedJournal};
+#[cfg(feature = "runtime")]
+pub use process::SystemProcesses;
 #[cfg(feature = "runtime")]
 pub use secrets::SystemSecrets;
 

@@ -11,9 +11,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use reqc::compile::all_rules;
+use reqc::conversation::log::{Entry, Log};
+use reqc::conversation::{ItemKind, PodEvent, Usage};
 use reqc::profile::KEYS;
 use reqc::provider::{ClientApi, WireFormat};
 use reqc::render::{TemplateKind, function_names};
+use reqc::repo::{ROSTER_KEYS, TOOL_KEYS};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -79,6 +82,31 @@ fn every_rule_has_a_page_that_says_more_than_its_summary() {
 #[test]
 fn every_key_of_a_profile_is_described() {
     mentions("docs/profiles.md", KEYS);
+}
+
+#[test]
+fn every_key_of_rosters_and_tools_is_described() {
+    let of_rosters = ROSTER_KEYS.map(|key| format!("roster.{key}"));
+    mentions("docs/profiles.md", of_rosters.iter().map(String::as_str));
+    mentions("docs/tools.md", TOOL_KEYS);
+}
+
+#[test]
+fn every_line_of_a_log_is_described() {
+    mentions("docs/sessions.md", ItemKind::ALL.map(ItemKind::name));
+    mentions("docs/sessions.md", PodEvent::ALL.map(PodEvent::name));
+    let mut log = Log::new("A");
+    log.append(Entry::Usage(Usage::default()));
+    log.append(Entry::Retract { messages: 0 });
+    for line in log.lines() {
+        let line: serde_json::Map<String, serde_json::Value> = serde_json::from_str(line).expect("JSON");
+        mentions("docs/sessions.md", line.keys().map(String::as_str).chain(line["kind"].as_str()));
+    }
+    // The page's own example is a log.
+    let page = document("docs/sessions.md");
+    let example = page.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    let log = Log::parse(example.as_bytes()).expect("it can be read").log.expect("it has a header");
+    assert_eq!((log.history().len(), log.to_text().as_str()), (3, example));
 }
 
 #[test]

@@ -17,6 +17,7 @@ use reqc::profile::{self, BREAKPOINTS, MATCH_KEYS};
 use reqc::provider::{ClientApi, WireFormat, check_instances};
 use reqc::repo::{
     self, ALLOW_KEYS, CONFIG_KEYS, EXTENSION_KEYS, INSTANCE_KEYS, LayerKind, LoadOptions, ROSTER_KEYS, ROSTERS_KEYS,
+    TOOL_KEYS, TOOLS_KEYS,
 };
 use reqc::source::{SourceText, Sources};
 use reqc::system::Embedded;
@@ -49,6 +50,7 @@ fn name_of(path: &str) -> Option<&'static str> {
         "contexts" if path.ends_with(".json") => Some("context"),
         "reqc.toml" => Some("reqc"),
         "rosters.toml" => Some("rosters"),
+        "tools.toml" => Some("tools"),
         _ => None,
     }
 }
@@ -105,7 +107,7 @@ fn every_schema_is_a_valid_schema() {
     let schemas = files(&root().join("schemas"));
     let schemas: Vec<PathBuf> =
         schemas.into_iter().filter(|path| path.to_string_lossy().ends_with(".schema.json")).collect();
-    assert_eq!(schemas.len(), 6 + WireFormat::ALL.len());
+    assert_eq!(schemas.len(), 7 + WireFormat::ALL.len());
     for path in schemas {
         let schema: Value = serde_json::from_str(&read(&path)).expect("JSON");
         jsonschema::meta::validate(&schema).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -151,6 +153,9 @@ fn the_schemas_have_the_keys_of_the_code() {
     let rosters = schema("rosters");
     assert_eq!(properties(&rosters, ""), sorted(ROSTERS_KEYS));
     assert_eq!(properties(&rosters, "/definitions/roster"), sorted(ROSTER_KEYS));
+    let tools = schema("tools");
+    assert_eq!(properties(&tools, ""), sorted(TOOLS_KEYS));
+    assert_eq!(properties(&tools, "/definitions/tool"), sorted(TOOL_KEYS));
 }
 
 #[test]
@@ -264,6 +269,10 @@ const VALUES: [&str; 14] = [
 /// What the code finds in one file, apart from other files.
 fn findings(path: &str, text: &str) -> Vec<String> {
     let own = MemoryWorld::from_iter([(path, text)]);
+    if path == "tools.toml" {
+        let (_, findings) = repo::read_tools(&own, path, &mut Sources::default());
+        return findings.iter().map(|finding| finding.message.clone()).collect();
+    }
     let loaded = repo::load(Arc::new(own), Arc::new(MemoryWorld::default()), LoadOptions::default());
     let mut findings = loaded.findings;
     findings.extend(profile::read_all(&loaded.repo).1);
@@ -308,6 +317,12 @@ fn schema_and_code_take_the_same_values() {
     let extension = "[[extension]]\nprovider_instance = \"x\"\nfields = [\"/a\"]\nreason = \"x\"";
     compare("reqc.toml", extension, &EXTENSION_KEYS, dates);
     compare("rosters.toml", "", &ROSTERS_KEYS, dates);
+    compare("tools.toml", "", &TOOLS_KEYS, dates);
+    // What lies beside the file is told when it is read.
+    let paths = |key: &str, written: &str| {
+        dates(key, written) || (["schema_file", "working_directory"].contains(&key) && written.starts_with('"'))
+    };
+    compare("tools.toml", "[[tool]]\nname = \"x\"\ndescription = \"x\"\ncommand = [\"x\"]", &TOOL_KEYS, paths);
     compare("rosters.toml", "[[roster]]\nname = \"x\"\nagents = [\"A\"]", &ROSTER_KEYS, dates);
 }
 
@@ -406,7 +421,7 @@ fn the_command_prints_every_schema() {
     };
     let (_, list, _) = run(&[]);
     let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(names.len(), 6 + WireFormat::ALL.len());
+    assert_eq!(names.len(), 7 + WireFormat::ALL.len());
     for name in names {
         let path = if name.contains('-') { format!("wire/{name}") } else { name.to_owned() };
         assert_eq!(run(&[name]), (Some(0), read(&root().join(format!("schemas/{path}.schema.json"))), String::new()));

@@ -11,7 +11,7 @@ use crate::system::Embedded;
 use crate::world::World;
 
 /// The schemas that describe what people write and what `reqc` reports.
-const NAMES: [&str; 6] = ["profile", "provider", "context", "rosters", "reqc", "report"];
+const NAMES: [&str; 7] = ["profile", "provider", "context", "rosters", "tools", "reqc", "report"];
 
 pub(super) fn run(options: &Options, name: Option<&str>, terminal: &mut Terminal) -> Outcome {
     let bundled = Embedded::bundled();

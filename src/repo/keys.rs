@@ -83,6 +83,18 @@ impl<'t, 'f> Reader<'t, 'f> {
         })
     }
 
+    pub(crate) fn integer(&mut self, key: &str) -> Option<Spanned<i64>> {
+        self.typed(key, "an integer", |kind| match kind {
+            Kind::Integer(value) => Some(*value),
+            _ => None,
+        })
+    }
+
+    /// The value of a key, whatever it is.
+    pub(crate) fn node(&self, key: &str) -> Option<&'t Node> {
+        self.table.get(key)
+    }
+
     pub(crate) fn table(&mut self, key: &str) -> Option<Spanned<&'t Table>> {
         self.typed(key, "a table", |kind| match kind {
             Kind::Table(table) => Some(table),
@@ -156,10 +168,7 @@ impl<'t, 'f> Reader<'t, 'f> {
 
     /// `schema_version`: a finding and `false` if it is newer than `known`.
     pub(crate) fn schema_version(&mut self, known: i64) -> bool {
-        let version = self.typed("schema_version", "an integer", |kind| match kind {
-            Kind::Integer(value) => Some(*value),
-            _ => None,
-        });
+        let version = self.integer("schema_version");
         match version {
             Some(version) if version.value > known => {
                 let message =

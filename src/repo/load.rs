@@ -5,7 +5,7 @@ use std::mem::take;
 use std::sync::Arc;
 
 use super::instance::{self, RawInstance};
-use super::{Config, Layer, LayerFile, LayerKind, Loaded, Reader, Repo, Roster, roster, rules};
+use super::{Config, Layer, LayerFile, LayerKind, Loaded, Reader, Repo, Roster, ToolSpec, roster, rules, tools};
 use crate::diag::Diagnostic;
 use crate::source::{FileId, SourceText, Sources, Span, TextError};
 use crate::toml::{self, Table};
@@ -43,6 +43,15 @@ pub fn load(own: Arc<dyn World>, bundled: Arc<dyn World>, options: LoadOptions) 
     let models = loader.models(root);
     let rosters = loader.rosters(root);
     Loaded { repo: Repo { models, rosters, ..loader.repo(layers, config) }, findings: loader.findings }
+}
+
+/// Reads a `tools.toml`. The root of `world` is the file's folder: nothing outside is read.
+pub fn read_tools(world: &dyn World, path: &str, sources: &mut Sources) -> (Vec<ToolSpec>, Vec<Diagnostic>) {
+    let mut loader = Loader { sources: take(sources), ..Loader::default() };
+    let read = loader.toml(world, path);
+    let tools = read.map(|(file, table)| tools::read(world, file, &table, &mut loader.findings)).unwrap_or_default();
+    *sources = loader.sources;
+    (tools, loader.findings)
 }
 
 #[derive(Default)]

@@ -81,6 +81,15 @@ crate::diag::rules! {
         "The first place of an agent in a roster is the one that counts. What its `match` does not accept there, it does not \
          accept further down.\n\n\
          Remove the later entry, or write the name of the agent that was meant.";
+    REPEATED_TOOL = Error "tools/repeated-name", "two tools have the same name",
+        "A model calls a tool by its name, and providers refuse two tools of one name.\n\n\
+         Rename one of them.";
+    NO_PROGRAM = Warning "tools/no-program", "the program of a tool is not there",
+        "The tool is offered, but every call of it fails: the model is told that it cannot be run.\n\n\
+         A plain name is looked up in `PATH`; anything with a separator is a path, relative to the folder of `tools.toml`. \
+         There is no shell: arguments are elements of their own.\n\n\
+         * wrong: `command = [\"git status\"]`\n\
+         * right: `command = [\"git\", \"status\"]`";
     UNUSED_ALLOW = Warning "allow/unused", "an [[allow]] entry silences nothing",
         "The finding that the entry was written for is gone, or the entry has expired. Remove it, so that it \
          cannot hide something new.\n\n\

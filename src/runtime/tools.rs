@@ -1,7 +1,11 @@
-//! Tools: what a model may call, as closures or trait objects.
+//! Tools: what a model may call, as closures, trait objects or programs.
 //!
 //! Input: arguments as JSON. Output: a [`ToolOutput`], which the model sees. When tools run, and how often, is the
 //! business of the loops.
+
+mod process;
+
+pub use process::{Ended, Process, ProcessTool, Processes};
 
 use std::fmt;
 use std::future::Future;

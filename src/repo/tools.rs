@@ -1,0 +1,357 @@
+//! `tools.toml`: programs that a model may run.
+//!
+//! Input: a world whose root is the file's folder. Output: [`ToolSpec`]s. Whether a program is there, and how it is run, is
+//! the runtime's business.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Number, Value};
+
+use super::{Reader, rules};
+use crate::conversation::Tool;
+use crate::diag::Diagnostic;
+use crate::json;
+use crate::source::{FileId, Span, Spanned};
+use crate::toml::{Kind, Node, Table};
+use crate::world::{EntryKind, ReadError, World, normalise_path};
+
+/// Every key of `tools.toml`.
+pub const TOOLS_KEYS: [&str; 2] = ["schema_version", "tool"];
+
+/// Every key of a `[[tool]]` entry.
+pub const TOOL_KEYS: [&str; 9] = [
+    "name",
+    "description",
+    "command",
+    "schema",
+    "schema_file",
+    "timeout_seconds",
+    "max_output_bytes",
+    "working_directory",
+    "env",
+];
+
+/// How long a tool may run, unless it says otherwise.
+pub const DEFAULT_TIME_LIMIT: Duration = Duration::from_mins(1);
+
+/// How many bytes a tool may write, unless it says otherwise.
+pub const DEFAULT_OUTPUT_LIMIT: usize = 64 * 1024;
+
+/// No tool may run longer, in seconds: a day.
+const MAX_SECONDS: i64 = 24 * 60 * 60;
+
+/// No tool may write more, in bytes: what a model could never read.
+const MAX_BYTES: i64 = 64 * 1024 * 1024;
+
+/// A program that a model may run, as `tools.toml` says it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSpec {
+    /// What the model is told.
+    pub definition: Tool,
+    /// The program: a name to look up, or a path.
+    pub program: Spanned<Arc<str>>,
+    /// Its arguments. There is no shell.
+    pub arguments: Vec<Arc<str>>,
+    /// How long it may run.
+    pub time_limit: Duration,
+    /// How many bytes it may write to standard output.
+    pub output_limit: usize,
+    /// The folder that it runs in, relative to the file's; empty for that one.
+    pub working_directory: String,
+    /// The variables that it inherits; no others.
+    pub environment: Vec<Arc<str>>,
+}
+
+impl ToolSpec {
+    /// The finding that the program is not there.
+    pub fn not_found(&self, why: &str) -> Diagnostic {
+        let message = format!("the program of the tool `{}` cannot be run: {why}", self.definition.name);
+        Diagnostic::new(&rules::NO_PROGRAM, self.program.span, message)
+            .help("install it, or write its path; a relative one starts at the folder of this file")
+    }
+}
+
+/// Reads `tools.toml`, whose folder is the root of `world`.
+pub(super) fn read(world: &dyn World, file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> Vec<ToolSpec> {
+    let mut reader = Reader::new(file, table, findings);
+    reader.only("tools.toml", &TOOLS_KEYS);
+    reader.schema_version(1);
+    let mut tools: Vec<(ToolSpec, Span)> = Vec::new();
+    for entry in reader.tables("tool") {
+        let mut reader = Reader::new(file, entry.value, findings);
+        let Some((tool, name)) = read_tool(world, &mut reader, entry) else { continue };
+        match tools.iter().find(|(known, _)| known.definition.name == tool.definition.name) {
+            Some((_, first)) => {
+                let message = format!("the tool `{}` is there twice", tool.definition.name);
+                let finding = Diagnostic::new(&rules::REPEATED_TOOL, name, message);
+                findings.push(finding.related(*first, "first here").help("rename one of them"));
+            }
+            None => tools.push((tool, name)),
+        }
+    }
+    tools.into_iter().map(|(tool, _)| tool).collect()
+}
+
+/// A tool and where its name stands; `None` if it has a finding that makes it unusable.
+fn read_tool(world: &dyn World, reader: &mut Reader<'_, '_>, entry: Spanned<&Table>) -> Option<(ToolSpec, Span)> {
+    reader.only("[[tool]]", &TOOL_KEYS);
+    let absent = |key: &'static str| (key, entry.value.get(key).is_none());
+    reader.missing("a [[tool]] entry", entry.span, &["name", "description", "command"].map(absent));
+    let name = reader.string("name").filter(|name| check_name(reader, name));
+    let (description, command) = (reader.string("description"), reader.strings("command"));
+    let command = command.filter(|command| check_command(reader, command));
+    let schema = read_schema(world, reader);
+    let seconds = reader.integer_within("timeout_seconds", 1..=MAX_SECONDS);
+    let bytes = reader.integer_within("max_output_bytes", 1..=MAX_BYTES);
+    let working_directory = read_directory(world, reader);
+    let environment = reader.strings("env").map(|it| it.value).unwrap_or_default();
+    environment.iter().for_each(|name| check_variable(reader, name));
+
+    let (name, mut command) = (name?, command?.value.into_iter());
+    let tool = ToolSpec {
+        definition: Tool { name: name.value, description: description?.value, schema: schema? },
+        program: command.next()?,
+        arguments: command.map(|it| it.value).collect(),
+        time_limit: seconds?.and_then(|it| u64::try_from(it).ok()).map_or(DEFAULT_TIME_LIMIT, Duration::from_secs),
+        output_limit: bytes?.and_then(|it| usize::try_from(it).ok()).unwrap_or(DEFAULT_OUTPUT_LIMIT),
+        working_directory: working_directory?,
+        environment: environment.into_iter().map(|it| it.value).collect(),
+    };
+    Some((tool, name.span))
+}
+
+/// Anthropic and `OpenAI` take `^[a-zA-Z0-9_-]{1,64}$`; the others take at least that.
+fn check_name(reader: &mut Reader<'_, '_>, name: &Spanned<Arc<str>>) -> bool {
+    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let fits = (1..=64).contains(&name.value.len()) && name.value.bytes().all(is_legal);
+    if !fits {
+        let message = format!("`{}` is no name of a tool", name.value);
+        let finding = Diagnostic::new(&rules::INVALID_VALUE, name.span, message);
+        reader.report(finding.help("providers take up to 64 ASCII letters, digits, `_` and `-`"));
+    }
+    fits
+}
+
+fn check_command(reader: &mut Reader<'_, '_>, command: &Spanned<Vec<Spanned<Arc<str>>>>) -> bool {
+    let has_program = command.value.first().is_some_and(|program| !program.value.trim().is_empty());
+    if !has_program {
+        let finding = Diagnostic::new(&rules::INVALID_VALUE, command.span, "`command` names no program");
+        reader.report(finding.help("write the program and its arguments: `command = [\"git\", \"status\"]`"));
+    }
+    let with_nul = command.value.iter().find(|part| part.value.contains('\0'));
+    if let Some(part) = with_nul {
+        let message = "an argument of a program cannot hold a NUL character";
+        reader.report(Diagnostic::new(&rules::INVALID_VALUE, part.span, message));
+    }
+    has_program && with_nul.is_none()
+}
+
+fn check_variable(reader: &mut Reader<'_, '_>, name: &Spanned<Arc<str>>) {
+    if name.value.is_empty() || name.value.contains(['=', '\0', '$']) {
+        let message = format!("`{}` is no name of an environment variable", name.value);
+        let finding = Diagnostic::new(&rules::INVALID_VALUE, name.span, message);
+        reader.report(finding.help("`env` lists names only; the values are those that reqc itself was given"));
+    }
+}
+
+/// `None` if it has a finding.
+fn read_directory(world: &dyn World, reader: &mut Reader<'_, '_>) -> Option<String> {
+    if !reader.has("working_directory") {
+        return Some(String::new());
+    }
+    let written = reader.string("working_directory")?;
+    let normal = normalise_path(&written.value);
+    let found = normal.as_ref().map_or(Err(ReadError::Outside), |path| match path.as_str() {
+        "" => Ok(EntryKind::Folder),
+        path => world.kind(path),
+    });
+    let why = match found {
+        Ok(EntryKind::Folder) => return normal,
+        Ok(EntryKind::File) => "it is a file, not a folder".to_owned(),
+        Err(ReadError::Missing) => "there is no such folder".to_owned(),
+        Err(ReadError::Outside) => "it lies outside the folder of this file".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let message = format!("a tool cannot run in `{}`: {why}", written.value);
+    reader.report(Diagnostic::new(&rules::INVALID_VALUE, written.span, message));
+    None
+}
+
+/// The schema of the arguments; `None` if it has a finding.
+fn read_schema(world: &dyn World, reader: &mut Reader<'_, '_>) -> Option<Map<String, Value>> {
+    match (reader.has("schema"), reader.has("schema_file")) {
+        (false, false) => Some(Map::from_iter([
+            ("type".to_owned(), Value::from("object")),
+            ("properties".to_owned(), Value::Object(Map::new())),
+        ])),
+        (true, false) => {
+            let table = reader.table("schema")?;
+            let schema = table_json(reader, table.value)?;
+            is_object_schema(reader, table.span, &schema).then_some(schema)
+        }
+        (false, true) => {
+            let path = reader.string("schema_file")?;
+            match schema_of_file(world, &path.value) {
+                Ok(schema) => is_object_schema(reader, path.span, &schema).then_some(schema),
+                Err(why) => {
+                    let message = format!("the schema `{}` cannot be used: {why}", path.value);
+                    reader.report(Diagnostic::new(&rules::INVALID_VALUE, path.span, message));
+                    None
+                }
+            }
+        }
+        (true, true) => {
+            let span = reader.string("schema_file").map(|path| path.span)?;
+            let finding = Diagnostic::new(&rules::INVALID_VALUE, span, "a tool has one schema, not two");
+            reader.report(finding.help("remove `schema` or `schema_file`"));
+            None
+        }
+    }
+}
+
+fn schema_of_file(world: &dyn World, path: &str) -> Result<Map<String, Value>, String> {
+    let path = normalise_path(path).ok_or("it lies outside the folder of this file")?;
+    let bytes = world.read(&path).map_err(|error| match error {
+        ReadError::Outside => "it lies outside the folder of this file".to_owned(),
+        error => error.to_string(),
+    })?;
+    let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8")?;
+    let value = json::parse(text.trim_start_matches('\u{feff}')).map_err(|error| {
+        let line = text.get(..error.range.start).map_or(1, |before| before.matches('\n').count() + 1);
+        format!("line {line}: {}", error.problem.message())
+    })?;
+    match value {
+        Value::Object(schema) => Ok(schema),
+        _ => Err("it is not a JSON object".to_owned()),
+    }
+}
+
+/// Arguments are always an object, so a schema must say so.
+fn is_object_schema(reader: &mut Reader<'_, '_>, span: Span, schema: &Map<String, Value>) -> bool {
+    let is_object = schema.get("type").is_some_and(|kind| kind == "object");
+    if !is_object {
+        let finding = Diagnostic::new(&rules::INVALID_VALUE, span, "the schema of a tool has `type` \"object\"");
+        reader.report(finding.help("arguments are one object: add `type = \"object\"`, and `properties`"));
+    }
+    is_object
+}
+
+fn table_json(reader: &mut Reader<'_, '_>, table: &Table) -> Option<Map<String, Value>> {
+    let members = table.entries.iter().map(|(key, node)| Some((key.name.clone(), node_json(reader, node)?)));
+    members.collect()
+}
+
+fn node_json(reader: &mut Reader<'_, '_>, node: &Node) -> Option<Value> {
+    Some(match &node.kind {
+        Kind::String(text) => text.as_str().into(),
+        Kind::Integer(value) => (*value).into(),
+        Kind::Boolean(value) => (*value).into(),
+        Kind::Float(value) if value.is_finite() => Value::Number(Number::from_f64(*value)?),
+        Kind::Array(elements) => Value::Array(elements.iter().map(|it| node_json(reader, it)).collect::<Option<_>>()?),
+        Kind::Table(table) => Value::Object(table_json(reader, table)?),
+        Kind::Float(_) | Kind::Datetime(_) => {
+            let message = format!("{} like this has no JSON form", node.describe());
+            let span = reader.span(node);
+            reader.report(Diagnostic::new(&rules::INVALID_VALUE, span, message).help("write it as a string"));
+            return None;
+        }
+    })
+}
+
+impl Reader<'_, '_> {
+    fn has(&self, key: &str) -> bool {
+        self.node(key).is_some()
+    }
+
+    /// An integer of a range; `None` if it has a finding, `Some(None)` if it is absent.
+    #[expect(clippy::option_option, reason = "wrong, absent and there are three things")]
+    fn integer_within(&mut self, key: &str, range: std::ops::RangeInclusive<i64>) -> Option<Option<i64>> {
+        if !self.has(key) {
+            return Some(None);
+        }
+        let number = self.integer(key)?;
+        if range.contains(&number.value) {
+            return Some(Some(number.value));
+        }
+        let message = format!("`{key}` must be from {} to {}", range.start(), range.end());
+        self.report(Diagnostic::new(&rules::INVALID_VALUE, number.span, message));
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::repo::read_tools;
+    use crate::source::Sources;
+    use crate::world::MemoryWorld;
+
+    fn tools(text: &str) -> (Vec<ToolSpec>, Vec<String>) {
+        let schema = r#"{"type": "object", "properties": {"q": {"type": "string"}}}"#;
+        let files =
+            [("tools.toml", text), ("s.json", schema), ("list.json", "[]"), ("bad.json", "{\n,}"), ("in/x", "")];
+        let (tools, findings) = read_tools(&MemoryWorld::from_iter(files), "tools.toml", &mut Sources::default());
+        (tools, findings.into_iter().map(|finding| finding.message).collect())
+    }
+
+    fn found(lines: &str) -> Vec<String> {
+        let entry = "[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = [\"p\"]\n";
+        let keys: Vec<&str> = lines.lines().filter_map(|line| line.split(" =").next()).collect();
+        let kept = entry.lines().filter(|line| !keys.iter().any(|key| line.starts_with(&format!("{key} ="))));
+        tools(&format!("{}\n{lines}", kept.collect::<Vec<_>>().join("\n"))).1
+    }
+
+    #[test]
+    fn an_entry_is_read_with_its_defaults() {
+        let text = "[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = [\"p\", \"-a\", \"\"]\n\n\
+                    [[tool]]\nname = \"u\"\ndescription = \"\"\ncommand = [\"./p\"]\nschema_file = \"./s.json\"\ntimeout_seconds = 5\n\
+                    max_output_bytes = 10\nworking_directory = \"in\"\nenv = [\"HOME\"]\n\n\
+                    [[tool]]\nname = \"v\"\ndescription = \"d\"\ncommand = [\"p\"]\n[tool.schema]\ntype = \"object\"\n\
+                    properties.n = { type = \"number\", minimum = 0.5, enum = [1, 2.0, true] }\n";
+        let (tools, findings) = tools(text);
+        assert_eq!(findings, Vec::<String>::new());
+        let [t, u, v] = &tools[..] else { panic!("three tools") };
+        assert_eq!(
+            (&*t.program.value, t.arguments.len(), t.time_limit.as_secs(), t.output_limit),
+            ("p", 2, 60, 65_536)
+        );
+        assert_eq!((t.working_directory.as_str(), t.environment.len()), ("", 0));
+        assert_eq!((u.working_directory.as_str(), u.time_limit.as_secs(), u.output_limit), ("in", 5, 10));
+        assert_eq!(Value::Object(t.definition.schema.clone()).to_string(), r#"{"type":"object","properties":{}}"#);
+        assert_eq!(u.definition.schema["properties"]["q"]["type"], "string");
+        let number = r#"{"n":{"type":"number","minimum":0.5,"enum":[1,2.0,true]}}"#;
+        assert_eq!(v.definition.schema["properties"].to_string(), number);
+    }
+
+    #[test]
+    fn mistakes_are_findings() {
+        let said = |lines: &str| found(lines).join("; ");
+        assert_eq!(tools("[[tool]]\nname = \"t\"").1, ["a [[tool]] entry needs `description` and `command`"]);
+        assert_eq!(said("comand = 1"), "unknown key `comand` in [[tool]]");
+        assert_eq!(said("name = \"a b\""), "`a b` is no name of a tool");
+        assert_eq!(said("command = []"), "`command` names no program");
+        assert_eq!(said("command = \"ls -l\""), "`command` must be an array of strings, not a string");
+        assert_eq!(said("timeout_seconds = 0"), "`timeout_seconds` must be from 1 to 86400");
+        assert_eq!(said("max_output_bytes = 1.5"), "`max_output_bytes` must be an integer, not a float");
+        assert_eq!(said("env = [\"A=1\"]"), "`A=1` is no name of an environment variable");
+        assert_eq!(said("working_directory = \"no\""), "a tool cannot run in `no`: there is no such folder");
+        assert_eq!(
+            said("working_directory = \"in/../..\""),
+            "a tool cannot run in `in/../..`: it lies outside the folder of this file"
+        );
+        assert_eq!(said("working_directory = \"s.json\""), "a tool cannot run in `s.json`: it is a file, not a folder");
+        assert_eq!(said("schema = {}"), "the schema of a tool has `type` \"object\"");
+        assert_eq!(said("schema = { type = nan }"), "a float like this has no JSON form");
+        assert_eq!(
+            said("schema_file = \"list.json\""),
+            "the schema `list.json` cannot be used: it is not a JSON object"
+        );
+        assert!(said("schema_file = \"bad.json\"").starts_with("the schema `bad.json` cannot be used: line 2: "));
+        assert_eq!(said("schema_file = \"no\""), "the schema `no` cannot be used: there is no such file");
+        assert_eq!(said("schema_file = \"s.json\"\nschema = {}"), "a tool has one schema, not two");
+        let one = "[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = [\"p\"]\n";
+        assert_eq!(tools(&format!("{one}{one}")).1, ["the tool `t` is there twice"]);
+        assert_eq!(tools("[[tool]]\nname = ").1.len(), 1);
+    }
+}

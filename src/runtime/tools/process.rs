@@ -1,0 +1,211 @@
+//! Tools that are programs: arguments as JSON on standard input, the answer on standard output.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{BoxFuture, Tool, ToolContext, ToolOutput};
+use crate::conversation::Tool as Definition;
+use crate::repo::ToolSpec;
+
+/// Runs programs. The real one is [`SystemProcesses`](crate::system::SystemProcesses).
+pub trait Processes: Send + Sync {
+    /// Whether a program is there.
+    ///
+    /// # Errors
+    ///
+    /// A phrase that says why it cannot be run.
+    fn find(&self, program: &str) -> Result<(), String>;
+
+    /// Runs a program to its end, or to one of its limits. If the future is dropped, the program and what it started are
+    /// killed.
+    fn run<'a>(&'a self, process: Process<'a>) -> BoxFuture<'a, Ended>;
+}
+
+/// A program to run.
+#[derive(Debug, Clone, Copy)]
+pub struct Process<'a> {
+    /// What is run, where, and within which limits.
+    pub spec: &'a ToolSpec,
+    /// What it reads.
+    pub input: &'a str,
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself, or by a signal.
+    Exited {
+        /// Its exit status; `None` if a signal ended it.
+        code: Option<i32>,
+        /// What it wrote to standard output.
+        output: Vec<u8>,
+        /// The end of what it wrote to standard error.
+        complaint: Vec<u8>,
+    },
+    /// It ran for too long and was killed.
+    TimedOut {
+        /// The end of what it wrote to standard error.
+        complaint: Vec<u8>,
+    },
+    /// It wrote too much and was killed.
+    TooMuchOutput {
+        /// What it wrote to standard output, up to the limit.
+        output: Vec<u8>,
+    },
+    /// It did not start, or its pipes failed; says why.
+    Failed(String),
+}
+
+/// A tool that is a program.
+#[derive(Clone)]
+pub struct ProcessTool {
+    spec: ToolSpec,
+    processes: Arc<dyn Processes>,
+}
+
+impl ProcessTool {
+    /// The tool of an entry of `tools.toml`.
+    pub fn new(spec: ToolSpec, processes: Arc<dyn Processes>) -> ProcessTool {
+        ProcessTool { spec, processes }
+    }
+
+    async fn run(&self, input: &Value) -> ToolOutput {
+        let input = input.to_string();
+        answer(self.processes.run(Process { spec: &self.spec, input: &input }).await, &self.spec)
+    }
+}
+
+impl Tool for ProcessTool {
+    fn definition(&self) -> &Definition {
+        &self.spec.definition
+    }
+
+    fn call(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutput> {
+        Box::pin(async move {
+            tokio::select! {
+                output = self.run(&input) => output,
+                () = context.cancelled.cancelled() => ToolOutput::error("the tool was cancelled"),
+            }
+        })
+    }
+}
+
+impl fmt::Debug for ProcessTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProcessTool").field("spec", &self.spec).finish_non_exhaustive()
+    }
+}
+
+/// What the model is told.
+fn answer(ended: Ended, spec: &ToolSpec) -> ToolOutput {
+    match ended {
+        Ended::Exited { code: Some(0), output, .. } => ToolOutput::text(text(&output)),
+        Ended::Exited { code, output, complaint } => {
+            let how = match code {
+                Some(code) => format!("the tool failed with exit status {code}"),
+                None => "the tool was ended by a signal".to_owned(),
+            };
+            let said = if complaint.iter().all(u8::is_ascii_whitespace) { output } else { complaint };
+            failure(&how, &said)
+        }
+        Ended::TimedOut { complaint } => {
+            failure(&format!("the tool was stopped after {}", seconds(spec.time_limit)), &complaint)
+        }
+        Ended::TooMuchOutput { output } => {
+            let limit = spec.output_limit;
+            failure(&format!("the tool wrote more than {limit} bytes and was stopped; this is how it began"), &output)
+        }
+        Ended::Failed(why) => ToolOutput::error(format!("the tool could not be run: {why}")),
+    }
+}
+
+fn failure(how: &str, said: &[u8]) -> ToolOutput {
+    match text(said).trim() {
+        "" => ToolOutput::error(how),
+        said => ToolOutput::error(format!("{how}:\n{said}")),
+    }
+}
+
+/// Bytes that are no UTF-8 become U+FFFD: a model reads text only.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn seconds(limit: Duration) -> String {
+    match limit.as_secs() {
+        1 => "1 second".to_owned(),
+        seconds => format!("{seconds} seconds"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::repo::read_tools;
+    use crate::source::Sources;
+    use crate::world::MemoryWorld;
+    use serde_json::json;
+    use tokio::sync::mpsc;
+    use tokio_util::sync::CancellationToken;
+
+    /// Ends as it is told; `None` never does.
+    struct Scripted(Option<Ended>);
+
+    impl Processes for Scripted {
+        fn find(&self, _program: &str) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn run<'a>(&'a self, process: Process<'a>) -> BoxFuture<'a, Ended> {
+            assert_eq!(process.input, "{\"a\":1}");
+            match self.0.clone() {
+                Some(ended) => Box::pin(std::future::ready(ended)),
+                None => Box::pin(std::future::pending()),
+            }
+        }
+    }
+
+    async fn call(ended: Option<Ended>, cancelled: &CancellationToken) -> ToolOutput {
+        let text = "[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = [\"p\"]\ntimeout_seconds = 1";
+        let world = MemoryWorld::from_iter([("tools.toml", text)]);
+        let spec = read_tools(&world, "tools.toml", &mut Sources::default()).0.remove(0);
+        let context = ToolContext::new("1".into(), cancelled.clone(), mpsc::channel(1).0);
+        ProcessTool::new(spec, Arc::new(Scripted(ended))).call(json!({"a": 1}), context).await
+    }
+
+    #[tokio::test]
+    async fn the_model_is_told_how_a_program_ended() {
+        let said = async |ended| {
+            let output = call(Some(ended), &CancellationToken::new()).await;
+            (output.is_error, output.content.to_string())
+        };
+        let exited = |code, output: &[u8], complaint: &[u8]| Ended::Exited {
+            code,
+            output: output.to_vec(),
+            complaint: complaint.to_vec(),
+        };
+        assert_eq!(said(exited(Some(0), b" a\xff\n", b"note")).await, (false, " a\u{fffd}\n".into()));
+        assert_eq!(
+            said(exited(Some(2), b"out", b"why\n")).await,
+            (true, "the tool failed with exit status 2:\nwhy".into())
+        );
+        assert_eq!(said(exited(None, b"out", b"\n")).await, (true, "the tool was ended by a signal:\nout".into()));
+        assert_eq!(
+            said(Ended::TimedOut { complaint: Vec::new() }).await,
+            (true, "the tool was stopped after 1 second".into())
+        );
+        let long = said(Ended::TooMuchOutput { output: b"abc".to_vec() }).await.1;
+        assert_eq!(long, "the tool wrote more than 65536 bytes and was stopped; this is how it began:\nabc");
+        assert_eq!(said(Ended::Failed("no".into())).await, (true, "the tool could not be run: no".into()));
+    }
+
+    #[tokio::test]
+    async fn cancelling_ends_a_call() {
+        let cancelled = CancellationToken::new();
+        cancelled.cancel();
+        assert!(call(None, &cancelled).await.is_error);
+    }
+}

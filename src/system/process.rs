@@ -1,0 +1,397 @@
+//! Programs: started without a shell and without an environment, ended with everything that they started.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use super::{Disk, words};
+use crate::repo::ToolSpec;
+use crate::runtime::tools::{BoxFuture, Ended, Process, Processes};
+
+/// How much is kept of what a program writes to standard error, in bytes.
+const COMPLAINT_BYTES: usize = 4 * 1024;
+
+/// How long pipes may stay open once the program has ended: something that left its group may hold them.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// Programs of this machine, run in a folder or one below it.
+#[derive(Debug, Clone)]
+pub struct SystemProcesses {
+    folder: PathBuf,
+}
+
+impl SystemProcesses {
+    /// Relative paths of programs, and working directories, start at `folder`, that of `tools.toml`.
+    ///
+    /// # Errors
+    ///
+    /// A phrase that names the folder, if it is missing or none.
+    pub fn new(folder: &Path) -> Result<SystemProcesses, String> {
+        Ok(SystemProcesses { folder: Disk::open(folder)?.root().to_path_buf() })
+    }
+
+    /// A name is looked up in `PATH`; what holds a separator is a path.
+    fn locate(&self, program: &str) -> Result<PathBuf, String> {
+        if program.contains(std::path::is_separator) {
+            let path = self.folder.join(program);
+            return match path.is_file() {
+                true => Ok(path),
+                false => Err(format!("there is no program `{program}`")),
+            };
+        }
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::env::split_paths(&folders).filter(|folder| folder.is_absolute());
+        let candidates =
+            folders.flat_map(|folder| endings().map(move |ending| folder.join(format!("{program}{ending}"))));
+        let found = candidates.into_iter().find(|path| is_program(path));
+        found.ok_or_else(|| format!("there is no program `{program}` in `PATH`"))
+    }
+
+    /// The folder to run in, links resolved: it was checked when the file was read, but may have changed since.
+    fn directory(&self, spec: &ToolSpec) -> Result<PathBuf, String> {
+        let folder = std::fs::canonicalize(self.folder.join(&spec.working_directory));
+        let folder = folder.map_err(|error| format!("`{}`: {}", spec.working_directory, words(&error)))?;
+        match folder.starts_with(&self.folder) {
+            true => Ok(folder),
+            false => Err(format!("`{}` lies outside the folder of tools", spec.working_directory)),
+        }
+    }
+
+    fn start(&self, spec: &ToolSpec) -> Result<Child, String> {
+        let program = self.locate(&spec.program.value)?;
+        let environment = spec.environment.iter().filter_map(|name| Some((&**name, std::env::var_os(&**name)?)));
+        let environment: Vec<(&str, OsString)> = environment.collect();
+        let mut command = Command::new(&program);
+        command.args(spec.arguments.iter().map(AsRef::<str>::as_ref)).current_dir(self.directory(spec)?);
+        command.env_clear().envs(environment);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        #[cfg(unix)]
+        command.process_group(0);
+        command.spawn().map_err(|error| format!("`{}`: {}", spec.program.value, words(&error)))
+    }
+}
+
+impl Processes for SystemProcesses {
+    fn find(&self, program: &str) -> Result<(), String> {
+        self.locate(program).map(drop)
+    }
+
+    fn run<'a>(&'a self, process: Process<'a>) -> BoxFuture<'a, Ended> {
+        Box::pin(async move {
+            match self.start(process.spec) {
+                Ok(child) => Running::new(child).finish(process).await,
+                Err(why) => Ended::Failed(why),
+            }
+        })
+    }
+}
+
+/// A child and its group. Dropping it kills them; the child is reaped by tokio.
+struct Running {
+    group: Group,
+    child: Child,
+}
+
+impl Running {
+    fn new(child: Child) -> Running {
+        Running { group: Group { leader: child.id() }, child }
+    }
+
+    async fn finish(mut self, process: Process<'_>) -> Ended {
+        let (mut output, mut complaint) = (Vec::new(), Vec::new());
+        let limit = process.spec.time_limit;
+        let ended = timeout(limit, self.exchange(process, &mut output, &mut complaint)).await;
+        if !matches!(ended, Ok(Ok(_))) {
+            self.group.kill();
+            // Reaped here, so that nothing is left when this returns. What cannot be killed is not waited for.
+            let _ = timeout(GRACE, self.child.kill()).await;
+        }
+        match ended {
+            Ok(Ok(status)) => Ended::Exited { code: status.code(), output, complaint },
+            Ok(Err(Stop::TooMuch)) => Ended::TooMuchOutput { output },
+            Ok(Err(Stop::Failed(why))) => Ended::Failed(why),
+            Err(_) => Ended::TimedOut { complaint },
+        }
+    }
+
+    /// Writes, reads and waits, all at once: a program may do any of it first.
+    async fn exchange(
+        &mut self,
+        process: Process<'_>,
+        output: &mut Vec<u8>,
+        complaint: &mut Vec<u8>,
+    ) -> Result<ExitStatus, Stop> {
+        let (stdin, stdout, stderr) = (self.child.stdin.take(), self.child.stdout.take(), self.child.stderr.take());
+        let feed = async {
+            if let Some(mut stdin) = stdin {
+                // A program need not read what it is given.
+                let _ = stdin.write_all(process.input.as_bytes()).await;
+                let _ = stdin.shutdown().await;
+            }
+            Ok(())
+        };
+        let read = read_up_to(stdout, output, process.spec.output_limit);
+        let listen = async { keep_end(stderr, complaint).await.map_err(Stop::from) };
+        let mut pipes = pin!(async { tokio::try_join!(feed, read, listen).map(drop) });
+        let status = tokio::select! {
+            read = &mut pipes => {
+                read?;
+                self.child.wait().await
+            }
+            status = self.child.wait() => {
+                // What it left behind holds the pipes open.
+                self.group.kill();
+                timeout(GRACE, pipes).await.unwrap_or(Ok(()))?;
+                status
+            }
+        };
+        self.group.kill();
+        status.map_err(Stop::from)
+    }
+}
+
+/// Why a program is not waited for.
+enum Stop {
+    TooMuch,
+    Failed(String),
+}
+
+impl From<std::io::Error> for Stop {
+    fn from(error: std::io::Error) -> Stop {
+        Stop::Failed(words(&error))
+    }
+}
+
+async fn read_up_to(pipe: Option<impl AsyncRead + Unpin>, bytes: &mut Vec<u8>, limit: usize) -> Result<(), Stop> {
+    let Some(mut pipe) = pipe else { return Ok(()) };
+    let mut chunk = vec![0; 8 * 1024];
+    loop {
+        let length = pipe.read(&mut chunk).await?;
+        if length == 0 {
+            return Ok(());
+        }
+        let room = limit - bytes.len();
+        bytes.extend_from_slice(&chunk[..length.min(room)]);
+        if length > room {
+            return Err(Stop::TooMuch);
+        }
+    }
+}
+
+/// Reads all and keeps the end.
+async fn keep_end(pipe: Option<impl AsyncRead + Unpin>, bytes: &mut Vec<u8>) -> std::io::Result<()> {
+    let Some(mut pipe) = pipe else { return Ok(()) };
+    let mut chunk = vec![0; 8 * 1024];
+    loop {
+        let length = pipe.read(&mut chunk).await?;
+        if length == 0 {
+            return Ok(());
+        }
+        bytes.extend_from_slice(&chunk[..length]);
+        let surplus = bytes.len().saturating_sub(COMPLAINT_BYTES);
+        bytes.drain(..surplus);
+    }
+}
+
+/// The group of processes that a child leads.
+struct Group {
+    /// `None` once it was killed: its number may then belong to others.
+    leader: Option<u32>,
+}
+
+impl Group {
+    #[cfg(unix)]
+    fn kill(&mut self) {
+        let leader = self.leader.take().and_then(|leader| i32::try_from(leader).ok());
+        if let Some(leader) = leader.and_then(rustix::process::Pid::from_raw) {
+            // Most often there is nobody left.
+            let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn kill(&mut self) {
+        // The child itself is killed by its own handle.
+        self.leader = None;
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// What a program's file may end with.
+fn endings() -> impl Iterator<Item = &'static str> {
+    if cfg!(windows) { ["", ".exe", ".cmd", ".bat"].iter() } else { [""].iter() }.copied()
+}
+
+#[cfg(unix)]
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(path: &Path) -> bool {
+    path.is_file()
+}
+
+// The tests look at processes through `/proc`.
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::fs;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::repo::read_tools;
+    use crate::source::Sources;
+
+    /// A tool that runs a line of shell in a folder.
+    fn shell(folder: &Path, line: &str, more: &str) -> ToolSpec {
+        // Strings of JSON are strings of TOML.
+        tool(folder, &serde_json::json!(["sh", "-c", line]).to_string(), more)
+    }
+
+    fn tool(folder: &Path, command: &str, more: &str) -> ToolSpec {
+        let text = format!("[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = {command}\n{more}\n");
+        fs::write(folder.join("tools.toml"), text).expect("writable");
+        let world = Disk::open(folder).expect("it is there");
+        let (mut tools, findings) = read_tools(&world, "tools.toml", &mut Sources::default());
+        assert_eq!(findings, []);
+        tools.remove(0)
+    }
+
+    async fn run(folder: &Path, spec: &ToolSpec, input: &str) -> Ended {
+        SystemProcesses::new(folder).expect("a folder").run(Process { spec, input }).await
+    }
+
+    fn exited(code: i32, output: &str, complaint: &str) -> Ended {
+        Ended::Exited { code: Some(code), output: output.into(), complaint: complaint.into() }
+    }
+
+    /// Whether a process is there and no zombie.
+    fn is_alive(process: &str) -> bool {
+        let state = fs::read_to_string(format!("/proc/{}/stat", process.trim()));
+        state.is_ok_and(|state| !state.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z')))
+    }
+
+    async fn dies(process: &str) -> bool {
+        for _ in 0..100 {
+            if !is_alive(process) {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        false
+    }
+
+    async fn written(path: &Path) -> String {
+        loop {
+            match fs::read_to_string(path) {
+                Ok(text) if text.ends_with('\n') => return text,
+                _ => tokio::time::sleep(Duration::from_millis(5)).await,
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn programs_read_and_answer() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let at = folder.path();
+        assert_eq!(run(at, &tool(at, "[\"cat\"]", ""), "{\"a\":1}").await, exited(0, "{\"a\":1}", ""));
+        let large = "x".repeat(1_000_000);
+        assert_eq!(run(at, &tool(at, "[\"true\"]", ""), &large).await, exited(0, "", ""));
+        let echo = tool(at, "[\"cat\"]", "max_output_bytes = 1000000");
+        assert_eq!(run(at, &echo, &large).await, exited(0, &large, ""));
+        let fails = shell(at, "echo out; echo why >&2; exit 3", "");
+        assert_eq!(run(at, &fails, "").await, exited(3, "out\n", "why\n"));
+        let killed = run(at, &shell(at, "kill -9 $$", ""), "").await;
+        assert!(matches!(killed, Ended::Exited { code: None, .. }), "{killed:?}");
+        let literal = tool(at, "[\"printf\", \"%s\", \"$HOME;*\"]", "");
+        assert_eq!(run(at, &literal, "").await, exited(0, "$HOME;*", ""));
+    }
+
+    #[tokio::test]
+    async fn nothing_is_inherited_unless_named() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let at = folder.path();
+        assert_eq!(run(at, &tool(at, "[\"env\"]", ""), "").await, exited(0, "", ""));
+        let path = std::env::var("PATH").expect("it is set");
+        let named = tool(at, "[\"env\"]", "env = [\"PATH\", \"REQC_TEST_NO_SUCH_VARIABLE\"]");
+        assert_eq!(run(at, &named, "").await, exited(0, &format!("PATH={path}\n"), ""));
+    }
+
+    #[tokio::test]
+    async fn programs_and_folders_are_found_beside_the_file() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let at = folder.path();
+        fs::create_dir(at.join("inner")).expect("writable");
+        fs::write(at.join("here"), "#!/bin/sh\npwd -P").expect("writable");
+        fs::set_permissions(at.join("here"), fs::Permissions::from_mode(0o755)).expect("our own file");
+        let inner = tool(at, "[\"./here\"]", "working_directory = \"inner\"");
+        let expected = fs::canonicalize(at.join("inner")).expect("it is there");
+        assert_eq!(run(at, &inner, "").await, exited(0, &format!("{}\n", expected.display()), ""));
+        fs::remove_dir(at.join("inner")).expect("it is empty");
+        symlink("/", at.join("inner")).expect("writable");
+        let outside = run(at, &inner, "").await;
+        assert_eq!(outside, Ended::Failed("`inner` lies outside the folder of tools".to_owned()));
+        let none = run(at, &tool(at, "[\"reqc-no-such-program\"]", ""), "").await;
+        assert_eq!(none, Ended::Failed("there is no program `reqc-no-such-program` in `PATH`".to_owned()));
+        let processes = SystemProcesses::new(at).expect("a folder");
+        assert!(processes.find("sh").is_ok() && processes.find("./none").is_err());
+    }
+
+    #[tokio::test]
+    async fn limits_end_a_program_and_what_it_started() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let at = folder.path();
+        let mut slow = shell(at, "sleep 100 & echo $! > pid; echo so far >&2; wait", "");
+        slow.time_limit = Duration::from_millis(400);
+        assert_eq!(run(at, &slow, "").await, Ended::TimedOut { complaint: b"so far\n".to_vec() });
+        assert!(dies(&written(&at.join("pid")).await).await);
+
+        let endless = shell(at, "while :; do echo yes; done", "max_output_bytes = 10");
+        assert_eq!(run(at, &endless, "").await, Ended::TooMuchOutput { output: b"yes\nyes\nye".to_vec() });
+        let exact = shell(at, "printf 0123456789", "max_output_bytes = 10");
+        assert_eq!(run(at, &exact, "").await, exited(0, "0123456789", ""));
+
+        let loud = run(at, &shell(at, "i=0; while [ $i -lt 3000 ]; do echo $i >&2; i=$((i+1)); done", ""), "").await;
+        let Ended::Exited { complaint, .. } = loud else { panic!("{loud:?}") };
+        assert_eq!(complaint.len(), COMPLAINT_BYTES);
+        assert!(complaint.ends_with(b"2999\n"));
+    }
+
+    #[tokio::test]
+    async fn what_a_program_leaves_behind_is_not_waited_for() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let at = folder.path();
+        let begun = Instant::now();
+        let leaves = shell(at, "sleep 100 & echo $! > pid; echo done", "");
+        assert_eq!(run(at, &leaves, "").await, exited(0, "done\n", ""));
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        assert!(dies(&written(&at.join("pid")).await).await);
+    }
+
+    #[tokio::test]
+    async fn a_dropped_run_leaves_no_process() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let at = folder.path().to_path_buf();
+        let spec = shell(&at, "echo $$ > leader; sleep 100 & echo $! > pid; wait", "");
+        let inner = at.clone();
+        let task = tokio::spawn(async move { run(&inner, &spec, "").await });
+        let (leader, other) = (written(&at.join("leader")).await, written(&at.join("pid")).await);
+        assert!(is_alive(&leader) && is_alive(&other));
+        task.abort();
+        assert!(task.await.is_err());
+        assert!(dies(&leader).await && dies(&other).await);
+    }
+}
