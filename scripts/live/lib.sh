@@ -1,0 +1,93 @@
+# What the scripts of this folder share: a scratch repository, checks, and a server that is stopped at the end. Sourced.
+
+work=$(mktemp -d)
+server=
+failed=0
+
+clean_up() {
+  if [[ -n $server ]]; then kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; fi
+  rm -rf "$work"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+# stop WHY [FILE]: gives up, with the end of a file.
+stop() {
+  echo "$name: $1" >&2
+  if [[ -n ${2:-} ]]; then tail -20 "$2" >&2; fi
+  exit 1
+}
+
+# check WHAT COMMAND…: one line if the command holds, all that it said if not.
+check() {
+  local what=$1 status; shift
+  # Not in an `if`: there, `set -e` would have no effect within the command.
+  set +e; (set -e; "$@") >"$work/said" 2>&1; status=$?; set -e
+  if [[ $status == 0 ]]; then echo "ok: $what"; else echo "WRONG: $what"; sed 's/^/  /' "$work/said"; failed=1; fi
+}
+
+# is WHAT WANTED FOUND: two texts are the same.
+is() {
+  [[ $2 == "$3" ]] && return
+  printf '%s\n  wanted: %s\n  found:  %s\n' "$@"
+  return 1
+}
+
+# has TEXT FILE: a file holds a text.
+has() { grep -qF -- "$1" "$2" || { echo "no \`$1\` in:"; cat "$2"; return 1; }; }
+
+# The events of a file: see events.py.
+events() { python3 "$here/events.py" "$@"; }
+
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+
+# wait_for URL LOG: until a server answers, or is gone, or half a minute has passed.
+wait_for() {
+  for _ in $(seq 150); do
+    if curl -sf -o /dev/null "$1"; then return; fi
+    kill -0 "$server" 2>/dev/null || stop "the server ended" "$2"
+    sleep 0.2
+  done
+  stop "the server does not answer" "$2"
+}
+
+# until_holds SECONDS COMMAND…: until the command holds.
+until_holds() {
+  local tries=$(($1 * 20)); shift
+  for _ in $(seq "$tries"); do if "$@"; then return; fi; sleep 0.05; done
+  echo "not so after $((tries / 20)) s: $*"
+  return 1
+}
+
+# instance FILE NAME CLIENT_API URL: a provider instance, in place of the bundled one of that name.
+instance() {
+  cat >"providers/$1.toml" <<TOML
+name = "$2"
+client_api = "$3"
+url = "$4"
+api_key_ref = "env:REQC_LIVE_KEY"
+
+[headers]
+X-Test-Id = "$1"
+TOML
+}
+
+# repository: makes a repository with one tool in the scratch folder, and goes there.
+repository() {
+  mkdir -p "$work/repository/providers" "$work/repository/agents"
+  cd "$work/repository"
+  : >reqc.toml
+  cat >tools.toml <<'TOML'
+[[tool]]
+name = "shout"
+description = "Says a text in capitals."
+command = ["tr", "[:lower:]", "[:upper:]"]
+env = ["PATH"]
+
+[tool.schema]
+type = "object"
+required = ["text"]
+properties.text = { type = "string" }
+TOML
+}
+export REQC_LIVE_KEY=no-key-at-all
