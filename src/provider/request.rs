@@ -1,8 +1,6 @@
 //! The model step, and everything of a request that is not its body.
 
-use serde_json::{Map, Value};
-
-use super::{Auth, ClientApi, WireFormat};
+use super::{Auth, ClientApi};
 use crate::repo::{Instance, SecretRef};
 
 /// What stands for the model while none is known, and in endpoints.
@@ -17,14 +15,6 @@ pub struct RequestLine {
     pub url: String,
     /// Headers in order, names in lower case; secrets are placeholders.
     pub headers: Vec<(String, String)>,
-}
-
-/// Puts the model into the body as its first key, for formats that carry it there.
-pub fn set_model(body: &mut Map<String, Value>, wire: WireFormat, model: &str) {
-    if wire.has_model_in_body() {
-        body.shift_remove("model");
-        body.shift_insert(0, "model".to_owned(), model.into());
-    }
 }
 
 /// The request line for an instance and an endpoint; `${MODEL}` in the endpoint is replaced.
@@ -55,21 +45,5 @@ fn placeholder(secret: &SecretRef) -> String {
         SecretRef::Env(name) => format!("${{{name}}}"),
         SecretRef::File(path) => format!("${{file:{path}}}"),
         SecretRef::Keyring { service, user } => format!("${{keyring:{service}/{user}}}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn the_model_comes_first_or_not_at_all() {
-        let mut body = Map::from_iter([("messages".to_owned(), json!([]))]);
-        set_model(&mut body, WireFormat::OpenAiChat, "m");
-        assert_eq!(Value::Object(body.clone()).to_string(), r#"{"model":"m","messages":[]}"#);
-        body.shift_remove("model");
-        set_model(&mut body, WireFormat::GoogleGenerateContent, "m");
-        assert_eq!(body.get("model"), None);
     }
 }
