@@ -204,10 +204,11 @@ impl Assembly<'_> {
     fn members(&mut self, parts: &[(Arc<str>, Part)]) -> Members {
         let mut members = Members::default();
         for (key, part) in parts {
-            let at = Pointer::root().member(key);
+            let at = || Pointer::root().member(key);
             let member = match part {
-                Part::Template(template, literal) => self.template(*template, *literal, &at),
-                part => self.part(part, &at).map(Member::Own),
+                Part::Constant(value) => Some(Member::Own(value.clone())),
+                Part::Template(template, literal) => self.template(*template, *literal, &at()),
+                part => self.part(part, &at()).map(Member::Own),
             };
             if let Some(member) = member {
                 members.push(Arc::clone(key), member);
