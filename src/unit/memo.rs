@@ -69,6 +69,6 @@ fn remember<K: Eq + Hash, V: Clone>(known: &Mutex<HashMap<K, V>>, key: K, make: 
     if let Some(found) = lock().get(&key) {
         return found.clone();
     }
-    let made = make();
-    lock().entry(key).or_insert(made).clone()
+    let result = make();
+    lock().entry(key).or_insert(result).clone()
 }
