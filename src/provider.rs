@@ -14,6 +14,6 @@ mod wire;
 pub use api::{Auth, Capability, ClientApi};
 pub use cache::{Breakpoint, CachePlan, CacheTtl, add_cache_control};
 pub use instances::check_instances;
-pub use request::{Header, HeaderValue, MODEL_PLACEHOLDER, RequestLine, request_line, set_model};
-pub use tools::add_tools;
+pub use request::{Header, HeaderValue, MODEL_PLACEHOLDER, RequestLine, request_line};
+pub use tools::tool_definitions;
 pub use wire::WireFormat;

@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use serde_json::{Map, Value};
-
-use super::{Auth, ClientApi, WireFormat};
+use super::{Auth, ClientApi};
 use crate::repo::{Instance, SecretRef};
 
 /// What stands for the model while none is known, and in endpoints.
@@ -53,14 +51,6 @@ impl fmt::Display for HeaderValue {
     }
 }
 
-/// Puts the model into the body as its first key, for formats that carry it there.
-pub fn set_model(body: &mut Map<String, Value>, wire: WireFormat, model: &str) {
-    if wire.has_model_in_body() {
-        body.shift_remove("model");
-        body.shift_insert(0, "model".to_owned(), model.into());
-    }
-}
-
 /// The request line for an instance and an endpoint; `${MODEL}` in the endpoint is replaced.
 pub fn request_line(instance: &Instance, api: ClientApi, endpoint: &str, model: &str) -> RequestLine {
     let endpoint = endpoint.replace(MODEL_PLACEHOLDER, model);
@@ -90,21 +80,5 @@ fn placeholder(secret: &SecretRef) -> String {
         SecretRef::Env(name) => format!("${{{name}}}"),
         SecretRef::File(path) => format!("${{file:{path}}}"),
         SecretRef::Keyring { service, user } => format!("${{keyring:{service}/{user}}}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn the_model_comes_first_or_not_at_all() {
-        let mut body = Map::from_iter([("messages".to_owned(), json!([]))]);
-        set_model(&mut body, WireFormat::OpenAiChat, "m");
-        assert_eq!(Value::Object(body.clone()).to_string(), r#"{"model":"m","messages":[]}"#);
-        body.shift_remove("model");
-        set_model(&mut body, WireFormat::GoogleGenerateContent, "m");
-        assert_eq!(body.get("model"), None);
     }
 }
