@@ -136,11 +136,12 @@ impl Session {
         ended.cancelled().await;
     }
 
-    /// Adds a typed item: logged with the exact text before the model sees it with the next request.
+    /// Adds a typed item: logged with the exact text before the model sees it. While a request is in flight, it waits until the
+    /// tools of a round have returned, or the request has ended.
     ///
     /// # Errors
     ///
-    /// The journal cannot be written, or the session is a completion.
+    /// The journal cannot be written, or the session is a completion. An item that could not be written waits.
     pub fn inject(&self, item: Item) -> Result<(), Error> {
         self.shared.state().inject(item)
     }

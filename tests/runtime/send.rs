@@ -208,6 +208,19 @@ async fn wrong_usage_is_told_before_anything_is_sent() {
     assert!(server.received().is_empty());
 }
 
+#[tokio::test]
+async fn a_proxy_of_the_environment_is_used_and_plain_http_with_a_key_warns() {
+    let proxy = Server::start(|_, _| says("Through a proxy.")).await;
+    let root = repository("http://llm.example");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    command.args(["send", "Tester", "-m", "Hi"]).current_dir(root.path()).env("SCRIPTED_KEY", KEY);
+    let output = command.env("HTTP_PROXY", &proxy.url).env("NO_PROXY", "").output().await.expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "Through a proxy.\n");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("the key travels in the clear to http://llm.example/v1/chat/completions"), "{told}");
+    assert!(proxy.received()[0].target.starts_with("http://llm.example/"));
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn programs_of_tools_toml_run_in_a_loop() {
