@@ -74,11 +74,46 @@ pub fn request_line(instance: &Instance, api: ClientApi, endpoint: &str, model: 
     RequestLine { method: "POST", url, headers }
 }
 
+/// Whether what is sent to a URL travels in the clear: plain HTTP to a host that is not this machine.
+pub(crate) fn is_in_the_clear(url: &str) -> bool {
+    url.starts_with("http://") && !is_loopback(host(url))
+}
+
+/// The host of a URL, without a port.
+pub(crate) fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let authority = authority.rsplit('@').next().unwrap_or_default();
+    match authority.strip_prefix('[') {
+        Some(v6) => v6.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    let is_address = host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    is_address || host == "localhost" || host.ends_with(".localhost")
+}
+
 /// What a golden file shows instead of a key.
 fn placeholder(secret: &SecretRef) -> String {
     match secret {
         SecretRef::Env(name) => format!("${{{name}}}"),
         SecretRef::File(path) => format!("${{file:{path}}}"),
         SecretRef::Keyring { service, user } => format!("${{keyring:{service}/{user}}}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_of_urls() {
+        assert_eq!(host("http://user:pw@[::1]:8080/v1"), "::1");
+        assert_eq!(host("https://api.example.com:443/x?y"), "api.example.com");
+        assert!(is_loopback(host("http://127.0.0.1:1/")));
+        assert!(is_loopback("localhost"));
+        assert!(!is_loopback("localhost.example.com"));
     }
 }

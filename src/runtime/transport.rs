@@ -12,11 +12,11 @@ use std::time::Duration;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue as HttpValue, LOCATION, RETRY_AFTER};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::agent::{Compiled, host};
+use super::agent::Compiled;
 use super::failure;
 use super::secret::Secrets;
 use super::{Category, Error};
-use crate::provider::{Header, HeaderValue};
+use crate::provider::{Header, HeaderValue, host};
 use crate::repo::SecretRef;
 pub(super) use backoff::Backoff;
 pub use backoff::RetryPolicy;
