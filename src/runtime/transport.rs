@@ -210,6 +210,11 @@ async fn refused(mut response: reqwest::Response, status: u16) -> Refused {
 /// A failure of the connection before an answer.
 fn network(error: &reqwest::Error, request: &Compiled) -> Error {
     let host = host(&request.line.url);
+    if let Some(problem) = certificate(error) {
+        let message = format!("the certificate of {host} is not trusted");
+        let help = "`SSL_CERT_FILE` names those to trust instead of the system's";
+        return Error::new(Category::Network, message).detail(format!("{problem}; {help}"));
+    }
     let message = match (error.is_connect(), error.is_timeout()) {
         (true, true) => format!("connecting to {host} took too long"),
         (true, false) => format!("{host} cannot be reached"),
@@ -224,6 +229,23 @@ fn network(error: &reqwest::Error, request: &Compiled) -> Error {
 pub(super) fn broken(error: &reqwest::Error) -> Error {
     let message = if error.is_timeout() { "the server fell silent" } else { "the connection broke" };
     Error::new(Category::Network, message).detail(cause(error))
+}
+
+/// What is wrong with a server's certificate, if that is what broke the connection: trying again does not mend it.
+fn certificate(error: &reqwest::Error) -> Option<String> {
+    let mut next: Option<&(dyn std::error::Error + 'static)> = error.source();
+    while let Some(error) = next {
+        if let Some(tls @ rustls::Error::InvalidCertificate(_)) = tls_error(error) {
+            return Some(tls.to_string());
+        }
+        next = error.source();
+    }
+    None
+}
+
+/// The TLS error in an error: I/O errors wrap others without calling them their source.
+fn tls_error<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e rustls::Error> {
+    error.downcast_ref().or_else(|| tls_error(error.downcast_ref::<std::io::Error>()?.get_ref()?))
 }
 
 /// The innermost cause, which says most; never the URL.
