@@ -10,7 +10,6 @@ use tokio_util::sync::CancellationToken;
 use super::Error;
 use super::agent::Agent;
 use super::hooks::{Hooks, NoHooks};
-use super::stream::Limits;
 use super::tool_loop::{AGENT_LIMIT, PLAIN_LIMIT, ToolLoop};
 use super::tools::ToolSet;
 use super::transport::Transport;
@@ -34,7 +33,6 @@ pub struct Session {
 struct Shared {
     agent: Agent,
     transport: Transport,
-    limits: Limits,
     state: Mutex<State>,
     tool_loop: Mutex<ToolLoop>,
     flight: Mutex<Flight>,
@@ -70,7 +68,6 @@ impl Session {
         let shared = Shared {
             agent,
             transport,
-            limits: Limits::default(),
             state: Mutex::new(state),
             tool_loop: Mutex::default(),
             flight: Mutex::new(flight),

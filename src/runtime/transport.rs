@@ -15,13 +15,14 @@ use secrecy::{ExposeSecret, SecretString};
 use super::agent::Compiled;
 use super::failure;
 use super::secret::Secrets;
+use super::stream::Limits;
 use super::{Category, Error};
 use crate::provider::{Header, HeaderValue, host};
 use crate::repo::SecretRef;
 pub(super) use backoff::Backoff;
 pub use backoff::RetryPolicy;
 
-/// How long to wait, and how often to try.
+/// How long to wait, how often to try, how much to read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransportOptions {
     /// How long a connection may take.
@@ -30,6 +31,8 @@ pub struct TransportOptions {
     pub idle_timeout: Duration,
     /// Retries.
     pub retry: RetryPolicy,
+    /// How much of an answer is read.
+    pub limits: Limits,
 }
 
 impl Default for TransportOptions {
@@ -39,6 +42,7 @@ impl Default for TransportOptions {
             connect_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_mins(5),
             retry: RetryPolicy::default(),
+            limits: Limits::default(),
         }
     }
 }

@@ -128,7 +128,6 @@ impl<'a> Drive<'a> {
         }
         let wire = Wire {
             transport: &self.shared.transport,
-            limits: self.shared.limits,
             emitter: &self.emitter,
             cancel: &self.cancel,
             hold: self.policy.hooks.holds_messages(),
