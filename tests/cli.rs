@@ -522,3 +522,23 @@ fn providers_tell_whether_keys_are_found_and_never_show_them() {
         }
     }
 }
+
+#[cfg(feature = "runtime")]
+#[test]
+fn send_offers_the_tools_of_a_file_and_says_what_is_wrong_with_it() {
+    let tools = "[[tool]]\nname = \"look\"\ndescription = \"Looks.\"\ncommand = [\"./look\"]\n";
+    let agent = "name = \"Helper\"\nextends = \"OpenAI Chat Tools\"\n";
+    let wrong = "[[tool]]\nname = \"no name\"\n";
+    let files = [("reqc.toml", ""), ("agents/helper.toml", agent), ("own/tools.toml", tools), ("wrong.toml", wrong)];
+    let (_scratch, root) = repository(&files);
+    let ran = reqc(&root, &["send", "Helper", "-m", "Hi", "--dry-run", "--tools", "own/tools.toml"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("\"name\": \"look\""), "{}", ran.out);
+    assert!(ran.err.starts_with("warning: tools.toml:4 ") && ran.err.contains("tools/no-program"), "{}", ran.err);
+    let ran = reqc(&root, &["send", "Helper", "-m", "Hi", "--dry-run", "--tools", "wrong.toml", "--format", "short"]);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    assert!(ran.out.contains("wrong.toml:2"), "{}", ran.out);
+    let ran = reqc(&root, &["send", "Helper", "-m", "Hi", "--dry-run", "--tools", "none.toml", "--format", "short"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("`none.toml` cannot be read"), "{}{}", ran.out, ran.err);
+}

@@ -115,10 +115,13 @@ impl Session {
         let ended = next.ended.drop_guard();
         let cancel = next.cancel.clone();
         turn::start(Arc::clone(&policy.hooks), next.cancel, |emitter| async move {
-            let _ended = ended;
             // Cancelled requests end at once; waiting keeps their last words before ours.
             last.ended.cancelled().await;
-            Drive::new(&shared, policy, emitter, cancel).run(start).await
+            let outcome = Drive::new(&shared, policy, emitter, cancel).run(start).await;
+            // Whoever waits for the end may want the journal's file next.
+            drop(shared);
+            drop(ended);
+            outcome
         })
     }
 

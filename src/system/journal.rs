@@ -88,6 +88,13 @@ impl JournalFile {
     }
 }
 
+impl Drop for JournalFile {
+    fn drop(&mut self) {
+        // Closing is not enough: a process that is just being started holds a copy of every file until its program runs.
+        let _ = self.file.unlock();
+    }
+}
+
 impl Journal for JournalFile {
     fn append(&mut self, line: &str) -> Result<(), String> {
         if self.spoilt {

@@ -196,7 +196,7 @@ fn tools(options: &Options, opened: &mut Opened, path: &Path) -> Result<ToolSet,
     }
     for finding in found {
         let place = opened.compiler.sources().describe(finding.primary.span);
-        Terminal::warn(&format!("{place}: {}", finding.message));
+        Terminal::warn(&format!("{place} {}: {}", finding.rule.code, finding.message));
     }
     let mut tools = ToolSet::new();
     specs.into_iter().for_each(|spec| tools.insert(Arc::new(ProcessTool::new(spec, Arc::clone(&processes) as _))));
