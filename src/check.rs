@@ -48,6 +48,6 @@ impl CheckedBody<'_> {
 ///
 /// The problems, in the order of the schema.
 pub fn check<'b>(schemas: &AgentSchemas, body: &'b Body) -> Result<CheckedBody<'b>, Vec<Problem>> {
-    let problems = schemas.problems(body.value());
+    let problems = schemas.problems_of_body(body);
     if problems.is_empty() { Ok(CheckedBody(body)) } else { Err(problems) }
 }

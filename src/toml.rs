@@ -128,7 +128,7 @@ fn table<'a>(
         let span = span.unwrap_or(value.span.clone());
         (Key { name: name.to_owned(), span }, value)
     });
-    Table { entries: entries.collect() }
+    Table { entries: exactly(entries) }
 }
 
 fn item(item: &toml_edit::Item, key: Option<Range<usize>>) -> Node {
@@ -171,7 +171,14 @@ fn inline_table(inner: &toml_edit::InlineTable) -> Table {
         let element = value(element, span.clone());
         (Key { name: name.to_owned(), span: span.unwrap_or(element.span.clone()) }, element)
     });
-    Table { entries: entries.collect() }
+    Table { entries: exactly(entries) }
+}
+
+/// A list without room for more: tables of profiles are kept, and most are smaller than what a list grows to at first.
+fn exactly<T>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut list: Vec<T> = items.collect();
+    list.shrink_to_fit();
+    list
 }
 
 #[cfg(test)]

@@ -4,11 +4,13 @@
 //! [`Body`], which only this module can make. Neither files nor rules of content are its business.
 
 mod body;
+mod members;
 mod memo;
 mod plan;
 pub(crate) mod rules;
 
 pub use body::{Body, Splice};
+pub use members::SharedId;
 pub use memo::Memo;
 pub use plan::{Plan, Target};
 

@@ -1,8 +1,10 @@
 //! Each body against the JSON Schema of its wire format.
 //!
-//! Schemas are parsed and compiled when a format is first used, once per set of extensions. A violation is told in the words
-//! of the alternative that the discriminator picks: `x-reqc-discriminator` in a schema names the member that decides.
+//! Schemas are parsed when a format is first used, once per set of extensions, and compiled as far as bodies need them. A
+//! violation is told in the words of the alternative that the discriminator picks: `x-reqc-discriminator` in a schema names
+//! the member that decides.
 
+mod document;
 mod explain;
 mod extend;
 pub(crate) mod rules;
@@ -12,7 +14,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use jsonschema::{ValidationError, Validator};
+use document::{Document, Subject};
 use serde_json::Value;
 
 use super::Problem;
@@ -21,7 +23,7 @@ use crate::json;
 use crate::provider::WireFormat;
 use crate::repo::{Extension, LayerKind, Repo};
 use crate::source::{FileId, SourceText, Span};
-use crate::unit::Plan;
+use crate::unit::{Body, Plan};
 
 /// The schemas of all wire formats, of both layers.
 #[derive(Default)]
@@ -30,26 +32,20 @@ pub struct Schemas {
     files: BTreeMap<Arc<str>, Vec<Arc<SourceText>>>,
     /// Fields that `reqc.toml` allows.
     extensions: Vec<Extension>,
-    compiled: Mutex<HashMap<Variant, Slot>>,
+    parsed: Mutex<HashMap<Variant, Slot>>,
 }
 
 /// A wire format and the names that its extensions are listed under.
 type Variant = (WireFormat, Vec<String>);
-/// Where compiled schemas are kept.
-type Slot = Arc<OnceLock<Arc<[Schema]>>>;
-
-/// A schema that can be used.
-struct Schema {
-    document: Value,
-    validator: Validator,
-}
+/// Where parsed schemas are kept.
+type Slot = Arc<OnceLock<Arc<[Document]>>>;
 
 /// What the bodies of one agent are checked against.
 pub struct AgentSchemas {
     all: Arc<Schemas>,
     wire: WireFormat,
     /// Without extensions.
-    plain: Arc<[Schema]>,
+    plain: Arc<[Document]>,
     /// The names that extensions may be listed under.
     names: Option<Vec<String>>,
     allowed: Vec<Field>,
@@ -83,32 +79,39 @@ impl Schemas {
         AgentSchemas {
             all: Arc::clone(self),
             wire: plan.wire,
-            plain: self.compiled(plan.wire, &[]),
+            plain: self.parsed(plan.wire, &[]),
             names: is_extended.then(|| names.to_vec()),
             allowed,
         }
     }
 
-    /// The schemas of a format with the extensions that are listed under some names; compiled once, by whoever comes first.
-    fn compiled(&self, wire: WireFormat, names: &[String]) -> Arc<[Schema]> {
+    /// The schemas of a format with the extensions that are listed under some names; made once, by whoever comes first.
+    fn parsed(&self, wire: WireFormat, names: &[String]) -> Arc<[Document]> {
         let slot = {
-            let mut slots = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut slots = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(slots.entry((wire, names.to_vec())).or_default())
         };
-        Arc::clone(slot.get_or_init(|| self.compile(wire, names)))
+        let make = || if names.is_empty() { self.parse(wire) } else { self.extend(wire, names) };
+        Arc::clone(slot.get_or_init(make))
     }
 
-    fn compile(&self, wire: WireFormat, names: &[String]) -> Arc<[Schema]> {
-        let files = |name: &str| self.files.get(name).into_iter().flatten();
-        let extensions = files(&extension_file(wire)).filter(|_| !names.is_empty());
-        let extensions: Vec<Value> = extensions.filter_map(|text| json::parse(text.as_str()).ok()).collect();
-        let schema = |text: &Arc<SourceText>| {
-            let mut document = json::parse(text.as_str()).ok()?;
+    fn parse(&self, wire: WireFormat) -> Arc<[Document]> {
+        self.documents(wire.name()).map(Document::new).collect()
+    }
+
+    fn extend(&self, wire: WireFormat, names: &[String]) -> Arc<[Document]> {
+        let extensions: Vec<Value> = self.documents(&extension_file(wire)).collect();
+        let extended = |plain: &Document| {
+            let mut document = plain.value().clone();
             extensions.iter().for_each(|extensions| extend::extend(&mut document, extensions, names));
-            let validator = validator(&document).ok()?;
-            Some(Schema { document, validator })
+            Document::new(document)
         };
-        files(wire.name()).filter_map(schema).collect()
+        self.parsed(wire, &[]).iter().map(extended).collect()
+    }
+
+    fn documents(&self, name: &str) -> impl Iterator<Item = Value> {
+        let files = self.files.get(name).into_iter().flatten();
+        files.filter_map(|text| json::parse(text.as_str()).ok())
     }
 }
 
@@ -120,25 +123,36 @@ fn extension_file(wire: WireFormat) -> String {
 impl AgentSchemas {
     /// The schemas, with their extensions written into them.
     pub fn documents(&self) -> Vec<Value> {
-        self.extended().iter().map(|schema| schema.document.clone()).collect()
+        self.extended().iter().map(|document| document.value().clone()).collect()
     }
 
-    fn extended(&self) -> Arc<[Schema]> {
+    fn extended(&self) -> Arc<[Document]> {
         match &self.names {
-            Some(names) => self.all.compiled(self.wire, names),
+            Some(names) => self.all.parsed(self.wire, names),
             None => Arc::clone(&self.plain),
         }
     }
 
-    /// What is wrong with a body, in the order of the schema. Extensions only add to what is taken: a body that the plain
-    /// schema accepts needs no look at them.
+    /// What is wrong with a body, in the order of the schema.
     pub fn problems(&self, body: &Value) -> Vec<Problem> {
-        if is_valid(&self.plain, body) {
+        self.problems_of(Subject::Value(body))
+    }
+
+    /// As [`AgentSchemas::problems`], without another look at values that other bodies hold too.
+    pub(super) fn problems_of_body(&self, body: &Body) -> Vec<Problem> {
+        self.problems_of(Subject::Body(body))
+    }
+
+    /// Extensions only add to what is taken: what the plain schema accepts needs no look at them.
+    fn problems_of(&self, subject: Subject<'_>) -> Vec<Problem> {
+        if self.plain.iter().all(|document| document.accepts(subject, None)) {
             return Vec::new();
         }
         let mut problems = Vec::new();
-        for schema in self.extended().iter().filter(|schema| !schema.validator.is_valid(body)) {
-            problems.extend(explain::problems(&schema.document, &schema.validator, body));
+        for (document, plain) in self.extended().iter().zip(self.plain.iter()) {
+            if !document.accepts(subject, Some(plain)) {
+                problems.extend(document.problems(subject));
+            }
         }
         problems.retain(|problem| !self.allows(problem));
         let told: Vec<bool> = problems.iter().map(|problem| explain::is_told_at_key(problem, &problems)).collect();
@@ -171,15 +185,6 @@ impl Field {
     }
 }
 
-fn is_valid(schemas: &[Schema], body: &Value) -> bool {
-    schemas.iter().all(|schema| schema.validator.is_valid(body))
-}
-
-/// The validator of a schema, or why there is none.
-fn validator(document: &Value) -> Result<Validator, ValidationError<'_>> {
-    jsonschema::draft202012::options().offline().build(document)
-}
-
 /// What is wrong with a repository's own schema file.
 fn unusable(file: FileId, name: &str, text: &SourceText) -> Option<Diagnostic> {
     let finding =
@@ -191,7 +196,7 @@ fn unusable(file: FileId, name: &str, text: &SourceText) -> Option<Diagnostic> {
     }
     match json::parse(text.as_str()) {
         Ok(document) => {
-            let error = validator(&document).err()?;
+            let error = document::compile(&document).err()?;
             let at = json::Pointer::parse(error.instance_path().as_str());
             let tree = json::parse_tree(text.as_str()).ok();
             let place = tree.as_ref().and_then(|tree| tree.locate(&at)).filter(|_| at.parent().is_some());

@@ -15,7 +15,10 @@ impl Pointer {
     /// The pointer to a member of the object that this one points to.
     #[must_use]
     pub fn member(&self, key: &str) -> Pointer {
-        Pointer(format!("{}/{}", self.0, key.replace('~', "~0").replace('/', "~1")))
+        match key.contains(['~', '/']) {
+            true => Pointer(format!("{}/{}", self.0, key.replace('~', "~0").replace('/', "~1"))),
+            false => Pointer([&self.0, "/", key].concat()),
+        }
     }
 
     /// The pointer to an element of the array that this one points to.

@@ -68,14 +68,17 @@ pub fn add_cache_control(body: &mut Map<String, Value>, plan: &CachePlan) {
 /// How many breakpoints the author set: at the top level, on system blocks, tools and content blocks.
 fn authored(body: &Map<String, Value>) -> usize {
     let has = |value: &&Value| value.get("cache_control").is_some_and(|mark| !mark.is_null());
-    let elements = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
-    let count = |list: &[Value]| list.iter().filter(has).count();
-    let contents =
-        elements(body.get("messages")).iter().map(|message| count(&elements(message.get("content")))).sum::<usize>();
+    let count = |list: Option<&Value>| elements(list).iter().filter(has).count();
+    let contents = elements(body.get("messages")).iter().map(|message| count(message.get("content"))).sum::<usize>();
     usize::from(body.get("cache_control").is_some_and(|mark| !mark.is_null()))
-        + count(&elements(body.get("system")))
-        + count(&elements(body.get("tools")))
+        + count(body.get("system"))
+        + count(body.get("tools"))
         + contents
+}
+
+/// The elements of an array; none of anything else.
+fn elements(value: Option<&Value>) -> &[Value] {
+    value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 fn target(body: &mut Map<String, Value>, breakpoint: Breakpoint) -> Option<&mut Map<String, Value>> {

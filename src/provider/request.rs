@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use serde_json::{Map, Value};
-
-use super::{Auth, ClientApi, WireFormat};
+use super::{Auth, ClientApi};
 use crate::repo::{Instance, SecretRef};
 
 /// What stands for the model while none is known, and in endpoints.
@@ -53,14 +51,6 @@ impl fmt::Display for HeaderValue {
     }
 }
 
-/// Puts the model into the body as its first key, for formats that carry it there.
-pub fn set_model(body: &mut Map<String, Value>, wire: WireFormat, model: &str) {
-    if wire.has_model_in_body() {
-        body.shift_remove("model");
-        body.shift_insert(0, "model".to_owned(), model.into());
-    }
-}
-
 /// The request line for an instance and an endpoint; `${MODEL}` in the endpoint is replaced.
 pub fn request_line(instance: &Instance, api: ClientApi, endpoint: &str, model: &str) -> RequestLine {
     let endpoint = endpoint.replace(MODEL_PLACEHOLDER, model);
@@ -84,6 +74,27 @@ pub fn request_line(instance: &Instance, api: ClientApi, endpoint: &str, model: 
     RequestLine { method: "POST", url, headers }
 }
 
+/// Whether what is sent to a URL travels in the clear: plain HTTP to a host that is not this machine.
+pub(crate) fn is_in_the_clear(url: &str) -> bool {
+    url.starts_with("http://") && !is_loopback(host(url))
+}
+
+/// The host of a URL, without a port.
+pub(crate) fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let authority = authority.rsplit('@').next().unwrap_or_default();
+    match authority.strip_prefix('[') {
+        Some(v6) => v6.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    let is_address = host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    is_address || host == "localhost" || host.ends_with(".localhost")
+}
+
 /// What a golden file shows instead of a key.
 fn placeholder(secret: &SecretRef) -> String {
     match secret {
@@ -96,15 +107,13 @@ fn placeholder(secret: &SecretRef) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
-    fn the_model_comes_first_or_not_at_all() {
-        let mut body = Map::from_iter([("messages".to_owned(), json!([]))]);
-        set_model(&mut body, WireFormat::OpenAiChat, "m");
-        assert_eq!(Value::Object(body.clone()).to_string(), r#"{"model":"m","messages":[]}"#);
-        body.shift_remove("model");
-        set_model(&mut body, WireFormat::GoogleGenerateContent, "m");
-        assert_eq!(body.get("model"), None);
+    fn hosts_of_urls() {
+        assert_eq!(host("http://user:pw@[::1]:8080/v1"), "::1");
+        assert_eq!(host("https://api.example.com:443/x?y"), "api.example.com");
+        assert!(is_loopback(host("http://127.0.0.1:1/")));
+        assert!(is_loopback("localhost"));
+        assert!(!is_loopback("localhost.example.com"));
     }
 }

@@ -9,6 +9,10 @@ crate::diag::rules! {
     UNKNOWN_API = Error "provider/unknown-client-api", "`client_api` names nothing",
         "`client_api` decides wire format, authentication and capabilities. The known ones are listed in `docs/profiles.md`; a \
          server that speaks Chat Completions is `OpenAI Compatible`.";
+    PLAIN_HTTP = Warning "provider/plain-http", "a key would travel by plain HTTP",
+        "The provider instance has a key, and its URL begins with `http://` and leads to another machine: everybody on \
+         the way can read the key. `reqc send` warns as well.\n\n\
+         Write `https://`. For a server in a network that you trust, allow the finding in `reqc.toml` and say why.";
     CAPABILITY = Error "provider/capability", "a profile asks for what its API cannot do",
         "`enable_tools` and `enable_thinking` must fit the client API and the endpoint: Codestral cannot think, \
          completion endpoints take no tools. Sent anyway, the request would be refused, or the field ignored.\n\n\

@@ -8,7 +8,7 @@ use super::{Category, Error};
 use crate::compile::{Compiler, STACK_BYTES, Setting};
 use crate::conversation::{Conversation, TaskKind};
 use crate::diag::{Diagnostic, did_you_mean};
-use crate::provider::{ClientApi, HeaderValue, RequestLine, WireFormat};
+use crate::provider::{ClientApi, HeaderValue, RequestLine, WireFormat, is_in_the_clear};
 use crate::resolve::ProfileId;
 use crate::unit::Body;
 
@@ -155,36 +155,6 @@ impl Compiled {
     /// Whether the key would travel in the clear: plain HTTP to a host that is not this machine.
     pub fn exposes_key(&self) -> bool {
         let has_key = self.line.headers.iter().any(|header| matches!(header.value, HeaderValue::Key { .. }));
-        has_key && self.line.url.starts_with("http://") && !is_loopback(host(&self.line.url))
-    }
-}
-
-/// The host of a URL, without a port.
-pub(super) fn host(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let authority = authority.rsplit('@').next().unwrap_or_default();
-    match authority.strip_prefix('[') {
-        Some(v6) => v6.split(']').next().unwrap_or_default(),
-        None => authority.split(':').next().unwrap_or_default(),
-    }
-}
-
-fn is_loopback(host: &str) -> bool {
-    let is_address = host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
-    is_address || host == "localhost" || host.ends_with(".localhost")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hosts_of_urls() {
-        assert_eq!(host("http://user:pw@[::1]:8080/v1"), "::1");
-        assert_eq!(host("https://api.example.com:443/x?y"), "api.example.com");
-        assert!(is_loopback(host("http://127.0.0.1:1/")));
-        assert!(is_loopback("localhost"));
-        assert!(!is_loopback("localhost.example.com"));
+        has_key && is_in_the_clear(&self.line.url)
     }
 }

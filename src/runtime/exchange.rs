@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::agent::Compiled;
-use super::stream::{Decoder, Framing, Limits, Source};
+use super::stream::{Decoder, Framing, Source};
 use super::transport::{Backoff, Begun, Refused, Transport, broken, content_type};
 use super::turn::Emitter;
 use super::{Answer, Error, Event, StopReason};
@@ -35,7 +35,6 @@ pub(super) enum Ended {
 /// Everything that a round needs beside its request.
 pub(super) struct Wire<'a> {
     pub(super) transport: &'a Transport,
-    pub(super) limits: Limits,
     pub(super) emitter: &'a Emitter,
     pub(super) cancel: &'a CancellationToken,
     /// Whether text is held back.
@@ -80,7 +79,7 @@ impl Wire<'_> {
         let Begun { mut response, keys } = begun;
         let framing = Framing::of(content_type(&response), request.wire);
         let source = Source { api: request.api, wire: request.wire, id_prefix };
-        let mut decoder = Decoder::new(source, framing, self.limits);
+        let mut decoder = Decoder::new(source, framing, self.transport.options.limits);
         let mut exchange = Exchange::nothing(Ended::Cancelled);
         let read = self.pump(&mut response, &mut decoder, &mut exchange);
         if let Some(ended) = self.cancel.run_until_cancelled(read).await {

@@ -10,7 +10,6 @@ use tokio_util::sync::CancellationToken;
 use super::Error;
 use super::agent::Agent;
 use super::hooks::{Hooks, NoHooks};
-use super::stream::Limits;
 use super::tool_loop::{AGENT_LIMIT, PLAIN_LIMIT, ToolLoop};
 use super::tools::ToolSet;
 use super::transport::Transport;
@@ -34,7 +33,6 @@ pub struct Session {
 struct Shared {
     agent: Agent,
     transport: Transport,
-    limits: Limits,
     state: Mutex<State>,
     tool_loop: Mutex<ToolLoop>,
     flight: Mutex<Flight>,
@@ -70,7 +68,6 @@ impl Session {
         let shared = Shared {
             agent,
             transport,
-            limits: Limits::default(),
             state: Mutex::new(state),
             tool_loop: Mutex::default(),
             flight: Mutex::new(flight),
@@ -139,11 +136,12 @@ impl Session {
         ended.cancelled().await;
     }
 
-    /// Adds a typed item: logged with the exact text before the model sees it with the next request.
+    /// Adds a typed item: logged with the exact text before the model sees it. While a request is in flight, it waits until the
+    /// tools of a round have returned, or the request has ended.
     ///
     /// # Errors
     ///
-    /// The journal cannot be written, or the session is a completion.
+    /// The journal cannot be written, or the session is a completion. An item that could not be written waits.
     pub fn inject(&self, item: Item) -> Result<(), Error> {
         self.shared.state().inject(item)
     }

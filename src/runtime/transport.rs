@@ -12,16 +12,17 @@ use std::time::Duration;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue as HttpValue, LOCATION, RETRY_AFTER};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::agent::{Compiled, host};
+use super::agent::Compiled;
 use super::failure;
 use super::secret::Secrets;
+use super::stream::Limits;
 use super::{Category, Error};
-use crate::provider::{Header, HeaderValue};
+use crate::provider::{Header, HeaderValue, host};
 use crate::repo::SecretRef;
 pub(super) use backoff::Backoff;
 pub use backoff::RetryPolicy;
 
-/// How long to wait, and how often to try.
+/// How long to wait, how often to try, how much to read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransportOptions {
     /// How long a connection may take.
@@ -30,6 +31,8 @@ pub struct TransportOptions {
     pub idle_timeout: Duration,
     /// Retries.
     pub retry: RetryPolicy,
+    /// How much of an answer is read.
+    pub limits: Limits,
 }
 
 impl Default for TransportOptions {
@@ -39,6 +42,7 @@ impl Default for TransportOptions {
             connect_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_mins(5),
             retry: RetryPolicy::default(),
+            limits: Limits::default(),
         }
     }
 }
@@ -210,6 +214,11 @@ async fn refused(mut response: reqwest::Response, status: u16) -> Refused {
 /// A failure of the connection before an answer.
 fn network(error: &reqwest::Error, request: &Compiled) -> Error {
     let host = host(&request.line.url);
+    if let Some(problem) = certificate(error) {
+        let message = format!("the certificate of {host} is not trusted");
+        let help = "`SSL_CERT_FILE` names those to trust instead of the system's";
+        return Error::new(Category::Network, message).detail(format!("{problem}; {help}"));
+    }
     let message = match (error.is_connect(), error.is_timeout()) {
         (true, true) => format!("connecting to {host} took too long"),
         (true, false) => format!("{host} cannot be reached"),
@@ -224,6 +233,23 @@ fn network(error: &reqwest::Error, request: &Compiled) -> Error {
 pub(super) fn broken(error: &reqwest::Error) -> Error {
     let message = if error.is_timeout() { "the server fell silent" } else { "the connection broke" };
     Error::new(Category::Network, message).detail(cause(error))
+}
+
+/// What is wrong with a server's certificate, if that is what broke the connection: trying again does not mend it.
+fn certificate(error: &reqwest::Error) -> Option<String> {
+    let mut next: Option<&(dyn std::error::Error + 'static)> = error.source();
+    while let Some(error) = next {
+        if let Some(tls @ rustls::Error::InvalidCertificate(_)) = tls_error(error) {
+            return Some(tls.to_string());
+        }
+        next = error.source();
+    }
+    None
+}
+
+/// The TLS error in an error: I/O errors wrap others without calling them their source.
+fn tls_error<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e rustls::Error> {
+    error.downcast_ref().or_else(|| tls_error(error.downcast_ref::<std::io::Error>()?.get_ref()?))
 }
 
 /// The innermost cause, which says most; never the URL.

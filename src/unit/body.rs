@@ -1,23 +1,26 @@
 //! Rendering and assembling one body.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
+use super::members::{Member, Members, SharedId};
 use super::memo::{Fragment, FragmentKey};
 use super::plan::{Part, Plan, Target};
 use super::{Request, rules};
 use crate::diag::{Diagnostic, Rule};
 use crate::json::{self, JsonError, Pointer, Problem};
-use crate::provider::{add_cache_control, add_tools, set_model};
+use crate::provider::{add_cache_control, tool_definitions};
 use crate::render::{BodyInput, Renderer, TemplateId};
 use crate::source::{Sources, Span};
 
 /// A request body, exactly as it is sent.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Body {
-    value: Value,
+    members: Members,
+    /// The members as one value, if it was asked for.
+    value: OnceLock<Value>,
     splices: Vec<Splice>,
 }
 
@@ -35,7 +38,12 @@ pub struct Splice {
 impl Body {
     /// The body as a value.
     pub fn value(&self) -> &Value {
-        &self.value
+        self.value.get_or_init(|| self.members.to_value())
+    }
+
+    /// The members in order, and what tells a value that other bodies hold too.
+    pub fn members(&self) -> impl Iterator<Item = (&str, &Value, Option<SharedId>)> {
+        self.members.iter().map(|(name, member)| (name, member.value(), member.shared_id()))
     }
 
     /// What templates rendered, in order of the body.
@@ -45,14 +53,20 @@ impl Body {
 
     /// The body as it goes over the wire.
     pub fn compact(&self) -> String {
-        self.value.to_string()
+        self.value().to_string()
     }
 
     /// The body as golden files hold it: two spaces of indentation and a final newline.
     pub fn pretty(&self) -> String {
-        let mut text = serde_json::to_string_pretty(&self.value).expect("a value serialises into memory");
+        let mut text = self.members.pretty();
         text.push('\n');
         text
+    }
+}
+
+impl PartialEq for Body {
+    fn eq(&self, other: &Body) -> bool {
+        self.value() == other.value() && self.splices == other.splices
     }
 }
 
@@ -79,18 +93,31 @@ impl Plan<'_> {
             splices: Vec::new(),
             findings: Vec::new(),
         };
-        let mut body = assembly.table(&self.body, &Pointer::root());
+        let mut members = assembly.members(&self.body);
         if !assembly.findings.is_empty() {
             return Err(assembly.findings);
         }
-        if self.with_tools {
-            add_tools(&mut body, self.wire, &request.conversation.tools);
+        let splices = assembly.splices;
+        if let Some(tools) = self.tools(request) {
+            members.push(Arc::from("tools"), tools);
         }
         if let Some(cache) = &self.cache {
-            add_cache_control(&mut body, cache);
+            members.edit(|members| add_cache_control(members, cache));
         }
-        set_model(&mut body, self.wire, self.model(request.model));
-        Ok(Body { value: Value::Object(body), splices: assembly.splices })
+        if self.wire.has_model_in_body() {
+            members.push_front(Arc::from("model"), Member::Own(self.model(request.model).into()));
+        }
+        Ok(Body { members, value: OnceLock::new(), splices })
+    }
+
+    /// The tool definitions, as the body's last member; `None` if there are none.
+    fn tools(&self, request: &Request<'_>) -> Option<Member> {
+        let make = || tool_definitions(self.wire, &request.conversation.tools);
+        match request.memo.filter(|_| self.with_tools) {
+            Some(memo) => memo.tools(self.wire, make).map(Member::Shared),
+            None if self.with_tools => make().map(Member::Own),
+            None => None,
+        }
     }
 }
 
@@ -124,11 +151,10 @@ impl Plan<'_> {
         template: TemplateId,
     ) -> Result<Arc<str>, Box<Diagnostic>> {
         let render = || renderer.prompt(sources, template, request.scope).map(Arc::from);
-        let prompt = match request.memo.filter(|_| renderer.is_shared(template)) {
+        match request.memo.filter(|_| renderer.is_shared(template)) {
             Some(memo) => memo.prompt(template, self.profile.profile.layer, render),
-            None => Arc::new(render()),
-        };
-        (*prompt).clone()
+            None => render(),
+        }
     }
 
     fn input<'a>(&self, request: &'a Request<'_>, system_prompt: Option<&'a str>) -> BodyInput<'a> {
@@ -175,6 +201,22 @@ struct Assembly<'a> {
 }
 
 impl Assembly<'_> {
+    fn members(&mut self, parts: &[(Arc<str>, Part)]) -> Members {
+        let mut members = Members::default();
+        for (key, part) in parts {
+            let at = || Pointer::root().member(key);
+            let member = match part {
+                Part::Constant(value) => Some(Member::Own(value.clone())),
+                Part::Template(template, literal) => self.template(*template, *literal, &at()),
+                part => self.part(part, &at()).map(Member::Own),
+            };
+            if let Some(member) = member {
+                members.push(Arc::clone(key), member);
+            }
+        }
+        members
+    }
+
     fn table(&mut self, parts: &[(Arc<str>, Part)], at: &Pointer) -> Map<String, Value> {
         let mut members = Map::with_capacity(parts.len() + 2);
         for (key, part) in parts {
@@ -197,19 +239,21 @@ impl Assembly<'_> {
                 }
                 Some(Value::Array(elements))
             }
-            Part::Template(template, literal) => self.template(*template, *literal, at),
+            Part::Template(template, literal) => self.template(*template, *literal, at).map(Member::into_value),
         }
     }
 
-    fn template(&mut self, template: TemplateId, literal: Span, at: &Pointer) -> Option<Value> {
-        let fragment = match self.request.memo.filter(|_| self.renderer.is_shared(template)) {
-            Some(memo) => memo.fragment(self.key(template), || self.fragment(template, literal, at)),
-            None => Arc::new(self.fragment(template, literal, at)),
+    fn template(&mut self, template: TemplateId, literal: Span, at: &Pointer) -> Option<Member> {
+        let member = match self.request.memo.filter(|_| self.renderer.is_shared(template)) {
+            Some(memo) => memo
+                .fragment(self.key(template), || self.fragment(template, literal, at))
+                .map(|shared| shared.map(Member::Shared)),
+            None => self.fragment(template, literal, at).map(|value| value.map(Member::Own)),
         };
-        match Arc::try_unwrap(fragment).unwrap_or_else(|shared| (*shared).clone()) {
-            Ok(value) => {
-                value.iter().for_each(|_| self.splices.push(Splice { pointer: at.clone(), literal, template }));
-                value
+        match member {
+            Ok(member) => {
+                member.iter().for_each(|_| self.splices.push(Splice { pointer: at.clone(), literal, template }));
+                member
             }
             Err(finding) => {
                 self.findings.push(*finding);

@@ -1,16 +1,18 @@
-//! What many agents share, rendered once: inherited templates and system prompts, per conversation.
+//! What many agents share, made once: what inherited templates and system prompts give, and tools, per conversation.
 //!
 //! A fragment depends on its template, on the conversation in the normal form of the client API, on the wire format's
 //! rule for ids and, if the template reads it, on the system prompt: that is the key, so a hit is what rendering again
 //! would give. Only templates that several agents use are kept, which bounds the memory by what is shared.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
+use super::members::Shared;
 use crate::diag::Diagnostic;
-use crate::provider::ClientApi;
+use crate::provider::{ClientApi, WireFormat};
 use crate::render::{IdRule, TemplateId};
 use crate::repo::LayerKind;
 
@@ -19,11 +21,15 @@ pub(super) type Fragment = Result<Option<Value>, Box<Diagnostic>>;
 /// What one system prompt gave.
 pub(super) type Prompt = Result<Arc<str>, Box<Diagnostic>>;
 
+/// A fragment that several bodies hold.
+pub(super) type SharedFragment = Result<Option<Arc<Shared>>, Box<Diagnostic>>;
+
 /// The shared results of one conversation.
 #[derive(Default)]
 pub struct Memo {
-    fragments: Mutex<HashMap<FragmentKey, Arc<Fragment>>>,
-    prompts: Mutex<HashMap<(TemplateId, LayerKind), Arc<Prompt>>>,
+    fragments: Mutex<HashMap<FragmentKey, SharedFragment>>,
+    prompts: Mutex<HashMap<(TemplateId, LayerKind), Prompt>>,
+    tools: Mutex<HashMap<WireFormat, Option<Arc<Shared>>>>,
 }
 
 /// Everything that a fragment depends on beside the conversation.
@@ -38,31 +44,31 @@ pub(super) struct FragmentKey {
 }
 
 impl Memo {
-    pub(super) fn fragment(&self, key: FragmentKey, render: impl FnOnce() -> Fragment) -> Arc<Fragment> {
-        remember(&self.fragments, key, render)
+    pub(super) fn fragment(&self, key: FragmentKey, render: impl FnOnce() -> Fragment) -> SharedFragment {
+        remember(&self.fragments, key, || render().map(|value| value.map(share)))
     }
 
-    pub(super) fn prompt(
-        &self,
-        template: TemplateId,
-        layer: LayerKind,
-        render: impl FnOnce() -> Prompt,
-    ) -> Arc<Prompt> {
+    pub(super) fn prompt(&self, template: TemplateId, layer: LayerKind, render: impl FnOnce() -> Prompt) -> Prompt {
         remember(&self.prompts, (template, layer), render)
+    }
+
+    /// The tool definitions in a wire format.
+    pub(super) fn tools(&self, wire: WireFormat, make: impl FnOnce() -> Option<Value>) -> Option<Arc<Shared>> {
+        remember(&self.tools, wire, || make().map(share))
     }
 }
 
-/// The known result, or the one that `render` gives. Rendering happens outside of the lock: at worst two threads
-/// render the same, and the results are equal.
-fn remember<K: Eq + std::hash::Hash, V>(
-    known: &Mutex<HashMap<K, Arc<V>>>,
-    key: K,
-    render: impl FnOnce() -> V,
-) -> Arc<V> {
+fn share(value: Value) -> Arc<Shared> {
+    Arc::new(Shared::new(value))
+}
+
+/// The known result, or the one that `make` gives. Making happens outside of the lock: at worst two threads make the
+/// same, and the results are equal.
+fn remember<K: Eq + Hash, V: Clone>(known: &Mutex<HashMap<K, V>>, key: K, make: impl FnOnce() -> V) -> V {
     let lock = || known.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(found) = lock().get(&key) {
-        return Arc::clone(found);
+        return found.clone();
     }
-    let made = Arc::new(render());
-    Arc::clone(lock().entry(key).or_insert(made))
+    let result = make();
+    lock().entry(key).or_insert(result).clone()
 }

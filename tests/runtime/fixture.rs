@@ -7,6 +7,7 @@ use reqc::compile::{Compiler, Setting};
 use reqc::conversation::{Block, Conversation};
 use reqc::render::Folders;
 use reqc::repo::{LoadOptions, SecretRef};
+use reqc::runtime::stream::Limits;
 use reqc::runtime::{
     Agent, Event, Outcome, RetryPolicy, SecretError, Secrets, Session, Transport, TransportOptions, Turn,
 };
@@ -59,6 +60,7 @@ pub(crate) fn options() -> TransportOptions {
     TransportOptions {
         connect_timeout: Duration::from_secs(5),
         idle_timeout: Duration::from_secs(5),
+        limits: Limits { line: 256 * 1024, event: 512 * 1024, answer: 2 * 1024 * 1024 },
         retry: RetryPolicy { retries: 3, min_delay: Duration::from_millis(1), max_delay: Duration::from_millis(20) },
     }
 }

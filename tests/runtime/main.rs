@@ -1,10 +1,13 @@
 //! The runtime against servers on this machine.
 
+#![expect(clippy::disallowed_methods, reason = "tests write repositories and run the binary themselves")]
+
 mod agent_loop;
 mod faults;
 mod fixture;
 mod killed;
 mod one_path;
+mod send;
 mod server;
 mod session;
 mod transport;

@@ -114,6 +114,19 @@ async fn cancelling_takes_effect_while_the_server_says_nothing() {
 }
 
 #[tokio::test]
+async fn cancelling_takes_effect_while_connecting() {
+    // A server that takes the connection and never answers the TLS handshake.
+    let server = Server::answering(vec![]).await;
+    let session = session(&server.url.replace("http://", "https://"));
+    let turn = session.send(text("Hi"));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    turn.cancel();
+    let outcome = tokio::time::timeout(Duration::from_secs(1), turn.outcome()).await.expect("at once");
+    assert_eq!(outcome, Outcome::Cancelled);
+    server.quiet().await;
+}
+
+#[tokio::test]
 async fn dropping_a_turn_cancels_it() {
     let server = Server::answering(vec![hanging(&[HALF])]).await;
     let session = session(&server.url);
@@ -194,6 +207,60 @@ async fn layers_and_items_reach_the_next_request() {
     let body = server.received()[0].json().to_string();
     assert!(body.contains("Be brief.") && body.contains("The build is green."), "{body}");
     assert!(!body.contains("Never seen."), "{body}");
+}
+
+#[tokio::test]
+async fn an_item_never_parts_a_call_from_its_result() {
+    let answers = vec![crate::server::calls(&[("c1", "look", "{}")]), says("ok"), status(400, &[], "{}")];
+    let server = Server::answering(answers).await;
+    let session = session(&server.url);
+    let injecting = session.clone();
+    let definition = reqc::conversation::Tool {
+        name: "look".into(),
+        description: "".into(),
+        schema: serde_json::json!({"type": "object"}).as_object().cloned().unwrap(),
+    };
+    session.set_tools(reqc::runtime::tools::ToolSet::new().with(reqc::runtime::tools::FnTool::new(
+        definition,
+        move |_, _| {
+            let item = Item::Notification { text: "It is noon.".into(), title: None, source: None };
+            injecting.inject(item).unwrap();
+            async { reqc::runtime::tools::ToolOutput::text("seen") }
+        },
+    )));
+    events(session.send(text("Look"))).await;
+    let expected =
+        ["user: Look", "assistant: call look#c1", "user: result #c1: seen", "system: It is noon.", "assistant: ok"];
+    assert_eq!(history(&session), expected);
+    // While a request fails, what it added goes, and what others added stays.
+    let mut turn = session.send(text("Again"));
+    while !matches!(turn.next().await, Some(Event::TurnStart { .. })) {}
+    session.inject(Item::Notification { text: "It is one.".into(), title: None, source: None }).unwrap();
+    assert!(matches!(turn.outcome().await, Outcome::Failed(_)));
+    assert_eq!(history(&session)[expected.len()..], ["system: It is one."]);
+}
+
+#[tokio::test]
+async fn the_model_is_the_clients() {
+    let own = |url: &str| {
+        let provider = format!("name = \"S\"\nclient_api = \"Google AI\"\nurl = \"{url}\"\napi_key_ref = \"env:K\"\n");
+        let agent = "name = \"A\"\nextends = \"Gemini Chat\"\nprovider_instance = \"S\"\nmodel = \"profile\"\n";
+        let files =
+            [("providers/s.toml", provider.as_str()), ("agents/a.toml", agent), ("models.toml", "A = \"override\"\n")];
+        let own = Arc::new(reqc::world::MemoryWorld::from_iter(files));
+        let bundled = Arc::new(reqc::system::Embedded::bundled());
+        Arc::new(reqc::compile::Compiler::load(own, bundled, reqc::repo::LoadOptions::default()))
+    };
+    let server = Server::start(|_, _| status(400, &[], "{}")).await;
+    for given in [None, Some("given")] {
+        let agent =
+            reqc::runtime::Agent::new(own(&server.url), "A", crate::fixture::setting()).unwrap().with_model(given);
+        let session = Session::new(agent, transport(), Conversation::default());
+        session.send(text("Hi")).outcome().await;
+    }
+    let targets: Vec<String> = server.received().into_iter().map(|received| received.target).collect();
+    assert!(targets[0].contains("/models/override:"), "{targets:?}");
+    assert!(targets[1].contains("/models/given:"), "{targets:?}");
 }
 
 #[tokio::test]

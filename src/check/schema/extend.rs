@@ -105,4 +105,50 @@ mod tests {
         assert!(schema["$defs"]["user"]["properties"].get("reasoning").is_none());
         assert!(schema["$defs"]["user"]["properties"].get("tag").is_some());
     }
+
+    /// What the plain schema takes is not asked of the extended one, so extensions may only add: fields that were refused
+    /// before, and fields that take at least what they took.
+    #[test]
+    fn the_bundled_extensions_only_widen() {
+        let parse = |text| -> Value { serde_json::from_str(text).expect("JSON") };
+        let plain = parse(include_str!("../../../schemas/wire/openai-chat.schema.json"));
+        let extensions = parse(include_str!("../../../schemas/wire/openai-chat.extensions.json"));
+        let values = [
+            json!(null),
+            json!(true),
+            json!(1),
+            json!(""),
+            json!("a"),
+            json!({}),
+            json!([]),
+            json!(["a"]),
+            json!([{"type": "text", "text": "a"}]),
+            json!([{"type": "image_url", "image_url": {"url": "https://a"}}]),
+        ];
+        let takes = |document: &Value, field: &str, value: &Value| {
+            let schema = json!({"$ref": format!("#/whole{field}"), "whole": document, "$defs": document["$defs"]});
+            super::super::document::compile(&schema).expect("a schema").is_valid(value)
+        };
+        let listed = extensions.as_object().expect("an object").iter().filter(|(name, _)| *name != "$comment");
+        for (name, places) in listed {
+            let mut extended = plain.clone();
+            extend(&mut extended, &extensions, std::slice::from_ref(name));
+            for (place, fields) in places.as_object().expect("an object") {
+                let found = targets(&plain, place);
+                assert_ne!(found, [""; 0], "{name} {place} names something");
+                for target in found {
+                    let object = plain.pointer(&target).expect("a schema");
+                    assert_eq!(object["additionalProperties"], false, "{name} {place}: other fields are refused");
+                    for field in fields.as_object().expect("an object").keys() {
+                        let replaced = format!("{target}/properties/{field}");
+                        let took =
+                            |value: &&Value| plain.pointer(&replaced).is_some() && takes(&plain, &replaced, value);
+                        for value in values.iter().filter(took) {
+                            assert!(takes(&extended, &replaced, value), "{name} {place} {field} still takes {value}");
+                        }
+                    }
+                }
+            }
+        }
+    }
 }

@@ -7,17 +7,18 @@ use std::sync::Arc;
 use super::super::args::Send;
 use super::super::options::{Opened, Options};
 use super::super::{Failure, Terminal};
-use crate::compile::{Setting, fails};
+use crate::compile::Setting;
 use crate::context;
 use crate::conversation::log::Log;
 use crate::conversation::{Block, Conversation, Task, TaskKind};
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, Severity};
 use crate::render::Folders;
-use crate::repo::{LayerKind, ToolSpec};
+use crate::repo::LayerKind;
 use crate::runtime::image;
 use crate::runtime::tools::{ProcessTool, Processes, ToolSet};
 use crate::source::SourceText;
 use crate::system::{Disk, JournalFile, Places, SystemProcesses};
+use crate::world::World;
 
 /// Everything that a request is made from, beside the agent.
 pub(super) struct Input {
@@ -173,28 +174,31 @@ fn real_setting(opened: &Opened) -> Result<Setting, Failure> {
     let name = project.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let text = |path: &Path| Arc::from(path.to_string_lossy().as_ref());
     let folders = Folders { project: text(&project), config: text(&opened.root), home: text(&home) };
-    let project: Arc<dyn crate::world::World> = Arc::new(Disk::open(&project)?);
+    let project: Arc<dyn World> = Arc::new(Disk::open(&project)?);
     Ok(Setting { project, project_name: name.into(), language: Arc::from(""), folders })
 }
 
-/// The tools of a file. What is doubtful of it is told, what is wrong stops the command.
+/// The tools of a file. What is only a warning does not stop the request.
 fn tools(options: &Options, opened: &mut Opened, path: &Path) -> Result<ToolSet, Unusable> {
     let path = options.path(path);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let world = Disk::open(folder).map_err(Failure::from)?;
-    let processes = SystemProcesses::new(folder).map_err(Failure::from)?;
+    if let Err(error) = world.read(&name) {
+        return Err(Failure::new(format!("`{}` cannot be read: {error}", path.display())).into());
+    }
+    let processes = Arc::new(SystemProcesses::new(folder).map_err(Failure::from)?);
     let (specs, mut found) = opened.compiler_mut().read_tools(&world, &name);
-    let missing = |spec: &ToolSpec| processes.find(&spec.program.value).err().map(|why| spec.not_found(&why));
-    found.extend(specs.iter().filter_map(missing));
-    if fails(&found) {
+    let missing = specs.iter().filter_map(|spec| Some(spec.not_found(&processes.find(&spec.program.value).err()?)));
+    found.extend(missing);
+    if found.iter().any(|finding| finding.severity == Severity::Error) {
         return Err(Unusable::Findings(found));
     }
-    for finding in &found {
+    for finding in found {
         let place = opened.compiler.sources().describe(finding.primary.span);
-        Terminal::warn(&format!("{place} {} {}", finding.rule.code, finding.message));
+        Terminal::warn(&format!("{place} {}: {}", finding.rule.code, finding.message));
     }
-    let processes: Arc<dyn Processes> = Arc::new(processes);
-    let tool = |spec| ProcessTool::new(spec, Arc::clone(&processes));
-    Ok(specs.into_iter().map(tool).fold(ToolSet::new(), ToolSet::with))
+    let mut tools = ToolSet::new();
+    specs.into_iter().for_each(|spec| tools.insert(Arc::new(ProcessTool::new(spec, Arc::clone(&processes) as _))));
+    Ok(tools)
 }

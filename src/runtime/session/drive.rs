@@ -83,6 +83,7 @@ impl<'a> Drive<'a> {
             Ok(stop) => Outcome::Finished(stop),
             Err(stop) => stop.into(),
         };
+        self.shared.state().end();
         // The state of the loop is gone before anybody hears of the end.
         lock(&self.shared.tool_loop).close(self.request);
         self.emitter.done(outcome)
@@ -127,7 +128,6 @@ impl<'a> Drive<'a> {
         }
         let wire = Wire {
             transport: &self.shared.transport,
-            limits: self.shared.limits,
             emitter: &self.emitter,
             cancel: &self.cancel,
             hold: self.policy.hooks.holds_messages(),
@@ -193,7 +193,11 @@ impl<'a> Drive<'a> {
         };
         let blocks = lock(&self.shared.tool_loop).returned(self.request, outputs);
         match blocks {
-            Ok(blocks) => Ok(self.shared.state().push(Message { role: Role::User, blocks, item: None })?),
+            Ok(blocks) => {
+                let mut state = self.shared.state();
+                state.push(Message { role: Role::User, blocks, item: None })?;
+                Ok(state.admit_waiting()?)
+            }
             Err(error) => Err(self.give_up_calls(error.into())),
         }
     }

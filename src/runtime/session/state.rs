@@ -1,5 +1,6 @@
 //! What a session knows: every change is a line of its journal first.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::super::agent::Agent;
@@ -18,6 +19,9 @@ pub(super) struct State {
     journal: Option<Box<dyn Journal>>,
     tools: ToolSet,
     seed: Usage,
+    /// Whether a request is in flight: then items wait, so that they part no call from its result.
+    busy: bool,
+    waiting: VecDeque<Item>,
 }
 
 /// What a journaled session begins with.
@@ -35,7 +39,12 @@ impl State {
         for message in history {
             log.append(Entry::Message(message));
         }
-        State { frame, log, journal: None, tools: ToolSet::new(), seed: Usage::default() }
+        State::of(frame, log, None)
+    }
+
+    fn of(frame: Conversation, log: Log, journal: Option<Box<dyn Journal>>) -> State {
+        let (tools, seed) = (ToolSet::new(), Usage::default());
+        State { frame, log, journal, tools, seed, busy: false, waiting: VecDeque::new() }
     }
 
     pub(super) fn restored(agent: &Agent, restored: Restored, mut journal: Box<dyn Journal>) -> Result<State, Error> {
@@ -48,8 +57,7 @@ impl State {
             Restored::Loaded(log, conversation) => (log, conversation),
         };
         let (frame, history) = part(conversation);
-        let journal = Some(journal);
-        let mut state = State { frame, log, journal, tools: ToolSet::new(), seed: Usage::default() };
+        let mut state = State::of(frame, log, Some(journal));
         if state.was_interrupted() {
             state.inject(Item::interrupted())?;
         }
@@ -82,6 +90,8 @@ impl State {
 
     /// Begins a request; how many messages it added.
     pub(super) fn begin(&mut self, start: Start) -> Result<usize, Error> {
+        self.busy = true;
+        self.admit_waiting()?;
         match start {
             Start::Message(blocks) if blocks.is_empty() => {
                 Err(config("there is nothing to send: the message is empty"))
@@ -104,11 +114,29 @@ impl State {
         }
     }
 
+    /// The request has ended, however it did.
+    pub(super) fn end(&mut self) {
+        self.busy = false;
+        // What cannot be written now waits for the next request, which then tells of it.
+        let _ = self.admit_waiting();
+    }
+
+    /// Adds an item, or keeps it for the next place where one may stand.
     pub(super) fn inject(&mut self, item: Item) -> Result<(), Error> {
-        match self.is_chat() {
-            true => self.record(Entry::Item(item)),
-            false => Err(no_history()),
+        if !self.is_chat() {
+            return Err(no_history());
         }
+        self.waiting.push_back(item);
+        if self.busy { Ok(()) } else { self.admit_waiting() }
+    }
+
+    /// Adds the items that wait: between turns, or after the results of tools.
+    pub(super) fn admit_waiting(&mut self) -> Result<(), Error> {
+        while let Some(item) = self.waiting.front() {
+            self.record(Entry::Item(item.clone()))?;
+            self.waiting.pop_front();
+        }
+        Ok(())
     }
 
     fn record(&mut self, entry: Entry) -> Result<(), Error> {

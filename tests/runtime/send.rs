@@ -1,0 +1,238 @@
+//! `reqc send`, end to end.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use reqc::conversation::log::Log;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+use crate::fixture::KEY;
+use crate::server::{Server, calls, says, sse, status};
+
+/// The smallest PNG that readers accept: its signature is what counts here.
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n0000";
+
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+/// A repository with an agent that talks to a server.
+fn repository(url: &str) -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let provider = format!(
+        "name = \"Scripted\"\nclient_api = \"OpenAI Compatible\"\nurl = \"{url}/v1\"\napi_key_ref = \"env:SCRIPTED_KEY\"\n"
+    );
+    write(folder.path(), "providers/scripted.toml", &provider);
+    let tester = "name = \"Tester\"\nextends = \"OpenAI Compatible Chat\"\nprovider_instance = \"Scripted\"\n\
+                  model = \"m\"\nenable_tools = true\n";
+    write(folder.path(), "agents/tester.toml", tester);
+    folder
+}
+
+fn write(root: &Path, path: &str, bytes: impl AsRef<[u8]>) {
+    let path = root.join(path);
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+    std::fs::write(path, bytes).expect("written");
+}
+
+async fn reqc(root: &Path, arguments: &[&str], input: &str) -> Ran {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    command.arg("send").args(arguments).current_dir(root).env("SCRIPTED_KEY", KEY).env_remove("HTTP_PROXY");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    let mut child = command.spawn().expect("the binary runs");
+    let mut stdin = child.stdin.take().expect("piped");
+    // Most commands read nothing.
+    let _ = stdin.write_all(input.as_bytes()).await;
+    drop(stdin);
+    let output = child.wait_with_output().await.expect("it ends");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    let ran = Ran { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) };
+    assert!(!ran.out.contains(KEY) && !ran.err.contains(KEY), "no key is ever printed: {} {}", ran.out, ran.err);
+    ran
+}
+
+#[tokio::test]
+async fn an_answer_goes_to_standard_output() {
+    let server = Server::start(|_, _| says("Grüße, 世界!")).await;
+    let root = repository(&server.url);
+    let ran = reqc(root.path(), &["Tester", "-m", "Hi"], "").await;
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "Grüße, 世界!\n", ""));
+    let ran = reqc(root.path(), &["Tester", "-"], "from a pipe\n").await;
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let body = server.received()[1].json();
+    assert_eq!(body["messages"].as_array().unwrap().last().unwrap()["content"], "from a pipe\n");
+    assert_eq!(server.received()[0].header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+}
+
+#[tokio::test]
+async fn a_dry_run_shows_what_is_sent() {
+    let server = Server::start(|_, _| says("ok")).await;
+    let root = repository(&server.url);
+    let dry = reqc(root.path(), &["Tester", "-m", "Hi", "--model", "other", "--dry-run"], "").await;
+    let (head, body) = dry.out.split_once("\n\n").expect("head and body");
+    assert_eq!(head.lines().next(), Some(format!("POST {}/v1/chat/completions", server.url).as_str()));
+    assert!(head.contains("authorization: Bearer ${SCRIPTED_KEY}"), "{head}");
+    assert!(server.received().is_empty());
+    let curl = reqc(root.path(), &["Tester", "-m", "Hi", "--model", "other", "--curl"], "").await;
+    assert!(curl.out.contains("\"${SCRIPTED_KEY}\""), "{}", curl.out);
+    reqc(root.path(), &["Tester", "-m", "Hi", "--model", "other"], "").await;
+    let shown: Value = serde_json::from_str(body).expect("JSON");
+    assert_eq!(server.received()[0].body, shown.to_string().into_bytes());
+    assert_eq!(shown["model"], "other");
+}
+
+#[tokio::test]
+async fn images_are_recognised_by_content() {
+    let server = Server::start(|_, _| says("A picture.")).await;
+    let root = repository(&server.url);
+    write(root.path(), "picture.txt", PNG);
+    write(root.path(), "text.png", "no picture");
+    let arguments =
+        ["Tester", "-m", "What is this?", "--image", "picture.txt", "--image", "https://example.com/b.webp"];
+    let ran = reqc(root.path(), &arguments, "").await;
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let content = server.received()[0].json()["messages"].as_array().unwrap().last().unwrap()["content"].clone();
+    let urls: Vec<&str> =
+        content.as_array().unwrap().iter().filter_map(|part| part["image_url"]["url"].as_str()).collect();
+    assert!(urls[0].starts_with("data:image/png;base64,iVBORw0KGgo"), "{urls:?}");
+    assert_eq!(urls[1], "https://example.com/b.webp");
+    for (image, why) in [("text.png", "is no PNG"), ("nothing.png", "cannot be read"), ("agents", "cannot be read")] {
+        let ran = reqc(root.path(), &["Tester", "--image", image], "").await;
+        assert_eq!(ran.code, 2);
+        assert!(ran.err.contains(image) && ran.err.contains(why), "{}", ran.err);
+    }
+}
+
+#[tokio::test]
+async fn a_context_can_be_sent_by_name_and_as_a_file() {
+    let server = Server::start(|_, _| says("ok")).await;
+    let root = repository(&server.url);
+    let named = reqc(root.path(), &["Tester", "--context", "plain-turn"], "").await;
+    assert_eq!(named.code, 0, "{}", named.err);
+    let file = r#"{"name":"mine","why":"a test","kind":"chat","history":[{"role":"user","content":[{"type":"text","text":"from a file"}]}]}"#;
+    write(root.path(), "mine.json", file);
+    let ran = reqc(root.path(), &["Tester", "--context", "mine.json"], "").await;
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    assert!(server.received()[1].json().to_string().contains("from a file"));
+    write(root.path(), "broken.json", "{\"name\": \"mine\",}");
+    let ran = reqc(root.path(), &["Tester", "--context", "broken.json"], "").await;
+    assert_eq!(ran.code, 1);
+    assert!(ran.out.contains("context/syntax") && ran.out.contains("broken.json:1"), "{}", ran.out);
+}
+
+#[tokio::test]
+async fn a_session_is_saved_and_goes_on() {
+    let server = Server::start(|number, _| says(&format!("Answer {number}."))).await;
+    let root = repository(&server.url);
+    let file = root.path().join("s.jsonl");
+    assert_eq!(reqc(root.path(), &["Tester", "-m", "One", "--save", "s.jsonl"], "").await.code, 0);
+    let again = reqc(root.path(), &["Tester", "-m", "One", "--save", "s.jsonl"], "").await;
+    assert_eq!(again.code, 2, "an existing session is not overwritten");
+    assert!(again.err.contains("is there already"), "{}", again.err);
+    assert_eq!(reqc(root.path(), &["Tester", "-m", "Two", "--resume", "s.jsonl"], "").await.code, 0);
+    let first = std::fs::read(&file).expect("written");
+    assert_eq!(
+        reqc(root.path(), &["Tester", "-m", "Three", "--resume", "s.jsonl", "--save", "t.jsonl"], "").await.code,
+        0
+    );
+    assert_eq!(std::fs::read(&file).expect("written"), first, "the old file stays as it is");
+    let log =
+        Log::parse(&std::fs::read(root.path().join("t.jsonl")).expect("written")).expect("a session").log.unwrap();
+    assert_eq!(log.history().len(), 6);
+    assert_eq!(server.received().len(), 3);
+    write(root.path(), "bad.jsonl", "{\n");
+    for (path, why) in [("bad.jsonl", "line 1"), ("no.jsonl", "does not exist"), ("agents", "is a folder")] {
+        let ran = reqc(root.path(), &["Tester", "-m", "x", "--resume", path], "").await;
+        assert_eq!(ran.code, 2);
+        assert!(ran.err.contains(why), "{}", ran.err);
+    }
+}
+
+#[tokio::test]
+async fn results_for_programs_are_json() {
+    let server = Server::start(|_, _| says("Hi.")).await;
+    let root = repository(&server.url);
+    let ran = reqc(root.path(), &["Tester", "-m", "Hi", "--format", "json"], "").await;
+    let result: Value = serde_json::from_str(&ran.out).expect("one document");
+    assert_eq!((&result["text"], &result["outcome"]["state"]), (&"Hi.".into(), &"finished".into()));
+    assert_eq!(result["usage"]["input"], 10);
+    let ran = reqc(root.path(), &["Tester", "-m", "Hi", "--format", "events"], "").await;
+    let events: Vec<Value> =
+        ran.out.lines().map(|line| serde_json::from_str(line).expect("one event a line")).collect();
+    assert_eq!(events.first().unwrap()["event"], "turn_start");
+    assert_eq!(events.last().unwrap()["event"], "done");
+}
+
+#[tokio::test]
+async fn failures_say_what_the_provider_said() {
+    let refused = status(400, &[], r#"{"error":{"message":"no such model","type":"invalid_request_error"}}"#);
+    let half = r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":"half"}}]}"#;
+    let server = Server::answering(vec![refused, sse(&[half])]).await;
+    let root = repository(&server.url);
+    let ran = reqc(root.path(), &["Tester", "-m", "Hi"], "").await;
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    assert!(ran.err.starts_with("error: validation: ") && ran.err.contains("no such model"), "{}", ran.err);
+    let ran = reqc(root.path(), &["Tester", "-m", "Hi"], "").await;
+    assert_eq!((ran.code, ran.out.as_str()), (2, "half\n"));
+    assert!(ran.err.starts_with("error: network: "), "{}", ran.err);
+}
+
+#[tokio::test]
+async fn wrong_usage_is_told_before_anything_is_sent() {
+    let server = Server::start(|_, _| says("never")).await;
+    let root = repository(&server.url);
+    write(
+        root.path(),
+        "agents/broken.toml",
+        "name = \"Broken\"\nextends = \"Tester\"\n[body]\nx = \"{{ ctx.nope }}\"\n",
+    );
+    for (arguments, code, told) in [
+        (&["Tester"][..], 2, "there is nothing to send"),
+        (&["Testr", "-m", "x"], 2, "did you mean `Tester`?"),
+        (&["Tester", "x"], 2, "what is `x`?"),
+        (&["Tester", "--context", "nope"], 2, "there is no context `nope`"),
+        (&["Tester", "-m", "x", "--tools", "nope.toml"], 2, "`nope.toml` cannot be read"),
+        (&["OpenAI Compatible Chat", "-m", "x"], 2, "no model for `OpenAI Compatible Chat`"),
+        (&["Broken", "-m", "x"], 1, "agents/broken.toml:4"),
+    ] {
+        let ran = reqc(root.path(), arguments, "").await;
+        let all = format!("{}{}", ran.out, ran.err);
+        assert_eq!(ran.code, code, "{arguments:?}: {all}");
+        assert!(all.contains(told), "{arguments:?}: {all}");
+    }
+    assert!(server.received().is_empty());
+}
+
+#[tokio::test]
+async fn a_proxy_of_the_environment_is_used_and_plain_http_with_a_key_warns() {
+    let proxy = Server::start(|_, _| says("Through a proxy.")).await;
+    let root = repository("http://llm.example");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    command.args(["send", "Tester", "-m", "Hi"]).current_dir(root.path()).env("SCRIPTED_KEY", KEY);
+    let output = command.env("HTTP_PROXY", &proxy.url).env("NO_PROXY", "").output().await.expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "Through a proxy.\n");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("the key travels in the clear to http://llm.example/v1/chat/completions"), "{told}");
+    assert!(proxy.received()[0].target.starts_with("http://llm.example/"));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn programs_of_tools_toml_run_in_a_loop() {
+    let server = Server::answering(vec![calls(&[("c1", "shout", r#"{"text":"hey"}"#)]), says("It shouted.")]).await;
+    let root = repository(&server.url);
+    let tools = "[[tool]]\nname = \"shout\"\ndescription = \"Shouts.\"\ncommand = [\"tr\", \"a-z\", \"A-Z\"]\n\
+                 [tool.schema]\ntype = \"object\"\nproperties.text = { type = \"string\" }\n";
+    write(root.path(), "tools/tools.toml", tools);
+    let ran = reqc(root.path(), &["Tester", "-m", "Go", "--tools", "tools/tools.toml"], "").await;
+    assert_eq!((ran.code, ran.out.as_str()), (0, "It shouted.\n"));
+    assert!(ran.err.contains("shout({\"text\":\"hey\"})") && ran.err.contains("shout returned:"), "{}", ran.err);
+    let messages = server.received()[1].json()["messages"].clone();
+    assert_eq!(messages.as_array().unwrap().last().unwrap()["content"], "{\"TEXT\":\"HEY\"}");
+    assert_eq!(server.received()[0].json()["tools"][0]["function"]["name"], "shout");
+}
