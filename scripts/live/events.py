@@ -3,7 +3,7 @@
 Usage: events.py FILE EXPECTED…
 
 Each EXPECTED is an object that an event must hold, and they must come in this order, others between them; or
-`text=…`, the joined text of all events. Every line must be an event, and the last one, only it, must be `done`.
+`text=…`, the joined text of all events, or `text`: there is some. Every line must be an event, and the last one, only it, must be `done`.
 """
 
 import json
@@ -29,6 +29,9 @@ def main(path, expected):
             text = "".join(event["text"] for event in events if event["event"] == "text")
             if text != wanted.removeprefix("text="):
                 sys.exit(f"{wanted!r}, but the text is {text!r}")
+        elif wanted == "text":
+            if "text" not in names:
+                sys.exit(f"there is no text: {names}")
         elif not any(holds(event, json.loads(wanted)) for event in rest):
             shown = "\n".join(map(json.dumps, events))
             sys.exit(f"{wanted} is missing, or comes too early, in:\n{shown}")

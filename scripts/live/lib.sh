@@ -23,7 +23,7 @@ check() {
   local what=$1 status; shift
   # Not in an `if`: there, `set -e` would have no effect within the command.
   set +e; (set -e; "$@") >"$work/said" 2>&1; status=$?; set -e
-  if [[ $status == 0 ]]; then echo "ok: $what"; else echo "WRONG: $what"; sed 's/^/  /' "$work/said"; failed=1; fi
+  if [[ $status == 0 ]]; then echo "ok: $what"; else echo "WRONG: $what"; tail -20 "$work/said" | cut -c1-400 | sed 's/^/  /'; failed=1; fi
 }
 
 # is WHAT WANTED FOUND: two texts are the same.
@@ -81,13 +81,14 @@ repository() {
 [[tool]]
 name = "shout"
 description = "Says a text in capitals."
-command = ["tr", "[:lower:]", "[:upper:]"]
+command = ["sh", "-c", "sleep 0.2; tr '[:lower:]' '[:upper:]'"]
 env = ["PATH"]
 
 [tool.schema]
 type = "object"
 required = ["text"]
-properties.text = { type = "string" }
+additionalProperties = false
+properties.text = { enum = ["hello", "good bye"] }
 TOML
 }
 export REQC_LIVE_KEY=no-key-at-all
