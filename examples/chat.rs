@@ -1,0 +1,80 @@
+//! A chat in the terminal whose session is kept in a file.
+//!
+//! ```sh
+//! llama-server -m model.gguf --port 8080 &
+//! cargo run --example chat -- http://127.0.0.1:8080 chat.jsonl
+//! ```
+//!
+//! Started again with the same file, it goes on. If it was killed in the middle of an answer, the model is told so.
+
+use std::error::Error;
+use std::io::{BufRead, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use reqc::compile::{Compiler, Setting};
+use reqc::conversation::log::Log;
+use reqc::conversation::{Block, Conversation};
+use reqc::render::Folders;
+use reqc::repo::LoadOptions;
+use reqc::runtime::{Agent, Event, MemorySecrets, Outcome, Restored, Session, Transport, TransportOptions, Turn};
+use reqc::system::{Embedded, JournalFile};
+use reqc::world::MemoryWorld;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [url, file] = arguments.as_slice() else { return Err("usage: chat URL FILE".into()) };
+    // A local server wants no key.
+    let transport = Transport::new(Arc::new(MemorySecrets::default()), TransportOptions::default())?;
+    let (restored, journal) = open(Path::new(file))?;
+    let session = Session::journaled(agent(url)?, transport, restored, Box::new(journal))?;
+    println!("{} messages so far; an empty line ends the chat", session.history().len());
+    for line in std::io::stdin().lock().lines().map_while(Result::ok).take_while(|line| !line.is_empty()) {
+        show(session.send(vec![Block::Text(line.into())])).await;
+    }
+    println!("{:?}", session.usage());
+    Ok(())
+}
+
+/// A bundled agent, its provider instance replaced by one of our own. A repository on disk would be a `system::Disk`.
+fn agent(url: &str) -> Result<Agent, Box<dyn Error>> {
+    let instance = format!("name = \"llama.cpp\"\nclient_api = \"llama.cpp\"\nurl = \"{url}\"\n");
+    let own = MemoryWorld::from_iter([("providers/local.toml", instance.as_str())]);
+    let options = LoadOptions { with_bundled: true, ..LoadOptions::default() };
+    let compiler = Compiler::load(Arc::new(own), Arc::new(Embedded::bundled()), options);
+    let setting = Setting {
+        project: Arc::new(MemoryWorld::default()),
+        project_name: "example".into(),
+        language: "".into(),
+        folders: Folders::placeholders(),
+    };
+    Ok(Agent::new(Arc::new(compiler), "llama.cpp Chat", setting)?)
+}
+
+/// What the file holds, without the line that a killed process may have left unfinished.
+fn open(path: &Path) -> Result<(Restored, JournalFile), Box<dyn Error>> {
+    let mut opened = JournalFile::open_or_create(path)?;
+    let loaded = Log::parse(&opened.bytes)?;
+    opened.journal.keep((opened.bytes.len() - loaded.tail_bytes) as u64)?;
+    let restored = match loaded.log {
+        Some(log) => Restored::Loaded(log, Conversation::default()),
+        None => Restored::New(Conversation::default()),
+    };
+    Ok((restored, opened.journal))
+}
+
+async fn show(mut turn: Turn) {
+    while let Some(event) = turn.next().await {
+        match event {
+            Event::Text(text) => print!("{text}"),
+            Event::Retry { error, .. } => eprintln!("{error}; trying again"),
+            // The message is taken back, so the chat can go on.
+            Event::Done(Outcome::Failed(error)) => eprintln!("{error}"),
+            Event::Done(_) => println!(),
+            _ => {}
+        }
+        // Nothing is lost if the terminal is slow, or gone.
+        let _ = std::io::stdout().flush();
+    }
+}

@@ -1,0 +1,82 @@
+//! From a file to the agent that is for it: the first agent of a roster whose `match` accepts gets the work.
+//!
+//! ```sh
+//! llama-server -m model.gguf --port 8080 &
+//! cargo run --example routing -- http://127.0.0.1:8080 src/main.rs
+//! cargo run --example routing -- http://127.0.0.1:8080 README.md
+//! ```
+
+use std::error::Error;
+use std::sync::Arc;
+
+use reqc::compile::{Compiler, Setting};
+use reqc::conversation::{Block, Conversation};
+use reqc::render::Folders;
+use reqc::repo::{LoadOptions, Subject};
+use reqc::runtime::{Agent, MemorySecrets, Session, Transport, TransportOptions};
+use reqc::system::Embedded;
+use reqc::world::MemoryWorld;
+
+const ROSTERS: &str = r#"
+[[roster]]
+name = "review"
+agents = ["Rust Reviewer", "Reviewer"]
+"#;
+
+const RUST_REVIEWER: &str = r#"
+name = "Rust Reviewer"
+extends = "Reviewer"
+match.file_patterns = ["*.rs"]
+"#;
+
+/// It has no `match`: it accepts every file.
+const REVIEWER: &str = r#"
+name = "Reviewer"
+extends = "llama.cpp Chat"
+
+[body]
+max_tokens = 200
+"#;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [url, file] = arguments.as_slice() else { return Err("usage: routing URL FILE".into()) };
+    let compiler = Arc::new(compiler(url));
+    let roster = compiler.repo().rosters.first().ok_or("`rosters.toml` names one")?;
+    let route = compiler.route(roster, &Subject::new(file, None));
+    for (name, why) in &route.passed {
+        println!("not {name}: {why}");
+    }
+    let id = route.agent.ok_or("no agent accepts this file")?;
+    let name = Arc::clone(&compiler.hierarchy().get(id).name.value);
+    println!("{name}:");
+
+    let setting = Setting {
+        project: Arc::new(MemoryWorld::default()),
+        project_name: "example".into(),
+        language: "".into(),
+        folders: Folders::placeholders(),
+    };
+    let agent = Agent::new(Arc::clone(&compiler), &name, setting)?;
+    let transport = Transport::new(Arc::new(MemorySecrets::default()), TransportOptions::default())?;
+    let session = Session::new(agent, transport, Conversation::default());
+    let question = format!("What would you look at first in {file}?");
+    let outcome = session.send(vec![Block::Text(question.into())]).outcome().await;
+    println!("{outcome:?}");
+    for message in session.history() {
+        println!("{}: {:?}", message.role.name(), message.blocks);
+    }
+    Ok(())
+}
+
+fn compiler(url: &str) -> Compiler {
+    let instance = format!("name = \"llama.cpp\"\nclient_api = \"llama.cpp\"\nurl = \"{url}\"\n");
+    let own = MemoryWorld::from_iter([
+        ("providers/local.toml", instance.as_str()),
+        ("rosters.toml", ROSTERS),
+        ("agents/reviewer.toml", REVIEWER),
+        ("agents/rust_reviewer.toml", RUST_REVIEWER),
+    ]);
+    Compiler::load(Arc::new(own), Arc::new(Embedded::bundled()), LoadOptions::default())
+}

@@ -1,0 +1,123 @@
+//! Tools that are closures, and hooks around them: one call is refused, every event is seen, the answer is replaced.
+//!
+//! ```sh
+//! llama-server -m model.gguf --jinja --port 8080 &
+//! cargo run --example tools -- http://127.0.0.1:8080 "What is 20 + 22? Then remove everything."
+//! ```
+//!
+//! A third argument `required` makes the model call a tool in every round; the limit below ends that.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use reqc::compile::{Compiler, Setting};
+use reqc::conversation::{Block, Conversation, Tool};
+use reqc::render::Folders;
+use reqc::repo::LoadOptions;
+use reqc::runtime::hooks::{Hooks, Permission, Showing};
+use reqc::runtime::tools::{BoxFuture, FnTool, ToolOutput, ToolSet};
+use reqc::runtime::{Agent, Event, MemorySecrets, Session, ToolCall, Transport, TransportOptions};
+use reqc::system::Embedded;
+use reqc::world::MemoryWorld;
+use serde_json::{Value, json};
+
+/// How often tools may run before the request fails.
+const ROUNDS: u32 = 3;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (url, question, choice) = match arguments.as_slice() {
+        [url, question] => (url, question, "auto"),
+        [url, question, choice] => (url, question, choice.as_str()),
+        _ => return Err("usage: tools URL QUESTION [required]".into()),
+    };
+    let transport = Transport::new(Arc::new(MemorySecrets::default()), TransportOptions::default())?;
+    let session = Session::new(agent(url, choice)?, transport, Conversation::default());
+    session.set_tools(tools());
+    let mut turn =
+        session.under(Arc::new(Careful)).with_limit(ROUNDS).send(vec![Block::Text(question.as_str().into())]);
+    while let Some(event) = turn.next().await {
+        match event {
+            Event::Text(text) => println!("{text}"),
+            Event::Done(outcome) => println!("{outcome:?}"),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// What the model may call.
+fn tools() -> ToolSet {
+    let numbers = json!({
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+        "required": ["a", "b"],
+        "additionalProperties": false,
+    });
+    let add = FnTool::new(definition("add", "Adds two numbers.", numbers), |input, context| async move {
+        context.progress("adding").await;
+        // A model may send anything: what is wrong goes back to it, and it can try again.
+        match (input["a"].as_i64(), input["b"].as_i64()) {
+            (Some(a), Some(b)) => ToolOutput::text(a.saturating_add(b).to_string()),
+            _ => ToolOutput::error("`a` and `b` must be integers"),
+        }
+    });
+    let nothing = json!({"type": "object", "properties": {}, "additionalProperties": false});
+    let remove = FnTool::new(definition("remove", "Removes everything.", nothing), |_, _| async {
+        unreachable!("the hook below refuses it")
+    });
+    ToolSet::new().with(add).with(remove)
+}
+
+fn definition(name: &str, description: &str, schema: Value) -> Tool {
+    let Value::Object(schema) = schema else { unreachable!("schemas are objects") };
+    Tool { name: name.into(), description: description.into(), schema }
+}
+
+/// Hooks that look before they leap.
+struct Careful;
+
+impl Hooks for Careful {
+    fn before_tool<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, Permission> {
+        Box::pin(async move {
+            match &*call.name {
+                "remove" => Permission::Refuse("nobody removes anything here".into()),
+                _ => Permission::Run,
+            }
+        })
+    }
+
+    /// The answer is held back until it is complete, so that it can be replaced.
+    fn holds_messages(&self) -> bool {
+        true
+    }
+
+    fn before_message<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Showing> {
+        // The history keeps what the model said.
+        Box::pin(async move { Showing::Replace(text.to_uppercase()) })
+    }
+
+    fn observe(&self, event: &Event) {
+        if let Event::ToolCallEnd(_) | Event::ToolProgress { .. } | Event::ToolResult { .. } = event {
+            eprintln!("{}", event.to_json());
+        }
+    }
+}
+
+/// An agent that tells its model of tools.
+fn agent(url: &str, choice: &str) -> Result<Agent, Box<dyn Error>> {
+    let instance = format!("name = \"llama.cpp\"\nclient_api = \"llama.cpp\"\nurl = \"{url}\"\n");
+    let profile =
+        format!("name = \"Helper\"\nextends = \"llama.cpp Chat Tools\"\n\n[body]\ntool_choice = {choice:?}\n");
+    let files = [("providers/local.toml", instance.as_str()), ("agents/helper.toml", profile.as_str())];
+    let compiler =
+        Compiler::load(Arc::new(MemoryWorld::from_iter(files)), Arc::new(Embedded::bundled()), LoadOptions::default());
+    let setting = Setting {
+        project: Arc::new(MemoryWorld::default()),
+        project_name: "example".into(),
+        language: "".into(),
+        folders: Folders::placeholders(),
+    };
+    Ok(Agent::new(Arc::new(compiler), "Helper", setting)?)
+}
