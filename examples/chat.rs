@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [url, file] = arguments.as_slice() else { return Err("usage: chat URL FILE".into()) };
     // A local server wants no key.
-    let transport = Transport::new(Arc::new(MemorySecrets::default()), TransportOptions::default())?;
+    let transport = Transport::new(Arc::new(MemorySecrets::default()), TransportOptions::default());
     let (restored, journal) = open(Path::new(file))?;
     let session = Session::journaled(agent(url)?, transport, restored, Box::new(journal))?;
     println!("{} messages so far; an empty line ends the chat", session.history().len());

@@ -59,7 +59,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         folders: Folders::placeholders(),
     };
     let agent = Agent::new(Arc::clone(&compiler), &name, setting)?;
-    let transport = Transport::new(Arc::new(MemorySecrets::default()), TransportOptions::default())?;
+    let transport = Transport::new(Arc::new(MemorySecrets::default()), TransportOptions::default());
     let session = Session::new(agent, transport, Conversation::default());
     let question = format!("What would you look at first in {file}?");
     let outcome = session.send(vec![Block::Text(question.into())]).outcome().await;

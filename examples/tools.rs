@@ -32,7 +32,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         [url, question, choice] => (url, question, choice.as_str()),
         _ => return Err("usage: tools URL QUESTION [required]".into()),
     };
-    let transport = Transport::new(Arc::new(MemorySecrets::default()), TransportOptions::default())?;
+    let transport = Transport::new(Arc::new(MemorySecrets::default()), TransportOptions::default());
     let session = Session::new(agent(url, choice)?, transport, Conversation::default());
     session.set_tools(tools());
     let mut turn =

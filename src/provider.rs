@@ -14,9 +14,9 @@ mod wire;
 pub use api::{Auth, Capability, ClientApi};
 pub use cache::{Breakpoint, CachePlan, CacheTtl, add_cache_control};
 pub use instances::check_instances;
-#[cfg(feature = "runtime")]
-pub(crate) use request::host;
 pub(crate) use request::is_in_the_clear;
 pub use request::{Header, HeaderValue, MODEL_PLACEHOLDER, RequestLine, request_line};
+#[cfg(feature = "runtime")]
+pub(crate) use request::{host, is_loopback};
 pub use tools::tool_definitions;
 pub use wire::WireFormat;

@@ -2,20 +2,18 @@
 
 mod input;
 mod output;
+mod signals;
 
 use std::sync::Arc;
 
 use super::args::Send;
-use super::options::{Opened, Options};
+use super::options::Options;
 use super::render::{curl_command, show_findings};
 use super::{Failure, Outcome, Status, Terminal};
-use crate::conversation::{Conversation, Message, Role, Task};
-use crate::runtime::{
-    Agent, CompileError, Error, Event, Outcome as Ended, Restored, Session, Transport, TransportOptions, Turn,
-};
+use crate::runtime::{Agent, CompileError, Error, Event, Outcome as Ended, Session, Transport, TransportOptions, Turn};
 use crate::system::{JournalFile, SystemSecrets};
 use crate::world::Journal;
-use input::{Input, Unusable};
+use input::{Input, Resumed, Unusable};
 use output::Printer;
 
 pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Outcome {
@@ -27,7 +25,8 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
     };
     let agent = Agent::new(Arc::clone(&opened.compiler), &send.agent, input.setting.clone()).map_err(failure)?;
     let agent = agent.with_model(options.model.as_deref());
-    let compiled = match agent.compile(preview(&input)) {
+    let conversation = input.restored().preview(&agent, input.blocks.clone()).map_err(failure)?;
+    let compiled = match agent.compile(conversation) {
         Ok(compiled) => compiled,
         Err(CompileError::Findings(found)) => return Ok(show_findings(options, &opened, found, terminal)),
         Err(error) => return Err(failure(error.into_error(agent.compiler()))),
@@ -39,9 +38,9 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
         (true, _) => terminal.text(&curl_command(&compiled.line, &compiled.body.pretty())),
         (_, true) => terminal.text(&output::dry_run(&compiled)),
         (false, false) => {
-            let (session, blocks) = open_session(options, send, &opened, agent, input)?;
+            let transport = Transport::new(Arc::new(SystemSecrets::new(&opened.root)), TransportOptions::default());
             let mut printer = Printer::new(options.format, terminal);
-            let ended = talk(&session, blocks.map_or(Begin::Proceed, Begin::Message), &mut printer)?;
+            let (session, ended) = talk(options, send, agent, transport, input, &mut printer)?;
             printer.end(&session, &compiled, &ended);
             return Ok(status(&ended));
         }
@@ -62,86 +61,65 @@ fn status(ended: &Ended) -> Status {
     }
 }
 
-/// The conversation as the first request will see it.
-fn preview(input: &Input) -> Conversation {
-    let mut conversation = input.base.clone();
-    if let Task::Chat(history) = &mut conversation.task {
-        let restored = input.restored.iter().flat_map(|restored| restored.log.history()).cloned();
-        *history = restored.chain(std::mem::take(history)).collect();
-        let message = |blocks| Message { role: Role::User, blocks, item: None };
-        history.extend(input.blocks.clone().map(message));
-    }
-    conversation
-}
-
-/// The session that is sent from, and the message.
-fn open_session(
+/// Sends, and prints what happens until the request has ended.
+fn talk(
     options: &Options,
     send: &Send,
-    opened: &Opened,
     agent: Agent,
+    transport: Transport,
     input: Input,
-) -> Result<(Session, Option<Vec<crate::conversation::Block>>), Failure> {
-    let secrets = Arc::new(SystemSecrets::new(&opened.root));
-    let transport = Transport::new(secrets, TransportOptions::default()).map_err(failure)?;
-    let saved = send.save.as_deref().map(|path| JournalFile::create(&options.path(path))).transpose()?;
-    let (restored, journal) = match (input.restored, saved) {
-        (None, None) => (None, None),
-        (None, Some(saved)) => (None, Some(saved)),
-        (Some(old), None) => (Some(old.log), Some(old.journal)),
-        (Some(old), Some(mut saved)) => {
-            old.log.lines().try_for_each(|line| saved.append(line))?;
-            (Some(old.log), Some(saved))
-        }
-    };
-    let session = match (restored, journal) {
-        (_, None) => Session::new(agent, transport, input.base),
-        (restored, Some(journal)) => {
-            let restored = match restored {
-                Some(log) => Restored::Loaded(log, input.base),
-                None => Restored::New(input.base),
-            };
-            Session::journaled(agent, transport, restored, Box::new(journal)).map_err(failure)?
-        }
+    printer: &mut Printer<'_>,
+) -> Result<(Session, Ended), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::new(format!("the runtime cannot start: {error}")))?;
+    let restored = input.restored();
+    let session = match journal(options, send, input.resumed)? {
+        Some(journal) => Session::journaled(agent, transport, restored, Box::new(journal)).map_err(failure)?,
+        None => Session::new(agent, transport, input.base),
     };
     if let Some(tools) = input.tools {
         session.set_tools(tools);
     }
-    Ok((session, input.blocks))
-}
-
-enum Begin {
-    Message(Vec<crate::conversation::Block>),
-    Proceed,
-}
-
-fn talk(session: &Session, begin: Begin, printer: &mut Printer<'_>) -> Result<Ended, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::new(format!("the runtime cannot start: {error}")))?;
     let ended = runtime.block_on(async {
-        let turn = match begin {
-            Begin::Message(blocks) => session.send(blocks),
-            Begin::Proceed => session.proceed(),
+        let turn = match input.blocks {
+            Some(blocks) => session.send(blocks),
+            None => session.proceed(),
         };
-        watch(turn, printer).await
+        tokio::spawn(signals::watch(session.clone(), turn.cancellation()));
+        print(turn, printer).await
     });
     runtime.shutdown_background();
-    Ok(ended)
+    Ok((session, ended))
 }
 
-/// Prints events until the request has ended. Ctrl-C and a reader that goes away cancel it.
-async fn watch(mut turn: Turn, printer: &mut Printer<'_>) -> Ended {
-    loop {
-        tokio::select! {
-            event = turn.next() => match event {
-                Some(Event::Done(ended)) => return ended,
-                Some(event) => printer.event(&event),
-                None => return Ended::Cancelled,
-            },
-            Ok(()) = tokio::signal::ctrl_c() => turn.cancel(),
+/// The file that the session is written to, if any.
+fn journal(options: &Options, send: &Send, resumed: Option<Resumed>) -> Result<Option<JournalFile>, Failure> {
+    let saved = send.save.as_deref().map(|path| JournalFile::create(&options.path(path))).transpose()?;
+    Ok(match (resumed, saved) {
+        (None, saved) => saved,
+        (Some(old), None) => {
+            let mut journal = old.journal;
+            // What a killed process left unfinished must not become the start of the next line.
+            journal.keep(old.complete_bytes)?;
+            Some(journal)
+        }
+        (Some(old), Some(mut saved)) => {
+            saved.append(&old.log.to_text())?;
+            Some(saved)
+        }
+    })
+}
+
+/// Prints events until the request has ended. A reader that goes away cancels it.
+async fn print(mut turn: Turn, printer: &mut Printer<'_>) -> Ended {
+    while let Some(event) = turn.next().await {
+        match event {
+            Event::Done(ended) => return ended,
+            event => printer.event(&event),
         }
         if printer.is_closed() {
             turn.cancel();
         }
     }
+    Ended::Cancelled
 }

@@ -74,11 +74,20 @@ impl Terminal {
         self.closed
     }
 
+    /// Writes what somebody else wrote: on a terminal without the characters that steer it.
+    #[cfg(feature = "runtime")]
+    pub(super) fn foreign(&mut self, text: &str) {
+        match io::stdout().is_terminal() {
+            true => self.text(&harmless(text)),
+            false => self.text(text),
+        }
+    }
+
     /// Writes a line beside the result to standard error, unless `-q` was given.
     #[cfg(feature = "runtime")]
     pub(super) fn note(&self, line: &str) {
         if !self.quiet {
-            let _ = writeln!(io::stderr().lock(), "{line}");
+            let _ = writeln!(io::stderr().lock(), "{}", harmless(line));
         }
     }
 
@@ -95,6 +104,12 @@ impl Terminal {
         // Nothing is left to do if standard error is gone too.
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
+}
+
+/// A text without control characters, but for line ends and tabs.
+#[cfg(feature = "runtime")]
+fn harmless(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
 fn console_width() -> usize {

@@ -90,7 +90,9 @@ pub(crate) fn host(url: &str) -> &str {
     }
 }
 
-fn is_loopback(host: &str) -> bool {
+/// Whether a host is this machine.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
     let is_address = host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
     is_address || host == "localhost" || host.ends_with(".localhost")
 }

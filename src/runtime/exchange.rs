@@ -124,13 +124,12 @@ impl Wire<'_> {
     }
 
     async fn pass_on(&self, events: Vec<Event>, exchange: &mut Exchange) {
+        // Noted at once: a slow receiver may be cancelled before it gets that far.
+        exchange.calls_begun |= events.iter().any(|event| matches!(event, Event::ToolCallStart { .. }));
         for event in events {
             match event {
                 Event::Text(text) if self.hold => exchange.held.push_str(&text),
-                event => {
-                    exchange.calls_begun |= matches!(event, Event::ToolCallStart { .. });
-                    self.emitter.emit(event).await;
-                }
+                event => self.emitter.emit(event).await,
             }
         }
     }

@@ -1,5 +1,6 @@
 //! A session: a conversation that grows, and requests about it.
 
+mod calls;
 mod drive;
 mod state;
 
@@ -87,7 +88,7 @@ impl Session {
         restored: Restored,
         journal: Box<dyn Journal>,
     ) -> Result<Session, Error> {
-        let state = State::restored(&agent, restored, journal)?;
+        let state = State::restored(&agent, restored, Some(journal))?;
         Ok(Session::of(agent, transport, state))
     }
 
@@ -136,8 +137,8 @@ impl Session {
         ended.cancelled().await;
     }
 
-    /// Adds a typed item: logged with the exact text before the model sees it. While a request is in flight, it waits until the
-    /// tools of a round have returned, or the request has ended.
+    /// Adds a typed item: logged with the exact text before the model sees it. It waits while a request is in flight, until the
+    /// tools of a round have returned or the request has ended, and while calls of the model have no results.
     ///
     /// # Errors
     ///

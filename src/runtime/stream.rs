@@ -105,9 +105,6 @@ pub struct Decoder {
 /// How many bytes of an answer are kept to show them.
 const HEAD: usize = 1024;
 
-/// How many blocks an answer may have: more than any model gives, and few enough to search.
-const MOST_BLOCKS: usize = 4096;
-
 impl Decoder {
     /// A decoder for the answer to one request.
     pub fn new(source: Source, framing: Framing, limits: Limits) -> Decoder {
@@ -241,7 +238,7 @@ impl Decoder {
         }
         let result = self.dialect.read(kind, value, &mut self.answer);
         self.answer.drain(events);
-        framing::within(self.answer.block_count(), MOST_BLOCKS, "the answer", "blocks").and(result)
+        framing::within(self.answer.block_count(), assembly::MOST_BLOCKS, "the answer", "blocks").and(result)
     }
 }
 
@@ -314,7 +311,18 @@ mod tests {
         let mut decoder = decoder(WireFormat::OllamaChat, Framing::Lines, Limits::default());
         let call = b"{\"message\":{\"tool_calls\":[{\"function\":{\"name\":\"f\"}}]}}\n";
         let pushed = (0..10_000).find_map(|_| decoder.push(call, &mut Vec::new()).err());
-        assert_eq!(pushed.expect("too many").message, "the answer has more than 4096 blocks");
+        assert_eq!(pushed.expect("too many").message, "the answer has more than 1024 blocks");
+    }
+
+    #[test]
+    fn one_frame_cannot_bring_more_blocks_than_an_answer_has() {
+        let calls: Vec<String> =
+            (0..50_000).map(|at| format!(r#"{{"index":{at},"function":{{"name":"f"}}}}"#)).collect();
+        let frame = format!("data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{}]}}}}]}}\n\n", calls.join(","));
+        let mut decoder = decoder(WireFormat::OpenAiChat, Framing::Sse, Limits::default());
+        let mut events = Vec::new();
+        decoder.push(frame.as_bytes(), &mut events).expect_err("too many");
+        assert!(events.len() <= 1025, "what comes after the last block is not even looked at");
     }
 
     #[test]

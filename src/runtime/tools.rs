@@ -113,6 +113,11 @@ impl ToolSet {
         self.tools.values().map(|tool| tool.definition().clone()).collect()
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+
     /// The names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tools.keys().map(AsRef::as_ref)

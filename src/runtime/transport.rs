@@ -4,6 +4,7 @@
 //! along.
 
 mod backoff;
+mod clients;
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use crate::provider::{Header, HeaderValue, host};
 use crate::repo::SecretRef;
 pub(super) use backoff::Backoff;
 pub use backoff::RetryPolicy;
+use clients::Clients;
 
 /// How long to wait, how often to try, how much to read.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,7 +52,7 @@ impl Default for TransportOptions {
 /// Sends requests; shared by sessions, so that connections are.
 #[derive(Clone)]
 pub struct Transport {
-    client: reqwest::Client,
+    clients: Arc<Clients>,
     secrets: Arc<dyn Secrets>,
     pub(super) options: TransportOptions,
 }
@@ -66,13 +68,29 @@ pub(super) struct Begun {
 pub(super) struct Keys(Vec<SecretString>);
 
 impl Keys {
-    /// An error without keys.
+    /// An error without keys. What is shorter than any real key is left: local servers take any word as one.
     pub(super) fn scrub(&self, mut error: Error) -> Error {
-        for key in self.0.iter().map(ExposeSecret::expose_secret).filter(|key| !key.is_empty()) {
-            error.message = error.message.replace(key, "[key]");
-            error.detail = error.detail.map(|detail| detail.replace(key, "[key]"));
+        for key in self.0.iter().map(ExposeSecret::expose_secret).filter(|key| key.len() >= SHORTEST_KEY) {
+            error.message = without(key, &error.message);
+            error.detail = error.detail.map(|detail| without(key, &detail));
         }
         error
+    }
+}
+
+/// The length of the shortest key that is looked for, in bytes.
+const SHORTEST_KEY: usize = 8;
+
+/// A text without a key, also if the text was cut off in the middle of one.
+fn without(key: &str, text: &str) -> String {
+    /// Fewer characters of a key at the end of a text are chance.
+    const TELLING: usize = 4;
+    let text = text.replace(key, "[key]");
+    let end = text.trim_end_matches('…').len();
+    let starts = key.char_indices().map(|(at, _)| &key[..at]).filter(|start| start.chars().count() >= TELLING);
+    match starts.rev().find(|start| text[..end].ends_with(start)) {
+        Some(start) => format!("{}[key]{}", &text[..end - start.len()], &text[end..]),
+        None => text,
     }
 }
 
@@ -91,26 +109,15 @@ impl From<Error> for Refused {
 /// The largest part of an error's body that is read, in bytes.
 const ERROR_BYTES: usize = 64 * 1024;
 
+/// How long an error's body may take.
+const ERROR_TIME: Duration = Duration::from_secs(10);
+
 impl Transport {
     /// A transport that takes keys from `secrets`. Proxies come from `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`,
-    /// certificates from the system, or from `SSL_CERT_FILE` and `SSL_CERT_DIR`.
-    ///
-    /// # Errors
-    ///
-    /// TLS cannot be set up, for instance because the system has no certificates.
-    pub fn new(secrets: Arc<dyn Secrets>, options: TransportOptions) -> Result<Transport, Error> {
-        // Another part of the program may have installed a provider: then that one is used.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder()
-            .user_agent(concat!("reqc/", env!("CARGO_PKG_VERSION")))
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(options.connect_timeout)
-            .read_timeout(options.idle_timeout)
-            .build();
-        match client {
-            Ok(client) => Ok(Transport { client, secrets, options }),
-            Err(error) => Err(Error::new(Category::Config, "the HTTP client cannot be set up").detail(cause(&error))),
-        }
+    /// but never for this machine itself. Certificates are the system's; on Linux, `SSL_CERT_FILE` and `SSL_CERT_DIR` name
+    /// others.
+    pub fn new(secrets: Arc<dyn Secrets>, options: TransportOptions) -> Transport {
+        Transport { clients: Arc::new(Clients::new(&options)), secrets, options }
     }
 
     /// Tries once. Resolves when the head of a successful answer is there.
@@ -123,8 +130,12 @@ impl Transport {
     }
 
     async fn execute(&self, http: reqwest::Request, request: &Compiled) -> Result<reqwest::Response, Refused> {
-        let response = self.client.execute(http).await.map_err(|error| network(&error, request))?;
+        let client = self.clients.get(http.url())?;
+        let response = client.execute(http).await.map_err(|error| network(&error, request))?;
         let status = response.status().as_u16();
+        if status == 204 {
+            return Err(Error::new(Category::Provider, "the answer is empty (HTTP 204)").into());
+        }
         let is_page = content_type(&response).is_some_and(|kind| kind.starts_with("text/html"));
         if response.status().is_success() && !is_page {
             return Ok(response);
@@ -200,14 +211,17 @@ async fn refused(mut response: reqwest::Response, status: u16) -> Refused {
     let retry_after = backoff::retry_after(response.headers().get(RETRY_AFTER), response.headers().get("date"));
     let kind = content_type(&response).map(str::to_owned);
     let mut body = Vec::new();
-    // An error while reading an error changes nothing: what came so far has to do.
-    while let Ok(Some(bytes)) = response.chunk().await {
-        let room = ERROR_BYTES - body.len();
-        body.extend_from_slice(&bytes[..bytes.len().min(room)]);
-        if body.len() == ERROR_BYTES {
-            break;
+    let read = async {
+        while let Ok(Some(bytes)) = response.chunk().await {
+            let room = ERROR_BYTES - body.len();
+            body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            if body.len() == ERROR_BYTES {
+                break;
+            }
         }
-    }
+    };
+    // An error while reading an error changes nothing: what came so far has to do.
+    let _ = tokio::time::timeout(ERROR_TIME, read).await;
     Refused { error: failure::from_status(status, kind.as_deref(), &body), retry_after }
 }
 
@@ -216,7 +230,7 @@ fn network(error: &reqwest::Error, request: &Compiled) -> Error {
     let host = host(&request.line.url);
     if let Some(problem) = certificate(error) {
         let message = format!("the certificate of {host} is not trusted");
-        let help = "`SSL_CERT_FILE` names those to trust instead of the system's";
+        let help = "on Linux, `SSL_CERT_FILE` names those to trust instead of the system's";
         return Error::new(Category::Network, message).detail(format!("{problem}; {help}"));
     }
     let message = match (error.is_connect(), error.is_timeout()) {

@@ -121,6 +121,9 @@ fn open(path: &Path, options: &mut OpenOptions) -> Result<OpenedJournal, String>
         let what = if path.is_dir() { "a folder" } else { "not a regular file" };
         return Err(format!("`{shown}` is {what}"));
     }
+    // What people say to their agents is nobody else's business.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     let mut file = options.read(true).write(true).open(path).map_err(|error| cannot_open(path, &error))?;
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => return Err(format!("`{shown}` is in use by another process")),

@@ -228,9 +228,9 @@ impl Drop for Group {
     }
 }
 
-/// What a program's file may end with.
+/// What a program's file may end with. On Windows a file without an ending is likely a script for another system.
 fn endings() -> impl Iterator<Item = &'static str> {
-    if cfg!(windows) { ["", ".exe", ".cmd", ".bat"].iter() } else { [""].iter() }.copied()
+    if cfg!(windows) { [".exe", ".cmd", ".bat", ""].iter() } else { [""].iter() }.copied()
 }
 
 #[cfg(unix)]

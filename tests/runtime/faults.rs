@@ -378,7 +378,7 @@ async fn storm(seed: u64) {
     let proxy = Proxy::start(&server, seed.0).await;
     let agent = agent(&proxy.url);
     let options = TransportOptions { idle_timeout: Duration::from_millis(400), ..options() };
-    let transport = Transport::new(Arc::new(Planted), options).expect("TLS can be set up");
+    let transport = Transport::new(Arc::new(Planted), options);
     let mut sessions = JoinSet::new();
     for number in 0..SESSIONS {
         let (agent, transport) = (agent.clone(), transport.clone());

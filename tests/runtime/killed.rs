@@ -15,7 +15,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::fixture::KEY;
-use crate::server::{Act, Received, Server, calls, says, sse};
+use crate::server::{Act, Received, Server, calls, says, sse, stream_head};
 
 const KILLS: u32 = 20;
 const TOOLS: &str = r#"
@@ -125,8 +125,8 @@ fn said(message: &Message) -> &str {
     }
 }
 
-/// Interrupts a process as Ctrl-C does once it has printed something; how it ended, what it printed, and after how long.
-fn interrupt(mut child: Child, once: &str) -> (ExitStatus, String, Duration) {
+/// Signals a process once it has printed something; how it ended, what it printed, and after how long.
+fn interrupt(mut child: Child, signal: Signal, once: &str) -> (ExitStatus, String, Duration) {
     let mut out = child.stdout.take().expect("piped");
     let mut printed = Vec::new();
     while !String::from_utf8_lossy(&printed).contains(once) {
@@ -135,7 +135,7 @@ fn interrupt(mut child: Child, once: &str) -> (ExitStatus, String, Duration) {
         printed.push(byte[0]);
     }
     let began = Instant::now();
-    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+    kill_process(Pid::from_child(&child), signal).expect("it runs");
     out.read_to_end(&mut printed).expect("UTF-8");
     let Output { status, .. } = child.wait_with_output().expect("it ended");
     (status, String::from_utf8_lossy(&printed).into_owned(), began.elapsed())
@@ -156,7 +156,7 @@ async fn ctrl_c_ends_it_soon_and_keeps_what_was_said() {
     let root = folder.path().to_owned();
     let (status, printed, took) = aside(move || {
         let child = send(&root, &["-m", "first", "--save", "file"]).spawn().expect("it starts");
-        interrupt(child, "A part")
+        interrupt(child, Signal::INT, "A part")
     })
     .await;
     assert_eq!((status.code(), printed.as_str()), (Some(130), "A part\n"));
@@ -168,7 +168,39 @@ async fn ctrl_c_ends_it_soon_and_keeps_what_was_said() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ctrl_c_ends_the_tools_too() {
+async fn ctrl_c_works_while_nobody_takes_the_output() {
+    let piece =
+        format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{}\"}}}}]}}\n\n", "x".repeat(4096));
+    let server = Server::start(move |_, _| vec![stream_head(), Act::Forever(piece.clone().into_bytes())]).await;
+    let folder = repository(&server.url);
+    let root = folder.path().to_owned();
+    let (code, took) = aside(move || {
+        let mut child = send(&root, &["-m", "first", "--save", "file"]).spawn().expect("it starts");
+        let mut out = child.stdout.take().expect("piped");
+        out.read_exact(&mut [0; 1]).expect("it prints");
+        // The pipe fills, and the program waits for a reader.
+        std::thread::sleep(Duration::from_millis(300));
+        let began = Instant::now();
+        kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+        let status = child.wait().expect("it ended");
+        drop(out);
+        (status.code(), began.elapsed())
+    })
+    .await;
+    assert_eq!(code, Some(130));
+    assert!(took < Duration::from_secs(4), "{took:?}");
+    assert_eq!(history(folder.path().join("file")).len(), 2, "what came is kept");
+    server.quiet().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn signals_end_the_tools_too() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        a_signal_ends_the_tools_too(signal).await;
+    }
+}
+
+async fn a_signal_ends_the_tools_too(signal: Signal) {
     let server = Server::start(|_, _| calls(&[("c1", "wait", "{}")])).await;
     let folder = repository(&server.url);
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
@@ -189,7 +221,7 @@ async fn ctrl_c_ends_the_tools_too() {
             }
             std::thread::sleep(Duration::from_millis(5));
         };
-        let (status, _, took) = interrupt(child, "");
+        let (status, _, took) = interrupt(child, signal, "");
         (status, leader, took)
     })
     .await;

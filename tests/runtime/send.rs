@@ -221,6 +221,34 @@ async fn a_proxy_of_the_environment_is_used_and_plain_http_with_a_key_warns() {
     assert!(proxy.received()[0].target.starts_with("http://llm.example/"));
 }
 
+#[tokio::test]
+async fn this_machine_is_reached_without_a_proxy_and_without_certificates() {
+    let (server, proxy) = (Server::start(|_, _| says("Direct.")).await, Server::start(|_, _| says("No.")).await);
+    let root = repository(&server.url);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    command.args(["send", "Tester", "-m", "Hi"]).current_dir(root.path()).env("SCRIPTED_KEY", KEY);
+    command.env("HTTP_PROXY", &proxy.url).env("NO_PROXY", "").env("SSL_CERT_FILE", root.path().join("none.pem"));
+    let output = command.output().await.expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "Direct.\n", "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(proxy.received().is_empty());
+}
+
+#[tokio::test]
+async fn a_dry_run_of_a_resumed_session_shows_what_is_sent_and_changes_nothing() {
+    let server = Server::start(|_, _| says("ok")).await;
+    let root = repository(&server.url);
+    let unfinished = "{\"kind\":\"session\",\"version\":1,\"agent\":\"Tester\"}\n\
+                      {\"kind\":\"message\",\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"One\"}]}\n{\"kin";
+    write(root.path(), "s.jsonl", unfinished);
+    let dry = reqc(root.path(), &["Tester", "-m", "Two", "--resume", "s.jsonl", "--dry-run"], "").await;
+    assert_eq!(std::fs::read_to_string(root.path().join("s.jsonl")).expect("written"), unfinished);
+    let (_, body) = dry.out.split_once("\n\n").expect("head and body");
+    let shown: Value = serde_json::from_str(body).expect("JSON");
+    assert!(shown.to_string().contains("was interrupted"), "{shown}");
+    assert_eq!(reqc(root.path(), &["Tester", "-m", "Two", "--resume", "s.jsonl"], "").await.code, 0);
+    assert_eq!(server.received()[0].body, shown.to_string().into_bytes());
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn programs_of_tools_toml_run_in_a_loop() {

@@ -382,3 +382,83 @@ async fn tool_calls_without_tools_are_the_hosts_business() {
         ["user: Look", "assistant: call look#c1", "user: result #c1: a tree", "assistant: Seen."]
     );
 }
+
+fn note(text: &str) -> Item {
+    Item::Notification { text: text.into(), title: None, source: None }
+}
+
+fn result(id: &str) -> Block {
+    Block::ToolResult { id: id.into(), content: "seen".into(), is_error: false, images: Vec::new() }
+}
+
+#[tokio::test]
+async fn an_item_waits_until_the_host_has_answered_calls() {
+    let answers = vec![crate::server::calls(&[("c1", "look", "{}")]), says("Ok."), says("Yes.")];
+    let server = Server::answering(answers).await;
+    let session = session(&server.url);
+    events(session.send(text("Look"))).await;
+    session.inject(note("It is noon.")).unwrap();
+    events(session.send(vec![result("c1")])).await;
+    let expected =
+        ["user: Look", "assistant: call look#c1", "user: result #c1: seen", "assistant: Ok.", "system: It is noon."];
+    assert_eq!(history(&session), expected);
+    events(session.send(text("And?"))).await;
+    assert!(server.received()[2].json().to_string().contains("It is noon."));
+}
+
+#[tokio::test]
+async fn a_restored_session_whose_host_brings_the_results_was_not_interrupted() {
+    let answer = || crate::server::calls(&[("c1", "look", "{}")]);
+    for (blocks, told) in [(vec![result("c1")], false), (text("Never mind"), true)] {
+        let server = Server::answering(vec![answer(), says("Ok.")]).await;
+        let journal = MemoryJournal::default();
+        let begin = Restored::New(Conversation::default());
+        let first = Session::journaled(agent(&server.url), transport(), begin, Box::new(journal.clone())).unwrap();
+        events(first.send(text("Look"))).await;
+        let log = reqc::conversation::log::Log::parse(&journal.bytes()).unwrap().log.unwrap();
+        let restored = Restored::Loaded(log, Conversation::default());
+        let second = Session::journaled(agent(&server.url), transport(), restored, Box::new(journal)).unwrap();
+        events(second.send(blocks)).await;
+        assert_eq!(
+            history(&second).iter().any(|line| line.contains("was interrupted")),
+            told,
+            "{:?}",
+            history(&second)
+        );
+    }
+}
+
+/// A journal that refuses lines that hold a word.
+struct Refusing(MemoryJournal, &'static str);
+
+impl Journal for Refusing {
+    fn append(&mut self, line: &str) -> Result<(), String> {
+        if line.contains(self.1) { Err("the disk is full".into()) } else { self.0.append(line) }
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_written_at_any_place_did_not_happen() {
+    for (word, left) in [("\"usage\"", 2), ("An answer.", 1), ("\"Hi\"", 0)] {
+        let server = Server::answering(vec![says("An answer.")]).await;
+        let journal = MemoryJournal::default();
+        let begin = Restored::New(Conversation::default());
+        let refusing = Box::new(Refusing(journal.clone(), word));
+        let session = Session::journaled(agent(&server.url), transport(), begin, refusing).unwrap();
+        let (_, outcome) = events(session.send(text("Hi"))).await;
+        assert!(
+            matches!(&outcome, Outcome::Failed(error) if error.category == Category::Config),
+            "{word}: {outcome:?}"
+        );
+        assert_eq!(session.history().len(), left, "{word}");
+        let log = reqc::conversation::log::Log::parse(&journal.bytes()).unwrap().log.unwrap();
+        assert_eq!(log.history(), session.history(), "the journal tells the same");
+    }
+    // The request's own error says more than that its traces could not be removed.
+    let server = Server::answering(vec![status(401, &[], "{}")]).await;
+    let journal = Box::new(Refusing(MemoryJournal::default(), "retract"));
+    let begin = Restored::New(Conversation::default());
+    let session = Session::journaled(agent(&server.url), transport(), begin, journal).unwrap();
+    let (_, outcome) = events(session.send(text("Hi"))).await;
+    assert!(matches!(&outcome, Outcome::Failed(error) if error.category == Category::Auth), "{outcome:?}");
+}

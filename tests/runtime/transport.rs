@@ -84,8 +84,11 @@ async fn a_server_that_recovers_is_asked_again_as_it_wishes() {
     let (events, outcome) = events(session(&server.url).send(text("Hi"))).await;
     assert_eq!(outcome, Outcome::Finished(StopReason::EndTurn));
     // The last wish is more than the limit of this test's policy.
-    let expected = [(2, Duration::ZERO), (3, Duration::ZERO), (4, Duration::from_millis(20))];
-    assert_eq!(retries(&events), expected);
+    let delays = retries(&events);
+    let attempts: Vec<u32> = delays.iter().map(|(attempt, _)| *attempt).collect();
+    assert_eq!(attempts, [2, 3, 4]);
+    assert!(delays[..2].iter().all(|(_, delay)| *delay >= Duration::from_millis(1)), "at once is never: {delays:?}");
+    assert_eq!(delays[2].1, Duration::from_millis(20));
     let bodies: Vec<Vec<u8>> = server.received().into_iter().map(|received| received.body).collect();
     assert!(bodies.windows(2).all(|pair| pair[0] == pair[1]), "the same body each time");
 }
@@ -119,7 +122,7 @@ async fn a_silent_server_is_given_up_before_and_within_an_answer() {
     for acts in [vec![Act::Hang], within] {
         let server = Server::answering(vec![acts]).await;
         let options = TransportOptions { idle_timeout: Duration::from_millis(150), ..options() };
-        let transport = Transport::new(Arc::new(Planted), options).unwrap();
+        let transport = Transport::new(Arc::new(Planted), options);
         let session = Session::new(agent(&server.url), transport, Conversation::default());
         let began = Instant::now();
         let error = failed(events(session.send(text("Hi"))).await.1);
@@ -144,7 +147,7 @@ async fn a_long_answer_that_keeps_coming_has_no_limit_in_time() {
     ));
     let server = Server::answering(vec![acts]).await;
     let options = TransportOptions { idle_timeout: Duration::from_millis(400), ..options() };
-    let transport = Transport::new(Arc::new(Planted), options).unwrap();
+    let transport = Transport::new(Arc::new(Planted), options);
     let session = Session::new(agent(&server.url), transport, Conversation::default());
     let (events, outcome) = events(session.send(text("Hi"))).await;
     assert_eq!((said(&events).len(), outcome), (12, Outcome::Finished(StopReason::EndTurn)));
@@ -168,7 +171,7 @@ async fn an_endless_error_is_read_to_a_limit() {
     let head = b"HTTP/1.1 500 Oops\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n".to_vec();
     let server = Server::start(move |_, _| vec![Act::Bytes(head.clone()), Act::Forever(vec![b'x'; 4096])]).await;
     let options = TransportOptions { retry: RetryPolicy::never(), ..options() };
-    let transport = Transport::new(Arc::new(Planted), options).unwrap();
+    let transport = Transport::new(Arc::new(Planted), options);
     let session = Session::new(agent(&server.url), transport, Conversation::default());
     let error = failed(events(session.send(text("Hi"))).await.1);
     assert_eq!(error.status, Some(500));
@@ -198,6 +201,14 @@ async fn endless_headers_are_cut_off() {
     let error = failed(events(session(&server.url).send(text("Hi"))).await.1);
     assert_eq!(error.category, Category::Network, "{error}");
     server.quiet().await;
+}
+
+#[tokio::test]
+async fn no_content_is_no_answer() {
+    let server =
+        Server::answering(vec![vec![Act::Bytes(b"HTTP/1.1 204 None\r\nconnection: close\r\n\r\n".to_vec())]]).await;
+    let error = failed(events(session(&server.url).send(text("Hi"))).await.1);
+    assert_eq!((error.category, error.message.as_str()), (Category::Provider, "the answer is empty (HTTP 204)"));
 }
 
 #[tokio::test]
@@ -234,13 +245,18 @@ async fn a_planted_key_is_sent_and_found_nowhere_else() {
     // A server that says the key back, in an error and in an answer that breaks.
     let echo = format!(r#"{{"error":{{"message":"the key {KEY} is wrong"}}}}"#);
     let broken = sse(&[&echo]);
-    let answers = vec![status(401, &[], &echo), broken, status(500, &[], &echo), says("Fine.")];
+    // Words of providers are cut off, here in the middle of the key.
+    let padding = "a".repeat(295 - KEY.len());
+    let cut = format!(r#"{{"error":{{"message":"{padding} {KEY} is wrong, and here is why"}}}}"#);
+    let mut answers = vec![status(401, &[], &echo), broken, status(500, &[], &echo), says("Fine.")];
+    let later = (0..KEY.len()).map(|at| status(403, &[], &cut.replacen('a', "", at)));
+    answers.extend(later);
     let server = Server::answering(answers).await;
     let journal = reqc::world::MemoryJournal::default();
     let begin = reqc::runtime::Restored::New(Conversation::default());
     let session = Session::journaled(agent(&server.url), transport(), begin, Box::new(journal.clone())).unwrap();
     let mut everything = String::new();
-    for _ in 0..3 {
+    for _ in 0..3 + KEY.len() {
         let (events, outcome) = events(session.send(text("Hi"))).await;
         everything.push_str(&format!("{events:?} {outcome:?}"));
         if let Outcome::Failed(error) = &outcome {
@@ -258,5 +274,6 @@ async fn a_planted_key_is_sent_and_found_nowhere_else() {
         server.received().iter().all(|received| received.header("authorization").is_some_and(|key| key.contains(KEY)))
     );
     assert!(everything.contains("sending"), "logging was on");
-    assert!(!everything.contains(KEY), "{}", &everything[everything.find(KEY).unwrap().saturating_sub(200)..]);
+    let part = &KEY[..4];
+    assert!(!everything.contains(part), "{}", &everything[everything.find(part).unwrap().saturating_sub(200)..]);
 }

@@ -14,8 +14,8 @@ use crate::conversation::{Block, Conversation, Task, TaskKind};
 use crate::diag::{Diagnostic, Severity};
 use crate::render::Folders;
 use crate::repo::LayerKind;
-use crate::runtime::image;
 use crate::runtime::tools::{ProcessTool, Processes, ToolSet};
+use crate::runtime::{Restored, image};
 use crate::source::SourceText;
 use crate::system::{Disk, JournalFile, Places, SystemProcesses};
 use crate::world::World;
@@ -27,7 +27,7 @@ pub(super) struct Input {
     /// Tools, layers and the history of a context; the task of a completion.
     pub(super) base: Conversation,
     /// A session that goes on.
-    pub(super) restored: Option<Resumed>,
+    pub(super) resumed: Option<Resumed>,
     /// The new message; `None` to go on with what is there.
     pub(super) blocks: Option<Vec<Block>>,
     /// Tools that can run.
@@ -38,6 +38,8 @@ pub(super) struct Input {
 pub(super) struct Resumed {
     pub(super) log: Log,
     pub(super) journal: JournalFile,
+    /// How many bytes of the file are whole lines.
+    pub(super) complete_bytes: u64,
 }
 
 /// Why there is nothing to send.
@@ -62,7 +64,7 @@ impl Input {
             Some(context) => from_context(options, opened, context)?,
             None => (real_setting(opened)?, Conversation::default()),
         };
-        let restored = send.resume.as_deref().map(|path| resume(&options.path(path), send)).transpose()?;
+        let resumed = send.resume.as_deref().map(|path| resume(&options.path(path), send)).transpose()?;
         let tools = match &send.tools {
             Some(path) => Some(tools(options, opened, path)?),
             None => None,
@@ -74,11 +76,19 @@ impl Input {
         if kind == TaskKind::Completion && base.kind() == TaskKind::Chat {
             base.task = completion(send, blocks.take().as_deref())?;
         }
-        if blocks.is_none() && restored.is_none() && is_empty(&base) {
+        if blocks.is_none() && resumed.is_none() && is_empty(&base) {
             let help = "give `--message TEXT`, `-` for standard input, `--context NAME` or `--resume FILE`";
             return Err(Failure::new("there is nothing to send").help(help).into());
         }
-        Ok(Input { setting, base, restored, blocks, tools })
+        Ok(Input { setting, base, resumed, blocks, tools })
+    }
+
+    /// What the session begins with.
+    pub(super) fn restored(&self) -> Restored {
+        match &self.resumed {
+            Some(resumed) => Restored::Loaded(resumed.log.clone(), self.base.clone()),
+            None => Restored::New(self.base.clone()),
+        }
     }
 }
 
@@ -130,7 +140,7 @@ fn completion(send: &Send, blocks: Option<&[Block]>) -> Result<Task, Failure> {
     }
 }
 
-/// The session in a file. What a killed process left unfinished is cut off.
+/// The session in a file, which stays as it is until something is sent.
 fn resume(path: &Path, send: &Send) -> Result<Resumed, Failure> {
     let opened = JournalFile::open(path)?;
     let shown = path.display();
@@ -142,9 +152,8 @@ fn resume(path: &Path, send: &Send) -> Result<Resumed, Failure> {
     if log.agent() != send.agent {
         Terminal::warn(&format!("`{shown}` is a session of `{}`", log.agent()));
     }
-    let mut journal = opened.journal;
-    journal.keep((opened.bytes.len() - loaded.tail_bytes) as u64)?;
-    Ok(Resumed { log, journal })
+    let complete_bytes = (opened.bytes.len() - loaded.tail_bytes) as u64;
+    Ok(Resumed { log, journal: opened.journal, complete_bytes })
 }
 
 /// A context by its name, or a file that holds one.

@@ -53,7 +53,7 @@ impl Printer<'_> {
     fn tell(&mut self, event: &Event) {
         match event {
             Event::Text(text) => {
-                self.terminal.text(text);
+                self.terminal.foreign(text);
                 self.mid_line = !text.ends_with('\n');
             }
             Event::ToolCallEnd(call) => {

@@ -2,19 +2,17 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-use tokio::sync::mpsc;
-use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::super::exchange::{Ended, Exchange, Wire};
-use super::super::hooks::{Hooks, Permission, Showing, Turning};
+use super::super::hooks::{Hooks, Showing, Turning};
 use super::super::tool_loop::{Next, RequestId};
-use super::super::tools::{Tool, ToolContext, ToolOutput};
+use super::super::tools::ToolSet;
 use super::super::turn::Emitter;
-use super::super::{Error, Event, Outcome, StopReason, ToolCall};
+use super::super::{Answer, Error, Event, Outcome, StopReason, ToolCall};
+use super::state::Asked;
 use super::{Shared, lock};
-use crate::conversation::{Block, Message, Role};
+use crate::conversation::{Block, Usage};
 
 /// What a request begins with.
 pub(super) enum Start {
@@ -36,20 +34,22 @@ pub(super) struct Policy {
 /// One request, from its start to its outcome.
 pub(super) struct Drive<'a> {
     shared: &'a Shared,
-    policy: Policy,
-    emitter: Emitter,
-    cancel: CancellationToken,
+    pub(super) policy: Policy,
+    pub(super) emitter: Emitter,
+    pub(super) cancel: CancellationToken,
     request: RequestId,
 }
 
 impl Drop for Drive<'_> {
     fn drop(&mut self) {
+        // Also if a hook panicked, or the runtime goes away.
+        self.shared.state().end();
         lock(&self.shared.tool_loop).close(self.request);
     }
 }
 
 /// Why a request ends before its answer does; the way out of every step.
-enum Stop {
+pub(super) enum Stop {
     Cancelled,
     Failed(Error),
     /// A hook stopped it.
@@ -92,36 +92,31 @@ impl<'a> Drive<'a> {
     async fn rounds(&mut self, start: Start) -> Result<StopReason, Stop> {
         let mut undo = self.shared.state().begin(start)?;
         for round in 1.. {
-            let asked = self.ask(round).await;
             // Only what this request itself added can be taken back, and only while nothing came of it.
             let added = std::mem::take(&mut undo);
-            let (stop, calls) = match asked {
-                Err(Stop::Failed(error)) => {
-                    self.shared.state().retract(added)?;
-                    return Err(error.into());
-                }
-                Err(stop) => return Err(stop),
-                Ok(exchange) => self.settle(exchange, added).await?,
+            let (asked, tools) = match self.ask(round).await {
+                Err(Stop::Failed(error)) => return Err(self.take_back(added, error)),
+                asked => asked?,
             };
-            let has_tools = self.shared.state().has_tools();
-            let calls = if has_tools { calls } else { Vec::new() };
+            let (stop, calls) = self.settle(asked, added).await?;
+            let calls = if tools.is_empty() { Vec::new() } else { calls };
             let next = lock(&self.shared.tool_loop).answered(self.request, calls);
             match next {
                 Ok(Next::Finish) => return Ok(stop),
-                Ok(Next::Run(calls)) => self.run_tools(calls).await?,
+                Ok(Next::Run(calls)) => self.run_tools(&tools, &calls).await?,
                 Err(error) => return Err(self.give_up_calls(error.into())),
             }
         }
         unreachable!("rounds do not run out")
     }
 
-    /// Compiles what is there and exchanges it for an answer.
-    async fn ask(&self, round: u32) -> Result<Exchange, Stop> {
+    /// Compiles what is there and exchanges it for an answer. The tools are those that the model was told of.
+    async fn ask(&self, round: u32) -> Result<(Exchange, ToolSet), Stop> {
         if let Turning::Stop(reason) = self.unless_cancelled(self.policy.hooks.before_turn(round)).await? {
             return Err(Stop::Hook(reason));
         }
         self.emitter.emit(Event::TurnStart { round }).await;
-        let (conversation, id_prefix) = self.shared.state().to_ask();
+        let Asked { conversation, tools, id_prefix } = self.shared.state().to_ask();
         let compiled = self.unless_cancelled(self.shared.agent.compile_apart(conversation)).await??;
         if compiled.exposes_key() {
             tracing::warn!(url = compiled.line.url, "the key travels in the clear: use https");
@@ -132,35 +127,51 @@ impl<'a> Drive<'a> {
             cancel: &self.cancel,
             hold: self.policy.hooks.holds_messages(),
         };
-        Ok(wire.exchange(&compiled, id_prefix).await)
+        Ok((wire.exchange(&compiled, id_prefix).await, tools))
     }
 
     /// Puts what came into the history. `added` messages go if nothing did.
     async fn settle(&self, exchange: Exchange, added: usize) -> Result<(StopReason, Vec<ToolCall>), Stop> {
         let Exchange { answer, held, calls_begun, ended } = exchange;
-        self.shared.state().count(answer.usage)?;
+        let Answer { blocks, calls, usage } = answer;
         match ended {
             Ended::Complete(stop) => {
-                self.shared.state().answer(answer.blocks)?;
-                self.show(held).await?;
+                self.keep(blocks, usage)?;
+                if let Err(stop) = self.show(held).await {
+                    return Err(self.give_up_calls(stop));
+                }
                 self.emitter.emit(Event::TurnEnd { stop: stop.clone() }).await;
-                Ok((stop, answer.calls))
+                Ok((stop, calls))
             }
             Ended::Cancelled => {
-                self.shared.state().answer(self.kept(answer.blocks, calls_begun))?;
+                self.keep(self.kept(blocks, calls_begun), usage)?;
                 Err(Stop::Cancelled)
             }
             Ended::Broken(error) => {
-                let kept = self.kept(answer.blocks, calls_begun);
-                let mut state = self.shared.state();
+                let kept = self.kept(blocks, calls_begun);
                 if kept.is_empty() {
-                    state.retract(added)?;
-                } else {
-                    state.answer(kept)?;
+                    let stop = self.take_back(added, error);
+                    self.keep(kept, usage)?;
+                    return Err(stop);
                 }
+                self.keep(kept, usage)?;
+                self.show(held).await?;
                 Err(error.into())
             }
         }
+    }
+
+    /// The answer first: what was said must not get lost because of what it cost.
+    fn keep(&self, blocks: Vec<Block>, usage: Usage) -> Result<(), Error> {
+        let mut state = self.shared.state();
+        state.answer(blocks)?;
+        state.count(usage)
+    }
+
+    /// Takes back what a request added that failed. If that cannot be written, the request's own error still says more.
+    fn take_back(&self, added: usize, error: Error) -> Stop {
+        let _ = self.shared.state().retract(added);
+        Stop::Failed(error)
     }
 
     /// What is left of an answer that was not completed: text, never a call.
@@ -186,26 +197,22 @@ impl<'a> Drive<'a> {
     }
 
     /// Runs the tools of an answer and adds their results.
-    async fn run_tools(&self, calls: Vec<ToolCall>) -> Result<(), Stop> {
-        let outputs = match self.outputs(&calls).await {
+    async fn run_tools(&self, tools: &ToolSet, calls: &[ToolCall]) -> Result<(), Stop> {
+        let outputs = match self.outputs(tools, calls).await {
             Ok(outputs) => outputs,
             Err(stop) => return Err(self.give_up_calls(stop)),
         };
         let blocks = lock(&self.shared.tool_loop).returned(self.request, outputs);
         match blocks {
-            Ok(blocks) => {
-                let mut state = self.shared.state();
-                state.push(Message { role: Role::User, blocks, item: None })?;
-                Ok(state.admit_waiting()?)
-            }
+            Ok(blocks) => Ok(self.shared.state().results(blocks)?),
             Err(error) => Err(self.give_up_calls(error.into())),
         }
     }
 
-    /// Takes calls that will never be answered out of the history.
+    /// Takes calls that will never be answered out of the history, if there are any.
     fn give_up_calls(&self, stop: Stop) -> Stop {
         let mut state = self.shared.state();
-        let blocks = state.history().last().map(|message| message.blocks.clone()).unwrap_or_default();
+        let Some(blocks) = state.open_calls() else { return stop };
         let kept = self.kept(blocks, true);
         match state.retract(1).and_then(|()| state.answer(kept)) {
             Ok(()) => stop,
@@ -213,74 +220,7 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Runs what may run, all at once. Everything is stopped if the request is cancelled.
-    async fn outputs(&self, calls: &[ToolCall]) -> Result<Vec<(Arc<str>, ToolOutput)>, Stop> {
-        let (progress, mut told) = mpsc::channel(64);
-        let mut running = JoinSet::new();
-        let mut started: Vec<(Id, &ToolCall)> = Vec::new();
-        let mut outputs = Vec::with_capacity(calls.len());
-        for call in calls {
-            match self.admit(call).await? {
-                Ok((tool, input)) => {
-                    let context = ToolContext::new(Arc::clone(&call.id), self.cancel.child_token(), progress.clone());
-                    let handle = running.spawn(async move { tool.call(input, context).await });
-                    started.push((handle.id(), call));
-                }
-                Err(output) => outputs.push(self.told(call, output).await),
-            }
-        }
-        drop(progress);
-        while !running.is_empty() {
-            let ended = tokio::select! {
-                biased;
-                () = self.cancel.cancelled() => return Err(Stop::Cancelled),
-                Some(event) = told.recv() => {
-                    self.emitter.emit(event).await;
-                    continue;
-                }
-                Some(ended) = running.join_next_with_id() => ended,
-            };
-            let (id, output) = ended.unwrap_or_else(|error| (error.id(), crash(&error)));
-            if let Some((_, call)) = started.iter().find(|(started, _)| *started == id) {
-                outputs.push(self.told(call, output).await);
-            }
-        }
-        Ok(outputs)
-    }
-
-    async fn told(&self, call: &ToolCall, output: ToolOutput) -> (Arc<str>, ToolOutput) {
-        let (id, name) = (Arc::clone(&call.id), Arc::clone(&call.name));
-        self.emitter.emit(Event::ToolResult { id, name, output: output.clone() }).await;
-        (Arc::clone(&call.id), output)
-    }
-
-    /// The tool and the arguments that it runs with, or what the model is told instead.
-    async fn admit(&self, call: &ToolCall) -> Result<Result<(Arc<dyn Tool>, Value), ToolOutput>, Stop> {
-        let tool = match self.shared.state().tool(&call.name) {
-            Ok(tool) => tool,
-            Err(output) => return Ok(Err(output)),
-        };
-        let input = match &call.input {
-            Ok(input) => input.clone(),
-            Err(malformed) => {
-                let told =
-                    format!("the arguments are no JSON object ({}); call `{}` again", malformed.problem, call.name);
-                return Ok(Err(ToolOutput::error(told)));
-            }
-        };
-        Ok(match self.unless_cancelled(self.policy.hooks.before_tool(call)).await? {
-            Permission::Rewrite(rewritten) if rewritten.is_object() => Ok((tool, rewritten)),
-            Permission::Run | Permission::Rewrite(_) => Ok((tool, input)),
-            Permission::Refuse(reason) => Err(ToolOutput::error(reason)),
-        })
-    }
-
-    async fn unless_cancelled<T>(&self, future: impl Future<Output = T>) -> Result<T, Stop> {
+    pub(super) async fn unless_cancelled<T>(&self, future: impl Future<Output = T>) -> Result<T, Stop> {
         self.cancel.run_until_cancelled(future).await.ok_or(Stop::Cancelled)
     }
-}
-
-/// What the model is told of a tool that panicked.
-fn crash(error: &JoinError) -> ToolOutput {
-    ToolOutput::error(if error.is_panic() { "the tool crashed" } else { "the tool was stopped" })
 }

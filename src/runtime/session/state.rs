@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::super::agent::Agent;
-use super::super::tools::{Tool, ToolOutput, ToolSet};
+use super::super::tools::ToolSet;
 use super::super::{Category, Error};
 use super::Start;
 use crate::conversation::log::{Entry, Log};
@@ -24,12 +24,34 @@ pub(super) struct State {
     waiting: VecDeque<Item>,
 }
 
+/// What a round is about.
+pub(super) struct Asked {
+    pub(super) conversation: Conversation,
+    /// The tools that the model is told of.
+    pub(super) tools: ToolSet,
+    /// What ids begin with that the model's answer leaves out.
+    pub(super) id_prefix: String,
+}
+
 /// What a journaled session begins with.
 pub enum Restored {
     /// Nothing: its journal is empty, and gets the conversation's history first.
     New(Conversation),
     /// What the journal holds. The conversation gives tools and layers; its own history comes after that of the log.
     Loaded(Log, Conversation),
+}
+
+impl Restored {
+    /// The conversation that a first request would be about, with this message if there is one. Nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// There is nothing to ask about.
+    pub fn preview(self, agent: &Agent, message: Option<Vec<Block>>) -> Result<Conversation, Error> {
+        let mut state = State::restored(agent, self, None)?;
+        state.begin(message.map_or(Start::Proceed, Start::Message))?;
+        Ok(state.to_ask().conversation)
+    }
 }
 
 impl State {
@@ -47,17 +69,23 @@ impl State {
         State { frame, log, journal, tools, seed, busy: false, waiting: VecDeque::new() }
     }
 
-    pub(super) fn restored(agent: &Agent, restored: Restored, mut journal: Box<dyn Journal>) -> Result<State, Error> {
+    pub(super) fn restored(
+        agent: &Agent,
+        restored: Restored,
+        mut journal: Option<Box<dyn Journal>>,
+    ) -> Result<State, Error> {
         let (log, conversation) = match restored {
             Restored::New(conversation) => {
                 let log = Log::new(Arc::clone(agent.name()));
-                log.lines().try_for_each(|line| journal.append(line)).map_err(unwritable)?;
+                if let Some(journal) = &mut journal {
+                    journal.append(&log.to_text()).map_err(unwritable)?;
+                }
                 (log, conversation)
             }
             Restored::Loaded(log, conversation) => (log, conversation),
         };
         let (frame, history) = part(conversation);
-        let mut state = State::of(frame, log, Some(journal));
+        let mut state = State::of(frame, log, journal);
         if state.was_interrupted() {
             state.inject(Item::interrupted())?;
         }
@@ -79,19 +107,20 @@ impl State {
         self.frame.kind() == TaskKind::Chat
     }
 
-    /// What is to be compiled, and what ids begin with that the model's answer leaves out.
-    pub(super) fn to_ask(&self) -> (Conversation, String) {
+    /// What the next round is about.
+    pub(super) fn to_ask(&self) -> Asked {
         let mut conversation = self.frame.clone();
         if let Task::Chat(history) = &mut conversation.task {
             *history = self.history().to_vec();
         }
-        (conversation, format!("call_{}_", self.history().len()))
+        let id_prefix = format!("call_{}_", self.history().len());
+        Asked { conversation, tools: self.tools.clone(), id_prefix }
     }
 
     /// Begins a request; how many messages it added.
     pub(super) fn begin(&mut self, start: Start) -> Result<usize, Error> {
         self.busy = true;
-        self.admit_waiting()?;
+        self.welcome(&start)?;
         match start {
             Start::Message(blocks) if blocks.is_empty() => {
                 Err(config("there is nothing to send: the message is empty"))
@@ -107,6 +136,32 @@ impl State {
         }
     }
 
+    /// Lets items in that wait, unless the message has the results that their place belongs to. Results also mean that nothing
+    /// was interrupted: the host had the calls.
+    fn welcome(&mut self, start: &Start) -> Result<(), Error> {
+        let has_results = |blocks: &[Block]| blocks.iter().any(|block| matches!(block, Block::ToolResult { .. }));
+        match start {
+            Start::Message(blocks) if self.open_calls().is_some() && has_results(blocks) => {
+                self.waiting.retain(|item| item.kind() != ItemKind::Interrupt);
+                Ok(())
+            }
+            _ => self.admit_waiting(),
+        }
+    }
+
+    /// The last message, if it is the model's and has calls: nobody has answered them yet.
+    pub(super) fn open_calls(&self) -> Option<Vec<Block>> {
+        let last = self.history().last().filter(|last| last.role == Role::Assistant)?;
+        let calls = last.blocks.iter().any(|block| matches!(block, Block::ToolUse { .. }));
+        calls.then(|| last.blocks.clone())
+    }
+
+    /// Adds the results of tools, and what waited for them.
+    pub(super) fn results(&mut self, blocks: Vec<Block>) -> Result<(), Error> {
+        self.push(Message { role: Role::User, blocks, item: None })?;
+        self.admit_waiting()
+    }
+
     pub(super) fn push(&mut self, message: Message) -> Result<(), Error> {
         match self.is_chat() {
             true => self.record(Entry::Message(message)),
@@ -118,7 +173,7 @@ impl State {
     pub(super) fn end(&mut self) {
         self.busy = false;
         // What cannot be written now waits for the next request, which then tells of it.
-        let _ = self.admit_waiting();
+        let _ = self.admit_between();
     }
 
     /// Adds an item, or keeps it for the next place where one may stand.
@@ -127,11 +182,15 @@ impl State {
             return Err(no_history());
         }
         self.waiting.push_back(item);
-        if self.busy { Ok(()) } else { self.admit_waiting() }
+        self.admit_between()
     }
 
-    /// Adds the items that wait: between turns, or after the results of tools.
-    pub(super) fn admit_waiting(&mut self) -> Result<(), Error> {
+    /// Adds the items that wait, unless they would part a call from its result.
+    fn admit_between(&mut self) -> Result<(), Error> {
+        if self.busy || self.open_calls().is_some() { Ok(()) } else { self.admit_waiting() }
+    }
+
+    fn admit_waiting(&mut self) -> Result<(), Error> {
         while let Some(item) = self.waiting.front() {
             self.record(Entry::Item(item.clone()))?;
             self.waiting.pop_front();
@@ -157,7 +216,7 @@ impl State {
 
     /// Takes the last messages back.
     pub(super) fn retract(&mut self, messages: usize) -> Result<(), Error> {
-        if messages > 0 { self.record(Entry::Retract { messages }) } else { Ok(()) }
+        if messages > 0 && self.is_chat() { self.record(Entry::Retract { messages }) } else { Ok(()) }
     }
 
     pub(super) fn count(&mut self, usage: Usage) -> Result<(), Error> {
@@ -175,18 +234,6 @@ impl State {
     pub(super) fn set_tools(&mut self, tools: ToolSet) {
         self.frame.tools = tools.definitions();
         self.tools = tools;
-    }
-
-    pub(super) fn has_tools(&self) -> bool {
-        self.tools.names().next().is_some()
-    }
-
-    /// The tool with a name, or what the model is told.
-    pub(super) fn tool(&self, name: &str) -> Result<Arc<dyn Tool>, ToolOutput> {
-        self.tools.get(name).cloned().ok_or_else(|| {
-            let known: Vec<&str> = self.tools.names().collect();
-            ToolOutput::error(format!("there is no tool `{name}`; there are: {}", known.join(", ")))
-        })
     }
 
     pub(super) fn set_layer(&mut self, layer: SystemLayer) {

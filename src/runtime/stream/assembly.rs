@@ -56,6 +56,9 @@ struct Call {
     done: Option<ToolCall>,
 }
 
+/// How many blocks an answer may have: more than any model gives, and few enough to search.
+pub(super) const MOST_BLOCKS: usize = 1024;
+
 impl Assembly {
     /// An empty answer.
     pub(super) fn new(source: Source) -> Assembly {
@@ -362,8 +365,16 @@ impl Assembly {
         answer
     }
 
+    /// Whether there are more blocks than an answer has: nothing of it is worth more work.
+    pub(super) fn is_full(&self) -> bool {
+        self.slots.len() > MOST_BLOCKS
+    }
+
+    /// A new block; of a full answer the last one, which takes only what is of its kind.
     fn open(&mut self, slot: Slot) -> Place {
-        self.slots.push(slot);
+        if !self.is_full() {
+            self.slots.push(slot);
+        }
         self.last()
     }
 

@@ -86,6 +86,9 @@ impl Chat {
             answer.text(refusal);
         }
         for call in items(message, "tool_calls") {
+            if answer.is_full() {
+                return;
+            }
             self.call(call, whole, answer);
         }
     }
@@ -95,6 +98,9 @@ impl Chat {
     fn details(&mut self, details: &[Value], answer: &mut Assembly) -> bool {
         let mut said = false;
         for detail in details {
+            if answer.is_full() {
+                break;
+            }
             let index = count(detail, "/index");
             if text(detail, "type") == "reasoning.encrypted" {
                 answer.redacted(text(detail, "data"));

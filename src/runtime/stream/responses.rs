@@ -147,6 +147,9 @@ impl Responses {
         usage(&response["usage"], answer);
         if self.items.is_empty() && answer.block_count() == 0 {
             for (index, item) in items(response, "output").iter().enumerate() {
+                if answer.is_full() {
+                    break;
+                }
                 self.done(&serde_json::json!({"output_index": index}), item, answer);
             }
         }

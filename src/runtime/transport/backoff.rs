@@ -46,10 +46,11 @@ impl Backoff {
         Backoff { delays: delays.build(), max_delay: policy.max_delay }
     }
 
-    /// The next delay: the server's wish if it has one, within the limit. `None`: that was the last attempt.
+    /// The next delay: the server's wish if it has one, within the limit; a wish for no delay at all is none. `None`: that was
+    /// the last attempt.
     pub(crate) fn next(&mut self, retry_after: Option<Duration>) -> Option<Duration> {
         let own = self.delays.next()?;
-        Some(retry_after.unwrap_or(own).min(self.max_delay))
+        Some(retry_after.filter(|wish| !wish.is_zero()).unwrap_or(own).min(self.max_delay))
     }
 }
 
@@ -93,7 +94,7 @@ mod tests {
         let first = backoff.next(None).expect("three are left");
         assert!(first >= Duration::from_secs(1) && first <= Duration::from_secs(2));
         assert_eq!(backoff.next(Some(Duration::from_hours(1))), Some(Duration::from_secs(2)));
-        assert_eq!(backoff.next(Some(Duration::ZERO)), Some(Duration::ZERO));
+        assert!(backoff.next(Some(Duration::ZERO)).is_some_and(|delay| delay >= Duration::from_secs(1)));
         assert_eq!(backoff.next(None), None);
     }
 }

@@ -1,0 +1,61 @@
+//! Ctrl-C and its kin: the first cancels the request, a second one ends the process.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::runtime::Session;
+
+/// How long a cancelled request may take to say its last words to somebody who does not read them.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Cancels the request at the first signal, wherever the rest of the program is. A second signal, or output that nobody takes,
+/// ends the process, once the request has ended: no tool is left running.
+pub(super) async fn watch(session: Session, cancel: CancellationToken) {
+    let mut signals = Signals::new();
+    signals.next().await;
+    cancel.cancel();
+    tokio::select! {
+        () = signals.next() => {}
+        () = tokio::time::sleep(PATIENCE) => {}
+    }
+    session.idle().await;
+    std::process::exit(130);
+}
+
+#[cfg(unix)]
+struct Signals(Vec<tokio::signal::unix::Signal>);
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> Signals {
+        use tokio::signal::unix::{SignalKind, signal};
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+        // One that cannot be listened to keeps what it does by itself.
+        Signals(kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect())
+    }
+
+    async fn next(&mut self) {
+        std::future::poll_fn(|context| {
+            let ready = self.0.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
+            if ready { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        })
+        .await;
+    }
+}
+
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> Signals {
+        Signals
+    }
+
+    async fn next(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
