@@ -26,8 +26,6 @@ pub struct Context {
     pub layer: LayerKind,
     /// The name, which golden files carry.
     pub name: Arc<str>,
-    /// Where the name is written.
-    pub name_span: Span,
     /// What it is there for.
     pub why: Arc<str>,
     /// Whether golden bodies are written for it, as the file says.
@@ -64,7 +62,7 @@ pub fn read_all(repo: &Repo) -> (Vec<Context>, Vec<Diagnostic>) {
         let text = repo.sources.get(source.file).text();
         let Some(context) = read(source.file, source.layer, text, &mut findings) else { continue };
         match contexts.iter().find(|known| known.name == context.name) {
-            Some(known) => findings.push(name_taken(known, &context)),
+            Some(known) => findings.push(name_taken(repo, known, &context)),
             None => contexts.push(context),
         }
     }
@@ -83,16 +81,15 @@ pub fn read(file: FileId, layer: LayerKind, text: &str, findings: &mut Vec<Diagn
             return None;
         }
     };
-    let tree = json::parse_tree(text).ok()?;
-    let mut context = read::Reader::new(file, &tree, findings).context(layer, &value)?;
+    let places = read::Places::new(text);
+    let mut context = read::Reader::new(file, &places, findings).context(layer, &value)?;
     if let Task::Chat(history) = &context.conversation.task {
         let normal = conversation::normalise(history, &conversation::Rules::default());
         for change in &normal.changes {
             let message = Pointer::root().member("history").element(change.message());
-            let span = tree.locate(&message).map_or(0..0, |node| node.span.clone());
             let finding = Diagnostic::new(
                 &rules::NOT_NORMAL,
-                Span::new(file, span),
+                places.span(file, &message),
                 format!("not in normal form: {}", change.describe()),
             );
             findings.push(finding.help("it is dropped before anything is rendered: remove it, or complete the pair"));
@@ -112,8 +109,11 @@ impl Context {
     }
 }
 
-fn name_taken(known: &Context, context: &Context) -> Diagnostic {
-    let (span, other) = (context.name_span, known.name_span);
+fn name_taken(repo: &Repo, known: &Context, context: &Context) -> Diagnostic {
+    let [span, other] = [context, known].map(|context| {
+        let places = read::Places::new(repo.sources.get(context.file).text());
+        places.span(context.file, &Pointer::root().member("name"))
+    });
     let finding = match known.layer == context.layer {
         true => {
             Diagnostic::new(&repo_rules::DUPLICATE_NAME, span, format!("two contexts are called `{}`", context.name))

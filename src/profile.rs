@@ -73,7 +73,7 @@ pub struct Profile {
 /// Reads all profiles of a repository, in the order of their files.
 pub fn read_all(repo: &Repo) -> (Vec<Profile>, Vec<Diagnostic>) {
     let mut findings = Vec::new();
-    let mut profiles = Vec::new();
+    let mut profiles = Vec::with_capacity(repo.profiles.len() + repo.unreadable_profiles.len());
     for source in &repo.profiles {
         let text = repo.sources.get(source.file).text();
         match toml::parse(text) {

@@ -76,7 +76,7 @@ pub struct Position {
 pub struct SourceFile {
     path: Arc<str>,
     text: Arc<SourceText>,
-    line_starts: OnceLock<Vec<u32>>,
+    line_starts: OnceLock<Box<[u32]>>,
     /// What must not be shown.
     masked: Vec<Span>,
 }

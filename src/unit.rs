@@ -14,9 +14,9 @@ pub use members::SharedId;
 pub use memo::Memo;
 pub use plan::{Plan, Target};
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use crate::conversation::{Conversation, Task, Tool, normalise};
+use crate::conversation::{Block, Conversation, Task, Tool, normalise};
 use crate::provider::ClientApi;
 use crate::render::{ContextData, PromptScope};
 
@@ -26,17 +26,20 @@ pub struct Prepared {
     pub tools: Vec<Tool>,
     /// What system prompts see, per layer of the agent.
     pub conversation: Conversation,
-    /// Template data of the history in the normal form that most client APIs want.
-    base: ContextData,
+    /// Template data of the history in the normal form that most client APIs want, made when an agent first asks.
+    base: OnceLock<ContextData>,
     /// Template data for the client APIs that want another one.
     variants: Vec<(ClientApi, ContextData)>,
 }
 
 impl Prepared {
-    /// Prepares a conversation for all client APIs.
+    /// Prepares a conversation, whose history is in normal form, for all client APIs.
     pub fn new(conversation: Conversation) -> Prepared {
         let mut variants = Vec::new();
-        if let Task::Chat(history) = &conversation.task {
+        // The client APIs differ in the thinking that they take: a history without any is the same for all.
+        if let Task::Chat(history) = &conversation.task
+            && history.iter().flat_map(|message| &message.blocks).any(Block::is_thinking)
+        {
             for api in ClientApi::ALL {
                 // The strictest format of the API: completion formats carry no thinking at all.
                 let normal = normalise(history, &api.wire("").normal_form(api.name()));
@@ -46,11 +49,12 @@ impl Prepared {
                 }
             }
         }
-        Prepared { tools: conversation.tools.clone(), base: ContextData::new(&conversation), variants, conversation }
+        Prepared { tools: conversation.tools.clone(), base: OnceLock::new(), variants, conversation }
     }
 
     fn data(&self, api: ClientApi) -> &ContextData {
-        self.variant(api).map_or(&self.base, |(_, data)| data)
+        let base = || self.base.get_or_init(|| ContextData::new(&self.conversation));
+        self.variant(api).map_or_else(base, |(_, data)| data)
     }
 
     /// The client API's own normal form of the conversation, if it has one.

@@ -5,8 +5,10 @@
 //! the member that decides.
 
 mod document;
+mod elements;
 mod explain;
 mod extend;
+mod patterns;
 pub(crate) mod rules;
 
 use std::collections::BTreeMap;
@@ -15,6 +17,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use document::{Document, Subject};
+use patterns::Patterns;
 use serde_json::Value;
 
 use super::Problem;
@@ -31,8 +34,11 @@ pub struct Schemas {
     /// The schema files by wire format, and the extension files by `<format>.extensions`.
     files: BTreeMap<Arc<str>, Vec<Arc<SourceText>>>,
     /// Fields that `reqc.toml` allows.
-    extensions: Vec<Extension>,
+    allowed: Vec<Extension>,
     parsed: Mutex<HashMap<Variant, Slot>>,
+    /// The parsed extension files.
+    extensions: Mutex<HashMap<WireFormat, Arc<[Value]>>>,
+    patterns: Arc<Patterns>,
 }
 
 /// A wire format and the names that its extensions are listed under.
@@ -55,7 +61,7 @@ impl Schemas {
     /// Takes the schema files of a repository; its own are compiled at once, so that mistakes in them are told.
     pub fn new(repo: &Repo) -> (Schemas, Vec<Diagnostic>) {
         let mut findings = Vec::new();
-        let mut schemas = Schemas { extensions: repo.config.extensions.clone(), ..Schemas::default() };
+        let mut schemas = Schemas { allowed: repo.config.extensions.clone(), ..Schemas::default() };
         for (name, sources) in &repo.schemas {
             for source in sources {
                 let text = repo.sources.get(source.file).source_text();
@@ -72,7 +78,7 @@ impl Schemas {
     /// What the bodies of a plan are checked against: the schemas of its wire format, with the extensions of its provider
     /// instance and client API.
     pub fn of(self: &Arc<Schemas>, plan: &Plan<'_>) -> AgentSchemas {
-        let own = self.extensions.iter().filter(|extension| extension.instance == plan.instance.name.value);
+        let own = self.allowed.iter().filter(|extension| extension.instance == plan.instance.name.value);
         let allowed = own.flat_map(|extension| &extension.fields).map(|field| Field::parse(field)).collect();
         let names = [plan.instance.name.value.to_string(), plan.api.name().to_owned()];
         let is_extended = self.files.contains_key(extension_file(plan.wire).as_str());
@@ -96,17 +102,22 @@ impl Schemas {
     }
 
     fn parse(&self, wire: WireFormat) -> Arc<[Document]> {
-        self.documents(wire.name()).map(Document::new).collect()
+        self.documents(wire.name()).map(|document| Document::new(document, &self.patterns)).collect()
     }
 
     fn extend(&self, wire: WireFormat, names: &[String]) -> Arc<[Document]> {
-        let extensions: Vec<Value> = self.documents(&extension_file(wire)).collect();
+        let extensions = self.extensions(wire);
         let extended = |plain: &Document| {
             let mut document = plain.value().clone();
             extensions.iter().for_each(|extensions| extend::extend(&mut document, extensions, names));
-            Document::new(document)
+            Document::new(document, &self.patterns)
         };
         self.parsed(wire, &[]).iter().map(extended).collect()
+    }
+
+    fn extensions(&self, wire: WireFormat) -> Arc<[Value]> {
+        let mut extensions = self.extensions.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(extensions.entry(wire).or_insert_with(|| self.documents(&extension_file(wire)).collect()))
     }
 
     fn documents(&self, name: &str) -> impl Iterator<Item = Value> {
@@ -127,10 +138,11 @@ impl AgentSchemas {
     }
 
     fn extended(&self) -> Arc<[Document]> {
-        match &self.names {
-            Some(names) => self.all.parsed(self.wire, names),
-            None => Arc::clone(&self.plain),
-        }
+        let Some(names) = &self.names else { return Arc::clone(&self.plain) };
+        let extensions = self.all.extensions(self.wire);
+        let is_listed = |name: &&String| extensions.iter().any(|listed| listed.get(name.as_str()).is_some());
+        let listed: Vec<String> = names.iter().filter(is_listed).cloned().collect();
+        self.all.parsed(self.wire, &listed)
     }
 
     /// What is wrong with a body, in the order of the schema.

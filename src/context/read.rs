@@ -1,5 +1,6 @@
 //! From JSON values to a context, with findings at their places.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -9,15 +10,35 @@ use crate::conversation::{
     AttachedFile, Block, Conversation, Image, ItemKind, Message, Role, SystemLayer, Task, TaskKind, Tool,
 };
 use crate::diag::{Diagnostic, did_you_mean};
-use crate::json::{Pointer, Tree};
+use crate::json::{self, Pointer, Tree};
 use crate::repo::LayerKind;
 use crate::source::{FileId, Span};
 
 pub(super) struct Reader<'a> {
     file: FileId,
-    tree: &'a Tree,
+    places: &'a Places<'a>,
     findings: &'a mut Vec<Diagnostic>,
     failed: bool,
+}
+
+/// Where the values of a file stand: looked up once a finding asks.
+pub(super) struct Places<'a> {
+    text: &'a str,
+    tree: OnceCell<Option<Tree>>,
+}
+
+impl<'a> Places<'a> {
+    pub(super) fn new(text: &'a str) -> Places<'a> {
+        Places { text, tree: OnceCell::new() }
+    }
+
+    pub(super) fn of(&self, at: &Pointer) -> Option<&Tree> {
+        self.tree.get_or_init(|| json::parse_tree(self.text).ok()).as_ref()?.locate(at)
+    }
+
+    pub(super) fn span(&self, file: FileId, at: &Pointer) -> Span {
+        Span::new(file, self.of(at).map_or(0..0, |tree| tree.span.clone()))
+    }
 }
 
 /// Every key of a context.
@@ -45,8 +66,8 @@ struct Object<'v> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(file: FileId, tree: &'a Tree, findings: &'a mut Vec<Diagnostic>) -> Reader<'a> {
-        Reader { file, tree, findings, failed: false }
+    pub(super) fn new(file: FileId, places: &'a Places<'a>, findings: &'a mut Vec<Diagnostic>) -> Reader<'a> {
+        Reader { file, places, findings, failed: false }
     }
 
     /// The context, or `None` if anything was wrong.
@@ -67,13 +88,12 @@ impl<'a> Reader<'a> {
             system_layers: self.list(&root, "system_layers", Reader::system_layer),
             omit_system_prompt,
         };
-        let name_span = self.span(&root.at.member("name"));
-        let context = Context { file: self.file, layer, name, name_span, why, golden, language, project, conversation };
+        let context = Context { file: self.file, layer, name, why, golden, language, project, conversation };
         (!self.failed).then_some(context)
     }
 
     fn span(&self, at: &Pointer) -> Span {
-        Span::new(self.file, self.tree.locate(at).map_or(0..0, |tree| tree.span.clone()))
+        self.places.span(self.file, at)
     }
 
     fn fail(&mut self, at: &Pointer, message: String) {
@@ -87,7 +107,7 @@ impl<'a> Reader<'a> {
             return None;
         };
         for key in members.keys().filter(|key| !known.contains(&key.as_str())) {
-            let span = self.tree.locate(at).and_then(|tree| tree.key_span(key)).unwrap_or(0..0);
+            let span = self.places.of(at).and_then(|tree| tree.key_span(key)).unwrap_or(0..0);
             let help =
                 did_you_mean(key, known.iter().copied()).unwrap_or_else(|| format!("known keys: {}", known.join(", ")));
             let message = format!("unknown key `{key}` in {what}");

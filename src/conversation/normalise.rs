@@ -155,6 +155,11 @@ impl<'a> Pairs<'a> {
 }
 
 impl Block {
+    /// Whether it is thinking, readable or not.
+    pub(crate) fn is_thinking(&self) -> bool {
+        matches!(self, Block::Thinking { .. } | Block::RedactedThinking { .. })
+    }
+
     fn call_id(&self) -> Option<&str> {
         match self {
             Block::ToolUse { id, .. } => Some(id),

@@ -8,9 +8,9 @@ pub const MAX_SOURCE_BYTES: usize = 64 * 1024 * 1024;
 /// The text of a source file: UTF-8, no byte-order mark, `\n` line endings, no NUL.
 #[derive(Debug)]
 pub struct SourceText {
-    text: String,
+    text: Box<str>,
     /// `None` where nothing was changed.
-    map: Option<OffsetMap>,
+    map: Option<Box<OffsetMap>>,
 }
 
 /// Why bytes are no source text. Offsets count bytes of the file.
@@ -44,7 +44,7 @@ impl SourceText {
             return Err(TextError::TooLarge { size: bytes.len() });
         }
         let raw = std::str::from_utf8(bytes).map_err(|error| TextError::NotUtf8 { offset: error.valid_up_to() })?;
-        if let Some(offset) = raw.bytes().position(|byte| byte == 0) {
+        if let Some(offset) = raw.find('\0') {
             return Err(TextError::Nul { offset });
         }
         Ok(SourceText::normalise(raw))
@@ -59,8 +59,8 @@ impl SourceText {
     fn normalise(raw: &str) -> SourceText {
         let skipped = if raw.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
         let body = &raw[skipped..];
-        if skipped == 0 && !body.contains("\r\n") {
-            return SourceText { text: body.to_owned(), map: None };
+        if skipped == 0 && !(body.contains('\r') && body.contains("\r\n")) {
+            return SourceText { text: body.into(), map: None };
         }
         let (mut text, mut map) = (String::with_capacity(body.len()), OffsetMap::default());
         let mut at = skipped;
@@ -74,7 +74,7 @@ impl SourceText {
             }
             at += line.len();
         }
-        SourceText { text, map: Some(map) }
+        SourceText { text: text.into(), map: Some(Box::new(map)) }
     }
 
     /// The normalised text.

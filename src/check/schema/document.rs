@@ -1,8 +1,9 @@
 //! A schema that can be used: taken apart at the members of the body where that is possible.
 //!
 //! Of a wire format's schema most is never needed: a body has a few of the members that the schema knows. So each member's
-//! schema is compiled when a body first has it, and what it says of a value that several bodies hold is remembered. The
-//! whole schema is compiled only to tell what is wrong, or if it says more of the body than can be taken apart.
+//! schema is compiled when a body first has it, that of a list with a discriminator by its [`Elements`], and what it says of
+//! a value that several bodies hold is remembered. The whole schema is compiled only to tell what is wrong, or if it says
+//! more of the body than can be taken apart.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -10,17 +11,22 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use jsonschema::{Registry, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
+use super::elements::Elements;
 use super::explain;
+use super::patterns::{LazyPattern, Patterns, small};
 use crate::check::Problem;
 use crate::unit::{Body, SharedId};
 
 /// The name of a document for the references into it.
 const URI: &str = "reqc:document";
+/// The name of what a document says of several members at once.
+const TOGETHER_URI: &str = "reqc:together";
 
 /// A schema.
 pub(super) struct Document {
     value: Arc<Value>,
     parts: Option<Parts>,
+    patterns: Arc<Patterns>,
     registry: OnceLock<Option<Registry<'static>>>,
     /// `None` if it cannot be compiled.
     whole: OnceLock<Option<Validator>>,
@@ -39,9 +45,10 @@ pub(super) enum Subject<'b> {
 }
 
 impl Document {
-    pub(super) fn new(value: Value) -> Document {
+    pub(super) fn new(value: Value, patterns: &Arc<Patterns>) -> Document {
         let parts = Parts::of(&value);
-        Document { value: Arc::new(value), parts, registry: OnceLock::new(), whole: OnceLock::new() }
+        let (value, patterns) = (Arc::new(value), Arc::clone(patterns));
+        Document { value, parts, patterns, registry: OnceLock::new(), whole: OnceLock::new() }
     }
 
     pub(super) fn value(&self) -> &Value {
@@ -53,11 +60,10 @@ impl Document {
     pub(super) fn accepts(&self, subject: Subject<'_>, narrower: Option<&Document>) -> bool {
         match (&self.parts, subject.members()) {
             (Some(parts), Some(members)) => {
-                let accepts = |member: &Member<'_>| {
-                    narrower.is_some_and(|narrower| narrower.accepts_member(*member)) || self.accepts_member(*member)
-                };
                 let is_there = |name: &String| members.iter().any(|(member, ..)| member == name);
-                parts.required.iter().all(is_there) && members.iter().all(accepts) && parts.accept_together(&members)
+                parts.required.iter().all(is_there)
+                    && members.iter().all(|member| self.accepts_member(*member, narrower))
+                    && self.accepts_together(parts, &members)
             }
             _ => self.whole().is_none_or(|validator| validator.is_valid(subject.value())),
         }
@@ -69,26 +75,58 @@ impl Document {
         self.whole().map(explain).unwrap_or_default()
     }
 
-    fn accepts_member(&self, (name, value, shared): Member<'_>) -> bool {
-        let Some(part) = self.parts.as_ref().and_then(|parts| parts.members.get(name)) else { return false };
-        let Some(validator) = part.validator.get_or_init(|| self.compile_member(name)) else { return false };
-        let Some(shared) = shared else { return validator.is_valid(value) };
+    fn accepts_member(&self, member: Member<'_>, narrower: Option<&Document>) -> bool {
+        if narrower.is_some_and(|narrower| narrower.accepts_member(member, None)) {
+            return true;
+        }
+        let (name, value, shared) = member;
+        let Some(part) = self.part(name) else { return false };
         let known = || part.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(&accepted) = known().get(&shared) {
+        if let Some(accepted) = shared.and_then(|shared| known().get(&shared).copied()) {
             return accepted;
         }
-        let accepted = validator.is_valid(value);
-        known().insert(shared, accepted);
+        let accepted = match (part.elements(&self.value, name), value) {
+            (Some(elements), Value::Array(list)) => {
+                let narrower = narrower.and_then(|narrower| narrower.part(name)?.elements(&narrower.value, name));
+                elements.accept(list, narrower, |pointer| self.compile(&format!("{URI}#{pointer}")))
+            }
+            _ => {
+                let validator = part.validator.get_or_init(|| self.compile(&format!("{URI}#{}", pointer(name))));
+                validator.as_ref().is_some_and(|validator| validator.is_valid(value))
+            }
+        };
+        if let Some(shared) = shared {
+            known().insert(shared, accepted);
+        }
         accepted
     }
 
-    fn compile_member(&self, name: &str) -> Option<Validator> {
+    fn accepts_together(&self, parts: &Parts, members: &[Member<'_>]) -> bool {
+        let Some(together) = &parts.together else { return true };
+        let named = members.iter().filter(|(name, ..)| together.names.contains(*name));
+        let named: Value = named.map(|(name, value, _)| ((*name).to_owned(), (*value).clone())).collect();
+        let validator = together.validator.get_or_init(|| self.compile(TOGETHER_URI));
+        validator.as_ref().is_some_and(|validator| validator.is_valid(&named))
+    }
+
+    fn part(&self, name: &str) -> Option<&Part> {
+        self.parts.as_ref()?.members.get(name)
+    }
+
+    /// The validator of what a reference names.
+    fn compile(&self, reference: &str) -> Option<Validator> {
         let registry = self.registry.get_or_init(|| {
             let document = Registry::new().add(URI, Arc::clone(&self.value)).ok()?;
-            document.prepare().ok()
+            let together = self.parts.as_ref().and_then(|parts| parts.together.as_ref());
+            let together = together.map_or(Value::Bool(true), |together| together.schema.clone());
+            document.add(TOGETHER_URI, together).ok()?.prepare().ok()
         });
-        let reference = json!({"$ref": format!("{URI}#/properties/{name}")});
-        jsonschema::draft202012::options().offline().with_registry(registry.as_ref()?).build(&reference).ok()
+        let patterns = Arc::clone(&self.patterns);
+        // What the reference names says itself which draft it is.
+        let options = small().with_registry(registry.as_ref()?);
+        let options =
+            options.with_keyword("pattern", move |_, value, _| Ok(Box::new(LazyPattern(patterns.keyword(value)))));
+        options.build(&json!({"$ref": reference})).ok()
     }
 
     fn whole(&self) -> Option<&Validator> {
@@ -130,6 +168,8 @@ struct Parts {
 /// The schema of one member.
 #[derive(Default)]
 struct Part {
+    /// `None` if it is no list with a discriminator.
+    elements: OnceLock<Option<Elements>>,
     /// `None` if it cannot be compiled.
     validator: OnceLock<Option<Validator>>,
     /// Which values of several bodies it takes.
@@ -191,14 +231,17 @@ impl Parts {
         let together = if together.is_empty() { None } else { Some(Together::of(together)?) };
         Some(Parts { members, required, together })
     }
+}
 
-    fn accept_together(&self, members: &[Member<'_>]) -> bool {
-        let Some(together) = &self.together else { return true };
-        let named = members.iter().filter(|(name, ..)| together.names.contains(*name));
-        let named: Value = named.map(|(name, value, _)| ((*name).to_owned(), (*value).clone())).collect();
-        let validator = together.validator.get_or_init(|| compile(&together.schema).ok());
-        validator.as_ref().is_some_and(|validator| validator.is_valid(&named))
+impl Part {
+    fn elements(&self, document: &Value, name: &str) -> Option<&Elements> {
+        self.elements.get_or_init(|| Elements::of(document, &pointer(name))).as_ref()
     }
+}
+
+/// Where the schema of a member stands.
+fn pointer(member: &str) -> String {
+    format!("/properties/{member}")
 }
 
 impl Together {
@@ -240,12 +283,12 @@ mod tests {
     use super::*;
 
     fn is_apart(schema: &Value) -> bool {
-        Document::new(schema.clone()).parts.is_some()
+        Document::new(schema.clone(), &Arc::default()).parts.is_some()
     }
 
     /// What a schema says of a body, by its parts if it has any: the same as the whole.
     fn accepts(schema: &Value, body: &Value) -> bool {
-        let accepted = Document::new(schema.clone()).accepts(Subject::Value(body), None);
+        let accepted = Document::new(schema.clone(), &Arc::default()).accepts(Subject::Value(body), None);
         assert_eq!(accepted, compile(schema).expect("a schema").is_valid(body), "{body}");
         accepted
     }
@@ -283,6 +326,54 @@ mod tests {
         ] {
             assert_eq!(accepts(&schema, &body), expected, "{body}");
         }
+    }
+
+    #[test]
+    fn lists_with_a_discriminator_take_what_the_whole_takes() {
+        let text = |kind: &str, pattern: &str, required: Value| {
+            json!({
+                "type": "object",
+                "properties": {"type": {"const": kind}, "text": {"type": "string", "pattern": pattern}},
+                "required": required,
+                "additionalProperties": false
+            })
+        };
+        let schema = closed(json!({"properties": {"a": {
+            "type": ["array", "string"],
+            "minItems": 1,
+            "maxItems": 2,
+            "items": {"x-reqc-discriminator": "type", "oneOf": [
+                text("x", "^x+$", json!(["type", "text"])), {"$ref": "#/$defs/y"}, text("z", "(", json!(["type"]))
+            ]}
+        }}, "$defs": {"y": text("y", "\\S", json!([]))}}));
+        let document = Document::new(schema.clone(), &Arc::default());
+        assert!(document.part("a").expect("a part").elements(&schema, "a").is_some());
+        for (a, expected) in [
+            (json!("text"), true),
+            (json!([{"type": "x", "text": "xx"}]), true),
+            (json!([{"type": "x", "text": "xy"}]), false),
+            (json!([{"type": "x"}]), false),
+            (json!([{"type": "y", "text": "y"}, {"text": "x"}]), true),
+            (json!([{"text": " "}]), false),
+            (json!([{"type": "w"}]), false),
+            (json!([{"type": 1}]), false),
+            (json!(["x"]), false),
+            (json!([]), false),
+            (json!([{}, {}, {}]), false),
+        ] {
+            let body = json!({"a": a});
+            let mut valid = schema.clone();
+            // A pattern that is no regular expression hurts only those who meet it.
+            valid["properties"]["a"]["items"]["oneOf"][2] = text("z", "z", json!(["type"]));
+            assert_eq!(accepts(&valid, &body), expected, "{body}");
+            assert_eq!(document.accepts(Subject::Value(&body), None), expected, "{body}");
+        }
+        let mut wider = schema.clone();
+        wider["properties"]["a"]["items"]["oneOf"][0]["properties"]["more"] = json!({"type": "integer"});
+        let wider = Document::new(wider, &Arc::default());
+        let body = json!({"a": [{"type": "x", "text": "x", "more": 1}, {"type": "y"}]});
+        assert!(!document.accepts(Subject::Value(&body), None));
+        assert!(wider.accepts(Subject::Value(&body), Some(&document)));
     }
 
     #[test]
