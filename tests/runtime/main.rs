@@ -10,4 +10,6 @@ mod one_path;
 mod send;
 mod server;
 mod session;
+#[cfg(target_os = "linux")]
+mod tls;
 mod transport;

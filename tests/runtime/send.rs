@@ -22,7 +22,7 @@ struct Ran {
 }
 
 /// A repository with an agent that talks to a server.
-fn repository(url: &str) -> TempDir {
+pub(crate) fn repository(url: &str) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let provider = format!(
         "name = \"Scripted\"\nclient_api = \"OpenAI Compatible\"\nurl = \"{url}/v1\"\napi_key_ref = \"env:SCRIPTED_KEY\"\n"
@@ -101,7 +101,14 @@ async fn images_are_recognised_by_content() {
         content.as_array().unwrap().iter().filter_map(|part| part["image_url"]["url"].as_str()).collect();
     assert!(urls[0].starts_with("data:image/png;base64,iVBORw0KGgo"), "{urls:?}");
     assert_eq!(urls[1], "https://example.com/b.webp");
-    for (image, why) in [("text.png", "is no PNG"), ("nothing.png", "cannot be read"), ("agents", "cannot be read")] {
+    let large = std::fs::File::create(root.path().join("large.png")).expect("made");
+    large.set_len(15 * 1024 * 1024 + 1).expect("a hole costs nothing");
+    for (image, why) in [
+        ("text.png", "is no PNG"),
+        ("nothing.png", "cannot be read"),
+        ("agents", "cannot be read"),
+        ("large.png", "is larger than 15 MiB"),
+    ] {
         let ran = reqc(root.path(), &["Tester", "--image", image], "").await;
         assert_eq!(ran.code, 2);
         assert!(ran.err.contains(image) && ran.err.contains(why), "{}", ran.err);

@@ -1,0 +1,69 @@
+//! Certificates: whose are trusted, and what is said of others.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::process::Command;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+
+use crate::fixture::KEY;
+use crate::send::repository;
+
+const ANSWER: &str = r#"{"choices":[{"index":0,"message":{"content":"By TLS."},"finish_reason":"stop"}]}"#;
+
+/// A server with a certificate of its own for `localhost`; its port, and the certificate.
+async fn server() -> (u16, String) {
+    let CertifiedKey { cert, signing_key } =
+        generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+    let key = PrivateKeyDer::try_from(signing_key.serialize_der()).expect("a key");
+    let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(vec![cert.der().clone()], key)
+        .expect("they belong together");
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let port = listener.local_addr().expect("bound").port();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            // A client that does not trust us goes away.
+            let Ok(mut stream) = acceptor.accept(stream).await else { continue };
+            let _ = stream.read(&mut [0; 4096]).await;
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n";
+            let answer = format!("{head}content-length: {}\r\n\r\n{ANSWER}", ANSWER.len());
+            let _ = stream.write_all(answer.as_bytes()).await;
+            let _ = stream.shutdown().await;
+        }
+    });
+    (port, cert.pem())
+}
+
+async fn send(root: &Path, certificates: &Path) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    command.args(["send", "Tester", "-m", "Hi"]).current_dir(root).env("SCRIPTED_KEY", KEY);
+    let output = command.env("SSL_CERT_FILE", certificates).env_remove("SSL_CERT_DIR").output().await.expect("it runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[tokio::test]
+async fn only_a_trusted_certificate_gets_the_key() {
+    let (port, certificate) = server().await;
+    let (_, other) = server().await;
+    let root = repository(&format!("https://localhost:{port}"));
+    let file = root.path().join("trusted.pem");
+    std::fs::write(&file, certificate).expect("written");
+    assert_eq!(send(root.path(), &file).await, (Some(0), "By TLS.\n".to_owned(), String::new()));
+    std::fs::write(&file, other).expect("written");
+    let (code, out, told) = send(root.path(), &file).await;
+    assert_eq!((code, out.as_str()), (Some(2), ""));
+    // Told once: trying again mends nothing.
+    assert!(told.starts_with("error: network: the certificate of localhost is not trusted: "), "{told}");
+}
