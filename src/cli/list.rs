@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::args::Format;
 use super::options::{Opened, Options};
 use super::{Failure, Outcome, Status, Terminal};
+use crate::provider::{ClientApi, WireFormat};
 use crate::repo::LayerKind;
 use crate::resolve::{ProfileId, ResolvedProfile};
 
@@ -22,7 +23,8 @@ pub(super) fn agents(options: &Options, all: bool, tag: Option<&str>, terminal: 
         rows.iter().map(|row| [row.name.as_str(), &row.wire, &row.instance, &row.state]).collect();
     terminal.text(&columns(["AGENT", "WIRE FORMAT", "PROVIDER", ""], &table));
     if rows.is_empty() {
-        terminal.say("no agents; `--bundled` takes the bundled ones, `--all` abstract and hidden ones too");
+        let none = tag.map_or("no agents".to_owned(), |tag| format!("no agent has the tag `{tag}`"));
+        terminal.say(&format!("{none}; `--bundled` takes the bundled ones, `--all` abstract and hidden ones too"));
     }
     Ok(Status::Clean)
 }
@@ -39,6 +41,13 @@ fn listed(opened: &Opened, all: bool) -> Result<Vec<ProfileId>, Failure> {
     ids.retain(|id| chosen.as_ref().is_none_or(|chosen| chosen.contains(id)));
     ids.sort_by(|a, b| hierarchy.get(*a).name.value.cmp(&hierarchy.get(*b).name.value));
     Ok(ids)
+}
+
+/// The wire format of any profile that says enough, also of one that is not compiled here.
+fn wire(opened: &Opened, profile: &ResolvedProfile<'_>) -> Option<WireFormat> {
+    let instance = opened.compiler.repo().instances.get(profile.string("provider_instance")?.value)?;
+    let api = ClientApi::from_name(&instance.client_api.value)?;
+    Some(api.wire(profile.string("endpoint")?.value))
 }
 
 struct Row {
@@ -71,7 +80,7 @@ impl Row {
         let marks: Vec<&str> = marks.into_iter().filter(|(is, _)| *is).map(|(_, mark)| mark).collect();
         Row {
             name: profile.name.value.to_string(),
-            wire: plan.as_ref().map_or("", |plan| plan.wire.name()).to_owned(),
+            wire: resolved.as_ref().and_then(|it| wire(opened, it)).map_or("", WireFormat::name).to_owned(),
             instance: text("provider_instance"),
             state: marks.join(", "),
             description: text("description"),
