@@ -94,7 +94,12 @@ fn talk(
 
 /// The file that the session is written to, if any.
 fn journal(options: &Options, send: &Send, resumed: Option<Resumed>) -> Result<Option<JournalFile>, Failure> {
-    let saved = send.save.as_deref().map(|path| JournalFile::create(&options.path(path))).transpose()?;
+    let create = |path: &std::path::PathBuf| {
+        let path = options.path(path);
+        let help = format!("`--resume {}` goes on with a session that is there", path.display());
+        JournalFile::create(&path).map_err(|why| Failure::new(why).help(help))
+    };
+    let saved = send.save.as_ref().map(create).transpose()?;
     Ok(match (resumed, saved) {
         (None, saved) => saved,
         (Some(old), None) => {
