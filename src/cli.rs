@@ -88,6 +88,10 @@ pub fn main() -> ExitCode {
         Terminal::fail(&failure.message, failure.help.as_deref());
         Status::Failed
     });
+    if let Some(why) = terminal.lost() {
+        Terminal::fail(&format!("standard output cannot be written: {why}"), None);
+        return Status::Failed.into();
+    }
     status.into()
 }
 

@@ -305,7 +305,9 @@ impl Compiler {
 
     /// The model that the client names for an agent: the given one, else that of `models.toml`.
     pub fn client_model<'m>(&'m self, plan: &Plan<'_>, given: Option<&'m str>) -> Option<&'m str> {
-        given.or_else(|| self.repo.models.get(plan.name()).map(|model| &*model.value))
+        let own = || self.repo.models.get(plan.name()).map(|model| &*model.value);
+        // A blank name is none.
+        given.filter(|model| !model.trim().is_empty()).or_else(own).filter(|model| !model.trim().is_empty())
     }
 
     /// Where the value at a pointer of a body is written; `None` if there is no such body.

@@ -155,7 +155,7 @@ pub(super) struct Send {
     /// An image of the message: a file or a URL (repeatable)
     #[arg(long = "image", value_name = "FILE|URL")]
     pub(super) images: Vec<String>,
-    /// Tools that the agent may run; docs/runtime.md describes the file
+    /// Tools that the agent may run; docs/tools.md describes the file
     #[arg(long, value_name = "FILE")]
     pub(super) tools: Option<PathBuf>,
     /// Print the request and send nothing

@@ -187,6 +187,20 @@ impl Opened {
         self.compiler.findings().iter().filter(|finding| finding.agents.contains(name)).cloned().collect()
     }
 
+    /// Errors in the files that decide where requests of an agent go, with which key and model: its provider instance's,
+    /// `models.toml`, `reqc.toml`.
+    #[cfg(feature = "runtime")]
+    pub(super) fn errors_of_settings(&self, instance: &str) -> Vec<Diagnostic> {
+        let (sources, files) = (self.compiler.sources(), self.compiler.repo().instance_files(instance));
+        let decides = |finding: &&Diagnostic| {
+            let file = finding.primary.span.file;
+            let path = sources.get(file).path();
+            files.contains(&file) || matches!(&**path, "models.toml" | "reqc.toml")
+        };
+        let errors = self.compiler.findings().iter().filter(|finding| finding.severity == Severity::Error);
+        errors.filter(decides).cloned().collect()
+    }
+
     /// The compiler, while nobody else has it.
     pub(super) fn compiler_mut(&mut self) -> &mut Compiler {
         Arc::get_mut(&mut self.compiler).expect("sources are added before anything is sent")

@@ -14,6 +14,8 @@ pub(super) struct Terminal {
     width: usize,
     /// Whether the reader of standard output went away.
     closed: bool,
+    /// Why standard output cannot be written, if it is not that.
+    broken: Option<String>,
 }
 
 impl Terminal {
@@ -27,7 +29,7 @@ impl Terminal {
             true => console_width().clamp(60, 100),
             false => 80,
         };
-        Terminal { color, quiet, width, closed: false }
+        Terminal { color, quiet, width, closed: false, broken: None }
     }
 
     /// How many columns there are.
@@ -41,9 +43,15 @@ impl Terminal {
             return;
         }
         let mut out = io::stdout().lock();
-        if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+        if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             self.closed = true;
+            self.broken = (error.kind() != io::ErrorKind::BrokenPipe).then(|| error.to_string());
         }
+    }
+
+    /// Why results were lost, if they were: a reader that went away wants no more, a full disk does.
+    pub(super) fn lost(&self) -> Option<&str> {
+        self.broken.as_deref()
     }
 
     /// Writes a line to standard output, unless `-q` was given.

@@ -229,6 +229,57 @@ async fn a_proxy_of_the_environment_is_used_and_plain_http_with_a_key_warns() {
 }
 
 #[tokio::test]
+async fn settings_with_errors_are_reported_and_nothing_is_sent() {
+    let server = Server::start(|_, _| says("never")).await;
+    let broken_key = format!(
+        "name = \"Scripted\"\nclient_api = \"OpenAI Compatible\"\nurl = \"{}/v1\"\napi_key_ref = \"env:\"\n",
+        server.url
+    );
+    for (path, text) in [
+        ("providers/scripted.toml", broken_key.as_str()),
+        ("models.toml", "Tester = 5\n"),
+        ("models.toml", "Tester = \n"),
+    ] {
+        let root = repository(&server.url);
+        write(root.path(), path, text);
+        let ran = reqc(root.path(), &["Tester", "-m", "Hi", "--format", "short"], "").await;
+        assert_eq!(ran.code, 1, "{path}: {}{}", ran.out, ran.err);
+        assert!(ran.out.contains(path), "{}", ran.out);
+    }
+    assert!(server.received().is_empty());
+}
+
+#[tokio::test]
+async fn nothing_is_no_message_and_no_model() {
+    let server = Server::start(|_, _| says("ok")).await;
+    let root = repository(&server.url);
+    for (arguments, input) in [(&["Tester", "-"][..], ""), (&["Tester", "-"], " \n"), (&["Tester", "-m", ""], "")] {
+        let ran = reqc(root.path(), arguments, input).await;
+        assert_eq!(ran.code, 2);
+        assert!(ran.err.contains("there is nothing to send"), "{}", ran.err);
+    }
+    assert!(server.received().is_empty());
+    reqc(root.path(), &["Tester", "-m", "Hi", "--model", ""], "").await;
+    assert_eq!(server.received()[0].json()["model"], "m");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn output_that_cannot_be_written_is_a_failure() {
+    let server = Server::start(|_, _| says("ok")).await;
+    let root = repository(&server.url);
+    for arguments in [&["send", "Tester", "-m", "Hi", "--format", "json"][..], &["list"], &["check"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+        command.args(arguments).current_dir(root.path()).env("SCRIPTED_KEY", KEY).stdout(full);
+        let child = command.stderr(Stdio::piped()).spawn().expect("the binary runs");
+        let output = child.wait_with_output().await.expect("it ends");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("standard output cannot be written"), "{arguments:?}");
+    }
+}
+
+#[tokio::test]
 async fn this_machine_is_reached_without_a_proxy_and_without_certificates() {
     let (server, proxy) = (Server::start(|_, _| says("Direct.")).await, Server::start(|_, _| says("No.")).await);
     let root = repository(&server.url);

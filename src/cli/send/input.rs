@@ -57,9 +57,18 @@ impl From<Failure> for Unusable {
 impl Input {
     pub(super) fn read(options: &Options, send: &Send, opened: &mut Opened) -> Result<Input, Unusable> {
         let id = opened.agent(&send.agent)?;
-        let Some(kind) = opened.compiler.plan(id).map(|plan| plan.kind) else {
+        let Some(plan) = opened.compiler.plan(id) else {
             return Err(Unusable::Findings(opened.findings_of(id)));
         };
+        let (kind, instance) = (plan.kind, plan.instance.name.value.to_string());
+        let offers_tools = plan.profile.is_on("enable_tools");
+        let errors = opened.errors_of_settings(&instance);
+        if !errors.is_empty() {
+            return Err(Unusable::Findings(errors));
+        }
+        if send.tools.is_some() && !offers_tools {
+            Terminal::warn(&format!("`{}` offers no tools: it needs `enable_tools = true`", send.agent));
+        }
         let (setting, mut base) = match options.one_context()? {
             Some(context) => from_context(options, opened, context)?,
             None => (real_setting(opened)?, Conversation::default()),
@@ -99,7 +108,7 @@ fn is_empty(conversation: &Conversation) -> bool {
 /// The message of the command line: its text, then its images.
 fn message(options: &Options, send: &Send) -> Result<Option<Vec<Block>>, Failure> {
     let mut blocks = Vec::new();
-    if let Some(text) = text(send)? {
+    if let Some(text) = text(send)?.filter(|text| !text.trim().is_empty()) {
         blocks.push(Block::Text(text.into()));
     }
     for source in &send.images {
@@ -151,6 +160,10 @@ fn resume(path: &Path, send: &Send) -> Result<Resumed, Failure> {
     };
     if log.agent() != send.agent {
         Terminal::warn(&format!("`{shown}` is a session of `{}`", log.agent()));
+    }
+    if loaded.tail_bytes > 0 {
+        let what = format!("the last {} bytes of `{shown}` are no complete line", loaded.tail_bytes);
+        Terminal::warn(&format!("{what}: they do not count"));
     }
     let complete_bytes = (opened.bytes.len() - loaded.tail_bytes) as u64;
     Ok(Resumed { log, journal: opened.journal, complete_bytes })
