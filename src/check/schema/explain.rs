@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::super::Problem;
 use super::rules;
 use crate::diag::{Rule, did_you_mean};
-use crate::json::Pointer;
+use crate::json::{Pointer, kind_of};
 
 /// The keyword that names the member which decides between the branches of a schema.
 const DISCRIMINATOR: &str = "x-reqc-discriminator";
@@ -358,17 +358,6 @@ fn with_article(name: &str) -> &'static str {
         "number" => "a number",
         "object" => "an object",
         _ => "a string",
-    }
-}
-
-fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
     }
 }
 

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::Source;
 use crate::conversation::Block;
+use crate::json::kind_of;
 use crate::runtime::{Answer, Category, Error, Event, MalformedInput, StopReason, ToolCall, Usage};
 
 /// The key under which a history keeps the text of arguments that are no object.
@@ -438,17 +439,6 @@ impl Call {
             Err(error) => error.to_string(),
         };
         Err(MalformedInput { text: self.json.clone(), problem })
-    }
-}
-
-fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
     }
 }
 
