@@ -56,12 +56,7 @@ impl Restored {
 
 impl State {
     pub(super) fn new(agent: &Agent, conversation: Conversation) -> State {
-        let (frame, history) = part(conversation);
-        let mut log = Log::new(Arc::clone(agent.name()));
-        for message in history {
-            log.append(Entry::Message(message));
-        }
-        State::of(frame, log, None)
+        State::restored(agent, Restored::New(conversation), None).expect("without a journal nothing can fail")
     }
 
     fn of(frame: Conversation, log: Log, journal: Option<Box<dyn Journal>>) -> State {
@@ -89,6 +84,7 @@ impl State {
         if state.was_interrupted() {
             state.inject(Item::interrupted())?;
         }
+        // The history of a completion is empty.
         history.into_iter().try_for_each(|message| state.push(message))?;
         Ok(state)
     }
