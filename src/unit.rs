@@ -7,12 +7,14 @@ mod body;
 mod members;
 mod memo;
 mod plan;
+mod prompt;
 pub(crate) mod rules;
 
 pub use body::{Body, Splice};
-pub use members::SharedId;
+pub use members::{Accepted, CheckId, MemberRef};
 pub use memo::Memo;
 pub use plan::{Plan, Target};
+pub use prompt::SystemPrompt;
 
 use std::sync::{Arc, OnceLock};
 

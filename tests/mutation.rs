@@ -102,8 +102,10 @@ impl Sample {
         for (context, body) in &self.bodies {
             assert_eq!(self.schemas.problems(body), [], "{} in {context}", self.agent);
             let mut free = Free::default();
-            for schema in &self.schemas.documents() {
+            let mut validators = Vec::new();
+            for schema in self.schemas.documents() {
                 free.collect(schema, schema, body, &Pointer::root());
+                validators.push(jsonschema::draft202012::options().build(schema).expect("a schema"));
             }
             let mut found = Vec::new();
             visit(body, &free, &Pointer::root(), "", &mut found, &mut score.free);
@@ -111,7 +113,11 @@ impl Sample {
                 for mutation in position.mutations() {
                     let kind = (format!("{} {}", self.wire, self.instance), position.place.clone(), mutation);
                     if seen.insert(kind) {
-                        let rejected = !self.schemas.problems(&position.mutated(body, mutation)).is_empty();
+                        let mutated = position.mutated(body, mutation);
+                        let rejected = !self.schemas.problems(&mutated).is_empty();
+                        // Compiled with the program and taken apart, or as the file says it: the answer is the same.
+                        let is_broken = validators.iter().any(|validator| !validator.is_valid(&mutated));
+                        assert_eq!(rejected, is_broken, "{} {} in {context}", position.place, self.agent);
                         let count = &mut score.counts[mutation as usize];
                         *count = (count.0 + u32::from(rejected), count.1 + 1);
                         if !rejected {

@@ -1,23 +1,22 @@
 //! Each body against the JSON Schema of its wire format.
 //!
-//! Schemas are parsed when a format is first used, once per set of extensions, and compiled as far as bodies need them. A
-//! violation is told in the words of the alternative that the discriminator picks: `x-reqc-discriminator` in a schema names
+//! The bundled schemas are compiled with the program; those of a repository when a format is first used, once per set of
+//! extensions. A violation is told in the words of the alternative that the discriminator picks: `x-reqc-discriminator` in a schema names
 //! the member that decides.
 
+mod bundled;
 mod document;
-mod elements;
 mod explain;
 mod extend;
-mod patterns;
+mod node;
 pub(crate) mod rules;
 
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use document::{Document, Subject};
-use patterns::Patterns;
+use document::{Document, Extensions, Subject};
 use serde_json::Value;
 
 use super::Problem;
@@ -31,29 +30,24 @@ use crate::unit::{Body, Plan};
 /// The schemas of all wire formats, of both layers.
 #[derive(Default)]
 pub struct Schemas {
-    /// The schema files by wire format, and the extension files by `<format>.extensions`.
+    /// The schema files by wire format.
     files: BTreeMap<Arc<str>, Vec<Arc<SourceText>>>,
     /// Fields that `reqc.toml` allows.
     allowed: Vec<Extension>,
-    parsed: Mutex<HashMap<Variant, Slot>>,
-    /// The parsed extension files.
-    extensions: Mutex<HashMap<WireFormat, Arc<[Value]>>>,
-    patterns: Arc<Patterns>,
+    documents: Mutex<HashMap<Variant, Arc<[Document]>>>,
+    /// The extension files by wire format.
+    extensions: BTreeMap<Arc<str>, Vec<Arc<Extensions>>>,
 }
+
+/// How the name of a file of extensions ends.
+const EXTENSIONS: &str = ".extensions";
 
 /// A wire format and the names that its extensions are listed under.
 type Variant = (WireFormat, Vec<String>);
-/// Where parsed schemas are kept.
-type Slot = Arc<OnceLock<Arc<[Document]>>>;
 
 /// What the bodies of one agent are checked against.
 pub struct AgentSchemas {
-    all: Arc<Schemas>,
-    wire: WireFormat,
-    /// Without extensions.
-    plain: Arc<[Document]>,
-    /// The names that extensions may be listed under.
-    names: Option<Vec<String>>,
+    documents: Arc<[Document]>,
     allowed: Vec<Field>,
 }
 
@@ -66,9 +60,12 @@ impl Schemas {
             for source in sources {
                 let text = repo.sources.get(source.file).source_text();
                 let unusable = (source.layer == LayerKind::Own).then(|| unusable(source.file, name, text)).flatten();
-                match unusable {
-                    Some(finding) => findings.push(finding),
-                    None => schemas.files.entry(Arc::clone(name)).or_default().push(Arc::clone(text)),
+                match (unusable, name.strip_suffix(EXTENSIONS)) {
+                    (Some(finding), _) => findings.push(finding),
+                    (None, Some(format)) => {
+                        schemas.extensions.entry(format.into()).or_default().push(Arc::new(Extensions::new(text)));
+                    }
+                    (None, None) => schemas.files.entry(Arc::clone(name)).or_default().push(Arc::clone(text)),
                 }
             }
         }
@@ -77,72 +74,27 @@ impl Schemas {
 
     /// What the bodies of a plan are checked against: the schemas of its wire format, with the extensions of its provider
     /// instance and client API.
-    pub fn of(self: &Arc<Schemas>, plan: &Plan<'_>) -> AgentSchemas {
+    pub fn of(&self, plan: &Plan<'_>) -> AgentSchemas {
         let own = self.allowed.iter().filter(|extension| extension.instance == plan.instance.name.value);
         let allowed = own.flat_map(|extension| &extension.fields).map(|field| Field::parse(field)).collect();
-        let names = [plan.instance.name.value.to_string(), plan.api.name().to_owned()];
-        let is_extended = self.files.contains_key(extension_file(plan.wire).as_str());
-        AgentSchemas {
-            all: Arc::clone(self),
-            wire: plan.wire,
-            plain: self.parsed(plan.wire, &[]),
-            names: is_extended.then(|| names.to_vec()),
-            allowed,
-        }
+        let extensions = self.extensions.get(plan.wire.name()).map(Vec::as_slice).unwrap_or_default();
+        let names = [&*plan.instance.name.value, plan.api.name()].into_iter();
+        let listed = names.filter(|name| extensions.iter().any(|file| file.list(name)));
+        let mut names: Vec<String> = listed.map(str::to_owned).collect();
+        names.dedup();
+        let mut documents = self.documents.lock().unwrap_or_else(PoisonError::into_inner);
+        let documents = documents.entry((plan.wire, names)).or_insert_with_key(|(wire, names)| {
+            let files = self.files.get(wire.name()).into_iter().flatten();
+            files.map(|text| Document::new(text, extensions, names)).collect()
+        });
+        AgentSchemas { documents: Arc::clone(documents), allowed }
     }
-
-    /// The schemas of a format with the extensions that are listed under some names; made once, by whoever comes first.
-    fn parsed(&self, wire: WireFormat, names: &[String]) -> Arc<[Document]> {
-        let slot = {
-            let mut slots = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(slots.entry((wire, names.to_vec())).or_default())
-        };
-        let make = || if names.is_empty() { self.parse(wire) } else { self.extend(wire, names) };
-        Arc::clone(slot.get_or_init(make))
-    }
-
-    fn parse(&self, wire: WireFormat) -> Arc<[Document]> {
-        self.documents(wire.name()).map(|document| Document::new(document, &self.patterns)).collect()
-    }
-
-    fn extend(&self, wire: WireFormat, names: &[String]) -> Arc<[Document]> {
-        let extensions = self.extensions(wire);
-        let extended = |plain: &Document| {
-            let mut document = plain.value().clone();
-            extensions.iter().for_each(|extensions| extend::extend(&mut document, extensions, names));
-            Document::new(document, &self.patterns)
-        };
-        self.parsed(wire, &[]).iter().map(extended).collect()
-    }
-
-    fn extensions(&self, wire: WireFormat) -> Arc<[Value]> {
-        let mut extensions = self.extensions.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(extensions.entry(wire).or_insert_with(|| self.documents(&extension_file(wire)).collect()))
-    }
-
-    fn documents(&self, name: &str) -> impl Iterator<Item = Value> {
-        let files = self.files.get(name).into_iter().flatten();
-        files.filter_map(|text| json::parse(text.as_str()).ok())
-    }
-}
-
-/// The name of the file that lists extensions of a format.
-fn extension_file(wire: WireFormat) -> String {
-    format!("{}.extensions", wire.name())
 }
 
 impl AgentSchemas {
     /// The schemas, with their extensions written into them.
-    pub fn documents(&self) -> Vec<Value> {
-        self.extended().iter().map(|document| document.value().clone()).collect()
-    }
-
-    fn extended(&self) -> Arc<[Document]> {
-        let Some(names) = &self.names else { return Arc::clone(&self.plain) };
-        let extensions = self.all.extensions(self.wire);
-        let is_listed = |name: &&String| extensions.iter().any(|listed| listed.get(name.as_str()).is_some());
-        let listed: Vec<String> = names.iter().filter(is_listed).cloned().collect();
-        self.all.parsed(self.wire, &listed)
+    pub fn documents(&self) -> impl Iterator<Item = &Value> {
+        self.documents.iter().map(Document::value)
     }
 
     /// What is wrong with a body, in the order of the schema.
@@ -155,16 +107,11 @@ impl AgentSchemas {
         self.problems_of(Subject::Body(body))
     }
 
-    /// Extensions only add to what is taken: what the plain schema accepts needs no look at them.
     fn problems_of(&self, subject: Subject<'_>) -> Vec<Problem> {
-        if self.plain.iter().all(|document| document.accepts(subject, None)) {
-            return Vec::new();
-        }
-        let mut problems = Vec::new();
-        for (document, plain) in self.extended().iter().zip(self.plain.iter()) {
-            if !document.accepts(subject, Some(plain)) {
-                problems.extend(document.problems(subject));
-            }
+        let broken = self.documents.iter().filter(|document| !document.accepts(subject));
+        let mut problems: Vec<Problem> = broken.flat_map(|document| document.problems(subject)).collect();
+        if problems.is_empty() {
+            return problems;
         }
         problems.retain(|problem| !self.allows(problem));
         let told: Vec<bool> = problems.iter().map(|problem| explain::is_told_at_key(problem, &problems)).collect();
@@ -201,7 +148,7 @@ impl Field {
 fn unusable(file: FileId, name: &str, text: &SourceText) -> Option<Diagnostic> {
     let finding =
         |message: String, range: Range<usize>| Diagnostic::new(&rules::BAD_SCHEMA, Span::new(file, range), message);
-    let wire = name.trim_end_matches(".extensions");
+    let wire = name.trim_end_matches(EXTENSIONS);
     if !WireFormat::ALL.iter().any(|known| known.name() == wire) {
         let known = WireFormat::ALL.map(WireFormat::name).join(", ");
         return Some(finding(format!("`{wire}` is no wire format"), 0..0).help(format!("known are: {known}")));
@@ -219,5 +166,27 @@ fn unusable(file: FileId, name: &str, text: &SourceText) -> Option<Diagnostic> {
             Some(finding(message, place.map_or(0..0, |tree| tree.span.clone())).help(error.to_string()))
         }
         Err(error) => Some(finding(format!("this schema is not valid JSON: {}", error.problem.message()), error.range)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compile::{Compiler, Selection};
+    use crate::repo::LoadOptions;
+    use crate::system::{Disk, Embedded};
+
+    /// Bodies of bundled agents are checked by what was compiled with the program: no schema is even parsed.
+    #[test]
+    fn bundled_schemas_come_with_their_validators() {
+        let root = Disk::open(std::path::Path::new(env!("CARGO_MANIFEST_DIR"))).expect("the crate's root");
+        let compiler = Compiler::load(Arc::new(root), Arc::new(Embedded::bundled()), LoadOptions::default());
+        let (schemas, _) = Schemas::new(compiler.repo());
+        let run = compiler.run(&Selection::default(), |agent| {
+            let schemas = schemas.of(&agent.plan);
+            assert_eq!(schemas.documents.len(), 1);
+            assert!(schemas.documents.iter().all(Document::is_bundled), "{}", agent.plan.name());
+        });
+        assert!(!run.results.is_empty());
     }
 }

@@ -1,5 +1,7 @@
 //! The prompt-cache step of Anthropic's format.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 /// How many breakpoints a request may have.
@@ -46,47 +48,74 @@ impl Breakpoint {
             _ => None,
         }
     }
+
+    /// The member that it stands in.
+    fn member(self) -> &'static str {
+        match self {
+            Breakpoint::System => "system",
+            Breakpoint::Tools => "tools",
+            Breakpoint::History => "messages",
+        }
+    }
+}
+
+/// A member of a body in which breakpoints can be.
+pub trait Cacheable {
+    /// How many breakpoints the author set in a member of that name.
+    fn authored(&self, name: &str) -> usize;
+
+    /// Marks a breakpoint; `false` if there is no place for it, or it is marked.
+    fn mark(&mut self, breakpoint: Breakpoint, ttl: CacheTtl) -> bool;
 }
 
 /// Marks up to four breakpoints; those that the body already has count, and history gives way first.
-pub fn add_cache_control(body: &mut Map<String, Value>, plan: &CachePlan) {
-    let mut free = MAX_BREAKPOINTS.saturating_sub(authored(body));
-    let mark = match plan.ttl {
-        CacheTtl::FiveMinutes => json!({"type": "ephemeral"}),
-        CacheTtl::OneHour => json!({"type": "ephemeral", "ttl": "1h"}),
-    };
+pub fn add_cache_control<M: Cacheable>(members: &mut [(Arc<str>, M)], plan: &CachePlan) {
+    let authored = members.iter().map(|(name, member)| member.authored(name)).sum();
+    let mut free = MAX_BREAKPOINTS.saturating_sub(authored);
     for breakpoint in [Breakpoint::System, Breakpoint::Tools, Breakpoint::History] {
         let wanted = plan.breakpoints.is_empty() || plan.breakpoints.contains(&breakpoint);
-        let target = if wanted && free > 0 { target(body, breakpoint) } else { None };
-        if let Some(block) = target.filter(|block| !block.contains_key("cache_control")) {
-            block.insert("cache_control".to_owned(), mark.clone());
+        let member = members.iter_mut().find(|(name, _)| **name == *breakpoint.member());
+        if let Some((_, member)) = member.filter(|_| wanted && free > 0)
+            && member.mark(breakpoint, plan.ttl)
+        {
             free -= 1;
         }
     }
 }
 
-/// How many breakpoints the author set: at the top level, on system blocks, tools and content blocks.
-fn authored(body: &Map<String, Value>) -> usize {
-    let has = |value: &&Value| value.get("cache_control").is_some_and(|mark| !mark.is_null());
-    let count = |list: Option<&Value>| elements(list).iter().filter(has).count();
-    let contents = elements(body.get("messages")).iter().map(|message| count(message.get("content"))).sum::<usize>();
-    usize::from(body.get("cache_control").is_some_and(|mark| !mark.is_null()))
-        + count(body.get("system"))
-        + count(body.get("tools"))
-        + contents
+impl Cacheable for Value {
+    fn authored(&self, name: &str) -> usize {
+        let has = |value: &&Value| value.get("cache_control").is_some_and(|mark| !mark.is_null());
+        let count = |list: &Value| elements(list).iter().filter(has).count();
+        match name {
+            "cache_control" => usize::from(!self.is_null()),
+            "system" | "tools" => count(self),
+            "messages" => elements(self).iter().filter_map(|message| message.get("content")).map(count).sum(),
+            _ => 0,
+        }
+    }
+
+    fn mark(&mut self, breakpoint: Breakpoint, ttl: CacheTtl) -> bool {
+        let mark = match ttl {
+            CacheTtl::FiveMinutes => json!({"type": "ephemeral"}),
+            CacheTtl::OneHour => json!({"type": "ephemeral", "ttl": "1h"}),
+        };
+        let block = target(self, breakpoint).filter(|block| !block.contains_key("cache_control"));
+        block.map(|block| block.insert("cache_control".to_owned(), mark)).is_some()
+    }
 }
 
 /// The elements of an array; none of anything else.
-fn elements(value: Option<&Value>) -> &[Value] {
-    value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+fn elements(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
 }
 
-fn target(body: &mut Map<String, Value>, breakpoint: Breakpoint) -> Option<&mut Map<String, Value>> {
+fn target(member: &mut Value, breakpoint: Breakpoint) -> Option<&mut Map<String, Value>> {
     match breakpoint {
-        Breakpoint::System => last_block(body.get_mut("system")?),
-        Breakpoint::Tools => body.get_mut("tools")?.as_array_mut()?.last_mut()?.as_object_mut(),
+        Breakpoint::System => last_block(member),
+        Breakpoint::Tools => member.as_array_mut()?.last_mut()?.as_object_mut(),
         Breakpoint::History => {
-            let messages = body.get_mut("messages")?.as_array_mut()?;
+            let messages = member.as_array_mut()?;
             let second_to_last = messages.len().checked_sub(2)?;
             last_block(messages[second_to_last].get_mut("content")?)
         }
@@ -117,9 +146,10 @@ mod tests {
     use super::*;
 
     fn cached(body: Value, breakpoints: &[Breakpoint]) -> Value {
-        let Value::Object(mut body) = body else { panic!("an object") };
-        add_cache_control(&mut body, &CachePlan { breakpoints: breakpoints.to_vec(), ttl: CacheTtl::FiveMinutes });
-        Value::Object(body)
+        let Value::Object(body) = body else { panic!("an object") };
+        let mut members: Vec<(Arc<str>, Value)> = body.into_iter().map(|(name, value)| (name.into(), value)).collect();
+        add_cache_control(&mut members, &CachePlan { breakpoints: breakpoints.to_vec(), ttl: CacheTtl::FiveMinutes });
+        members.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
     }
 
     #[test]

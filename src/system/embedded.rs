@@ -4,7 +4,7 @@ use include_dir::{Dir, include_dir};
 
 use crate::world::{Entry, EntryKind, MemoryWorld, ReadError, World};
 
-/// The folders of the crate's root that are embedded. `build.rs` watches the same ones.
+/// The folders of the crate's root that are embedded. `build/main.rs` watches the same ones.
 static FOLDERS: [(&str, Dir<'_>); 6] = [
     ("agents", include_dir!("$CARGO_MANIFEST_DIR/agents")),
     ("contexts", include_dir!("$CARGO_MANIFEST_DIR/contexts")),

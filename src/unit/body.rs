@@ -5,13 +5,14 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
-use super::members::{Member, Members, SharedId};
+use super::members::{Member, MemberRef, Members};
 use super::memo::{Fragment, FragmentKey};
 use super::plan::{Part, Plan, Target};
+use super::prompt::SystemPrompt;
 use super::{Request, rules};
 use crate::diag::{Diagnostic, Rule};
 use crate::json::{self, JsonError, Pointer, Problem};
-use crate::provider::{add_cache_control, tool_definitions};
+use crate::provider::tool_definitions;
 use crate::render::{BodyInput, Renderer, TemplateId};
 use crate::source::{Sources, Span};
 
@@ -41,9 +42,9 @@ impl Body {
         self.value.get_or_init(|| self.members.to_value())
     }
 
-    /// The members in order, and what tells a value that other bodies hold too.
-    pub fn members(&self) -> impl Iterator<Item = (&str, &Value, Option<SharedId>)> {
-        self.members.iter().map(|(name, member)| (name, member.value(), member.shared_id()))
+    /// The members in order.
+    pub fn members(&self) -> impl Iterator<Item = MemberRef<'_>> {
+        self.members.iter().map(|(name, member)| MemberRef { name, value: member.value(), accepted: member.accepted() })
     }
 
     /// What templates rendered, in order of the body.
@@ -83,13 +84,14 @@ impl Plan<'_> {
         request: &Request<'_>,
     ) -> Result<Body, Vec<Diagnostic>> {
         let system_prompt = self.system_prompt(sources, renderer, request).map_err(|finding| vec![*finding])?;
-        let input = self.input(request, system_prompt.as_deref());
+        let input = self.input(request, system_prompt.as_ref());
         let mut assembly = Assembly {
             plan: self,
             sources,
             renderer,
             request,
             input: &input,
+            system_prompt: system_prompt.as_ref(),
             splices: Vec::new(),
             findings: Vec::new(),
         };
@@ -102,7 +104,7 @@ impl Plan<'_> {
             members.push(Arc::from("tools"), tools);
         }
         if let Some(cache) = &self.cache {
-            members.edit(|members| add_cache_control(members, cache));
+            members.add_cache_control(cache);
         }
         if self.wire.has_model_in_body() {
             members.push_front(Arc::from("model"), Member::Own(self.model(request.model).into()));
@@ -132,32 +134,21 @@ impl Plan<'_> {
         sources: &Sources,
         renderer: &Renderer<'_>,
         request: &Request<'_>,
-    ) -> Result<Option<String>, Box<Diagnostic>> {
+    ) -> Result<Option<SystemPrompt>, Box<Diagnostic>> {
         let conversation = &request.conversation.conversation;
-        let own = match self.prompt {
-            Some(template) if !conversation.omit_system_prompt => {
-                Some(self.own_prompt(sources, renderer, request, template)?)
-            }
-            _ => None,
+        let template = self.prompt.filter(|_| !conversation.omit_system_prompt);
+        let render = || {
+            let own = template.map(|template| renderer.prompt(sources, template, request.scope)).transpose()?;
+            Ok(conversation.system_prompt(own.as_deref()).map(SystemPrompt::new))
         };
-        Ok(conversation.system_prompt(own.as_deref()))
-    }
-
-    fn own_prompt(
-        &self,
-        sources: &Sources,
-        renderer: &Renderer<'_>,
-        request: &Request<'_>,
-        template: TemplateId,
-    ) -> Result<Arc<str>, Box<Diagnostic>> {
-        let render = || renderer.prompt(sources, template, request.scope).map(Arc::from);
-        match request.memo.filter(|_| renderer.is_shared(template)) {
+        match request.memo.filter(|_| template.is_none_or(|template| renderer.is_shared(template))) {
             Some(memo) => memo.prompt(template, self.profile.profile.layer, render),
             None => render(),
         }
     }
 
-    fn input<'a>(&self, request: &'a Request<'_>, system_prompt: Option<&'a str>) -> BodyInput<'a> {
+    fn input<'a>(&self, request: &'a Request<'_>, system_prompt: Option<&'a SystemPrompt>) -> BodyInput<'a> {
+        let system_prompt = system_prompt.map(SystemPrompt::as_str);
         BodyInput { context: request.conversation.data(self.api), system_prompt, ids: self.wire.ids() }
     }
 
@@ -178,7 +169,7 @@ impl Plan<'_> {
         let Some((splice, inner)) = splice else { return self.origin(pointer, target) };
         let traced = || {
             let system_prompt = self.system_prompt(sources, renderer, request).ok()?;
-            let input = self.input(request, system_prompt.as_deref());
+            let input = self.input(request, system_prompt.as_ref());
             let text = json::blank_trailing_commas(renderer.body(sources, splice.template, &input).ok()?);
             let tree = json::parse_tree(&text).ok()?;
             let key = || tree.locate(&inner.parent()?)?.key_span(&inner.tokens().last()?);
@@ -196,6 +187,7 @@ struct Assembly<'a> {
     renderer: &'a Renderer<'a>,
     request: &'a Request<'a>,
     input: &'a BodyInput<'a>,
+    system_prompt: Option<&'a SystemPrompt>,
     splices: Vec<Splice>,
     findings: Vec<Diagnostic>,
 }
@@ -206,7 +198,7 @@ impl Assembly<'_> {
         for (key, part) in parts {
             let at = || Pointer::root().member(key);
             let member = match part {
-                Part::Constant(value) => Some(Member::Own(value.clone())),
+                Part::Member(shared) => Some(Member::Shared(Arc::clone(shared))),
                 Part::Template(template, literal) => self.template(*template, *literal, &at()),
                 part => self.part(part, &at()).map(Member::Own),
             };
@@ -231,6 +223,7 @@ impl Assembly<'_> {
     fn part(&mut self, part: &Part, at: &Pointer) -> Option<Value> {
         match part {
             Part::Constant(value) => Some(value.clone()),
+            Part::Member(shared) => Some(shared.value().clone()),
             Part::Table(parts) => Some(Value::Object(self.table(parts, at))),
             Part::Array(parts) => {
                 let mut elements = Vec::with_capacity(parts.len());
@@ -269,11 +262,7 @@ impl Assembly<'_> {
             template,
             ids: self.input.ids,
             variant: self.request.conversation.variant(api).map(|_| api),
-            system_prompt: self
-                .input
-                .system_prompt
-                .filter(|_| self.renderer.reads(template, "system_prompt"))
-                .map(Arc::from),
+            system_prompt: self.system_prompt.filter(|_| self.renderer.reads(template, "system_prompt")).cloned(),
         }
     }
 

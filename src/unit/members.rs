@@ -1,10 +1,12 @@
 //! The members of a body, in order. What several bodies have in common is held once, with its text as golden files have it.
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+use crate::provider::{Breakpoint, CachePlan, CacheTtl, Cacheable, add_cache_control};
 
 /// The members of a body, in order.
 #[derive(Debug, Clone, Default)]
@@ -22,19 +24,109 @@ pub(super) enum Member {
 /// A value that several bodies hold.
 #[derive(Debug)]
 pub(super) struct Shared {
-    id: SharedId,
     value: Value,
     pretty: OnceLock<Box<str>>,
+    accepted: Accepted,
+    /// The breakpoints of the prompt cache that the author set, if these are messages.
+    authored: OnceLock<usize>,
+    marked: Mutex<Vec<Marked>>,
 }
 
-/// Tells the values apart that several bodies hold: whoever looked at one need not look again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct SharedId(u64);
+/// A value with a breakpoint more.
+#[derive(Debug)]
+struct Marked {
+    breakpoint: Breakpoint,
+    ttl: CacheTtl,
+    /// `None` if there is no place for it.
+    value: Option<Arc<Shared>>,
+}
+
+/// A member of a body, to be checked.
+#[derive(Debug, Clone, Copy)]
+pub struct MemberRef<'b> {
+    /// Its name.
+    pub name: &'b str,
+    /// Its value.
+    pub value: &'b Value,
+    /// What is known of a value that other bodies hold too.
+    pub accepted: Option<&'b Accepted>,
+}
+
+/// Tells checks of a value apart: the same number means the same check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CheckId(pub u16);
+
+/// The check that accepted a value last: it need not look at it again.
+#[derive(Debug, Default)]
+pub struct Accepted(AtomicU32);
+
+impl Accepted {
+    /// As a mark: no check is zero.
+    fn mark(check: CheckId) -> u32 {
+        u32::from(check.0) + 1
+    }
+}
+
+impl MemberRef<'_> {
+    /// Whether a check accepts the value, which it is not asked again if it did before.
+    pub fn is_accepted(&self, check: CheckId, accepts: impl Fn(&Value) -> bool) -> bool {
+        let Some(Accepted(last)) = self.accepted else { return accepts(self.value) };
+        // The value never changes, so the mark stands for nothing but itself.
+        if last.load(Ordering::Relaxed) == Accepted::mark(check) {
+            return true;
+        }
+        let is_accepted = accepts(self.value);
+        if is_accepted {
+            last.store(Accepted::mark(check), Ordering::Relaxed);
+        }
+        is_accepted
+    }
+}
 
 impl Shared {
     pub(super) fn new(value: Value) -> Shared {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        Shared { id: SharedId(NEXT.fetch_add(1, Ordering::Relaxed)), value, pretty: OnceLock::new() }
+        let (accepted, marked) = (Accepted::default(), Mutex::default());
+        Shared { value, pretty: OnceLock::new(), accepted, authored: OnceLock::new(), marked }
+    }
+
+    pub(super) fn value(&self) -> &Value {
+        &self.value
+    }
+
+    fn marked(&self, breakpoint: Breakpoint, ttl: CacheTtl) -> Option<Arc<Shared>> {
+        let mut known = self.marked.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known.iter().find(|known| (known.breakpoint, known.ttl) == (breakpoint, ttl)) {
+            return found.value.clone();
+        }
+        let mut value = self.value.clone();
+        let value = value.mark(breakpoint, ttl).then(|| Arc::new(Shared::new(value)));
+        known.push(Marked { breakpoint, ttl, value: value.clone() });
+        value
+    }
+}
+
+impl Cacheable for Member {
+    fn authored(&self, name: &str) -> usize {
+        match self {
+            Member::Own(value) => value.authored(name),
+            Member::Shared(shared) if name == "messages" => {
+                *shared.authored.get_or_init(|| shared.value.authored(name))
+            }
+            Member::Shared(shared) => shared.value.authored(name),
+        }
+    }
+
+    fn mark(&mut self, breakpoint: Breakpoint, ttl: CacheTtl) -> bool {
+        match self {
+            Member::Own(value) => value.mark(breakpoint, ttl),
+            Member::Shared(shared) => match shared.marked(breakpoint, ttl) {
+                Some(marked) => {
+                    *shared = marked;
+                    true
+                }
+                None => false,
+            },
+        }
     }
 }
 
@@ -53,10 +145,10 @@ impl Member {
         }
     }
 
-    pub(super) fn shared_id(&self) -> Option<SharedId> {
+    pub(super) fn accepted(&self) -> Option<&Accepted> {
         match self {
             Member::Own(_) => None,
-            Member::Shared(shared) => Some(shared.id),
+            Member::Shared(shared) => Some(&shared.accepted),
         }
     }
 
@@ -97,13 +189,9 @@ impl Members {
         self.0.insert(0, (name, member));
     }
 
-    /// Changes the members as one object. None of them is shared any longer.
-    pub(super) fn edit(&mut self, change: impl FnOnce(&mut Map<String, Value>)) {
-        let owned = std::mem::take(&mut self.0).into_iter();
-        let mut members: Map<String, Value> =
-            owned.map(|(name, member)| (name.to_string(), member.into_value())).collect();
-        change(&mut members);
-        self.0 = members.into_iter().map(|(name, value)| (Arc::from(name), Member::Own(value))).collect();
+    /// The prompt-cache step.
+    pub(super) fn add_cache_control(&mut self, plan: &CachePlan) {
+        add_cache_control(&mut self.0, plan);
     }
 
     pub(super) fn to_value(&self) -> Value {

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 
 use super::members::Shared;
+use super::prompt::SystemPrompt;
 use crate::diag::Diagnostic;
 use crate::provider::{ClientApi, WireFormat};
 use crate::render::{IdRule, TemplateId};
@@ -18,8 +19,8 @@ use crate::repo::LayerKind;
 
 /// What one template gave: a value, nothing, or a finding.
 pub(super) type Fragment = Result<Option<Value>, Box<Diagnostic>>;
-/// What one system prompt gave.
-pub(super) type Prompt = Result<Arc<str>, Box<Diagnostic>>;
+/// A system prompt; `None` if it is blank.
+pub(super) type Prompt = Result<Option<SystemPrompt>, Box<Diagnostic>>;
 
 /// A fragment that several bodies hold.
 pub(super) type SharedFragment = Result<Option<Arc<Shared>>, Box<Diagnostic>>;
@@ -28,7 +29,8 @@ pub(super) type SharedFragment = Result<Option<Arc<Shared>>, Box<Diagnostic>>;
 #[derive(Default)]
 pub struct Memo {
     fragments: Mutex<HashMap<FragmentKey, SharedFragment>>,
-    prompts: Mutex<HashMap<(TemplateId, LayerKind), Prompt>>,
+    /// By the profile's own part, and the layer whose files it sees.
+    prompts: Mutex<HashMap<(Option<TemplateId>, LayerKind), Prompt>>,
     tools: Mutex<HashMap<WireFormat, Option<Arc<Shared>>>>,
 }
 
@@ -40,7 +42,7 @@ pub(super) struct FragmentKey {
     /// The client API, if its normal form of the conversation is one of its own.
     pub(super) variant: Option<ClientApi>,
     /// The system prompt, if the template can see it.
-    pub(super) system_prompt: Option<Arc<str>>,
+    pub(super) system_prompt: Option<SystemPrompt>,
 }
 
 impl Memo {
@@ -48,7 +50,12 @@ impl Memo {
         remember(&self.fragments, key, || render().map(|value| value.map(share)))
     }
 
-    pub(super) fn prompt(&self, template: TemplateId, layer: LayerKind, render: impl FnOnce() -> Prompt) -> Prompt {
+    pub(super) fn prompt(
+        &self,
+        template: Option<TemplateId>,
+        layer: LayerKind,
+        render: impl FnOnce() -> Prompt,
+    ) -> Prompt {
         remember(&self.prompts, (template, layer), render)
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::members::Shared;
 use crate::conversation::TaskKind;
 use crate::diag::{Diagnostic, did_you_mean};
 use crate::json::Pointer;
@@ -49,6 +50,8 @@ pub enum Target {
 pub(super) enum Part {
     /// A value without templates.
     Constant(Value),
+    /// The same, as a member of the body.
+    Member(Arc<Shared>),
     /// A template string; the span is its literal.
     Template(TemplateId, Span),
     /// An array with templates in it.
@@ -90,11 +93,12 @@ impl<'r> Plan<'r> {
             None => None,
         };
         let mut completion = false;
-        let body = table_parts(profile.body()?, &mut |literal| {
+        let mut body = table_parts(profile.body()?, &mut |literal| {
             let id = engine.template(literal)?;
             completion |= engine.reads(id).contains("prefix");
             Some(id)
         })?;
+        body.iter_mut().for_each(|(_, part)| part.share());
         let kind = if completion { TaskKind::Completion } else { TaskKind::Chat };
         let with_tools = profile.is_on("enable_tools");
         let cache = cache_plan(&profile, wire);
@@ -259,6 +263,13 @@ impl Part {
                 Part::Constant(Value::Object(members.collect()))
             }
             false => Part::Table(parts),
+        }
+    }
+
+    /// Makes a constant one value of all bodies.
+    fn share(&mut self) {
+        if let Part::Constant(value) = self {
+            *self = Part::Member(Arc::new(Shared::new(value.take())));
         }
     }
 

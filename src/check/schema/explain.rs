@@ -5,6 +5,7 @@ use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
 use super::super::Problem;
+use super::node::follow;
 use super::rules;
 use crate::diag::{Rule, did_you_mean};
 use crate::json::{Pointer, kind_of};
@@ -284,19 +285,6 @@ fn nearest_branch(context: &[Vec<ValidationError<'_>>]) -> Option<usize> {
 fn keyword_owner<'s>(schema: &'s Value, path: &str) -> Option<&'s Value> {
     let owner = path.rfind('/').map_or("", |at| &path[..at]);
     schema.pointer(owner)
-}
-
-/// A schema with its `$ref`s within the document followed.
-pub(super) fn follow<'s>(schema: &'s Value, mut node: &'s Value) -> &'s Value {
-    for _ in 0..16 {
-        let target =
-            node.get("$ref").and_then(Value::as_str).and_then(|target| schema.pointer(target.strip_prefix('#')?));
-        match target {
-            Some(target) => node = target,
-            None => break,
-        }
-    }
-    node
 }
 
 fn property_schema<'s>(node: Option<&'s Value>, name: &str) -> Option<&'s Value> {

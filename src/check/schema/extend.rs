@@ -5,10 +5,10 @@
 
 use serde_json::{Map, Value};
 
-use super::explain::follow;
+use super::node::follow;
 
 /// Adds the fields that an extension file lists under one of `names`.
-pub(super) fn extend(schema: &mut Value, extensions: &Value, names: &[String]) {
+pub(crate) fn extend(schema: &mut Value, extensions: &Value, names: &[String]) {
     let listed: Vec<&Map<String, Value>> = names.iter().filter_map(|name| extensions.get(name)?.as_object()).collect();
     for (place, fields) in listed.iter().flat_map(|places| places.iter()) {
         for target in targets(schema, place) {

@@ -1,0 +1,23 @@
+//! What is made when the program is built: validators of the bundled wire schemas.
+
+// The rules of the library, where only `system` touches the outside, are not for a build script.
+#![allow(clippy::disallowed_methods)]
+
+#[path = "../src/check/schema/extend.rs"]
+mod extend;
+#[path = "../src/check/schema/node.rs"]
+mod node;
+mod validators;
+
+use std::path::PathBuf;
+
+fn main() {
+    // `include_dir` notices only files that it already knows: rebuild when a bundled file comes or goes.
+    for folder in ["agents", "contexts", "partials", "providers", "roles", "schemas", "build", "src/check/schema"] {
+        println!("cargo::rerun-if-changed={folder}");
+    }
+    let variable = |name: &str| PathBuf::from(std::env::var_os(name).expect("cargo sets it"));
+    let schemas = variable("CARGO_MANIFEST_DIR").join("schemas/wire");
+    let generated = validators::generate(&schemas);
+    std::fs::write(variable("OUT_DIR").join("validators.rs"), generated).expect("the output folder can be written");
+}

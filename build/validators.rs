@@ -1,0 +1,230 @@
+//! Takes the bundled wire schemas apart and writes them as Rust: a validator for each member of a body.
+//!
+//! A body is checked member by member, so that a value that many bodies hold is looked at once. What a schema says of
+//! several members at once becomes one more validator. `src/check/schema/bundled.rs` holds the types and includes the result.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::extend::extend;
+
+const SCHEMA_ENDING: &str = ".schema.json";
+const EXTENSIONS_ENDING: &str = ".extensions.json";
+
+/// Keywords of a root that are asked member by member, or say nothing of a body.
+const APART: [&str; 10] = [
+    "type",
+    "properties",
+    "required",
+    "additionalProperties",
+    "$schema",
+    "$id",
+    "$comment",
+    "title",
+    "description",
+    "$defs",
+];
+/// Keywords of a root that speak of several members at once.
+const TOGETHER: [&str; 2] = ["allOf", "dependentSchemas"];
+/// Keywords that reach members without their names, or leave the place where they stand.
+const UNBOUNDED: [&str; 8] = [
+    "$ref",
+    "$dynamicRef",
+    "patternProperties",
+    "additionalProperties",
+    "unevaluatedProperties",
+    "propertyNames",
+    "minProperties",
+    "maxProperties",
+];
+/// Keywords that say nothing of a value.
+const ANNOTATIONS: [&str; 4] = ["title", "description", "$comment", "examples"];
+
+/// The Rust source of all validators of a folder of schemas.
+pub(crate) fn generate(folder: &Path) -> String {
+    let mut source = Source::default();
+    let files = fs::read_dir(folder).expect("a folder of schemas").map(|file| file.expect("a schema").path());
+    let mut files: Vec<_> = files.collect();
+    files.sort();
+    for schema in files {
+        let name = schema.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let Some(format) = name.strip_suffix(SCHEMA_ENDING) else { continue };
+        let extensions = schema.with_file_name(format!("{format}{EXTENSIONS_ENDING}"));
+        let plain = read(&schema);
+        source.add(&schema, None, &plain);
+        if extensions.exists() {
+            let listed = read(&extensions);
+            for name in listed.as_object().expect("an object").keys().filter(|name| *name != "$comment") {
+                let mut extended = plain.clone();
+                extend(&mut extended, &listed, std::slice::from_ref(name));
+                source.add(&schema, Some((&extensions, name)), &extended);
+            }
+        }
+    }
+    source.finish()
+}
+
+fn read(path: &Path) -> Value {
+    let text = fs::read_to_string(path).expect("a readable file");
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The source as it grows.
+#[derive(Default)]
+struct Source {
+    /// The number of each validator, by the schema that it checks.
+    validators: BTreeMap<String, usize>,
+    /// The entries of the table.
+    entries: String,
+}
+
+impl Source {
+    /// Adds a schema; `extension` is the file and the name that it is extended by.
+    fn add(&mut self, path: &Path, extension: Option<(&Path, &str)>, schema: &Value) {
+        let root = schema.as_object().expect("an object");
+        let is_closed =
+            root.get("type") == Some(&"object".into()) && root.get("additionalProperties") == Some(&false.into());
+        let unknown = root.keys().find(|key| !APART.contains(&key.as_str()) && !TOGETHER.contains(&key.as_str()));
+        assert!(is_closed, "{}: the root is no closed object", path.display());
+        assert_eq!(unknown, None, "{}: a keyword of the root cannot be asked member by member", path.display());
+        let mut members: Vec<(&String, usize)> = root["properties"]
+            .as_object()
+            .expect("an object")
+            .iter()
+            .map(|(name, member)| (name, self.validator(schema, member)))
+            .collect();
+        members.sort();
+        let together: Map<String, Value> = root
+            .iter()
+            .filter(|(key, _)| TOGETHER.contains(&key.as_str()))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        let together = (!together.is_empty()).then(|| Value::Object(together)).map(|keywords| {
+            let mut names = BTreeSet::new();
+            assert!(
+                collect_names(&keywords, &mut names),
+                "{}: {keywords} reaches members that it does not name",
+                path.display()
+            );
+            names.retain(|name| root["properties"].get(name).is_some());
+            (names, self.validator(schema, &keywords))
+        });
+
+        let entry = &mut self.entries;
+        let required: Vec<&str> =
+            root.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        let _ = writeln!(entry, "    Bundled {{\n        schema: include_str!({:?}),", path.display().to_string());
+        let extension = extension.map(|(file, name)| {
+            format!("Extension {{ file: include_str!({:?}), name: {name:?} }}", file.display().to_string())
+        });
+        let _ = writeln!(entry, "        extension: {},", option(extension));
+        let _ = writeln!(entry, "        required: &{required:?},\n        members: &[");
+        for (name, id) in members {
+            let _ = writeln!(entry, "            ({name:?}, {}),", check(id));
+        }
+        let together = together.map(|(names, id)| {
+            let names: Vec<String> = names.into_iter().collect();
+            format!("Together {{ names: &{names:?}, check: {} }}", check(id))
+        });
+        let _ = writeln!(entry, "        ],\n        together: {},\n    }},", option(together));
+    }
+
+    /// The number of the validator of a part of a schema. Parts that say the same share one.
+    fn validator(&mut self, schema: &Value, part: &Value) -> usize {
+        let mut alone = part.clone();
+        let mut definitions = BTreeMap::new();
+        collect_definitions(schema, part, &mut definitions);
+        if let (false, Value::Object(keywords)) = (definitions.is_empty(), &mut alone) {
+            keywords.insert("$defs".to_owned(), definitions.into_iter().collect());
+        }
+        strip_annotations(&mut alone);
+        let next = self.validators.len();
+        *self.validators.entry(alone.to_string()).or_insert(next)
+    }
+
+    fn finish(self) -> String {
+        let mut source = String::new();
+        for (schema, id) in self.validators {
+            let _ = writeln!(
+                source,
+                "#[jsonschema::validator(schema = {schema:?}, draft = Draft202012, methods = {{ is_valid = true, validate = false, iter_errors = false }})]\nstruct Part{id};"
+            );
+        }
+        let entries = self.entries;
+        let _ = writeln!(source, "static ALL: &[Bundled] = &[\n{entries}];");
+        source
+    }
+}
+
+fn option(value: Option<String>) -> String {
+    value.map_or_else(|| "None".to_owned(), |value| format!("Some({value})"))
+}
+
+fn check(id: usize) -> String {
+    format!("Check {{ id: CheckId({id}), accepts: Part{id}::is_valid }}")
+}
+
+/// The definitions that a part of a schema refers to, and those that they refer to.
+fn collect_definitions(schema: &Value, part: &Value, found: &mut BTreeMap<String, Value>) {
+    match part {
+        Value::Object(members) => {
+            let name = members.get("$ref").and_then(Value::as_str).map(|target| {
+                target.strip_prefix("#/$defs/").unwrap_or_else(|| panic!("{target} is no definition of the file"))
+            });
+            if let Some(name) = name.filter(|name| !found.contains_key(*name)) {
+                let definition = &schema["$defs"][name];
+                found.insert(name.to_owned(), definition.clone());
+                collect_definitions(schema, definition, found);
+            }
+            members.values().for_each(|member| collect_definitions(schema, member, found));
+        }
+        Value::Array(elements) => elements.iter().for_each(|element| collect_definitions(schema, element, found)),
+        _ => {}
+    }
+}
+
+/// Removes what says nothing of a value. Under `properties` and the like, keys are names of members, not keywords.
+fn strip_annotations(schema: &mut Value) {
+    let Value::Object(keywords) = schema else { return };
+    keywords.retain(|keyword, _| !ANNOTATIONS.contains(&keyword.as_str()) && !keyword.starts_with("x-reqc-"));
+    for (keyword, value) in keywords.iter_mut() {
+        match (keyword.as_str(), value) {
+            ("properties" | "$defs" | "dependentSchemas" | "patternProperties", Value::Object(schemas)) => {
+                schemas.values_mut().for_each(strip_annotations);
+            }
+            ("const" | "enum" | "default", _) => {}
+            (_, Value::Array(schemas)) => schemas.iter_mut().for_each(strip_annotations),
+            (_, schema) => strip_annotations(schema),
+        }
+    }
+}
+
+/// Every key and every string of a schema: among them the names of all members that it speaks of. `false` if it may speak of
+/// others, too.
+fn collect_names(schema: &Value, names: &mut BTreeSet<String>) -> bool {
+    match schema {
+        Value::String(text) => {
+            names.insert(text.clone());
+            true
+        }
+        Value::Array(elements) => elements.iter().all(|element| collect_names(element, names)),
+        Value::Object(members) => members.iter().all(|(key, value)| {
+            names.insert(key.clone());
+            let compares_objects = matches!(key.as_str(), "const" | "enum") && !holds_only_leaves(value);
+            !compares_objects && !UNBOUNDED.contains(&key.as_str()) && collect_names(value, names)
+        }),
+        _ => true,
+    }
+}
+
+fn holds_only_leaves(value: &Value) -> bool {
+    match value {
+        Value::Array(elements) => elements.iter().all(holds_only_leaves),
+        Value::Object(_) => false,
+        _ => true,
+    }
+}

@@ -1,0 +1,74 @@
+//! Validators of the bundled schemas, made when the program is built (`build/validators.rs`).
+//!
+//! A repository's own schemas, and extensions that no bundled file lists, have none: [`Document`](super::document::Document)
+//! compiles those when they are first needed.
+
+use serde_json::Value;
+
+use crate::unit::{CheckId, MemberRef};
+
+/// A bundled schema, taken apart: one check for each member of a body.
+pub(super) struct Bundled {
+    /// The file.
+    schema: &'static str,
+    extension: Option<Extension<'static>>,
+    required: &'static [&'static str],
+    /// Sorted by name.
+    members: &'static [(&'static str, Check)],
+    together: Option<Together>,
+}
+
+/// A file of extensions, and the name in it whose fields are taken too.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Extension<'t> {
+    pub(super) file: &'t str,
+    pub(super) name: &'t str,
+}
+
+/// What a schema says of one value.
+struct Check {
+    id: CheckId,
+    accepts: fn(&Value) -> bool,
+}
+
+/// What a schema says of several members at once.
+struct Together {
+    /// The members that it speaks of.
+    names: &'static [&'static str],
+    check: Check,
+}
+
+impl Bundled {
+    /// The validators of a schema file with an extension, if it is a bundled one.
+    pub(super) fn find(schema: &str, extension: Option<Extension<'_>>) -> Option<&'static Bundled> {
+        ALL.iter().find(|known| known.extension == extension && known.schema == schema)
+    }
+
+    /// The names that a file of extensions lists, if it is a bundled one.
+    pub(super) fn names_in(file: &str) -> Option<Vec<&'static str>> {
+        let listed = ALL.iter().filter_map(|known| known.extension).filter(|extension| extension.file == file);
+        let names: Vec<&str> = listed.map(|extension| extension.name).collect();
+        (!names.is_empty()).then_some(names)
+    }
+
+    /// Whether the schema takes a body with these members.
+    pub(super) fn accepts(&self, members: &[MemberRef<'_>]) -> bool {
+        let check = |member: &MemberRef<'_>| {
+            let index = self.members.binary_search_by_key(&member.name, |(name, _)| name).ok()?;
+            Some(&self.members[index].1)
+        };
+        members.iter().all(|member| check(member).is_some_and(|check| member.is_accepted(check.id, check.accepts)))
+            && self.required.iter().all(|name| members.iter().any(|member| member.name == *name))
+            && self.together.as_ref().is_none_or(|together| together.accepts(members))
+    }
+}
+
+impl Together {
+    fn accepts(&self, members: &[MemberRef<'_>]) -> bool {
+        let named = members.iter().filter(|member| self.names.contains(&member.name));
+        let named: Value = named.map(|member| (member.name.to_owned(), member.value.clone())).collect();
+        (self.check.accepts)(&named)
+    }
+}
+
+include!(concat!(env!("OUT_DIR"), "/validators.rs"));
