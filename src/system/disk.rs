@@ -5,6 +5,8 @@
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Component, Path, PathBuf};
+#[cfg(target_os = "linux")]
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use walkdir::WalkDir;
@@ -17,6 +19,8 @@ use crate::world::{Entry, EntryKind, Output, ReadError, World};
 pub struct Disk {
     /// Canonical: without links.
     root: PathBuf,
+    #[cfg(target_os = "linux")]
+    folder: Option<Arc<std::os::fd::OwnedFd>>,
 }
 
 impl Disk {
@@ -27,7 +31,11 @@ impl Disk {
     pub fn open(root: &Path) -> Result<Disk, String> {
         let shown = root.display();
         match fs::canonicalize(root) {
-            Ok(root) if root.is_dir() => Ok(Disk { root }),
+            Ok(root) if root.is_dir() => Ok(Disk {
+                #[cfg(target_os = "linux")]
+                folder: beneath::open(&root),
+                root,
+            }),
             Ok(_) => Err(format!("`{shown}` is not a folder")),
             Err(error) if error.kind() == ErrorKind::NotFound => Err(format!("`{shown}` does not exist")),
             Err(error) => Err(format!("`{shown}` cannot be opened: {}", words(&error))),
@@ -102,6 +110,16 @@ impl Disk {
         Entry { path: self.relative(path), kind }
     }
 
+    /// The same, without another look at what is no link.
+    fn child(&self, child: &fs::DirEntry) -> Entry {
+        let path = child.path();
+        match child.file_type() {
+            Ok(kind) if kind.is_dir() => Entry { path: self.relative(&path), kind: EntryKind::Folder },
+            Ok(kind) if kind.is_file() => Entry { path: self.relative(&path), kind: EntryKind::File },
+            _ => self.entry(&path),
+        }
+    }
+
     /// Whether a walk may go through a link to a folder: it stays inside the root, and does not lead back to a
     /// folder that the walk is in.
     fn may_enter(&self, link: &Path) -> bool {
@@ -113,6 +131,10 @@ impl Disk {
 
 impl World for Disk {
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
+        #[cfg(target_os = "linux")]
+        if let Some(bytes) = self.folder.as_ref().and_then(|folder| beneath::read(folder, path)) {
+            return Ok(bytes);
+        }
         let real = self.resolve(&self.join(path)?)?;
         match fs::metadata(&real) {
             Ok(found) if found.is_dir() => Err(ReadError::Folder),
@@ -154,7 +176,7 @@ impl World for Disk {
     fn list(&self, folder: &str) -> Vec<Entry> {
         let Ok(place) = self.join(folder) else { return Vec::new() };
         match self.resolve(&place).map(|_| fs::read_dir(&place)) {
-            Ok(Ok(found)) => sorted(found.flatten().map(|child| self.entry(&child.path())).collect()),
+            Ok(Ok(found)) => sorted(found.flatten().map(|child| self.child(&child)).collect()),
             _ => Vec::new(),
         }
     }
@@ -218,6 +240,41 @@ impl Output for Disk {
     fn files(&self, folder: &str) -> Vec<String> {
         let files = self.walk(folder).into_iter().filter(|entry| entry.kind == EntryKind::File);
         files.map(|entry| entry.path).collect()
+    }
+}
+
+/// Reading below a folder in one step, which the kernel keeps from leaving it: most files of a repository need no more.
+#[cfg(target_os = "linux")]
+mod beneath {
+    use std::fs::File;
+    use std::io::Read;
+    use std::os::fd::OwnedFd;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use rustix::fs::{Mode, OFlags, ResolveFlags, open as open_path, openat2};
+
+    /// A folder, if it can be held open.
+    pub(super) fn open(folder: &Path) -> Option<Arc<OwnedFd>> {
+        open_path(folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok().map(Arc::new)
+    }
+
+    /// The bytes of a file; `None` if that needs a closer look, for instance to tell why not.
+    pub(super) fn read(folder: &OwnedFd, path: &str) -> Option<Vec<u8>> {
+        // Behind a link, `..` is another folder for the kernel than for the eye.
+        if path.split('/').any(|part| part == "..") {
+            return None;
+        }
+        // Opening must not wait for the other end of a pipe.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        let mut file = File::from(openat2(folder, path, flags, Mode::empty(), resolve).ok()?);
+        let found = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+        // Room for one byte more: the read that finds the end needs no other buffer.
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(usize::try_from(found.len()).ok()?.checked_add(1)?).ok()?;
+        file.by_ref().take(u64::MAX).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
     }
 }
 
