@@ -49,8 +49,8 @@ crate::diag::rules! {
          nearest, or all of them.\n\n\
          * wrong: `cache_ttl = \"60m\"`\n\
          * right: `cache_ttl = \"1h\"`\n\n\
-         Globs that do not parse, malformed dates and names without a single ASCII letter or digit are \
-         told under this code as well.";
+         Globs that do not parse, malformed dates, URLs that no request can be sent to, and names without a single \
+         ASCII letter or digit are told under this code as well.";
     MISSING_KEY = Error "key/missing", "a required key is missing",
         "A profile needs a `name`. A concrete agent also needs `provider_instance`, `endpoint` and `[body]`, its \
          own or inherited. A provider instance needs `name`, `client_api` and `url`. An `[[allow]]` entry needs \
