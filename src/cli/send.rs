@@ -32,7 +32,7 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
         Err(error) => return Err(failure(error.into_error(agent.compiler()))),
     };
     if compiled.exposes_key() {
-        Terminal::warn(&format!("the key travels in the clear to {}: use https", compiled.line.url));
+        Terminal::warn(&format!("the key travels in the clear to {}: use https", compiled.address()));
     }
     match (send.curl, send.dry_run) {
         (true, _) => terminal.text(&curl_command(&compiled.line, &compiled.body.pretty())),
