@@ -18,7 +18,7 @@ use super::failure;
 use super::secret::Secrets;
 use super::stream::Limits;
 use super::{Category, Error};
-use crate::provider::{Header, HeaderValue};
+use crate::provider::{Header, HeaderValue, is_loopback};
 use crate::repo::SecretRef;
 pub(super) use backoff::Backoff;
 pub use backoff::RetryPolicy;
@@ -237,20 +237,46 @@ fn place(request: &Compiled) -> String {
 
 /// A failure of the connection before an answer.
 fn network(error: &reqwest::Error, request: &Compiled) -> Error {
-    let place = place(request);
-    if let Some(problem) = certificate(error) {
-        let message = format!("the certificate of {place} is not trusted");
-        let help = "on Linux, `SSL_CERT_FILE` names those to trust instead of the system's";
-        return Error::new(Category::Network, message).detail(format!("{problem}; {help}"));
+    if let Some(error) = tls_problem(error).and_then(|problem| not_secure(problem, request)) {
+        return error;
     }
+    let place = place(request);
     let message = match (error.is_connect(), error.is_timeout()) {
         (true, true) => format!("connecting to {place} took too long"),
         (true, false) => format!("{place} cannot be reached"),
         (false, true) => format!("{place} was silent for too long"),
         (false, false) => format!("the connection to {place} broke before an answer"),
     };
-    let retryable = error.is_connect() || !error.is_timeout();
-    Error { retryable, ..Error::new(Category::Network, message).detail(cause(error)) }
+    // A port of this machine takes a connection at once: what is silent after that waits for another protocol.
+    let is_stuck = error.is_connect() && error.is_timeout() && error.url().is_some_and(is_tls_at_home);
+    let retryable = !is_stuck && (error.is_connect() || !error.is_timeout());
+    let detail = if is_stuck { format!("{}; {PLAIN_HELP}", cause(error)) } else { cause(error) };
+    Error { retryable, ..Error::new(Category::Network, message).detail(detail) }
+}
+
+/// What to do if a server does not answer in TLS.
+const PLAIN_HELP: &str = "if the server does not speak TLS, write `http://` into the provider instance's `url`";
+
+fn is_tls_at_home(url: &reqwest::Url) -> bool {
+    url.scheme() == "https" && url.host_str().is_some_and(is_loopback)
+}
+
+/// A failure of TLS that trying again does not mend; `None` if it may.
+fn not_secure(problem: &rustls::Error, request: &Compiled) -> Option<Error> {
+    let place = place(request);
+    let (message, help) = match problem {
+        rustls::Error::InvalidCertificate(_) => (
+            format!("the certificate of {place} is not trusted"),
+            "; on Linux, `SSL_CERT_FILE` names those to trust instead of the system's",
+        ),
+        rustls::Error::InvalidMessage(_) => (
+            format!("the server at {place} does not speak TLS"),
+            "; did you mean `http://` in the provider instance's `url`?",
+        ),
+        rustls::Error::AlertReceived(rustls::AlertDescription::InternalError) => return None,
+        _ => (format!("{place} and reqc cannot agree on TLS"), ""),
+    };
+    Some(Error::new(Category::Network, message).detail(format!("{problem}{help}")))
 }
 
 /// A failure of the connection in the middle of an answer.
@@ -263,16 +289,9 @@ pub(super) fn broken(error: &reqwest::Error, request: &Compiled) -> Error {
     Error::new(Category::Network, message).detail(cause(error))
 }
 
-/// What is wrong with a server's certificate, if that is what broke the connection: trying again does not mend it.
-fn certificate(error: &reqwest::Error) -> Option<String> {
-    let mut next: Option<&(dyn std::error::Error + 'static)> = error.source();
-    while let Some(error) = next {
-        if let Some(tls @ rustls::Error::InvalidCertificate(_)) = tls_error(error) {
-            return Some(tls.to_string());
-        }
-        next = error.source();
-    }
-    None
+/// The failure of TLS that is behind an error, if one is.
+fn tls_problem(error: &reqwest::Error) -> Option<&rustls::Error> {
+    std::iter::successors(error.source(), |&error| error.source()).find_map(tls_error)
 }
 
 /// The TLS error in an error: I/O errors wrap others without calling them their source.
