@@ -113,6 +113,23 @@ fn a_lowered_finding_keeps_the_body() {
 }
 
 #[test]
+fn a_roster_that_cannot_be_read_is_reported() {
+    let route = |rosters: &str, name: &str| {
+        let (_scratch, root) = repository(&[("agents/helper.toml", AGENT), ("rosters.toml", rosters)]);
+        reqc(&root, &["route", "a.py", "--roster", name])
+    };
+    let good = "[[roster]]\nname = \"chat\"\nagents = [\"Helper\"]\n";
+    let run = route(&format!("{good}[[roster]\n"), "chat");
+    assert_eq!((run.code, run.err.as_str()), (1, ""));
+    assert!(run.out.contains("toml/syntax") && run.out.contains("rosters.toml:4"), "{}", run.out);
+    let run = route("[[roster]]\nname = \"chat\"\n", "chat");
+    assert!(run.code == 1 && run.out.contains("key/missing"), "{}", run.out);
+    // A mistake in a roster that is there is no reason why another is not.
+    let run = route(&good.replace("Helper", "Helpr"), "chatt");
+    assert!(run.code == 2 && run.err.contains("did you mean `chat`?"), "{}{}", run.out, run.err);
+}
+
+#[test]
 fn what_cannot_run_ends_with_2() {
     let (_scratch, root) = repository(&[("agents/helper.toml", AGENT)]);
     for arguments in [

@@ -13,6 +13,7 @@ use crate::diag::{Diagnostic, Findings, Severity};
 use crate::repo::{Date, LoadOptions};
 use crate::report::Summary;
 use crate::resolve::ProfileId;
+use crate::source::FileId;
 use crate::system::{Disk, Embedded};
 use crate::world::World;
 
@@ -192,13 +193,13 @@ impl Opened {
     #[cfg(feature = "runtime")]
     pub(super) fn errors_of_settings(&self, instance: &str) -> Vec<Diagnostic> {
         let (sources, files) = (self.compiler.sources(), self.compiler.repo().instance_files(instance));
-        let decides = |finding: &&Diagnostic| {
-            let file = finding.primary.span.file;
-            let path = sources.get(file).path();
-            files.contains(&file) || matches!(&**path, "models.toml" | "reqc.toml")
-        };
+        self.errors(|file| files.contains(&file) || matches!(&**sources.get(file).path(), "models.toml" | "reqc.toml"))
+    }
+
+    /// Errors of loading in some files.
+    pub(super) fn errors(&self, stands_in: impl Fn(FileId) -> bool) -> Vec<Diagnostic> {
         let errors = self.compiler.findings().iter().filter(|finding| finding.severity == Severity::Error);
-        errors.filter(decides).cloned().collect()
+        errors.filter(|finding| stands_in(finding.primary.span.file)).cloned().collect()
     }
 
     /// The compiler, while nobody else has it.
