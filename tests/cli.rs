@@ -551,7 +551,7 @@ fn send_offers_the_tools_of_a_file_and_says_what_is_wrong_with_it() {
     let ran = reqc(&root, &["send", "Helper", "-m", "Hi", "--dry-run", "--tools", "own/tools.toml"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.contains("\"name\": \"look\""), "{}", ran.out);
-    assert!(ran.err.starts_with("warning: tools.toml:4 ") && ran.err.contains("tools/no-program"), "{}", ran.err);
+    assert!(ran.err.starts_with("warning: own/tools.toml:4 ") && ran.err.contains("tools/no-program"), "{}", ran.err);
     let ran = reqc(&root, &["send", "Helper", "-m", "Hi", "--dry-run", "--tools", "wrong.toml", "--format", "short"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(ran.out.contains("wrong.toml:2"), "{}", ran.out);

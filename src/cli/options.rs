@@ -13,7 +13,7 @@ use crate::diag::{Diagnostic, Findings, Severity};
 use crate::repo::{Date, LoadOptions};
 use crate::report::Summary;
 use crate::resolve::ProfileId;
-use crate::source::FileId;
+use crate::source::{FileId, Sources};
 use crate::system::{Disk, Embedded};
 use crate::world::World;
 
@@ -143,11 +143,16 @@ impl Options {
         settle(compiler.sources(), findings, &self.policy(opened, self.is_complete()))
     }
 
+    /// Some findings, and no others, with this run's severities, sorted.
+    pub(super) fn settle_only(&self, sources: &Sources, opened: &Opened, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        let mut findings = Findings::default();
+        findings.extend(found);
+        settle(sources, findings, &self.policy(opened, false))
+    }
+
     /// Whether what was found in an agent's bodies is an error in this run: then its golden files are left alone.
     pub(super) fn is_broken(&self, opened: &Opened, agent: &AgentBodies<'_>) -> bool {
-        let mut findings = Findings::default();
-        findings.extend(agent.findings.iter().cloned());
-        fails(&settle(opened.compiler.sources(), findings, &self.policy(opened, false)))
+        fails(&self.settle_only(opened.compiler.sources(), opened, agent.findings.clone()))
     }
 
     fn policy<'o>(&self, opened: &'o Opened, complete: bool) -> Policy<'o> {

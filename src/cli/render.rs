@@ -2,11 +2,11 @@
 
 use super::options::{Opened, Options};
 use super::{Failure, Outcome, Status, Terminal};
-use crate::compile::settle;
-use crate::diag::{Diagnostic, Findings};
+use crate::diag::Diagnostic;
 use crate::provider::{Header, HeaderValue, RequestLine};
 use crate::repo::SecretRef;
 use crate::resolve::ProfileId;
+use crate::source::Sources;
 
 pub(super) fn run(options: &Options, agent: &str, curl: bool, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
@@ -50,24 +50,26 @@ fn pick_context(opened: &Opened, id: ProfileId) -> Result<String, Failure> {
     }
 }
 
+/// Findings that are the reason why there is nothing else to show.
 pub(super) fn show_findings(
     options: &Options,
     opened: &Opened,
     found: Vec<Diagnostic>,
     terminal: &mut Terminal,
 ) -> Status {
-    let mut findings = Findings::default();
-    findings.extend(found);
-    let policy = crate::compile::Policy {
-        config: &opened.compiler.repo().config,
-        deny: Vec::new(),
-        allow: Vec::new(),
-        today: None,
-        complete: false,
-    };
-    let findings = settle(opened.compiler.sources(), findings, &policy);
-    let summary = opened.summary(0, 0, &findings);
-    terminal.report(options.format, opened.compiler.sources(), &summary, &findings);
+    show_findings_in(opened.compiler.sources(), options, opened, found, terminal)
+}
+
+/// The same for files that are not part of the repository.
+pub(super) fn show_findings_in(
+    sources: &Sources,
+    options: &Options,
+    opened: &Opened,
+    found: Vec<Diagnostic>,
+    terminal: &mut Terminal,
+) -> Status {
+    let findings = options.settle_only(sources, opened, found);
+    terminal.findings(options.format, sources, &opened.summary(0, 0, &findings), &findings);
     Status::Findings
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::args::Send;
 use super::options::Options;
-use super::render::{curl_command, show_findings};
+use super::render::{curl_command, show_findings, show_findings_in};
 use super::{Failure, Outcome, Status, Terminal};
 use crate::runtime::{Agent, CompileError, Error, Event, Outcome as Ended, Session, Transport, TransportOptions, Turn};
 use crate::system::{JournalFile, SystemSecrets};
@@ -22,6 +22,9 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
         Ok(input) => input,
         Err(Unusable::Failure(failure)) => return Err(failure),
         Err(Unusable::Findings(found)) => return Ok(show_findings(options, &opened, found, terminal)),
+        Err(Unusable::FindingsIn(sources, found)) => {
+            return Ok(show_findings_in(&sources, options, &opened, found, terminal));
+        }
     };
     let agent = Agent::new(Arc::clone(&opened.compiler), &send.agent, input.setting.clone()).map_err(failure)?;
     let agent = agent.with_model(options.model.as_deref());

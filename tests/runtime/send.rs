@@ -307,6 +307,30 @@ async fn a_dry_run_of_a_resumed_session_shows_what_is_sent_and_changes_nothing()
     assert_eq!(server.received()[0].body, shown.to_string().into_bytes());
 }
 
+#[tokio::test]
+async fn findings_in_tools_toml_name_the_file_as_it_was_given() {
+    let server = Server::start(|_, _| says("ok")).await;
+    let root = repository(&server.url);
+    write(
+        root.path(),
+        "my/tools.toml",
+        "[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = [\"./none\"]\nevn = 1\n",
+    );
+    write(root.path(), "my/wrong.toml", "[[tool]\n");
+    for (given, place, code) in [
+        ("my/wrong.toml", "my/wrong.toml:1:", 1),
+        ("./my/wrong.toml", "./my/wrong.toml:1:", 1),
+        ("my/tools.toml", "my/tools.toml:4 tools/no-program", 0),
+        ("my/tools.toml", "my/tools.toml:5 key/unknown", 0),
+    ] {
+        let ran = reqc(root.path(), &["Tester", "-m", "Hi", "--tools", given], "").await;
+        let all = format!("{}{}", ran.out, ran.err);
+        assert_eq!(ran.code, code, "{all}");
+        assert!(all.contains(place) && !all.contains("0 agents"), "{all}");
+    }
+    assert_eq!(server.received().len(), 2);
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn programs_of_tools_toml_run_in_a_loop() {

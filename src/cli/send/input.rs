@@ -13,10 +13,10 @@ use crate::conversation::log::Log;
 use crate::conversation::{Block, Conversation, Task, TaskKind};
 use crate::diag::{Diagnostic, Severity};
 use crate::render::Folders;
-use crate::repo::LayerKind;
+use crate::repo::{LayerKind, read_tools_below};
 use crate::runtime::tools::{ProcessTool, Processes, ToolSet};
 use crate::runtime::{Restored, image};
-use crate::source::SourceText;
+use crate::source::{SourceText, Sources};
 use crate::system::{Disk, JournalFile, Places, SystemProcesses};
 use crate::world::World;
 
@@ -46,6 +46,8 @@ pub(super) struct Resumed {
 pub(super) enum Unusable {
     Failure(Failure),
     Findings(Vec<Diagnostic>),
+    /// Findings in files that are not part of the repository.
+    FindingsIn(Sources, Vec<Diagnostic>),
 }
 
 impl From<Failure> for Unusable {
@@ -75,7 +77,7 @@ impl Input {
         };
         let resumed = send.resume.as_deref().map(|path| resume(&options.path(path), send)).transpose()?;
         let tools = match &send.tools {
-            Some(path) => Some(tools(options, opened, path)?),
+            Some(path) => Some(tools(options, path)?),
             None => None,
         };
         if let Some(tools) = &tools {
@@ -201,23 +203,26 @@ fn real_setting(opened: &Opened) -> Result<Setting, Failure> {
 }
 
 /// The tools of a file. What is only a warning does not stop the request.
-fn tools(options: &Options, opened: &mut Opened, path: &Path) -> Result<ToolSet, Unusable> {
-    let path = options.path(path);
+fn tools(options: &Options, given: &Path) -> Result<ToolSet, Unusable> {
+    let path = options.path(given);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let given = given.to_string_lossy();
+    let shown_below = given.strip_suffix(&name).unwrap_or_default();
     let world = Disk::open(folder).map_err(Failure::from)?;
     if let Err(error) = world.read(&name) {
         return Err(Failure::new(format!("`{}` cannot be read: {error}", path.display())).into());
     }
     let processes = Arc::new(SystemProcesses::new(folder).map_err(Failure::from)?);
-    let (specs, mut found) = opened.compiler_mut().read_tools(&world, &name);
+    let mut sources = Sources::default();
+    let (specs, mut found) = read_tools_below(shown_below, &world, &name, &mut sources);
     let missing = specs.iter().filter_map(|spec| Some(spec.not_found(&processes.find(&spec.program.value).err()?)));
     found.extend(missing);
     if found.iter().any(|finding| finding.severity == Severity::Error) {
-        return Err(Unusable::Findings(found));
+        return Err(Unusable::FindingsIn(sources, found));
     }
     for finding in found {
-        let place = opened.compiler.sources().describe(finding.primary.span);
+        let place = sources.describe(finding.primary.span);
         Terminal::warn(&format!("{place} {}: {}", finding.rule.code, finding.message));
     }
     let mut tools = ToolSet::new();
