@@ -540,6 +540,24 @@ fn providers_tell_whether_keys_are_found_and_never_show_them() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_curl_command_finds_its_key_from_any_folder() {
+    let provider = "name = \"Mine\"\nclient_api = \"OpenAI Compatible\"\nurl = \"http://localhost:1\"\napi_key_ref = \"file:it's/key\"\n";
+    let agent = "name = \"Helper\"\nextends = \"OpenAI Compatible Chat\"\nprovider_instance = \"Mine\"\n";
+    let files = [("providers/mine.toml", provider), ("agents/helper.toml", agent), ("it's/key", "planted\n")];
+    let (scratch, root) = repository(&files);
+    let arguments = ["render", "Helper", "--context", "plain-turn", "--model", "m", "--curl", "-C", "a repository"];
+    let run = reqc(scratch.path(), &arguments);
+    assert!(!run.out.contains("planted"), "{}{}", run.out, run.err);
+    // In place of curl, its arguments.
+    let script = format!("curl() {{ printf '%s\\n' \"$@\"; cat >/dev/null; }}\n{}", run.out);
+    for folder in [scratch.path(), &root, &root.join("agents")] {
+        let told = ran(Command::new("sh").args(["-c", &script]).current_dir(folder).output().expect("a shell"));
+        assert!(told.out.contains("authorization: Bearer planted\n"), "{}{}", told.out, told.err);
+    }
+}
+
 #[cfg(feature = "runtime")]
 #[test]
 fn send_offers_the_tools_of_a_file_and_says_what_is_wrong_with_it() {
