@@ -190,6 +190,23 @@ async fn failures_say_what_the_provider_said() {
 }
 
 #[tokio::test]
+async fn an_answer_without_text_is_told() {
+    let call = calls(&[("c1", "look", "{}")]);
+    let server = Server::answering(vec![says(""), says(" \n"), call, says("")]).await;
+    let root = repository(&server.url);
+    for (out, told) in [
+        ("", "the answer has no text; stopped: end_turn\n"),
+        (" \n", "the answer has no text; stopped: end_turn\n"),
+        ("", "look({})\nthe answer has no text; stopped: tool_use\n"),
+    ] {
+        let ran = reqc(root.path(), &["Tester", "-m", "Hi"], "").await;
+        assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, out, told));
+    }
+    let ran = reqc(root.path(), &["Tester", "-m", "Hi", "-q"], "").await;
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "", ""));
+}
+
+#[tokio::test]
 async fn wrong_usage_is_told_before_anything_is_sent() {
     let server = Server::start(|_, _| says("never")).await;
     let root = repository(&server.url);

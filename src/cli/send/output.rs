@@ -99,6 +99,9 @@ impl Printer<'_> {
             Format::Human | Format::Short => {
                 self.end_line();
                 match ended {
+                    Outcome::Finished(stop) if self.text.trim().is_empty() => {
+                        self.terminal.note(&format!("the answer has no text; stopped: {}", stop.name()));
+                    }
                     Outcome::Finished(stop) if stop.name() == "end_turn" => {}
                     Outcome::Finished(stop) => self.terminal.note(&format!("stopped: {}", stop.name())),
                     Outcome::Failed(error) => Terminal::fail(&error.to_string(), None),
