@@ -220,6 +220,8 @@ async fn wrong_usage_is_told_before_anything_is_sent() {
         (&["Testr", "-m", "x"], 2, "did you mean `Tester`?"),
         (&["Tester", "x"], 2, "what is `x`?"),
         (&["Tester", "--context", "nope"], 2, "there is no context `nope`"),
+        (&["Tester", "--context", "zzzz"], 2, "`reqc contexts` shows every context"),
+        (&["Tester", "--context", "plain-trun"], 2, "did you mean `plain-turn`?"),
         (&["Tester", "-m", "x", "--tools", "nope.toml"], 2, "`nope.toml` cannot be read"),
         (&["OpenAI Compatible Chat", "-m", "x"], 2, "no model for `OpenAI Compatible Chat`"),
         (&["Broken", "-m", "x"], 1, "agents/broken.toml:4"),

@@ -11,7 +11,7 @@ use crate::compile::Setting;
 use crate::context;
 use crate::conversation::log::Log;
 use crate::conversation::{Block, Conversation, Task, TaskKind};
-use crate::diag::{Diagnostic, Severity};
+use crate::diag::{Diagnostic, Severity, did_you_mean};
 use crate::render::Folders;
 use crate::repo::{LayerKind, read_tools_below};
 use crate::runtime::tools::{ProcessTool, Processes, ToolSet};
@@ -180,7 +180,9 @@ fn from_context(options: &Options, opened: &mut Opened, wanted: &str) -> Result<
         Ok(text) => text,
         Err(why) => {
             let failure = Failure::new(format!("there is no context `{wanted}`, and a file of that name {why}"));
-            return Err(failure.help("`reqc contexts` shows every context").into());
+            let known = opened.compiler.contexts().iter().map(|ready| ready.context.name.as_ref());
+            let help = did_you_mean(wanted, known);
+            return Err(failure.help(help.unwrap_or_else(|| "`reqc contexts` shows every context".to_owned())).into());
         }
     };
     let file = opened.compiler_mut().add_source(wanted.to_owned(), SourceText::salvage(text.as_bytes()));
