@@ -103,6 +103,12 @@ async fn images_are_recognised_by_content() {
     assert_eq!(urls[1], "https://example.com/b.webp");
     let large = std::fs::File::create(root.path().join("large.png")).expect("made");
     large.set_len(15 * 1024 * 1024 + 1).expect("a hole costs nothing");
+    let data = format!("data:image/png;base64,{}", "A".repeat(4000));
+    for image in ["ftp://example.com/a.png", "file:///a.png", &data] {
+        let ran = reqc(root.path(), &["Tester", "--image", image], "").await;
+        let told = "is neither a file nor at an http URL\n  help: give a file, or a URL that begins with https://";
+        assert!(ran.code == 2 && ran.err.contains(told) && ran.err.len() < 400, "{}", ran.err);
+    }
     for (image, why) in [
         ("text.png", "is no PNG"),
         ("nothing.png", "cannot be read"),

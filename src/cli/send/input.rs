@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::super::args::Send;
 use super::super::options::{Opened, Options};
 use super::super::{Failure, Terminal};
+use super::output::shortened;
 use crate::compile::Setting;
 use crate::context;
 use crate::conversation::log::Log;
@@ -118,7 +119,11 @@ fn message(options: &Options, send: &Send) -> Result<Option<Vec<Block>>, Failure
             true => Ok(image::at_url(source)),
             false => image::read(&options.path(Path::new(source))),
         };
-        let image = image.map_err(|why| Failure::new(format!("the image `{source}` {why}")))?;
+        let image = image.map_err(|why| match image::is_other_url(source) {
+            true => Failure::new(format!("the image `{}` is neither a file nor at an http URL", shortened(source)))
+                .help("give a file, or a URL that begins with https:// or http://"),
+            false => Failure::new(format!("the image `{source}` {why}")),
+        })?;
         blocks.push(Block::Image(image));
     }
     Ok((!blocks.is_empty()).then_some(blocks))

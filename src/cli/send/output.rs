@@ -112,8 +112,8 @@ impl Printer<'_> {
     }
 }
 
-/// A text on one line of a note.
-fn shortened(text: &str) -> String {
+/// The start of a text, on one line.
+pub(super) fn shortened(text: &str) -> String {
     const MOST: usize = 160;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(MOST) {
