@@ -358,6 +358,16 @@ async fn findings_in_tools_toml_name_the_file_as_it_was_given() {
 
 #[cfg(unix)]
 #[tokio::test]
+async fn a_tool_that_says_nothing_is_told() {
+    let server = Server::answering(vec![calls(&[("c1", "quiet", "{}")]), says("Done.")]).await;
+    let root = repository(&server.url);
+    write(root.path(), "tools.toml", "[[tool]]\nname = \"quiet\"\ndescription = \"d\"\ncommand = [\"true\"]\n");
+    let ran = reqc(root.path(), &["Tester", "-m", "Go", "--tools", "tools.toml"], "").await;
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("Done.\n", "quiet({})\nquiet returned: (no output)\n"));
+}
+
+#[cfg(unix)]
+#[tokio::test]
 async fn programs_of_tools_toml_run_in_a_loop() {
     let server = Server::answering(vec![calls(&[("c1", "shout", r#"{"text":"hey"}"#)]), says("It shouted.")]).await;
     let root = repository(&server.url);

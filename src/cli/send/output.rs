@@ -63,7 +63,11 @@ impl Printer<'_> {
             Event::ToolProgress { text, .. } => self.note(&shortened(text)),
             Event::ToolResult { name, output, .. } => {
                 let what = if output.is_error { "failed" } else { "returned" };
-                self.note(&format!("{name} {what}: {}", shortened(&output.content)));
+                let said = match shortened(&output.content) {
+                    said if said.is_empty() && output.images.is_empty() => "(no output)".to_owned(),
+                    said => said,
+                };
+                self.note(&format!("{name} {what}: {said}"));
             }
             Event::Retry { attempt, delay, error } => {
                 self.note(&format!("{error}; attempt {attempt} in {:.1} s", delay.as_secs_f64()));
