@@ -358,6 +358,18 @@ async fn findings_in_tools_toml_name_the_file_as_it_was_given() {
 
 #[cfg(unix)]
 #[tokio::test]
+async fn a_tool_that_is_not_executable_is_told() {
+    let server = Server::answering(vec![says("ok")]).await;
+    let root = repository(&server.url);
+    write(root.path(), "tools.toml", "[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = [\"./t.sh\"]\n");
+    write(root.path(), "t.sh", "#!/bin/sh\n");
+    let ran = reqc(root.path(), &["Tester", "-m", "Go", "--tools", "tools.toml"], "").await;
+    assert_eq!(ran.out, "ok\n");
+    assert!(ran.err.contains("tools/no-program") && ran.err.contains("`./t.sh` is not executable"), "{}", ran.err);
+}
+
+#[cfg(unix)]
+#[tokio::test]
 async fn a_tool_that_says_nothing_is_told() {
     let server = Server::answering(vec![calls(&[("c1", "quiet", "{}")]), says("Done.")]).await;
     let root = repository(&server.url);
