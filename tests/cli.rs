@@ -540,6 +540,24 @@ fn providers_tell_whether_keys_are_found_and_never_show_them() {
     }
 }
 
+#[cfg(feature = "runtime")]
+#[test]
+fn send_tells_what_check_says_of_the_agent() {
+    let other = WARNS.replace("Helper", "Other");
+    let files = [("agents/helper.toml", WARNS), ("agents/other.toml", &other)];
+    let (_scratch, root) = repository(&files);
+    let send = |arguments: &[&str]| {
+        reqc(&root, &[&["send", "Helper", "-m", "Hi", "--model", "m", "--dry-run"], arguments].concat())
+    };
+    let (run, check) = (send(&[]), reqc(&root, &["check", "--agent", "Helper"]));
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(check.out.starts_with(&format!("{}\n", run.err)) && run.err.contains("descriptoin"), "{}", run.err);
+    let line = "agents/helper.toml:3:1: warning[key/unknown]: ";
+    let run = send(&["--format", "short"]);
+    assert!(run.err.starts_with(line) && run.err.lines().count() == 1, "{}", run.err);
+    assert_eq!(send(&["--allow", "key/unknown"]).err, "");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_curl_command_finds_its_key_from_any_folder() {
@@ -569,7 +587,7 @@ fn send_offers_the_tools_of_a_file_and_says_what_is_wrong_with_it() {
     let ran = reqc(&root, &["send", "Helper", "-m", "Hi", "--dry-run", "--tools", "own/tools.toml"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.contains("\"name\": \"look\""), "{}", ran.out);
-    assert!(ran.err.starts_with("warning: own/tools.toml:4 ") && ran.err.contains("tools/no-program"), "{}", ran.err);
+    assert!(ran.err.starts_with("tools/no-program\n") && ran.err.contains("[own/tools.toml:4:"), "{}", ran.err);
     let ran = reqc(&root, &["send", "Helper", "-m", "Hi", "--dry-run", "--tools", "wrong.toml", "--format", "short"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(ran.out.contains("wrong.toml:2"), "{}", ran.out);

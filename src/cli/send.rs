@@ -18,7 +18,7 @@ use output::Printer;
 
 pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Outcome {
     let mut opened = options.with_bundled().open()?;
-    let input = match Input::read(options, send, &mut opened) {
+    let input = match Input::read(options, send, &mut opened, terminal) {
         Ok(input) => input,
         Err(Unusable::Failure(failure)) => return Err(failure),
         Err(Unusable::Findings(found)) => return Ok(show_findings(options, &opened, found, terminal)),

@@ -88,6 +88,17 @@ impl Terminal {
         self.text(&text);
     }
 
+    /// Writes findings beside the result to standard error; where the result is for programs, on one line each.
+    #[cfg(feature = "runtime")]
+    pub(super) fn findings_aside(&self, format: Format, sources: &Sources, findings: &[Diagnostic]) {
+        let colour = self.color && io::stderr().is_terminal();
+        let text = match format {
+            Format::Human => report::human_findings(findings, sources, Look { width: self.width, colour }),
+            _ => report::short_findings(findings, sources),
+        };
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+
     /// Whether the reader of standard output went away.
     #[cfg(feature = "runtime")]
     pub(super) fn is_closed(&self) -> bool {

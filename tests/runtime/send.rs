@@ -345,8 +345,8 @@ async fn findings_in_tools_toml_name_the_file_as_it_was_given() {
     for (given, place, code) in [
         ("my/wrong.toml", "my/wrong.toml:1:", 1),
         ("./my/wrong.toml", "./my/wrong.toml:1:", 1),
-        ("my/tools.toml", "my/tools.toml:4 tools/no-program", 0),
-        ("my/tools.toml", "my/tools.toml:5 key/unknown", 0),
+        ("my/tools.toml", "[my/tools.toml:4:12]", 0),
+        ("my/tools.toml", "[my/tools.toml:5:1]", 0),
     ] {
         let ran = reqc(root.path(), &["Tester", "-m", "Hi", "--tools", given], "").await;
         let all = format!("{}{}", ran.out, ran.err);

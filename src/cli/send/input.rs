@@ -58,7 +58,12 @@ impl From<Failure> for Unusable {
 }
 
 impl Input {
-    pub(super) fn read(options: &Options, send: &Send, opened: &mut Opened) -> Result<Input, Unusable> {
+    pub(super) fn read(
+        options: &Options,
+        send: &Send,
+        opened: &mut Opened,
+        terminal: &Terminal,
+    ) -> Result<Input, Unusable> {
         let id = opened.agent(&send.agent)?;
         let Some(plan) = opened.compiler.plan(id) else {
             return Err(Unusable::Findings(opened.findings_of(id)));
@@ -69,6 +74,11 @@ impl Input {
         if !errors.is_empty() {
             return Err(Unusable::Findings(errors));
         }
+        let mut about_agent = opened.findings_of(id);
+        // Told once the request is compiled, also if a repository allows the finding.
+        about_agent.retain(|finding| finding.rule.code != "provider/plain-http");
+        let about_agent = options.settle_only(opened.compiler.sources(), opened, about_agent);
+        terminal.findings_aside(options.format, opened.compiler.sources(), &about_agent);
         if send.tools.is_some() && !offers_tools {
             Terminal::warn(&format!("`{}` offers no tools: it needs `enable_tools = true`", send.agent));
         }
@@ -78,7 +88,7 @@ impl Input {
         };
         let resumed = send.resume.as_deref().map(|path| resume(&options.path(path), send)).transpose()?;
         let tools = match &send.tools {
-            Some(path) => Some(tools(options, path)?),
+            Some(path) => Some(tools(options, opened, path, terminal)?),
             None => None,
         };
         if let Some(tools) = &tools {
@@ -210,7 +220,7 @@ fn real_setting(opened: &Opened) -> Result<Setting, Failure> {
 }
 
 /// The tools of a file. What is only a warning does not stop the request.
-fn tools(options: &Options, given: &Path) -> Result<ToolSet, Unusable> {
+fn tools(options: &Options, opened: &Opened, given: &Path, terminal: &Terminal) -> Result<ToolSet, Unusable> {
     let path = options.path(given);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -228,10 +238,7 @@ fn tools(options: &Options, given: &Path) -> Result<ToolSet, Unusable> {
     if found.iter().any(|finding| finding.severity == Severity::Error) {
         return Err(Unusable::FindingsIn(sources, found));
     }
-    for finding in found {
-        let place = sources.describe(finding.primary.span);
-        Terminal::warn(&format!("{place} {}: {}", finding.rule.code, finding.message));
-    }
+    terminal.findings_aside(options.format, &sources, &options.settle_only(&sources, opened, found));
     let mut tools = ToolSet::new();
     specs.into_iter().for_each(|spec| tools.insert(Arc::new(ProcessTool::new(spec, Arc::clone(&processes) as _))));
     Ok(tools)
