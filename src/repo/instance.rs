@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::{LayerKind, Reader, rules};
@@ -112,10 +113,26 @@ fn is_constant(name: &str) -> bool {
 
 /// Whether a plain name is more likely a key: a provider's prefix, or long and mixed.
 fn looks_like_key(text: &str) -> bool {
-    let prefixed = ["sk-", "sk_", "gsk_", "AIza", "xai-", "hf_", "Bearer ", "ghp_", "pk-"];
     let mixed = text.bytes().any(|b| b.is_ascii_digit()) && text.bytes().any(|b| b.is_ascii_lowercase());
-    prefixed.iter().any(|prefix| text.starts_with(prefix))
-        || (text.len() >= 24 && mixed && !text.contains([' ', '/', ':']))
+    has_key_prefix(text) || (text.len() >= 24 && mixed && !text.contains([' ', '/', ':']))
+}
+
+/// Where a text holds what looks like a key, in quotes or not: whatever is wrong around it, it must not be shown.
+pub(super) fn key_places(text: &str) -> Vec<Range<usize>> {
+    let ends_word = |c: char| c.is_whitespace() || "\"'=,[]{}#".contains(c);
+    // A long word with dots is more likely a host.
+    let is_key = |word: &&str| has_key_prefix(word) || (looks_like_key(word) && !word.contains('.'));
+    let place = |word: &str| {
+        let start = word.as_ptr() as usize - text.as_ptr() as usize;
+        start..start + word.len()
+    };
+    text.split(ends_word).filter(is_key).map(place).collect()
+}
+
+/// How keys of providers begin.
+fn has_key_prefix(text: &str) -> bool {
+    let prefixes = ["sk-", "sk_", "gsk_", "AIza", "xai-", "hf_", "Bearer ", "ghp_", "pk-"];
+    prefixes.iter().any(|prefix| text.starts_with(prefix))
 }
 
 /// One provider file, before `extends` is resolved.

@@ -151,6 +151,9 @@ impl Loader {
 
     fn raw_instance(&mut self, layer: &Layer, path: &str) -> Option<RawInstance> {
         let file = self.text(layer.world.as_ref(), path)?;
+        for place in instance::key_places(self.sources.get(file).text()) {
+            self.sources.mask(Span::new(file, place));
+        }
         let text = self.sources.get(file).text();
         match toml::parse(text) {
             Ok(table) => RawInstance::read(file, layer.kind, &table, &mut self.findings),
