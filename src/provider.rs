@@ -15,8 +15,8 @@ pub use api::{Auth, Capability, ClientApi};
 pub use cache::{Breakpoint, CachePlan, CacheTtl, Cacheable, add_cache_control};
 pub use instances::check_instances;
 pub(crate) use request::is_in_the_clear;
-pub use request::{Header, HeaderValue, MODEL_PLACEHOLDER, RequestLine, request_line};
 #[cfg(feature = "runtime")]
-pub(crate) use request::{host, is_loopback};
+pub(crate) use request::is_loopback;
+pub use request::{Header, HeaderValue, MODEL_PLACEHOLDER, RequestLine, request_line};
 pub use tools::tool_definitions;
 pub use wire::WireFormat;

@@ -15,7 +15,7 @@ mod tools;
 pub use config::{ALLOW_KEYS, Allow, CONFIG_KEYS, Config, Date, Dialect, EXTENSION_KEYS, Extension, Level};
 pub use instance::{INSTANCE_KEYS, Instance, SecretRef};
 pub(crate) use keys::Reader;
-pub use load::{LoadOptions, load, read_tools};
+pub use load::{LoadOptions, load, read_tools, read_tools_below};
 pub(crate) use matching::glob;
 pub use matching::{Dimension, Matcher, Mismatch, Subject};
 pub use roster::{ROSTER_KEYS, ROSTERS_KEYS, Roster};

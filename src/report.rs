@@ -11,9 +11,9 @@ mod json;
 mod short;
 
 pub use diff::{DiffGroup, diff_json, diff_text};
-pub use human::{Look, human};
+pub use human::{Look, human, human_findings};
 pub use json::json;
-pub use short::short;
+pub use short::{short, short_findings};
 
 use std::borrow::Cow;
 use std::fmt;

@@ -113,6 +113,23 @@ fn a_lowered_finding_keeps_the_body() {
 }
 
 #[test]
+fn a_roster_that_cannot_be_read_is_reported() {
+    let route = |rosters: &str, name: &str| {
+        let (_scratch, root) = repository(&[("agents/helper.toml", AGENT), ("rosters.toml", rosters)]);
+        reqc(&root, &["route", "a.py", "--roster", name])
+    };
+    let good = "[[roster]]\nname = \"chat\"\nagents = [\"Helper\"]\n";
+    let run = route(&format!("{good}[[roster]\n"), "chat");
+    assert_eq!((run.code, run.err.as_str()), (1, ""));
+    assert!(run.out.contains("toml/syntax") && run.out.contains("rosters.toml:4"), "{}", run.out);
+    let run = route("[[roster]]\nname = \"chat\"\n", "chat");
+    assert!(run.code == 1 && run.out.contains("key/missing"), "{}", run.out);
+    // A mistake in a roster that is there is no reason why another is not.
+    let run = route(&good.replace("Helper", "Helpr"), "chatt");
+    assert!(run.code == 2 && run.err.contains("did you mean `chat`?"), "{}{}", run.out, run.err);
+}
+
+#[test]
 fn what_cannot_run_ends_with_2() {
     let (_scratch, root) = repository(&[("agents/helper.toml", AGENT)]);
     for arguments in [
@@ -525,6 +542,42 @@ fn providers_tell_whether_keys_are_found_and_never_show_them() {
 
 #[cfg(feature = "runtime")]
 #[test]
+fn send_tells_what_check_says_of_the_agent() {
+    let other = WARNS.replace("Helper", "Other");
+    let files = [("agents/helper.toml", WARNS), ("agents/other.toml", &other)];
+    let (_scratch, root) = repository(&files);
+    let send = |arguments: &[&str]| {
+        reqc(&root, &[&["send", "Helper", "-m", "Hi", "--model", "m", "--dry-run"], arguments].concat())
+    };
+    let (run, check) = (send(&[]), reqc(&root, &["check", "--agent", "Helper"]));
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(check.out.starts_with(&format!("{}\n", run.err)) && run.err.contains("descriptoin"), "{}", run.err);
+    let line = "agents/helper.toml:3:1: warning[key/unknown]: ";
+    let run = send(&["--format", "short"]);
+    assert!(run.err.starts_with(line) && run.err.lines().count() == 1, "{}", run.err);
+    assert_eq!(send(&["--allow", "key/unknown"]).err, "");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_curl_command_finds_its_key_from_any_folder() {
+    let provider = "name = \"Mine\"\nclient_api = \"OpenAI Compatible\"\nurl = \"http://localhost:1\"\napi_key_ref = \"file:it's/key\"\n";
+    let agent = "name = \"Helper\"\nextends = \"OpenAI Compatible Chat\"\nprovider_instance = \"Mine\"\n";
+    let files = [("providers/mine.toml", provider), ("agents/helper.toml", agent), ("it's/key", "planted\n")];
+    let (scratch, root) = repository(&files);
+    let arguments = ["render", "Helper", "--context", "plain-turn", "--model", "m", "--curl", "-C", "a repository"];
+    let run = reqc(scratch.path(), &arguments);
+    assert!(!run.out.contains("planted"), "{}{}", run.out, run.err);
+    // In place of curl, its arguments.
+    let script = format!("curl() {{ printf '%s\\n' \"$@\"; cat >/dev/null; }}\n{}", run.out);
+    for folder in [scratch.path(), &root, &root.join("agents")] {
+        let told = ran(Command::new("sh").args(["-c", &script]).current_dir(folder).output().expect("a shell"));
+        assert!(told.out.contains("authorization: Bearer planted\n"), "{}{}", told.out, told.err);
+    }
+}
+
+#[cfg(feature = "runtime")]
+#[test]
 fn send_offers_the_tools_of_a_file_and_says_what_is_wrong_with_it() {
     let tools = "[[tool]]\nname = \"look\"\ndescription = \"Looks.\"\ncommand = [\"./look\"]\n";
     let agent = "name = \"Helper\"\nextends = \"OpenAI Chat Tools\"\n";
@@ -534,7 +587,7 @@ fn send_offers_the_tools_of_a_file_and_says_what_is_wrong_with_it() {
     let ran = reqc(&root, &["send", "Helper", "-m", "Hi", "--dry-run", "--tools", "own/tools.toml"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.contains("\"name\": \"look\""), "{}", ran.out);
-    assert!(ran.err.starts_with("warning: tools.toml:4 ") && ran.err.contains("tools/no-program"), "{}", ran.err);
+    assert!(ran.err.starts_with("tools/no-program\n") && ran.err.contains("[own/tools.toml:4:"), "{}", ran.err);
     let ran = reqc(&root, &["send", "Helper", "-m", "Hi", "--dry-run", "--tools", "wrong.toml", "--format", "short"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(ran.out.contains("wrong.toml:2"), "{}", ran.out);

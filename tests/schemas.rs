@@ -249,7 +249,7 @@ fn what_cases_show_to_be_wrong_is_refused() {
 }
 
 /// Values of every type; most are wrong for a key.
-const VALUES: [&str; 14] = [
+const VALUES: [&str; 16] = [
     "true",
     "1",
     "2",
@@ -257,6 +257,8 @@ const VALUES: [&str; 14] = [
     "\"text\"",
     "\"\"",
     "\"5m\"",
+    "\"localhost:8080\"",
+    "\"https://a.example:8080/v1\"",
     "[]",
     "[\"text\"]",
     "[1]",
@@ -302,7 +304,7 @@ fn schema_and_code_take_the_same_values() {
     let dates = |_: &str, written: &str| written == "2027-01-31";
     compare("agents/a.toml", "name = \"A\"", &profile::KEYS, dates);
     compare("agents/a.toml", "name = \"A\"\n[match]", &MATCH_KEYS, dates);
-    compare("providers/a.toml", "name = \"A\"\nurl = \"x\"\nclient_api = \"Claude\"", &INSTANCE_KEYS, dates);
+    compare("providers/a.toml", "name = \"A\"\nurl = \"https://x\"\nclient_api = \"Claude\"", &INSTANCE_KEYS, dates);
     compare("reqc.toml", "", &CONFIG_KEYS, dates);
     compare("reqc.toml", "[golden]", &["contexts"], dates);
     compare("reqc.toml", "[rules]", &["\"key/unknown\"", "\"key/*\""], dates);

@@ -13,6 +13,7 @@ use crate::diag::{Diagnostic, Findings, Severity};
 use crate::repo::{Date, LoadOptions};
 use crate::report::Summary;
 use crate::resolve::ProfileId;
+use crate::source::{FileId, Sources};
 use crate::system::{Disk, Embedded};
 use crate::world::World;
 
@@ -142,11 +143,16 @@ impl Options {
         settle(compiler.sources(), findings, &self.policy(opened, self.is_complete()))
     }
 
+    /// Some findings, and no others, with this run's severities, sorted.
+    pub(super) fn settle_only(&self, sources: &Sources, opened: &Opened, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        let mut findings = Findings::default();
+        findings.extend(found);
+        settle(sources, findings, &self.policy(opened, false))
+    }
+
     /// Whether what was found in an agent's bodies is an error in this run: then its golden files are left alone.
     pub(super) fn is_broken(&self, opened: &Opened, agent: &AgentBodies<'_>) -> bool {
-        let mut findings = Findings::default();
-        findings.extend(agent.findings.iter().cloned());
-        fails(&settle(opened.compiler.sources(), findings, &self.policy(opened, false)))
+        fails(&self.settle_only(opened.compiler.sources(), opened, agent.findings.clone()))
     }
 
     fn policy<'o>(&self, opened: &'o Opened, complete: bool) -> Policy<'o> {
@@ -192,13 +198,13 @@ impl Opened {
     #[cfg(feature = "runtime")]
     pub(super) fn errors_of_settings(&self, instance: &str) -> Vec<Diagnostic> {
         let (sources, files) = (self.compiler.sources(), self.compiler.repo().instance_files(instance));
-        let decides = |finding: &&Diagnostic| {
-            let file = finding.primary.span.file;
-            let path = sources.get(file).path();
-            files.contains(&file) || matches!(&**path, "models.toml" | "reqc.toml")
-        };
+        self.errors(|file| files.contains(&file) || matches!(&**sources.get(file).path(), "models.toml" | "reqc.toml"))
+    }
+
+    /// Errors of loading in some files.
+    pub(super) fn errors(&self, stands_in: impl Fn(FileId) -> bool) -> Vec<Diagnostic> {
         let errors = self.compiler.findings().iter().filter(|finding| finding.severity == Severity::Error);
-        errors.filter(decides).cloned().collect()
+        errors.filter(|finding| stands_in(finding.primary.span.file)).cloned().collect()
     }
 
     /// The compiler, while nobody else has it.

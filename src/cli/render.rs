@@ -1,12 +1,14 @@
 //! `reqc render`: one body, or the curl command that sends it.
 
+use std::path::Path;
+
 use super::options::{Opened, Options};
 use super::{Failure, Outcome, Status, Terminal};
-use crate::compile::settle;
-use crate::diag::{Diagnostic, Findings};
+use crate::diag::Diagnostic;
 use crate::provider::{Header, HeaderValue, RequestLine};
 use crate::repo::SecretRef;
 use crate::resolve::ProfileId;
+use crate::source::Sources;
 
 pub(super) fn run(options: &Options, agent: &str, curl: bool, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
@@ -19,7 +21,7 @@ pub(super) fn run(options: &Options, agent: &str, curl: bool, terminal: &mut Ter
     let model = compiler.client_model(&plan, options.model.as_deref());
     match compiler.body(id, &context, model) {
         Some(Ok(body)) if curl => {
-            terminal.text(&curl_command(&plan.request_line(model), &body.pretty()));
+            terminal.text(&curl_command(&plan.request_line(model), &body.pretty(), &opened.root));
         }
         Some(Ok(body)) => terminal.text(&body.pretty()),
         Some(Err(findings)) => return Ok(show_findings(options, &opened, findings, terminal)),
@@ -50,35 +52,37 @@ fn pick_context(opened: &Opened, id: ProfileId) -> Result<String, Failure> {
     }
 }
 
+/// Findings that are the reason why there is nothing else to show.
 pub(super) fn show_findings(
     options: &Options,
     opened: &Opened,
     found: Vec<Diagnostic>,
     terminal: &mut Terminal,
 ) -> Status {
-    let mut findings = Findings::default();
-    findings.extend(found);
-    let policy = crate::compile::Policy {
-        config: &opened.compiler.repo().config,
-        deny: Vec::new(),
-        allow: Vec::new(),
-        today: None,
-        complete: false,
-    };
-    let findings = settle(opened.compiler.sources(), findings, &policy);
-    let summary = opened.summary(0, 0, &findings);
-    terminal.report(options.format, opened.compiler.sources(), &summary, &findings);
+    show_findings_in(opened.compiler.sources(), options, opened, found, terminal)
+}
+
+/// The same for files that are not part of the repository.
+pub(super) fn show_findings_in(
+    sources: &Sources,
+    options: &Options,
+    opened: &Opened,
+    found: Vec<Diagnostic>,
+    terminal: &mut Terminal,
+) -> Status {
+    let findings = options.settle_only(sources, opened, found);
+    terminal.findings(options.format, sources, &opened.summary(0, 0, &findings), &findings);
     Status::Findings
 }
 
-/// A shell command that sends the body; keys are read from where the instance says, never written.
-pub(super) fn curl_command(line: &RequestLine, body: &str) -> String {
+/// A shell command that sends the body, from any folder; keys are read from where the instance says, never written.
+pub(super) fn curl_command(line: &RequestLine, body: &str, root: &Path) -> String {
     let mut text = format!("curl -sS -X {} {}", line.method, single_quoted(&line.url));
     for Header { name, value } in &line.headers {
         let header = match value {
             HeaderValue::Plain(value) => single_quoted(&format!("{name}: {value}")),
             HeaderValue::Key { prefix, key } => {
-                format!("{}\"{}\"", single_quoted(&format!("{name}: {prefix}")), shell_expression(key))
+                format!("{}\"{}\"", single_quoted(&format!("{name}: {prefix}")), shell_expression(key, root))
             }
         };
         text.push_str(&format!(" \\\n  -H {header}"));
@@ -87,11 +91,14 @@ pub(super) fn curl_command(line: &RequestLine, body: &str) -> String {
     text
 }
 
-/// The shell expression that stands for a key.
-fn shell_expression(key: &SecretRef) -> String {
+/// The shell expression that stands for a key. Files are found as the runtime finds them: below the home folder or `root`.
+fn shell_expression(key: &SecretRef, root: &Path) -> String {
     match key {
         SecretRef::Env(name) => format!("${{{name}}}"),
-        SecretRef::File(path) => format!("$(cat {})", single_quoted(path)),
+        SecretRef::File(path) => match path.strip_prefix("~/") {
+            Some(rest) => format!("$(cat \"$HOME\"/{})", single_quoted(rest)),
+            None => format!("$(cat {})", single_quoted(&root.join(&**path).to_string_lossy())),
+        },
         SecretRef::Keyring { service, user } => {
             format!("$(secret-tool lookup service {} username {})", single_quoted(service), single_quoted(user))
         }
@@ -109,5 +116,13 @@ mod tests {
     #[test]
     fn shell_quotes_hold_anything() {
         assert_eq!(single_quoted("it's"), r"'it'\''s'");
+    }
+
+    #[test]
+    fn key_files_are_found_from_any_folder() {
+        let shown = |path: &str| shell_expression(&SecretRef::File(path.into()), Path::new("/my repo"));
+        assert_eq!(shown("keys/it's"), r"$(cat '/my repo/keys/it'\''s')");
+        assert_eq!(shown("/etc/key"), "$(cat '/etc/key')");
+        assert_eq!(shown("~/.a key"), "$(cat \"$HOME\"/'.a key')");
     }
 }

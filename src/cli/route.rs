@@ -4,14 +4,22 @@ use serde_json::{Value, json};
 
 use super::args::{Format, Route as Arguments};
 use super::options::{Opened, Options};
+use super::render::show_findings;
 use super::{Failure, Outcome, Status, Terminal};
 use crate::compile::{PassedOver, Route};
-use crate::diag::did_you_mean;
+use crate::diag::{Diagnostic, did_you_mean};
 use crate::repo::{Roster, Subject};
 
 pub(super) fn run(options: &Options, arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
-    let roster = roster(&opened, &arguments.roster)?;
+    let roster = match roster(&opened, &arguments.roster) {
+        Ok(roster) => roster,
+        // It may stand in the part that could not be read.
+        Err(failure) => match unread(&opened) {
+            found if found.is_empty() => return Err(failure),
+            found => return Ok(show_findings(options, &opened, found, terminal)),
+        },
+    };
     let subject = Subject::new(&arguments.file, arguments.project.as_deref());
     let route = opened.compiler.route(roster, &subject);
     let agent = route.agent.map(|id| opened.compiler.hierarchy().get(id).name.value.to_string());
@@ -34,6 +42,12 @@ fn roster<'o>(opened: &'o Opened, name: &str) -> Result<&'o Roster, Failure> {
         };
         Failure::new(format!("there is no roster `{name}`")).help(near.unwrap_or(help))
     })
+}
+
+/// Why rosters of `rosters.toml` are not there: errors of reading it. Those of `roster/*` are about rosters that are.
+fn unread(opened: &Opened) -> Vec<Diagnostic> {
+    let errors = opened.errors(|file| opened.compiler.sources().get(file).path().as_ref() == "rosters.toml");
+    errors.into_iter().filter(|finding| !finding.rule.code.starts_with("roster/")).collect()
 }
 
 /// The agent on a line of its own, for scripts; with `-q` nothing else.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::args::Send;
 use super::options::Options;
-use super::render::{curl_command, show_findings};
+use super::render::{curl_command, show_findings, show_findings_in};
 use super::{Failure, Outcome, Status, Terminal};
 use crate::runtime::{Agent, CompileError, Error, Event, Outcome as Ended, Session, Transport, TransportOptions, Turn};
 use crate::system::{JournalFile, SystemSecrets};
@@ -18,10 +18,13 @@ use output::Printer;
 
 pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Outcome {
     let mut opened = options.with_bundled().open()?;
-    let input = match Input::read(options, send, &mut opened) {
+    let input = match Input::read(options, send, &mut opened, terminal) {
         Ok(input) => input,
         Err(Unusable::Failure(failure)) => return Err(failure),
         Err(Unusable::Findings(found)) => return Ok(show_findings(options, &opened, found, terminal)),
+        Err(Unusable::FindingsIn(sources, found)) => {
+            return Ok(show_findings_in(&sources, options, &opened, found, terminal));
+        }
     };
     let agent = Agent::new(Arc::clone(&opened.compiler), &send.agent, input.setting.clone()).map_err(failure)?;
     let agent = agent.with_model(options.model.as_deref());
@@ -32,10 +35,10 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
         Err(error) => return Err(failure(error.into_error(agent.compiler()))),
     };
     if compiled.exposes_key() {
-        Terminal::warn(&format!("the key travels in the clear to {}: use https", compiled.line.url));
+        Terminal::warn(&format!("the key travels in the clear to {}: use https", compiled.address()));
     }
     match (send.curl, send.dry_run) {
-        (true, _) => terminal.text(&curl_command(&compiled.line, &compiled.body.pretty())),
+        (true, _) => terminal.text(&curl_command(&compiled.line, &compiled.body.pretty(), &opened.root)),
         (_, true) => terminal.text(&output::dry_run(&compiled)),
         (false, false) => {
             let transport = Transport::new(Arc::new(SystemSecrets::new(&opened.root)), TransportOptions::default());

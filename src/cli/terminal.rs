@@ -76,6 +76,29 @@ impl Terminal {
         }
     }
 
+    /// Writes findings where nothing was counted. Programs get the same document as ever.
+    pub(super) fn findings(&mut self, format: Format, sources: &Sources, summary: &Summary, findings: &[Diagnostic]) {
+        let text = match format {
+            Format::Human => report::human_findings(findings, sources, Look { width: self.width, colour: self.color }),
+            Format::Short => report::short_findings(findings, sources),
+            Format::Json => report::json(findings, sources, summary),
+            #[cfg(feature = "runtime")]
+            Format::Events => report::json(findings, sources, summary),
+        };
+        self.text(&text);
+    }
+
+    /// Writes findings beside the result to standard error; where the result is for programs, on one line each.
+    #[cfg(feature = "runtime")]
+    pub(super) fn findings_aside(&self, format: Format, sources: &Sources, findings: &[Diagnostic]) {
+        let colour = self.color && io::stderr().is_terminal();
+        let text = match format {
+            Format::Human => report::human_findings(findings, sources, Look { width: self.width, colour }),
+            _ => report::short_findings(findings, sources),
+        };
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+
     /// Whether the reader of standard output went away.
     #[cfg(feature = "runtime")]
     pub(super) fn is_closed(&self) -> bool {

@@ -80,7 +80,7 @@ pub(crate) fn is_in_the_clear(url: &str) -> bool {
 }
 
 /// The host of a URL, without a port.
-pub(crate) fn host(url: &str) -> &str {
+fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let authority = authority.rsplit('@').next().unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::{LayerKind, Reader, rules};
@@ -112,10 +113,26 @@ fn is_constant(name: &str) -> bool {
 
 /// Whether a plain name is more likely a key: a provider's prefix, or long and mixed.
 fn looks_like_key(text: &str) -> bool {
-    let prefixed = ["sk-", "sk_", "gsk_", "AIza", "xai-", "hf_", "Bearer ", "ghp_", "pk-"];
     let mixed = text.bytes().any(|b| b.is_ascii_digit()) && text.bytes().any(|b| b.is_ascii_lowercase());
-    prefixed.iter().any(|prefix| text.starts_with(prefix))
-        || (text.len() >= 24 && mixed && !text.contains([' ', '/', ':']))
+    has_key_prefix(text) || (text.len() >= 24 && mixed && !text.contains([' ', '/', ':']))
+}
+
+/// Where a text holds what looks like a key, in quotes or not: whatever is wrong around it, it must not be shown.
+pub(super) fn key_places(text: &str) -> Vec<Range<usize>> {
+    let ends_word = |c: char| c.is_whitespace() || "\"'=,[]{}#".contains(c);
+    // A long word with dots is more likely a host.
+    let is_key = |word: &&str| has_key_prefix(word) || (looks_like_key(word) && !word.contains('.'));
+    let place = |word: &str| {
+        let start = word.as_ptr() as usize - text.as_ptr() as usize;
+        start..start + word.len()
+    };
+    text.split(ends_word).filter(is_key).map(place).collect()
+}
+
+/// How keys of providers begin.
+fn has_key_prefix(text: &str) -> bool {
+    let prefixes = ["sk-", "sk_", "gsk_", "AIza", "xai-", "hf_", "Bearer ", "ghp_", "pk-"];
+    prefixes.iter().any(|prefix| text.starts_with(prefix))
 }
 
 /// One provider file, before `extends` is resolved.
@@ -154,6 +171,9 @@ impl RawInstance {
             reader.table("headers").map(|headers| read_headers(&mut reader, headers.value)).unwrap_or_default();
         let raw =
             (reader.string("extends"), reader.string("client_api"), reader.string("url"), reader.string("description"));
+        if let Some(url) = &raw.2 {
+            check_url(&mut reader, url);
+        }
         if name.is_none() && table.get("name").is_none() {
             let message = "a provider instance needs a `name`";
             reader.report(Diagnostic::new(&rules::MISSING_KEY, Span::file_start(file), message));
@@ -191,6 +211,77 @@ fn read_secret(reader: &mut Reader<'_, '_>, text: &Spanned<Arc<str>>) -> Option<
         }
     }
     None
+}
+
+fn check_url(reader: &mut Reader<'_, '_>, url: &Spanned<Arc<str>>) {
+    const HELP: &str = "write `https://HOST/PATH`, or `http://localhost:PORT/PATH` for a server on this machine";
+    if let Err((why, help)) = base_url(&url.value) {
+        let finding = Diagnostic::new(&rules::INVALID_VALUE, url.span, "no request can be sent to `url`").label(why);
+        reader.report(finding.help(HELP).maybe_help(help));
+    }
+}
+
+/// Whether an endpoint can be appended to a URL and a request be sent there: says what is wrong, and what was meant if that
+/// is known. The pattern of `schemas/provider.schema.json` says the same.
+fn base_url(url: &str) -> Result<(), (String, Option<String>)> {
+    let wrong = |why: &str| Err((why.to_owned(), None));
+    if url.is_empty() {
+        return wrong("it is empty");
+    }
+    if url.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return wrong("a URL holds no white space");
+    }
+    if url.contains("${") {
+        return Err(("nothing is replaced in a URL".to_owned(), Some("write the value itself".to_owned())));
+    }
+    let schemes = ["https", "http"];
+    let Some((scheme, rest)) = url.split_once("://") else {
+        let written = url.split_once(':').map(|(scheme, _)| scheme);
+        let near = written.and_then(|scheme| did_you_mean(scheme, schemes));
+        return match (written, near) {
+            (Some("https" | "http"), _) => wrong("`//` is missing behind the scheme"),
+            (Some(scheme), Some(help)) => {
+                Err((format!("`{scheme}` is no scheme that requests are sent by"), Some(help)))
+            }
+            _ => {
+                let help = format!("write `https://{url}`, or `http://{url}` if the server does not speak TLS");
+                Err(("the scheme is missing".to_owned(), Some(help)))
+            }
+        };
+    };
+    if !schemes.contains(&scheme) {
+        let why = format!("`{scheme}` is no scheme that requests are sent by");
+        return Err((why, did_you_mean(scheme, schemes)));
+    }
+    if rest.contains(['?', '#']) {
+        let help = "keep the path only: the `endpoint` of profiles is appended, and may hold a query";
+        return Err(("it has a query or a fragment".to_owned(), Some(help.to_owned())));
+    }
+    let authority = rest.split('/').next().unwrap_or_default();
+    let place = authority.rsplit('@').next().unwrap_or_default();
+    let address = place.rfind(']').unwrap_or_default();
+    let (host, port) = match place[address..].split_once(':') {
+        Some((rest, port)) => (&place[..address + rest.len()], Some(port)),
+        None => (place, None),
+    };
+    if host.is_empty() {
+        return wrong("it names no host");
+    }
+    if !is_host(host) {
+        return Err((format!("`{host}` is no host"), None));
+    }
+    match port {
+        Some(port) if port.parse::<u16>().is_err() => Err((format!("`{port}` is no port"), None)),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a text may be a name of a host, in any script, or an address.
+fn is_host(text: &str) -> bool {
+    match text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
+        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => text.chars().all(|c| !c.is_ascii() || c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')),
+    }
 }
 
 fn read_headers(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<(Arc<str>, Arc<str>)> {
@@ -326,4 +417,52 @@ fn resolve_one(
         description: leaf.description.clone(),
         headers,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_base_url_is_one_that_requests_can_be_sent_to() {
+        for url in [
+            "https://api.example.com",
+            "https://api.example.com/v1/",
+            "http://localhost:8080/v1",
+            "http://127.0.0.1:1",
+            "http://[::1]:8080/v1",
+            "http://[::1]",
+            "https://me:pw@bücher.example/a%20b",
+            "http://llama_box:8080",
+        ] {
+            assert_eq!(base_url(url), Ok(()), "{url}");
+        }
+        let wrong = |url: &str| base_url(url).expect_err(url);
+        for (url, why) in [
+            ("", "it is empty"),
+            ("https://a b.example", "a URL holds no white space"),
+            ("https://a.example/v1 ", "a URL holds no white space"),
+            ("https://${HOST}/v1", "nothing is replaced in a URL"),
+            ("localhost:8080", "the scheme is missing"),
+            ("api.example.com", "the scheme is missing"),
+            ("http:/x", "`//` is missing behind the scheme"),
+            ("htp:/x", "`htp` is no scheme that requests are sent by"),
+            ("ftp://a.example", "`ftp` is no scheme that requests are sent by"),
+            ("HTTP://a.example", "`HTTP` is no scheme that requests are sent by"),
+            ("https://", "it names no host"),
+            ("https:///v1", "it names no host"),
+            ("http://:8080", "it names no host"),
+            ("http://a.example:http/v1", "`http` is no port"),
+            ("http://a.example:99999", "`99999` is no port"),
+            ("http://a.example:/v1", "`` is no port"),
+            ("http://a<b", "`a<b` is no host"),
+            ("http://[::1", "`[` is no host"),
+            ("https://a.example/v1?key=x", "it has a query or a fragment"),
+        ] {
+            assert_eq!(wrong(url).0, why, "{url}");
+        }
+        assert_eq!(wrong("htps://a.example").1.as_deref(), Some("did you mean `https`?"));
+        let help = "write `https://localhost:8080`, or `http://localhost:8080` if the server does not speak TLS";
+        assert_eq!(wrong("localhost:8080").1.as_deref(), Some(help));
+    }
 }

@@ -35,11 +35,12 @@ pub fn load(own: Arc<dyn World>, bundled: Arc<dyn World>, options: LoadOptions) 
         layers.push(Layer { kind: LayerKind::Own, world: own, active: true, compiled: true });
     }
     for layer in &layers {
-        loader.show_as_bundled = layer.kind == LayerKind::Bundled && !config.is_bundled_layer;
+        let is_embedded = layer.kind == LayerKind::Bundled && !config.is_bundled_layer;
+        loader.shown_below = if is_embedded { "bundled:".to_owned() } else { String::new() };
         loader.layer(layer);
     }
     let root = &layers[layers.len() - 1];
-    loader.show_as_bundled = false;
+    loader.shown_below.clear();
     let models = loader.models(root);
     let rosters = loader.rosters(root);
     Loaded { repo: Repo { models, rosters, ..loader.repo(layers, config) }, findings: loader.findings }
@@ -47,7 +48,17 @@ pub fn load(own: Arc<dyn World>, bundled: Arc<dyn World>, options: LoadOptions) 
 
 /// Reads a `tools.toml`. The root of `world` is the file's folder: nothing outside is read.
 pub fn read_tools(world: &dyn World, path: &str, sources: &mut Sources) -> (Vec<ToolSpec>, Vec<Diagnostic>) {
-    let mut loader = Loader { sources: take(sources), ..Loader::default() };
+    read_tools_below("", world, path, sources)
+}
+
+/// The same for a world whose root is shown as `folder`, with its last `/`.
+pub fn read_tools_below(
+    folder: &str,
+    world: &dyn World,
+    path: &str,
+    sources: &mut Sources,
+) -> (Vec<ToolSpec>, Vec<Diagnostic>) {
+    let mut loader = Loader { sources: take(sources), shown_below: folder.to_owned(), ..Loader::default() };
     let read = loader.toml(world, path);
     let tools = read.map(|(file, table)| tools::read(world, file, &table, &mut loader.findings)).unwrap_or_default();
     *sources = loader.sources;
@@ -58,7 +69,8 @@ pub fn read_tools(world: &dyn World, path: &str, sources: &mut Sources) -> (Vec<
 struct Loader {
     sources: Sources,
     findings: Vec<Diagnostic>,
-    show_as_bundled: bool,
+    /// What stands before the paths of files, as they are shown.
+    shown_below: String,
     profiles: Vec<LayerFile>,
     unreadable_profiles: Vec<LayerFile>,
     partials: BTreeMap<Arc<str>, LayerFile>,
@@ -139,6 +151,9 @@ impl Loader {
 
     fn raw_instance(&mut self, layer: &Layer, path: &str) -> Option<RawInstance> {
         let file = self.text(layer.world.as_ref(), path)?;
+        for place in instance::key_places(self.sources.get(file).text()) {
+            self.sources.mask(Span::new(file, place));
+        }
         let text = self.sources.get(file).text();
         match toml::parse(text) {
             Ok(table) => RawInstance::read(file, layer.kind, &table, &mut self.findings),
@@ -209,7 +224,7 @@ impl Loader {
 
     /// Reads and registers a file; a finding and `Err` with the file that it stands in if that fails.
     fn read(&mut self, world: &dyn World, path: &str) -> Result<FileId, FileId> {
-        let shown = if self.show_as_bundled { format!("bundled:{path}") } else { path.to_owned() };
+        let shown = format!("{}{path}", self.shown_below);
         let bytes = match world.read(path) {
             Ok(bytes) => bytes,
             Err(error) => {

@@ -49,8 +49,8 @@ crate::diag::rules! {
          nearest, or all of them.\n\n\
          * wrong: `cache_ttl = \"60m\"`\n\
          * right: `cache_ttl = \"1h\"`\n\n\
-         Globs that do not parse, malformed dates and names without a single ASCII letter or digit are \
-         told under this code as well.";
+         Globs that do not parse, malformed dates, URLs that no request can be sent to, and names without a single \
+         ASCII letter or digit are told under this code as well.";
     MISSING_KEY = Error "key/missing", "a required key is missing",
         "A profile needs a `name`. A concrete agent also needs `provider_instance`, `endpoint` and `[body]`, its \
          own or inherited. A provider instance needs `name`, `client_api` and `url`. An `[[allow]]` entry needs \
@@ -84,10 +84,10 @@ crate::diag::rules! {
     REPEATED_TOOL = Error "tools/repeated-name", "two tools have the same name",
         "A model calls a tool by its name, and providers refuse two tools of one name.\n\n\
          Rename one of them.";
-    NO_PROGRAM = Warning "tools/no-program", "the program of a tool is not there",
+    NO_PROGRAM = Warning "tools/no-program", "the program of a tool is not there, or not executable",
         "The tool is offered, but every call of it fails: the model is told that it cannot be run.\n\n\
          A plain name is looked up in `PATH`; anything with a separator is a path, relative to the folder of `tools.toml`. \
-         There is no shell: arguments are elements of their own.\n\n\
+         `chmod +x` makes a script executable. There is no shell: arguments are elements of their own.\n\n\
          * wrong: `command = [\"git status\"]`\n\
          * right: `command = [\"git\", \"status\"]`";
     UNUSED_ALLOW = Warning "allow/unused", "an [[allow]] entry silences nothing",

@@ -64,11 +64,11 @@ pub struct ToolSpec {
 }
 
 impl ToolSpec {
-    /// The finding that the program is not there.
+    /// The finding that the program is not there, or is none.
     pub fn not_found(&self, why: &str) -> Diagnostic {
         let message = format!("the program of the tool `{}` cannot be run: {why}", self.definition.name);
         Diagnostic::new(&rules::NO_PROGRAM, self.program.span, message)
-            .help("install it, or write its path; a relative one starts at the folder of this file")
+            .help("name one that is there and may be executed; a relative path starts at the folder of this file")
     }
 }
 

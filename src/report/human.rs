@@ -27,19 +27,27 @@ impl Default for Look {
 
 /// Each finding with its source lines and its reach, then the summary.
 pub fn human(findings: &[Diagnostic], sources: &Sources, summary: &Summary, look: Look) -> String {
-    let look = Look { width: look.width.max(40), ..look };
-    let handler = handler(look);
-    let mut out = String::new();
-    for finding in findings {
-        out.push_str(&drawing(&handler, finding, sources, look.width));
-        if let Some(reach) = reach(finding, look.width) {
-            out.push_str(&if look.colour { reach.dimmed().to_string() } else { reach });
-            out.push('\n');
-        }
+    let mut out = human_findings(findings, sources, look);
+    if !findings.is_empty() {
         out.push('\n');
     }
     out.push_str(&format!("{summary}\n"));
     out
+}
+
+/// Each finding with its source lines and its reach.
+pub fn human_findings(findings: &[Diagnostic], sources: &Sources, look: Look) -> String {
+    let look = Look { width: look.width.max(40), ..look };
+    let handler = handler(look);
+    let drawn = findings.iter().map(|finding| {
+        let mut out = drawing(&handler, finding, sources, look.width);
+        if let Some(reach) = reach(finding, look.width) {
+            out.push_str(&if look.colour { reach.dimmed().to_string() } else { reach });
+            out.push('\n');
+        }
+        out
+    });
+    drawn.collect::<Vec<_>>().join("\n")
 }
 
 fn handler(look: Look) -> GraphicalReportHandler {

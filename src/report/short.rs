@@ -6,9 +6,12 @@ use crate::source::Sources;
 
 /// `path:line:col: error[code]: message (help: …) [reaches N agents]` for each finding, then the summary.
 pub fn short(findings: &[Diagnostic], sources: &Sources, summary: &Summary) -> String {
-    let mut out: String = findings.iter().map(|finding| line(finding, sources)).collect();
-    out.push_str(&format!("{summary}\n"));
-    out
+    format!("{}{summary}\n", short_findings(findings, sources))
+}
+
+/// The same without the summary.
+pub fn short_findings(findings: &[Diagnostic], sources: &Sources) -> String {
+    findings.iter().map(|finding| line(finding, sources)).collect()
 }
 
 pub(super) fn line(finding: &Diagnostic, sources: &Sources) -> String {

@@ -33,6 +33,8 @@ pub struct Compiled {
     pub api: ClientApi,
     /// The wire format.
     pub wire: WireFormat,
+    /// The name of the provider instance.
+    pub instance: Arc<str>,
 }
 
 /// Why a request could not be compiled.
@@ -108,7 +110,8 @@ impl Agent {
         }
         let body = self.compiler.live_body(&plan, conversation, &self.setting, model);
         let body = body.map_err(CompileError::Findings)?;
-        Ok(Compiled { line: plan.request_line(model), body, api: plan.api, wire: plan.wire })
+        let (line, instance) = (plan.request_line(model), Arc::clone(&plan.instance.name.value));
+        Ok(Compiled { line, body, api: plan.api, wire: plan.wire, instance })
     }
 
     /// [`Agent::compile`] on a thread of its own: templates may nest deeper than the stacks of async workers allow.
@@ -152,6 +155,14 @@ impl CompileError {
 const MODEL_HELP: &str = "name one with `--model`, in `models.toml`, or as the profile's `model`";
 
 impl Compiled {
+    /// The URL as it may be told: without credentials and query.
+    pub fn address(&self) -> String {
+        let url = self.line.url.split(['?', '#']).next().unwrap_or_default();
+        let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        format!("{scheme}://{}{path}", authority.rsplit('@').next().unwrap_or_default())
+    }
+
     /// Whether the key would travel in the clear: plain HTTP to a host that is not this machine.
     pub fn exposes_key(&self) -> bool {
         let has_key = self.line.headers.iter().any(|header| matches!(header.value, HeaderValue::Key { .. }));

@@ -61,7 +61,7 @@ impl Wire<'_> {
     async fn connect(&self, request: &Compiled) -> Result<Begun, Error> {
         let mut backoff = Backoff::new(&self.transport.options.retry);
         for attempt in 2.. {
-            tracing::debug!(url = request.line.url, attempt = attempt - 1, "sending");
+            tracing::debug!(url = request.address(), attempt = attempt - 1, "sending");
             let Refused { error, retry_after } = match self.transport.attempt(request).await {
                 Ok(begun) => return Ok(begun),
                 Err(refused) => refused,
@@ -81,7 +81,7 @@ impl Wire<'_> {
         let source = Source { api: request.api, wire: request.wire, id_prefix };
         let mut decoder = Decoder::new(source, framing, self.transport.options.limits);
         let mut exchange = Exchange::nothing(Ended::Cancelled);
-        let read = self.pump(&mut response, &mut decoder, &mut exchange);
+        let read = self.pump(request, &mut response, &mut decoder, &mut exchange);
         if let Some(ended) = self.cancel.run_until_cancelled(read).await {
             exchange.ended = match ended {
                 Ended::Broken(error) => Ended::Broken(keys.scrub(error)),
@@ -93,7 +93,13 @@ impl Wire<'_> {
     }
 
     /// Reads until the answer, the connection or the patience with it ends.
-    async fn pump(&self, response: &mut reqwest::Response, decoder: &mut Decoder, exchange: &mut Exchange) -> Ended {
+    async fn pump(
+        &self,
+        request: &Compiled,
+        response: &mut reqwest::Response,
+        decoder: &mut Decoder,
+        exchange: &mut Exchange,
+    ) -> Ended {
         let mut cut_off = None;
         while !decoder.is_complete() {
             let mut events = Vec::new();
@@ -101,7 +107,7 @@ impl Wire<'_> {
                 Ok(Some(bytes)) => decoder.push(&bytes, &mut events),
                 Ok(None) => break,
                 Err(error) => {
-                    cut_off = Some(broken(&error));
+                    cut_off = Some(broken(&error, request));
                     break;
                 }
             };

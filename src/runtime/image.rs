@@ -15,6 +15,12 @@ pub fn is_url(source: &str) -> bool {
     source.starts_with("https://") || source.starts_with("http://")
 }
 
+/// Whether an image's name is a URL that nobody fetches. Checked once there is no such file: names may hold colons.
+pub fn is_other_url(source: &str) -> bool {
+    let is_scheme = |text: &str| text.len() > 1 && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    source.starts_with("data:") || source.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme))
+}
+
 /// The image at a URL, which is not fetched.
 pub fn at_url(url: &str) -> Image {
     Image { data: url.into(), media_type: by_extension(url).into(), is_url: true }
@@ -70,6 +76,8 @@ mod tests {
     #[test]
     fn urls_are_not_fetched() {
         assert!(is_url("https://example.com/a.png") && !is_url("C:/a.png"));
+        assert!(["ftp://a/b.png", "data:image/png;base64,AA==", "HTTP://a/b.png"].into_iter().all(is_other_url));
+        assert!(!["C:/a.png", "C://a.png", "a:b.png", "a.png"].into_iter().any(is_other_url));
         let image = at_url("https://example.com/a.PNG?size=2");
         assert_eq!((&*image.media_type, image.is_url), ("image/png", true));
     }

@@ -18,7 +18,7 @@ use super::failure;
 use super::secret::Secrets;
 use super::stream::Limits;
 use super::{Category, Error};
-use crate::provider::{Header, HeaderValue, host};
+use crate::provider::{Header, HeaderValue, is_loopback};
 use crate::repo::SecretRef;
 pub(super) use backoff::Backoff;
 pub use backoff::RetryPolicy;
@@ -143,7 +143,7 @@ impl Transport {
         if response.status().is_redirection() {
             return Err(redirected(&response).into());
         }
-        Err(refused(response, status).await)
+        Err(refused(response, status, request).await)
     }
 
     /// The request with its key.
@@ -207,7 +207,7 @@ fn redirected(response: &reqwest::Response) -> Error {
     error
 }
 
-async fn refused(mut response: reqwest::Response, status: u16) -> Refused {
+async fn refused(mut response: reqwest::Response, status: u16, request: &Compiled) -> Refused {
     let retry_after = backoff::retry_after(response.headers().get(RETRY_AFTER), response.headers().get("date"));
     let kind = content_type(&response).map(str::to_owned);
     let mut body = Vec::new();
@@ -222,43 +222,76 @@ async fn refused(mut response: reqwest::Response, status: u16) -> Refused {
     };
     // An error while reading an error changes nothing: what came so far has to do.
     let _ = tokio::time::timeout(ERROR_TIME, read).await;
-    Refused { error: failure::from_status(status, kind.as_deref(), &body), retry_after }
+    let mut error = failure::from_status(status, kind.as_deref(), &body);
+    // A page, or an endpoint that nobody knows: the URL may be wrong.
+    if matches!(status, 200..300 | 404 | 405) {
+        error.message.push_str(&format!(" at {}", place(request)));
+    }
+    Refused { error, retry_after }
+}
+
+/// Where a request goes, for errors.
+fn place(request: &Compiled) -> String {
+    format!("{} (provider instance `{}`)", request.address(), request.instance)
 }
 
 /// A failure of the connection before an answer.
 fn network(error: &reqwest::Error, request: &Compiled) -> Error {
-    let host = host(&request.line.url);
-    if let Some(problem) = certificate(error) {
-        let message = format!("the certificate of {host} is not trusted");
-        let help = "on Linux, `SSL_CERT_FILE` names those to trust instead of the system's";
-        return Error::new(Category::Network, message).detail(format!("{problem}; {help}"));
+    if let Some(error) = tls_problem(error).and_then(|problem| not_secure(problem, request)) {
+        return error;
     }
+    let place = place(request);
     let message = match (error.is_connect(), error.is_timeout()) {
-        (true, true) => format!("connecting to {host} took too long"),
-        (true, false) => format!("{host} cannot be reached"),
-        (false, true) => format!("{host} was silent for too long"),
-        (false, false) => format!("the connection to {host} broke before an answer"),
+        (true, true) => format!("connecting to {place} took too long"),
+        (true, false) => format!("{place} cannot be reached"),
+        (false, true) => format!("{place} was silent for too long"),
+        (false, false) => format!("the connection to {place} broke before an answer"),
     };
-    let error = Error { retryable: error.is_connect() || !error.is_timeout(), ..broken(error) };
-    Error { message, ..error }
+    // A port of this machine takes a connection at once: what is silent after that waits for another protocol.
+    let is_stuck = error.is_connect() && error.is_timeout() && error.url().is_some_and(is_tls_at_home);
+    let retryable = !is_stuck && (error.is_connect() || !error.is_timeout());
+    let detail = if is_stuck { format!("{}; {PLAIN_HELP}", cause(error)) } else { cause(error) };
+    Error { retryable, ..Error::new(Category::Network, message).detail(detail) }
+}
+
+/// What to do if a server does not answer in TLS.
+const PLAIN_HELP: &str = "if the server does not speak TLS, write `http://` into the provider instance's `url`";
+
+fn is_tls_at_home(url: &reqwest::Url) -> bool {
+    url.scheme() == "https" && url.host_str().is_some_and(is_loopback)
+}
+
+/// A failure of TLS that trying again does not mend; `None` if it may.
+fn not_secure(problem: &rustls::Error, request: &Compiled) -> Option<Error> {
+    let place = place(request);
+    let (message, help) = match problem {
+        rustls::Error::InvalidCertificate(_) => (
+            format!("the certificate of {place} is not trusted"),
+            "; on Linux, `SSL_CERT_FILE` names those to trust instead of the system's",
+        ),
+        rustls::Error::InvalidMessage(_) => (
+            format!("the server at {place} does not speak TLS"),
+            "; did you mean `http://` in the provider instance's `url`?",
+        ),
+        rustls::Error::AlertReceived(rustls::AlertDescription::InternalError) => return None,
+        _ => (format!("{place} and reqc cannot agree on TLS"), ""),
+    };
+    Some(Error::new(Category::Network, message).detail(format!("{problem}{help}")))
 }
 
 /// A failure of the connection in the middle of an answer.
-pub(super) fn broken(error: &reqwest::Error) -> Error {
-    let message = if error.is_timeout() { "the server fell silent" } else { "the connection broke" };
+pub(super) fn broken(error: &reqwest::Error, request: &Compiled) -> Error {
+    let place = place(request);
+    let message = match error.is_timeout() {
+        true => format!("{place} fell silent"),
+        false => format!("the connection to {place} broke"),
+    };
     Error::new(Category::Network, message).detail(cause(error))
 }
 
-/// What is wrong with a server's certificate, if that is what broke the connection: trying again does not mend it.
-fn certificate(error: &reqwest::Error) -> Option<String> {
-    let mut next: Option<&(dyn std::error::Error + 'static)> = error.source();
-    while let Some(error) = next {
-        if let Some(tls @ rustls::Error::InvalidCertificate(_)) = tls_error(error) {
-            return Some(tls.to_string());
-        }
-        next = error.source();
-    }
-    None
+/// The failure of TLS that is behind an error, if one is.
+fn tls_problem(error: &reqwest::Error) -> Option<&rustls::Error> {
+    std::iter::successors(error.source(), |&error| error.source()).find_map(tls_error)
 }
 
 /// The TLS error in an error: I/O errors wrap others without calling them their source.

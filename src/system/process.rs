@@ -40,9 +40,10 @@ impl SystemProcesses {
     fn locate(&self, program: &str) -> Result<PathBuf, String> {
         if program.contains(std::path::is_separator) {
             let path = self.folder.join(program);
-            return match path.is_file() {
-                true => Ok(path),
-                false => Err(format!("there is no program `{program}`")),
+            return match (path.is_file(), is_program(&path)) {
+                (true, true) => Ok(path),
+                (true, false) => Err(format!("`{program}` is not executable")),
+                (false, _) => Err(format!("there is no program `{program}`")),
             };
         }
         let folders = std::env::var_os("PATH").unwrap_or_default();
@@ -348,6 +349,8 @@ mod tests {
         assert_eq!(none, Ended::Failed("there is no program `reqc-no-such-program` in `PATH`".to_owned()));
         let processes = SystemProcesses::new(at).expect("a folder");
         assert!(processes.find("sh").is_ok() && processes.find("./none").is_err());
+        fs::write(at.join("text"), "#!/bin/sh\n").expect("writable");
+        assert_eq!(processes.find("./text"), Err("`./text` is not executable".to_owned()));
     }
 
     #[tokio::test]

@@ -103,6 +103,12 @@ async fn images_are_recognised_by_content() {
     assert_eq!(urls[1], "https://example.com/b.webp");
     let large = std::fs::File::create(root.path().join("large.png")).expect("made");
     large.set_len(15 * 1024 * 1024 + 1).expect("a hole costs nothing");
+    let data = format!("data:image/png;base64,{}", "A".repeat(4000));
+    for image in ["ftp://example.com/a.png", "file:///a.png", &data] {
+        let ran = reqc(root.path(), &["Tester", "--image", image], "").await;
+        let told = "is neither a file nor at an http URL\n  help: give a file, or a URL that begins with https://";
+        assert!(ran.code == 2 && ran.err.contains(told) && ran.err.len() < 400, "{}", ran.err);
+    }
     for (image, why) in [
         ("text.png", "is no PNG"),
         ("nothing.png", "cannot be read"),
@@ -190,6 +196,23 @@ async fn failures_say_what_the_provider_said() {
 }
 
 #[tokio::test]
+async fn an_answer_without_text_is_told() {
+    let call = calls(&[("c1", "look", "{}")]);
+    let server = Server::answering(vec![says(""), says(" \n"), call, says("")]).await;
+    let root = repository(&server.url);
+    for (out, told) in [
+        ("", "the answer has no text; stopped: end_turn\n"),
+        (" \n", "the answer has no text; stopped: end_turn\n"),
+        ("", "look({})\nthe answer has no text; stopped: tool_use\n"),
+    ] {
+        let ran = reqc(root.path(), &["Tester", "-m", "Hi"], "").await;
+        assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, out, told));
+    }
+    let ran = reqc(root.path(), &["Tester", "-m", "Hi", "-q"], "").await;
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "", ""));
+}
+
+#[tokio::test]
 async fn wrong_usage_is_told_before_anything_is_sent() {
     let server = Server::start(|_, _| says("never")).await;
     let root = repository(&server.url);
@@ -203,6 +226,8 @@ async fn wrong_usage_is_told_before_anything_is_sent() {
         (&["Testr", "-m", "x"], 2, "did you mean `Tester`?"),
         (&["Tester", "x"], 2, "what is `x`?"),
         (&["Tester", "--context", "nope"], 2, "there is no context `nope`"),
+        (&["Tester", "--context", "zzzz"], 2, "`reqc contexts` shows every context"),
+        (&["Tester", "--context", "plain-trun"], 2, "did you mean `plain-turn`?"),
         (&["Tester", "-m", "x", "--tools", "nope.toml"], 2, "`nope.toml` cannot be read"),
         (&["OpenAI Compatible Chat", "-m", "x"], 2, "no model for `OpenAI Compatible Chat`"),
         (&["Broken", "-m", "x"], 1, "agents/broken.toml:4"),
@@ -305,6 +330,52 @@ async fn a_dry_run_of_a_resumed_session_shows_what_is_sent_and_changes_nothing()
     assert!(shown.to_string().contains("was interrupted"), "{shown}");
     assert_eq!(reqc(root.path(), &["Tester", "-m", "Two", "--resume", "s.jsonl"], "").await.code, 0);
     assert_eq!(server.received()[0].body, shown.to_string().into_bytes());
+}
+
+#[tokio::test]
+async fn findings_in_tools_toml_name_the_file_as_it_was_given() {
+    let server = Server::start(|_, _| says("ok")).await;
+    let root = repository(&server.url);
+    write(
+        root.path(),
+        "my/tools.toml",
+        "[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = [\"./none\"]\nevn = 1\n",
+    );
+    write(root.path(), "my/wrong.toml", "[[tool]\n");
+    for (given, place, code) in [
+        ("my/wrong.toml", "my/wrong.toml:1:", 1),
+        ("./my/wrong.toml", "./my/wrong.toml:1:", 1),
+        ("my/tools.toml", "[my/tools.toml:4:12]", 0),
+        ("my/tools.toml", "[my/tools.toml:5:1]", 0),
+    ] {
+        let ran = reqc(root.path(), &["Tester", "-m", "Hi", "--tools", given], "").await;
+        let all = format!("{}{}", ran.out, ran.err);
+        assert_eq!(ran.code, code, "{all}");
+        assert!(all.contains(place) && !all.contains("0 agents"), "{all}");
+    }
+    assert_eq!(server.received().len(), 2);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_tool_that_is_not_executable_is_told() {
+    let server = Server::answering(vec![says("ok")]).await;
+    let root = repository(&server.url);
+    write(root.path(), "tools.toml", "[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = [\"./t.sh\"]\n");
+    write(root.path(), "t.sh", "#!/bin/sh\n");
+    let ran = reqc(root.path(), &["Tester", "-m", "Go", "--tools", "tools.toml"], "").await;
+    assert_eq!(ran.out, "ok\n");
+    assert!(ran.err.contains("tools/no-program") && ran.err.contains("`./t.sh` is not executable"), "{}", ran.err);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_tool_that_says_nothing_is_told() {
+    let server = Server::answering(vec![calls(&[("c1", "quiet", "{}")]), says("Done.")]).await;
+    let root = repository(&server.url);
+    write(root.path(), "tools.toml", "[[tool]]\nname = \"quiet\"\ndescription = \"d\"\ncommand = [\"true\"]\n");
+    let ran = reqc(root.path(), &["Tester", "-m", "Go", "--tools", "tools.toml"], "").await;
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("Done.\n", "quiet({})\nquiet returned: (no output)\n"));
 }
 
 #[cfg(unix)]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -65,5 +66,51 @@ async fn only_a_trusted_certificate_gets_the_key() {
     let (code, out, told) = send(root.path(), &file).await;
     assert_eq!((code, out.as_str()), (Some(2), ""));
     // Told once: trying again mends nothing.
-    assert!(told.starts_with("error: network: the certificate of localhost is not trusted: "), "{told}");
+    let place = format!("https://localhost:{port}/v1/chat/completions (provider instance `Scripted`)");
+    assert!(told.starts_with(&format!("error: network: the certificate of {place} is not trusted: ")), "{told}");
+}
+
+/// A port that answers with these bytes, whatever it is sent, and keeps the connection.
+async fn port_that_says(bytes: &'static [u8]) -> (u16, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let (port, accepted) = (listener.local_addr().expect("bound").port(), Arc::<AtomicUsize>::default());
+    let count = Arc::clone(&accepted);
+    tokio::spawn(async move {
+        let mut open = Vec::new();
+        while let Ok((mut stream, _)) = listener.accept().await {
+            count.fetch_add(1, Ordering::SeqCst);
+            let _ = stream.read(&mut [0; 4096]).await;
+            let _ = stream.write_all(bytes).await;
+            open.push(stream);
+        }
+    });
+    (port, accepted)
+}
+
+/// What `reqc send` says of such a port, and how often it came.
+async fn told_of(bytes: &'static [u8]) -> (String, usize) {
+    let (port, accepted) = port_that_says(bytes).await;
+    let root = repository(&format!("https://localhost:{port}"));
+    let file = root.path().join("trusted.pem");
+    std::fs::write(&file, server().await.1).expect("written");
+    let (code, out, told) = send(root.path(), &file).await;
+    assert_eq!((code, out.as_str()), (Some(2), ""));
+    let place = format!("https://localhost:{port}/v1/chat/completions (provider instance `Scripted`)");
+    (told.replace(&place, "[place]"), accepted.load(Ordering::SeqCst))
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_speak_tls_is_told_at_once() {
+    let (told, times) = told_of(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await;
+    assert!(told.starts_with("error: network: the server at [place] does not speak TLS: "), "{told}");
+    assert!(told.contains("did you mean `http://`"), "{told}");
+    assert_eq!(times, 1, "{told}");
+}
+
+#[tokio::test]
+async fn a_port_of_this_machine_that_waits_for_another_protocol_is_not_tried_again() {
+    let (told, times) = told_of(b"").await;
+    assert!(told.starts_with("error: network: connecting to [place] took too long: "), "{told}");
+    assert!(told.contains("write `http://`"), "{told}");
+    assert_eq!(times, 1, "{told}");
 }

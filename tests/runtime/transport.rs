@@ -101,9 +101,26 @@ async fn a_connection_that_is_refused_is_tried_again_and_then_told() {
     };
     let (events, outcome) = events(session(&format!("http://127.0.0.1:{port}")).send(text("Hi"))).await;
     let error = failed(outcome);
-    assert_eq!((error.category, error.message.as_str()), (Category::Network, "127.0.0.1 cannot be reached"));
+    let told = format!("http://127.0.0.1:{port}/v1/chat/completions (provider instance `Scripted`) cannot be reached");
+    assert_eq!((error.category, error.message.as_str()), (Category::Network, told.as_str()));
     assert!(error.detail.as_deref().is_some_and(|detail| detail.contains("refused")), "{error}");
     assert_eq!(retries(&events).len(), 3);
+}
+
+#[tokio::test]
+async fn an_error_names_the_url_without_credentials_and_query() {
+    let server = Server::start(|_, _| status(404, &[], r#"{"error":"not found"}"#)).await;
+    let place = server.url.strip_prefix("http://").expect("plain");
+    let error = failed(events(session(&format!("http://me:secret@{place}")).send(text("Hi"))).await.1);
+    let told = format!(
+        "validation: the provider does not know the endpoint or the model (HTTP 404) at {}/v1/chat/completions \
+         (provider instance `Scripted`): not found",
+        server.url
+    );
+    assert_eq!(error.to_string(), told);
+    let mut compiled = agent(&server.url).compile(Conversation::default()).expect("it can be compiled");
+    compiled.line.url = "https://me:secret@a.example:8443/v1/models/m:stream?key=secret#secret".to_owned();
+    assert_eq!(compiled.address(), "https://a.example:8443/v1/models/m:stream");
 }
 
 #[tokio::test]
@@ -127,7 +144,8 @@ async fn a_silent_server_is_given_up_before_and_within_an_answer() {
         let began = Instant::now();
         let error = failed(events(session.send(text("Hi"))).await.1);
         assert_eq!(error.category, Category::Network);
-        assert!(error.message.contains("silent"), "{error}");
+        let place = format!("{}/v1/chat/completions (provider instance `Scripted`) ", server.url);
+        assert!(error.message.starts_with(&place) && error.message.contains("silent"), "{error}");
         assert!(began.elapsed() < Duration::from_secs(4));
         assert_eq!(server.received().len(), 1, "silence is not tried again");
         server.quiet().await;

@@ -7,16 +7,17 @@ use std::sync::Arc;
 use super::super::args::Send;
 use super::super::options::{Opened, Options};
 use super::super::{Failure, Terminal};
+use super::output::shortened;
 use crate::compile::Setting;
 use crate::context;
 use crate::conversation::log::Log;
 use crate::conversation::{Block, Conversation, Task, TaskKind};
-use crate::diag::{Diagnostic, Severity};
+use crate::diag::{Diagnostic, Severity, did_you_mean};
 use crate::render::Folders;
-use crate::repo::LayerKind;
+use crate::repo::{LayerKind, read_tools_below};
 use crate::runtime::tools::{ProcessTool, Processes, ToolSet};
 use crate::runtime::{Restored, image};
-use crate::source::SourceText;
+use crate::source::{SourceText, Sources};
 use crate::system::{Disk, JournalFile, Places, SystemProcesses};
 use crate::world::World;
 
@@ -46,6 +47,8 @@ pub(super) struct Resumed {
 pub(super) enum Unusable {
     Failure(Failure),
     Findings(Vec<Diagnostic>),
+    /// Findings in files that are not part of the repository.
+    FindingsIn(Sources, Vec<Diagnostic>),
 }
 
 impl From<Failure> for Unusable {
@@ -55,7 +58,12 @@ impl From<Failure> for Unusable {
 }
 
 impl Input {
-    pub(super) fn read(options: &Options, send: &Send, opened: &mut Opened) -> Result<Input, Unusable> {
+    pub(super) fn read(
+        options: &Options,
+        send: &Send,
+        opened: &mut Opened,
+        terminal: &Terminal,
+    ) -> Result<Input, Unusable> {
         let id = opened.agent(&send.agent)?;
         let Some(plan) = opened.compiler.plan(id) else {
             return Err(Unusable::Findings(opened.findings_of(id)));
@@ -66,6 +74,11 @@ impl Input {
         if !errors.is_empty() {
             return Err(Unusable::Findings(errors));
         }
+        let mut about_agent = opened.findings_of(id);
+        // Told once the request is compiled, also if a repository allows the finding.
+        about_agent.retain(|finding| finding.rule.code != "provider/plain-http");
+        let about_agent = options.settle_only(opened.compiler.sources(), opened, about_agent);
+        terminal.findings_aside(options.format, opened.compiler.sources(), &about_agent);
         if send.tools.is_some() && !offers_tools {
             Terminal::warn(&format!("`{}` offers no tools: it needs `enable_tools = true`", send.agent));
         }
@@ -75,7 +88,7 @@ impl Input {
         };
         let resumed = send.resume.as_deref().map(|path| resume(&options.path(path), send)).transpose()?;
         let tools = match &send.tools {
-            Some(path) => Some(tools(options, opened, path)?),
+            Some(path) => Some(tools(options, opened, path, terminal)?),
             None => None,
         };
         if let Some(tools) = &tools {
@@ -116,7 +129,11 @@ fn message(options: &Options, send: &Send) -> Result<Option<Vec<Block>>, Failure
             true => Ok(image::at_url(source)),
             false => image::read(&options.path(Path::new(source))),
         };
-        let image = image.map_err(|why| Failure::new(format!("the image `{source}` {why}")))?;
+        let image = image.map_err(|why| match image::is_other_url(source) {
+            true => Failure::new(format!("the image `{}` is neither a file nor at an http URL", shortened(source)))
+                .help("give a file, or a URL that begins with https:// or http://"),
+            false => Failure::new(format!("the image `{source}` {why}")),
+        })?;
         blocks.push(Block::Image(image));
     }
     Ok((!blocks.is_empty()).then_some(blocks))
@@ -178,7 +195,9 @@ fn from_context(options: &Options, opened: &mut Opened, wanted: &str) -> Result<
         Ok(text) => text,
         Err(why) => {
             let failure = Failure::new(format!("there is no context `{wanted}`, and a file of that name {why}"));
-            return Err(failure.help("`reqc contexts` shows every context").into());
+            let known = opened.compiler.contexts().iter().map(|ready| ready.context.name.as_ref());
+            let help = did_you_mean(wanted, known);
+            return Err(failure.help(help.unwrap_or_else(|| "`reqc contexts` shows every context".to_owned())).into());
         }
     };
     let file = opened.compiler_mut().add_source(wanted.to_owned(), SourceText::salvage(text.as_bytes()));
@@ -201,25 +220,25 @@ fn real_setting(opened: &Opened) -> Result<Setting, Failure> {
 }
 
 /// The tools of a file. What is only a warning does not stop the request.
-fn tools(options: &Options, opened: &mut Opened, path: &Path) -> Result<ToolSet, Unusable> {
-    let path = options.path(path);
+fn tools(options: &Options, opened: &Opened, given: &Path, terminal: &Terminal) -> Result<ToolSet, Unusable> {
+    let path = options.path(given);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let given = given.to_string_lossy();
+    let shown_below = given.strip_suffix(&name).unwrap_or_default();
     let world = Disk::open(folder).map_err(Failure::from)?;
     if let Err(error) = world.read(&name) {
         return Err(Failure::new(format!("`{}` cannot be read: {error}", path.display())).into());
     }
     let processes = Arc::new(SystemProcesses::new(folder).map_err(Failure::from)?);
-    let (specs, mut found) = opened.compiler_mut().read_tools(&world, &name);
+    let mut sources = Sources::default();
+    let (specs, mut found) = read_tools_below(shown_below, &world, &name, &mut sources);
     let missing = specs.iter().filter_map(|spec| Some(spec.not_found(&processes.find(&spec.program.value).err()?)));
     found.extend(missing);
     if found.iter().any(|finding| finding.severity == Severity::Error) {
-        return Err(Unusable::Findings(found));
+        return Err(Unusable::FindingsIn(sources, found));
     }
-    for finding in found {
-        let place = opened.compiler.sources().describe(finding.primary.span);
-        Terminal::warn(&format!("{place} {}: {}", finding.rule.code, finding.message));
-    }
+    terminal.findings_aside(options.format, &sources, &options.settle_only(&sources, opened, found));
     let mut tools = ToolSet::new();
     specs.into_iter().for_each(|spec| tools.insert(Arc::new(ProcessTool::new(spec, Arc::clone(&processes) as _))));
     Ok(tools)

@@ -63,7 +63,11 @@ impl Printer<'_> {
             Event::ToolProgress { text, .. } => self.note(&shortened(text)),
             Event::ToolResult { name, output, .. } => {
                 let what = if output.is_error { "failed" } else { "returned" };
-                self.note(&format!("{name} {what}: {}", shortened(&output.content)));
+                let said = match shortened(&output.content) {
+                    said if said.is_empty() && output.images.is_empty() => "(no output)".to_owned(),
+                    said => said,
+                };
+                self.note(&format!("{name} {what}: {said}"));
             }
             Event::Retry { attempt, delay, error } => {
                 self.note(&format!("{error}; attempt {attempt} in {:.1} s", delay.as_secs_f64()));
@@ -99,6 +103,9 @@ impl Printer<'_> {
             Format::Human | Format::Short => {
                 self.end_line();
                 match ended {
+                    Outcome::Finished(stop) if self.text.trim().is_empty() => {
+                        self.terminal.note(&format!("the answer has no text; stopped: {}", stop.name()));
+                    }
                     Outcome::Finished(stop) if stop.name() == "end_turn" => {}
                     Outcome::Finished(stop) => self.terminal.note(&format!("stopped: {}", stop.name())),
                     Outcome::Failed(error) => Terminal::fail(&error.to_string(), None),
@@ -109,8 +116,8 @@ impl Printer<'_> {
     }
 }
 
-/// A text on one line of a note.
-fn shortened(text: &str) -> String {
+/// The start of a text, on one line.
+pub(super) fn shortened(text: &str) -> String {
     const MOST: usize = 160;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(MOST) {

@@ -11,9 +11,9 @@ use crate::json;
 /// Something that was read, or a phrase that says why it cannot be.
 type Read<T> = Result<T, String>;
 
-/// The first line.
+/// The first line. A byte-order mark is kept with it.
 pub(super) fn header(raw: &[u8]) -> Read<(Header, String)> {
-    let (line, raw) = object(raw)?;
+    let (line, raw) = object(raw, "\u{feff}")?;
     if line.text("kind")? != "session".into() {
         return Err("a log begins with a line of kind `session`".to_owned());
     }
@@ -32,7 +32,7 @@ pub(super) fn header(raw: &[u8]) -> Read<(Header, String)> {
 
 /// Any other line.
 pub(super) fn entry(raw: &[u8]) -> Read<(Entry, String)> {
-    let (line, raw) = object(raw)?;
+    let (line, raw) = object(raw, "")?;
     let kind = line.text("kind")?;
     let entry = match &*kind {
         "message" => Entry::Message(message(&line)?),
@@ -50,13 +50,18 @@ pub(super) fn entry(raw: &[u8]) -> Read<(Entry, String)> {
 /// An object of the line.
 struct Object(Map<String, Value>);
 
-fn object(raw: &[u8]) -> Read<(Object, String)> {
-    let text = std::str::from_utf8(raw).map_err(|error| format!("byte {} is not UTF-8", error.valid_up_to() + 1))?;
+/// Reads a line that may begin with `mark`.
+fn object(raw: &[u8], mark: &str) -> Read<(Object, String)> {
+    let written = std::str::from_utf8(raw).map_err(|error| format!("byte {} is not UTF-8", error.valid_up_to() + 1))?;
+    let text = written.strip_prefix(mark).unwrap_or(written);
+    if text.trim().is_empty() {
+        return Err("the line is blank: every line of a log is an object".to_owned());
+    }
     let value = json::parse(text).map_err(|error| {
         let column = text[..error.range.start].chars().count() + 1;
         format!("not JSON at column {column}: {}", error.problem.message())
     })?;
-    Ok((Object::of(value, "the line")?, text.to_owned()))
+    Ok((Object::of(value, "the line")?, written.to_owned()))
 }
 
 impl Object {

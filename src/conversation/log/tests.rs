@@ -49,6 +49,14 @@ fn unknown_keys_and_spaces_survive() {
 }
 
 #[test]
+fn a_byte_order_mark_is_kept_and_does_not_count() {
+    let text = format!("\u{feff}{HEADER}");
+    let log = Log::parse(text.as_bytes()).expect("valid").log.expect("a header");
+    assert_eq!((log.agent(), log.to_text().as_str()), ("A", text.as_str()));
+    assert_eq!(problem(&format!("{HEADER}\u{feff}{{}}\n")).0, 2);
+}
+
+#[test]
 fn an_unterminated_tail_is_counted_and_ignored() {
     let never_began = Log::parse(b"{\"kind\":\"session\",\"version\":1,\"agent\":\"A\"}").expect("no complete line");
     assert_eq!((never_began.log, never_began.tail_bytes), (None, 42));
@@ -61,7 +69,8 @@ fn an_unterminated_tail_is_counted_and_ignored() {
 #[test]
 fn a_corrupt_line_is_named() {
     let said = |line: &str| problem(&format!("{HEADER}{line}\n"));
-    assert_eq!(problem("\n"), (1, "not JSON at column 1: there is no JSON value".into()));
+    let blank = "the line is blank: every line of a log is an object";
+    assert_eq!((problem("\n"), said(" \r")), ((1, blank.into()), (2, blank.into())));
     assert_eq!(problem("{\"kind\":\"usage\"}\n"), (1, "a log begins with a line of kind `session`".into()));
     assert!(problem("{\"kind\":\"session\",\"version\":2,\"agent\":\"A\"}\n").1.contains("upgrade"));
     assert_eq!(said("{\"kind\":\"message\",\"role\":\"user\"}"), (2, "`content` is missing".into()));
