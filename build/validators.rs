@@ -42,7 +42,7 @@ const UNBOUNDED: [&str; 8] = [
     "maxProperties",
 ];
 /// Keywords that say nothing of a value.
-const ANNOTATIONS: [&str; 4] = ["title", "description", "$comment", "examples"];
+const ANNOTATIONS: [&str; 5] = ["title", "description", "$comment", "examples", "format"];
 
 /// The Rust source of all validators of a folder of schemas.
 pub(crate) fn generate(folder: &Path) -> String {
@@ -78,6 +78,8 @@ fn read(path: &Path) -> Value {
 struct Source {
     /// The number of each validator, by the schema that it checks.
     validators: BTreeMap<String, usize>,
+    /// The number of each regular expression: compiled once, wherever it stands.
+    patterns: BTreeMap<String, usize>,
     /// The entries of the table.
     entries: String,
 }
@@ -142,17 +144,37 @@ impl Source {
             keywords.insert("$defs".to_owned(), definitions.into_iter().collect());
         }
         strip_annotations(&mut alone);
+        self.share_patterns(&mut alone);
         let next = self.validators.len();
         *self.validators.entry(alone.to_string()).or_insert(next)
     }
 
+    /// Writes each `pattern` as a `format` whose function is the pattern's own validator.
+    fn share_patterns(&mut self, schema: &mut Value) {
+        for_each_schema(schema, &mut |keywords| {
+            if let Some(Value::String(pattern)) = keywords.remove("pattern") {
+                let next = self.patterns.len();
+                let id = *self.patterns.entry(pattern).or_insert(next);
+                keywords.insert("format".to_owned(), pattern_name(id).into());
+            }
+        });
+    }
+
     fn finish(self) -> String {
         let mut source = String::new();
+        for (pattern, id) in &self.patterns {
+            let (schema, name) = (serde_json::json!({"pattern": pattern}).to_string(), pattern_name(*id));
+            let _ = writeln!(source, "{}\nstruct Pattern{id};", attribute(&schema, ""));
+            let body = format!("Pattern{id}::is_valid(&Value::from(text))");
+            let _ = writeln!(source, "fn {name}(text: &str) -> bool {{ {body} }}");
+        }
         for (schema, id) in self.validators {
-            let _ = writeln!(
-                source,
-                "#[jsonschema::validator(schema = {schema:?}, draft = Draft202012, methods = {{ is_valid = true, validate = false, iter_errors = false }})]\nstruct Part{id};"
-            );
+            let used = self.patterns.values().map(|id| pattern_name(*id));
+            let used = used.filter(|name| schema.contains(&format!("{name:?}")));
+            let formats: Vec<String> =
+                used.map(|name| format!("{name:?} => crate::check::schema::bundled::{name}")).collect();
+            let formats = format!("validate_formats = true, formats = {{ {} }}, ", formats.join(", "));
+            let _ = writeln!(source, "{}\nstruct Part{id};", attribute(&schema, &formats));
         }
         let entries = self.entries;
         let _ = writeln!(source, "static ALL: &[Bundled] = &[\n{entries}];");
@@ -187,18 +209,36 @@ fn collect_definitions(schema: &Value, part: &Value, found: &mut BTreeMap<String
     }
 }
 
-/// Removes what says nothing of a value. Under `properties` and the like, keys are names of members, not keywords.
+/// The attribute that makes a struct a validator.
+fn attribute(schema: &str, options: &str) -> String {
+    let methods = "methods = { is_valid = true, validate = false, iter_errors = false }";
+    format!("#[jsonschema::validator(schema = {schema:?}, draft = Draft202012, {options}{methods})]")
+}
+
+/// The name of the function of a regular expression, and of the format that stands for it.
+fn pattern_name(id: usize) -> String {
+    format!("pattern_{id}")
+}
+
+/// Removes what says nothing of a value.
 fn strip_annotations(schema: &mut Value) {
+    for_each_schema(schema, &mut |keywords| {
+        keywords.retain(|keyword, _| !ANNOTATIONS.contains(&keyword.as_str()) && !keyword.starts_with("x-reqc-"));
+    });
+}
+
+/// Changes a schema and every schema in it. Under `properties` and the like, keys are names of members, not keywords.
+fn for_each_schema(schema: &mut Value, change: &mut impl FnMut(&mut Map<String, Value>)) {
     let Value::Object(keywords) = schema else { return };
-    keywords.retain(|keyword, _| !ANNOTATIONS.contains(&keyword.as_str()) && !keyword.starts_with("x-reqc-"));
+    change(keywords);
     for (keyword, value) in keywords.iter_mut() {
         match (keyword.as_str(), value) {
             ("properties" | "$defs" | "dependentSchemas" | "patternProperties", Value::Object(schemas)) => {
-                schemas.values_mut().for_each(strip_annotations);
+                schemas.values_mut().for_each(|schema| for_each_schema(schema, change));
             }
             ("const" | "enum" | "default", _) => {}
-            (_, Value::Array(schemas)) => schemas.iter_mut().for_each(strip_annotations),
-            (_, schema) => strip_annotations(schema),
+            (_, Value::Array(schemas)) => schemas.iter_mut().for_each(|schema| for_each_schema(schema, change)),
+            (_, schema) => for_each_schema(schema, change),
         }
     }
 }

@@ -28,7 +28,7 @@ use crate::json::Pointer;
 use crate::profile::{self, slug};
 use crate::provider;
 use crate::render::{Engine, Folders, PromptScope, Renderer};
-use crate::repo::{self, LayerKind, LoadOptions, Repo, ToolSpec};
+use crate::repo::{self, LayerKind, LoadOptions, Repo};
 use crate::resolve::{self, Hierarchy, ProfileId, ResolvedProfile};
 use crate::source::{FileId, SourceText, Sources, Span};
 use crate::unit::{Body, Memo, Plan, Prepared, Request, Target};
@@ -267,11 +267,6 @@ impl Compiler {
     /// Registers a file that findings can point into, for instance a golden file.
     pub fn add_source(&mut self, path: String, text: SourceText) -> FileId {
         self.repo.sources.add(path, text)
-    }
-
-    /// Reads a `tools.toml`, so that findings can point into it. The root of `world` is the file's folder.
-    pub fn read_tools(&mut self, world: &dyn World, path: &str) -> (Vec<ToolSpec>, Vec<Diagnostic>) {
-        repo::read_tools(world, path, &mut self.repo.sources)
     }
 
     /// One body of one agent; `None` if the agent is unusable or the context is not for it, `Err` with findings.

@@ -202,7 +202,7 @@ impl Engine {
         self.places.insert(Arc::clone(name), place);
         let mut rewritten = dialect::rewrite(text, self.dialect, kind == Some(TemplateKind::Prompt));
         debug_assert_eq!(rewritten.text.len(), text.len(), "rewriting keeps every offset");
-        if let Some(range) = limits::too_deep(&rewritten.text) {
+        if let Some(range) = rewritten.too_deep.take() {
             let finding =
                 Diagnostic::new(&rules::TOO_DEEP, self.span(sources, name, range), "this goes on for too long");
             findings.push(finding.help("keep parts of it in variables: `{% set part = … %}`"));

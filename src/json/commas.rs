@@ -1,48 +1,47 @@
 //! The trailing-comma pass.
 
+use memchr::{memchr2, memchr3};
+
 /// Replaces each trailing comma by a space, so that every offset stays true.
 ///
 /// A trailing comma follows a value and is followed, after white space, by `}` or `]`. Commas inside strings,
 /// doubled commas and leading commas are left alone: the last two are mistakes that the parser reports.
 pub fn blank_trailing_commas(text: String) -> String {
-    let mut bytes = text.into_bytes();
-    let (mut at, mut pending, mut after_value) = (0, None, false);
-    while at < bytes.len() {
-        match bytes[at] {
-            b' ' | b'\t' | b'\n' | b'\r' => {}
-            b'"' => {
-                at = string_end(&bytes, at);
-                (pending, after_value) = (None, true);
-                continue;
-            }
-            b',' => {
-                pending = after_value.then_some(at);
-                after_value = false;
-            }
-            b'}' | b']' => {
-                if let Some(comma) = pending.take() {
-                    bytes[comma] = b' ';
-                }
-                after_value = true;
-            }
-            byte => {
-                pending = None;
-                after_value = !matches!(byte, b'{' | b'[' | b':');
-            }
+    let bytes = text.as_bytes();
+    let (mut commas, mut at) = (Vec::new(), 0);
+    while let Some(found) = memchr3(b'"', b'}', b']', &bytes[at..]) {
+        let place = at + found;
+        if bytes[place] == b'"' {
+            at = string_end(bytes, place);
+        } else {
+            commas.extend(trailing_comma(&bytes[..place]));
+            at = place + 1;
         }
-        at += 1;
     }
+    if commas.is_empty() {
+        return text;
+    }
+    let mut bytes = text.into_bytes();
+    commas.into_iter().for_each(|comma| bytes[comma] = b' ');
     String::from_utf8(bytes).expect("only ASCII bytes were replaced, by ASCII bytes")
+}
+
+/// The comma after a value at the end of a text.
+fn trailing_comma(before: &[u8]) -> Option<usize> {
+    let last = |bytes: &[u8]| bytes.iter().rposition(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
+    let comma = last(before).filter(|&at| before[at] == b',')?;
+    let value = last(&before[..comma])?;
+    (!matches!(before[value], b'{' | b'[' | b':' | b',')).then_some(comma)
 }
 
 /// One past the closing quote of the string that starts at `at`; the end of the text if there is none.
 fn string_end(bytes: &[u8], at: usize) -> usize {
     let mut at = at + 1;
-    while at < bytes.len() {
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+        at += found;
         match bytes[at] {
             b'"' => return at + 1,
-            b'\\' => at += 2,
-            _ => at += 1,
+            _ => at += 2,
         }
     }
     bytes.len()

@@ -7,15 +7,18 @@ use minijinja::syntax::SyntaxConfig;
 
 use super::analyse::Analysis;
 use super::functions::INDEX_FROM_0;
+use super::limits::{self, Depth};
 use super::rules;
 use crate::diag::{Diagnostic, Severity};
 use crate::repo::Dialect;
 use crate::source::Span;
 
 /// A template's text after rewriting, and what was met on the way.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Rewritten {
     pub(super) text: String,
+    /// Where it nests too deeply, if it does.
+    pub(super) too_deep: Option<Range<usize>>,
     /// Whether a spelling of the other dialect was seen.
     shows_inja: bool,
     /// Each `loop.index`.
@@ -31,9 +34,9 @@ pub(super) const PROMPT_VARIABLES: [(&str, &str); 3] =
 /// Rewrites a template's source. A text that cannot be tokenised is rewritten up to there; the parser reports it.
 pub(super) fn rewrite(source: &str, dialect: Dialect, is_prompt: bool) -> Rewritten {
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
-    let mut rewritten =
-        Rewritten { text: String::new(), shows_inja: false, loop_index: Vec::new(), loop_parent: Vec::new() };
+    let mut rewritten = Rewritten::default();
     let mut recent: [Option<(Token<'_>, Range<usize>)>; 3] = [None, None, None];
+    let mut depth = Depth::default();
     for token in machinery::tokenize(source, false, SyntaxConfig::default()) {
         let Ok((token, span)) = token else { break };
         let range = span.start_offset as usize..span.end_offset as usize;
@@ -43,16 +46,20 @@ pub(super) fn rewrite(source: &str, dialect: Dialect, is_prompt: bool) -> Rewrit
                 expand_variables(text, at, &mut edits);
             }
         }
+        depth.count(&token, range.clone());
         recent.rotate_left(1);
         recent[2] = Some((token, range));
         rewritten.look_at(&recent, dialect, &mut edits);
     }
-    let mut text = source.to_owned();
-    for (range, replacement) in edits {
-        let padded = format!("{replacement:<width$}", width = range.len());
-        text.replace_range(range, &padded);
+    source.clone_into(&mut rewritten.text);
+    rewritten.too_deep = depth.exceeded;
+    if !edits.is_empty() {
+        for (range, replacement) in edits {
+            let padded = format!("{replacement:<width$}", width = range.len());
+            rewritten.text.replace_range(range, &padded);
+        }
+        rewritten.too_deep = limits::too_deep(&rewritten.text);
     }
-    rewritten.text = text;
     rewritten
 }
 

@@ -11,28 +11,59 @@ use minijinja::syntax::SyntaxConfig;
 /// Links of chains in one tag, and `{% elif %}` in one template. With this many, a stack of 2 MiB suffices.
 const MAX_LINKS: usize = 250;
 
+/// Counts while tokens go by.
+#[derive(Debug, Default)]
+pub(super) struct Depth {
+    links: usize,
+    branches: usize,
+    before: Before,
+    /// Where it gets too deep, if it does.
+    pub(super) exceeded: Option<Range<usize>>,
+}
+
+/// The token before.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// `{%`.
+    BlockStart,
+    /// What an index or a call can follow.
+    Operand,
+    #[default]
+    Other,
+}
+
 /// The place in a template where it gets too deep, if it does.
 pub(super) fn too_deep(source: &str) -> Option<Range<usize>> {
-    let (mut links, mut branches) = (0, 0);
-    let mut before = None;
+    let mut depth = Depth::default();
     for token in machinery::tokenize(source, false, SyntaxConfig::default()) {
-        let Ok((token, span)) = token else { return None };
+        let Ok((token, span)) = token else { break };
+        depth.count(&token, span.start_offset as usize..span.end_offset as usize);
+    }
+    depth.exceeded
+}
+
+impl Depth {
+    /// Takes the next token.
+    pub(super) fn count(&mut self, token: &Token<'_>, range: Range<usize>) {
         match token {
-            Token::VariableStart | Token::BlockStart => links = 0,
-            Token::Ident("elif") if matches!(before, Some(Token::BlockStart)) => branches += 1,
-            _ if is_link(&token, before.as_ref()) => links += 1,
+            Token::VariableStart | Token::BlockStart => self.links = 0,
+            Token::Ident("elif") if self.before == Before::BlockStart => self.branches += 1,
+            _ if is_link(token, self.before) => self.links += 1,
             _ => {}
         }
-        if links > MAX_LINKS || branches > MAX_LINKS {
-            return Some(span.start_offset as usize..span.end_offset as usize);
+        if self.exceeded.is_none() && (self.links > MAX_LINKS || self.branches > MAX_LINKS) {
+            self.exceeded = Some(range);
         }
-        before = Some(token);
+        self.before = match token {
+            Token::BlockStart => Before::BlockStart,
+            Token::Ident(_) | Token::BracketClose | Token::ParenClose | Token::BraceClose => Before::Operand,
+            _ => Before::Other,
+        };
     }
-    None
 }
 
 /// Whether a token makes the tree of its expression one level deeper.
-fn is_link(token: &Token<'_>, before: Option<&Token<'_>>) -> bool {
+fn is_link(token: &Token<'_>, before: Before) -> bool {
     match token {
         Token::Plus
         | Token::Minus
@@ -52,9 +83,7 @@ fn is_link(token: &Token<'_>, before: Option<&Token<'_>>) -> bool {
         | Token::Lte
         | Token::Ident("not" | "and" | "or" | "if" | "in" | "is") => true,
         // An index or a call, not a list or a parenthesis.
-        Token::BracketOpen | Token::ParenOpen => {
-            matches!(before, Some(Token::Ident(_) | Token::BracketClose | Token::ParenClose | Token::BraceClose))
-        }
+        Token::BracketOpen | Token::ParenOpen => before == Before::Operand,
         _ => false,
     }
 }
