@@ -99,7 +99,7 @@ impl Source {
             .iter()
             .map(|(name, member)| (name, self.validator(schema, member)))
             .collect();
-        members.sort();
+        members.sort_by_key(|(name, _)| (name.len(), *name));
         let together: Map<String, Value> = root
             .iter()
             .filter(|(key, _)| TOGETHER.contains(&key.as_str()))

@@ -194,7 +194,7 @@ struct Assembly<'a> {
 
 impl Assembly<'_> {
     fn members(&mut self, parts: &[(Arc<str>, Part)]) -> Members {
-        let mut members = Members::default();
+        let mut members = Members::with_capacity(parts.len());
         for (key, part) in parts {
             let at = || Pointer::root().member(key);
             let member = match part {
@@ -203,7 +203,7 @@ impl Assembly<'_> {
                 part => self.part(part, &at()).map(Member::Own),
             };
             if let Some(member) = member {
-                members.push(Arc::clone(key), member);
+                members.add(Arc::clone(key), member);
             }
         }
         members

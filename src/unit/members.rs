@@ -161,20 +161,40 @@ impl Member {
     }
 }
 
-/// A value with two spaces of indentation, one level deep. Strings hold no raw line breaks, so every one is between values.
+/// A value with two spaces of indentation, one level deep.
 fn indented(value: &Value) -> String {
     match value {
         Value::Array(_) | Value::Object(_) => {
-            let text = serde_json::to_string_pretty(value).expect("a value serialises into memory");
-            text.replace('\n', "\n  ")
+            // As the only element of a list: that is one level deep.
+            let mut text = serde_json::to_string_pretty(&[value]).expect("a value serialises into memory");
+            text.truncate(text.len() - "\n]".len());
+            text.drain(.."[\n  ".len());
+            text
         }
-        leaf => leaf.to_string(),
+        leaf => compact(leaf),
     }
+}
+
+/// A value on one line; a good deal faster than its `Display`.
+fn compact(value: &(impl serde::Serialize + ?Sized)) -> String {
+    serde_json::to_string(value).expect("a value serialises into memory")
 }
 
 impl Members {
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Member)> {
         self.0.iter().map(|(name, member)| (&**name, member))
+    }
+
+    /// No members yet, with room for those of a profile.
+    pub(super) fn with_capacity(len: usize) -> Members {
+        // Beside those of the profile: the model, and the tools.
+        Members(Vec::with_capacity(len + 2))
+    }
+
+    /// Adds a member whose name no other has.
+    pub(super) fn add(&mut self, name: Arc<str>, member: Member) {
+        debug_assert!(self.0.iter().all(|(known, _)| *known != name), "{name} is there");
+        self.0.push((name, member));
     }
 
     /// Adds a member at the end, instead of any other with its name.
@@ -201,7 +221,7 @@ impl Members {
     /// The object with two spaces of indentation, as `serde_json` writes it.
     pub(super) fn pretty(&self) -> String {
         let texts: Vec<(String, Cow<'_, str>)> =
-            self.iter().map(|(name, member)| (Value::from(name).to_string(), member.pretty())).collect();
+            self.iter().map(|(name, member)| (compact(name), member.pretty())).collect();
         if texts.is_empty() {
             return "{}".to_owned();
         }

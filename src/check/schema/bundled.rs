@@ -13,7 +13,7 @@ pub(super) struct Bundled {
     schema: &'static str,
     extension: Option<Extension<'static>>,
     required: &'static [&'static str],
-    /// Sorted by name.
+    /// Sorted by the lengths of their names, then by name.
     members: &'static [(&'static str, Check)],
     together: Option<Together>,
 }
@@ -54,7 +54,8 @@ impl Bundled {
     /// Whether the schema takes a body with these members.
     pub(super) fn accepts(&self, members: &[MemberRef<'_>]) -> bool {
         let check = |member: &MemberRef<'_>| {
-            let index = self.members.binary_search_by_key(&member.name, |(name, _)| name).ok()?;
+            let key = (member.name.len(), member.name);
+            let index = self.members.binary_search_by_key(&key, |(name, _)| (name.len(), name)).ok()?;
             Some(&self.members[index].1)
         };
         members.iter().all(|member| check(member).is_some_and(|check| member.is_accepted(check.id, check.accepts)))
