@@ -1,6 +1,6 @@
-"""The pipeline of `reqc compile --check` as one would write it in Python, with jinja2 and jsonschema-rs.
+"""The pipeline of `reqc compile --check` as one would write it in Python, with jinja2 and jsonschema-rs or jsonschema.
 
-    bench_peers.py check FOLDER [--one] [--memo]    compares all bodies (or one) with FOLDER/golden
+    bench_peers.py check FOLDER [--one] [--memo] [--pure]    compares all bodies (or one) with FOLDER/golden
     bench_peers.py write FOLDER OUT                 writes all bodies
     bench_peers.py measure FOLDER REQC              times both; see bench-peers, which calls this
 
@@ -18,7 +18,8 @@ import time
 import tomllib
 from pathlib import Path
 
-ROUNDS = 3
+# How often the peers run after a first time, and those that take minutes, which have no first time.
+ROUNDS, SLOW_ROUNDS = 3, 1
 # One body of a cheap format: what a run costs before and beside bodies.
 ONE = ("Mistral FIM", "completion-prefix-suffix")
 
@@ -272,8 +273,8 @@ def strip_commas(text):
 
 
 class Pipeline:
-    def __init__(self, folder, memo=False):
-        self.folder, self.memo = folder, {} if memo else None
+    def __init__(self, folder, memo=False, pure=False):
+        self.folder, self.memo, self.pure = folder, {} if memo else None, pure
         self.environment = environment(folder)
         self.compiled = functools.cache(self.environment.from_string)
         read = lambda pattern: [tomllib.loads(path.read_text()) for path in sorted(folder.glob(pattern))]
@@ -349,26 +350,35 @@ class Pipeline:
         return json.loads(text) if text.strip() else LEFT_OUT
 
     def validate(self, body, wire, *names):
-        plain, extended = validators(wire, names)
+        plain, extended = validators(wire, names, self.pure)
         if not plain.is_valid(body) and not (extended and extended().is_valid(body)):
             sys.exit(f"not a body of {wire}: {json.dumps(body)[:200]}")
 
 
 @functools.cache
-def validators(wire, names):
+def validators(wire, names, pure):
     """The plain schema, and, made when a body needs it, the one with the extensions listed under these names."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "conformance"))
     from wire import effective, extensions
 
+    @functools.cache
+    def validator(*names):
+        found = effective(wire, *names)
+        if not pure:
+            return found.validator
+        import jsonschema
+
+        return jsonschema.Draft202012Validator(found.schema)
+
     used = tuple(name for name in names if name in extensions(wire))
-    return effective(wire).validator, (lambda: effective(wire, *used).validator) if used else None
+    return validator(), functools.partial(validator, *used) if used else None
 
 
 # Measuring.
 
 
-def check(folder, one, memo):
-    for path, text in Pipeline(folder, memo).bodies(one):
+def check(folder, one, memo, pure):
+    for path, text in Pipeline(folder, memo, pure).bodies(one):
         if (folder / "golden" / path).read_bytes() != text.encode():
             sys.exit(f"{path} differs")
 
@@ -379,33 +389,38 @@ def measure(folder, reqc):
     own = [reqc, "-C", str(folder), "compile", "--check", "--quiet"]
     one = ["--agent", ONE[0], "--context", ONE[1]]
     serial = os.environ | {"RAYON_NUM_THREADS": "1"}
+    # Command, arguments for one body, environment, rounds.
     subjects = {
-        "reqc": (own, one, None),
-        "reqc, one thread": (own, one, serial),
-        "jinja2 + jsonschema-rs": (peer, ["--one"], None),
-        "… renders kept": ([*peer, "--memo"], ["--one"], None),
+        "reqc": (own, one, None, ROUNDS),
+        "reqc, one thread": (own, one, serial, ROUNDS),
+        "jinja2 + jsonschema-rs": (peer, ["--one"], None, ROUNDS),
+        "… renders kept": ([*peer, "--memo"], ["--one"], None, ROUNDS),
+        "jinja2 + jsonschema": ([*peer, "--pure"], ["--one"], None, SLOW_ROUNDS),
     }
     times = {name: ([], []) for name in subjects}
-    for _ in range(ROUNDS + 1):
-        for name, (command, few, variables) in subjects.items():
-            for runs, arguments in zip(times[name], ([], few)):
-                runs.append(run(command + arguments, variables))
-    print(f"{bodies} bodies; medians of {ROUNDS} interleaved runs; µs per body with start-up and without; × reqc")
-    for at, kind in enumerate(("elapsed", "CPU, all threads")):
-        figures = {}
-        for name, runs in times.items():
-            # The first round warms up.
-            whole, start = (statistics.median(each[at] for each in some[1:]) for some in runs)
-            figures[name] = (whole, whole / bodies * 1e6, (whole - start) / (bodies - 1) * 1e6)
-        _, base, net_base = figures["reqc"]
-        print(kind)
-        for name, (whole, gross, net) in figures.items():
-            ratios = f"{gross / base:>7.1f} × {net / net_base:>7.1f} ×"
-            print(f"  {name:<24} {whole * 1e3:>9.1f} ms {gross:>9.1f} {net:>9.1f} µs {ratios}")
+    for at in range(ROUNDS + 1):
+        for name, (command, few, variables, rounds) in subjects.items():
+            if at >= ROUNDS + 1 - rounds or rounds == ROUNDS:
+                for runs, arguments in zip(times[name], ([], few)):
+                    runs.append(run(command + arguments, variables))
+    print(f"{bodies} bodies; medians of {ROUNDS} interleaved runs ({SLOW_ROUNDS} of jsonschema); with start-up and without")
+    print(f"{'':<24} {'elapsed':>11} {'CPU':>11} {'per body':>20} {'reqc':>15} {'one thread':>15}")
+    figures = {}
+    for name, runs in times.items():
+        # The first round warms up.
+        measured = [some[-subjects[name][3] :] for some in runs]
+        whole, start = ([statistics.median(each[at] for each in some) for at in (0, 1)] for some in measured)
+        figures[name] = (whole, whole[0] / bodies, (whole[0] - start[0]) / (bodies - 1))
+    for name, (whole, gross, net) in figures.items():
+        elapsed, cpu = (f"{seconds * 1e3:.0f} ms" for seconds in whole)
+        columns = f"{gross * 1e6:>8.1f} {net * 1e6:>8.1f} µs"
+        for base in ("reqc", "reqc, one thread"):
+            columns += f" {gross / figures[base][1]:>6.1f} {net / figures[base][2]:>6.1f} ×"
+        print(f"  {name:<22} {elapsed:>11} {cpu:>11} {columns}")
 
 
 def run(command, variables):
-    """Elapsed and CPU seconds of a run; the second suffers less from what else the machine does."""
+    """Elapsed and CPU seconds of a run, all threads; the second suffers less from what else the machine does."""
     start = time.perf_counter()
     process = subprocess.Popen(command, env=variables)
     _, status, usage = os.wait4(process.pid, 0)
@@ -425,7 +440,7 @@ def main():
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(text.encode())
     else:
-        check(folder, "--one" in sys.argv, "--memo" in sys.argv)
+        check(folder, *(option in sys.argv for option in ("--one", "--memo", "--pure")))
 
 
 main()

@@ -90,6 +90,20 @@ pub struct Run<R> {
     pub bodies: usize,
 }
 
+impl<R> Run<R> {
+    fn empty() -> Run<R> {
+        Run { results: Vec::new(), findings: Findings::default(), bodies: 0 }
+    }
+
+    /// This run and the one of the agents behind.
+    fn and(mut self, next: Run<R>) -> Run<R> {
+        self.results.extend(next.results);
+        self.findings.extend(next.findings.into_vec());
+        self.bodies += next.bodies;
+        self
+    }
+}
+
 impl Compiler {
     /// Reads and checks a repository. Findings do not stop it: what can be compiled, can be.
     pub fn load(own: Arc<dyn World>, bundled: Arc<dyn World>, options: LoadOptions) -> Compiler {
@@ -196,19 +210,19 @@ impl Compiler {
         let agents: Vec<ProfileId> =
             self.agents.iter().filter(|(id, usable)| *usable && chosen(id)).map(|(id, _)| *id).collect();
         let renderers = Renderers::new(self);
-        let work = || agents.par_iter().filter_map(|&id| self.compile(id, selection, &renderers, &visit)).collect();
-        let done: Vec<(R, Vec<Diagnostic>, usize)> =
-            match rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build() {
-                Ok(pool) => pool.install(work),
-                Err(_) => work(),
-            };
-        let mut run = Run { results: Vec::with_capacity(done.len()), findings: Findings::default(), bodies: 0 };
-        for (result, findings, bodies) in done {
-            run.results.push(result);
-            run.findings.extend(findings);
-            run.bodies += bodies;
+        let compile = |mut run: Run<R>, &id: &ProfileId| {
+            if let Some((result, findings, bodies)) = self.compile(id, selection, &renderers, &visit) {
+                run.results.push(result);
+                run.findings.extend(findings);
+                run.bodies += bodies;
+            }
+            run
+        };
+        let work = || agents.par_iter().fold(Run::empty, compile).reduce(Run::empty, Run::and);
+        match rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build() {
+            Ok(pool) => pool.install(work),
+            Err(_) => work(),
         }
-        run
     }
 
     fn compile<R>(
@@ -355,7 +369,7 @@ impl Compiler {
         if !found.is_empty() {
             return Ok(found);
         }
-        if let Some(id) = self.hierarchy.ids().find(|&id| matches(name(id)) && self.hierarchy.get(id).is_abstract) {
+        if let Some(id) = self.hierarchy.ids().find(|&id| matches(name(id)) && self.hierarchy.get(id).is_abstract()) {
             return Err(Box::new(SelectError::Abstract(rules::abstract_selected(self, id))));
         }
         let near = did_you_mean(wanted, self.agents.iter().map(|(id, _)| name(*id)));
@@ -427,7 +441,7 @@ fn has_text(value: &Value, text: &str) -> bool {
 
 fn is_agent(repo: &Repo, hierarchy: &Hierarchy, id: ProfileId) -> bool {
     let profile = hierarchy.get(id);
-    !profile.is_abstract && repo.is_compiled(profile.layer)
+    !profile.is_abstract() && repo.is_compiled(profile.layer)
 }
 
 impl ReadyContext {

@@ -5,7 +5,7 @@
 
 pub(crate) mod rules;
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -114,13 +114,9 @@ pub fn compare(
 /// # Errors
 ///
 /// A phrase, if a file cannot be read.
-pub fn surplus(
-    output: &dyn Output,
-    folder: &str,
-    slug: &str,
-    expected: &BTreeSet<String>,
-) -> Result<Vec<Drift>, String> {
-    let paths = ours(output, folder, slug).into_iter().filter(|path| !expected.contains(path));
+pub fn surplus(output: &dyn Output, folder: &str, slug: &str, expected: &[GoldenFile]) -> Result<Vec<Drift>, String> {
+    let expected: HashSet<&str> = expected.iter().map(|file| file.path.as_str()).collect();
+    let paths = ours(output, folder, slug).into_iter().filter(|path| !expected.contains(path.as_str()));
     paths.map(|path| unasked(output, folder, path)).collect()
 }
 
@@ -129,8 +125,14 @@ pub fn surplus(
 /// # Errors
 ///
 /// A phrase, if a file cannot be read.
-pub fn orphans(output: &dyn Output, folder: &str, slugs: &BTreeSet<String>) -> Result<Vec<Drift>, String> {
-    let folders = output.folders(folder).into_iter().filter(|slug| !slugs.contains(slug));
+pub fn orphans<'n>(
+    output: &dyn Output,
+    folder: &str,
+    agents: impl Iterator<Item = &'n Arc<str>>,
+) -> Result<Vec<Drift>, String> {
+    let mut slugs: Vec<String> = agents.map(|name| golden_slug(name)).collect();
+    slugs.sort_unstable();
+    let folders = output.folders(folder).into_iter().filter(|slug| slugs.binary_search(slug).is_err());
     folders.flat_map(|slug| ours(output, folder, &slug)).map(|path| unasked(output, folder, path)).collect()
 }
 

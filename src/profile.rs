@@ -45,7 +45,7 @@ pub const KEYS: [&str; 19] = [
 pub const MATCH_KEYS: [&str; 3] = ["file_patterns", "path_patterns", "project_names"];
 
 /// Keys that a child does not inherit.
-pub(crate) const NOT_INHERITED: [&str; 6] = ["schema_version", "name", "extends", "abstract", "hidden", "unset"];
+const NOT_INHERITED: [&str; 6] = ["schema_version", "name", "extends", "abstract", "hidden", "unset"];
 
 /// One profile file.
 #[derive(Debug, Clone)]
@@ -58,14 +58,14 @@ pub struct Profile {
     pub name: Spanned<Arc<str>>,
     /// The parent's name.
     pub extends: Option<Spanned<Arc<str>>>,
-    /// Whether it can only be extended.
-    pub is_abstract: bool,
+    /// Where it says that it can only be extended, if it does.
+    pub abstract_at: Option<Span>,
     /// Whether listings leave it out.
     pub hidden: bool,
     /// Inherited body fields to remove, as paths.
     pub unset: Vec<Spanned<Vec<String>>>,
-    /// The whole file.
-    pub table: Table,
+    /// What its descendants inherit: the file without the keys that are this profile's own.
+    pub settings: Table,
     /// Whether a finding says that it cannot be used; its descendants are then skipped.
     pub broken: bool,
 }
@@ -92,7 +92,7 @@ pub fn read_all(repo: &Repo) -> (Vec<Profile>, Vec<Diagnostic>) {
 
 impl Profile {
     /// Checks one file's table. `None` if it has no usable name.
-    pub fn read(file: FileId, layer: LayerKind, table: Table, findings: &mut Vec<Diagnostic>) -> Option<Profile> {
+    pub fn read(file: FileId, layer: LayerKind, mut table: Table, findings: &mut Vec<Diagnostic>) -> Option<Profile> {
         let first_finding = findings.len();
         let mut reader = Reader::new(file, &table, findings);
         let current = reader.schema_version(SCHEMA_VERSION);
@@ -100,7 +100,7 @@ impl Profile {
         reader.only_beside("a profile", &KEYS, |key| OLD_KEYS.iter().any(|(old, _)| *old == key));
         let name = reader.string("name");
         let extends = reader.string("extends");
-        let is_abstract = reader.boolean("abstract").is_some_and(|it| it.value);
+        let abstract_at = reader.boolean("abstract").filter(|it| it.value).map(|it| it.span);
         let hidden = reader.boolean("hidden").is_some_and(|it| it.value);
         let unset = reader.strings("unset").map(|list| list.value).unwrap_or_default();
         check_settings(&mut reader);
@@ -111,7 +111,9 @@ impl Profile {
         let failed = findings[first_finding..].iter().any(|finding| finding.severity == crate::diag::Severity::Error);
         let unset = unset.into_iter().map(|path| Spanned { value: split_path(&path.value), span: path.span }).collect();
         let broken = !current || has_old_keys || failed;
-        Some(Profile { file, layer, name, extends, is_abstract, hidden, unset, table, broken })
+        table.entries.retain(|(key, _)| !NOT_INHERITED.contains(&key.name.as_str()));
+        table.entries.shrink_to_fit();
+        Some(Profile { file, layer, name, extends, abstract_at, hidden, unset, settings: table, broken })
     }
 
     /// What a file that cannot be read as a whole still tells: so much that nobody calls its name unknown.
@@ -119,6 +121,11 @@ impl Profile {
         let table = toml::parse(text).or_else(|error| toml::salvage(text, &error).ok_or(error)).ok()?;
         let profile = Profile::read(source.file, source.layer, table, &mut Vec::new())?;
         Some(Profile { broken: true, ..profile })
+    }
+
+    /// Whether it can only be extended.
+    pub fn is_abstract(&self) -> bool {
+        self.abstract_at.is_some()
     }
 
     /// The file name of this agent's goldens: ASCII letters and digits lower-cased, every other run one `-`.

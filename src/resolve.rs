@@ -14,7 +14,7 @@ pub use merge::{Level, Merged, MergedTable};
 use std::sync::Arc;
 
 use crate::diag::{Diagnostic, did_you_mean};
-use crate::profile::{NOT_INHERITED, Profile};
+use crate::profile::Profile;
 use crate::source::{Span, Spanned};
 use crate::toml::Kind;
 
@@ -38,7 +38,7 @@ pub fn resolve<'r>(chain: Vec<&'r Profile>, findings: &mut Vec<Diagnostic>) -> R
                 findings.push(unset_nothing(&merged, path));
             }
         }
-        merged.merge(profile.file, &profile.table, &NOT_INHERITED, findings);
+        merged.merge(profile.file, &profile.settings, findings);
     }
     ResolvedProfile { profile: chain[0], chain, merged }
 }

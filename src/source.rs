@@ -78,7 +78,7 @@ pub struct SourceFile {
     text: Arc<SourceText>,
     line_starts: OnceLock<Box<[u32]>>,
     /// What must not be shown.
-    masked: Vec<Span>,
+    masked: Box<[Span]>,
 }
 
 impl SourceFile {
@@ -148,14 +148,15 @@ impl Sources {
             path: path.into(),
             text: Arc::new(text),
             line_starts: OnceLock::new(),
-            masked: Vec::new(),
+            masked: Box::default(),
         });
         id
     }
 
     /// Hides a part of a file from whoever shows its text.
     pub fn mask(&mut self, span: Span) {
-        self.files[span.file.0 as usize].masked.push(span);
+        let masked = &mut self.files[span.file.0 as usize].masked;
+        *masked = masked.iter().copied().chain([span]).collect();
     }
 
     /// The file behind an id.

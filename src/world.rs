@@ -4,6 +4,7 @@
 //! files in the binary, over a git revision, and over a [`MemoryWorld`] in tests. The real implementations live
 //! in [`system`](crate::system). Paths are relative to the world's root, with `/` between parts.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -118,31 +119,38 @@ impl std::fmt::Display for ReadError {
 /// A world that is a map from paths to bytes.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryWorld {
-    files: BTreeMap<String, Vec<u8>>,
+    files: BTreeMap<String, Cow<'static, [u8]>>,
 }
 
 impl MemoryWorld {
     /// Adds or replaces a file.
     pub fn insert(&mut self, path: impl Into<String>, bytes: impl Into<Vec<u8>>) {
-        self.files.insert(path.into(), bytes.into());
+        self.files.insert(path.into(), Cow::Owned(bytes.into()));
+    }
+
+    /// The same for bytes that are part of the program.
+    pub(crate) fn insert_static(&mut self, path: String, bytes: &'static [u8]) {
+        self.files.insert(path, Cow::Borrowed(bytes));
     }
 
     /// All paths and their bytes, sorted by path.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        self.files.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice()))
+        self.files.iter().map(|(path, bytes)| (path.as_str(), &**bytes))
     }
 }
 
 impl<P: Into<String>, B: Into<Vec<u8>>> FromIterator<(P, B)> for MemoryWorld {
     fn from_iter<I: IntoIterator<Item = (P, B)>>(files: I) -> MemoryWorld {
-        MemoryWorld { files: files.into_iter().map(|(path, bytes)| (path.into(), bytes.into())).collect() }
+        let mut world = MemoryWorld::default();
+        files.into_iter().for_each(|(path, bytes)| world.insert(path, bytes));
+        world
     }
 }
 
 impl World for MemoryWorld {
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
         match self.files.get(path) {
-            Some(bytes) => Ok(bytes.clone()),
+            Some(bytes) => Ok(bytes.to_vec()),
             None => Err(self.kind(path).map_or_else(|error| error, |_| ReadError::Folder)),
         }
     }

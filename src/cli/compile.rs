@@ -1,6 +1,5 @@
 //! `reqc compile`: write golden bodies, or compare them.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,7 +11,6 @@ use crate::compile::{AgentBodies, golden_slug};
 use crate::diag::{Diagnostic, Findings};
 use crate::golden::{self, Drift};
 use crate::report::count;
-use crate::resolve::ProfileId;
 use crate::source::{SourceText, Span};
 use crate::system::Disk;
 use crate::world::Output;
@@ -102,6 +100,11 @@ pub(super) fn compare(
     let compiler = &opened.compiler;
     let progress = Progress::start(compiler.agents().len(), quiet);
     let with_surplus = options.is_complete() && compiler.is_fully_read();
+    let mut orphans = Vec::new();
+    if with_surplus {
+        let names = compiler.agents().iter().map(|(id, _)| &compiler.hierarchy().get(*id).name.value);
+        orphans = golden::orphans(target.output.as_ref(), &target.folder, names)?;
+    }
     let run = compiler.run(opened.selection()?, |agent: &AgentBodies<'_>| {
         progress.tick();
         if options.is_broken(opened, agent) {
@@ -109,11 +112,12 @@ pub(super) fn compare(
         }
         let (output, folder) = (target.output.as_ref(), &target.folder);
         let files = golden::files(agent, None, all_contexts);
-        let paths: BTreeSet<String> = files.iter().map(|file| file.path.clone()).collect();
+        let surplus = match with_surplus {
+            true => golden::surplus(output, folder, &golden_slug(agent.plan.name()), &files)?,
+            false => Vec::new(),
+        };
         let mut drifts = golden::compare(output, folder, agent.plan.name(), files)?;
-        if with_surplus {
-            drifts.extend(golden::surplus(output, folder, &golden_slug(agent.plan.name()), &paths)?);
-        }
+        drifts.extend(surplus);
         Ok(drifts)
     });
     drop(progress);
@@ -121,12 +125,8 @@ pub(super) fn compare(
     for found in run.results {
         drifts.extend(found.map_err(|error: String| Failure::from(error))?);
     }
-    if with_surplus {
-        let slug = |id: &ProfileId| golden_slug(&compiler.hierarchy().get(*id).name.value);
-        let slugs: BTreeSet<String> = compiler.agents().iter().map(|(id, _)| slug(id)).collect();
-        drifts.extend(golden::orphans(target.output.as_ref(), &target.folder, &slugs)?);
-        drifts.retain(|drift| drift.new.is_some() || target.is_ours(&drift.path));
-    }
+    drifts.extend(orphans);
+    drifts.retain(|drift| drift.new.is_some() || target.is_ours(&drift.path));
     Ok(Compared { drifts, findings: run.findings, agents, bodies: run.bodies })
 }
 

@@ -72,7 +72,7 @@ impl Row {
         };
         let broken = plan.is_none() && compiler.agents().iter().any(|(agent, usable)| *agent == id && !usable);
         let marks = [
-            (profile.is_abstract, "abstract"),
+            (profile.is_abstract(), "abstract"),
             (profile.hidden, "hidden"),
             (broken, "broken"),
             (profile.layer == LayerKind::Bundled && !compiler.repo().is_bundled_root, "bundled"),

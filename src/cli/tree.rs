@@ -8,7 +8,7 @@ use super::args::Format;
 use super::options::{Opened, Options};
 use super::show::inline;
 use super::{Outcome, Status, Terminal};
-use crate::profile::{NOT_INHERITED, Profile};
+use crate::profile::Profile;
 use crate::repo::LayerKind;
 use crate::resolve::{MergedTable, ProfileId};
 use crate::toml::{Kind, Table};
@@ -76,7 +76,7 @@ fn draw(opened: &Opened, shown: &[ProfileId], id: ProfileId, first: &str, rest: 
 
 fn title(opened: &Opened, profile: &Profile) -> String {
     let mut marks = Vec::new();
-    if profile.is_abstract {
+    if profile.is_abstract() {
         marks.push("abstract");
     }
     if profile.layer == LayerKind::Bundled && !opened.compiler.repo().is_bundled_root {
@@ -93,8 +93,7 @@ fn delta(opened: &Opened, id: ProfileId) -> Vec<String> {
     let profile = opened.compiler.hierarchy().get(id);
     let inherited = parent(opened, id).and_then(|parent| opened.compiler.resolve(parent));
     let mut lines: Vec<String> = profile.unset.iter().map(|path| format!("- body.{}", path.value.join("."))).collect();
-    let skipped = |key: &str| NOT_INHERITED.contains(&key) || key == "description" || key == "tags";
-    let own = profile.table.entries.iter().filter(|(key, _)| !skipped(&key.name));
+    let own = profile.settings.entries.iter().filter(|(key, _)| key.name != "description" && key.name != "tags");
     let own = Table { entries: own.cloned().collect() };
     table_delta(&own, inherited.as_ref().map(|it| &it.merged), "", &mut lines);
     lines
@@ -119,7 +118,7 @@ fn to_json(opened: &Opened, shown: &[ProfileId], id: ProfileId) -> Value {
     json!({
         "name": &*profile.name.value,
         "file": &**opened.compiler.sources().get(profile.file).path(),
-        "abstract": profile.is_abstract,
+        "abstract": profile.is_abstract(),
         "delta": delta(opened, id),
         "children": children,
     })

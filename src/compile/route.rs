@@ -9,7 +9,7 @@ use crate::diag::{Diagnostic, did_you_mean};
 use crate::profile::MATCH_KEYS;
 use crate::repo::{Matcher, Mismatch, Repo, Roster, Subject};
 use crate::resolve::{self, Hierarchy, MergedTable, ProfileId, ResolvedProfile};
-use crate::source::{Span, Spanned};
+use crate::source::Spanned;
 use crate::toml::Kind;
 
 /// Where a file goes.
@@ -61,7 +61,7 @@ impl Compiler {
 
     /// An agent that could be sent.
     fn candidate(&self, name: &str) -> Option<(ProfileId, ResolvedProfile<'_>)> {
-        let id = self.hierarchy.by_name(name).filter(|&id| !self.hierarchy.get(id).is_abstract)?;
+        let id = self.hierarchy.by_name(name).filter(|&id| !self.hierarchy.get(id).is_abstract())?;
         let is_broken = self.agents.iter().any(|(agent, usable)| *agent == id && !usable);
         (!is_broken).then(|| self.resolve(id).map(|profile| (id, profile)))?
     }
@@ -99,7 +99,7 @@ pub(super) fn check(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
                 findings.push(unknown(hierarchy, agent));
                 continue;
             };
-            if hierarchy.get(id).is_abstract {
+            if hierarchy.get(id).is_abstract() {
                 findings.push(is_abstract(hierarchy, id, agent));
                 continue;
             }
@@ -130,7 +130,7 @@ fn unknown(hierarchy: &Hierarchy, agent: &Spanned<Arc<str>>) -> Diagnostic {
 
 fn is_abstract(hierarchy: &Hierarchy, id: ProfileId, agent: &Spanned<Arc<str>>) -> Diagnostic {
     let profile = hierarchy.get(id);
-    let place = profile.table.get("abstract").map_or(profile.name.span, |it| Span::new(profile.file, it.span.clone()));
+    let place = profile.abstract_at.unwrap_or(profile.name.span);
     let message = format!("`{}` is abstract: it is never sent by itself", agent.value);
     Diagnostic::new(&rules::UNKNOWN_IN_ROSTER, agent.span, message)
         .related(place, "said here")

@@ -102,8 +102,7 @@ pub(super) fn slug_collision(profile: &Profile, other: &Profile) -> Diagnostic {
 pub(super) fn abstract_selected(compiler: &Compiler, id: ProfileId) -> Diagnostic {
     let hierarchy = compiler.hierarchy();
     let profile = hierarchy.get(id);
-    let place =
-        profile.table.get("abstract").map_or(profile.name.span, |node| Span::new(profile.file, node.span.clone()));
+    let place = profile.abstract_at.unwrap_or(profile.name.span);
     let descends =
         |&agent: &ProfileId| std::iter::successors(Some(agent), |&at| hierarchy.parent(at)).take(64).any(|at| at == id);
     let agents: Vec<String> = compiler

@@ -13,7 +13,17 @@ pub const MAX_CHAIN: usize = 32;
 
 /// The index of a profile in a [`Hierarchy`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ProfileId(usize);
+pub struct ProfileId(u32);
+
+impl ProfileId {
+    fn new(index: usize) -> ProfileId {
+        ProfileId(u32::try_from(index).expect("a profile is a file, and there are fewer than 2^32"))
+    }
+
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// All profiles, each with its parent, checked for doubles, cycles, missing parents and depth.
 #[derive(Debug, Default)]
@@ -43,7 +53,7 @@ impl Hierarchy {
 
     /// The profile with an id.
     pub fn get(&self, id: ProfileId) -> &Profile {
-        &self.profiles[id.0]
+        &self.profiles[id.index()]
     }
 
     /// The profile with a name.
@@ -53,7 +63,7 @@ impl Hierarchy {
 
     /// All profiles, sorted by layer and path.
     pub fn ids(&self) -> impl Iterator<Item = ProfileId> + '_ {
-        (0..self.profiles.len()).map(ProfileId)
+        (0..self.profiles.len()).map(ProfileId::new)
     }
 
     /// The names of all profiles.
@@ -63,21 +73,21 @@ impl Hierarchy {
 
     /// The parent of a profile.
     pub fn parent(&self, id: ProfileId) -> Option<ProfileId> {
-        self.parents[id.0]
+        self.parents[id.index()]
     }
 
     /// The profile and its ancestors, itself first; `None` if one of them has a finding that makes it unusable.
     pub fn chain(&self, id: ProfileId) -> Option<Vec<&Profile>> {
         let ids: Vec<ProfileId> =
-            std::iter::successors(Some(id), |id| self.parents[id.0]).take(MAX_CHAIN + 1).collect();
-        let usable = ids.len() <= MAX_CHAIN && ids.iter().all(|id| self.usable[id.0]);
-        usable.then(|| ids.iter().map(|id| &self.profiles[id.0]).collect())
+            std::iter::successors(Some(id), |id| self.parents[id.index()]).take(MAX_CHAIN + 1).collect();
+        let usable = ids.len() <= MAX_CHAIN && ids.iter().all(|id| self.usable[id.index()]);
+        usable.then(|| ids.iter().map(|id| &self.profiles[id.index()]).collect())
     }
 
     /// The profile and all that it descends from, as the files say it: each once, even around a cycle.
     pub fn lineage(&self, id: ProfileId) -> Vec<ProfileId> {
         let mut lineage = vec![id];
-        while let Some(next) = self.links[lineage[lineage.len() - 1].0].filter(|next| !lineage.contains(next)) {
+        while let Some(next) = self.links[lineage[lineage.len() - 1].index()].filter(|next| !lineage.contains(next)) {
             lineage.push(next);
         }
         lineage
@@ -87,10 +97,10 @@ impl Hierarchy {
         for (index, profile) in self.profiles.iter().enumerate() {
             let name = &profile.name;
             let Some(&known) = self.by_name.get(&name.value) else {
-                self.by_name.insert(Arc::clone(&name.value), ProfileId(index));
+                self.by_name.insert(Arc::clone(&name.value), ProfileId::new(index));
                 continue;
             };
-            let other = &self.profiles[known.0];
+            let other = &self.profiles[known.index()];
             let finding = match (other.layer, profile.layer) {
                 (LayerKind::Bundled, LayerKind::Own) => {
                     let message = format!("`{}` is the name of a bundled profile", name.value);
@@ -107,7 +117,7 @@ impl Hierarchy {
             };
             if other.layer == profile.layer {
                 // Which one is meant would be a guess.
-                self.usable[known.0] = false;
+                self.usable[known.index()] = false;
             }
             findings.push(finding.related(other.name.span, "the other one"));
             self.usable[index] = false;
@@ -132,6 +142,13 @@ impl Hierarchy {
             }
         }
         self.links.clone_from(&self.parents);
+        // One text for the name of a parent of thousands.
+        for (index, parent) in self.parents.iter().enumerate() {
+            let name = parent.map(|parent| Arc::clone(&self.profiles[parent.index()].name.value));
+            if let (Some(extends), Some(name)) = (&mut self.profiles[index].extends, name) {
+                extends.value = name;
+            }
+        }
     }
 
     /// Finds each cycle once and cuts it, so that chains end.
@@ -146,7 +163,7 @@ impl Hierarchy {
                     break;
                 }
                 path.push(at);
-                next = self.parents[at].map(|id| id.0);
+                next = self.parents[at].map(ProfileId::index);
             }
             path.into_iter().for_each(|at| done[at] = true);
         }
@@ -182,8 +199,9 @@ impl Hierarchy {
 
     fn find_depths(&mut self, findings: &mut Vec<Diagnostic>) {
         for index in 0..self.profiles.len() {
-            let depth =
-                std::iter::successors(Some(index), |&at| self.parents[at].map(|id| id.0)).take(MAX_CHAIN + 2).count();
+            let depth = std::iter::successors(Some(index), |&at| self.parents[at].map(ProfileId::index))
+                .take(MAX_CHAIN + 2)
+                .count();
             // Only the first that is too deep: what descends from it is skipped.
             if depth == MAX_CHAIN + 1 {
                 let extends = self.profiles[index].extends.as_ref().expect("a long chain extends something");

@@ -70,12 +70,12 @@ impl<'r> MergedTable<'r> {
         self.entries.is_empty()
     }
 
-    /// Merges a level over this table, leaving out the keys in `except`.
+    /// Merges a level over this table.
     ///
     /// Tables merge key by key at any depth; everything else, arrays too, is replaced whole. Merging an empty
     /// table changes nothing; merging is associative; the last level that speaks of a value wins.
-    pub fn merge(&mut self, file: FileId, table: &'r Table, except: &[&str], findings: &mut Vec<Diagnostic>) {
-        for (key, node) in table.entries.iter().filter(|(key, _)| !except.contains(&key.name.as_str())) {
+    pub fn merge(&mut self, file: FileId, table: &'r Table, findings: &mut Vec<Diagnostic>) {
+        for (key, node) in &table.entries {
             match self.entries.get_mut(key.name.as_str()) {
                 Some(known) => known.override_with(file, key, node, findings),
                 None => drop(self.entries.insert(&key.name, Merged::new(file, key, node))),
@@ -112,7 +112,7 @@ impl<'r> Merged<'r> {
     fn override_with(&mut self, file: FileId, key: &'r Key, node: &'r Node, findings: &mut Vec<Diagnostic>) {
         let before = Level { file: self.file, node: self.node };
         match (&mut self.children, &node.kind) {
-            (Some(children), Kind::Table(table)) => children.merge(file, table, &[], findings),
+            (Some(children), Kind::Table(table)) => children.merge(file, table, findings),
             (None, kind) if !matches!(kind, Kind::Table(_)) => {}
             (children, _) => {
                 let (was, becomes) =
@@ -139,7 +139,7 @@ mod tests {
         let file = Sources::default().add("x", SourceText::from_bytes(b"").expect("empty"));
         let mut findings = Vec::new();
         let mut merged = MergedTable::default();
-        levels.iter().for_each(|level| merged.merge(file, level, &[], &mut findings));
+        levels.iter().for_each(|level| merged.merge(file, level, &mut findings));
         (to_json(&merged), findings.len())
     }
 

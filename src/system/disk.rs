@@ -110,13 +110,18 @@ impl Disk {
         Entry { path: self.relative(path), kind }
     }
 
-    /// The same, without another look at what is no link.
-    fn child(&self, child: &fs::DirEntry) -> Entry {
-        let path = child.path();
+    /// What stands directly in a folder; nothing if it cannot be listed.
+    fn children(&self, folder: &str) -> impl Iterator<Item = fs::DirEntry> {
+        let place = self.join(folder).ok().filter(|place| self.resolve(place).is_ok());
+        place.and_then(|place| fs::read_dir(place).ok()).into_iter().flatten().flatten()
+    }
+
+    /// What a child is, without another look at what is no link.
+    fn child_kind(&self, child: &fs::DirEntry) -> EntryKind {
         match child.file_type() {
-            Ok(kind) if kind.is_dir() => Entry { path: self.relative(&path), kind: EntryKind::Folder },
-            Ok(kind) if kind.is_file() => Entry { path: self.relative(&path), kind: EntryKind::File },
-            _ => self.entry(&path),
+            Ok(kind) if kind.is_dir() => EntryKind::Folder,
+            Ok(kind) if kind.is_file() => EntryKind::File,
+            _ => self.entry(&child.path()).kind,
         }
     }
 
@@ -174,11 +179,8 @@ impl World for Disk {
     }
 
     fn list(&self, folder: &str) -> Vec<Entry> {
-        let Ok(place) = self.join(folder) else { return Vec::new() };
-        match self.resolve(&place).map(|_| fs::read_dir(&place)) {
-            Ok(Ok(found)) => sorted(found.flatten().map(|child| self.child(&child)).collect()),
-            _ => Vec::new(),
-        }
+        let entry = |child: fs::DirEntry| Entry { path: self.relative(&child.path()), kind: self.child_kind(&child) };
+        sorted(self.children(folder).map(entry).collect())
     }
 
     fn kind(&self, path: &str) -> Result<EntryKind, ReadError> {
@@ -233,8 +235,13 @@ impl Output for Disk {
     }
 
     fn folders(&self, folder: &str) -> Vec<String> {
-        let folders = self.list(folder).into_iter().filter(|entry| entry.kind == EntryKind::Folder);
-        folders.map(|entry| entry.path.rsplit('/').next().unwrap_or_default().to_owned()).collect()
+        let mut names: Vec<String> = self
+            .children(folder)
+            .filter(|child| self.child_kind(child) == EntryKind::Folder)
+            .map(|child| child.file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort_unstable();
+        names
     }
 
     fn files(&self, folder: &str) -> Vec<String> {

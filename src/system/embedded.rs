@@ -29,10 +29,10 @@ impl Embedded {
     }
 }
 
-fn add(files: &mut MemoryWorld, name: &str, folder: &Dir<'_>) {
+fn add(files: &mut MemoryWorld, name: &str, folder: &'static Dir<'static>) {
     for file in folder.files() {
         let parts: Vec<_> = file.path().components().map(|part| part.as_os_str().to_string_lossy()).collect();
-        files.insert(format!("{name}/{}", parts.join("/")), file.contents());
+        files.insert_static(format!("{name}/{}", parts.join("/")), file.contents());
     }
     folder.dirs().for_each(|inner| add(files, name, inner));
 }
