@@ -117,7 +117,8 @@ fn looks_like_key(text: &str) -> bool {
     has_key_prefix(text) || (text.len() >= 24 && mixed && !text.contains([' ', '/', ':']))
 }
 
-/// Where a text holds what looks like a key, in quotes or not: whatever is wrong around it, it must not be shown.
+/// Where a text holds what looks like a key, or the login of a URL, in quotes or not: whatever is wrong around it, it must not
+/// be shown.
 pub(super) fn key_places(text: &str) -> Vec<Range<usize>> {
     let ends_word = |c: char| c.is_whitespace() || "\"'=,[]{}#".contains(c);
     // A long word with dots is more likely a host.
@@ -126,7 +127,13 @@ pub(super) fn key_places(text: &str) -> Vec<Range<usize>> {
         let start = word.as_ptr() as usize - text.as_ptr() as usize;
         start..start + word.len()
     };
-    text.split(ends_word).filter(is_key).map(place).collect()
+    let hidden = |word: &'_ str| {
+        let login = word.rsplit_once('@').map(|(login, _)| login.split_once("://").map_or(login, |(_, login)| login));
+        // The parts of a URL.
+        let part = || word.split([':', '/', '?', '&']).find(|part| has_key_prefix(part));
+        Some(word).filter(is_key).or(login).or_else(part).map(place)
+    };
+    text.split(ends_word).filter_map(hidden).collect()
 }
 
 /// How keys of providers begin.
@@ -222,9 +229,14 @@ fn check_url(reader: &mut Reader<'_, '_>, url: &Spanned<Arc<str>>) {
 }
 
 /// Whether an endpoint can be appended to a URL and a request be sent there: says what is wrong, and what was meant if that
-/// is known. The pattern of `schemas/provider.schema.json` says the same.
+/// is known. Quotes nothing in which a key may be. The pattern of `schemas/provider.schema.json` says the same, but of large
+/// ports.
 fn base_url(url: &str) -> Result<(), (String, Option<String>)> {
     let wrong = |why: &str| Err((why.to_owned(), None));
+    let other_scheme = |scheme: &str| match scheme.len() <= 8 && scheme.bytes().all(|b| b.is_ascii_alphabetic()) {
+        true => format!("`{scheme}` is no scheme that requests are sent by"),
+        false => "requests are sent by `https` or `http`".to_owned(),
+    };
     if url.is_empty() {
         return wrong("it is empty");
     }
@@ -240,25 +252,23 @@ fn base_url(url: &str) -> Result<(), (String, Option<String>)> {
         let near = written.and_then(|scheme| did_you_mean(scheme, schemes));
         return match (written, near) {
             (Some("https" | "http"), _) => wrong("`//` is missing behind the scheme"),
-            (Some(scheme), Some(help)) => {
-                Err((format!("`{scheme}` is no scheme that requests are sent by"), Some(help)))
-            }
+            (Some(scheme), Some(help)) => Err((other_scheme(scheme), Some(help))),
             _ => {
-                let help = format!("write `https://{url}`, or `http://{url}` if the server does not speak TLS");
+                let shown = if key_places(url).is_empty() && !url.contains(['?', '#', '=']) { url } else { "…" };
+                let help = format!("write `https://{shown}`, or `http://{shown}` if the server does not speak TLS");
                 Err(("the scheme is missing".to_owned(), Some(help)))
             }
         };
     };
     if !schemes.contains(&scheme) {
-        let why = format!("`{scheme}` is no scheme that requests are sent by");
-        return Err((why, did_you_mean(scheme, schemes)));
+        return Err((other_scheme(scheme), did_you_mean(scheme, schemes)));
     }
     if rest.contains(['?', '#']) {
         let help = "keep the path only: the `endpoint` of profiles is appended, and may hold a query";
         return Err(("it has a query or a fragment".to_owned(), Some(help.to_owned())));
     }
     let authority = rest.split('/').next().unwrap_or_default();
-    let place = authority.rsplit('@').next().unwrap_or_default();
+    let place = authority.split_once('@').map_or(authority, |(_, place)| place);
     let address = place.rfind(']').unwrap_or_default();
     let (host, port) = match place[address..].split_once(':') {
         Some((rest, port)) => (&place[..address + rest.len()], Some(port)),
@@ -268,10 +278,12 @@ fn base_url(url: &str) -> Result<(), (String, Option<String>)> {
         return wrong("it names no host");
     }
     if !is_host(host) {
-        return Err((format!("`{host}` is no host"), None));
+        return wrong("a host has letters, digits, `-` and `.`, or is an address");
     }
     match port {
-        Some(port) if port.parse::<u16>().is_err() => Err((format!("`{port}` is no port"), None)),
+        Some(port) if !port.bytes().all(|byte| byte.is_ascii_digit()) || port.parse::<u16>().is_err() => {
+            wrong("a port is a number up to 65535")
+        }
         _ => Ok(()),
     }
 }
@@ -452,11 +464,13 @@ mod tests {
             ("https://", "it names no host"),
             ("https:///v1", "it names no host"),
             ("http://:8080", "it names no host"),
-            ("http://a.example:http/v1", "`http` is no port"),
-            ("http://a.example:99999", "`99999` is no port"),
-            ("http://a.example:/v1", "`` is no port"),
-            ("http://a<b", "`a<b` is no host"),
-            ("http://[::1", "`[` is no host"),
+            ("http://a.example:http/v1", "a port is a number up to 65535"),
+            ("http://a.example:99999", "a port is a number up to 65535"),
+            ("http://a.example:+80", "a port is a number up to 65535"),
+            ("http://a.example:/v1", "a port is a number up to 65535"),
+            ("http://a<b", "a host has letters, digits, `-` and `.`, or is an address"),
+            ("http://[::1", "a host has letters, digits, `-` and `.`, or is an address"),
+            ("https://a@b@host", "a host has letters, digits, `-` and `.`, or is an address"),
             ("https://a.example/v1?key=x", "it has a query or a fragment"),
         ] {
             assert_eq!(wrong(url).0, why, "{url}");

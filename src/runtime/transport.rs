@@ -237,7 +237,8 @@ fn place(request: &Compiled) -> String {
 
 /// A failure of the connection before an answer.
 fn network(error: &reqwest::Error, request: &Compiled) -> Error {
-    if let Some(error) = tls_problem(error).and_then(|problem| not_secure(problem, request)) {
+    let problem = tls_problem(error).filter(|_| error.is_connect());
+    if let Some(error) = problem.and_then(|problem| not_secure(problem, request)) {
         return error;
     }
     let place = place(request);
