@@ -68,6 +68,11 @@ pub(crate) fn generate(folder: &Path) -> String {
     source.finish()
 }
 
+/// A file as a literal, with the line ends that sources have.
+fn text(path: &Path) -> String {
+    format!("{:?}", fs::read_to_string(path).expect("a readable file").replace("\r\n", "\n"))
+}
+
 fn read(path: &Path) -> Value {
     let text = fs::read_to_string(path).expect("a readable file");
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -119,10 +124,8 @@ impl Source {
         let entry = &mut self.entries;
         let required: Vec<&str> =
             root.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
-        let _ = writeln!(entry, "    Bundled {{\n        schema: include_str!({:?}),", path.display().to_string());
-        let extension = extension.map(|(file, name)| {
-            format!("Extension {{ file: include_str!({:?}), name: {name:?} }}", file.display().to_string())
-        });
+        let _ = writeln!(entry, "    Bundled {{\n        schema: {},", text(path));
+        let extension = extension.map(|(file, name)| format!("Extension {{ file: {}, name: {name:?} }}", text(file)));
         let _ = writeln!(entry, "        extension: {},", option(extension));
         let _ = writeln!(entry, "        required: &{required:?},\n        members: &[");
         for (name, id) in members {

@@ -12,7 +12,8 @@ mod tools;
 mod wire;
 
 pub use api::{Auth, Capability, ClientApi};
-pub use cache::{Breakpoint, CachePlan, CacheTtl, Cacheable, add_cache_control};
+pub use cache::{Breakpoint, CachePlan, CacheTtl};
+pub(crate) use cache::{Cacheable, add_cache_control};
 pub use instances::check_instances;
 pub(crate) use request::is_in_the_clear;
 #[cfg(feature = "runtime")]

@@ -11,7 +11,7 @@ mod prompt;
 pub(crate) mod rules;
 
 pub use body::{Body, Splice};
-pub use members::{Accepted, CheckId, MemberRef};
+pub(crate) use members::{CheckId, MemberRef};
 pub use memo::Memo;
 pub use plan::{Plan, Target};
 pub use prompt::SystemPrompt;

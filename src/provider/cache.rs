@@ -60,7 +60,7 @@ impl Breakpoint {
 }
 
 /// A member of a body in which breakpoints can be.
-pub trait Cacheable {
+pub(crate) trait Cacheable {
     /// How many breakpoints the author set in a member of that name.
     fn authored(&self, name: &str) -> usize;
 
@@ -69,7 +69,7 @@ pub trait Cacheable {
 }
 
 /// Marks up to four breakpoints; those that the body already has count, and history gives way first.
-pub fn add_cache_control<M: Cacheable>(members: &mut [(Arc<str>, M)], plan: &CachePlan) {
+pub(crate) fn add_cache_control<M: Cacheable>(members: &mut [(Arc<str>, M)], plan: &CachePlan) {
     let authored = members.iter().map(|(name, member)| member.authored(name)).sum();
     let mut free = MAX_BREAKPOINTS.saturating_sub(authored);
     for breakpoint in [Breakpoint::System, Breakpoint::Tools, Breakpoint::History] {

@@ -52,7 +52,7 @@ pub fn read_tools(world: &dyn World, path: &str, sources: &mut Sources) -> (Vec<
 }
 
 /// The same for a world whose root is shown as `folder`, with its last `/`.
-pub fn read_tools_below(
+pub(crate) fn read_tools_below(
     folder: &str,
     world: &dyn World,
     path: &str,

@@ -259,7 +259,7 @@ mod beneath {
     use std::path::Path;
     use std::sync::Arc;
 
-    use rustix::fs::{Mode, OFlags, ResolveFlags, open as open_path, openat2};
+    use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, open as open_path, openat2, statat};
 
     /// A folder, if it can be held open.
     pub(super) fn open(folder: &Path) -> Option<Arc<OwnedFd>> {
@@ -272,15 +272,19 @@ mod beneath {
         if path.split('/').any(|part| part == "..") {
             return None;
         }
-        // Opening must not wait for the other end of a pipe.
+        // Looked at first: opening a pipe or a device does something to it. What takes its place in between does not block.
+        let found = statat(folder, path, AtFlags::empty()).ok()?;
+        if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+            return None;
+        }
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        let mut file = File::from(openat2(folder, path, flags, Mode::empty(), resolve).ok()?);
-        let found = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-        // Room for one byte more: the read that finds the end needs no other buffer.
+        let file = File::from(openat2(folder, path, flags, Mode::empty(), resolve).ok()?);
+        // Room for one byte more: the read that finds the end needs no other buffer. `take` keeps the standard library from
+        // asking for the size again.
         let mut bytes = Vec::new();
-        bytes.try_reserve_exact(usize::try_from(found.len()).ok()?.checked_add(1)?).ok()?;
-        file.by_ref().take(u64::MAX).read_to_end(&mut bytes).ok()?;
+        bytes.try_reserve_exact(usize::try_from(found.st_size).ok()?.checked_add(1)?).ok()?;
+        file.take(u64::MAX).read_to_end(&mut bytes).ok()?;
         Some(bytes)
     }
 }

@@ -43,7 +43,7 @@ impl Body {
     }
 
     /// The members in order.
-    pub fn members(&self) -> impl Iterator<Item = MemberRef<'_>> {
+    pub(crate) fn members(&self) -> impl Iterator<Item = MemberRef<'_>> {
         self.members.iter().map(|(name, member)| MemberRef { name, value: member.value(), accepted: member.accepted() })
     }
 

@@ -43,22 +43,22 @@ struct Marked {
 
 /// A member of a body, to be checked.
 #[derive(Debug, Clone, Copy)]
-pub struct MemberRef<'b> {
+pub(crate) struct MemberRef<'b> {
     /// Its name.
-    pub name: &'b str,
+    pub(crate) name: &'b str,
     /// Its value.
-    pub value: &'b Value,
+    pub(crate) value: &'b Value,
     /// What is known of a value that other bodies hold too.
-    pub accepted: Option<&'b Accepted>,
+    pub(crate) accepted: Option<&'b Accepted>,
 }
 
 /// Tells checks of a value apart: the same number means the same check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CheckId(pub u16);
+pub(crate) struct CheckId(pub(crate) u16);
 
 /// The check that accepted a value last: it need not look at it again.
 #[derive(Debug, Default)]
-pub struct Accepted(AtomicU32);
+pub(crate) struct Accepted(AtomicU32);
 
 impl Accepted {
     /// As a mark: no check is zero.
@@ -69,7 +69,7 @@ impl Accepted {
 
 impl MemberRef<'_> {
     /// Whether a check accepts the value, which it is not asked again if it did before.
-    pub fn is_accepted(&self, check: CheckId, accepts: impl Fn(&Value) -> bool) -> bool {
+    pub(crate) fn is_accepted(&self, check: CheckId, accepts: impl Fn(&Value) -> bool) -> bool {
         let Some(Accepted(last)) = self.accepted else { return accepts(self.value) };
         // The value never changes, so the mark stands for nothing but itself.
         if last.load(Ordering::Relaxed) == Accepted::mark(check) {
