@@ -167,9 +167,9 @@ impl Plan<'_> {
         // A key beside a template stands in the profile, whatever the template writes.
         let splice = splice.filter(|(_, inner)| target == Target::Value || inner.parent().is_some());
         let Some((splice, inner)) = splice else { return self.origin(pointer, target) };
+        let system_prompt = self.system_prompt(sources, renderer, request).ok().flatten();
+        let input = self.input(request, system_prompt.as_ref());
         let traced = || {
-            let system_prompt = self.system_prompt(sources, renderer, request).ok()?;
-            let input = self.input(request, system_prompt.as_ref());
             let text = json::blank_trailing_commas(renderer.body(sources, splice.template, &input).ok()?);
             let tree = json::parse_tree(&text).ok()?;
             let key = || tree.locate(&inner.parent()?)?.key_span(&inner.tokens().last()?);
@@ -177,7 +177,30 @@ impl Plan<'_> {
                 (target == Target::Key).then(key).flatten().or_else(|| Some(tree.locate(&inner)?.span.clone()))?;
             Some(renderer.origin(sources, splice.template, &input, place).span)
         };
-        traced().unwrap_or(splice.literal)
+        let span = match request.memo.filter(|_| renderer.is_shared(splice.template)) {
+            Some(memo) => {
+                let key = self.fragment_key(renderer, request, splice.template, system_prompt.as_ref());
+                memo.trace((key, inner.clone(), target), traced)
+            }
+            None => traced(),
+        };
+        span.unwrap_or(splice.literal)
+    }
+
+    /// Everything that a template's fragment depends on.
+    fn fragment_key(
+        &self,
+        renderer: &Renderer<'_>,
+        request: &Request<'_>,
+        template: TemplateId,
+        system_prompt: Option<&SystemPrompt>,
+    ) -> FragmentKey {
+        FragmentKey {
+            template,
+            ids: self.wire.ids(),
+            variant: request.conversation.variant(self.api).map(|_| self.api),
+            system_prompt: system_prompt.filter(|_| renderer.reads(template, "system_prompt")).cloned(),
+        }
     }
 }
 
@@ -239,7 +262,9 @@ impl Assembly<'_> {
     fn template(&mut self, template: TemplateId, literal: Span, at: &Pointer) -> Option<Member> {
         let member = match self.request.memo.filter(|_| self.renderer.is_shared(template)) {
             Some(memo) => memo
-                .fragment(self.key(template), || self.fragment(template, literal, at))
+                .fragment(self.plan.fragment_key(self.renderer, self.request, template, self.system_prompt), || {
+                    self.fragment(template, literal, at)
+                })
                 .map(|shared| shared.map(Member::Shared)),
             None => self.fragment(template, literal, at).map(|value| value.map(Member::Own)),
         };
@@ -252,17 +277,6 @@ impl Assembly<'_> {
                 self.findings.push(*finding);
                 None
             }
-        }
-    }
-
-    /// Everything that this template's fragment depends on.
-    fn key(&self, template: TemplateId) -> FragmentKey {
-        let api = self.plan.api;
-        FragmentKey {
-            template,
-            ids: self.input.ids,
-            variant: self.request.conversation.variant(api).map(|_| api),
-            system_prompt: self.system_prompt.filter(|_| self.renderer.reads(template, "system_prompt")).cloned(),
         }
     }
 

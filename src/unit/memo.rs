@@ -11,11 +11,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 
 use super::members::Shared;
+use super::plan::Target;
 use super::prompt::SystemPrompt;
 use crate::diag::Diagnostic;
+use crate::json::Pointer;
 use crate::provider::{ClientApi, WireFormat};
 use crate::render::{IdRule, TemplateId};
 use crate::repo::LayerKind;
+use crate::source::Span;
 
 /// What one template gave: a value, nothing, or a finding.
 pub(super) type Fragment = Result<Option<Value>, Box<Diagnostic>>;
@@ -32,7 +35,11 @@ pub struct Memo {
     /// By the profile's own part, and the layer whose files it sees.
     prompts: Mutex<HashMap<(Option<TemplateId>, LayerKind), Prompt>>,
     tools: Mutex<HashMap<WireFormat, Option<Arc<Shared>>>>,
+    traces: Mutex<HashMap<TraceKey, Option<Span>>>,
 }
+
+/// A place in what a template gave.
+type TraceKey = (FragmentKey, Pointer, Target);
 
 /// Everything that a fragment depends on beside the conversation.
 #[derive(PartialEq, Eq, Hash, Clone)]
@@ -57,6 +64,11 @@ impl Memo {
         render: impl FnOnce() -> Prompt,
     ) -> Prompt {
         remember(&self.prompts, (template, layer), render)
+    }
+
+    /// What wrote a place: a mistake in a shared template is found in the bodies of all its agents.
+    pub(super) fn trace(&self, key: TraceKey, trace: impl FnOnce() -> Option<Span>) -> Option<Span> {
+        remember(&self.traces, key, trace)
     }
 
     /// The tool definitions in a wire format.

@@ -38,7 +38,7 @@ pub struct Plan<'r> {
 }
 
 /// What of a member a place is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
     /// Its key.
     Key,
