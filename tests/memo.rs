@@ -67,3 +67,39 @@ fn what_a_template_sees_of_its_agent_keeps_results_apart() {
     ];
     assert!(assert_invisible(Arc::new(MemoryWorld::from_iter(files))) > 100);
 }
+
+#[test]
+fn mistakes_in_shared_templates_are_found_where_they_are() {
+    let base = r#"
+        name = "Base"
+        abstract = true
+        provider_instance = "OpenAI"
+        endpoint = "chat/completions"
+        [body]
+        messages = """[
+            {% if ctx.system_prompt is defined %}{"role": "developer", "contents": {{ tojson(ctx.system_prompt) }}},{% endif %}
+            {% for message in ctx.history %}{"role": "user", "contnet": "", "content": {{ message.role }}{{ "1" }}},{% endfor %}
+            {"role": "usr", "content": ""},
+        ]"""
+    "#;
+    let quoted = base.replace("{{ message.role }}{{ \"1\" }}", "{{ tojson(message.role) }}").replace("Base", "Quoted");
+    let agent = |name: &str, more: &str| format!("name = \"{name}\"\n{more}\n");
+    let files = [
+        ("agents/base.toml", base.to_owned()),
+        ("agents/quoted.toml", quoted),
+        ("agents/a.toml", agent("A", "extends = 'Base'\nsystem_prompt = 'one'")),
+        ("agents/b.toml", agent("B", "extends = 'Base'")),
+        ("agents/c.toml", agent("C", "extends = 'Quoted'\nsystem_prompt = 'one'")),
+        ("agents/d.toml", agent("D", "extends = 'Quoted'\nsystem_prompt = 'two'")),
+        ("agents/e.toml", agent("E", "extends = 'Quoted'")),
+        ("agents/f.toml", agent("F", "extends = 'Quoted'\nendpoint = 'x'\n[body]\nseed = 1")),
+    ];
+    let world = Arc::new(MemoryWorld::from_iter(files));
+    assert_invisible(Arc::clone(&world) as Arc<dyn World>);
+    let compiler = Compiler::load(world, Arc::new(Embedded::bundled()), LoadOptions::default());
+    let (_, findings) = everything(&compiler, false);
+    let places: Vec<&str> = findings.iter().map(|finding| compiler.sources().slice(finding.primary.span)).collect();
+    for place in ["\"contents\"", "\"contnet\"", "\"usr\""] {
+        assert!(places.contains(&place), "{place} in {places:?}");
+    }
+}
