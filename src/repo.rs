@@ -15,6 +15,7 @@ mod tools;
 pub use config::{ALLOW_KEYS, Allow, CONFIG_KEYS, Config, Date, Dialect, EXTENSION_KEYS, Extension, Level};
 pub use instance::{INSTANCE_KEYS, Instance, SecretRef};
 pub(crate) use keys::Reader;
+#[cfg(feature = "runtime")]
 pub(crate) use load::read_tools_below;
 pub use load::{LoadOptions, load, read_tools};
 pub(crate) use matching::glob;
