@@ -1,4 +1,5 @@
-//! What many agents share, made once: what inherited templates and system prompts give, and tools, per conversation.
+//! What many agents share, made once per conversation: what inherited templates and system prompts give, tools, and what wrote
+//! a place of what a template gave.
 //!
 //! A fragment depends on its template, on the conversation in the normal form of the client API, on the wire format's
 //! rule for ids and, if the template reads it, on the system prompt: that is the key, so a hit is what rendering again
