@@ -160,6 +160,9 @@ impl Compiler {
         }
         agents.sort_by(|a, b| self.hierarchy.get(a.0).name.value.cmp(&self.hierarchy.get(b.0).name.value));
         self.agents = agents;
+        // What looks like a key is shown nowhere, not even where it stands.
+        let secrets = findings.iter().filter(|finding| finding.rule == &repo::rules::LITERAL_SECRET);
+        secrets.for_each(|finding| self.repo.sources.mask(finding.primary.span));
         self.findings.extend(findings);
     }
 

@@ -3,7 +3,9 @@
 //! Input: one [`World`] per layer. Output: [`Repo`], with every source file read and registered, in a stable
 //! order. Knows where things lie and which names are taken; does not merge profiles or read templates.
 
+pub(crate) mod address;
 mod config;
+mod headers;
 mod instance;
 mod keys;
 mod load;

@@ -20,6 +20,7 @@ mod exchange;
 mod failure;
 pub mod hooks;
 pub mod image;
+mod redact;
 mod secret;
 mod session;
 pub mod stream;

@@ -5,10 +5,10 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{LayerKind, Reader, rules};
+use super::{LayerKind, Reader, address, headers, rules};
 use crate::diag::{Diagnostic, did_you_mean};
 use crate::source::{FileId, Span, Spanned};
-use crate::toml::{Kind, Table};
+use crate::toml::Table;
 
 /// A provider instance, `extends` resolved.
 #[derive(Debug, Clone)]
@@ -112,7 +112,7 @@ fn is_constant(name: &str) -> bool {
 }
 
 /// Whether a plain name is more likely a key: a provider's prefix, or long and mixed.
-fn looks_like_key(text: &str) -> bool {
+pub(super) fn looks_like_key(text: &str) -> bool {
     let mixed = text.bytes().any(|b| b.is_ascii_digit()) && text.bytes().any(|b| b.is_ascii_lowercase());
     has_key_prefix(text) || (text.len() >= 24 && mixed && !text.contains([' ', '/', ':']))
 }
@@ -174,20 +174,17 @@ impl RawInstance {
         let name = reader.string("name");
         let secret = reader.string("api_key_ref");
         let api_key_ref = secret.and_then(|text| read_secret(&mut reader, &text));
-        let headers =
-            reader.table("headers").map(|headers| read_headers(&mut reader, headers.value)).unwrap_or_default();
+        let headers = reader.table("headers").map(|table| headers::read(&mut reader, table.value)).unwrap_or_default();
         let raw =
             (reader.string("extends"), reader.string("client_api"), reader.string("url"), reader.string("description"));
-        if let Some(url) = &raw.2 {
-            check_url(&mut reader, url);
-        }
+        let is_usable = raw.2.as_ref().is_none_or(|url| check_url(&mut reader, url));
         if name.is_none() && table.get("name").is_none() {
             let message = "a provider instance needs a `name`";
             reader.report(Diagnostic::new(&rules::MISSING_KEY, Span::file_start(file), message));
         }
         let (extends, client_api, url, description) = raw;
         let description = description.map(|it| it.value);
-        let broken = !current;
+        let broken = !current || !is_usable;
         Some(RawInstance {
             file,
             layer,
@@ -220,109 +217,16 @@ fn read_secret(reader: &mut Reader<'_, '_>, text: &Spanned<Arc<str>>) -> Option<
     None
 }
 
-fn check_url(reader: &mut Reader<'_, '_>, url: &Spanned<Arc<str>>) {
+/// `false` if no request may be sent to it.
+fn check_url(reader: &mut Reader<'_, '_>, url: &Spanned<Arc<str>>) -> bool {
     const HELP: &str = "write `https://HOST/PATH`, or `http://localhost:PORT/PATH` for a server on this machine";
-    if let Err((why, help)) = base_url(&url.value) {
-        let finding = Diagnostic::new(&rules::INVALID_VALUE, url.span, "no request can be sent to `url`").label(why);
-        reader.report(finding.help(HELP).maybe_help(help));
-    }
-}
-
-/// Whether an endpoint can be appended to a URL and a request be sent there: says what is wrong, and what was meant if that
-/// is known. Quotes nothing in which a key may be. The pattern of `schemas/provider.schema.json` says the same, but of large
-/// ports.
-fn base_url(url: &str) -> Result<(), (String, Option<String>)> {
-    let wrong = |why: &str| Err((why.to_owned(), None));
-    let other_scheme = |scheme: &str| match scheme.len() <= 8 && scheme.bytes().all(|b| b.is_ascii_alphabetic()) {
-        true => format!("`{scheme}` is no scheme that requests are sent by"),
-        false => "requests are sent by `https` or `http`".to_owned(),
+    let Err(problem) = address::base_url(&url.value) else { return true };
+    let finding = match problem.holds_secret {
+        true => Diagnostic::new(&rules::LITERAL_SECRET, url.span, "a key stands in `url`"),
+        false => Diagnostic::new(&rules::INVALID_VALUE, url.span, "no request can be sent to `url`").help(HELP),
     };
-    if url.is_empty() {
-        return wrong("it is empty");
-    }
-    if url.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        return wrong("a URL holds no white space");
-    }
-    if url.contains("${") {
-        return Err(("nothing is replaced in a URL".to_owned(), Some("write the value itself".to_owned())));
-    }
-    let schemes = ["https", "http"];
-    let Some((scheme, rest)) = url.split_once("://") else {
-        let written = url.split_once(':').map(|(scheme, _)| scheme);
-        let near = written.and_then(|scheme| did_you_mean(scheme, schemes));
-        return match (written, near) {
-            (Some("https" | "http"), _) => wrong("`//` is missing behind the scheme"),
-            (Some(scheme), Some(help)) => Err((other_scheme(scheme), Some(help))),
-            _ => {
-                let shown = if key_places(url).is_empty() && !url.contains(['?', '#', '=']) { url } else { "…" };
-                let help = format!("write `https://{shown}`, or `http://{shown}` if the server does not speak TLS");
-                Err(("the scheme is missing".to_owned(), Some(help)))
-            }
-        };
-    };
-    if !schemes.contains(&scheme) {
-        return Err((other_scheme(scheme), did_you_mean(scheme, schemes)));
-    }
-    if rest.contains(['?', '#']) {
-        let help = "keep the path only: the `endpoint` of profiles is appended, and may hold a query";
-        return Err(("it has a query or a fragment".to_owned(), Some(help.to_owned())));
-    }
-    let authority = rest.split('/').next().unwrap_or_default();
-    let place = authority.split_once('@').map_or(authority, |(_, place)| place);
-    let address = place.rfind(']').unwrap_or_default();
-    let (host, port) = match place[address..].split_once(':') {
-        Some((rest, port)) => (&place[..address + rest.len()], Some(port)),
-        None => (place, None),
-    };
-    if host.is_empty() {
-        return wrong("it names no host");
-    }
-    if !is_host(host) {
-        return wrong("a host has letters, digits, `-` and `.`, or is an address");
-    }
-    match port {
-        Some(port) if !port.bytes().all(|byte| byte.is_ascii_digit()) || port.parse::<u16>().is_err() => {
-            wrong("a port is a number up to 65535")
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Whether a text may be a name of a host, in any script, or an address.
-fn is_host(text: &str) -> bool {
-    match text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
-        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
-        None => text.chars().all(|c| !c.is_ascii() || c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')),
-    }
-}
-
-fn read_headers(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<(Arc<str>, Arc<str>)> {
-    let mut headers = Vec::new();
-    for (key, node) in &table.entries {
-        match &node.kind {
-            Kind::String(value) if holds_key(&key.name, value) => {
-                let finding = Diagnostic::new(&rules::LITERAL_SECRET, reader.span(node), "a header holds a key");
-                reader.report(finding.label("this looks like the key itself").help(HEADER_HELP));
-            }
-            Kind::String(value) => headers.push((Arc::from(key.name.to_ascii_lowercase()), Arc::from(value.as_str()))),
-            _ => {
-                let message = format!("header `{}` must be a string, not {}", key.name, node.describe());
-                let span = reader.span(node);
-                reader.report(Diagnostic::new(&rules::WRONG_TYPE, span, message));
-            }
-        }
-    }
-    headers
-}
-
-const HEADER_HELP: &str =
-    "keys belong into `api_key_ref`, which sets the right header; if a real key was committed, revoke it";
-
-/// Whether a header carries a secret: by its name, or because its value looks like a key.
-fn holds_key(name: &str, value: &str) -> bool {
-    const NAMES: [&str; 7] =
-        ["authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "x-auth-token"];
-    NAMES.contains(&name.to_ascii_lowercase().as_str()) || value.split_whitespace().any(looks_like_key)
+    reader.report(finding.label(problem.why).maybe_help(problem.help));
+    false
 }
 
 /// Resolves `extends` among instances: what a child does not say, the parent says; headers add up.
@@ -429,54 +333,4 @@ fn resolve_one(
         description: leaf.description.clone(),
         headers,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_base_url_is_one_that_requests_can_be_sent_to() {
-        for url in [
-            "https://api.example.com",
-            "https://api.example.com/v1/",
-            "http://localhost:8080/v1",
-            "http://127.0.0.1:1",
-            "http://[::1]:8080/v1",
-            "http://[::1]",
-            "https://me:pw@bücher.example/a%20b",
-            "http://llama_box:8080",
-        ] {
-            assert_eq!(base_url(url), Ok(()), "{url}");
-        }
-        let wrong = |url: &str| base_url(url).expect_err(url);
-        for (url, why) in [
-            ("", "it is empty"),
-            ("https://a b.example", "a URL holds no white space"),
-            ("https://a.example/v1 ", "a URL holds no white space"),
-            ("https://${HOST}/v1", "nothing is replaced in a URL"),
-            ("localhost:8080", "the scheme is missing"),
-            ("api.example.com", "the scheme is missing"),
-            ("http:/x", "`//` is missing behind the scheme"),
-            ("htp:/x", "`htp` is no scheme that requests are sent by"),
-            ("ftp://a.example", "`ftp` is no scheme that requests are sent by"),
-            ("HTTP://a.example", "`HTTP` is no scheme that requests are sent by"),
-            ("https://", "it names no host"),
-            ("https:///v1", "it names no host"),
-            ("http://:8080", "it names no host"),
-            ("http://a.example:http/v1", "a port is a number up to 65535"),
-            ("http://a.example:99999", "a port is a number up to 65535"),
-            ("http://a.example:+80", "a port is a number up to 65535"),
-            ("http://a.example:/v1", "a port is a number up to 65535"),
-            ("http://a<b", "a host has letters, digits, `-` and `.`, or is an address"),
-            ("http://[::1", "a host has letters, digits, `-` and `.`, or is an address"),
-            ("https://a@b@host", "a host has letters, digits, `-` and `.`, or is an address"),
-            ("https://a.example/v1?key=x", "it has a query or a fragment"),
-        ] {
-            assert_eq!(wrong(url).0, why, "{url}");
-        }
-        assert_eq!(wrong("htps://a.example").1.as_deref(), Some("did you mean `https`?"));
-        let help = "write `https://localhost:8080`, or `http://localhost:8080` if the server does not speak TLS";
-        assert_eq!(wrong("localhost:8080").1.as_deref(), Some(help));
-    }
 }

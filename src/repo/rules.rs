@@ -49,7 +49,8 @@ crate::diag::rules! {
          nearest, or all of them.\n\n\
          * wrong: `cache_ttl = \"60m\"`\n\
          * right: `cache_ttl = \"1h\"`\n\n\
-         Globs that do not parse, malformed dates, URLs that no request can be sent to, and names without a single \
+         Globs that do not parse, malformed dates, URLs and endpoints that no request can be sent to, headers that belong \
+         to the connection (`content-length`, `host`), and names without a single \
          ASCII letter or digit are told under this code as well.";
     MISSING_KEY = Error "key/missing", "a required key is missing",
         "A profile needs a `name`. A concrete agent also needs `provider_instance`, `endpoint` and `[body]`, its \
@@ -67,7 +68,8 @@ crate::diag::rules! {
          * right: `api_key_ref = \"env:OPENAI_API_KEY\"`\n\n\
          The other forms are `file:PATH`, `keyring:SERVICE/USER`, and the plain name of an entry of the keyring \
          service `reqc`. A plain name that looks like a key (a known prefix, or 24 and more mixed characters) is \
-         refused.\n\n\
+         refused. So is a login in a `url` (`https://USER:PASSWORD@HOST`), a parameter of a `url` or an `endpoint` that \
+         carries a key (`?key=…`), and a header that does: a request line is printed and kept as a golden file.\n\n\
          If a real key was committed, revoke it: it stays in the history.";
     INSTANCE_EXTENDS = Error "provider/extends", "a provider instance extends nothing usable",
         "`extends` of a provider instance names another instance; it must exist and must not lead back to \

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::agent::Compiled;
+use super::redact::Redacting;
 use super::stream::{Decoder, Framing, Source};
-use super::transport::{Backoff, Begun, Refused, Transport, broken, content_type};
+use super::transport::{Backoff, Refused, Transport, broken, content_type, endless};
 use super::turn::Emitter;
 use super::{Answer, Error, Event, StopReason};
 
@@ -53,17 +55,17 @@ impl Wire<'_> {
         match self.cancel.run_until_cancelled(self.connect(request)).await {
             None => Exchange::nothing(Ended::Cancelled),
             Some(Err(error)) => Exchange::nothing(Ended::Broken(error)),
-            Some(Ok(begun)) => self.read(request, begun, id_prefix).await,
+            Some(Ok(response)) => self.read(request, response, id_prefix).await,
         }
     }
 
     /// Tries until an answer begins, or there is no point any more.
-    async fn connect(&self, request: &Compiled) -> Result<Begun, Error> {
+    async fn connect(&self, request: &Compiled) -> Result<reqwest::Response, Error> {
         let mut backoff = Backoff::new(&self.transport.options.retry);
         for attempt in 2.. {
             tracing::debug!(url = request.address(), attempt = attempt - 1, "sending");
             let Refused { error, retry_after } = match self.transport.attempt(request).await {
-                Ok(begun) => return Ok(begun),
+                Ok(response) => return Ok(response),
                 Err(refused) => refused,
             };
             let delay = backoff.next(retry_after).filter(|_| error.retryable);
@@ -75,20 +77,28 @@ impl Wire<'_> {
         unreachable!("delays come to an end")
     }
 
-    async fn read(&self, request: &Compiled, begun: Begun, id_prefix: String) -> Exchange {
-        let Begun { mut response, keys } = begun;
+    async fn read(&self, request: &Compiled, mut response: reqwest::Response, id_prefix: String) -> Exchange {
+        let redactor = self.transport.redactor();
+        let mut redacting = Redacting::new(redactor.clone());
         let framing = Framing::of(content_type(&response), request.wire);
         let source = Source { api: request.api, wire: request.wire, id_prefix };
         let mut decoder = Decoder::new(source, framing, self.transport.options.limits);
         let mut exchange = Exchange::nothing(Ended::Cancelled);
-        let read = self.pump(request, &mut response, &mut decoder, &mut exchange);
+        let limit = self.transport.options.answer_timeout;
+        let read = async {
+            let read = self.pump(request, &mut response, &mut decoder, &mut redacting, &mut exchange);
+            timeout(limit, read).await.unwrap_or_else(|_| Ended::Broken(endless(request, limit)))
+        };
         if let Some(ended) = self.cancel.run_until_cancelled(read).await {
             exchange.ended = match ended {
-                Ended::Broken(error) => Ended::Broken(keys.scrub(error)),
-                ended => ended,
+                Ended::Broken(error) => Ended::Broken(redactor.error(error)),
+                Ended::Complete(stop) => Ended::Complete(redactor.stop(stop)),
+                Ended::Cancelled => Ended::Cancelled,
             };
         }
+        self.tell(redacting.last(), &mut exchange).await;
         exchange.answer = decoder.into_answer();
+        redactor.answer(&mut exchange.answer);
         exchange
     }
 
@@ -98,6 +108,7 @@ impl Wire<'_> {
         request: &Compiled,
         response: &mut reqwest::Response,
         decoder: &mut Decoder,
+        redacting: &mut Redacting,
         exchange: &mut Exchange,
     ) -> Ended {
         let mut cut_off = None;
@@ -111,25 +122,25 @@ impl Wire<'_> {
                     break;
                 }
             };
-            self.pass_on(events, exchange).await;
+            self.tell(events.into_iter().flat_map(|event| redacting.next(event)).collect(), exchange).await;
             if let Err(error) = pushed {
                 return Ended::Broken(error);
             }
         }
         let mut events = Vec::new();
         let finished = decoder.finish(&mut events);
-        self.pass_on(events, exchange).await;
+        self.tell(events.into_iter().flat_map(|event| redacting.next(event)).collect(), exchange).await;
         match finished {
             Ok(stop) => {
                 // The rest is of no interest, but a connection that was read to its end can be used again.
-                let _ = tokio::time::timeout(GRACE, async { while let Ok(Some(_)) = response.chunk().await {} }).await;
+                let _ = timeout(GRACE, async { while let Ok(Some(_)) = response.chunk().await {} }).await;
                 Ended::Complete(stop)
             }
             Err(error) => Ended::Broken(cut_off.unwrap_or(error)),
         }
     }
 
-    async fn pass_on(&self, events: Vec<Event>, exchange: &mut Exchange) {
+    async fn tell(&self, events: Vec<Event>, exchange: &mut Exchange) {
         // Noted at once: a slow receiver may be cancelled before it gets that far.
         exchange.calls_begun |= events.iter().any(|event| matches!(event, Event::ToolCallStart { .. }));
         for event in events {

@@ -7,7 +7,7 @@ mod backoff;
 mod clients;
 
 use std::error::Error as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue as HttpValue, LOCATION, RETRY_AFTER};
@@ -15,6 +15,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::agent::Compiled;
 use super::failure;
+use super::redact::Redactor;
 use super::secret::Secrets;
 use super::stream::Limits;
 use super::{Category, Error};
@@ -29,8 +30,11 @@ use clients::Clients;
 pub struct TransportOptions {
     /// How long a connection may take.
     pub connect_timeout: Duration,
-    /// How long a server may be silent, before the answer and within it. There is no limit on the whole.
+    /// How long a server may be silent, before the answer and within it. What it says before an answer begins, for instance
+    /// interim answers (1xx), counts as silence.
     pub idle_timeout: Duration,
+    /// How long one answer may take, from its first byte to its last.
+    pub answer_timeout: Duration,
     /// Retries.
     pub retry: RetryPolicy,
     /// How much of an answer is read.
@@ -38,11 +42,12 @@ pub struct TransportOptions {
 }
 
 impl Default for TransportOptions {
-    /// Ten seconds to connect; five minutes of silence, which models that think need.
+    /// Ten seconds to connect; five minutes of silence, which models that think need; two hours for an answer.
     fn default() -> TransportOptions {
         TransportOptions {
             connect_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_mins(5),
+            answer_timeout: Duration::from_hours(2),
             retry: RetryPolicy::default(),
             limits: Limits::default(),
         }
@@ -54,44 +59,9 @@ impl Default for TransportOptions {
 pub struct Transport {
     clients: Arc<Clients>,
     secrets: Arc<dyn Secrets>,
+    /// Knows every key that was sent.
+    redactor: Arc<Mutex<Redactor>>,
     pub(super) options: TransportOptions,
-}
-
-/// A response that has begun.
-pub(super) struct Begun {
-    pub(super) response: reqwest::Response,
-    pub(super) keys: Keys,
-}
-
-/// The keys that a request carried, to take them out of what a server says back.
-#[derive(Default)]
-pub(super) struct Keys(Vec<SecretString>);
-
-impl Keys {
-    /// An error without keys. What is shorter than any real key is left: local servers take any word as one.
-    pub(super) fn scrub(&self, mut error: Error) -> Error {
-        for key in self.0.iter().map(ExposeSecret::expose_secret).filter(|key| key.len() >= SHORTEST_KEY) {
-            error.message = without(key, &error.message);
-            error.detail = error.detail.map(|detail| without(key, &detail));
-        }
-        error
-    }
-}
-
-/// The length of the shortest key that is looked for, in bytes.
-const SHORTEST_KEY: usize = 8;
-
-/// A text without a key, also if the text was cut off in the middle of one.
-fn without(key: &str, text: &str) -> String {
-    /// Fewer characters of a key at the end of a text are chance.
-    const TELLING: usize = 4;
-    let text = text.replace(key, "[key]");
-    let end = text.trim_end_matches('…').len();
-    let starts = key.char_indices().map(|(at, _)| &key[..at]).filter(|start| start.chars().count() >= TELLING);
-    match starts.rev().find(|start| text[..end].ends_with(start)) {
-        Some(start) => format!("{}[key]{}", &text[..end - start.len()], &text[end..]),
-        None => text,
-    }
 }
 
 /// An error before the first byte of an answer, and when the server would like to be asked again.
@@ -117,21 +87,31 @@ impl Transport {
     /// but never for this machine itself. Certificates are the system's; on Linux, `SSL_CERT_FILE` and `SSL_CERT_DIR` name
     /// others.
     pub fn new(secrets: Arc<dyn Secrets>, options: TransportOptions) -> Transport {
-        Transport { clients: Arc::new(Clients::new(&options)), secrets, options }
+        Transport { clients: Arc::new(Clients::new(&options)), secrets, redactor: Arc::default(), options }
+    }
+
+    /// Finds every key that was sent so far.
+    pub(super) fn redactor(&self) -> Redactor {
+        self.redactor.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn remember(&self, key: &SecretString) {
+        let mut redactor = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
+        *redactor = redactor.with(key.expose_secret());
     }
 
     /// Tries once. Resolves when the head of a successful answer is there.
-    pub(super) async fn attempt(&self, request: &Compiled) -> Result<Begun, Refused> {
-        let (http, keys) = self.http(request).await?;
-        match self.execute(http, request).await {
-            Ok(response) => Ok(Begun { response, keys }),
-            Err(refused) => Err(Refused { error: keys.scrub(refused.error), ..refused }),
-        }
+    pub(super) async fn attempt(&self, request: &Compiled) -> Result<reqwest::Response, Refused> {
+        let http = self.http(request).await?;
+        let answer = self.execute(http, request).await;
+        answer.map_err(|refused| Refused { error: self.redactor().error(refused.error), ..refused })
     }
 
     async fn execute(&self, http: reqwest::Request, request: &Compiled) -> Result<reqwest::Response, Refused> {
         let client = self.clients.get(http.url())?;
-        let response = client.execute(http).await.map_err(|error| network(&error, request))?;
+        let patience = self.options.connect_timeout + self.options.idle_timeout;
+        let sent = tokio::time::timeout(patience, client.execute(http)).await.map_err(|_| no_answer(request))?;
+        let response = sent.map_err(|error| network(&error, request))?;
         let status = response.status().as_u16();
         if status == 204 {
             return Err(Error::new(Category::Provider, "the answer is empty (HTTP 204)").into());
@@ -147,27 +127,30 @@ impl Transport {
     }
 
     /// The request with its key.
-    async fn http(&self, request: &Compiled) -> Result<(reqwest::Request, Keys), Error> {
+    async fn http(&self, request: &Compiled) -> Result<reqwest::Request, Error> {
         let config = |message: String| Error::new(Category::Config, message);
+        let address = request.address();
         let url = reqwest::Url::parse(&request.line.url)
-            .map_err(|error| config(format!("`{}` is no URL: {error}", request.line.url)))?;
+            .map_err(|error| config(format!("`{address}` is no URL: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(config(format!("`{}` must begin with http:// or https://", request.line.url)));
+            return Err(config(format!("`{address}` must begin with http:// or https://")));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(config(format!("the URL of `{address}` holds a login: keys belong into `api_key_ref`")));
         }
         let method = request.line.method.parse().map_err(|_| config("the method is none".into()))?;
         let mut http = reqwest::Request::new(method, url);
-        let mut keys = Keys::default();
-        *http.headers_mut() = self.headers(&request.line.headers, &mut keys).await?;
+        *http.headers_mut() = self.headers(&request.line.headers).await?;
         *http.body_mut() = Some(request.body.compact().into());
-        Ok((http, keys))
+        Ok(http)
     }
 
-    async fn headers(&self, headers: &[Header], keys: &mut Keys) -> Result<HeaderMap, Error> {
+    async fn headers(&self, headers: &[Header]) -> Result<HeaderMap, Error> {
         let mut map = HeaderMap::with_capacity(headers.len());
         for header in headers {
             let illegal = || Error::new(Category::Config, format!("`{}` is no legal header", header.name));
             let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| illegal())?;
-            map.insert(name, self.value(&header.value, keys).await?.ok_or_else(illegal)?);
+            map.insert(name, self.value(&header.value).await?.ok_or_else(illegal)?);
         }
         Ok(map)
     }
@@ -180,14 +163,14 @@ impl Transport {
     }
 
     /// A header's value with its key; `None` if it holds what headers may not hold.
-    async fn value(&self, value: &HeaderValue, keys: &mut Keys) -> Result<Option<HttpValue>, Error> {
+    async fn value(&self, value: &HeaderValue) -> Result<Option<HttpValue>, Error> {
         match value {
             HeaderValue::Plain(text) => Ok(HttpValue::from_str(text).ok()),
             HeaderValue::Key { prefix, key } => {
                 let key = self.key(key.clone()).await?;
                 let mut value = HttpValue::from_str(&format!("{prefix}{}", key.expose_secret())).ok();
                 value.iter_mut().for_each(|value| value.set_sensitive(true));
-                keys.0.push(key);
+                self.remember(&key);
                 Ok(value)
             }
         }
@@ -233,6 +216,17 @@ async fn refused(mut response: reqwest::Response, status: u16, request: &Compile
 /// Where a request goes, for errors.
 fn place(request: &Compiled) -> String {
     format!("{} (provider instance `{}`)", request.address(), request.instance)
+}
+
+/// A server that says something all the time, but never an answer.
+fn no_answer(request: &Compiled) -> Error {
+    Error::new(Category::Network, format!("{} did not begin an answer in time", place(request)))
+}
+
+/// An answer that never ends.
+pub(super) fn endless(request: &Compiled, limit: Duration) -> Error {
+    let message = format!("the answer of {} did not end within {} seconds", place(request), limit.as_secs());
+    Error::new(Category::Network, message)
 }
 
 /// A failure of the connection before an answer.

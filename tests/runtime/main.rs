@@ -5,6 +5,7 @@
 mod agent_loop;
 mod faults;
 mod fixture;
+mod hostile;
 mod killed;
 mod one_path;
 mod send;

@@ -88,7 +88,7 @@ impl Server {
 
     /// Waits until no connection is open.
     pub(crate) async fn quiet(&self) {
-        for _ in 0..400 {
+        for _ in 0..6_000 {
             if self.open.load(Ordering::SeqCst) == 0 {
                 return;
             }

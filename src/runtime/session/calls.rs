@@ -52,6 +52,7 @@ impl Drive<'_> {
     }
 
     async fn run_all<'c>(&self, admitted: Vec<Admitted<'c>>) -> Result<Vec<(&'c ToolCall, ToolOutput)>, Stop> {
+        let redactor = self.redactor();
         let (progress, mut told) = mpsc::channel(64);
         let room = Arc::new(Semaphore::new(AT_ONCE));
         let mut running = JoinSet::new();
@@ -76,12 +77,13 @@ impl Drive<'_> {
                     return Err(Stop::Cancelled);
                 }
                 Some(event) = told.recv() => {
-                    self.emitter.emit(event).await;
+                    self.emitter.emit(redactor.progress(event)).await;
                     continue;
                 }
                 Some(ended) = running.join_next_with_id() => ended,
             };
-            let (id, output) = ended.unwrap_or_else(|error| (error.id(), crash(&error)));
+            let (id, mut output) = ended.unwrap_or_else(|error| (error.id(), crash(&error)));
+            redactor.output(&mut output);
             if let Some((_, call)) = started.iter().find(|(started, _)| *started == id) {
                 self.tell(call, &output).await;
                 outputs.push((*call, output));

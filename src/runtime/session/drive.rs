@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::exchange::{Ended, Exchange, Wire};
 use super::super::hooks::{Hooks, Showing, Turning};
+use super::super::redact::Redactor;
 use super::super::tool_loop::{Next, RequestId};
 use super::super::tools::ToolSet;
 use super::super::turn::Emitter;
@@ -218,6 +219,11 @@ impl<'a> Drive<'a> {
             Ok(()) => stop,
             Err(error) => error.into(),
         }
+    }
+
+    /// Finds the keys that were sent, which tools may say back.
+    pub(super) fn redactor(&self) -> Redactor {
+        self.shared.transport.redactor()
     }
 
     pub(super) async fn unless_cancelled<T>(&self, future: impl Future<Output = T>) -> Result<T, Stop> {

@@ -1,0 +1,323 @@
+//! Addresses: whether a request can be sent to a URL and an endpoint, and whether a secret stands in one.
+//!
+//! Input: a text as it is written. Output: what is wrong with it, in words that quote nothing in which a key may be. What
+//! passes here keeps its host: behind a base URL, no endpoint can lead to another one.
+
+use super::instance::{key_places, looks_like_key};
+use crate::diag::did_you_mean;
+
+/// Why no request can be sent to an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NoAddress {
+    /// What is wrong.
+    pub(crate) why: String,
+    /// What was meant, if that is known.
+    pub(crate) help: Option<String>,
+    /// Whether a secret stands in it, so that it must not be shown.
+    pub(crate) holds_secret: bool,
+}
+
+impl NoAddress {
+    fn wrong(why: &str) -> NoAddress {
+        NoAddress { why: why.to_owned(), help: None, holds_secret: false }
+    }
+
+    fn secret(why: &str) -> NoAddress {
+        NoAddress { holds_secret: true, ..NoAddress::wrong(why) }
+    }
+
+    fn help(self, help: impl Into<String>) -> NoAddress {
+        NoAddress { help: Some(help.into()), ..self }
+    }
+}
+
+/// Whether an endpoint can be appended to a URL and a request be sent there. The pattern of `schemas/provider.schema.json`
+/// says the same, but of large ports and of signs in names of hosts.
+pub(crate) fn base_url(url: &str) -> Result<(), NoAddress> {
+    let wrong = |why: &str| Err(NoAddress::wrong(why));
+    if url.is_empty() {
+        return wrong("it is empty");
+    }
+    no_secret(url)?;
+    if url.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return wrong("a URL holds no white space");
+    }
+    if url.contains("${") {
+        return Err(NoAddress::wrong("nothing is replaced in a URL").help("write the value itself"));
+    }
+    let rest = behind_scheme(url)?;
+    if rest.contains(['?', '#']) {
+        let help = "keep the path only: the `endpoint` of profiles is appended, and may hold a query";
+        return Err(NoAddress::wrong("it has a query or a fragment").help(help));
+    }
+    let place = rest.split('/').next().unwrap_or_default();
+    let address = place.rfind(']').unwrap_or_default();
+    let (host, port) = match place[address..].split_once(':') {
+        Some((rest, port)) => (&place[..address + rest.len()], Some(port)),
+        None => (place, None),
+    };
+    if host.is_empty() {
+        return wrong("it names no host");
+    }
+    if !is_host(host) {
+        return wrong("a host has letters, digits, `-` and `.`, or is an address");
+    }
+    if port.is_some_and(|port| !port.bytes().all(|byte| byte.is_ascii_digit()) || port.parse::<u16>().is_err()) {
+        return wrong("a port is a number up to 65535");
+    }
+    plain_path(&rest[place.len()..])
+}
+
+/// Whether an endpoint can be appended to a base URL, and the URL means what is written.
+pub(crate) fn endpoint(text: &str) -> Result<(), NoAddress> {
+    no_secret(text)?;
+    if text.contains("://") {
+        let help = "keep the path: host and scheme are the `url` of the provider instance";
+        return Err(NoAddress::wrong("this is a whole URL").help(help));
+    }
+    if text.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return Err(NoAddress::wrong("an endpoint holds no white space"));
+    }
+    if text.contains('#') {
+        return Err(NoAddress::wrong("what follows `#` would not be sent"));
+    }
+    plain_path(text.split('?').next().unwrap_or_default())
+}
+
+/// What follows the scheme and its `//`.
+fn behind_scheme(url: &str) -> Result<&str, NoAddress> {
+    let schemes = ["https", "http"];
+    let other_scheme = |scheme: &str| match scheme.len() <= 8 && scheme.bytes().all(|b| b.is_ascii_alphabetic()) {
+        true => NoAddress::wrong(&format!("`{scheme}` is no scheme that requests are sent by")),
+        false => NoAddress::wrong("requests are sent by `https` or `http`"),
+    };
+    if let Some((scheme, rest)) = url.split_once("://") {
+        return match schemes.contains(&scheme) {
+            true => Ok(rest),
+            false => Err(NoAddress { help: did_you_mean(scheme, schemes), ..other_scheme(scheme) }),
+        };
+    }
+    let written = url.split_once(':').map(|(scheme, _)| scheme);
+    let near = written.and_then(|scheme| did_you_mean(scheme, schemes));
+    match (written, near) {
+        (Some("https" | "http"), _) => Err(NoAddress::wrong("`//` is missing behind the scheme")),
+        (Some(scheme), Some(help)) => Err(other_scheme(scheme).help(help)),
+        _ => {
+            let shown = if key_places(url).is_empty() && !url.contains(['?', '#', '=']) { url } else { "…" };
+            let help = format!("write `https://{shown}`, or `http://{shown}` if the server does not speak TLS");
+            Err(NoAddress::wrong("the scheme is missing").help(help))
+        }
+    }
+}
+
+/// Whether a text may be a name of a host, in any script, or an address. Letters and digits only: what looks like a dot, a
+/// slash or nothing at all is none.
+fn is_host(text: &str) -> bool {
+    match text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
+        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => text.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '.' | '_')),
+    }
+}
+
+/// Whether a path is sent as it is written: clients turn `\` into `/`, and fold `.` and `..`.
+fn plain_path(path: &str) -> Result<(), NoAddress> {
+    if path.contains('\\') {
+        return Err(NoAddress::wrong("`\\` has no place in a URL").help("write `/`"));
+    }
+    let is_dots = |part: &str| matches!(part.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..");
+    match path.split('/').any(is_dots) {
+        true => Err(NoAddress::wrong("`.` and `..` lead elsewhere than what is written").help("write the path itself")),
+        false => Ok(()),
+    }
+}
+
+/// Whether a text is free of logins and of parameters that carry keys, however they are spelled.
+fn no_secret(text: &str) -> Result<(), NoAddress> {
+    if holds_login(text) {
+        let help = "remove what stands before `@`: the key belongs into `api_key_ref`";
+        return Err(NoAddress::secret("it holds a login").help(help));
+    }
+    let query = text.split_once('?').map_or("", |(_, query)| query);
+    let is_key = |parameter: &str| {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        !value.is_empty() && (is_key_name(name) || looks_like_key(value))
+    };
+    match query.split(['&', ';', '#']).any(is_key) {
+        true => {
+            Err(NoAddress::secret("it holds a key").help("remove the parameter: the key belongs into `api_key_ref`"))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Whether a login stands before the host, as clients read a URL: they skip tabs and line ends, take `\` for `/`, any number
+/// of slashes, and a scheme in any case.
+fn holds_login(text: &str) -> bool {
+    let text: String = text.chars().filter(|c| !c.is_control()).collect();
+    let text = text.trim_start();
+    let is_scheme = |scheme: &str| scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
+    let rest = match text.split_once(':') {
+        Some((scheme, rest)) if is_scheme(scheme) => rest,
+        _ => text,
+    };
+    let authority = rest.trim_start_matches(['/', '\\']).split(['/', '\\', '?', '#']).next().unwrap_or_default();
+    // An endpoint such as `@scope/x` or `v1/users@x` is a path.
+    let is_path = rest.len() == text.len() && !rest.starts_with(['/', '\\']) && !authority.contains(':');
+    !is_path && (authority.contains(['@', '＠', '﹫']) || authority.to_ascii_lowercase().contains("%40"))
+}
+
+/// Whether a parameter of this name carries a key, however the name is spelled.
+fn is_key_name(name: &str) -> bool {
+    const NAMES: [&str; 22] = [
+        "key",
+        "apikey",
+        "xapikey",
+        "accesskey",
+        "secretkey",
+        "subscriptionkey",
+        "token",
+        "accesstoken",
+        "authtoken",
+        "apitoken",
+        "bearer",
+        "jwt",
+        "auth",
+        "authorization",
+        "secret",
+        "clientsecret",
+        "password",
+        "passwd",
+        "pwd",
+        "sig",
+        "signature",
+        "credentials",
+    ];
+    let name: String = percent_decoded(name).chars().filter(char::is_ascii_alphanumeric).collect();
+    NAMES.contains(&name.to_ascii_lowercase().as_str())
+}
+
+/// A text with its `%XX` of ASCII characters replaced.
+fn percent_decoded(text: &str) -> String {
+    let mut parts = text.split('%');
+    let mut decoded = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let byte = part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(u8::is_ascii);
+        match byte {
+            Some(byte) => decoded.extend(std::iter::once(char::from(byte)).chain(part[2..].chars())),
+            None => decoded.extend(std::iter::once('%').chain(part.chars())),
+        }
+    }
+    decoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_base_url_is_one_that_requests_can_be_sent_to() {
+        for url in [
+            "https://api.example.com",
+            "https://api.example.com/v1/",
+            "http://localhost:8080/v1",
+            "http://127.0.0.1:1",
+            "http://[::1]:8080/v1",
+            "http://[::1]",
+            "https://bücher.example/a%20b",
+            "https://api.example.com/@scope/v1",
+            "http://llama_box:8080",
+        ] {
+            assert_eq!(base_url(url), Ok(()), "{url}");
+        }
+        let wrong = |url: &str| base_url(url).expect_err(url);
+        for (url, why) in [
+            ("", "it is empty"),
+            ("https://a b.example", "a URL holds no white space"),
+            ("https://a.example/v1 ", "a URL holds no white space"),
+            ("https://${HOST}/v1", "nothing is replaced in a URL"),
+            ("localhost:8080", "the scheme is missing"),
+            ("api.example.com", "the scheme is missing"),
+            ("http:/x", "`//` is missing behind the scheme"),
+            ("htp:/x", "`htp` is no scheme that requests are sent by"),
+            ("ftp://a.example", "`ftp` is no scheme that requests are sent by"),
+            ("HTTP://a.example", "`HTTP` is no scheme that requests are sent by"),
+            ("https://", "it names no host"),
+            ("https:///v1", "it names no host"),
+            ("http://:8080", "it names no host"),
+            ("http://a.example:http/v1", "a port is a number up to 65535"),
+            ("http://a.example:99999", "a port is a number up to 65535"),
+            ("http://a.example:+80", "a port is a number up to 65535"),
+            ("http://a.example:/v1", "a port is a number up to 65535"),
+            ("http://a<b", "a host has letters, digits, `-` and `.`, or is an address"),
+            ("http://[::1", "a host has letters, digits, `-` and `.`, or is an address"),
+            ("https://a\u{200b}.example", "a host has letters, digits, `-` and `.`, or is an address"),
+            ("https://good.example\\.evil.example", "a host has letters, digits, `-` and `.`, or is an address"),
+            ("https://good.example／x", "a host has letters, digits, `-` and `.`, or is an address"),
+            ("https://a.example/v1?mode=x", "it has a query or a fragment"),
+            ("https://a.example/v1\\..", "`\\` has no place in a URL"),
+            ("https://a.example/v1/%2E%2e/x", "`.` and `..` lead elsewhere than what is written"),
+        ] {
+            assert_eq!(wrong(url).why, why, "{url}");
+        }
+        assert_eq!(wrong("htps://a.example").help.as_deref(), Some("did you mean `https`?"));
+        let help = "write `https://localhost:8080`, or `http://localhost:8080` if the server does not speak TLS";
+        assert_eq!(wrong("localhost:8080").help.as_deref(), Some(help));
+    }
+
+    #[test]
+    fn logins_are_found_in_every_spelling() {
+        for url in [
+            "https://me:pw@a.example/v1",
+            "https://me@a.example",
+            "HTTPS://me:pw@a.example",
+            "https:me:pw@a.example",
+            "https:/me:pw@a.example",
+            "https:\\\\me:pw@a.example",
+            "https:////me:pw@a.example",
+            "//me:pw@a.example",
+            "\\\\me@a.example",
+            "me:pw@a.example/v1",
+            "ht\ntps://me:pw@a.example",
+            " https://me:pw@a.example",
+            "https://me:pw%40a.example",
+            "https://me:pw＠a.example",
+            "https://${MODEL}:pw@a.example",
+            "https://a@b@host",
+            "https://a.example/v1?key=abc",
+            "https://a.example/v1?x=1&API_KEY=abc",
+            "https://a.example/v1?x=1;access%5Ftoken=abc",
+            "https://a.example/v1?x=sk-abcdefgh",
+        ] {
+            let wrong = base_url(url).expect_err(url);
+            assert!(wrong.holds_secret && !wrong.why.contains("pw"), "{url}: {wrong:?}");
+        }
+    }
+
+    #[test]
+    fn an_endpoint_is_a_path_with_a_query() {
+        for text in [
+            "v1/chat/completions",
+            "/v1/messages",
+            "models/${MODEL}:streamGenerateContent?alt=sse",
+            "@scope/model",
+            "v1/users@x",
+            "",
+            "v1/a..b/.well-known/...",
+        ] {
+            assert_eq!(endpoint(text), Ok(()), "{text}");
+        }
+        for (text, why) in [
+            ("https://evil.example/v1", "this is a whole URL"),
+            ("//me:pw@evil.example", "it holds a login"),
+            ("v1/\tx", "an endpoint holds no white space"),
+            ("v1/x#y", "what follows `#` would not be sent"),
+            ("\\\\evil", "`\\` has no place in a URL"),
+            ("../v2", "`.` and `..` lead elsewhere than what is written"),
+            ("v1/.%2e/x", "`.` and `..` lead elsewhere than what is written"),
+            ("v1/x?key=AIzaabc", "it holds a key"),
+            ("v1/x?alt=sse&%6Bey=abc", "it holds a key"),
+        ] {
+            assert_eq!(endpoint(text).expect_err(text).why, why, "{text}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! `[headers]` of provider instances: what a repository may add to its requests, and what it must leave alone.
+
+use std::sync::Arc;
+
+use super::instance::looks_like_key;
+use super::{Reader, rules};
+use crate::diag::Diagnostic;
+use crate::source::Span;
+use crate::toml::{Kind, Table};
+
+/// Reads the table. A header with a finding is left out.
+pub(super) fn read(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<(Arc<str>, Arc<str>)> {
+    let mut headers = Vec::new();
+    for (key, node) in &table.entries {
+        let span = reader.span(node);
+        let Kind::String(value) = &node.kind else {
+            let message = format!("header `{}` must be a string, not {}", key.name, node.describe());
+            reader.report(Diagnostic::new(&rules::WRONG_TYPE, span, message));
+            continue;
+        };
+        match problem(&key.name, value, span) {
+            Some(finding) => reader.report(finding),
+            None => headers.push((Arc::from(key.name.to_ascii_lowercase()), Arc::from(value.as_str()))),
+        }
+    }
+    headers
+}
+
+fn problem(name: &str, value: &str, span: Span) -> Option<Diagnostic> {
+    if holds_key(name, value) {
+        let finding = Diagnostic::new(&rules::LITERAL_SECRET, span, "a header holds a key");
+        return Some(finding.label("this looks like the key itself").help(KEY_HELP));
+    }
+    if !is_name(name) {
+        let help = "write ASCII letters, digits and `-`";
+        return Some(
+            Diagnostic::new(&rules::INVALID_VALUE, span, "a header has a name that HTTP does not know").help(help),
+        );
+    }
+    if let Some(why) = reserved(name) {
+        let message = format!("the header `{}` cannot be set here", name.to_ascii_lowercase());
+        return Some(Diagnostic::new(&rules::INVALID_VALUE, span, message).label(why).help("remove it"));
+    }
+    let is_value = value.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t'));
+    (!is_value).then(|| {
+        let message = format!("the value of `{}` is none that HTTP can carry", name.to_ascii_lowercase());
+        Diagnostic::new(&rules::INVALID_VALUE, span, message).help("write printable ASCII characters on one line")
+    })
+}
+
+/// A token of RFC 9110, 5.6.2.
+fn is_name(name: &str) -> bool {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !name.is_empty() && name.bytes().all(is_token)
+}
+
+/// Why a header is not for repositories to set; `None` if it is.
+fn reserved(name: &str) -> Option<&'static str> {
+    Some(match name.to_ascii_lowercase().as_str() {
+        "content-length" | "transfer-encoding" | "content-encoding" | "trailer" | "te" => {
+            "it says where the body ends: reqc sends it itself"
+        }
+        "connection" | "keep-alive" | "upgrade" | "expect" | "http2-settings" | "close" => {
+            "it is about the connection, which is reqc's own"
+        }
+        "host" => "the host is that of `url`",
+        "accept-encoding" | "range" => "reqc reads answers whole and as they are",
+        name if name.starts_with("proxy-") => "proxies come from the environment alone",
+        name if name.starts_with("sec-") => "it is about the connection, which is reqc's own",
+        _ => return None,
+    })
+}
+
+const KEY_HELP: &str =
+    "keys belong into `api_key_ref`, which sets the right header; if a real key was committed, revoke it";
+
+/// Whether a header carries a secret: by its name, or because its value looks like a key.
+fn holds_key(name: &str, value: &str) -> bool {
+    const PARTS: [&str; 10] = [
+        "authorization",
+        "apikey",
+        "authkey",
+        "authtoken",
+        "accesstoken",
+        "securitytoken",
+        "subscriptionkey",
+        "secret",
+        "password",
+        "cookie",
+    ];
+    let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    let letters = letters.to_ascii_lowercase();
+    PARTS.iter().any(|part| letters.contains(part)) || value.split_whitespace().any(looks_like_key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::{SourceText, Sources};
+
+    fn found(name: &str, value: &str) -> Option<String> {
+        let file = Sources::default().add("a.toml", SourceText::salvage(b""));
+        problem(name, value, Span::file_start(file)).map(|finding| finding.message)
+    }
+
+    #[test]
+    fn only_harmless_headers_pass() {
+        for (name, value) in [
+            ("x-title", "reqc"),
+            ("HTTP-Referer", "https://a.example"),
+            ("anthropic-beta", "a-1,b-2"),
+            ("x-key-points", "3"),
+        ] {
+            assert_eq!(found(name, value), None, "{name}");
+        }
+        for name in
+            ["Content-Length", "transfer-encoding", "HOST", "connection", "te", "Proxy-Connection", "expect", "upgrade"]
+        {
+            assert_eq!(
+                found(name, "0"),
+                Some(format!("the header `{}` cannot be set here", name.to_ascii_lowercase()))
+            );
+        }
+        for name in [":authority", "", "a b", "a\r\nb", "é"] {
+            assert!(found(name, "x").is_some_and(|it| it.contains("HTTP does not know")), "{name}");
+        }
+        for value in ["a\r\nx: y", "a\nb", "\0", "é"] {
+            assert!(found("x-a", value).is_some_and(|it| it.contains("HTTP can carry")), "{value:?}");
+        }
+        for name in [
+            "Authorization",
+            "x_api_key",
+            "Api-Key",
+            "X-Amz-Security-Token",
+            "cookie",
+            "Set-Cookie",
+            "proxy-authorization",
+        ] {
+            assert_eq!(found(name, "x").as_deref(), Some("a header holds a key"), "{name}");
+        }
+    }
+}

@@ -1,0 +1,460 @@
+//! Keys, taken out of what others say: one place for answers, errors and results of tools.
+//!
+//! Input: the keys that requests carried, and text. Output: the text with `[key]` in place of each. A key is found as it is
+//! and, whatever the case of its letters, also as
+//!
+//! - hexadecimal, base64 and base64url, with or without padding and wherever in the encoded text it begins;
+//! - percent-encoding, escapes of JSON, and character references of HTML, for all of its characters or only some.
+//!
+//! What was encoded twice, reversed, or cut into pieces by other text is not found: a server that has the key can always say
+//! it in a way that nobody expects. Keys of fewer than [`SHORTEST`] characters are not looked for, because ordinary words
+//! would go with them.
+
+mod events;
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use serde_json::Value;
+
+use super::tools::ToolOutput;
+use super::{Answer, Error, Event, MalformedInput, StopReason, ToolCall};
+use crate::conversation::Block;
+pub(super) use events::Redacting;
+
+/// What stands in place of a key.
+const MARK: &str = "[key]";
+
+/// The length of the shortest key that is looked for, in characters.
+const SHORTEST: usize = 8;
+
+/// How many characters of a key tell that a text was cut off in the middle of it. Fewer are chance.
+const TELLING: usize = 4;
+
+/// The longest spelling of one character: `&#x000041;`.
+const LONGEST_SPELLING: usize = 10;
+
+/// Finds keys. Cheap to clone; prints as nothing.
+#[derive(Clone, Default)]
+pub(super) struct Redactor {
+    spellings: Arc<[Spelling]>,
+}
+
+/// One way in which a key may be written.
+struct Spelling {
+    signs: Vec<char>,
+    /// Whether the case of letters counts, and `-` and `_` stand for `+` and `/`.
+    is_base64: bool,
+}
+
+/// What stands at a place of a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// A key, up to this offset.
+    Key(usize),
+    /// The beginning of one, so many characters, where the text ends.
+    Start(usize),
+    Nothing,
+}
+
+/// Text that comes in pieces: what may be the beginning of a key waits for the next one.
+#[derive(Default)]
+pub(super) struct Flow {
+    waiting: String,
+}
+
+impl Redactor {
+    /// A redactor of one more key.
+    pub(super) fn with(&self, key: &str) -> Redactor {
+        if self.text(key) == MARK {
+            return self.clone();
+        }
+        let known = self.spellings.iter().map(|known| Spelling { signs: known.signs.clone(), ..*known });
+        Redactor { spellings: known.chain(spellings(key)).collect() }
+    }
+
+    /// Whether there is no key to look for.
+    pub(super) fn is_idle(&self) -> bool {
+        self.spellings.is_empty()
+    }
+
+    /// A whole text without keys.
+    pub(super) fn text(&self, text: &str) -> String {
+        let (clean, rest) = self.split(text);
+        clean + &self.remainder(rest, SHORTEST)
+    }
+
+    /// A text without keys that may have been cut off in the middle of one.
+    pub(super) fn cut_text(&self, text: &str) -> String {
+        let whole = text.trim_end_matches('…');
+        let (clean, rest) = self.split(whole);
+        clean + &self.remainder(rest, TELLING) + &text[whole.len()..]
+    }
+
+    /// The next piece of a text, as far as it can be told.
+    pub(super) fn next(&self, flow: &mut Flow, piece: &str) -> String {
+        flow.waiting.push_str(piece);
+        let (clean, rest) = self.split(&flow.waiting);
+        let rest = rest.to_owned();
+        flow.waiting = rest;
+        clean
+    }
+
+    /// The end of a text that came in pieces.
+    pub(super) fn last(&self, flow: &mut Flow) -> String {
+        self.remainder(&std::mem::take(&mut flow.waiting), SHORTEST)
+    }
+
+    /// What is told already, and what may be the beginning of a key.
+    fn split<'t>(&self, text: &'t str) -> (String, &'t str) {
+        let mut clean = String::with_capacity(text.len());
+        let mut at = 0;
+        while let Some(c) = text[at..].chars().next() {
+            match self.find(&text[at..]) {
+                Found::Key(length) => {
+                    clean.push_str(MARK);
+                    at += length;
+                }
+                Found::Start(_) => return (clean, &text[at..]),
+                Found::Nothing => {
+                    clean.push(c);
+                    at += c.len_utf8();
+                }
+            }
+        }
+        (clean, "")
+    }
+
+    /// What waited for more that did not come: a key, if so many characters say so.
+    fn remainder(&self, text: &str, telling: usize) -> String {
+        let mut clean = String::new();
+        let mut rest = text;
+        while let Some(c) = rest.chars().next() {
+            match self.find(rest) {
+                Found::Start(signs) if signs >= telling => return clean + MARK,
+                Found::Key(length) => {
+                    clean.push_str(MARK);
+                    rest = &rest[length..];
+                }
+                _ => {
+                    clean.push(c);
+                    rest = &rest[c.len_utf8()..];
+                }
+            }
+        }
+        clean
+    }
+
+    /// The longest that begins at the start of a text.
+    fn find(&self, text: &str) -> Found {
+        let mut best = Found::Nothing;
+        for spelling in self.spellings.iter() {
+            best = match (best, spelling.find(text)) {
+                (Found::Key(a), Found::Key(b)) => Found::Key(a.max(b)),
+                (Found::Key(a), _) => Found::Key(a),
+                (_, Found::Key(b)) => Found::Key(b),
+                (Found::Start(a), Found::Start(b)) => Found::Start(a.max(b)),
+                (best, Found::Nothing) => best,
+                (Found::Nothing, found) => found,
+            };
+        }
+        best
+    }
+
+    fn shared(&self, text: &mut Arc<str>) {
+        let clean = self.text(text);
+        if clean != **text {
+            *text = clean.into();
+        }
+    }
+
+    /// An error without keys.
+    pub(super) fn error(&self, mut error: Error) -> Error {
+        error.message = self.cut_text(&error.message);
+        error.detail = error.detail.map(|detail| self.cut_text(&detail));
+        error
+    }
+
+    /// What a model said, without keys.
+    pub(super) fn answer(&self, answer: &mut Answer) {
+        if !self.is_idle() {
+            answer.blocks.iter_mut().for_each(|block| self.block(block));
+            answer.calls.iter_mut().for_each(|call| self.call(call));
+        }
+    }
+
+    /// What a tool said, without keys.
+    pub(super) fn output(&self, output: &mut ToolOutput) {
+        if !self.is_idle() {
+            self.shared(&mut output.content);
+        }
+    }
+
+    /// What a running tool tells, without keys.
+    pub(super) fn progress(&self, event: Event) -> Event {
+        match event {
+            Event::ToolProgress { id, text } => Event::ToolProgress { id, text: self.text(&text) },
+            event => event,
+        }
+    }
+
+    /// Why a model stopped, without keys.
+    pub(super) fn stop(&self, stop: StopReason) -> StopReason {
+        match stop {
+            StopReason::Other(word) => StopReason::Other(self.text(&word)),
+            stop => stop,
+        }
+    }
+
+    fn call(&self, call: &mut ToolCall) {
+        self.shared(&mut call.id);
+        self.shared(&mut call.name);
+        match &mut call.input {
+            Ok(input) => self.value(input),
+            Err(MalformedInput { text, problem }) => {
+                *text = self.text(text);
+                *problem = self.text(problem);
+            }
+        }
+    }
+
+    fn block(&self, block: &mut Block) {
+        match block {
+            Block::Text(text) => self.shared(text),
+            Block::Thinking { text, signature, .. } => {
+                self.shared(text);
+                self.shared(signature);
+            }
+            Block::RedactedThinking { data, .. } => self.shared(data),
+            Block::ToolUse { id, name, input } => {
+                self.shared(id);
+                self.shared(name);
+                self.value(input);
+            }
+            Block::ToolResult { content, .. } => self.shared(content),
+            Block::Image(_) => {}
+        }
+    }
+
+    /// The strings, keys and numbers of a JSON value.
+    fn value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.text(text),
+            Value::Number(number) if self.text(&number.to_string()).contains(MARK) => *value = MARK.into(),
+            Value::Array(values) => values.iter_mut().for_each(|value| self.value(value)),
+            Value::Object(members) => {
+                let clean = std::mem::take(members).into_iter().map(|(key, mut value)| {
+                    self.value(&mut value);
+                    (self.text(&key), value)
+                });
+                *members = clean.collect();
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Spelling {
+    /// Follows every way to read the text at once: a `%` may be itself or the start of `%25`.
+    fn find(&self, text: &str) -> Found {
+        if !self.may_begin(text) {
+            return Found::Nothing;
+        }
+        let mut places = vec![0];
+        let mut next = Vec::new();
+        for (number, sign) in self.signs.iter().enumerate() {
+            for place in places.drain(..) {
+                let rest = &text[place..];
+                if number > 0 && may_be_cut(rest) {
+                    return Found::Start(number);
+                }
+                let read = [rest.chars().next().map(|c| (c, c.len_utf8())), spelled(rest)];
+                let same = read.into_iter().flatten().filter(|(c, _)| self.is_same(*sign, *c));
+                next.extend(same.map(|(_, length)| place + length));
+            }
+            std::mem::swap(&mut places, &mut next);
+            places.dedup();
+            if places.is_empty() {
+                return if number == 0 && may_be_cut(text) { Found::Start(0) } else { Found::Nothing };
+            }
+        }
+        places.into_iter().max().map_or(Found::Nothing, Found::Key)
+    }
+
+    /// A quick look: most characters begin nothing.
+    fn may_begin(&self, text: &str) -> bool {
+        let first = text.chars().next();
+        first.is_some_and(|c| matches!(c, '\\' | '%' | '&') || self.is_same(self.signs[0], c))
+    }
+
+    fn is_same(&self, sign: char, c: char) -> bool {
+        match (self.is_base64, c) {
+            (true, '-') => sign == '+',
+            (true, '_') => sign == '/',
+            (true, c) => sign == c,
+            (false, c) => sign.eq_ignore_ascii_case(&c),
+        }
+    }
+}
+
+/// All spellings of a key; none if it is too short to look for.
+fn spellings(key: &str) -> Vec<Spelling> {
+    if key.chars().count() < SHORTEST {
+        return Vec::new();
+    }
+    let hex: String = key.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let plain = [key, &hex].map(|text| Spelling { signs: text.chars().collect(), is_base64: false });
+    let base64 = (0..3).map(|before| Spelling { signs: base64_core(key, before), is_base64: true });
+    plain.into_iter().chain(base64).collect()
+}
+
+/// The part of the base64 of a text that is the same whatever surrounds it, if `before` bytes of a group stand in front.
+fn base64_core(key: &str, before: usize) -> Vec<char> {
+    let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(key.bytes()).collect();
+    let whole_bits = bytes.len() * 8 / 6;
+    let first = (before * 8).div_ceil(6);
+    STANDARD_NO_PAD.encode(&bytes).chars().take(whole_bits).skip(first).collect()
+}
+
+/// A character that is written in another way, and how long that is.
+fn spelled(text: &str) -> Option<(char, usize)> {
+    let code = |digits: &str, radix| char::from_u32(u32::from_str_radix(digits, radix).ok()?);
+    match text.as_bytes() {
+        [b'\\', b'u', ..] => Some((code(text.get(2..6)?, 16)?, 6)),
+        [b'\\', b'x', ..] => Some((code(text.get(2..4)?, 16)?, 4)),
+        [b'\\', c @ (b'/' | b'"' | b'\\' | b'\''), ..] => Some((char::from(*c), 2)),
+        [b'%', ..] => Some((code(text.get(1..3)?, 16)?, 3)),
+        [b'&', ..] => {
+            let window = text.as_bytes().iter().take(LONGEST_SPELLING).position(|byte| *byte == b';')?;
+            Some((reference(&text[1..window])?, window + 1))
+        }
+        _ => None,
+    }
+}
+
+/// The character of an HTML reference, without `&` and `;`.
+fn reference(name: &str) -> Option<char> {
+    let code = match name.strip_prefix('#') {
+        Some(digits) => match digits.strip_prefix(['x', 'X']) {
+            Some(digits) => u32::from_str_radix(digits, 16),
+            None => digits.parse(),
+        },
+        None => {
+            let names = [("amp", '&'), ("lt", '<'), ("gt", '>'), ("quot", '"'), ("apos", '\''), ("sol", '/')];
+            return names.into_iter().find(|(known, _)| *known == name).map(|(_, c)| c);
+        }
+    };
+    char::from_u32(code.ok()?)
+}
+
+/// Whether a text is empty, or ends in the middle of one character's spelling.
+fn may_be_cut(text: &str) -> bool {
+    let is_open = match text.as_bytes() {
+        [] => true,
+        [b'\\', rest @ ..] => {
+            rest.is_empty()
+                || matches!(rest, [b'u', ..] if rest.len() < 5)
+                || matches!(rest, [b'x', ..] if rest.len() < 3)
+        }
+        [b'%', rest @ ..] => rest.len() < 2,
+        [b'&', rest @ ..] => rest.len() < LONGEST_SPELLING - 1 && !rest.contains(&b';'),
+        _ => false,
+    };
+    is_open && text.bytes().skip(1).all(|byte| byte.is_ascii_alphanumeric() || byte == b'#')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "sk-pl/anted+7f3a";
+
+    fn redactor() -> Redactor {
+        Redactor::default().with(KEY)
+    }
+
+    fn spelled_out() -> Vec<String> {
+        let each = |spell: &dyn Fn(u8) -> String| KEY.bytes().map(spell).collect::<String>();
+        let base64 = |before: &str, after: &str| {
+            let text = format!("{before}{KEY}{after}");
+            let standard = base64::engine::general_purpose::STANDARD.encode(&text);
+            let url = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(&text);
+            [standard, url]
+        };
+        let mut all = vec![
+            KEY.to_owned(),
+            KEY.to_uppercase(),
+            each(&|byte| format!("{byte:02x}")),
+            each(&|byte| format!("{byte:02X}")),
+            each(&|byte| format!("%{byte:02X}")),
+            each(&|byte| format!("\\u{byte:04x}")),
+            each(&|byte| format!("\\x{byte:02X}")),
+            each(&|byte| format!("&#{byte};")),
+            each(&|byte| format!("&#x{byte:02X};")),
+            KEY.replace('/', "\\/"),
+            KEY.replace('/', "%2f").replace('+', "%2B"),
+            KEY.replace('a', "&#97;"),
+        ];
+        for before in ["", "a", "ab", "Bearer "] {
+            for after in ["", "z", "zz"] {
+                all.extend(base64(before, after));
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn a_key_is_found_in_every_spelling() {
+        for text in spelled_out() {
+            let clean = redactor().text(&format!("It is «{text}».")).to_lowercase();
+            assert!(
+                clean.contains("[key]") && clean.starts_with("it is «") && clean.ends_with("»."),
+                "{text}: {clean}"
+            );
+            assert!(clean.len() < 35, "little of the text around it goes or stays: {text}: {clean}");
+        }
+    }
+
+    #[test]
+    fn a_key_in_pieces_is_found_wherever_it_is_cut() {
+        for text in spelled_out() {
+            let text = format!("It is «{text}».");
+            let whole = redactor().text(&text);
+            for cut in (1..text.len()).filter(|cut| text.is_char_boundary(*cut)) {
+                let mut flow = Flow::default();
+                let pieces = [&text[..cut], &text[cut..]].map(|piece| redactor().next(&mut flow, piece));
+                assert_eq!(pieces.concat() + &redactor().last(&mut flow), whole, "{text} at {cut}");
+            }
+            let mut flow = Flow::default();
+            let single: String = text.chars().map(|c| redactor().next(&mut flow, &c.to_string())).collect();
+            assert_eq!(single + &redactor().last(&mut flow), whole, "{text} in single characters");
+        }
+    }
+
+    #[test]
+    fn other_text_stays_as_it_is() {
+        let texts = ["", "s", "sk-", "100 % of & \\ things", "&amp; \\u0041 %41", "sk-pl", "ünï 😀 \\", "c2st", "&#"];
+        for text in texts {
+            let mut flow = Flow::default();
+            let clean: String = text.chars().map(|c| redactor().next(&mut flow, &c.to_string())).collect();
+            assert_eq!(clean + &redactor().last(&mut flow), text);
+        }
+        assert_eq!(Redactor::default().with("short").text("a short word"), "a short word");
+    }
+
+    #[test]
+    fn a_text_that_was_cut_in_a_key_loses_the_piece() {
+        assert_eq!(redactor().cut_text("wrong key sk-pl/an"), "wrong key [key]");
+        assert_eq!(redactor().cut_text("wrong key sk-pl…"), "wrong key [key]…");
+        assert_eq!(redactor().cut_text("a task"), "a task");
+    }
+
+    #[test]
+    fn values_lose_keys_everywhere() {
+        let digits = Redactor::default().with("12345678");
+        let mut value = serde_json::json!({"12345678": [12_345_678, "x12345678y", {"a": true}]});
+        digits.value(&mut value);
+        assert_eq!(value.to_string(), r#"{"[key]":["[key]","x[key]y",{"a":true}]}"#);
+    }
+}
