@@ -12,6 +12,7 @@
 //! - [`tool_loop`]: when tools run, and when that ends.
 //! - [`tools`]: what a tool is.
 //! - [`Secrets`]: where keys come from.
+//! - [`trust`]: what a repository asks for that only a person can allow.
 
 mod agent;
 mod error;
@@ -27,6 +28,7 @@ pub mod stream;
 pub mod tool_loop;
 pub mod tools;
 mod transport;
+pub mod trust;
 mod turn;
 
 pub use crate::conversation::Usage;

@@ -13,6 +13,8 @@ mod journal;
 mod process;
 #[cfg(feature = "runtime")]
 mod secrets;
+#[cfg(feature = "runtime")]
+mod trust;
 
 pub use disk::Disk;
 pub use embedded::Embedded;
@@ -22,6 +24,10 @@ pub use journal::{JournalFile, OpenedJournal};
 pub use process::SystemProcesses;
 #[cfg(feature = "runtime")]
 pub use secrets::SystemSecrets;
+#[cfg(feature = "runtime")]
+pub use trust::TrustFolder;
+#[cfg(feature = "runtime")]
+pub(crate) use trust::is_ci;
 
 use std::path::{Path, PathBuf};
 

@@ -158,6 +158,9 @@ pub(super) struct Send {
     /// Tools that the agent may run; docs/tools.md describes the file
     #[arg(long, value_name = "FILE")]
     pub(super) tools: Option<PathBuf>,
+    /// Allow what the repository asks for, now and later: its servers, keys and tools
+    #[arg(long)]
+    pub(super) trust: bool,
     /// Print the request and send nothing
     #[arg(long)]
     pub(super) dry_run: bool,

@@ -1,6 +1,7 @@
 //! `reqc providers`: the provider instances, and whether their keys are found.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -9,16 +10,22 @@ use super::list::columns;
 use super::options::{Opened, Options};
 use super::{Outcome, Status, Terminal};
 use crate::provider::ClientApi;
-use crate::repo::Instance;
+use crate::repo::{Instance, SecretRef};
 use crate::runtime::Secrets;
-use crate::system::SystemSecrets;
+use crate::runtime::trust::{Bundled, Grant, TrustStore};
+use crate::system::{Embedded, SystemSecrets, TrustFolder};
 
 pub(super) fn run(options: &Options, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
-    let secrets = SystemSecrets::new(opened.root.clone());
+    let keys = Keys {
+        secrets: SystemSecrets::new(&opened.root),
+        bundled: Bundled::read(&Embedded::bundled()),
+        trusted: TrustFolder::of_person(&opened.root),
+        root: &opened.root,
+    };
     let uses = uses(&opened);
     let instances = opened.compiler.repo().instances.values();
-    let rows: Vec<Row> = instances.map(|instance| Row::of(instance, &uses, &secrets)).collect();
+    let rows: Vec<Row> = instances.map(|instance| Row::of(instance, &uses, &keys)).collect();
     if options.format == Format::Json {
         terminal.text(&format!("{:#}\n", rows.iter().map(Row::json).collect::<Value>()));
         return Ok(Status::Clean);
@@ -51,6 +58,42 @@ enum Found {
     No,
     /// The API takes none, or none is configured.
     NotNeeded,
+    /// Nobody has allowed to look.
+    Unknown,
+}
+
+/// Where keys are looked for. One that nobody has allowed is not read.
+struct Keys<'o> {
+    secrets: SystemSecrets,
+    bundled: Bundled,
+    trusted: TrustFolder,
+    root: &'o Path,
+}
+
+impl Keys<'_> {
+    /// Whether there is a key, and what to say of it.
+    fn look(&self, instance: &Instance, reference: &SecretRef) -> (Found, Option<String>) {
+        match reference {
+            SecretRef::File(_) if !self.is_allowed(instance, reference) => match self.secrets.has_file(reference) {
+                true => return (Found::Yes, None),
+                false => return (Found::No, Some(format!("no file with a key is behind `{reference}`"))),
+            },
+            SecretRef::Keyring { .. } if !self.is_allowed(instance, reference) => {
+                return (Found::Unknown, Some("`reqc send` asks before it looks into the keyring".to_owned()));
+            }
+            _ => {}
+        }
+        // The key itself is dropped here, and wiped.
+        match self.secrets.read(reference) {
+            Ok(_) => (Found::Yes, self.secrets.remark(reference)),
+            Err(error) => (Found::No, Some(error.to_string())),
+        }
+    }
+
+    fn is_allowed(&self, instance: &Instance, reference: &SecretRef) -> bool {
+        let grant = Grant::of_instance(instance, self.secrets.file_of(reference).as_deref());
+        grant.is_some_and(|it| self.bundled.covers(&it) || self.trusted.is_trusted(&it.fingerprint(self.root)))
+    }
 }
 
 struct Row<'o> {
@@ -62,15 +105,10 @@ struct Row<'o> {
 }
 
 impl<'o> Row<'o> {
-    fn of(instance: &'o Instance, uses: &BTreeMap<&str, usize>, secrets: &SystemSecrets) -> Row<'o> {
+    fn of(instance: &'o Instance, uses: &BTreeMap<&str, usize>, keys: &Keys<'_>) -> Row<'o> {
         let takes_none = ClientApi::from_name(&instance.client_api.value).is_some_and(|api| api.auth().is_none());
         let reference = instance.api_key_ref.as_ref().map(|reference| &reference.value).filter(|_| !takes_none);
-        let (found, why) = match reference.map(|reference| (reference, secrets.read(reference))) {
-            None => (Found::NotNeeded, None),
-            // The key itself is dropped here, and wiped.
-            Some((reference, Ok(_))) => (Found::Yes, secrets.remark(reference)),
-            Some((_, Err(error))) => (Found::No, Some(error.to_string())),
-        };
+        let (found, why) = reference.map_or((Found::NotNeeded, None), |reference| keys.look(instance, reference));
         let agents = uses.get(&*instance.name.value).copied().unwrap_or(0);
         Row { instance, agents, found, why }
     }
@@ -84,6 +122,7 @@ impl<'o> Row<'o> {
             Found::Yes => "yes",
             Found::No => "no",
             Found::NotNeeded => "not needed",
+            Found::Unknown => "not looked up",
         };
         [
             self.instance.name.value.to_string(),
@@ -99,7 +138,7 @@ impl<'o> Row<'o> {
         let found = match self.found {
             Found::Yes => Some(true),
             Found::No => Some(false),
-            Found::NotNeeded => None,
+            Found::NotNeeded | Found::Unknown => None,
         };
         json!({
             "name": &*self.instance.name.value, "client_api": &*self.instance.client_api.value,

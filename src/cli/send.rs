@@ -3,15 +3,19 @@
 mod input;
 mod output;
 mod signals;
+mod trust;
 
 use std::sync::Arc;
 
 use super::args::Send;
-use super::options::Options;
+use super::options::{Opened, Options};
 use super::render::{curl_command, show_findings, show_findings_in};
 use super::{Failure, Outcome, Status, Terminal};
-use crate::runtime::{Agent, CompileError, Error, Event, Outcome as Ended, Session, Transport, TransportOptions, Turn};
-use crate::system::{JournalFile, SystemSecrets};
+use crate::runtime::trust::{Bundled, Grant};
+use crate::runtime::{
+    Agent, CompileError, Compiled, Error, Event, Outcome as Ended, Session, Transport, TransportOptions, Turn,
+};
+use crate::system::{Embedded, JournalFile, SystemSecrets, TrustFolder};
 use crate::world::Journal;
 use input::{Input, Resumed, Unusable};
 use output::Printer;
@@ -41,7 +45,10 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
         (true, _) => terminal.text(&curl_command(&compiled.line, &compiled.body.pretty(), &opened.root)),
         (_, true) => terminal.text(&output::dry_run(&compiled)),
         (false, false) => {
-            let transport = Transport::new(Arc::new(SystemSecrets::new(&opened.root)), TransportOptions::default());
+            let secrets = SystemSecrets::new(&opened.root);
+            let wanted = wanted(&opened, &compiled, &input, &secrets)?;
+            trust::ask(&opened.root, &wanted, send.trust, &TrustFolder::of_person(&opened.root))?;
+            let transport = Transport::new(Arc::new(secrets), TransportOptions::default());
             let mut printer = Printer::new(options.format, terminal);
             let (session, ended) = talk(options, send, agent, transport, input, &mut printer)?;
             printer.end(&session, &compiled, &ended);
@@ -49,6 +56,15 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
         }
     }
     Ok(Status::Clean)
+}
+
+/// What only the person can allow: all but the program's own servers and keys.
+fn wanted(opened: &Opened, compiled: &Compiled, input: &Input, secrets: &SystemSecrets) -> Result<Vec<Grant>, Failure> {
+    let instance = opened.compiler.repo().instances.get(&compiled.instance).expect("it was compiled with it");
+    let key_file = instance.api_key_ref.as_ref().and_then(|reference| secrets.file_of(&reference.value));
+    let server = Grant::of_request(compiled, instance, key_file.as_deref()).map_err(failure)?;
+    let is_own = Bundled::read(&Embedded::bundled()).covers(&server);
+    Ok(Some(server).filter(|_| !is_own).into_iter().chain(input.programs.iter().cloned()).collect())
 }
 
 fn failure(error: Error) -> Failure {

@@ -1,6 +1,8 @@
 //! Every word on the terminal goes through here.
 
 use std::io::{self, IsTerminal, Write};
+#[cfg(feature = "runtime")]
+use std::io::{BufRead, Read};
 
 use super::args::{Color, Format};
 use crate::diag::Diagnostic;
@@ -120,6 +122,19 @@ impl Terminal {
         if !self.quiet {
             let _ = writeln!(io::stderr().lock(), "{}", harmless(line));
         }
+    }
+
+    /// Asks on standard error whether to go on; without a person at a terminal the answer is no.
+    #[cfg(feature = "runtime")]
+    pub(super) fn asks(question: &str) -> Result<bool, String> {
+        if !io::stdin().is_terminal() || !io::stderr().is_terminal() || crate::system::is_ci() {
+            return Ok(false);
+        }
+        let _ = io::stderr().lock().write_all(harmless(question).as_bytes());
+        let mut answer = String::new();
+        let read = io::stdin().lock().take(64).read_line(&mut answer);
+        read.map_err(|error| format!("standard input cannot be read: {error}"))?;
+        Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
     }
 
     /// Writes something to think about to standard error.

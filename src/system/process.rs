@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
@@ -13,9 +14,13 @@ use tokio::time::timeout;
 use super::{Disk, words};
 use crate::repo::ToolSpec;
 use crate::runtime::tools::{BoxFuture, Ended, Process, Processes};
+use crate::runtime::trust::{Grant, digest};
 
 /// How much is kept of what a program writes to standard error, in bytes.
 const COMPLAINT_BYTES: usize = 4 * 1024;
+
+/// The largest program of a repository that can be trusted, in bytes.
+const MAX_PROGRAM_BYTES: u64 = 256 * 1024 * 1024;
 
 /// How long pipes may stay open once the program has ended: something that left its group may hold them.
 const GRACE: Duration = Duration::from_millis(500);
@@ -52,6 +57,43 @@ impl SystemProcesses {
             folders.flat_map(|folder| endings().map(move |ending| folder.join(format!("{program}{ending}"))));
         let found = candidates.into_iter().find(|path| is_program(path));
         found.ok_or_else(|| format!("there is no program `{program}` in `PATH`"))
+    }
+
+    /// What a person allows by allowing a tool. Files that the command line names count with their content where they belong to
+    /// the repository, of which `root` is the root, or lie beside `tools.toml`.
+    ///
+    /// # Errors
+    ///
+    /// A phrase that names a file that cannot be read.
+    pub fn grant(&self, spec: &ToolSpec, root: &Path) -> Result<Grant, String> {
+        let found = self.locate(&spec.program.value).ok().and_then(|path| std::fs::canonicalize(path).ok());
+        let folder = self.folder.join(&spec.working_directory);
+        let named = spec.arguments.iter().map(|argument| folder.join(&**argument));
+        let mut files = Vec::new();
+        for path in found.iter().cloned().chain(named) {
+            files.extend(self.content(&path, root)?);
+        }
+        let shown = |path: &Path| path.to_string_lossy().into_owned();
+        Ok(Grant::Program {
+            tool: Arc::clone(&spec.definition.name),
+            program: found.map_or_else(|| spec.program.value.to_string(), |path| shown(&path)),
+            arguments: spec.arguments.clone(),
+            folder: shown(&folder),
+            environment: spec.environment.clone(),
+            files,
+        })
+    }
+
+    /// A file of the repository and the digest of its content; `None` for what is no file, or belongs to the machine.
+    fn content(&self, path: &Path, root: &Path) -> Result<Option<(String, String)>, String> {
+        let Ok(real) = std::fs::canonicalize(path) else { return Ok(None) };
+        let is_theirs = real.starts_with(root) || real.starts_with(&self.folder) || path.starts_with(&self.folder);
+        if !is_theirs || !real.is_file() {
+            return Ok(None);
+        }
+        let shown = real.to_string_lossy().into_owned();
+        let bytes = super::read_bytes(&real, MAX_PROGRAM_BYTES).map_err(|why| format!("`{shown}` {why}"))?;
+        Ok(Some((shown, digest(&bytes))))
     }
 
     /// The folder to run in, links resolved: it was checked when the file was read, but may have changed since.

@@ -31,6 +31,19 @@ impl SystemSecrets {
         is_open_to_all(&path).then(|| format!("everybody on this machine can read `{}`", path.display()))
     }
 
+    /// The file that a reference leads to, links resolved; `None` if it leads to none.
+    pub fn file_of(&self, reference: &SecretRef) -> Option<PathBuf> {
+        let SecretRef::File(path) = reference else { return None };
+        let path = self.path(path).ok()?;
+        Some(fs::canonicalize(&path).unwrap_or(path))
+    }
+
+    /// Whether a reference leads to a file that is not empty. It is not opened: nobody may have allowed that.
+    pub fn has_file(&self, reference: &SecretRef) -> bool {
+        let found = self.file_of(reference).and_then(|path| fs::metadata(path).ok());
+        found.is_some_and(|found| found.is_file() && found.len() > 0)
+    }
+
     fn path(&self, path: &str) -> Result<PathBuf, SecretError> {
         match path.strip_prefix("~/") {
             Some(rest) => match std::env::home_dir() {

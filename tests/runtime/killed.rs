@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::fixture::KEY;
+use crate::fixture::{KEY, STATE};
 use crate::server::{Act, Received, Server, calls, says, sse, stream_head};
 
 const KILLS: u32 = 20;
@@ -44,7 +44,8 @@ fn repository(url: &str) -> TempDir {
 
 fn send(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
-    command.args(["send", "Tester"]).args(arguments).current_dir(folder).env("SCRIPTED_KEY", KEY);
+    command.args(["send", "--trust", "Tester"]).args(arguments).current_dir(folder).env("SCRIPTED_KEY", KEY);
+    command.env("XDG_STATE_HOME", STATE);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

@@ -14,3 +14,4 @@ mod session;
 #[cfg(target_os = "linux")]
 mod tls;
 mod transport;
+mod trust;

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-use crate::fixture::KEY;
+use crate::fixture::{KEY, STATE};
 use crate::server::{Server, calls, says, sse, status};
 
 /// The smallest PNG that readers accept: its signature is what counts here.
@@ -42,7 +42,13 @@ fn write(root: &Path, path: &str, bytes: impl AsRef<[u8]>) {
 
 async fn reqc(root: &Path, arguments: &[&str], input: &str) -> Ran {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
-    command.arg("send").args(arguments).current_dir(root).env("SCRIPTED_KEY", KEY).env_remove("HTTP_PROXY");
+    command
+        .args(["send", "--trust"])
+        .args(arguments)
+        .current_dir(root)
+        .env("SCRIPTED_KEY", KEY)
+        .env_remove("HTTP_PROXY");
+    command.env("XDG_STATE_HOME", STATE);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = command.spawn().expect("the binary runs");
     let mut stdin = child.stdin.take().expect("piped");
@@ -245,7 +251,8 @@ async fn a_proxy_of_the_environment_is_used_and_plain_http_with_a_key_warns() {
     let proxy = Server::start(|_, _| says("Through a proxy.")).await;
     let root = repository("http://llm.example");
     let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
-    command.args(["send", "Tester", "-m", "Hi"]).current_dir(root.path()).env("SCRIPTED_KEY", KEY);
+    command.args(["send", "--trust", "Tester", "-m", "Hi"]).current_dir(root.path()).env("SCRIPTED_KEY", KEY);
+    command.env("XDG_STATE_HOME", STATE);
     let output = command.env("HTTP_PROXY", &proxy.url).env("NO_PROXY", "").output().await.expect("it runs");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "Through a proxy.\n");
     let told = String::from_utf8_lossy(&output.stderr);
@@ -293,10 +300,11 @@ async fn nothing_is_no_message_and_no_model() {
 async fn output_that_cannot_be_written_is_a_failure() {
     let server = Server::start(|_, _| says("ok")).await;
     let root = repository(&server.url);
-    for arguments in [&["send", "Tester", "-m", "Hi", "--format", "json"][..], &["list"], &["check"]] {
+    for arguments in [&["send", "--trust", "Tester", "-m", "Hi", "--format", "json"][..], &["list"], &["check"]] {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
         let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
         command.args(arguments).current_dir(root.path()).env("SCRIPTED_KEY", KEY).stdout(full);
+        command.env("XDG_STATE_HOME", STATE);
         let child = command.stderr(Stdio::piped()).spawn().expect("the binary runs");
         let output = child.wait_with_output().await.expect("it ends");
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
@@ -309,7 +317,8 @@ async fn this_machine_is_reached_without_a_proxy_and_without_certificates() {
     let (server, proxy) = (Server::start(|_, _| says("Direct.")).await, Server::start(|_, _| says("No.")).await);
     let root = repository(&server.url);
     let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
-    command.args(["send", "Tester", "-m", "Hi"]).current_dir(root.path()).env("SCRIPTED_KEY", KEY);
+    command.args(["send", "--trust", "Tester", "-m", "Hi"]).current_dir(root.path()).env("SCRIPTED_KEY", KEY);
+    command.env("XDG_STATE_HOME", STATE);
     command.env("HTTP_PROXY", &proxy.url).env("NO_PROXY", "").env("SSL_CERT_FILE", root.path().join("none.pem"));
     let output = command.output().await.expect("it runs");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "Direct.\n", "{}", String::from_utf8_lossy(&output.stderr));

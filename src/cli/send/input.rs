@@ -16,6 +16,7 @@ use crate::diag::{Diagnostic, Severity, did_you_mean};
 use crate::render::Folders;
 use crate::repo::{LayerKind, read_tools_below};
 use crate::runtime::tools::{ProcessTool, Processes, ToolSet};
+use crate::runtime::trust::Grant;
 use crate::runtime::{Restored, image};
 use crate::source::{SourceText, Sources};
 use crate::system::{Disk, JournalFile, Places, SystemProcesses};
@@ -33,6 +34,8 @@ pub(super) struct Input {
     pub(super) blocks: Option<Vec<Block>>,
     /// Tools that can run.
     pub(super) tools: Option<ToolSet>,
+    /// What those run.
+    pub(super) programs: Vec<Grant>,
 }
 
 /// A session from a file.
@@ -87,9 +90,9 @@ impl Input {
             None => (real_setting(opened)?, Conversation::default()),
         };
         let resumed = send.resume.as_deref().map(|path| resume(&options.path(path), send)).transpose()?;
-        let tools = match &send.tools {
-            Some(path) => Some(tools(options, opened, path, terminal)?),
-            None => None,
+        let (tools, programs) = match &send.tools {
+            Some(path) => tools(options, opened, path, terminal).map(|(tools, programs)| (Some(tools), programs))?,
+            None => (None, Vec::new()),
         };
         if let Some(tools) = &tools {
             base.tools = tools.definitions();
@@ -102,7 +105,7 @@ impl Input {
             let help = "give `--message TEXT`, `-` for standard input, `--context NAME` or `--resume FILE`";
             return Err(Failure::new("there is nothing to send").help(help).into());
         }
-        Ok(Input { setting, base, resumed, blocks, tools })
+        Ok(Input { setting, base, resumed, blocks, tools, programs })
     }
 
     /// What the session begins with.
@@ -220,7 +223,12 @@ fn real_setting(opened: &Opened) -> Result<Setting, Failure> {
 }
 
 /// The tools of a file. What is only a warning does not stop the request.
-fn tools(options: &Options, opened: &Opened, given: &Path, terminal: &Terminal) -> Result<ToolSet, Unusable> {
+fn tools(
+    options: &Options,
+    opened: &Opened,
+    given: &Path,
+    terminal: &Terminal,
+) -> Result<(ToolSet, Vec<Grant>), Unusable> {
     let path = options.path(given);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -239,7 +247,9 @@ fn tools(options: &Options, opened: &Opened, given: &Path, terminal: &Terminal) 
         return Err(Unusable::FindingsIn(sources, found));
     }
     terminal.findings_aside(options.format, &sources, &options.settle_only(&sources, opened, found));
+    let programs = specs.iter().map(|spec| processes.grant(spec, &opened.root)).collect::<Result<_, _>>();
+    let programs = programs.map_err(Failure::from)?;
     let mut tools = ToolSet::new();
     specs.into_iter().for_each(|spec| tools.insert(Arc::new(ProcessTool::new(spec, Arc::clone(&processes) as _))));
-    Ok(tools)
+    Ok((tools, programs))
 }

@@ -1,0 +1,38 @@
+//! What a repository asks for, and whether the person allows it: before any key is read and any program runs.
+
+use std::path::Path;
+
+use super::super::{Failure, Terminal};
+use crate::runtime::trust::{Grant, TrustStore};
+
+/// Goes on if everything was allowed before, is allowed by `--trust`, or is allowed now by a person at a terminal.
+pub(super) fn ask(root: &Path, wanted: &[Grant], flag: bool, store: &dyn TrustStore) -> Result<(), Failure> {
+    let unknown = |grant: &&Grant| !store.is_trusted(&grant.fingerprint(root));
+    let missing: Vec<&Grant> = wanted.iter().filter(unknown).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let lines: Vec<String> = missing.iter().map(ToString::to_string).collect();
+    if !flag && !Terminal::asks(&question(root, &lines))? {
+        return Err(refusal(root, &lines));
+    }
+    for (grant, line) in missing.iter().zip(&lines) {
+        if let Err(why) = store.remember(&grant.fingerprint(root), &format!("{:?}: {line}\n", root.to_string_lossy())) {
+            Terminal::warn(&format!("this is allowed once only: {why}"));
+        }
+    }
+    Ok(())
+}
+
+fn question(root: &Path, lines: &[String]) -> String {
+    let list: String = lines.iter().map(|line| format!("  {line}\n")).collect();
+    format!(
+        "The repository {:?} asks for what only you can allow:\n{list}Allow it, now and later? [y/N] ",
+        root.to_string_lossy()
+    )
+}
+
+fn refusal(root: &Path, lines: &[String]) -> Failure {
+    let message = format!("the repository {:?} is not trusted: {}", root.to_string_lossy(), lines.join("; "));
+    Failure::new(message).help("`--trust` allows this, now and later; `--dry-run` shows the request and reads no key")
+}

@@ -1,0 +1,146 @@
+//! What the person of this machine trusts: one small file per grant, in the folder for programs' state.
+//!
+//! A file counts only if it and its folder belong to the person and nobody else can write them, and if the folder lies outside
+//! of the repository: what comes with a checkout can never trust itself.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::words;
+use crate::runtime::trust::TrustStore;
+
+/// A folder of grants.
+#[derive(Debug, Clone)]
+pub struct TrustFolder {
+    /// The folder, or why nothing can be remembered.
+    folder: Result<PathBuf, String>,
+}
+
+impl TrustFolder {
+    /// The person's own: `$XDG_STATE_HOME/reqc/trust`, by default below `~/.local/state`; on macOS below `~/Library/Application
+    /// Support`, on Windows below `%LOCALAPPDATA%`. `root` is that of the repository, canonical.
+    pub fn of_person(root: &Path) -> TrustFolder {
+        let folder = state_folder().ok_or_else(|| "there is no home folder".to_owned());
+        TrustFolder { folder: folder.and_then(|folder| outside(folder.join("reqc").join("trust"), root)) }
+    }
+}
+
+impl TrustStore for TrustFolder {
+    fn is_trusted(&self, fingerprint: &str) -> bool {
+        let Ok(folder) = &self.folder else { return false };
+        let is_private = |path: &Path, kind: fn(&fs::Metadata) -> bool| {
+            fs::symlink_metadata(path).is_ok_and(|found| kind(&found) && is_ours(&found))
+        };
+        is_private(folder, fs::Metadata::is_dir) && is_private(&folder.join(fingerprint), fs::Metadata::is_file)
+    }
+
+    fn remember(&self, fingerprint: &str, text: &str) -> Result<(), String> {
+        let folder = self.folder.clone()?;
+        let failed = |error: std::io::Error| format!("`{}` cannot be written: {}", folder.display(), words(&error));
+        create_private(&folder).map_err(failed)?;
+        if !fs::symlink_metadata(&folder).is_ok_and(|found| found.is_dir() && is_ours(&found)) {
+            return Err(format!("others can write `{}`", folder.display()));
+        }
+        // Written aside and renamed: never through a link, and readable by the person alone.
+        let mut file = tempfile::NamedTempFile::new_in(&folder).map_err(failed)?;
+        std::io::Write::write_all(&mut file, text.as_bytes()).map_err(failed)?;
+        file.persist(folder.join(fingerprint)).map_err(|error| failed(error.error))?;
+        Ok(())
+    }
+}
+
+/// Where programs keep what is about this machine; see <https://specifications.freedesktop.org/basedir-spec/latest/>.
+fn state_folder() -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || std::env::home_dir().filter(|home| home.is_absolute());
+    variable("XDG_STATE_HOME").or_else(|| match std::env::consts::OS {
+        "windows" => variable("LOCALAPPDATA"),
+        "macos" => Some(home()?.join("Library/Application Support")),
+        _ => Some(home()?.join(".local/state")),
+    })
+}
+
+/// The folder, unless it is part of the checkout that `root` is in.
+fn outside(folder: PathBuf, root: &Path) -> Result<PathBuf, String> {
+    let checkout = root.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(root);
+    let known = folder.ancestors().find_map(|part| Some((fs::canonicalize(part).ok()?, part)));
+    let real =
+        known.map_or(folder.clone(), |(real, part)| real.join(folder.strip_prefix(part).unwrap_or(Path::new(""))));
+    match real.starts_with(checkout) {
+        true => Err(format!("`{}` lies inside the repository", folder.display())),
+        false => Ok(real),
+    }
+}
+
+/// Makes a folder and those above it, for this person alone.
+fn create_private(folder: &Path) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// Whether something belongs to this person and nobody else can write it.
+#[cfg(unix)]
+fn is_ours(found: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o077 == 0
+}
+
+#[cfg(not(unix))]
+fn is_ours(_found: &fs::Metadata) -> bool {
+    true
+}
+
+/// Whether this process runs for a machine, which nobody can be asked at.
+pub(crate) fn is_ci() -> bool {
+    std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn at(state: &Path, root: &Path) -> TrustFolder {
+        TrustFolder { folder: outside(state.join("reqc/trust"), root) }
+    }
+
+    #[test]
+    fn what_was_remembered_is_trusted() {
+        let (state, root) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let store = at(state.path(), root.path());
+        assert!(!store.is_trusted("ab"));
+        store.remember("ab", "text\n").expect("writable");
+        assert!(at(state.path(), root.path()).is_trusted("ab") && !store.is_trusted("cd"));
+        let folder = store.folder.clone().expect("outside");
+        let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+        assert_eq!((mode(&folder), mode(&folder.join("ab"))), (0o700, 0o600));
+    }
+
+    #[test]
+    fn what_others_can_write_or_bring_is_not_trusted() {
+        let (state, root) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let store = at(state.path(), root.path());
+        store.remember("ab", "text\n").expect("writable");
+        let folder = store.folder.clone().expect("outside");
+        let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("ours");
+        set(&folder.join("ab"), 0o644);
+        assert!(!store.is_trusted("ab"), "files of a checkout look like this");
+        set(&folder.join("ab"), 0o600);
+        set(&folder, 0o777);
+        assert!(!store.is_trusted("ab") && store.remember("cd", "").is_err());
+        set(&folder, 0o700);
+        symlink(folder.join("ab"), folder.join("link")).expect("writable");
+        assert!(store.is_trusted("ab") && !store.is_trusted("link"));
+        // A home inside the checkout, also through a link.
+        fs::create_dir(root.path().join("home")).expect("writable");
+        symlink(root.path().join("home"), state.path().join("elsewhere")).expect("writable");
+        let root = fs::canonicalize(root.path()).expect("it is there");
+        for inside in [root.join("home"), state.path().join("elsewhere")] {
+            let store = at(&inside, &root);
+            assert!(store.remember("ab", "").is_err() && !store.is_trusted("ab"));
+        }
+    }
+}
