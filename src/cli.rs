@@ -82,6 +82,10 @@ type Outcome = Result<Status, Failure>;
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
+    #[cfg(all(feature = "runtime", target_os = "linux"))]
+    if let Some(status) = crate::system::supervise() {
+        return status;
+    }
     let args = Args::parse();
     let mut terminal = Terminal::new(args.common.color, args.common.quiet);
     let status = run(args, &mut terminal).unwrap_or_else(|failure| {

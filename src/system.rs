@@ -13,6 +13,8 @@ mod journal;
 mod process;
 #[cfg(feature = "runtime")]
 mod secrets;
+#[cfg(all(feature = "runtime", target_os = "linux"))]
+mod supervisor;
 #[cfg(feature = "runtime")]
 mod trust;
 
@@ -24,6 +26,8 @@ pub use journal::{JournalFile, OpenedJournal};
 pub use process::SystemProcesses;
 #[cfg(feature = "runtime")]
 pub use secrets::SystemSecrets;
+#[cfg(all(feature = "runtime", target_os = "linux"))]
+pub use supervisor::supervise;
 #[cfg(feature = "runtime")]
 pub use trust::TrustFolder;
 #[cfg(feature = "runtime")]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 
 use super::{Disk, words};
@@ -25,10 +25,14 @@ const MAX_PROGRAM_BYTES: u64 = 256 * 1024 * 1024;
 /// How long pipes may stay open once the program has ended: something that left its group may hold them.
 const GRACE: Duration = Duration::from_millis(500);
 
+/// How long a supervisor may take to end everything.
+const SUPERVISOR_GRACE: Duration = Duration::from_secs(3);
+
 /// Programs of this machine, run in a folder or one below it.
 #[derive(Debug, Clone)]
 pub struct SystemProcesses {
     folder: PathBuf,
+    is_supervised: bool,
 }
 
 impl SystemProcesses {
@@ -38,7 +42,32 @@ impl SystemProcesses {
     ///
     /// A phrase that names the folder, if it is missing or none.
     pub fn new(folder: &Path) -> Result<SystemProcesses, String> {
-        Ok(SystemProcesses { folder: Disk::open(folder)?.root().to_path_buf() })
+        Ok(SystemProcesses { folder: Disk::open(folder)?.root().to_path_buf(), is_supervised: false })
+    }
+
+    /// With a supervisor for each program: what leaves the program's group is ended with it, also if this process is killed. The
+    /// supervisor is this program, started again: its `main` begins with [`supervise`](super::supervise). Linux only; elsewhere
+    /// this changes nothing.
+    #[must_use]
+    pub fn supervised(self) -> SystemProcesses {
+        SystemProcesses { is_supervised: cfg!(target_os = "linux"), ..self }
+    }
+
+    /// The command that runs a program.
+    #[cfg(target_os = "linux")]
+    fn command(&self, program: &Path) -> Command {
+        if !self.is_supervised {
+            return Command::new(program);
+        }
+        // The file of this program, also if another has taken its place since.
+        let mut command = Command::new("/proc/self/exe");
+        command.arg(super::supervisor::ROLE).arg(program);
+        command
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn command(&self, program: &Path) -> Command {
+        Command::new(program)
     }
 
     /// A name is looked up in `PATH`; what holds a separator is a path.
@@ -110,10 +139,12 @@ impl SystemProcesses {
         let program = self.locate(&spec.program.value)?;
         let environment = spec.environment.iter().filter_map(|name| Some((&**name, std::env::var_os(&**name)?)));
         let environment: Vec<(&str, OsString)> = environment.collect();
-        let mut command = Command::new(&program);
+        let mut command = self.command(&program);
         command.args(spec.arguments.iter().map(AsRef::<str>::as_ref)).current_dir(self.directory(spec)?);
         command.env_clear().envs(environment);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // A supervisor ends by itself, once it has ended the others.
+        command.kill_on_drop(!self.is_supervised);
         #[cfg(unix)]
         command.process_group(0);
         command.spawn().map_err(|error| format!("`{}`: {}", spec.program.value, words(&error)))
@@ -128,22 +159,25 @@ impl Processes for SystemProcesses {
     fn run<'a>(&'a self, process: Process<'a>) -> BoxFuture<'a, Ended> {
         Box::pin(async move {
             match self.start(process.spec) {
-                Ok(child) => Running::new(child).finish(process).await,
+                Ok(child) => Running::new(child, self.is_supervised).finish(process).await,
                 Err(why) => Ended::Failed(why),
             }
         })
     }
 }
 
-/// A child and its group. Dropping it kills them; the child is reaped by tokio.
+/// A child and what belongs to it. Dropping it ends them; the child is reaped by tokio.
 struct Running {
-    group: Group,
     child: Child,
+    group: Group,
+    /// Standard input. As long as it is open, a supervisor lets its tool run.
+    stdin: Option<ChildStdin>,
 }
 
 impl Running {
-    fn new(child: Child) -> Running {
-        Running { group: Group { leader: child.id() }, child }
+    fn new(mut child: Child, is_supervised: bool) -> Running {
+        let stdin = child.stdin.take();
+        Running { group: Group { leader: child.id(), is_supervised }, child, stdin }
     }
 
     async fn finish(mut self, process: Process<'_>) -> Ended {
@@ -151,9 +185,7 @@ impl Running {
         let limit = process.spec.time_limit;
         let ended = timeout(limit, self.exchange(process, &mut output, &mut complaint)).await;
         if !matches!(ended, Ok(Ok(_))) {
-            self.group.kill();
-            // Reaped here, so that nothing is left when this returns. What cannot be killed is not waited for.
-            let _ = timeout(GRACE, self.child.kill()).await;
+            self.end().await;
         }
         match ended {
             Ok(Ok(status)) => Ended::Exited { code: status.code(), output, complaint },
@@ -163,6 +195,16 @@ impl Running {
         }
     }
 
+    /// Ends what runs, so that nothing is left when this returns. What cannot be killed is not waited for.
+    async fn end(&mut self) {
+        self.stdin = None;
+        if self.group.is_supervised {
+            let _ = timeout(SUPERVISOR_GRACE, self.child.wait()).await;
+        }
+        self.group.kill();
+        let _ = timeout(GRACE, self.child.kill()).await;
+    }
+
     /// Writes, reads and waits, all at once: a program may do any of it first.
     async fn exchange(
         &mut self,
@@ -170,12 +212,19 @@ impl Running {
         output: &mut Vec<u8>,
         complaint: &mut Vec<u8>,
     ) -> Result<ExitStatus, Stop> {
-        let (stdin, stdout, stderr) = (self.child.stdin.take(), self.child.stdout.take(), self.child.stderr.take());
+        let (stdout, stderr) = (self.child.stdout.take(), self.child.stderr.take());
+        let is_supervised = self.group.is_supervised;
+        let stdin = &mut self.stdin;
         let feed = async {
-            if let Some(mut stdin) = stdin {
+            if let Some(pipe) = stdin {
+                let length = (process.input.len() as u64).to_le_bytes();
                 // A program need not read what it is given.
-                let _ = stdin.write_all(process.input.as_bytes()).await;
-                let _ = stdin.shutdown().await;
+                let _ = pipe.write_all(if is_supervised { &length } else { &[] }).await;
+                let _ = pipe.write_all(process.input.as_bytes()).await;
+                let _ = pipe.flush().await;
+            }
+            if !is_supervised {
+                *stdin = None;
             }
             Ok(())
         };
@@ -246,6 +295,8 @@ async fn keep_end(pipe: Option<impl AsyncRead + Unpin>, bytes: &mut Vec<u8>) -> 
 struct Group {
     /// `None` once it was killed: its number may then belong to others.
     leader: Option<u32>,
+    /// Whether the leader is a supervisor, which must live until it has ended the others.
+    is_supervised: bool,
 }
 
 impl Group {
@@ -267,7 +318,9 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        self.kill();
+        if !self.is_supervised {
+            self.kill();
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 #![expect(clippy::disallowed_methods, reason = "tests write repositories and run the binary themselves")]
 
 mod agent_loop;
+#[cfg(target_os = "linux")]
+mod children;
 mod faults;
 mod fixture;
 mod hostile;

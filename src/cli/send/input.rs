@@ -238,7 +238,7 @@ fn tools(
     if let Err(error) = world.read(&name) {
         return Err(Failure::new(format!("`{}` cannot be read: {error}", path.display())).into());
     }
-    let processes = Arc::new(SystemProcesses::new(folder).map_err(Failure::from)?);
+    let processes = Arc::new(SystemProcesses::new(folder).map_err(Failure::from)?.supervised());
     let mut sources = Sources::default();
     let (specs, mut found) = read_tools_below(shown_below, &world, &name, &mut sources);
     let missing = specs.iter().filter_map(|spec| Some(spec.not_found(&processes.find(&spec.program.value).err()?)));

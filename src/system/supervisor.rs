@@ -1,0 +1,126 @@
+//! A process between `reqc` and a tool, which outlives neither.
+//!
+//! A tool may start others that leave its group and its parents (`setsid`, daemons). On Linux they become children of the nearest
+//! *subreaper* above them: that is this process, `reqc` started again under another name. It ends when the tool does, or when its
+//! standard input is closed, which the system does also if `reqc` is killed; and before it ends, it kills all that it has left.
+//!
+//! Standard input: the length of the tool's input (8 bytes, little-endian), the input, then nothing until the end. Arguments: the
+//! tool's program and its arguments. Folder, environment and outputs are the tool's own.
+
+use std::io::{Read, Write};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, kill_process, pidfd_open, pidfd_send_signal,
+    set_child_subreaper, wait,
+};
+
+/// The first argument that makes a program a supervisor.
+pub(super) const ROLE: &str = "--supervise-tool";
+
+/// How long what is left may take to die. What starts others faster than they are killed would never end.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The shells' status of a program that cannot be started.
+const NOT_STARTED: u8 = 127;
+
+/// Whether this process was started as a supervisor: then it has done its work, and this is its exit status.
+pub fn supervise() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    let is_supervisor = arguments.next().is_some_and(|first| first == ROLE);
+    is_supervisor.then(|| run(arguments))
+}
+
+fn run(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
+    // Without this, as in a very strict sandbox, only what stays in the group is ended.
+    let _ = set_child_subreaper(Some(getpid()));
+    let (Some(program), Some(input)) = (arguments.next(), read_input()) else { return ExitCode::from(NOT_STARTED) };
+    let mut child = match Command::new(&program).args(arguments).stdin(Stdio::piped()).spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "`{}`: {}", program.to_string_lossy(), super::words(&error));
+            return ExitCode::from(NOT_STARTED);
+        }
+    };
+    let stdin = child.stdin.take();
+    std::thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(&input)));
+    let Some(tool) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return ExitCode::FAILURE };
+    std::thread::spawn(move || end_with_parent(tool));
+    let status = wait_for(tool);
+    end_the_rest();
+    leave(status)
+}
+
+fn read_input() -> Option<Vec<u8>> {
+    let mut length = [0; 8];
+    let mut stdin = std::io::stdin().lock();
+    stdin.read_exact(&mut length).ok()?;
+    let mut input = Vec::new();
+    stdin.by_ref().take(u64::from_le_bytes(length)).read_to_end(&mut input).ok()?;
+    Some(input)
+}
+
+/// Kills the tool once standard input is closed. Its number cannot have been given to another process meanwhile.
+fn end_with_parent(tool: Pid) {
+    let handle = pidfd_open(tool, PidfdFlags::empty());
+    let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+    let _ = match handle {
+        Ok(handle) => pidfd_send_signal(handle, Signal::KILL),
+        Err(_) => kill_process(tool, Signal::KILL),
+    };
+}
+
+/// Waits for the tool, and buries what it left behind meanwhile.
+fn wait_for(tool: Pid) -> Option<WaitStatus> {
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid == tool => return Some(status),
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+/// Kills children until there are none: the children of those become ours. A child that nobody has buried keeps its number, so no
+/// other process is ever hit.
+fn end_the_rest() {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => continue,
+            Err(_) => return,
+            Ok(None) if Instant::now() > end => return,
+            Ok(None) => {}
+        }
+        for child in children() {
+            // It may have ended meanwhile.
+            let _ = kill_process(child, Signal::KILL);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The children of this process, as `/proc` tells.
+fn children() -> Vec<Pid> {
+    let me = getpid();
+    let numbers = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    numbers.filter_map(Pid::from_raw).filter(|pid| parent(*pid) == Some(me)).collect()
+}
+
+/// The parent of a process: the second field behind its name, which stands in brackets and may hold any character.
+fn parent(pid: Pid) -> Option<Pid> {
+    let stat = std::fs::read(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    Pid::from_raw(stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()?)
+}
+
+/// Ends as the tool did.
+fn leave(status: Option<WaitStatus>) -> ExitCode {
+    if status.is_some_and(WaitStatus::signaled) {
+        let _ = kill_process(getpid(), Signal::KILL);
+    }
+    let code = status.and_then(WaitStatus::exit_status).and_then(|code| u8::try_from(code).ok());
+    code.map_or(ExitCode::FAILURE, ExitCode::from)
+}
