@@ -110,6 +110,9 @@ impl Compiler {
         let loaded = repo::load(own, bundled, options);
         let (mut repo, mut findings) = (loaded.repo, loaded.findings);
         let (profiles, more) = profile::read_all(&repo);
+        // What looks like a key is shown nowhere, not even where it stands.
+        let secrets = more.iter().filter(|finding| finding.rule == &repo::rules::LITERAL_SECRET);
+        secrets.for_each(|finding| repo.sources.mask(finding.primary.span));
         findings.extend(more);
         let (hierarchy, more) = Hierarchy::build(profiles);
         findings.extend(more);
@@ -160,9 +163,6 @@ impl Compiler {
         }
         agents.sort_by(|a, b| self.hierarchy.get(a.0).name.value.cmp(&self.hierarchy.get(b.0).name.value));
         self.agents = agents;
-        // What looks like a key is shown nowhere, not even where it stands.
-        let secrets = findings.iter().filter(|finding| finding.rule == &repo::rules::LITERAL_SECRET);
-        secrets.for_each(|finding| self.repo.sources.mask(finding.primary.span));
         self.findings.extend(findings);
     }
 

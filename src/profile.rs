@@ -11,7 +11,7 @@ pub(crate) use rules::RULES;
 use std::sync::Arc;
 
 use crate::diag::Diagnostic;
-use crate::repo::{LayerFile, LayerKind, Reader, Repo, glob, rules as repo_rules};
+use crate::repo::{LayerFile, LayerKind, Reader, Repo, address, glob, rules as repo_rules};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::{self, Kind, Node, Table};
 
@@ -188,8 +188,11 @@ fn check_name(
 
 /// Types of the keys that are only read once the profile is resolved.
 fn check_settings(reader: &mut Reader<'_, '_>) {
-    for key in ["description", "endpoint", "system_prompt"] {
+    for key in ["description", "system_prompt"] {
         reader.string(key);
+    }
+    if let Some(endpoint) = reader.string("endpoint") {
+        check_endpoint(reader, &endpoint);
     }
     for key in ["provider_instance", "model"] {
         if let Some(text) = reader.string(key).filter(|text| text.value.trim().is_empty()) {
@@ -218,6 +221,15 @@ fn check_settings(reader: &mut Reader<'_, '_>) {
             }
         }
     }
+}
+
+fn check_endpoint(reader: &mut Reader<'_, '_>, endpoint: &Spanned<Arc<str>>) {
+    let Err(problem) = address::endpoint(&endpoint.value) else { return };
+    let finding = match problem.holds_secret {
+        true => Diagnostic::new(&repo_rules::LITERAL_SECRET, endpoint.span, "a key stands in `endpoint`"),
+        false => Diagnostic::new(&repo_rules::INVALID_VALUE, endpoint.span, "no request can be sent to `endpoint`"),
+    };
+    reader.report(finding.label(problem.why).maybe_help(problem.help));
 }
 
 fn check_glob(reader: &mut Reader<'_, '_>, key: &str, pattern: &Spanned<Arc<str>>) {

@@ -74,10 +74,12 @@ impl Keys<'_> {
     /// Whether there is a key, and what to say of it.
     fn look(&self, instance: &Instance, reference: &SecretRef) -> (Found, Option<String>) {
         match reference {
-            SecretRef::File(_) if !self.is_allowed(instance, reference) => match self.secrets.has_file(reference) {
-                true => return (Found::Yes, None),
-                false => return (Found::No, Some(format!("no file with a key is behind `{reference}`"))),
-            },
+            SecretRef::File(_) if !self.is_allowed(instance, reference) => {
+                return match self.secrets.look_for_file(reference) {
+                    Ok(()) => (Found::Yes, None),
+                    Err(error) => (Found::No, Some(error.to_string())),
+                };
+            }
             SecretRef::Keyring { .. } if !self.is_allowed(instance, reference) => {
                 return (Found::Unknown, Some("`reqc send` asks before it looks into the keyring".to_owned()));
             }

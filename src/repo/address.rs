@@ -134,7 +134,7 @@ fn plain_path(path: &str) -> Result<(), NoAddress> {
 /// Whether a text is free of logins and of parameters that carry keys, however they are spelled.
 fn no_secret(text: &str) -> Result<(), NoAddress> {
     if holds_login(text) {
-        let help = "remove what stands before `@`: the key belongs into `api_key_ref`";
+        let help = "remove what stands before `@`: keys belong into `api_key_ref`; if a real password was committed, change it";
         return Err(NoAddress::secret("it holds a login").help(help));
     }
     let query = text.split_once('?').map_or("", |(_, query)| query);
@@ -143,9 +143,8 @@ fn no_secret(text: &str) -> Result<(), NoAddress> {
         !value.is_empty() && (is_key_name(name) || looks_like_key(value))
     };
     match query.split(['&', ';', '#']).any(is_key) {
-        true => {
-            Err(NoAddress::secret("it holds a key").help("remove the parameter: the key belongs into `api_key_ref`"))
-        }
+        true => Err(NoAddress::secret("it holds a key")
+            .help("remove the parameter: keys belong into `api_key_ref`; if a real key was committed, revoke it")),
         false => Ok(()),
     }
 }

@@ -326,6 +326,33 @@ mod tests {
     }
 
     #[test]
+    fn names_ids_and_reasons_are_short_and_on_one_line() {
+        let long = "x".repeat(300);
+        for (id, name, reason) in [("a\nb", "f", "tool_calls"), (long.as_str(), "f", "a\u{1b}[31m"), ("a", "f", &long)]
+        {
+            let calls =
+                format!(r#"{{"index":0,"id":{},"function":{{"name":"{name}","arguments":"{{}}"}}}}"#, Value::from(id));
+            let frame = format!(
+                "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{calls}]}},\"finish_reason\":{}}}]}}\n\ndata: [DONE]\n\n",
+                Value::from(reason)
+            );
+            let mut decoder = decoder(WireFormat::OpenAiChat, Framing::Sse, Limits::default());
+            let mut events = Vec::new();
+            decoder.push(frame.as_bytes(), &mut events).expect("a frame");
+            decoder.finish(&mut events).expect("complete");
+            let told: String = events.iter().map(|event| format!("{event:?}")).collect();
+            assert!(told.len() < 700 && !told.contains("\\n") && !told.contains("u{1b}"), "{told}");
+        }
+        let call = format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":0,\"function\":{{\"name\":\"{long}\",\"arguments\":\"{{}}\"}}}}]}},\"finish_reason\":\"stop\"}}]}}\n\ndata: [DONE]\n\n"
+        );
+        let mut decoder = decoder(WireFormat::OpenAiChat, Framing::Sse, Limits::default());
+        decoder.push(call.as_bytes(), &mut Vec::new()).expect("a frame");
+        let error = decoder.finish(&mut Vec::new()).expect_err("no tool has this name");
+        assert_eq!(error.message, "the answer has a tool call whose name no tool can have");
+    }
+
+    #[test]
     fn ids_that_were_minted_stay_unique() {
         let mut decoder = decoder(WireFormat::OllamaChat, Framing::Lines, Limits::default());
         let mut events = Vec::new();

@@ -184,7 +184,7 @@ pub(super) fn content_type(response: &reqwest::Response) -> Option<&str> {
 
 fn redirected(response: &reqwest::Response) -> Error {
     let target = response.headers().get(LOCATION).and_then(|value| value.to_str().ok()).unwrap_or("nowhere");
-    let message = format!("the server redirects to {target}");
+    let message = format!("the server redirects to {}", failure::snippet(target.as_bytes()));
     let mut error = Error::new(Category::Config, message).detail("set the provider instance's `url` to where it leads");
     error.status = Some(response.status().as_u16());
     error
@@ -271,6 +271,8 @@ fn not_secure(problem: &rustls::Error, request: &Compiled) -> Option<Error> {
         rustls::Error::AlertReceived(rustls::AlertDescription::InternalError) => return None,
         _ => (format!("{place} and reqc cannot agree on TLS"), ""),
     };
+    // A certificate may say anything of itself.
+    let problem = failure::snippet(problem.to_string().as_bytes());
     Some(Error::new(Category::Network, message).detail(format!("{problem}{help}")))
 }
 
@@ -301,7 +303,7 @@ fn cause(error: &reqwest::Error) -> String {
         deepest = source;
     }
     match error.source() {
-        Some(_) => deepest.to_string(),
+        Some(_) => failure::snippet(deepest.to_string().as_bytes()),
         None => "no details".to_owned(),
     }
 }

@@ -38,10 +38,33 @@ impl SystemSecrets {
         Some(fs::canonicalize(&path).unwrap_or(path))
     }
 
-    /// Whether a reference leads to a file that is not empty. It is not opened: nobody may have allowed that.
-    pub fn has_file(&self, reference: &SecretRef) -> bool {
-        let found = self.file_of(reference).and_then(|path| fs::metadata(path).ok());
-        found.is_some_and(|found| found.is_file() && found.len() > 0)
+    /// Whether a file that may hold a key is where a reference leads. It is not opened: nobody may have allowed that. Other kinds
+    /// of references are not followed.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none.
+    pub fn look_for_file(&self, reference: &SecretRef) -> Result<(), SecretError> {
+        match reference {
+            SecretRef::File(path) => Self::found(&self.path(path)?),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether there is a file at a path that may hold a key.
+    fn found(path: &Path) -> Result<(), SecretError> {
+        let shown = path.display();
+        let unreadable =
+            |why: &str| Err(SecretError::Unreadable(format!("the key file `{shown}` cannot be read: {why}")));
+        match fs::metadata(path) {
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                Err(SecretError::Missing(format!("there is no key file `{shown}`: write the key into it")))
+            }
+            Err(error) => unreadable(&words(&error)),
+            Ok(found) if !found.is_file() => unreadable("it is not a regular file"),
+            Ok(found) if found.len() > MAX_KEY_BYTES => unreadable("it is too large for a key"),
+            Ok(_) => Ok(()),
+        }
     }
 
     fn path(&self, path: &str) -> Result<PathBuf, SecretError> {
@@ -58,16 +81,7 @@ impl SystemSecrets {
         let path = self.path(path)?;
         let shown = path.display();
         let unreadable = |why: &str| SecretError::Unreadable(format!("the key file `{shown}` cannot be read: {why}"));
-        match fs::metadata(&path) {
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                let message = format!("there is no key file `{shown}`: write the key into it");
-                return Err(SecretError::Missing(message));
-            }
-            Err(error) => return Err(unreadable(&words(&error))),
-            Ok(found) if !found.is_file() => return Err(unreadable("it is not a regular file")),
-            Ok(found) if found.len() > MAX_KEY_BYTES => return Err(unreadable("it is too large for a key")),
-            Ok(_) => {}
-        }
+        Self::found(&path)?;
         let mut bytes = Vec::new();
         let file = File::open(&path).map_err(|error| unreadable(&words(&error)))?;
         file.take(MAX_KEY_BYTES).read_to_end(&mut bytes).map_err(|error| unreadable(&words(&error)))?;

@@ -13,7 +13,6 @@ use crate::provider::{
     rules as provider_rules,
 };
 use crate::render::{Engine, TemplateId, TemplateKind, is_template};
-use crate::repo::address::{self, NoAddress};
 use crate::repo::{Instance, Repo, rules as repo_rules};
 use crate::resolve::{Merged, MergedTable, ResolvedProfile};
 use crate::source::{FileId, Span, Spanned};
@@ -300,10 +299,6 @@ fn check_settings(repo: &Repo, profile: &ResolvedProfile<'_>, findings: &mut Vec
     let (Some(name), Some(endpoint)) = (profile.string("provider_instance"), profile.string("endpoint")) else {
         return false;
     };
-    if let Err(problem) = address::endpoint(endpoint.value) {
-        findings.push(unusable_endpoint(endpoint.span, problem));
-        return false;
-    }
     let Some(instance) = repo.instances.get(name.value) else {
         if !repo.instance_files(name.value).is_empty() {
             return false;
@@ -318,14 +313,6 @@ fn check_settings(repo: &Repo, profile: &ResolvedProfile<'_>, findings: &mut Vec
     let Some(api) = ClientApi::from_name(&instance.client_api.value) else { return false };
     check_api(profile, api, api.wire(endpoint.value), findings);
     true
-}
-
-fn unusable_endpoint(place: Span, problem: NoAddress) -> Diagnostic {
-    let finding = match problem.holds_secret {
-        true => Diagnostic::new(&repo_rules::LITERAL_SECRET, place, "a key stands in `endpoint`"),
-        false => Diagnostic::new(&repo_rules::INVALID_VALUE, place, "no request can be sent to `endpoint`"),
-    };
-    finding.label(problem.why).maybe_help(problem.help)
 }
 
 fn check_api(profile: &ResolvedProfile<'_>, api: ClientApi, wire: WireFormat, findings: &mut Vec<Diagnostic>) {

@@ -13,7 +13,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
-use crate::fixture::KEY;
+use crate::fixture::{KEY, STATE};
 use crate::send::repository;
 
 const ANSWER: &str = r#"{"choices":[{"index":0,"message":{"content":"By TLS."},"finish_reason":"stop"}]}"#;
@@ -48,7 +48,8 @@ async fn server() -> (u16, String) {
 
 async fn send(root: &Path, certificates: &Path) -> (Option<i32>, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
-    command.args(["send", "Tester", "-m", "Hi"]).current_dir(root).env("SCRIPTED_KEY", KEY);
+    command.args(["send", "--trust", "Tester", "-m", "Hi"]).current_dir(root).env("SCRIPTED_KEY", KEY);
+    command.env("XDG_STATE_HOME", STATE);
     let output = command.env("SSL_CERT_FILE", certificates).env_remove("SSL_CERT_DIR").output().await.expect("it runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code(), text(&output.stdout), text(&output.stderr))

@@ -179,7 +179,7 @@ fn resume(path: &Path, send: &Send) -> Result<Resumed, Failure> {
         return Err(Failure::new(format!("`{shown}` holds no session")).help("`--save FILE` begins one"));
     };
     if log.agent() != send.agent {
-        Terminal::warn(&format!("`{shown}` is a session of `{}`", log.agent()));
+        Terminal::warn(&format!("`{shown}` is a session of `{}`", shortened(log.agent())));
     }
     if loaded.tail_bytes > 0 {
         let what = format!("the last {} bytes of `{shown}` are no complete line", loaded.tail_bytes);

@@ -57,6 +57,10 @@ struct Call {
     done: Option<ToolCall>,
 }
 
+/// The longest name of a tool, id of a call, and word of a provider for why it stopped, in bytes. Providers take names of 64
+/// characters, and their own ids have 40 at most.
+const LONGEST_NAME: usize = 256;
+
 /// How many blocks an answer may have: more than any model gives, and few enough to search.
 pub(super) const MOST_BLOCKS: usize = 1024;
 
@@ -289,7 +293,10 @@ impl Assembly {
 
     /// Why the model stopped. With this, the answer is complete.
     pub(super) fn stop(&mut self, stop: StopReason) {
-        self.stop = Some(stop);
+        self.stop = Some(match stop {
+            StopReason::Other(word) if !is_name(&word) => StopReason::Other("other".to_owned()),
+            stop => stop,
+        });
     }
 
     /// The answer is a refusal, whatever the reason says.
@@ -333,8 +340,9 @@ impl Assembly {
         if call.cut || cut {
             return Ok(false);
         }
-        if call.name.is_empty() {
-            return Err(Error::new(Category::Provider, "the answer has a tool call without a name"));
+        if !is_name(&call.name) {
+            let what = if call.name.is_empty() { "without a name" } else { "whose name no tool can have" };
+            return Err(Error::new(Category::Provider, format!("the answer has a tool call {what}")));
         }
         Ok(true)
     }
@@ -386,11 +394,11 @@ impl Assembly {
     /// Starts a call whose name is known.
     fn start(&mut self, place: Place) {
         let Slot::Call(call) = &mut self.slots[place.0] else { return };
-        if call.started || call.name.is_empty() {
+        if call.started || !is_name(&call.name) {
             return;
         }
         call.started = true;
-        let free = !call.id.is_empty() && !self.ids.contains(&call.id);
+        let free = is_name(&call.id) && !self.ids.contains(&call.id);
         let id = if free { Arc::clone(&call.id) } else { mint(&self.id_prefix, &mut self.minted, &self.ids) };
         call.id = Arc::clone(&id);
         self.ids.insert(Arc::clone(&id));
@@ -403,12 +411,18 @@ impl Assembly {
     fn complete_call(&mut self, place: Place) {
         if let Slot::Call(call) = &mut self.slots[place.0]
             && call.done.is_none()
+            && call.started
         {
             let done = ToolCall { id: Arc::clone(&call.id), name: call.name.as_str().into(), input: call.input() };
             call.done = Some(done.clone());
             self.events.push(Event::ToolCallEnd(done));
         }
     }
+}
+
+/// Whether a word of a server may be a name, an id or a reason: something, short, and on one line.
+fn is_name(word: &str) -> bool {
+    !word.is_empty() && word.len() <= LONGEST_NAME && !word.contains(|c: char| c.is_control())
 }
 
 /// An id that no call of the answer has.
