@@ -4,6 +4,7 @@
 //! depend on a conversation, and [`Compiler::run`], which makes every selected body in parallel and hands the
 //! bodies of one agent at a time to a visitor. Results are ordered by agent, whatever the threads do.
 
+mod coverage;
 mod policy;
 mod reach;
 mod route;
@@ -346,6 +347,12 @@ impl Compiler {
         };
         let setting = plan.profile.string("system_prompt").filter(|_| holds(Some(new)) && !holds(old));
         setting.map(|setting| setting.span).or_else(|| self.trace(id, context, pointer))
+    }
+
+    fn chosen_contexts<'c>(&'c self, selection: &Selection) -> impl Iterator<Item = &'c ReadyContext> {
+        let chosen =
+            |ready: &&ReadyContext| selection.contexts.as_ref().is_none_or(|names| names.contains(&ready.context.name));
+        self.contexts.iter().filter(chosen)
     }
 
     /// The context with a name.

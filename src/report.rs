@@ -1,9 +1,10 @@
 //! Findings and changes as text, one file per format.
 //!
 //! Input: findings in the order to tell them, the [`Sources`](crate::source::Sources) they point into, and a
-//! [`Summary`]; or groups of changes. Output: a string that ends with a new line. Nothing is decided or printed here, and the same
+//! [`Summary`]; or groups of changes. Output: [`Text`] that ends with a new line. Nothing is decided or printed here, and the same
 //! findings give the same text on every machine: width and colour are the caller's.
 
+mod bound;
 mod diff;
 mod excerpt;
 mod human;
@@ -15,8 +16,9 @@ pub use human::{Look, human, human_findings};
 pub use json::json;
 pub use short::{short, short_findings};
 
-use std::borrow::Cow;
 use std::fmt;
+
+use crate::text::{Text, text};
 
 /// What a run covered and what it found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -52,6 +54,21 @@ impl fmt::Display for Summary {
     }
 }
 
+/// The last lines of a report.
+fn figures(summary: &Summary) -> Text {
+    text!("{}\n", summary.to_string())
+}
+
+/// `1,234,567`.
+fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let commas = |(at, digit): (usize, char)| {
+        let comma = at > 0 && (digits.len() - at).is_multiple_of(3);
+        [comma.then_some(','), Some(digit)].into_iter().flatten()
+    };
+    digits.chars().enumerate().flat_map(commas).collect()
+}
+
 /// `1 agent`, `2 agents`, `2 bodies`.
 pub(crate) fn count(number: usize, noun: &str) -> String {
     match (number, noun.strip_suffix('y')) {
@@ -61,29 +78,19 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
     }
 }
 
-/// Text with characters that would move the cursor or hide what follows replaced by visible ones.
-fn visible(text: &str) -> Cow<'_, str> {
-    match text.chars().any(|c| visible_char(c) != c) {
-        true => Cow::Owned(text.chars().map(visible_char).collect()),
-        false => Cow::Borrowed(text),
-    }
+/// How many characters of a message, a help text or a label are shown to people; programs get all of it.
+const LONGEST: usize = 1000;
+/// How many characters of a name or a path are shown in a list.
+const LONGEST_NAME: usize = 100;
+
+/// A message on one line.
+fn one_line(message: &str) -> Text {
+    Text::line(message.trim_end()).cut(LONGEST)
 }
 
-fn visible_char(c: char) -> char {
-    match c {
-        '\t' => c,
-        '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(c)).unwrap_or(char::REPLACEMENT_CHARACTER),
-        '\u{7f}' => '\u{2421}',
-        '\u{80}'..='\u{9f}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-            char::REPLACEMENT_CHARACTER
-        }
-        _ => c,
-    }
-}
-
-/// Text on one line.
-fn one_line(text: &str) -> String {
-    visible(text.trim_end().replace(['\r', '\n', '\t'], " ").as_str()).into_owned()
+/// A name among others.
+fn name(name: &str) -> Text {
+    Text::line(name).cut(LONGEST_NAME)
 }
 
 /// A line broken at spaces into lines of up to `width` characters; what stands in backticks stays together if it is
@@ -162,8 +169,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_invisible_is_shown() {
-        assert_eq!(visible("a\u{1b}[2J\rb\u{202e}c\té"), "a␛[2J␍b\u{fffd}c\té");
-        assert_eq!(one_line("a\n b\r\nc\u{7}\n"), "a  b  c␇");
+    fn messages_stand_on_one_line_and_end() {
+        assert_eq!(one_line("a\n b\u{7}\n").as_str(), "a␊ b␇");
+        assert_eq!(one_line(&"x".repeat(5000)).width(), LONGEST);
     }
 }

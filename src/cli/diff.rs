@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::args::{Compile, Format};
 use super::compile::{Compared, Target, compare};
-use super::options::{Opened, Options, report};
+use super::options::{Found, Opened, Options, report};
 use super::{Failure, Outcome, Status, Terminal};
 use crate::compile::{Compiler, Selection, fails};
 use crate::diag::Findings;
@@ -17,6 +17,7 @@ use crate::json::Pointer;
 use crate::report::{self, DiffGroup};
 use crate::resolve::ProfileId;
 use crate::system::GitRevision;
+use crate::text::{Text, text};
 
 pub(super) fn run(options: &Options, args: &Compile, revision: Option<&str>, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
@@ -24,7 +25,7 @@ pub(super) fn run(options: &Options, args: &Compile, revision: Option<&str>, ter
         None => against_golden(options, &opened, args.all_contexts, terminal.quiet)?,
         Some(revision) => against_revision(options, &opened, revision, args.all_contexts)?,
     };
-    let findings = options.settle(&opened, findings, Vec::new());
+    let findings = options.settle(&opened, Found { findings, more: Vec::new(), bodies });
     if fails(&findings) {
         let status = report(options, &opened, &opened.summary(agents, bodies, &findings), &findings, terminal);
         if options.format == Format::Json {
@@ -39,7 +40,10 @@ pub(super) fn run(options: &Options, args: &Compile, revision: Option<&str>, ter
     };
     terminal.text(&text);
     if groups.is_empty() && options.format == Format::Human && !args.text {
-        terminal.say(if fails(&findings) { "no changes in what could be compiled" } else { "no changes" });
+        terminal.say(&match fails(&findings) {
+            true => text!("no changes in what could be compiled"),
+            false => text!("no changes"),
+        });
     }
     Ok(match args.exit_code && !groups.is_empty() || fails(&findings) {
         true => Status::Findings,
@@ -150,7 +154,7 @@ impl Pair {
 }
 
 /// The text that `--check` shows below its findings.
-pub(super) fn of_drifts(opened: &Opened, drifts: &[Drift], terminal: &Terminal) -> String {
+pub(super) fn of_drifts(opened: &Opened, drifts: &[Drift], terminal: &Terminal) -> Text {
     let pairs: Vec<Pair> = drifts.iter().map(Pair::of_drift).collect();
     report::diff_text(&grouped(&opened.compiler, &pairs), terminal.width(), terminal.color)
 }
@@ -223,7 +227,7 @@ fn merged(groups: Vec<DiffGroup>) -> Vec<DiffGroup> {
     merged
 }
 
-fn textual(pairs: &[Pair]) -> String {
-    let text = |side: &Option<String>| side.clone().unwrap_or_default();
-    pairs.iter().map(|pair| diff::textual(&text(&pair.old), &text(&pair.new), &pair.path)).collect()
+fn textual(pairs: &[Pair]) -> Text {
+    let whole = |side: &Option<String>| side.clone().unwrap_or_default();
+    pairs.iter().map(|pair| Text::lines(&diff::textual(&whole(&pair.old), &whole(&pair.new), &pair.path))).collect()
 }

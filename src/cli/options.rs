@@ -133,14 +133,22 @@ impl Options {
     }
 
     /// Findings of loading and of a run, with this run's severities, sorted.
-    pub(super) fn settle(&self, opened: &Opened, found: Findings, more: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    ///
+    /// A run that made no body is an error, unless errors tell why.
+    pub(super) fn settle(&self, opened: &Opened, run: Found) -> Vec<Diagnostic> {
         let compiler = &opened.compiler;
         let mut findings = Findings::default();
         let chosen = |finding: &&Diagnostic| opened.is_about_selection(finding);
         findings.extend(compiler.findings().iter().filter(chosen).cloned());
-        findings.extend(found.into_vec());
-        findings.extend(more);
-        settle(compiler.sources(), findings, &self.policy(opened, self.is_complete()))
+        findings.extend(run.findings.into_vec());
+        findings.extend(run.more);
+        let settled = settle(compiler.sources(), findings, &self.policy(opened, self.is_complete()));
+        match &opened.selection {
+            Ok(selection) if !fails(&settled) => {
+                settled.into_iter().chain(compiler.unmade(selection, run.bodies)).collect()
+            }
+            _ => settled,
+        }
     }
 
     /// Some findings, and no others, with this run's severities, sorted.
@@ -164,6 +172,16 @@ impl Options {
             complete,
         }
     }
+}
+
+/// What a run found.
+pub(super) struct Found {
+    /// In bodies.
+    pub(super) findings: Findings,
+    /// In what the command compared them with.
+    pub(super) more: Vec<Diagnostic>,
+    /// How many bodies were made.
+    pub(super) bodies: usize,
 }
 
 /// A repository, opened.

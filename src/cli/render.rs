@@ -21,9 +21,9 @@ pub(super) fn run(options: &Options, agent: &str, curl: bool, terminal: &mut Ter
     let model = compiler.client_model(&plan, options.model.as_deref());
     match compiler.body(id, &context, model) {
         Some(Ok(body)) if curl => {
-            terminal.text(&curl_command(&plan.request_line(model), &body.pretty(), &opened.root));
+            terminal.script(&curl_command(&plan.request_line(model), &body.pretty(), &opened.root));
         }
-        Some(Ok(body)) => terminal.text(&body.pretty()),
+        Some(Ok(body)) => terminal.body(&body.pretty()),
         Some(Err(findings)) => return Ok(show_findings(options, &opened, findings, terminal)),
         None => {
             let message = format!("`{agent}` is a {} agent, and `{context}` is no {0} context", plan.kind.name());

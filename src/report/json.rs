@@ -5,20 +5,19 @@ use serde::Serialize;
 use super::Summary;
 use crate::diag::Diagnostic;
 use crate::source::{Sources, Span};
+use crate::text::Text;
 
 /// The version of the document's format; raised when a key goes or changes its meaning.
 const VERSION: u32 = 1;
 
 /// The whole report as pretty-printed JSON.
-pub fn json(findings: &[Diagnostic], sources: &Sources, summary: &Summary) -> String {
+pub fn json(findings: &[Diagnostic], sources: &Sources, summary: &Summary) -> Text {
     let report = Report {
         version: VERSION,
         summary: Counts::new(summary),
         diagnostics: findings.iter().map(|finding| Finding::new(finding, sources)).collect(),
     };
-    let mut text = serde_json::to_string_pretty(&report).expect("strings and numbers have a JSON form");
-    text.push('\n');
-    text
+    Text::json(&report)
 }
 
 #[derive(Serialize)]
@@ -107,7 +106,7 @@ mod tests {
     use super::*;
     use serde_json::Value;
 
-    fn report() -> String {
+    fn report() -> Text {
         let (sources, mut finding) = example();
         finding.agents.truncate(1);
         let summary = Summary { agents: 1, contexts: 2, bodies: 3, errors: 4, warnings: 5, skipped: 6 };
@@ -116,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_document_is_the_contract() {
-        insta::assert_snapshot!(report(), @r#"
+        insta::assert_snapshot!(report().as_str(), @r#"
         {
           "version": 1,
           "summary": {
