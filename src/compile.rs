@@ -5,11 +5,14 @@
 //! bodies of one agent at a time to a visitor. Results are ordered by agent, whatever the threads do.
 
 mod coverage;
+mod invisible;
+mod lowered;
 mod policy;
 mod reach;
 mod route;
 pub(crate) mod rules;
 
+pub use lowered::{Lowered, LoweredKind, LoweredTo};
 pub use policy::Policy;
 pub(crate) use policy::{check_allowed, check_code};
 pub use route::{PassedOver, Route};
@@ -124,6 +127,7 @@ impl Compiler {
         if repo.is_empty() {
             findings.push(rules::empty(&mut repo.sources));
         }
+        findings.extend(invisible::check(&mut repo, &hierarchy));
         findings.extend(policy::check_codes(&repo.config));
         findings.extend(rules::unknown_agents(&repo, &hierarchy));
         findings.extend(route::check(&repo, &hierarchy));

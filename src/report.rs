@@ -9,19 +9,22 @@ mod diff;
 mod excerpt;
 mod human;
 mod json;
+mod lowered;
 mod short;
 
 pub use diff::{DiffGroup, diff_json, diff_text};
 pub use human::{Look, human, human_findings};
 pub use json::json;
+pub use lowered::lowered_text;
 pub use short::{short, short_findings};
 
 use std::fmt;
 
+use crate::compile::Lowered;
 use crate::text::{Text, text};
 
 /// What a run covered and what it found.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Agents that were compiled.
     pub agents: usize,
@@ -35,6 +38,8 @@ pub struct Summary {
     pub warnings: usize,
     /// Agents that were left out because something they need is broken.
     pub skipped: usize,
+    /// What lets through what would be refused without it.
+    pub lowered: Vec<Lowered>,
 }
 
 impl fmt::Display for Summary {
@@ -56,7 +61,8 @@ impl fmt::Display for Summary {
 
 /// The last lines of a report.
 fn figures(summary: &Summary) -> Text {
-    text!("{}\n", summary.to_string())
+    let lowered = lowered::counted(&summary.lowered).unwrap_or_default();
+    text!("{}\n{}", summary.to_string(), lowered)
 }
 
 /// `1,234,567`.
@@ -161,9 +167,10 @@ mod tests {
     fn summaries_count_in_words() {
         let run = Summary { agents: 28, contexts: 24, bodies: 516, ..Summary::default() };
         assert_eq!(run.to_string(), "28 agents × 24 contexts: 516 bodies, no findings");
-        let found = Summary { errors: 2, warnings: 1, ..run };
+        let found = Summary { errors: 2, warnings: 1, ..run.clone() };
         assert_eq!(found.to_string(), "28 agents × 24 contexts: 516 bodies, 2 errors, 1 warning");
-        let small = Summary { agents: 1, contexts: 1, bodies: 1, errors: 1, warnings: 0, skipped: 3 };
+        let small =
+            Summary { agents: 1, contexts: 1, bodies: 1, errors: 1, warnings: 0, skipped: 3, lowered: Vec::new() };
         assert_eq!(small.to_string(), "1 agent × 1 context: 1 body, 1 error, 3 agents skipped");
         assert_eq!(Summary::default().to_string(), "0 agents × 0 contexts: 0 bodies, no findings");
     }

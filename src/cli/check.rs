@@ -12,6 +12,6 @@ pub(super) fn run(options: &Options, terminal: &mut Terminal) -> Outcome {
     let run = opened.compiler.run(selection, |_| progress.tick());
     drop(progress);
     let findings = options.settle(&opened, Found { findings: run.findings, more: Vec::new(), bodies: run.bodies });
-    let summary = opened.summary(run.results.len(), run.bodies, &findings);
+    let summary = options.summary(&opened, run.results.len(), run.bodies, &findings);
     Ok(report(options, &opened, &summary, &findings, terminal))
 }

@@ -29,7 +29,7 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
     let drifted = args.check && !drifts.is_empty();
     let more = if drifted { vec![drift_finding(&mut opened, &drifts, &target)] } else { Vec::new() };
     let findings = options.settle(&opened, Found { findings, more, bodies });
-    let status = report(options, &opened, &opened.summary(agents, bodies, &findings), &findings, terminal);
+    let status = report(options, &opened, &options.summary(&opened, agents, bodies, &findings), &findings, terminal);
     if args.check {
         if options.format == Format::Human {
             terminal.text(&diff::of_drifts(&opened, &drifts, terminal));

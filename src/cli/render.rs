@@ -71,7 +71,7 @@ pub(super) fn show_findings_in(
     terminal: &mut Terminal,
 ) -> Status {
     let findings = options.settle_only(sources, opened, found);
-    terminal.findings(options.format, sources, &opened.summary(0, 0, &findings), &findings);
+    terminal.findings(options.format, sources, &options.summary(opened, 0, 0, &findings), &findings);
     Status::Findings
 }
 

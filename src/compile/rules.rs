@@ -48,6 +48,7 @@ crate::diag::rules! {
 pub fn all_rules() -> Vec<&'static Rule> {
     let families = [
         RULES,
+        super::invisible::RULES,
         repo_rules::RULES,
         crate::profile::RULES,
         crate::resolve::rules::RULES,

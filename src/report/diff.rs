@@ -3,7 +3,8 @@
 use owo_colors::Style;
 use serde_json::{Value, json};
 
-use super::{LONGEST, name, thousands};
+use super::{LONGEST, lowered, name, thousands};
+use crate::compile::Lowered;
 use crate::diff::{ChangeKind, FileChange, Group};
 use crate::text::{Text, text};
 
@@ -95,10 +96,11 @@ fn subjects(group: &Group) -> Text {
     text!("in {} {} of {} {} ({}{})", bodies, what.1, agents.len(), agent, names, more)
 }
 
-/// Groups as JSON: an array of `{pointer, change, old, new, cause, variants, bodies: [{agent, context}]}`.
-pub fn diff_json(groups: &[DiffGroup]) -> Text {
+/// Groups as JSON: an array of `{pointer, change, old, new, cause, variants, bodies: [{agent, context}]}`, and what was
+/// lowered.
+pub fn diff_json(groups: &[DiffGroup], lowered: &[Lowered]) -> Text {
     let values: Vec<Value> = groups.iter().map(group_json).collect();
-    Text::json(&json!({"version": 1, "changes": values}))
+    Text::json(&json!({"version": 1, "changes": values, "lowered": lowered::values(lowered)}))
 }
 
 fn group_json(DiffGroup { group, cause, variants }: &DiffGroup) -> Value {

@@ -159,7 +159,8 @@ mod tests {
     #[test]
     fn a_chain_over_files_with_reach_and_summary() {
         let (sources, finding) = example();
-        let summary = Summary { agents: 28, contexts: 24, bodies: 516, errors: 1, warnings: 0, skipped: 0 };
+        let summary =
+            Summary { agents: 28, contexts: 24, bodies: 516, errors: 1, warnings: 0, skipped: 0, lowered: Vec::new() };
         assert_snapshot!(human(&[finding], &sources, &summary, Look::default()).as_str(), @r#"
         render/undefined
 

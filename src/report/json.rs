@@ -1,8 +1,9 @@
 //! For programs: one JSON document, described by `schemas/report.schema.json`.
 
 use serde::Serialize;
+use serde_json::Value;
 
-use super::Summary;
+use super::{Summary, lowered};
 use crate::diag::Diagnostic;
 use crate::source::{Sources, Span};
 use crate::text::Text;
@@ -16,6 +17,7 @@ pub fn json(findings: &[Diagnostic], sources: &Sources, summary: &Summary) -> Te
         version: VERSION,
         summary: Counts::new(summary),
         diagnostics: findings.iter().map(|finding| Finding::new(finding, sources)).collect(),
+        lowered: lowered::values(&summary.lowered),
     };
     Text::json(&report)
 }
@@ -25,6 +27,7 @@ struct Report<'a> {
     version: u32,
     summary: Counts,
     diagnostics: Vec<Finding<'a>>,
+    lowered: Vec<Value>,
 }
 
 #[derive(Serialize)]
@@ -68,7 +71,7 @@ struct Place<'a> {
 
 impl Counts {
     fn new(summary: &Summary) -> Counts {
-        let &Summary { agents, contexts, bodies, errors, warnings, skipped: _ } = summary;
+        let &Summary { agents, contexts, bodies, errors, warnings, skipped: _, lowered: _ } = summary;
         Counts { agents, contexts, bodies, errors, warnings }
     }
 }
@@ -104,12 +107,20 @@ impl<'a> Place<'a> {
 mod tests {
     use super::super::tests::example;
     use super::*;
-    use serde_json::Value;
+    use crate::compile::{Lowered, LoweredKind};
 
     fn report() -> Text {
         let (sources, mut finding) = example();
         finding.agents.truncate(1);
-        let summary = Summary { agents: 1, contexts: 2, bodies: 3, errors: 4, warnings: 5, skipped: 6 };
+        let summary = Summary {
+            agents: 1,
+            contexts: 2,
+            bodies: 3,
+            errors: 4,
+            warnings: 5,
+            skipped: 6,
+            lowered: vec![Lowered::new(LoweredKind::Rule, "key/unknown")],
+        };
         json(&[finding], &sources, &summary)
     }
 
@@ -153,6 +164,20 @@ mod tests {
                 }
               ]
             }
+          ],
+          "lowered": [
+            {
+              "kind": "rule",
+              "what": "key/unknown",
+              "to": null,
+              "agent": null,
+              "path": null,
+              "fields": [],
+              "reason": null,
+              "expires": null,
+              "file": null,
+              "line": null
+            }
           ]
         }
         "#);
@@ -161,7 +186,7 @@ mod tests {
     #[test]
     fn nothing_found_is_an_empty_list() {
         let text = json(&[], &Sources::default(), &Summary::default());
-        assert!(text.ends_with("\"diagnostics\": []\n}\n"));
+        assert!(text.ends_with("\"diagnostics\": [],\n  \"lowered\": []\n}\n"));
     }
 
     /// Every object has exactly the keys that the schema lists and requires, in its order.

@@ -88,7 +88,7 @@ pub(crate) fn name_of(c: char) -> String {
 }
 
 /// The names of those that are met, from `UnicodeData.txt`; of controls the first alias of `NameAliases.txt`.
-const NAMES: [(char, &str); 68] = [
+const NAMES: [(char, &str); 70] = [
     ('\u{0}', "NULL"),
     ('\u{1}', "START OF HEADING"),
     ('\u{2}', "START OF TEXT"),
@@ -98,6 +98,8 @@ const NAMES: [(char, &str); 68] = [
     ('\u{6}', "ACKNOWLEDGE"),
     ('\u{7}', "ALERT"),
     ('\u{8}', "BACKSPACE"),
+    ('\t', "CHARACTER TABULATION"),
+    ('\n', "LINE FEED"),
     ('\u{b}', "LINE TABULATION"),
     ('\u{c}', "FORM FEED"),
     ('\u{d}', "CARRIAGE RETURN"),
