@@ -100,6 +100,9 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: Args, terminal: &mut Terminal) -> Outcome {
+    if args.has_empty_model() {
+        return Err(Failure::new("`--model` is empty"));
+    }
     let options = Options::resolve(args.common)?;
     match args.command {
         Command::Check { path } => check::run(&options.at(path), terminal),

@@ -24,7 +24,7 @@ use crate::compile::Lowered;
 use crate::text::{Text, text};
 
 /// What a run covered and what it found.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Summary {
     /// Agents that were compiled.
     pub agents: usize,

@@ -652,7 +652,7 @@ fn what_is_lowered_is_reported() {
     let run = reqc(&root, &["check", "--allow", "coverage/unused", "--allow", "key/unknown"]);
     assert_eq!(run.code, 2, "an unknown code is no allowance: {}", run.err);
     let run = reqc(&root, &["check", "--allow", "key/unknown"]);
-    let line = "lowered: 2 rules, 1 `[[allow]]`, 1 `[[extension]]`, 1 schema, 1 `--allow`; `--format json` tells which";
+    let line = "lowered: 2 rules, 1 [[allow]], 1 [[extension]], 1 schema, 1 --allow; `--format json` tells which";
     assert!(run.code == 0 && run.out.contains(line), "{}", run.out);
     let run = reqc(&root, &["check", "--format", "json"]);
     let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");

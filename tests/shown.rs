@@ -20,8 +20,8 @@ const HOSTILE: [&str; 3] = [
 
 /// A text as a TOML string, all of it in escapes.
 fn toml(text: &str) -> String {
-    let escaped: String = text.chars().map(|c| format!("\\U{:08X}", u32::from(c))).collect();
-    format!("\"{escaped}\"")
+    let escaped: Vec<String> = text.chars().map(|c| format!("\\U{:08X}", u32::from(c))).collect();
+    format!("\"{}\"", escaped.concat())
 }
 
 /// A text as a JSON string.
@@ -56,7 +56,7 @@ fn sound(root: &Path, x: &str) {
     write(root, "agents/base.toml", &base);
     write(root, "agents/helper.toml", &format!("name = \"Helper\"\nextends = \"Base\"\nprovider_instance = {t}\n"));
     let provider = format!(
-        "name = {t}\ndescription = {t}\nclient_api = \"openai_chat\"\nurl = \"https://a.example/{}\"\napi_key_ref = {}\n",
+        "name = {t}\ndescription = {t}\nclient_api = \"OpenAI Compatible\"\nurl = \"https://a.example/{}\"\napi_key_ref = {}\n",
         p.chars().filter(|c| !c.is_whitespace() && !c.is_control() && !"?#".contains(*c)).collect::<String>(),
         toml(&format!("file:{x}")),
     );
@@ -162,9 +162,14 @@ fn wrong_in(text: &str) -> Option<String> {
             | '\u{115f}'
             | '\u{1160}'
             | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}' => true,
-            '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' => true,
-            '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}' => true,
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}' => true,
             c => c.is_control(),
         };
         if is_hidden {
@@ -209,6 +214,7 @@ fn commands(x: &str) -> Vec<Vec<&str>> {
         vec!["route", "a.py", "--roster", "none"],
         vec!["render", x, "--context", "none"],
         vec!["render", "A7", "--context", "mine"],
+        vec!["render", "Helper", "--context", "mine", "--curl"],
         vec!["check", "--agent", x],
         vec!["check", "--context", x],
         vec!["check", x],
@@ -232,6 +238,7 @@ fn commands(x: &str) -> Vec<Vec<&str>> {
             vec!["providers"],
             vec!["send", x, "--dry-run", "--message", x],
             vec!["send", "Helper", "--dry-run", "--message", "hello"],
+            vec!["send", "Helper", "--curl", "--message", x],
             vec!["send", "Helper", "--dry-run", "--context", x],
             vec!["send", "Helper", "--dry-run", "--tools", x, "--message", "hello"],
             vec!["send", "Helper", "--dry-run", "--resume", x],
@@ -269,7 +276,10 @@ fn plant(x: &str) {
                 let arguments: Vec<&str> = look.iter().chain(&arguments).copied().collect();
                 let output = assert_text(&root, &arguments);
                 let is_json = look.contains(&"json") && !output.stdout.is_empty();
-                if is_json && !arguments.contains(&"send") && !arguments.contains(&"init") {
+                if is_json
+                    && !arguments.contains(&"send")
+                    && !["init", "--curl"].iter().any(|other| arguments.contains(other))
+                {
                     let text = std::str::from_utf8(&output.stdout).expect("UTF-8");
                     assert!(serde_json::from_str::<Value>(text).is_ok(), "{arguments:?}: {text}");
                 }
@@ -322,7 +332,8 @@ fn piped_bodies_are_exact() {
 #[test]
 fn a_flood_of_findings_is_bounded_for_people() {
     let scratch = tempfile::tempdir().expect("a folder");
-    let keys: String = (0..1500).map(|index| format!("unknown_{index} = 1\n")).collect();
+    let keys: Vec<String> = (0..1500).map(|index| format!("unknown_{index} = 1\n")).collect();
+    let keys = keys.concat();
     let long = "n".repeat(20_000);
     let agent = format!("name = \"Helper {long}\"\nextends = \"OpenAI Chat\"\n{keys}");
     write(scratch.path(), "agents/a.toml", &agent);

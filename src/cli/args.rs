@@ -57,7 +57,7 @@ pub(super) struct Common {
     #[arg(long = "context", value_name = "GLOB", global = true, value_parser = filled)]
     pub(super) contexts: Vec<String>,
     /// The model to render with; golden bodies always use the profile's own
-    #[arg(long, value_name = "M", global = true, value_parser = filled)]
+    #[arg(long, value_name = "M", global = true)]
     pub(super) model: Option<String>,
     /// Take the bundled agents too
     #[arg(long, global = true, conflicts_with = "no_bundled")]
@@ -147,6 +147,16 @@ pub(super) enum Command {
         /// The shell
         shell: Shell,
     },
+}
+
+impl Args {
+    /// Whether `--model` is given and names none. `reqc send` takes that for no model: it may be a variable that is not set.
+    pub(super) fn has_empty_model(&self) -> bool {
+        let is_empty = self.common.model.as_ref().is_some_and(|model| model.trim().is_empty());
+        #[cfg(feature = "runtime")]
+        let is_empty = is_empty && !matches!(self.command, Command::Send(_));
+        is_empty
+    }
 }
 
 #[derive(Debug, clap::Args)]

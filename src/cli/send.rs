@@ -38,7 +38,7 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
         Terminal::warn(&format!("the key travels in the clear to {}: use https", compiled.address()));
     }
     match (send.curl, send.dry_run) {
-        (true, _) => terminal.script(&curl_command(&compiled.line, &compiled.body.pretty(), &opened.root)),
+        (true, _) => terminal.text(&curl_command(&compiled.line, &compiled.body.pretty(), &opened.root)),
         (_, true) => terminal.text(&output::dry_run(&compiled)),
         (false, false) => {
             let transport = Transport::new(Arc::new(SystemSecrets::new(&opened.root)), TransportOptions::default());

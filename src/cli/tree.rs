@@ -122,7 +122,7 @@ fn to_json(opened: &Opened, shown: &[ProfileId], id: ProfileId) -> Value {
         "name": &*profile.name.value,
         "file": &**opened.compiler.sources().get(profile.file).path(),
         "abstract": profile.is_abstract(),
-        "delta": delta(opened, id).iter().map(|line| line.as_str()).collect::<Vec<_>>(),
+        "delta": delta(opened, id).iter().map(Text::as_str).collect::<Vec<_>>(),
         "children": children,
     })
 }

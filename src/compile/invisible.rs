@@ -3,6 +3,8 @@
 //! Looks at the text of all files that prompts and bodies are made of, as it stands in the file, at names, decoded, and at
 //! paths. Conversations of contexts are left alone: they hold such characters on purpose.
 
+use std::collections::HashSet;
+
 use crate::diag::{Diagnostic, rules};
 use crate::repo::{LayerKind, Repo};
 use crate::resolve::Hierarchy;
@@ -25,7 +27,7 @@ const MOST: usize = 20;
 
 /// Findings about files and names.
 pub(super) fn check(repo: &mut Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
-    let contexts: Vec<FileId> = repo.contexts.iter().map(|source| source.file).collect();
+    let contexts: HashSet<FileId> = repo.contexts.iter().map(|source| source.file).collect();
     let mut findings: Vec<Diagnostic> = Vec::new();
     for (file, source) in repo.sources.iter() {
         findings.extend(in_name(source.path(), Span::file_start(file), "the file's path"));

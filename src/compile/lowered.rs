@@ -1,6 +1,7 @@
 //! What a repository and the command line lowered. A gate that was opened a little must say so: reviewers see it in every
 //! report, and what a change adds to it in the diff.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::Policy;
@@ -11,7 +12,7 @@ use crate::repo::{Allow, LayerFile, LayerKind, Level, Repo};
 use crate::source::{SourceText, Span};
 
 /// One thing that lets through what would be refused without it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Lowered {
     /// What it is.
     pub kind: LoweredKind,
@@ -32,20 +33,8 @@ pub struct Lowered {
     /// Where it is said: a path and a one-based line; `None` for the command line.
     pub place: Option<(Arc<str>, usize)>,
     /// What a schema says.
-    text: Option<Arc<SourceTextById>>,
+    text: Option<Arc<SourceText>>,
 }
-
-/// A schema's text, compared by what it says.
-#[derive(Debug)]
-struct SourceTextById(Arc<SourceText>);
-
-impl PartialEq for SourceTextById {
-    fn eq(&self, other: &SourceTextById) -> bool {
-        self.0.as_str() == other.0.as_str()
-    }
-}
-
-impl Eq for SourceTextById {}
 
 /// What lowers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -126,9 +115,11 @@ impl Lowered {
         self
     }
 
-    /// Whether it lowers the same as another, wherever that is said.
-    fn is_like(&self, other: &Lowered) -> bool {
-        Lowered { place: None, ..self.clone() } == Lowered { place: None, ..other.clone() }
+    /// What it lowers, wherever that is said.
+    fn key(&self) -> String {
+        let Lowered { kind, what, to, agent, path, fields, reason, expires, place: _, text } = self;
+        let text = text.as_ref().map(|text| text.as_str());
+        format!("{:?}", (kind, what, to, agent, path, fields, reason, expires, text))
     }
 }
 
@@ -153,13 +144,14 @@ impl Policy<'_> {
     /// What this side, of `repo`, lowers and an older side did not: new entries, rules that it made errors, and
     /// schemas of its own that are gone.
     pub fn newly_lowered(&self, repo: &Repo, older: &Policy<'_>, older_repo: &Repo) -> Vec<Lowered> {
-        let known = older.lowered(older_repo);
-        let new = self.lowered(repo).into_iter().filter(|it| !known.iter().any(|known| known.is_like(it)));
-        let raised = older.raised().filter(|code| !self.raised().any(|it| it == *code));
+        let known: HashSet<String> = older.lowered(older_repo).iter().map(Lowered::key).collect();
+        let new = self.lowered(repo).into_iter().filter(|it| !known.contains(&it.key()));
+        let errors: HashSet<&str> = self.raised().collect();
+        let raised = older.raised().filter(|code| !errors.contains(code));
         let no_errors =
             raised.map(|code| Lowered { to: Some(LoweredTo::Default), ..Lowered::new(LoweredKind::Rule, code) });
-        let schemas: Vec<Lowered> = schemas(repo).collect();
-        let gone = self::schemas(older_repo).filter(|it| !schemas.iter().any(|known| known.what == it.what));
+        let kept: HashSet<Arc<str>> = schemas(repo).map(|it| it.what).collect();
+        let gone = schemas(older_repo).filter(|it| !kept.contains(&it.what));
         let gone = gone.map(|it| Lowered { to: Some(LoweredTo::Removed), place: None, text: None, ..it });
         new.chain(no_errors).chain(gone).collect()
     }
@@ -194,7 +186,7 @@ fn schemas(repo: &Repo) -> impl Iterator<Item = Lowered> + '_ {
     let own = repo.schemas.values().flatten().filter(|source| source.layer == LayerKind::Own);
     own.map(|LayerFile { file, .. }| {
         let source = repo.sources.get(*file);
-        let text = Arc::new(SourceTextById(Arc::clone(source.source_text())));
+        let text = Arc::clone(source.source_text());
         let place = Some((Arc::clone(source.path()), 1));
         Lowered { text: Some(text), place, ..Lowered::new(LoweredKind::Schema, source.path()) }
     })

@@ -2,18 +2,21 @@
 
 use serde_json::{Value, json};
 
-use super::{count, name};
+use super::{count, name, thousands};
 use crate::compile::{Lowered, LoweredKind, LoweredTo};
 use crate::text::{Text, text};
 
 /// The words for each kind, in the order in which they are told.
 const KINDS: [(LoweredKind, &str); 5] = [
     (LoweredKind::Rule, "rule"),
-    (LoweredKind::Allow, "`[[allow]]`"),
-    (LoweredKind::Extension, "`[[extension]]`"),
+    (LoweredKind::Allow, "[[allow]]"),
+    (LoweredKind::Extension, "[[extension]]"),
     (LoweredKind::Schema, "schema"),
-    (LoweredKind::Argument, "`--allow`"),
+    (LoweredKind::Argument, "--allow"),
 ];
+
+/// How many things are shown one by one.
+const MOST: usize = 100;
 
 /// `lowered: 2 rules, 1 [[allow]]; …`, if there is anything.
 pub(super) fn counted(lowered: &[Lowered]) -> Option<Text> {
@@ -21,7 +24,7 @@ pub(super) fn counted(lowered: &[Lowered]) -> Option<Text> {
     for (kind, noun) in KINDS {
         match lowered.iter().filter(|it| it.kind == kind).count() {
             0 => {}
-            many if noun.starts_with('`') => parts.push(format!("{many} {noun}")),
+            many if noun.starts_with(['[', '-']) => parts.push(format!("{many} {noun}")),
             many => parts.push(count(many, noun)),
         }
     }
@@ -33,9 +36,14 @@ pub(super) fn counted(lowered: &[Lowered]) -> Option<Text> {
 
 /// A line for each thing that a change lowered.
 pub fn lowered_text(lowered: &[Lowered]) -> Text {
+    if lowered.is_empty() {
+        return Text::new();
+    }
     let heading = text!("this change lowers what is checked:\n");
-    let lines = lowered.iter().map(|it| text!("  {}\n", line(it)));
-    if lowered.is_empty() { Text::new() } else { std::iter::once(heading).chain(lines).collect() }
+    let lines = lowered.iter().take(MOST).map(|it| text!("  {}\n", line(it)));
+    let more = lowered.len().saturating_sub(MOST);
+    let more = (more > 0).then(|| text!("  … and {} more; `--format json` has all\n", thousands(more)));
+    std::iter::once(heading).chain(lines).chain(more).collect()
 }
 
 fn line(it: &Lowered) -> Text {
