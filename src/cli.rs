@@ -24,7 +24,7 @@ mod tree;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 
 use args::{Args, Command};
 use options::Options;
@@ -86,7 +86,11 @@ pub fn main() -> ExitCode {
     if let Some(status) = crate::system::supervise() {
         return status;
     }
-    let args = Args::parse();
+    Terminal::tell_of_panics();
+    let args = match args::read() {
+        Ok(args) => args,
+        Err(error) => return Terminal::usage(&error),
+    };
     let mut terminal = Terminal::new(args.common.color, args.common.quiet);
     let status = run(args, &mut terminal).unwrap_or_else(|failure| {
         Terminal::fail(&failure.message, failure.help.as_deref());
@@ -100,6 +104,9 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: Args, terminal: &mut Terminal) -> Outcome {
+    if args.has_empty_model() {
+        return Err(Failure::new("`--model` is empty"));
+    }
     let options = Options::resolve(args.common)?;
     match args.command {
         Command::Check { path } => check::run(&options.at(path), terminal),
@@ -120,7 +127,7 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Args::command(), "reqc", &mut script);
-            terminal.text(&String::from_utf8_lossy(&script));
+            terminal.script(&String::from_utf8_lossy(&script));
             Ok(Status::Clean)
         }
     }

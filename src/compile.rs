@@ -4,11 +4,15 @@
 //! depend on a conversation, and [`Compiler::run`], which makes every selected body in parallel and hands the
 //! bodies of one agent at a time to a visitor. Results are ordered by agent, whatever the threads do.
 
+mod coverage;
+mod invisible;
+mod lowered;
 mod policy;
 mod reach;
 mod route;
 pub(crate) mod rules;
 
+pub use lowered::{Lowered, LoweredKind, LoweredTo};
 pub use policy::Policy;
 pub(crate) use policy::{check_allowed, check_code};
 pub use route::{PassedOver, Route};
@@ -126,6 +130,7 @@ impl Compiler {
         if repo.is_empty() {
             findings.push(rules::empty(&mut repo.sources));
         }
+        findings.extend(invisible::check(&mut repo, &hierarchy));
         findings.extend(policy::check_codes(&repo.config));
         findings.extend(rules::unknown_agents(&repo, &hierarchy));
         findings.extend(route::check(&repo, &hierarchy));
@@ -349,6 +354,12 @@ impl Compiler {
         };
         let setting = plan.profile.string("system_prompt").filter(|_| holds(Some(new)) && !holds(old));
         setting.map(|setting| setting.span).or_else(|| self.trace(id, context, pointer))
+    }
+
+    fn chosen_contexts<'c>(&'c self, selection: &Selection) -> impl Iterator<Item = &'c ReadyContext> {
+        let chosen =
+            |ready: &&ReadyContext| selection.contexts.as_ref().is_none_or(|names| names.contains(&ready.context.name));
+        self.contexts.iter().filter(chosen)
     }
 
     /// The context with a name.

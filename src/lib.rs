@@ -84,6 +84,7 @@ pub mod runtime;
 pub mod source;
 #[expect(clippy::disallowed_methods, reason = "this module is what the others are told to use instead")]
 pub mod system;
+pub mod text;
 pub mod toml;
 pub mod unit;
 pub mod world;

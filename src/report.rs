@@ -1,25 +1,30 @@
 //! Findings and changes as text, one file per format.
 //!
 //! Input: findings in the order to tell them, the [`Sources`](crate::source::Sources) they point into, and a
-//! [`Summary`]; or groups of changes. Output: a string that ends with a new line. Nothing is decided or printed here, and the same
+//! [`Summary`]; or groups of changes. Output: [`Text`] that ends with a new line. Nothing is decided or printed here, and the same
 //! findings give the same text on every machine: width and colour are the caller's.
 
+mod bound;
 mod diff;
 mod excerpt;
 mod human;
 mod json;
+mod lowered;
 mod short;
 
 pub use diff::{DiffGroup, diff_json, diff_text};
 pub use human::{Look, human, human_findings};
 pub use json::json;
+pub use lowered::lowered_text;
 pub use short::{short, short_findings};
 
-use std::borrow::Cow;
 use std::fmt;
 
+use crate::compile::Lowered;
+use crate::text::{Text, text};
+
 /// What a run covered and what it found.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Summary {
     /// Agents that were compiled.
     pub agents: usize,
@@ -33,6 +38,8 @@ pub struct Summary {
     pub warnings: usize,
     /// Agents that were left out because something they need is broken.
     pub skipped: usize,
+    /// What lets through what would be refused without it.
+    pub lowered: Vec<Lowered>,
 }
 
 impl fmt::Display for Summary {
@@ -52,6 +59,22 @@ impl fmt::Display for Summary {
     }
 }
 
+/// The last lines of a report.
+fn figures(summary: &Summary) -> Text {
+    let lowered = lowered::counted(&summary.lowered).unwrap_or_default();
+    text!("{}\n{}", summary.to_string(), lowered)
+}
+
+/// `1,234,567`.
+fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let commas = |(at, digit): (usize, char)| {
+        let comma = at > 0 && (digits.len() - at).is_multiple_of(3);
+        [comma.then_some(','), Some(digit)].into_iter().flatten()
+    };
+    digits.chars().enumerate().flat_map(commas).collect()
+}
+
 /// `1 agent`, `2 agents`, `2 bodies`.
 pub(crate) fn count(number: usize, noun: &str) -> String {
     match (number, noun.strip_suffix('y')) {
@@ -61,29 +84,19 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
     }
 }
 
-/// Text with characters that would move the cursor or hide what follows replaced by visible ones.
-fn visible(text: &str) -> Cow<'_, str> {
-    match text.chars().any(|c| visible_char(c) != c) {
-        true => Cow::Owned(text.chars().map(visible_char).collect()),
-        false => Cow::Borrowed(text),
-    }
+/// How many characters of a message, a help text or a label are shown to people; programs get all of it.
+const LONGEST: usize = 1000;
+/// How many characters of a name or a path are shown in a list.
+const LONGEST_NAME: usize = 100;
+
+/// A message on one line.
+fn one_line(message: &str) -> Text {
+    Text::line(message.trim_end()).cut(LONGEST)
 }
 
-fn visible_char(c: char) -> char {
-    match c {
-        '\t' => c,
-        '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(c)).unwrap_or(char::REPLACEMENT_CHARACTER),
-        '\u{7f}' => '\u{2421}',
-        '\u{80}'..='\u{9f}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-            char::REPLACEMENT_CHARACTER
-        }
-        _ => c,
-    }
-}
-
-/// Text on one line.
-fn one_line(text: &str) -> String {
-    visible(text.trim_end().replace(['\r', '\n', '\t'], " ").as_str()).into_owned()
+/// A name among others.
+fn name(name: &str) -> Text {
+    Text::line(name).cut(LONGEST_NAME)
 }
 
 /// A line broken at spaces into lines of up to `width` characters; what stands in backticks stays together if it is
@@ -154,16 +167,17 @@ mod tests {
     fn summaries_count_in_words() {
         let run = Summary { agents: 28, contexts: 24, bodies: 516, ..Summary::default() };
         assert_eq!(run.to_string(), "28 agents × 24 contexts: 516 bodies, no findings");
-        let found = Summary { errors: 2, warnings: 1, ..run };
+        let found = Summary { errors: 2, warnings: 1, ..run.clone() };
         assert_eq!(found.to_string(), "28 agents × 24 contexts: 516 bodies, 2 errors, 1 warning");
-        let small = Summary { agents: 1, contexts: 1, bodies: 1, errors: 1, warnings: 0, skipped: 3 };
+        let small =
+            Summary { agents: 1, contexts: 1, bodies: 1, errors: 1, warnings: 0, skipped: 3, lowered: Vec::new() };
         assert_eq!(small.to_string(), "1 agent × 1 context: 1 body, 1 error, 3 agents skipped");
         assert_eq!(Summary::default().to_string(), "0 agents × 0 contexts: 0 bodies, no findings");
     }
 
     #[test]
-    fn nothing_invisible_is_shown() {
-        assert_eq!(visible("a\u{1b}[2J\rb\u{202e}c\té"), "a␛[2J␍b\u{fffd}c\té");
-        assert_eq!(one_line("a\n b\r\nc\u{7}\n"), "a  b  c␇");
+    fn messages_stand_on_one_line_and_end() {
+        assert_eq!(one_line("a\n b\u{7}\n").as_str(), "a␊ b␇");
+        assert_eq!(one_line(&"x".repeat(5000)).width(), LONGEST);
     }
 }

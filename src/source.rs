@@ -175,6 +175,11 @@ impl Sources {
         format!("{}:{}", file.path(), file.position(span.start as usize).line)
     }
 
+    /// All files with their ids.
+    pub fn iter(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
+        (0..).map(FileId).zip(&self.files)
+    }
+
     /// How many files there are.
     pub fn len(&self) -> usize {
         self.files.len()

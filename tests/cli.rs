@@ -595,3 +595,118 @@ fn send_offers_the_tools_of_a_file_and_says_what_is_wrong_with_it() {
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("`none.toml` cannot be read"), "{}{}", ran.out, ran.err);
 }
+
+#[test]
+fn a_run_that_makes_no_body_is_an_error() {
+    let (_scratch, root) = repository(&[("agents/base.toml", BASE)]);
+    for arguments in
+        [&["check"][..], &["compile", "--check"], &["compile", "--diff"], &["compile"], &["check", "--quiet"]]
+    {
+        let run = reqc(&root, arguments);
+        assert!(run.code == 1 && run.out.contains("select/no-body"), "{arguments:?}: {} {}", run.out, run.err);
+        let run = reqc(&root, &[arguments, &["--format", "json"]].concat());
+        let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+        assert_eq!((run.code, &report["diagnostics"][0]["severity"]), (1, &"error".into()), "{arguments:?}");
+    }
+    assert_eq!(reqc(&root, &["list"]).code, 0, "nothing is compiled by a list");
+    assert!(reqc(&root, &["check", "--allow", "select/no-body"]).err.contains("cannot be allowed"));
+
+    write(&root, &[("agents/child.toml", CHILD)]);
+    let chat = ["check", "--agent", "Our Child", "--context"];
+    assert_eq!(reqc(&root, &[&chat[..], &["plain-turn"]].concat()).code, 0);
+    let run = reqc(&root, &[&chat[..], &["completion-prefix-suffix", "--format", "short"]].concat());
+    assert!(run.code == 1 && run.out.contains("no body is made of `Our Child`"), "{}", run.out);
+    let run = reqc(&root, &["check", "--no-bundled", "--format", "short"]);
+    assert!(run.code == 1 && run.out.contains("extends/unknown-parent") && !run.out.contains("select/"), "{}", run.out);
+}
+
+#[test]
+fn empty_arguments_are_errors() {
+    let (_scratch, root) = repository(&[("agents/helper.toml", AGENT)]);
+    let options = ["--agent", "--context", "--model", "--allow", "--deny", "-C", "--format", "--color"];
+    let mut commands: Vec<Vec<&str>> = options.iter().map(|option| vec!["check", option, ""]).collect();
+    commands.extend([vec!["check", ""], vec!["compile", "--out", ""], vec!["list", "--tag", ""], vec!["show", ""]]);
+    commands.extend([
+        vec!["render", "Helper", "--context", "plain-turn", "--model", " "],
+        vec!["init", ""],
+        vec!["rule", ""],
+    ]);
+    commands.extend([vec!["route", "a.py", "--roster", ""], vec!["route", "", "--roster", "x"], vec!["schema", ""]]);
+    for arguments in commands {
+        let run = reqc(&root, &arguments);
+        assert!(run.code == 2 && run.out.is_empty() && !run.err.is_empty(), "{arguments:?}: {} {}", run.out, run.err);
+    }
+    assert!(!root.join("golden").exists());
+}
+
+const LOWERED: &str = "[rules]\n\"key/unknown\" = \"off\"\n\"schema/*\" = \"warning\"\n\"text/invisible\" = \"error\"\n\n\
+    [[allow]]\ncode = \"key/*\"\nagent = \"Help*\"\nreason = \"for a test\"\nexpires = 2999-01-31\n\n\
+    [[allow]]\ncode = \"key/*\"\nreason = \"long ago\"\nexpires = 2001-01-31\n\n\
+    [[extension]]\nprovider_instance = \"OpenAI\"\nfields = [\"/a\"]\nreason = \"new\"\n";
+
+#[test]
+fn what_is_lowered_is_reported() {
+    let (_scratch, root) = repository(&[("agents/helper.toml", AGENT)]);
+    assert!(!reqc(&root, &["check"]).out.contains("lowered"), "nothing is");
+    write(&root, &[("reqc.toml", LOWERED), ("schemas/wire/openai-chat.json", "{}")]);
+    let run = reqc(&root, &["check", "--allow", "coverage/unused", "--allow", "key/unknown"]);
+    assert_eq!(run.code, 2, "an unknown code is no allowance: {}", run.err);
+    let run = reqc(&root, &["check", "--allow", "key/unknown"]);
+    let line = "lowered: 2 rules, 1 [[allow]], 1 [[extension]], 1 schema, 1 --allow; `--format json` tells which";
+    assert!(run.code == 0 && run.out.contains(line), "{}", run.out);
+    let run = reqc(&root, &["check", "--format", "json"]);
+    let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    let told: Vec<String> = report["lowered"].as_array().expect("a list").iter().map(ToString::to_string).collect();
+    let parts = ["\"to\":\"off\"", "\"to\":\"warning\"", "for a test", "\"fields\":[\"/a\"]", "\"kind\":\"schema\""];
+    assert!(told.len() == 5 && told.iter().zip(parts).all(|(told, part)| told.contains(part)), "{told:#?}");
+    assert!(
+        told[2].contains("2999-01-31") && told[2].contains("Help*") && told[2].contains("\"line\":7"),
+        "{}",
+        told[2]
+    );
+}
+
+#[test]
+fn a_diff_tells_what_a_change_lowers() {
+    let (_scratch, root) =
+        repository(&[("agents/helper.toml", AGENT), ("reqc.toml", "[rules]\n\"key/unknown\" = \"error\"\n")]);
+    write(&root, &[("schemas/wire/openai-chat.json", "{\"required\": [\"model\"]}")]);
+    git(&root, &["init", "-q"]);
+    git(&root, &["add", "-A"]);
+    git(&root, &["commit", "-q", "-m", "before"]);
+    assert_eq!(reqc(&root, &["compile", "--diff", "HEAD"]).out, "no changes\n");
+
+    write(&root, &[("reqc.toml", "\n\n[rules]\n\"key/unknown\" = \"error\"\n")]);
+    assert_eq!(reqc(&root, &["compile", "--diff", "HEAD"]).out, "no changes\n", "the same on another line");
+
+    write(&root, &[("reqc.toml", LOWERED)]);
+    let run = reqc(&root, &["compile", "--diff", "HEAD"]);
+    let parts = [
+        "reqc.toml:2: key/unknown = \"off\"",
+        "key/unknown is no error any more",
+        "reqc.toml:7: [[allow]] key/* for agents `Help*` until 2999-01-31: for a test",
+    ];
+    assert!(run.code == 0 && parts.iter().all(|part| run.out.contains(part)), "{}", run.out);
+    assert!(!run.out.contains("no changes") && !run.out.contains("a schema of the repository"), "{}", run.out);
+    assert_eq!(reqc(&root, &["compile", "--diff", "HEAD", "--exit-code"]).code, 1);
+
+    fs::remove_file(root.join("reqc.toml")).expect("removed");
+    write(&root, &[("schemas/wire/openai-chat.json", "{}")]);
+    let run = reqc(&root, &["compile", "--diff", "HEAD", "--format", "json"]);
+    let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    let told: Vec<String> =
+        report["lowered"].as_array().expect("a list").iter().map(|it| it["kind"].to_string()).collect();
+    assert_eq!(told, ["\"schema\"", "\"rule\""], "an edited schema, and a rule that is no error any more");
+    fs::remove_file(root.join("schemas/wire/openai-chat.json")).expect("removed");
+    let run = reqc(&root, &["compile", "--diff", "HEAD"]);
+    assert!(run.out.contains("schemas/wire/openai-chat.json is gone"), "{}", run.out);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_of_models_that_leads_outside_is_an_error() {
+    let (_scratch, root) = repository(&[("agents/helper.toml", AGENT)]);
+    std::os::unix::fs::symlink("/etc/hostname", root.join("models.toml")).expect("linked");
+    let run = reqc(&root, &["check", "--format", "short"]);
+    assert!(run.code == 1 && run.out.contains("models.toml:1:1: error[repo/unreadable]"), "{}", run.out);
+}

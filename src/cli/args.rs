@@ -2,8 +2,37 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+
+use crate::text::Text;
+
+/// The arguments of the process, or what clap says of them.
+pub(super) fn read() -> Result<Args, clap::Error> {
+    Args::try_parse().map_err(|error| {
+        // What is wrong is told with the arguments that are wrong, so clap is asked again, with arguments that can be shown.
+        let shown = std::env::args_os().map(|argument| shown(&argument.to_string_lossy()));
+        let same = Args::try_parse_from(shown).err().filter(|again| again.kind() == error.kind());
+        same.unwrap_or_else(|| Args::command().error(error.kind(), "the arguments cannot be read"))
+    })
+}
+
+fn shown(argument: &str) -> String {
+    const LONGEST: usize = 200;
+    match argument.trim().is_empty() {
+        true => String::new(),
+        false => Text::line(argument).cut(LONGEST).to_string(),
+    }
+}
+
+/// An argument that says something: one that is empty is most often a variable that is not set, and would select
+/// everything or nothing.
+fn filled(argument: &str) -> Result<String, String> {
+    match argument.trim().is_empty() {
+        true => Err("it is empty".to_owned()),
+        false => Ok(argument.to_owned()),
+    }
+}
 
 /// Compile declarative LLM agent profiles into the exact request bodies that providers receive, and prove that
 /// they are right.
@@ -22,10 +51,10 @@ pub(super) struct Common {
     #[arg(short = 'C', value_name = "DIR", global = true)]
     pub(super) directory: Option<PathBuf>,
     /// Only agents whose name matches (repeatable)
-    #[arg(long = "agent", value_name = "GLOB", global = true)]
+    #[arg(long = "agent", value_name = "GLOB", global = true, value_parser = filled)]
     pub(super) agents: Vec<String>,
     /// Only contexts whose name matches (repeatable)
-    #[arg(long = "context", value_name = "GLOB", global = true)]
+    #[arg(long = "context", value_name = "GLOB", global = true, value_parser = filled)]
     pub(super) contexts: Vec<String>,
     /// The model to render with; golden bodies always use the profile's own
     #[arg(long, value_name = "M", global = true)]
@@ -46,10 +75,10 @@ pub(super) struct Common {
     #[arg(short, long, global = true)]
     pub(super) quiet: bool,
     /// Treat findings of a rule as errors (repeatable; `family/*` for all of a family)
-    #[arg(long, value_name = "CODE", global = true)]
+    #[arg(long, value_name = "CODE", global = true, value_parser = filled)]
     pub(super) deny: Vec<String>,
     /// Drop findings of a rule (repeatable; `family/*` for all of a family)
-    #[arg(long, value_name = "CODE", global = true)]
+    #[arg(long, value_name = "CODE", global = true, value_parser = filled)]
     pub(super) allow: Vec<String>,
 }
 
@@ -68,7 +97,7 @@ pub(super) enum Command {
         #[arg(long)]
         all: bool,
         /// Only agents with this tag
-        #[arg(long, value_name = "TAG")]
+        #[arg(long, value_name = "TAG", value_parser = filled)]
         tag: Option<String>,
     },
     /// Show the hierarchy of profiles and what each level adds
@@ -76,11 +105,13 @@ pub(super) enum Command {
     /// Show an agent's merged profile, each value with its origin
     Show {
         /// The agent's name
+        #[arg(value_parser = filled)]
         agent: String,
     },
     /// Print one request body
     Render {
         /// The agent's name
+        #[arg(value_parser = filled)]
         agent: String,
         /// Print a curl command instead of the body alone
         #[arg(long)]
@@ -118,6 +149,16 @@ pub(super) enum Command {
     },
 }
 
+impl Args {
+    /// Whether `--model` is given and names none. `reqc send` takes that for no model: it may be a variable that is not set.
+    pub(super) fn has_empty_model(&self) -> bool {
+        let is_empty = self.common.model.as_ref().is_some_and(|model| model.trim().is_empty());
+        #[cfg(feature = "runtime")]
+        let is_empty = is_empty && !matches!(self.command, Command::Send(_));
+        is_empty
+    }
+}
+
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "flags are what they are")]
 pub(super) struct Compile {
@@ -145,6 +186,7 @@ pub(super) struct Compile {
 #[derive(Debug, clap::Args)]
 pub(super) struct Send {
     /// The agent's name, of the repository or bundled
+    #[arg(value_parser = filled)]
     pub(super) agent: String,
     /// `-` reads the message from standard input
     #[arg(value_name = "-", conflicts_with = "message")]
@@ -178,12 +220,13 @@ pub(super) struct Send {
 #[derive(Debug, clap::Args)]
 pub(super) struct Route {
     /// The file's path, as agents' patterns see it; it need not exist
+    #[arg(value_parser = filled)]
     pub(super) file: String,
     /// The roster of `rosters.toml`
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = filled)]
     pub(super) roster: String,
     /// The project that the file belongs to
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = filled)]
     pub(super) project: Option<String>,
 }
 

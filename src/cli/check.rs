@@ -1,6 +1,6 @@
 //! `reqc check`.
 
-use super::options::{Options, report};
+use super::options::{Found, Options, report};
 use super::progress::Progress;
 use super::{Outcome, Terminal};
 
@@ -11,7 +11,7 @@ pub(super) fn run(options: &Options, terminal: &mut Terminal) -> Outcome {
     let progress = Progress::start(opened.compiler.agents().len(), terminal.quiet);
     let run = opened.compiler.run(selection, |_| progress.tick());
     drop(progress);
-    let findings = options.settle(&opened, run.findings, Vec::new());
-    let summary = opened.summary(run.results.len(), run.bodies, &findings);
+    let findings = options.settle(&opened, Found { findings: run.findings, more: Vec::new(), bodies: run.bodies });
+    let summary = options.summary(&opened, run.results.len(), run.bodies, &findings);
     Ok(report(options, &opened, &summary, &findings, terminal))
 }

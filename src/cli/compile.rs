@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::args::{Compile, Format};
-use super::options::{Opened, Options, report};
+use super::options::{Found, Opened, Options, report};
 use super::progress::Progress;
 use super::{Failure, Outcome, Terminal, diff};
 use crate::compile::{AgentBodies, golden_slug};
@@ -13,6 +13,7 @@ use crate::golden::{self, Drift};
 use crate::report::count;
 use crate::source::{SourceText, Span};
 use crate::system::Disk;
+use crate::text::{Text, text};
 use crate::world::Output;
 
 pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) -> Outcome {
@@ -27,8 +28,8 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
         compare(options, &opened, &target, args.all_contexts, terminal.quiet)?;
     let drifted = args.check && !drifts.is_empty();
     let more = if drifted { vec![drift_finding(&mut opened, &drifts, &target)] } else { Vec::new() };
-    let findings = options.settle(&opened, findings, more);
-    let status = report(options, &opened, &opened.summary(agents, bodies, &findings), &findings, terminal);
+    let findings = options.settle(&opened, Found { findings, more, bodies });
+    let status = report(options, &opened, &options.summary(&opened, agents, bodies, &findings), &findings, terminal);
     if args.check {
         if options.format == Format::Human {
             terminal.text(&diff::of_drifts(&opened, &drifts, terminal));
@@ -151,13 +152,13 @@ fn drift_finding(opened: &mut Opened, drifts: &[Drift], target: &Target) -> Diag
     finding.help("`reqc compile --diff` shows what changed; `reqc compile` writes the files")
 }
 
-fn written(drifts: &[Drift], folder: &str) -> String {
+fn written(drifts: &[Drift], folder: &str) -> Text {
     let written = drifts.iter().filter(|drift| drift.new.is_some()).count();
     let removed = drifts.len() - written;
     match (written, removed) {
-        (0, 0) => format!("{folder}: up to date"),
-        (0, removed) => format!("{folder}: {} removed", count(removed, "file")),
-        (written, 0) => format!("{folder}: {} written", count(written, "file")),
-        (written, removed) => format!("{folder}: {} written, {removed} removed", count(written, "file")),
+        (0, 0) => text!("{}: up to date", folder),
+        (0, removed) => text!("{}: {} removed", folder, count(removed, "file")),
+        (written, 0) => text!("{}: {} written", folder, count(written, "file")),
+        (written, removed) => text!("{}: {} written, {} removed", folder, count(written, "file"), removed),
     }
 }

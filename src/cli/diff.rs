@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::args::{Compile, Format};
 use super::compile::{Compared, Target, compare};
-use super::options::{Opened, Options, report};
+use super::options::{Found, Opened, Options, report};
 use super::{Failure, Outcome, Status, Terminal};
-use crate::compile::{Compiler, Selection, fails};
+use crate::compile::{Compiler, Lowered, Selection, fails};
 use crate::diag::Findings;
 use crate::diff::{self, Change, ChangeKind, FileChange, Group, Subject};
 use crate::golden::{self, Drift, GoldenFile};
@@ -17,31 +17,40 @@ use crate::json::Pointer;
 use crate::report::{self, DiffGroup};
 use crate::resolve::ProfileId;
 use crate::system::GitRevision;
+use crate::text::{Text, text};
 
 pub(super) fn run(options: &Options, args: &Compile, revision: Option<&str>, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
-    let Changed { pairs, findings, agents, bodies } = match revision {
+    let Changed { pairs, findings, agents, bodies, lowered } = match revision {
         None => against_golden(options, &opened, args.all_contexts, terminal.quiet)?,
         Some(revision) => against_revision(options, &opened, revision, args.all_contexts)?,
     };
-    let findings = options.settle(&opened, findings, Vec::new());
+    let findings = options.settle(&opened, Found { findings, more: Vec::new(), bodies });
     if fails(&findings) {
-        let status = report(options, &opened, &opened.summary(agents, bodies, &findings), &findings, terminal);
+        let status =
+            report(options, &opened, &options.summary(&opened, agents, bodies, &findings), &findings, terminal);
         if options.format == Format::Json {
             return Ok(status);
         }
     }
     let groups = grouped(&opened.compiler, &pairs);
+    let is_same = groups.is_empty() && lowered.is_empty();
     let text = match (args.text, options.format) {
         (true, _) => textual(&pairs),
-        (false, Format::Json) => report::diff_json(&groups),
+        (false, Format::Json) => report::diff_json(&groups, &lowered),
         (false, _) => report::diff_text(&groups, terminal.width(), terminal.color),
     };
-    terminal.text(&text);
-    if groups.is_empty() && options.format == Format::Human && !args.text {
-        terminal.say(if fails(&findings) { "no changes in what could be compiled" } else { "no changes" });
+    if options.format != Format::Json {
+        terminal.text(&report::lowered_text(&lowered));
     }
-    Ok(match args.exit_code && !groups.is_empty() || fails(&findings) {
+    terminal.text(&text);
+    if is_same && options.format == Format::Human && !args.text {
+        terminal.say(&match fails(&findings) {
+            true => text!("no changes in what could be compiled"),
+            false => text!("no changes"),
+        });
+    }
+    Ok(match args.exit_code && !is_same || fails(&findings) {
         true => Status::Findings,
         false => Status::Clean,
     })
@@ -61,12 +70,16 @@ struct Changed {
     findings: Findings,
     agents: usize,
     bodies: usize,
+    /// What the older side did not lower.
+    lowered: Vec<Lowered>,
 }
 
 fn against_golden(options: &Options, opened: &Opened, all_contexts: bool, quiet: bool) -> Result<Changed, Failure> {
     let Compared { drifts, findings, agents, bodies } =
         compare(options, opened, &Target::golden(opened), all_contexts, quiet)?;
-    Ok(Changed { pairs: drifts.iter().map(Pair::of_drift).collect(), findings, agents, bodies })
+    let pairs = drifts.iter().map(Pair::of_drift).collect();
+    // Golden files do not tell what was lowered when they were written.
+    Ok(Changed { pairs, findings, agents, bodies, lowered: Vec::new() })
 }
 
 impl Pair {
@@ -117,7 +130,8 @@ fn against_revision(
             pairs.extend(files.into_iter().map(|file| Pair::gone(&name, file)));
         }
     }
-    Ok(Changed { pairs, findings: run.findings, agents, bodies: run.bodies })
+    let lowered = options.newly_lowered(opened, &old);
+    Ok(Changed { pairs, findings: run.findings, agents, bodies: run.bodies, lowered })
 }
 
 /// The files of the old repository's agents, by name; of a selection only those that are in it.
@@ -150,7 +164,7 @@ impl Pair {
 }
 
 /// The text that `--check` shows below its findings.
-pub(super) fn of_drifts(opened: &Opened, drifts: &[Drift], terminal: &Terminal) -> String {
+pub(super) fn of_drifts(opened: &Opened, drifts: &[Drift], terminal: &Terminal) -> Text {
     let pairs: Vec<Pair> = drifts.iter().map(Pair::of_drift).collect();
     report::diff_text(&grouped(&opened.compiler, &pairs), terminal.width(), terminal.color)
 }
@@ -223,7 +237,7 @@ fn merged(groups: Vec<DiffGroup>) -> Vec<DiffGroup> {
     merged
 }
 
-fn textual(pairs: &[Pair]) -> String {
-    let text = |side: &Option<String>| side.clone().unwrap_or_default();
-    pairs.iter().map(|pair| diff::textual(&text(&pair.old), &text(&pair.new), &pair.path)).collect()
+fn textual(pairs: &[Pair]) -> Text {
+    let whole = |side: &Option<String>| side.clone().unwrap_or_default();
+    pairs.iter().map(|pair| Text::lines(&diff::textual(&whole(&pair.old), &whole(&pair.new), &pair.path))).collect()
 }

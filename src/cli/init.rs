@@ -6,6 +6,7 @@ use super::args::Compile;
 use super::options::Options;
 use super::{Failure, Outcome, Terminal, compile};
 use crate::system::Disk;
+use crate::text::text;
 use crate::world::{Output, World};
 
 /// The files, with the sentence that tells what each is for.
@@ -40,11 +41,11 @@ pub(super) fn run(options: &Options, path: Option<PathBuf>, terminal: &mut Termi
     }
     for (path, text, why) in FILES {
         disk.replace(path, text.as_bytes())?;
-        terminal.say(&format!("  {path:<30} {why}"));
+        terminal.say(&text!("  {:<30} {}", path, why));
     }
     let args = Compile { check: false, diff: None, text: false, exit_code: false, out: None, all_contexts: false };
     let here = options.for_people_in(folder);
     let status = compile::run(&here, &args, terminal)?;
-    terminal.say("next: `reqc list`, `reqc check`, `reqc render Reviewer --context review-request`");
+    terminal.say(&text!("next: `reqc list`, `reqc check`, `reqc render Reviewer --context review-request`"));
     Ok(status)
 }

@@ -8,6 +8,7 @@ use super::{Failure, Outcome, Status, Terminal};
 use crate::provider::{ClientApi, WireFormat};
 use crate::repo::LayerKind;
 use crate::resolve::{ProfileId, ResolvedProfile};
+use crate::text::{Text, text};
 
 pub(super) fn agents(options: &Options, all: bool, tag: Option<&str>, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
@@ -15,16 +16,15 @@ pub(super) fn agents(options: &Options, all: bool, tag: Option<&str>, terminal: 
     let rows: Vec<Row> =
         rows.into_iter().filter(|row| tag.is_none_or(|tag| row.tags.iter().any(|it| it == tag))).collect();
     if options.format == Format::Json {
-        let values: Vec<Value> = rows.iter().map(Row::json).collect();
-        terminal.text(&format!("{:#}\n", Value::Array(values)));
+        terminal.json(&rows.iter().map(Row::json).collect());
         return Ok(Status::Clean);
     }
     let table: Vec<[&str; 4]> =
         rows.iter().map(|row| [row.name.as_str(), &row.wire, &row.instance, &row.state]).collect();
     terminal.text(&columns(["AGENT", "WIRE FORMAT", "PROVIDER", ""], &table));
     if rows.is_empty() {
-        let none = tag.map_or("no agents".to_owned(), |tag| format!("no agent has the tag `{tag}`"));
-        terminal.say(&format!("{none}; `--bundled` takes the bundled ones, `--all` abstract and hidden ones too"));
+        let none = tag.map_or(text!("no agents"), |tag| text!("no agent has the tag `{}`", tag));
+        terminal.say(&text!("{}; `--bundled` takes the bundled ones, `--all` abstract and hidden ones too", none));
     }
     Ok(Status::Clean)
 }
@@ -112,48 +112,45 @@ pub(super) fn contexts(options: &Options, terminal: &mut Terminal) -> Outcome {
             let file = opened.compiler.sources().get(context.file).path();
             json!({"name": &*context.name, "kind": context.kind().name(), "golden": ready.golden, "why": &*context.why, "file": &**file})
         });
-        terminal.text(&format!("{:#}\n", Value::Array(values.collect())));
+        terminal.json(&values.collect());
         return Ok(Status::Clean);
     }
     for ready in chosen {
         let golden = if ready.golden { ", golden" } else { "" };
-        let why = wrap(&ready.context.why, terminal.width() - 4);
-        terminal.text(&format!(
-            "{} ({}{golden})\n    {}\n",
-            ready.context.name,
-            ready.context.kind().name(),
-            why.join("\n    ")
-        ));
+        let why = Text::join(&wrap(&ready.context.why, terminal.width() - 4), "\n    ");
+        let name = Text::line(&ready.context.name).cut(WIDEST_CELL);
+        terminal.text(&text!("{} ({}{})\n    {}\n", name, ready.context.kind().name(), golden, why));
     }
     Ok(Status::Clean)
 }
 
 /// Text in lines of at most `width` characters, broken at spaces.
-pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = vec![String::new()];
-    for word in text.split_whitespace() {
+pub(super) fn wrap(foreign: &str, width: usize) -> Vec<Text> {
+    let mut lines: Vec<Text> = vec![Text::new()];
+    for word in foreign.split_whitespace().map(Text::line) {
         let line = lines.last_mut().expect("never empty");
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
-            lines.push(word.to_owned());
+        if !line.is_empty() && line.width() + 1 + word.width() > width {
+            lines.push(word);
         } else {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
+            let space = if line.is_empty() { "" } else { " " };
+            line.push(&text!("{}{}", space, word));
         }
     }
     lines
 }
 
+/// How many characters of a name a table shows.
+pub(super) const WIDEST_CELL: usize = 80;
+
 /// Rows in columns as wide as their widest cell.
-pub(super) fn columns<const N: usize>(head: [&str; N], rows: &[[&str; N]]) -> String {
-    let width = |column: usize| rows.iter().chain([&head]).map(|row| row[column].chars().count()).max().unwrap_or(0);
+pub(super) fn columns<const N: usize>(head: [&str; N], rows: &[[&str; N]]) -> Text {
+    let cells = |row: &[&str; N]| row.map(|cell| Text::line(cell).cut(WIDEST_CELL));
+    let rows: Vec<[Text; N]> = std::iter::once(&head).chain(rows).filter(|_| !rows.is_empty()).map(cells).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..N).map(width).collect();
-    let mut text = String::new();
-    for row in std::iter::once(&head).chain(rows).filter(|_| !rows.is_empty()) {
-        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-        text.push_str(cells.join("  ").trim_end());
-        text.push('\n');
-    }
-    text
+    let line = |row: &[Text; N]| {
+        let cells: Vec<Text> = row.iter().zip(&widths).map(|(cell, width)| cell.clone().padded(*width)).collect();
+        text!("{}\n", Text::join(&cells, "  ").trimmed_end())
+    };
+    rows.iter().map(line).collect()
 }

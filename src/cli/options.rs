@@ -8,7 +8,9 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::args::{Common, Format};
 use super::{Failure, Status, Terminal};
-use crate::compile::{AgentBodies, Compiler, Policy, SelectError, Selection, check_allowed, check_code, fails, settle};
+use crate::compile::{
+    AgentBodies, Compiler, Lowered, Policy, SelectError, Selection, check_allowed, check_code, fails, settle,
+};
 use crate::diag::{Diagnostic, Findings, Severity};
 use crate::repo::{Date, LoadOptions};
 use crate::report::Summary;
@@ -133,21 +135,29 @@ impl Options {
     }
 
     /// Findings of loading and of a run, with this run's severities, sorted.
-    pub(super) fn settle(&self, opened: &Opened, found: Findings, more: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    ///
+    /// A run that made no body is an error, unless errors tell why.
+    pub(super) fn settle(&self, opened: &Opened, run: Found) -> Vec<Diagnostic> {
         let compiler = &opened.compiler;
         let mut findings = Findings::default();
         let chosen = |finding: &&Diagnostic| opened.is_about_selection(finding);
         findings.extend(compiler.findings().iter().filter(chosen).cloned());
-        findings.extend(found.into_vec());
-        findings.extend(more);
-        settle(compiler.sources(), findings, &self.policy(opened, self.is_complete()))
+        findings.extend(run.findings.into_vec());
+        findings.extend(run.more);
+        let settled = settle(compiler.sources(), findings, &self.policy(opened, &opened.compiler, self.is_complete()));
+        match &opened.selection {
+            Ok(selection) if !fails(&settled) => {
+                settled.into_iter().chain(compiler.unmade(selection, run.bodies)).collect()
+            }
+            _ => settled,
+        }
     }
 
     /// Some findings, and no others, with this run's severities, sorted.
     pub(super) fn settle_only(&self, sources: &Sources, opened: &Opened, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
         let mut findings = Findings::default();
         findings.extend(found);
-        settle(sources, findings, &self.policy(opened, false))
+        settle(sources, findings, &self.policy(opened, &opened.compiler, false))
     }
 
     /// Whether what was found in an agent's bodies is an error in this run: then its golden files are left alone.
@@ -155,15 +165,53 @@ impl Options {
         fails(&self.settle_only(opened.compiler.sources(), opened, agent.findings.clone()))
     }
 
-    fn policy<'o>(&self, opened: &'o Opened, complete: bool) -> Policy<'o> {
+    /// What is lowered in this run.
+    fn lowered(&self, opened: &Opened) -> Vec<Lowered> {
+        self.policy(opened, &opened.compiler, false).lowered(opened.compiler.repo())
+    }
+
+    /// What the repository lowers and an older one did not.
+    pub(super) fn newly_lowered(&self, opened: &Opened, older: &Compiler) -> Vec<Lowered> {
+        let (now, before) = (self.policy(opened, &opened.compiler, false), self.policy(opened, older, false));
+        now.newly_lowered(opened.compiler.repo(), &before, older.repo())
+    }
+
+    /// The figures of a run that compiled `agents` agents to `bodies` bodies.
+    pub(super) fn summary(&self, opened: &Opened, agents: usize, bodies: usize, findings: &[Diagnostic]) -> Summary {
+        let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+        Summary {
+            agents,
+            contexts: match &opened.selection {
+                Ok(Selection { contexts: Some(names), .. }) => names.len(),
+                _ => opened.compiler.contexts().len(),
+            },
+            bodies,
+            errors: count(Severity::Error),
+            warnings: count(Severity::Warning),
+            skipped: opened.compiler.skipped(),
+            lowered: self.lowered(opened),
+        }
+    }
+
+    fn policy<'o>(&self, opened: &Opened, compiler: &'o Compiler, complete: bool) -> Policy<'o> {
         Policy {
-            config: &opened.compiler.repo().config,
+            config: &compiler.repo().config,
             deny: self.deny.clone(),
             allow: self.allow.clone(),
             today: opened.disk.today().map(|(year, month, day)| Date { year, month, day }),
             complete,
         }
     }
+}
+
+/// What a run found.
+pub(super) struct Found {
+    /// In bodies.
+    pub(super) findings: Findings,
+    /// In what the command compared them with.
+    pub(super) more: Vec<Diagnostic>,
+    /// How many bodies were made.
+    pub(super) bodies: usize,
 }
 
 /// A repository, opened.
@@ -225,22 +273,6 @@ impl Opened {
         let Ok(Selection { agents: Some(ids), .. }) = &self.selection else { return true };
         let name = |id: &ProfileId| &self.compiler.hierarchy().get(*id).name.value;
         finding.agents.is_empty() || ids.iter().any(|id| finding.agents.contains(name(id)))
-    }
-
-    /// The figures of a run that compiled `agents` agents to `bodies` bodies.
-    pub(super) fn summary(&self, agents: usize, bodies: usize, findings: &[Diagnostic]) -> Summary {
-        let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
-        Summary {
-            agents,
-            contexts: match &self.selection {
-                Ok(Selection { contexts: Some(names), .. }) => names.len(),
-                _ => self.compiler.contexts().len(),
-            },
-            bodies,
-            errors: count(Severity::Error),
-            warnings: count(Severity::Warning),
-            skipped: self.compiler.skipped(),
-        }
     }
 }
 

@@ -14,6 +14,7 @@ use crate::repo::{Instance, SecretRef};
 use crate::runtime::Secrets;
 use crate::runtime::trust::{Bundled, Grant, TrustStore};
 use crate::system::{Embedded, SystemSecrets, TrustFolder};
+use crate::text::text;
 
 pub(super) fn run(options: &Options, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
@@ -27,14 +28,14 @@ pub(super) fn run(options: &Options, terminal: &mut Terminal) -> Outcome {
     let instances = opened.compiler.repo().instances.values();
     let rows: Vec<Row> = instances.map(|instance| Row::of(instance, &uses, &keys)).collect();
     if options.format == Format::Json {
-        terminal.text(&format!("{:#}\n", rows.iter().map(Row::json).collect::<Value>()));
+        terminal.json(&rows.iter().map(Row::json).collect());
         return Ok(Status::Clean);
     }
     let cells: Vec<[String; 6]> = rows.iter().map(Row::cells).collect();
     let table: Vec<[&str; 6]> = cells.iter().map(|cells| cells.each_ref().map(String::as_str)).collect();
     terminal.text(&columns(["PROVIDER", "CLIENT API", "URL", "KEY", "FOUND", "AGENTS"], &table));
     for row in rows.iter().filter(|row| row.agents > 0) {
-        row.why.iter().for_each(|why| terminal.say(&format!("{}: {why}", row.instance.name.value)));
+        row.why.iter().for_each(|why| terminal.say(&text!("{}: {}", row.instance.name.value, why)));
     }
     Ok(Status::Clean)
 }

@@ -9,6 +9,7 @@ use crate::provider::{Header, HeaderValue, RequestLine};
 use crate::repo::SecretRef;
 use crate::resolve::ProfileId;
 use crate::source::Sources;
+use crate::text::Text;
 
 pub(super) fn run(options: &Options, agent: &str, curl: bool, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
@@ -23,7 +24,7 @@ pub(super) fn run(options: &Options, agent: &str, curl: bool, terminal: &mut Ter
         Some(Ok(body)) if curl => {
             terminal.text(&curl_command(&plan.request_line(model), &body.pretty(), &opened.root));
         }
-        Some(Ok(body)) => terminal.text(&body.pretty()),
+        Some(Ok(body)) => terminal.body(&body.pretty()),
         Some(Err(findings)) => return Ok(show_findings(options, &opened, findings, terminal)),
         None => {
             let message = format!("`{agent}` is a {} agent, and `{context}` is no {0} context", plan.kind.name());
@@ -71,13 +72,13 @@ pub(super) fn show_findings_in(
     terminal: &mut Terminal,
 ) -> Status {
     let findings = options.settle_only(sources, opened, found);
-    terminal.findings(options.format, sources, &opened.summary(0, 0, &findings), &findings);
+    terminal.findings(options.format, sources, &options.summary(opened, 0, 0, &findings), &findings);
     Status::Findings
 }
 
 /// A shell command that sends the body, from any folder; keys are read from where the instance says, never written.
-pub(super) fn curl_command(line: &RequestLine, body: &str, root: &Path) -> String {
-    let mut text = format!("curl -sS -X {} {}", line.method, single_quoted(&line.url));
+pub(super) fn curl_command(line: &RequestLine, body: &str, root: &Path) -> Text {
+    let mut command = format!("curl -sS -X {} {}", line.method, single_quoted(&line.url));
     for Header { name, value } in &line.headers {
         let header = match value {
             HeaderValue::Plain(value) => single_quoted(&format!("{name}: {value}")),
@@ -85,10 +86,12 @@ pub(super) fn curl_command(line: &RequestLine, body: &str, root: &Path) -> Strin
                 format!("{}\"{}\"", single_quoted(&format!("{name}: {prefix}")), shell_expression(key, root))
             }
         };
-        text.push_str(&format!(" \\\n  -H {header}"));
+        command.push_str(&format!(" \\\n  -H {header}"));
     }
-    text.push_str(&format!(" \\\n  --data-binary @- <<'REQC_BODY'\n{body}REQC_BODY\n"));
-    text
+    let body = Text::json_text(body);
+    command.push_str(&format!(" \\\n  --data-binary @- <<'REQC_BODY'\n{body}REQC_BODY\n"));
+    // Everything in it is quoted so that it can be seen: nothing changes here.
+    Text::lines(&command)
 }
 
 /// The shell expression that stands for a key. Files are found as the runtime finds them: below the home folder or `root`.
@@ -105,8 +108,17 @@ fn shell_expression(key: &SecretRef, root: &Path) -> String {
     }
 }
 
+/// A word of the shell that stands for a text; one that cannot be seen whole is spelt in octal.
 fn single_quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
+    if Text::line(text).as_str() == text {
+        return format!("'{}'", text.replace('\'', r"'\''"));
+    }
+    let octal = |byte: u8| match byte {
+        b' '..=b'~' if !matches!(byte, b'\'' | b'\\' | b'[' | b':') => char::from(byte).to_string(),
+        byte => format!("\\0{byte:03o}"),
+    };
+    let spelt: String = text.bytes().map(octal).collect();
+    format!("\"$(printf %b '{spelt}')\"")
 }
 
 #[cfg(test)]
@@ -116,6 +128,7 @@ mod tests {
     #[test]
     fn shell_quotes_hold_anything() {
         assert_eq!(single_quoted("it's"), r"'it'\''s'");
+        assert_eq!(single_quoted("a'\n::x\u{9b}"), r#""$(printf %b 'a\0047\0012\0072\0072x\0302\0233')""#);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::{Failure, Outcome, Status, Terminal};
 use crate::compile::{PassedOver, Route};
 use crate::diag::{Diagnostic, did_you_mean};
 use crate::repo::{Roster, Subject};
+use crate::text::text;
 
 pub(super) fn run(options: &Options, arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
@@ -24,7 +25,7 @@ pub(super) fn run(options: &Options, arguments: &Arguments, terminal: &mut Termi
     let route = opened.compiler.route(roster, &subject);
     let agent = route.agent.map(|id| opened.compiler.hierarchy().get(id).name.value.to_string());
     match options.format {
-        Format::Json => terminal.text(&format!("{:#}\n", to_json(&arguments.roster, agent.as_deref(), &route))),
+        Format::Json => terminal.json(&to_json(&arguments.roster, agent.as_deref(), &route)),
         _ => write(arguments, agent.as_deref(), &route, terminal),
     }
     Ok(if agent.is_some() { Status::Clean } else { Status::Findings })
@@ -53,11 +54,11 @@ fn unread(opened: &Opened) -> Vec<Diagnostic> {
 /// The agent on a line of its own, for scripts; with `-q` nothing else.
 fn write(arguments: &Arguments, agent: Option<&str>, route: &Route, terminal: &mut Terminal) {
     match agent {
-        Some(agent) => terminal.text(&format!("{agent}\n")),
-        None => terminal.say(&format!("no agent of the roster `{}` accepts `{}`", arguments.roster, arguments.file)),
+        Some(agent) => terminal.text(&text!("{}\n", agent)),
+        None => terminal.say(&text!("no agent of the roster `{}` accepts `{}`", arguments.roster, arguments.file)),
     }
     for (name, why) in &route.passed {
-        terminal.say(&format!("  not {name}: {why}"));
+        terminal.say(&text!("  not {}: {}", name, why.to_string()));
     }
 }
 

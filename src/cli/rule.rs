@@ -1,12 +1,13 @@
 //! `reqc rule`: what a code means.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::args::Format;
 use super::options::Options;
 use super::{Failure, Outcome, Status, Terminal, list};
 use crate::compile::{all_rules, rule};
 use crate::diag::{Rule, did_you_mean};
+use crate::text::{Text, text};
 
 pub(super) fn run(options: &Options, code: Option<&str>, terminal: &mut Terminal) -> Outcome {
     let rules = match code {
@@ -17,12 +18,12 @@ pub(super) fn run(options: &Options, code: Option<&str>, terminal: &mut Terminal
         let values = rules.iter().map(|rule| {
             json!({"code": rule.code, "severity": rule.severity.name(), "summary": rule.summary, "page": rule.page})
         });
-        terminal.text(&format!("{:#}\n", Value::Array(values.collect())));
+        terminal.json(&values.collect());
     } else if code.is_some() {
         terminal.text(&page(rules[0], terminal.width()));
     } else {
         for rule in rules {
-            terminal.text(&format!("{:<26} {:<8} {}\n", rule.code, rule.severity.name(), rule.summary));
+            terminal.text(&text!("{:<26} {:<8} {}\n", rule.code, rule.severity.name(), rule.summary));
         }
     }
     Ok(Status::Clean)
@@ -34,14 +35,13 @@ fn unknown(code: &str) -> Failure {
         .help(help.unwrap_or_else(|| "`reqc rule` lists all codes".to_owned()))
 }
 
-fn page(rule: &Rule, width: usize) -> String {
-    let mut text = format!("{} ({})\n{}\n", rule.code, rule.severity.name(), rule.summary);
+fn page(rule: &Rule, width: usize) -> Text {
+    let mut page = text!("{} ({})\n{}\n", rule.code, rule.severity.name(), rule.summary);
     for paragraph in rule.page.split("\n\n") {
-        text.push('\n');
+        page.push(&text!("\n"));
         for line in paragraph.split('\n') {
-            text.push_str(&list::wrap(line, width).join("\n"));
-            text.push('\n');
+            page.push(&text!("{}\n", Text::join(&list::wrap(line, width), "\n")));
         }
     }
-    text
+    page
 }

@@ -8,6 +8,7 @@ use super::{Failure, Outcome, Status, Terminal};
 use crate::diag::did_you_mean;
 use crate::provider::WireFormat;
 use crate::system::Embedded;
+use crate::text::text;
 use crate::world::World;
 
 /// The schemas that describe what people write and what `reqc` reports.
@@ -17,17 +18,17 @@ pub(super) fn run(options: &Options, name: Option<&str>, terminal: &mut Terminal
     let bundled = Embedded::bundled();
     if let Some(name) = name {
         let known = names().find(|known| *known == name).ok_or_else(|| unknown(name))?;
-        terminal.text(&text(&bundled, known));
+        terminal.script(&schema(&bundled, known));
         return Ok(Status::Clean);
     }
-    let schemas: Vec<(&str, String)> = names().map(|name| (name, title(&text(&bundled, name)))).collect();
+    let schemas: Vec<(&str, String)> = names().map(|name| (name, title(&schema(&bundled, name)))).collect();
     if options.format == Format::Json {
         let values = schemas.iter().map(|(name, title)| json!({"name": name, "title": title}));
-        terminal.text(&format!("{:#}\n", Value::Array(values.collect())));
+        terminal.json(&values.collect());
         return Ok(Status::Clean);
     }
     for (name, title) in schemas {
-        terminal.text(&format!("{name:<26} {title}\n"));
+        terminal.text(&text!("{:<26} {}\n", name, title));
     }
     Ok(Status::Clean)
 }
@@ -37,7 +38,7 @@ fn names() -> impl Iterator<Item = &'static str> {
     NAMES.into_iter().chain(WireFormat::ALL.map(WireFormat::name))
 }
 
-fn text(bundled: &Embedded, name: &str) -> String {
+fn schema(bundled: &Embedded, name: &str) -> String {
     let folder = if NAMES.contains(&name) { "schemas" } else { "schemas/wire" };
     let bytes = bundled.read(&format!("{folder}/{name}.schema.json")).expect("every schema is embedded");
     String::from_utf8(bytes).expect("schemas are text")

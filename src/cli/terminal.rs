@@ -3,17 +3,23 @@
 use std::io::{self, IsTerminal, Write};
 #[cfg(feature = "runtime")]
 use std::io::{BufRead, Read};
+use std::process::ExitCode;
+
+use serde_json::Value;
 
 use super::args::{Color, Format};
 use crate::diag::Diagnostic;
 use crate::report::{self, Look, Summary};
 use crate::source::Sources;
+use crate::text::{Printer, Text, text};
 
 /// Standard output and error, and how they may be used.
 pub(super) struct Terminal {
     pub(super) color: bool,
     pub(super) quiet: bool,
     width: usize,
+    /// What stands in the current line of standard output.
+    printer: Printer,
     /// Whether the reader of standard output went away.
     closed: bool,
     /// Why standard output cannot be written, if it is not that.
@@ -31,7 +37,7 @@ impl Terminal {
             true => console_width().clamp(60, 100),
             false => 80,
         };
-        Terminal { color, quiet, width, closed: false, broken: None }
+        Terminal { color, quiet, width, printer: Printer::of_stream(), closed: false, broken: None }
     }
 
     /// How many columns there are.
@@ -39,8 +45,41 @@ impl Terminal {
         self.width
     }
 
-    /// Writes text to standard output, as it is. A reader that went away is no error.
-    pub(super) fn text(&mut self, text: &str) {
+    /// Writes text to standard output.
+    pub(super) fn text(&mut self, text: &Text) {
+        let fit = self.printer.own(text).into_owned();
+        self.write(&fit);
+    }
+
+    /// Writes a value for programs to standard output.
+    pub(super) fn json(&mut self, value: &Value) {
+        self.text(&Text::json(value));
+    }
+
+    /// Writes a value for programs to standard output, on a line of its own.
+    #[cfg(feature = "runtime")]
+    pub(super) fn json_line(&mut self, value: &Value) {
+        self.text(&Text::json_line(value));
+    }
+
+    /// Writes a request body to standard output: byte for byte, but on a terminal with escapes for what cannot be seen.
+    pub(super) fn body(&mut self, json: &str) {
+        match io::stdout().is_terminal() {
+            true => self.text(&Text::json_text(json)),
+            false => self.write(json),
+        }
+    }
+
+    /// Writes a script of ours to standard output: byte for byte, but on a terminal without what cannot be seen.
+    pub(super) fn script(&mut self, script: &str) {
+        match io::stdout().is_terminal() {
+            true => self.text(&Text::lines(script)),
+            false => self.write(script),
+        }
+    }
+
+    /// A reader that went away is no error.
+    fn write(&mut self, text: &str) {
         if self.closed || text.is_empty() {
             return;
         }
@@ -57,9 +96,9 @@ impl Terminal {
     }
 
     /// Writes a line to standard output, unless `-q` was given.
-    pub(super) fn say(&mut self, line: &str) {
+    pub(super) fn say(&mut self, line: &Text) {
         if !self.quiet {
-            self.text(&format!("{line}\n"));
+            self.text(&text!("{}\n", line));
         }
     }
 
@@ -98,7 +137,7 @@ impl Terminal {
             Format::Human => report::human_findings(findings, sources, Look { width: self.width, colour }),
             _ => report::short_findings(findings, sources),
         };
-        let _ = io::stderr().lock().write_all(text.as_bytes());
+        print_aside(&text);
     }
 
     /// Whether the reader of standard output went away.
@@ -107,30 +146,28 @@ impl Terminal {
         self.closed
     }
 
-    /// Writes what somebody else wrote: on a terminal without the characters that steer it.
+    /// Writes a piece of what somebody else wrote, in its own lines. Programs take it from JSON.
     #[cfg(feature = "runtime")]
     pub(super) fn foreign(&mut self, text: &str) {
-        match io::stdout().is_terminal() {
-            true => self.text(&harmless(text)),
-            false => self.text(text),
-        }
+        let fit = self.printer.foreign(text);
+        self.write(&fit);
     }
 
     /// Writes a line beside the result to standard error, unless `-q` was given.
     #[cfg(feature = "runtime")]
     pub(super) fn note(&self, line: &str) {
         if !self.quiet {
-            let _ = writeln!(io::stderr().lock(), "{}", harmless(line));
+            print_aside(&text!("{}\n", line));
         }
     }
 
     /// Asks on standard error whether to go on; without a person at a terminal the answer is no.
     #[cfg(feature = "runtime")]
-    pub(super) fn asks(question: &str) -> Result<bool, String> {
+    pub(super) fn asks(question: &Text) -> Result<bool, String> {
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() || crate::system::is_ci() {
             return Ok(false);
         }
-        let _ = io::stderr().lock().write_all(harmless(question).as_bytes());
+        print_aside(question);
         let mut answer = String::new();
         let read = io::stdin().lock().take(64).read_line(&mut answer);
         read.map_err(|error| format!("standard input cannot be read: {error}"))?;
@@ -140,22 +177,42 @@ impl Terminal {
     /// Writes something to think about to standard error.
     #[cfg(feature = "runtime")]
     pub(super) fn warn(message: &str) {
-        let _ = writeln!(io::stderr().lock(), "warning: {message}");
+        print_aside(&text!("warning: {}\n", message));
+    }
+
+    /// Writes what clap says: help to standard output, and what is wrong with the arguments to standard error. It was made
+    /// from arguments that can be shown.
+    pub(super) fn usage(error: &clap::Error) -> ExitCode {
+        // Nothing is left to do if nobody reads it.
+        let _ = error.print();
+        ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+    }
+
+    /// Writes what panics say as everything else is written. They are bugs.
+    pub(super) fn tell_of_panics() {
+        std::panic::set_hook(Box::new(|panic| {
+            let place = panic.location().map_or_else(String::new, |place| format!(" at {place}"));
+            let why = panic.payload_as_str().unwrap_or("for no known reason");
+            Terminal::fail(&format!("reqc panicked{place}: {why}"), Some("this is a bug of reqc: please report it"));
+        }));
     }
 
     /// Writes why the command could not run to standard error.
     pub(super) fn fail(message: &str, help: Option<&str>) {
-        let mut text = format!("error: {message}\n");
-        help.iter().for_each(|help| text.push_str(&format!("  help: {help}\n")));
-        // Nothing is left to do if standard error is gone too.
-        let _ = io::stderr().lock().write_all(text.as_bytes());
+        let mut text = text!("error: {}\n", Text::line(message).cut(LONGEST));
+        help.iter().for_each(|help| text.push(&text!("  help: {}\n", Text::line(help).cut(LONGEST))));
+        print_aside(&text);
     }
 }
 
-/// A text without control characters, but for line ends and tabs.
-#[cfg(feature = "runtime")]
-fn harmless(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+/// How many characters of a message are shown.
+const LONGEST: usize = 2000;
+
+/// Writes text to standard error, from the start of a line.
+fn print_aside(text: &Text) {
+    let fit = Printer::of_stream().own(text).into_owned();
+    // Nothing is left to do if standard error is gone too.
+    let _ = io::stderr().lock().write_all(fit.as_bytes());
 }
 
 fn console_width() -> usize {

@@ -1,16 +1,16 @@
 //! `reqc tree`: the hierarchy, with each level's delta.
 
-use std::fmt::Write as _;
-
 use serde_json::{Value, json};
 
 use super::args::Format;
+use super::list::WIDEST_CELL;
 use super::options::{Opened, Options};
 use super::show::inline;
 use super::{Outcome, Status, Terminal};
 use crate::profile::Profile;
 use crate::repo::LayerKind;
 use crate::resolve::{MergedTable, ProfileId};
+use crate::text::{Text, text};
 use crate::toml::{Kind, Table};
 
 pub(super) fn run(options: &Options, terminal: &mut Terminal) -> Outcome {
@@ -19,14 +19,14 @@ pub(super) fn run(options: &Options, terminal: &mut Terminal) -> Outcome {
     let roots: Vec<ProfileId> = shown.iter().copied().filter(|&id| parent(&opened, id).is_none()).collect();
     if options.format == Format::Json {
         let values: Vec<Value> = roots.iter().map(|&id| to_json(&opened, &shown, id)).collect();
-        terminal.text(&format!("{:#}\n", Value::Array(values)));
+        terminal.json(&Value::Array(values));
         return Ok(Status::Clean);
     }
-    let mut text = String::new();
+    let mut drawing = Text::new();
     for &root in &roots {
-        draw(&opened, &shown, root, "", "", terminal.width(), &mut text);
+        draw(&opened, &shown, root, ["", ""], terminal.width(), &mut drawing);
     }
-    terminal.text(&text);
+    terminal.text(&drawing);
     Ok(Status::Clean)
 }
 
@@ -59,22 +59,24 @@ fn children(opened: &Opened, shown: &[ProfileId], id: ProfileId) -> Vec<ProfileI
     shown.iter().copied().filter(|&child| parent(opened, child) == Some(id)).collect()
 }
 
-fn draw(opened: &Opened, shown: &[ProfileId], id: ProfileId, first: &str, rest: &str, width: usize, text: &mut String) {
+/// `stems` stand before the first line and before the others.
+fn draw(opened: &Opened, shown: &[ProfileId], id: ProfileId, stems: [&str; 2], width: usize, drawing: &mut Text) {
+    let [first, rest] = stems;
     let profile = opened.compiler.hierarchy().get(id);
-    let _ = writeln!(text, "{first}{}", title(opened, profile));
+    drawing.push(&text!("{}{}\n", first, title(opened, profile)));
     let children = children(opened, shown, id);
     let stem = if children.is_empty() { "    " } else { "│   " };
     for line in delta(opened, id) {
-        let line = format!("{rest}{stem}{line}");
-        let _ = writeln!(text, "{}", cut(&line, width));
+        drawing.push(&text!("{}\n", text!("{}{}{}", rest, stem, line).cut(width)));
     }
     for (index, child) in children.iter().enumerate() {
         let (branch, stem) = if index + 1 < children.len() { ("├── ", "│   ") } else { ("└── ", "    ") };
-        draw(opened, shown, *child, &format!("{rest}{branch}"), &format!("{rest}{stem}"), width, text);
+        let stems = [&*format!("{rest}{branch}"), &*format!("{rest}{stem}")];
+        draw(opened, shown, *child, stems, width, drawing);
     }
 }
 
-fn title(opened: &Opened, profile: &Profile) -> String {
+fn title(opened: &Opened, profile: &Profile) -> Text {
     let mut marks = Vec::new();
     if profile.is_abstract() {
         marks.push("abstract");
@@ -82,31 +84,32 @@ fn title(opened: &Opened, profile: &Profile) -> String {
     if profile.layer == LayerKind::Bundled && !opened.compiler.repo().is_bundled_root {
         marks.push("bundled");
     }
+    let name = Text::line(&profile.name.value).cut(WIDEST_CELL);
     match marks.is_empty() {
-        true => profile.name.value.to_string(),
-        false => format!("{} ({})", profile.name.value, marks.join(", ")),
+        true => text!("{}", name),
+        false => text!("{} ({})", name, marks.join(", ")),
     }
 }
 
 /// What one level says: `+` new, `~` overridden, `-` unset.
-fn delta(opened: &Opened, id: ProfileId) -> Vec<String> {
+fn delta(opened: &Opened, id: ProfileId) -> Vec<Text> {
     let profile = opened.compiler.hierarchy().get(id);
     let inherited = parent(opened, id).and_then(|parent| opened.compiler.resolve(parent));
-    let mut lines: Vec<String> = profile.unset.iter().map(|path| format!("- body.{}", path.value.join("."))).collect();
+    let mut lines: Vec<Text> = profile.unset.iter().map(|path| text!("- body.{}", path.value.join("."))).collect();
     let own = profile.settings.entries.iter().filter(|(key, _)| key.name != "description" && key.name != "tags");
     let own = Table { entries: own.cloned().collect() };
     table_delta(&own, inherited.as_ref().map(|it| &it.merged), "", &mut lines);
     lines
 }
 
-fn table_delta(table: &Table, inherited: Option<&MergedTable<'_>>, path: &str, lines: &mut Vec<String>) {
+fn table_delta(table: &Table, inherited: Option<&MergedTable<'_>>, path: &str, lines: &mut Vec<Text>) {
     for (key, node) in &table.entries {
         let before = inherited.and_then(|inherited| inherited.get(&key.name));
         let path = if path.is_empty() { key.name.clone() } else { format!("{path}.{}", key.name) };
         match (&node.kind, before) {
             (Kind::Table(inner), _) => table_delta(inner, before.and_then(|merged| merged.table()), &path, lines),
-            (_, Some(before)) => lines.push(format!("~ {path} = {} (was {})", inline(node), inline(before.node))),
-            (_, None) => lines.push(format!("+ {path} = {}", inline(node))),
+            (_, Some(before)) => lines.push(text!("~ {} = {} (was {})", path, inline(node), inline(before.node))),
+            (_, None) => lines.push(text!("+ {} = {}", path, inline(node))),
         }
     }
 }
@@ -119,14 +122,7 @@ fn to_json(opened: &Opened, shown: &[ProfileId], id: ProfileId) -> Value {
         "name": &*profile.name.value,
         "file": &**opened.compiler.sources().get(profile.file).path(),
         "abstract": profile.is_abstract(),
-        "delta": delta(opened, id),
+        "delta": delta(opened, id).iter().map(Text::as_str).collect::<Vec<_>>(),
         "children": children,
     })
-}
-
-fn cut(line: &str, width: usize) -> String {
-    match line.char_indices().nth(width) {
-        Some(_) => format!("{}…", line.chars().take(width - 1).collect::<String>()),
-        None => line.to_owned(),
-    }
 }

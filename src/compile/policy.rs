@@ -83,7 +83,7 @@ impl Policy<'_> {
         false
     }
 
-    fn is_expired(&self, entry: &Allow) -> bool {
+    pub(super) fn is_expired(&self, entry: &Allow) -> bool {
         entry.expires.zip(self.today).is_some_and(|(expires, today)| expires < today)
     }
 
@@ -111,7 +111,7 @@ fn can_silence(pattern: &str) -> bool {
 }
 
 /// Whether a code matches a pattern: the code itself or `family/*`.
-fn matches(pattern: &str, code: &str) -> bool {
+pub(super) fn matches(pattern: &str, code: &str) -> bool {
     pattern == code || pattern.strip_suffix("/*").is_some_and(|family| code.split('/').next() == Some(family))
 }
 

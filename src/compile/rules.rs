@@ -12,6 +12,11 @@ crate::diag::rules! {
     SLUG_COLLISION = Error "golden/slug-collision", "two agents would write the same golden folder",
         "Golden folders are named after the agent: ASCII letters and digits in lower case, every other run of characters one \
          `-`. `GPT (mini)` and `gpt mini-` share one. Rename one of the agents.";
+    NO_BODY = Error "select/no-body", "nothing is compiled of what was asked for",
+        "A run that makes no body proves nothing, so it must not pass. Either every profile is abstract, or none of the \
+         contexts is for the agents: completion agents need a completion, all others a chat.\n\n\
+         Name a context that fits (`reqc contexts` shows the kind of each), or add an agent that extends the abstract \
+         profiles. This cannot be silenced.";
     ABSTRACT_SELECTED = Error "select/abstract", "an abstract profile was asked for",
         "An abstract profile lacks something by design, so it has no body of its own. Ask for one of the agents \
          that extend it; `reqc tree` shows them, and `reqc show NAME` works for abstract profiles too.";
@@ -43,6 +48,7 @@ crate::diag::rules! {
 pub fn all_rules() -> Vec<&'static Rule> {
     let families = [
         RULES,
+        super::invisible::RULES,
         repo_rules::RULES,
         crate::profile::RULES,
         crate::resolve::rules::RULES,

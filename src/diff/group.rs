@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{Change, ChangeKind, FileChange};
 use crate::json::Pointer;
+use crate::text::cut;
 
 /// What was compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -124,13 +125,6 @@ fn around_difference(old: &str, new: &str, width: usize) -> (String, String) {
         format!("{}{}", if skipped > 0 { "…" } else { "" }, cut(&rest, width))
     };
     (window(old), window(new))
-}
-
-fn cut(text: &str, width: usize) -> String {
-    match text.char_indices().nth(width) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use super::{JsonError, Pointer, Problem};
+use crate::text::cut;
 
 /// How deep values may nest: what `serde_json` takes.
 pub(crate) const MAX_DEPTH: usize = 127;
@@ -151,7 +152,7 @@ impl Scanner<'_> {
                     }
                 }
                 let word = self.word();
-                Err(fail(Problem::Unquoted(shorten(&self.text[self.clamp(&word)])), self.clamp(&word)))
+                Err(fail(Problem::Unquoted(cut(&self.text[self.clamp(&word)], 41).into_owned()), self.clamp(&word)))
             }
             None => Err(match self.open.last() {
                 Some(&open) => fail(Problem::Unclosed(self.bytes[open] as char), open..open + 1),
@@ -361,14 +362,6 @@ fn is_word(byte: u8) -> bool {
 
 fn pair(open: u8) -> u8 {
     if open == b'{' { b'}' } else { b']' }
-}
-
-/// At most 40 characters of a text, for messages.
-fn shorten(text: &str) -> String {
-    match text.char_indices().nth(40) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

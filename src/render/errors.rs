@@ -9,6 +9,7 @@ use super::prompt::Refusal;
 use super::{Engine, functions, rules};
 use crate::diag::{Diagnostic, Rule, did_you_mean};
 use crate::source::{Sources, Span};
+use crate::text::cut;
 
 /// A template that does not parse.
 pub(super) fn syntax(engine: &Engine, sources: &Sources, name: &str, text: &str, error: &Error) -> Diagnostic {
@@ -218,7 +219,7 @@ fn undefined(sources: &Sources, detail: &str, span: Span) -> Diagnostic {
             )
         }
         _ => (
-            format!("`{}` is undefined", shorten(&expression)),
+            format!("`{}` is undefined", cut(&expression, 61)),
             "if it may be absent, ask first with `is defined`".to_owned(),
         ),
     };
@@ -242,13 +243,6 @@ fn narrowed(sources: &Sources, span: Span, expression: &str) -> Span {
 
 fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-fn shorten(text: &str) -> String {
-    match text.char_indices().nth(60) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
 }
 
 fn clamp(range: &Range<usize>, text: &str) -> Range<usize> {

@@ -38,10 +38,14 @@ pub struct Config {
 /// Fields that a provider instance takes beside those of its wire format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extension {
+    /// Where the entry stands.
+    pub span: Span,
     /// The instance's name.
     pub instance: Arc<str>,
     /// JSON pointers, with `*` for any element or member.
     pub fields: Vec<Arc<str>>,
+    /// Why; `None` is a finding.
+    pub reason: Option<Arc<str>>,
 }
 
 /// The template dialect of a repository.
@@ -74,6 +78,8 @@ pub struct Allow {
     pub agent: Option<GlobMatcher>,
     /// Only findings in a file matching this.
     pub file: Option<GlobMatcher>,
+    /// Why; `None` is a finding.
+    pub reason: Option<Arc<str>>,
     /// The last day it holds.
     pub expires: Option<Date>,
 }
@@ -158,7 +164,8 @@ impl Allow {
         let expires = reader.date("expires");
         let (code, reason) = (reader.string("code"), reader.string("reason"));
         reader.missing("an [[allow]] entry", entry.span, &[("code", code.is_none()), ("reason", reason.is_none())]);
-        Some(Allow { span: code.as_ref()?.span, code: code?.value, agent, file: path, expires })
+        let reason = reason.map(|it| it.value);
+        Some(Allow { span: code.as_ref()?.span, code: code?.value, agent, file: path, reason, expires })
     }
 }
 
@@ -172,7 +179,8 @@ impl Extension {
             [("provider_instance", instance.is_none()), ("fields", fields.is_none()), ("reason", reason.is_none())];
         reader.missing("an [[extension]] entry", entry.span, &needed);
         let fields = fields?.value.into_iter().map(|field| field.value).collect();
-        Some(Extension { instance: instance?.value, fields })
+        let instance = instance?;
+        Some(Extension { span: instance.span, instance: instance.value, fields, reason: reason.map(|it| it.value) })
     }
 }
 

@@ -1,11 +1,12 @@
 //! Grouped changes, for people and for programs.
 
-use std::fmt::Write as _;
-
-use owo_colors::{OwoColorize, Style};
+use owo_colors::Style;
 use serde_json::{Value, json};
 
+use super::{LONGEST, lowered, name, thousands};
+use crate::compile::Lowered;
 use crate::diff::{ChangeKind, FileChange, Group};
+use crate::text::{Text, text};
 
 /// A group and the place that caused it.
 pub struct DiffGroup {
@@ -33,63 +34,73 @@ impl DiffGroup {
 
 /// How many names a line lists before it counts.
 const NAMES: usize = 3;
+/// How many groups are shown.
+const MOST: usize = 1000;
 
 /// Groups as text: how many bodies of how many agents, where, what, and because of which line.
-pub fn diff_text(groups: &[DiffGroup], width: usize, color: bool) -> String {
-    let style = |style: Style| if color { style } else { Style::new() };
-    let mut text = String::new();
-    for DiffGroup { group, cause, variants } in groups {
-        let _ = writeln!(text, "{}", subjects(group).style(style(Style::new().bold())));
-        let room = width.saturating_sub(8).max(20);
-        let shown = group.change.kind.describe(room);
-        let pointer = group.pointer.style(style(Style::new().cyan())).to_string();
-        let fits = group.pointer.chars().count() + shown.chars().count() + 4 <= width;
-        let _ = match &group.change.kind {
-            ChangeKind::File(_) => writeln!(text, "  {shown}"),
-            _ if fits => writeln!(text, "  {pointer} {shown}"),
-            kind => writeln!(text, "  {pointer}\n{}", stacked(kind, room)),
-        };
-        if *variants > 1 {
-            let _ = writeln!(text, "    … and {} more of this kind, with other values", variants - 1);
-        }
-        if let Some(cause) = cause {
-            let _ = writeln!(text, "  {}", cause.style(style(Style::new().dimmed())));
-        }
+pub fn diff_text(groups: &[DiffGroup], width: usize, color: bool) -> Text {
+    let mut text: Text = groups.iter().take(MOST).map(|group| group_text(group, width, color)).collect();
+    if groups.len() > MOST {
+        let more = thousands(groups.len() - MOST);
+        text.push(&text!("… and {} more changes; `--format json` has all\n", more));
+    }
+    text
+}
+
+fn group_text(DiffGroup { group, cause, variants }: &DiffGroup, width: usize, color: bool) -> Text {
+    let mut text = text!("{}\n", subjects(group).styled(Style::new().bold(), color));
+    let room = width.saturating_sub(8).max(20);
+    let shown = Text::line(&group.change.kind.describe(room));
+    let pointer = Text::line(&group.pointer).cut(LONGEST);
+    let fits = pointer.width() + shown.width() + 4 <= width;
+    let pointer = pointer.styled(Style::new().cyan(), color);
+    text.push(&match &group.change.kind {
+        ChangeKind::File(_) => text!("  {}\n", shown),
+        _ if fits => text!("  {} {}\n", pointer, shown),
+        kind => text!("  {}\n{}\n", pointer, stacked(kind, room)),
+    });
+    if *variants > 1 {
+        text.push(&text!("    … and {} more of this kind, with other values\n", variants - 1));
+    }
+    if let Some(cause) = cause {
+        text.push(&text!("  {}\n", Text::line(cause).cut(LONGEST).styled(Style::new().dimmed(), color)));
     }
     text
 }
 
 /// A change whose values do not fit on the pointer's line: one value a line.
-fn stacked(kind: &ChangeKind, room: usize) -> String {
+fn stacked(kind: &ChangeKind, room: usize) -> Text {
     let shown = kind.describe(room);
     match kind {
         ChangeKind::Replaced(..) => match shown.split_once(" → ") {
-            Some((old, new)) => format!("    - {old}\n    + {new}"),
-            None => format!("    {shown}"),
+            Some((old, new)) => text!("    - {}\n    + {}", old, new),
+            None => text!("    {}", shown),
         },
-        _ => format!("    {shown}"),
+        _ => text!("    {}", shown),
     }
 }
 
 /// `in 14 bodies of 6 agents`, or the one body's name.
-fn subjects(group: &Group) -> String {
+fn subjects(group: &Group) -> Text {
     let agents = group.agents();
     let what = if group.is_request { ("request", "requests") } else { ("body", "bodies") };
     if let [only] = group.subjects.as_slice() {
-        let name = only.context.as_deref().unwrap_or("request");
-        return format!("in {}/{name}", only.agent);
+        let context = only.context.as_deref().unwrap_or("request");
+        return text!("in {}/{}", name(&only.agent), name(context));
     }
-    let names: Vec<&str> = agents.iter().take(NAMES).map(AsRef::as_ref).collect();
+    let names: Vec<Text> = agents.iter().take(NAMES).map(|agent| name(agent)).collect();
     let more = agents.len().saturating_sub(NAMES);
-    let more = if more > 0 { format!(", … (+{more})") } else { String::new() };
+    let more = if more > 0 { text!(", … (+{})", more) } else { Text::new() };
     let agent = if agents.len() == 1 { "agent" } else { "agents" };
-    format!("in {} {} of {} {agent} ({}{more})", group.subjects.len(), what.1, agents.len(), names.join(", "))
+    let (bodies, names) = (group.subjects.len(), Text::join(&names, ", "));
+    text!("in {} {} of {} {} ({}{})", bodies, what.1, agents.len(), agent, names, more)
 }
 
-/// Groups as JSON: an array of `{pointer, change, old, new, cause, variants, bodies: [{agent, context}]}`.
-pub fn diff_json(groups: &[DiffGroup]) -> String {
+/// Groups as JSON: an array of `{pointer, change, old, new, cause, variants, bodies: [{agent, context}]}`, and what was
+/// lowered.
+pub fn diff_json(groups: &[DiffGroup], lowered: &[Lowered]) -> Text {
     let values: Vec<Value> = groups.iter().map(group_json).collect();
-    format!("{:#}\n", json!({"version": 1, "changes": values}))
+    Text::json(&json!({"version": 1, "changes": values, "lowered": lowered::values(lowered)}))
 }
 
 fn group_json(DiffGroup { group, cause, variants }: &DiffGroup) -> Value {

@@ -5,13 +5,13 @@
 //! label, control characters are replaced, and line and column stay the file's.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use miette::{LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 
-use super::visible;
+use super::{LONGEST, LONGEST_NAME};
 use crate::diag::{Diagnostic, Label};
 use crate::source::{FileId, Position, SourceFile, Sources};
+use crate::text::Text;
 
 /// Lines up to this many bytes are shown whole.
 const WHOLE_LINE: usize = 400;
@@ -29,7 +29,7 @@ pub(super) struct Excerpt {
 /// A run of lines of one file.
 #[derive(Debug)]
 struct Block {
-    path: Arc<str>,
+    path: Text,
     /// Where it stands in the excerpt's text.
     range: Range<usize>,
     /// Zero-based.
@@ -94,7 +94,12 @@ impl Excerpt {
             lines += 1;
         }
         let first_line = file.position(run.start).line - 1;
-        self.blocks.push(Block { path: Arc::clone(file.path()), range: start..self.text.len(), first_line, lines });
+        self.blocks.push(Block {
+            path: Text::line(file.path()).cut(LONGEST_NAME),
+            range: start..self.text.len(),
+            first_line,
+            lines,
+        });
     }
 
     /// Adds a line that starts at byte `at` of its file, and its labels.
@@ -104,18 +109,19 @@ impl Excerpt {
         let start = self.text.len() + lead.len();
         let place_of = |offset: usize| {
             let offset = (offset - at).clamp(shown.start, shown.end);
-            start + visible(&line[shown.start..offset]).len()
+            start + Text::source(&line[shown.start..offset]).len()
         };
         for place in places {
             self.marks.push(Mark {
                 range: place_of(place.range.start)..place_of(place.range.end),
-                message: Some(visible(&place.label.message).into_owned()).filter(|message| !message.is_empty()),
+                message: Some(Text::line(&place.label.message).cut(LONGEST).to_string())
+                    .filter(|message| !message.is_empty()),
                 is_primary: place.is_primary,
                 position: file.position(place.range.start),
             });
         }
         let trail = if shown.end < line.len() { "…\n" } else { "\n" };
-        self.text.extend([lead, &visible(&line[shown]), trail]);
+        self.text.extend([lead, &Text::source(&line[shown]), trail]);
     }
 }
 

@@ -3,12 +3,14 @@
 use std::fmt;
 
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, SourceCode};
-use owo_colors::OwoColorize;
+use owo_colors::Style;
 
+use super::bound::{Bounded, left_out};
 use super::excerpt::Excerpt;
-use super::{Summary, count, one_line, short, visible, wrapped};
+use super::{Summary, count, name, one_line, short, wrapped};
 use crate::diag::{Diagnostic, Severity};
 use crate::source::Sources;
+use crate::text::{Text, text};
 
 /// How the report looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,28 +28,30 @@ impl Default for Look {
 }
 
 /// Each finding with its source lines and its reach, then the summary.
-pub fn human(findings: &[Diagnostic], sources: &Sources, summary: &Summary, look: Look) -> String {
+pub fn human(findings: &[Diagnostic], sources: &Sources, summary: &Summary, look: Look) -> Text {
     let mut out = human_findings(findings, sources, look);
     if !findings.is_empty() {
-        out.push('\n');
+        out.push(&text!("\n"));
     }
-    out.push_str(&format!("{summary}\n"));
+    out.push(&super::figures(summary));
     out
 }
 
 /// Each finding with its source lines and its reach.
-pub fn human_findings(findings: &[Diagnostic], sources: &Sources, look: Look) -> String {
+pub fn human_findings(findings: &[Diagnostic], sources: &Sources, look: Look) -> Text {
     let look = Look { width: look.width.max(40), ..look };
     let handler = handler(look);
-    let drawn = findings.iter().map(|finding| {
+    let Bounded { shown, more } = Bounded::of(findings);
+    let drawn = shown.into_iter().map(|finding| {
         let mut out = drawing(&handler, finding, sources, look.width);
         if let Some(reach) = reach(finding, look.width) {
-            out.push_str(&if look.colour { reach.dimmed().to_string() } else { reach });
-            out.push('\n');
+            out.push(&text!("{}\n", reach.styled(Style::new().dimmed(), look.colour)));
         }
         out
     });
-    drawn.collect::<Vec<_>>().join("\n")
+    let mut parts: Vec<Text> = drawn.collect();
+    parts.extend(left_out(&more));
+    Text::join(&parts, "\n")
 }
 
 fn handler(look: Look) -> GraphicalReportHandler {
@@ -61,32 +65,32 @@ fn handler(look: Look) -> GraphicalReportHandler {
         .without_syntax_highlighting()
 }
 
-fn drawing(handler: &GraphicalReportHandler, finding: &Diagnostic, sources: &Sources, width: usize) -> String {
+fn drawing(handler: &GraphicalReportHandler, finding: &Diagnostic, sources: &Sources, width: usize) -> Text {
     let mut out = String::new();
     match handler.render_report(&mut out, &Drawn { finding, excerpt: Excerpt::new(finding, sources), width }) {
-        Ok(()) => out.lines().flat_map(|line| [line.trim_end(), "\n"]).collect(),
+        Ok(()) => Text::drawn(&out.lines().flat_map(|line| [line.trim_end(), "\n"]).collect::<String>()),
         Err(fmt::Error) => short::line(finding, sources),
     }
 }
 
 /// `  reaches 14 agents in 9 contexts: OpenAI Chat, … (+13)`, with as many names as fit, but at least one.
-fn reach(finding: &Diagnostic, width: usize) -> Option<String> {
+fn reach(finding: &Diagnostic, width: usize) -> Option<Text> {
     let (first, rest) = finding.agents.split_first()?;
     let contexts = match finding.contexts.len() {
-        0 => String::new(),
-        1 => format!(" in 1 context ({})", one_line(&finding.contexts[0])),
+        0 => Text::new(),
+        1 => text!(" in 1 context ({})", name(&finding.contexts[0])),
         // One name is enough to look at the body: `reqc render AGENT --context NAME`.
-        contexts => format!(" in {} ({}, …)", count(contexts, "context"), one_line(&finding.contexts[0])),
+        contexts => text!(" in {} ({}, …)", count(contexts, "context"), name(&finding.contexts[0])),
     };
-    let mut line = format!("  reaches {}{contexts}: {}", count(finding.agents.len(), "agent"), one_line(first));
-    for (index, name) in rest.iter().enumerate() {
+    let mut line = text!("  reaches {}{}: {}", count(finding.agents.len(), "agent"), contexts, name(first));
+    for (index, agent) in rest.iter().enumerate() {
         let more = match rest.len() - index - 1 {
-            0 => String::new(),
-            more => format!(", … (+{more})"),
+            0 => Text::new(),
+            more => text!(", … (+{})", more),
         };
-        let longer = format!("{line}, {}", one_line(name));
-        if longer.chars().count() + more.chars().count() > width {
-            return Some(format!("{line}, … (+{})", rest.len() - index));
+        let longer = text!("{}, {}", line, name(agent));
+        if longer.width() + more.width() > width {
+            return Some(text!("{}, … (+{})", line, rest.len() - index));
         }
         line = longer;
     }
@@ -127,8 +131,7 @@ impl miette::Diagnostic for Drawn<'_> {
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         let help = self.finding.help.as_ref()?;
-        let lines: Vec<_> = help.lines().map(|line| wrapped(&visible(line), self.width - INDENTS.1)).collect();
-        Some(Box::new(lines.join("\n")))
+        Some(Box::new(wrapped(&one_line(help), self.width - INDENTS.1)))
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
@@ -149,15 +152,16 @@ mod tests {
     use proptest::prelude::*;
 
     #[expect(clippy::needless_pass_by_value, reason = "tests build the finding in place")]
-    fn draw(finding: Diagnostic, sources: &Sources) -> String {
+    fn draw(finding: Diagnostic, sources: &Sources) -> Text {
         drawing(&handler(Look::default()), &finding, sources, 80)
     }
 
     #[test]
     fn a_chain_over_files_with_reach_and_summary() {
         let (sources, finding) = example();
-        let summary = Summary { agents: 28, contexts: 24, bodies: 516, errors: 1, warnings: 0, skipped: 0 };
-        assert_snapshot!(human(&[finding], &sources, &summary, Look::default()), @r#"
+        let summary =
+            Summary { agents: 28, contexts: 24, bodies: 516, errors: 1, warnings: 0, skipped: 0, lowered: Vec::new() };
+        assert_snapshot!(human(&[finding], &sources, &summary, Look::default()).as_str(), @r#"
         render/undefined
 
           × `msg` has no `contnet`
@@ -186,7 +190,7 @@ mod tests {
         let file = source(&mut sources, "agents/a.toml", "name = \"a\"\nextend = \"b\"\n\n[body]\n");
         let finding = Diagnostic::new(&ERROR, find(&sources, file, "extend"), "`extend` is no key of a profile")
             .help("did you mean `extends`?");
-        assert_snapshot!(draw(finding, &sources), @r#"
+        assert_snapshot!(draw(finding, &sources).as_str(), @r#"
         render/undefined
 
           × `extend` is no key of a profile
@@ -207,7 +211,7 @@ mod tests {
         let file = source(&mut sources, "agents/a.toml", &text);
         let finding = Diagnostic::new(&WARNING, find(&sources, file, "name = \"b\""), "twice")
             .related(find(&sources, file, "name = \"a\""), "first here");
-        assert_snapshot!(draw(finding, &sources), @r#"
+        assert_snapshot!(draw(finding, &sources).as_str(), @r#"
         coverage/unused
 
           ⚠ twice
@@ -231,7 +235,7 @@ mod tests {
         let mut sources = Sources::default();
         let file = source(&mut sources, "partials/unused.jinja", "");
         let finding = Diagnostic::new(&WARNING, Span::file_start(file), "nobody includes this partial").label("empty");
-        assert_snapshot!(draw(finding, &sources), @r#"
+        assert_snapshot!(draw(finding, &sources).as_str(), @r#"
         coverage/unused
 
           ⚠ nobody includes this partial
@@ -247,7 +251,7 @@ mod tests {
     fn the_end_of_a_file_can_be_pointed_at() {
         let mut sources = Sources::default();
         let file = source(&mut sources, "a.json", "{\n  \"a\": 1\n");
-        assert_snapshot!(draw(Diagnostic::new(&ERROR, Span::new(file, 99..120), "unclosed").label("here"), &sources), @r#"
+        assert_snapshot!(draw(Diagnostic::new(&ERROR, Span::new(file, 99..120), "unclosed").label("here"), &sources).as_str(), @r#"
         render/undefined
 
           × unclosed
@@ -266,7 +270,7 @@ mod tests {
         let text = format!("{{\n\"{}\": \"needle\", \"{}\"", "é".repeat(500_000), "y".repeat(1_000_000));
         let file = source(&mut sources, "a.json", &text);
         let finding = Diagnostic::new(&ERROR, find(&sources, file, "needle"), "sharp").label("here");
-        assert_snapshot!(draw(finding, &sources), @r#"
+        assert_snapshot!(draw(finding, &sources).as_str(), @r#"
         render/undefined
 
           × sharp
@@ -284,10 +288,10 @@ mod tests {
         let mut sources = Sources::default();
         let file = source(&mut sources, "a.toml", "a = [\n  1,\n  2,\n]\n");
         let finding = Diagnostic::new(&ERROR, Span::new(file, 4..17), "a list\nin two").label("this");
-        assert_snapshot!(draw(finding, &sources), @r#"
+        assert_snapshot!(draw(finding, &sources).as_str(), @r#"
         render/undefined
 
-          × a list in two
+          × a list␊in two
            ╭─[a.toml:1:5]
          1 │ a = [
            ·     ┬

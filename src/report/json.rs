@@ -1,24 +1,25 @@
 //! For programs: one JSON document, described by `schemas/report.schema.json`.
 
 use serde::Serialize;
+use serde_json::Value;
 
-use super::Summary;
+use super::{Summary, lowered};
 use crate::diag::Diagnostic;
 use crate::source::{Sources, Span};
+use crate::text::Text;
 
 /// The version of the document's format; raised when a key goes or changes its meaning.
 const VERSION: u32 = 1;
 
 /// The whole report as pretty-printed JSON.
-pub fn json(findings: &[Diagnostic], sources: &Sources, summary: &Summary) -> String {
+pub fn json(findings: &[Diagnostic], sources: &Sources, summary: &Summary) -> Text {
     let report = Report {
         version: VERSION,
         summary: Counts::new(summary),
         diagnostics: findings.iter().map(|finding| Finding::new(finding, sources)).collect(),
+        lowered: lowered::values(&summary.lowered),
     };
-    let mut text = serde_json::to_string_pretty(&report).expect("strings and numbers have a JSON form");
-    text.push('\n');
-    text
+    Text::json(&report)
 }
 
 #[derive(Serialize)]
@@ -26,6 +27,7 @@ struct Report<'a> {
     version: u32,
     summary: Counts,
     diagnostics: Vec<Finding<'a>>,
+    lowered: Vec<Value>,
 }
 
 #[derive(Serialize)]
@@ -69,7 +71,7 @@ struct Place<'a> {
 
 impl Counts {
     fn new(summary: &Summary) -> Counts {
-        let &Summary { agents, contexts, bodies, errors, warnings, skipped: _ } = summary;
+        let &Summary { agents, contexts, bodies, errors, warnings, skipped: _, lowered: _ } = summary;
         Counts { agents, contexts, bodies, errors, warnings }
     }
 }
@@ -105,18 +107,26 @@ impl<'a> Place<'a> {
 mod tests {
     use super::super::tests::example;
     use super::*;
-    use serde_json::Value;
+    use crate::compile::{Lowered, LoweredKind};
 
-    fn report() -> String {
+    fn report() -> Text {
         let (sources, mut finding) = example();
         finding.agents.truncate(1);
-        let summary = Summary { agents: 1, contexts: 2, bodies: 3, errors: 4, warnings: 5, skipped: 6 };
+        let summary = Summary {
+            agents: 1,
+            contexts: 2,
+            bodies: 3,
+            errors: 4,
+            warnings: 5,
+            skipped: 6,
+            lowered: vec![Lowered::new(LoweredKind::Rule, "key/unknown")],
+        };
         json(&[finding], &sources, &summary)
     }
 
     #[test]
     fn the_document_is_the_contract() {
-        insta::assert_snapshot!(report(), @r#"
+        insta::assert_snapshot!(report().as_str(), @r#"
         {
           "version": 1,
           "summary": {
@@ -154,6 +164,20 @@ mod tests {
                 }
               ]
             }
+          ],
+          "lowered": [
+            {
+              "kind": "rule",
+              "what": "key/unknown",
+              "to": null,
+              "agent": null,
+              "path": null,
+              "fields": [],
+              "reason": null,
+              "expires": null,
+              "file": null,
+              "line": null
+            }
           ]
         }
         "#);
@@ -162,7 +186,7 @@ mod tests {
     #[test]
     fn nothing_found_is_an_empty_list() {
         let text = json(&[], &Sources::default(), &Summary::default());
-        assert!(text.ends_with("\"diagnostics\": []\n}\n"));
+        assert!(text.ends_with("\"diagnostics\": [],\n  \"lowered\": []\n}\n"));
     }
 
     /// Every object has exactly the keys that the schema lists and requires, in its order.

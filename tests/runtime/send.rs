@@ -281,6 +281,22 @@ async fn settings_with_errors_are_reported_and_nothing_is_sent() {
     assert!(server.received().is_empty());
 }
 
+/// An answer is text, also in a log: what it says is seen, and commands nothing. Programs get it as it is.
+#[tokio::test]
+async fn answers_command_neither_terminal_nor_workflow() {
+    let hostile = "a\u{1b}[2J\n::add-mask::b\n\t##[error]c\u{202e}\u{200b}d";
+    let server = Server::start(move |_, _| says(hostile)).await;
+    let root = repository(&server.url);
+    let ran = reqc(root.path(), &["Tester", "-m", "Hi"], "").await;
+    assert_eq!(ran.out, "a␛[2J\n:\\:add-mask::b\n\t##\\[error]c<U+202E><U+200B>d\n");
+    let ran = reqc(root.path(), &["Tester", "-m", "Hi", "--format", "json"], "").await;
+    assert!(!ran.out.contains(['\u{202e}', '\u{200b}']) && !ran.out.contains("##["), "{}", ran.out);
+    let result: Value = serde_json::from_str(&ran.out).expect("JSON");
+    assert_eq!(result["text"], hostile);
+    let ran = reqc(root.path(), &["Tester", "-m", "Hi", "--format", "events"], "").await;
+    assert!(!ran.out.contains(['\u{202e}', '\u{200b}']) && !ran.out.contains("##["), "{}", ran.out);
+}
+
 #[tokio::test]
 async fn nothing_is_no_message_and_no_model() {
     let server = Server::start(|_, _| says("ok")).await;

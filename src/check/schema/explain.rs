@@ -9,6 +9,7 @@ use super::node::follow;
 use super::rules;
 use crate::diag::{Rule, did_you_mean};
 use crate::json::{Pointer, kind_of};
+use crate::text::cut;
 
 /// The keyword that names the member which decides between the branches of a schema.
 const DISCRIMINATOR: &str = "x-reqc-discriminator";
@@ -357,10 +358,7 @@ fn plain(value: &Value) -> String {
 /// The same, cut to 40 characters.
 fn shown(value: &Value) -> String {
     let text = plain(value).replace('\n', "\\n");
-    match text.char_indices().nth(40) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text,
-    }
+    cut(&text, 41).into_owned()
 }
 
 #[cfg(test)]

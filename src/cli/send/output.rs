@@ -6,14 +6,15 @@ use super::super::Terminal;
 use super::super::args::Format;
 use crate::provider::Header;
 use crate::runtime::{Compiled, Event, Outcome, Session};
+use crate::text::{Text, cut, text};
 
 /// The request as it would be sent; keys stay placeholders.
-pub(super) fn dry_run(compiled: &Compiled) -> String {
-    let mut text = format!("{} {}\n", compiled.line.method, compiled.line.url);
+pub(super) fn dry_run(compiled: &Compiled) -> Text {
+    let mut head = text!("{} {}\n", compiled.line.method, compiled.line.url);
     for Header { name, value } in &compiled.line.headers {
-        text.push_str(&format!("{name}: {value}\n"));
+        head.push(&text!("{}: {}\n", name, value.to_string()));
     }
-    format!("{text}\n{}", compiled.body.pretty())
+    text!("{}\n{}", head, Text::json_text(&compiled.body.pretty()))
 }
 
 /// Prints events as they come.
@@ -43,7 +44,7 @@ impl Printer<'_> {
             _ => {}
         }
         match self.format {
-            Format::Events => self.terminal.text(&format!("{}\n", event.to_json())),
+            Format::Events => self.terminal.json_line(&event.to_json()),
             Format::Json => {}
             Format::Human | Format::Short => self.tell(event),
         }
@@ -83,13 +84,13 @@ impl Printer<'_> {
 
     fn end_line(&mut self) {
         if std::mem::take(&mut self.mid_line) {
-            self.terminal.text("\n");
+            self.terminal.text(&text!("\n"));
         }
     }
 
     pub(super) fn end(mut self, session: &Session, compiled: &Compiled, ended: &Outcome) {
         match self.format {
-            Format::Events => self.terminal.text(&format!("{}\n", Event::Done(ended.clone()).to_json())),
+            Format::Events => self.terminal.json_line(&Event::Done(ended.clone()).to_json()),
             Format::Json => {
                 let result = json!({
                     "request": {"method": compiled.line.method, "url": compiled.line.url},
@@ -98,7 +99,7 @@ impl Printer<'_> {
                     "tool_calls": self.calls,
                     "usage": session.usage().to_json(),
                 });
-                self.terminal.text(&format!("{result:#}\n"));
+                self.terminal.json(&result);
             }
             Format::Human | Format::Short => {
                 self.end_line();
@@ -120,8 +121,5 @@ impl Printer<'_> {
 pub(super) fn shortened(text: &str) -> String {
     const MOST: usize = 160;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MOST) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line,
-    }
+    cut(&line, MOST).into_owned()
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::super::{Failure, Terminal};
 use crate::runtime::trust::{Grant, TrustStore};
+use crate::text::{Text, text};
 
 /// Goes on if everything was allowed before, is allowed by `--trust`, or is allowed now by a person at a terminal.
 pub(super) fn ask(root: &Path, wanted: &[Grant], flag: bool, store: &dyn TrustStore) -> Result<(), Failure> {
@@ -24,12 +25,10 @@ pub(super) fn ask(root: &Path, wanted: &[Grant], flag: bool, store: &dyn TrustSt
     Ok(())
 }
 
-fn question(root: &Path, lines: &[String]) -> String {
-    let list: String = lines.iter().map(|line| format!("  {line}\n")).collect();
-    format!(
-        "The repository {:?} asks for what only you can allow:\n{list}Allow it, now and later? [y/N] ",
-        root.to_string_lossy()
-    )
+fn question(root: &Path, lines: &[String]) -> Text {
+    let list: Text = lines.iter().map(|line| text!("  {}\n", line)).collect();
+    let root = Text::quoted(&root.to_string_lossy());
+    text!("The repository {} asks for what only you can allow:\n{}Allow it, now and later? [y/N] ", root, list)
 }
 
 fn refusal(root: &Path, lines: &[String]) -> Failure {

@@ -1,0 +1,51 @@
+//! What a run would pass over in silence.
+
+use std::collections::BTreeSet;
+
+use super::rules::NO_BODY;
+use super::{Compiler, Selection};
+use crate::diag::Diagnostic;
+use crate::resolve::ProfileId;
+
+impl Compiler {
+    /// Findings about agents that no context fits, and about a run that made no body at all.
+    pub fn unmade(&self, selection: &Selection, bodies: usize) -> Vec<Diagnostic> {
+        let chosen = |id: &ProfileId| selection.agents.as_ref().is_none_or(|ids| ids.contains(id));
+        let usable = self.agents.iter().filter(|(id, usable)| *usable && chosen(id)).map(|(id, _)| *id);
+        let agents: Vec<ProfileId> = usable.collect();
+        // Somebody who picks contexts picks them for some agents.
+        if bodies > 0 && selection.contexts.is_some() {
+            return Vec::new();
+        }
+        let kinds: BTreeSet<&str> = self.chosen_contexts(selection).map(|ready| ready.context.kind().name()).collect();
+        let is_unmade = |id: &ProfileId| self.plan(*id).is_some_and(|plan| !kinds.contains(plan.kind.name()));
+        // Merging is the costly part, and contexts of both kinds fit every agent.
+        let unmade: Vec<ProfileId> = agents.into_iter().filter(|_| kinds.len() < 2).filter(is_unmade).collect();
+        let findings: Vec<Diagnostic> = unmade.into_iter().map(|id| self.fits_no_context(id)).collect();
+        match findings.is_empty() && bodies == 0 {
+            true => self.nothing_to_make().into_iter().collect(),
+            false => findings,
+        }
+    }
+
+    fn fits_no_context(&self, id: ProfileId) -> Diagnostic {
+        let name = &self.hierarchy.get(id).name;
+        let message = format!("no body is made of `{}`: none of the contexts is for it", name.value);
+        let finding = Diagnostic::new(&NO_BODY, name.span, message).reaching(&name.value, None);
+        finding.help("`reqc contexts` shows the kind of each context; name one that fits, or add one")
+    }
+
+    /// A finding at the first profile of the repository; a repository without any has one already.
+    fn nothing_to_make(&self) -> Option<Diagnostic> {
+        let profiles = self.hierarchy.ids().map(|id| self.hierarchy.get(id));
+        let mut own: Vec<_> = profiles.filter(|profile| self.repo.is_compiled(profile.layer)).collect();
+        own.sort_by_key(|profile| (self.repo.sources.get(profile.file).path(), profile.name.span.start));
+        let first = own.first()?;
+        let message = match own.iter().all(|profile| profile.is_abstract()) {
+            true => "no body is made: every profile is abstract",
+            false => "no body is made",
+        };
+        let finding = Diagnostic::new(&NO_BODY, first.abstract_at.unwrap_or(first.name.span), message);
+        Some(finding.help("add an agent that extends it, or compile the bundled ones with `--bundled`"))
+    }
+}

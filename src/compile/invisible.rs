@@ -1,0 +1,132 @@
+//! `text/invisible`: characters that a reviewer does not see and a model reads.
+//!
+//! Looks at the text of all files that prompts and bodies are made of, as it stands in the file, at names, decoded, and at
+//! paths. Conversations of contexts are left alone: they hold such characters on purpose.
+
+use std::collections::HashSet;
+
+use crate::diag::{Diagnostic, rules};
+use crate::repo::{LayerKind, Repo};
+use crate::resolve::Hierarchy;
+use crate::source::{FileId, SourceText, Span, Spanned};
+use crate::text::{Hidden, hidden, name_of};
+
+rules! {
+    INVISIBLE = Warning "text/invisible", "a character that nobody sees",
+        "Marks that turn the direction of text around, zero-width characters, tags and control characters are read by a model \
+         and seen by nobody: a reviewer of a pull request reads something else than what is sent. In names they make two \
+         things look alike.\n\n\
+         What belongs where it stands is not reported: right-to-left letters, joiners in scripts that need them, and joiners \
+         and selectors in emoji. Neither are the conversations of contexts.\n\n\
+         Remove the character. If it is meant, write it so that it can be seen: `\"\\u202E\"` in a TOML string, \
+         `{{ \"\\u202E\" }}` in a template.";
+}
+
+/// How many places of one file are told.
+const MOST: usize = 20;
+
+/// Findings about files and names.
+pub(super) fn check(repo: &mut Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
+    let contexts: HashSet<FileId> = repo.contexts.iter().map(|source| source.file).collect();
+    let mut findings: Vec<Diagnostic> = Vec::new();
+    for (file, source) in repo.sources.iter() {
+        findings.extend(in_name(source.path(), Span::file_start(file), "the file's path"));
+        if !contexts.contains(&file) {
+            findings.extend(in_text(file, source.path(), source.text()));
+        }
+    }
+    findings.extend(in_names(repo, hierarchy));
+    findings.extend(in_roles(repo));
+    findings
+}
+
+/// The places of a file.
+fn in_text(file: FileId, path: &str, text: &str) -> Vec<Diagnostic> {
+    // Most files have nothing but visible ASCII.
+    if text.bytes().all(|byte| matches!(byte, b'\n' | b'\t' | b' '..=b'~')) {
+        return Vec::new();
+    }
+    let mut runs = runs(text);
+    let mut findings: Vec<Diagnostic> = runs.by_ref().take(MOST).map(|run| at(file, path, &run)).collect();
+    let more = runs.count();
+    if let Some(last) = findings.last_mut().filter(|_| more > 0) {
+        last.message = format!("{}, and {more} more places of this file", last.message);
+    }
+    findings
+}
+
+/// Hidden characters that follow each other.
+struct Run {
+    start: usize,
+    end: usize,
+    first: char,
+    chars: usize,
+}
+
+fn runs(text: &str) -> impl Iterator<Item = Run> + '_ {
+    let mut found = hidden(text).peekable();
+    std::iter::from_fn(move || {
+        let Hidden { at, char } = found.next()?;
+        let mut run = Run { start: at, end: at + char.len_utf8(), first: char, chars: 1 };
+        while let Some(next) = found.next_if(|next| next.at == run.end) {
+            run.end += next.char.len_utf8();
+            run.chars += 1;
+        }
+        Some(run)
+    })
+}
+
+fn at(file: FileId, path: &str, run: &Run) -> Diagnostic {
+    let number = u32::from(run.first);
+    let escape = if number > 0xffff { format!("\\U{number:08X}") } else { format!("\\u{number:04X}") };
+    let help = match path.rsplit('.').next() {
+        Some("toml") => format!("remove it; if it is meant, write `{escape}` in a string in double quotes"),
+        Some("md" | "json") => "remove it".to_owned(),
+        _ => format!("remove it; if it is meant, write `{{{{ \"{escape}\" }}}}`"),
+    };
+    Diagnostic::new(&INVISIBLE, Span::new(file, run.start..run.end), told(run)).help(help)
+}
+
+fn told(run: &Run) -> String {
+    let name = name_of(run.first);
+    match run.chars {
+        1 => format!("nobody sees this character: {name}"),
+        more => format!("nobody sees these {more} characters: {name} is the first"),
+    }
+}
+
+/// A name with a character that cannot be seen, also one that is written as an escape.
+fn in_name(name: &str, span: Span, what: &str) -> Option<Diagnostic> {
+    let found = name.chars().find(|c| c.is_control()).or_else(|| hidden(name).next().map(|hidden| hidden.char))?;
+    let message = format!("{what} has a character that nobody sees: {}", name_of(found));
+    Some(Diagnostic::new(&INVISIBLE, span, message).help("remove it: what looks the same must be the same"))
+}
+
+/// Names that are written with escapes; what stands in the text itself is told there.
+fn in_names(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
+    let profiles = hierarchy.ids().map(|id| (&hierarchy.get(id).name, "the agent's name"));
+    let instances = repo.instances.values().map(|instance| (&instance.name, "the provider instance's name"));
+    let rosters = repo.rosters.iter().map(|roster| (&roster.name, "the roster's name"));
+    let names = profiles.chain(instances).chain(rosters);
+    let escaped = names.filter(|(name, _)| hidden(repo.sources.slice(name.span)).next().is_none());
+    escaped.filter_map(|(Spanned { value, span }, what)| in_name(value, *span, what)).collect()
+}
+
+/// Roles are read when a prompt asks for them; what prompts can ask for is looked at here.
+fn in_roles(repo: &mut Repo) -> Vec<Diagnostic> {
+    let own = repo.layers.iter().filter(|layer| layer.kind == LayerKind::Own || repo.is_bundled_root);
+    let mut found = Vec::new();
+    for layer in own.filter(|layer| layer.active) {
+        let paths = layer.world.walk("roles").into_iter().map(|entry| entry.path).filter(|path| path.ends_with(".md"));
+        for path in paths {
+            let text = layer.world.read(&path).ok().and_then(|bytes| SourceText::from_bytes(&bytes).ok());
+            found.extend(text.filter(|text| runs(text.as_str()).next().is_some()).map(|text| (path, text)));
+        }
+    }
+    let mut findings = Vec::new();
+    for (path, text) in found {
+        let file = repo.sources.add(path.as_str(), text);
+        findings.extend(in_text(file, &path, repo.sources.get(file).text()));
+    }
+    findings
+}

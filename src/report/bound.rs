@@ -1,0 +1,63 @@
+//! How much of what was found is shown to people: a log can be read to its end. Programs get all of it.
+
+use std::collections::BTreeMap;
+
+use super::thousands;
+use crate::diag::Diagnostic;
+use crate::text::{Text, text};
+
+/// How many findings of one rule are shown, and how many in all.
+const MOST: (usize, usize) = (100, 1000);
+
+/// The findings that are shown, and how many of which rules are not.
+pub(super) struct Bounded<'f> {
+    pub(super) shown: Vec<&'f Diagnostic>,
+    pub(super) more: BTreeMap<&'static str, usize>,
+}
+
+impl<'f> Bounded<'f> {
+    /// The first findings of each rule, in their order.
+    pub(super) fn of(findings: &'f [Diagnostic]) -> Bounded<'f> {
+        let mut bounded = Bounded { shown: Vec::new(), more: BTreeMap::new() };
+        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+        for finding in findings {
+            let code = finding.rule.code;
+            let before = seen.entry(code).or_default();
+            match *before < MOST.0 && bounded.shown.len() < MOST.1 {
+                true => bounded.shown.push(finding),
+                false => *bounded.more.entry(code).or_default() += 1,
+            }
+            *before += 1;
+        }
+        bounded
+    }
+}
+
+/// A line for each rule of which findings are not shown.
+pub(super) fn left_out(more: &BTreeMap<&'static str, usize>) -> Option<Text> {
+    let line = |(code, more): (&&str, &usize)| {
+        text!("… and {} more of {}; `--format json` has all\n", thousands(*more), *code)
+    };
+    (!more.is_empty()).then(|| more.iter().map(line).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{ERROR, WARNING};
+    use super::*;
+    use crate::source::{SourceText, Sources, Span};
+
+    #[test]
+    fn a_flood_is_counted() {
+        let mut sources = Sources::default();
+        let file = sources.add("a", SourceText::salvage(b""));
+        let finding = |rule| Diagnostic::new(rule, Span::file_start(file), "m");
+        let findings: Vec<Diagnostic> = std::iter::repeat_with(|| finding(&WARNING)).take(12_345).collect();
+        let all: Vec<Diagnostic> = findings.into_iter().chain([finding(&ERROR)]).collect();
+        let bounded = Bounded::of(&all);
+        assert_eq!(bounded.shown.len(), 101, "one rule hides no other");
+        let told = left_out(&bounded.more).expect("something is left out");
+        assert_eq!(told.as_str(), "… and 12,245 more of coverage/unused; `--format json` has all\n");
+        assert_eq!(left_out(&Bounded::of(&all[..100]).more), None);
+    }
+}

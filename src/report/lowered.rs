@@ -1,0 +1,97 @@
+//! What was lowered: in a line, in lines, and for programs.
+
+use serde_json::{Value, json};
+
+use super::{count, name, thousands};
+use crate::compile::{Lowered, LoweredKind, LoweredTo};
+use crate::text::{Text, text};
+
+/// The words for each kind, in the order in which they are told.
+const KINDS: [(LoweredKind, &str); 5] = [
+    (LoweredKind::Rule, "rule"),
+    (LoweredKind::Allow, "[[allow]]"),
+    (LoweredKind::Extension, "[[extension]]"),
+    (LoweredKind::Schema, "schema"),
+    (LoweredKind::Argument, "--allow"),
+];
+
+/// How many things are shown one by one.
+const MOST: usize = 100;
+
+/// `lowered: 2 rules, 1 [[allow]]; …`, if there is anything.
+pub(super) fn counted(lowered: &[Lowered]) -> Option<Text> {
+    let mut parts: Vec<String> = Vec::new();
+    for (kind, noun) in KINDS {
+        match lowered.iter().filter(|it| it.kind == kind).count() {
+            0 => {}
+            many if noun.starts_with(['[', '-']) => parts.push(format!("{many} {noun}")),
+            many => parts.push(count(many, noun)),
+        }
+    }
+    if lowered.iter().any(|it| it.kind == LoweredKind::Layer) {
+        parts.push("all that comes with reqc".to_owned());
+    }
+    (!parts.is_empty()).then(|| text!("lowered: {}; `--format json` tells which\n", parts.join(", ")))
+}
+
+/// A line for each thing that a change lowered.
+pub fn lowered_text(lowered: &[Lowered]) -> Text {
+    if lowered.is_empty() {
+        return Text::new();
+    }
+    let heading = text!("this change lowers what is checked:\n");
+    let lines = lowered.iter().take(MOST).map(|it| text!("  {}\n", line(it)));
+    let more = lowered.len().saturating_sub(MOST);
+    let more = (more > 0).then(|| text!("  … and {} more; `--format json` has all\n", thousands(more)));
+    std::iter::once(heading).chain(lines).chain(more).collect()
+}
+
+fn line(it: &Lowered) -> Text {
+    let place = it.place.as_ref().map_or(Text::new(), |(path, line)| text!("{}:{}: ", name(path), *line));
+    let of = |before: &'static str, value: &Option<String>| {
+        value.as_ref().map_or(Text::new(), |value| text!("{}`{}`", before, name(value)))
+    };
+    let until = it.expires.as_ref().map_or(Text::new(), |date| text!(" until {}", date));
+    let scope = text!("{}{}{}", of(" for agents ", &it.agent), of(" in files ", &it.path), until);
+    let reason = it.reason.as_ref().map_or(Text::new(), |reason| text!(": {}", Text::line(reason).cut(200)));
+    let what = name(&it.what);
+    let said = match (it.kind, it.to) {
+        (LoweredKind::Rule, Some(LoweredTo::Default)) => text!("{} is no error any more", what),
+        (LoweredKind::Rule, to) => text!("{} = \"{}\"", what, to.map_or("", LoweredTo::name)),
+        (LoweredKind::Allow, _) => text!("[[allow]] {}", what),
+        (LoweredKind::Extension, _) => text!("[[extension]] of {}: {}", what, fields(it)),
+        (LoweredKind::Schema, Some(LoweredTo::Removed)) => text!("{} is gone", what),
+        (LoweredKind::Schema, _) => text!("a schema of the repository"),
+        (LoweredKind::Layer, _) => text!("reqc.toml: layer = \"bundled\": nothing that comes with reqc takes part"),
+        (LoweredKind::Argument, _) => text!("--allow {}", what),
+    };
+    text!("{}{}{}{}", place, said, scope, reason)
+}
+
+fn fields(it: &Lowered) -> Text {
+    const SHOWN: usize = 5;
+    let shown: Vec<Text> = it.fields.iter().take(SHOWN).map(|field| name(field)).collect();
+    let more = if it.fields.len() > SHOWN { ", …" } else { "" };
+    text!("{}{}", Text::join(&shown, ", "), more)
+}
+
+/// The same for programs.
+pub(super) fn values(lowered: &[Lowered]) -> Vec<Value> {
+    lowered.iter().map(value).collect()
+}
+
+fn value(it: &Lowered) -> Value {
+    let (file, line) = it.place.as_ref().map(|(file, line)| (&**file, *line)).unzip();
+    json!({
+        "kind": it.kind.name(),
+        "what": &*it.what,
+        "to": it.to.map(LoweredTo::name),
+        "agent": it.agent,
+        "path": it.path,
+        "fields": it.fields.iter().map(|field| &**field).collect::<Vec<_>>(),
+        "reason": it.reason.as_deref(),
+        "expires": it.expires,
+        "file": file,
+        "line": line,
+    })
+}

@@ -1,0 +1,452 @@
+//! Text of others, made fit for a terminal, a log and a workflow.
+//!
+//! Input: any string. Output: [`Text`], in which every character can be seen, a line ends only where we end it, and no
+//! line is a command to the system that runs us. Names, paths, bodies, diffs, answers of servers and the words of the
+//! operating system all pass through here; nothing is printed that did not. [`text!`](crate::text::text) builds a `Text`
+//! around foreign parts.
+//!
+//! | what | becomes |
+//! | --- | --- |
+//! | a control character of ASCII | its picture: `␛`, `␊` |
+//! | any other character that cannot be seen | its number: `<U+202E>` |
+//! | the start of a workflow command | the same with a `\` in it: `:\:error`, `##\[error]` |
+//! | in JSON, both | an escape: `\u202e`. The value stays the same |
+
+mod commands;
+mod hidden;
+
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+use owo_colors::{OwoColorize, Style};
+use serde::Serialize;
+
+use commands::Commands;
+pub(crate) use hidden::{Hidden, hidden, name_of};
+
+/// Text that can be printed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Text(String);
+
+impl Text {
+    /// Nothing yet.
+    pub fn new() -> Text {
+        Text::default()
+    }
+
+    /// Foreign text on one line.
+    pub fn line(foreign: &str) -> Text {
+        Text(Printer::new(Keep::Nothing).text(foreign).into_owned())
+    }
+
+    /// Foreign text in its own lines.
+    pub fn lines(foreign: &str) -> Text {
+        Text(Printer::new(Keep::Lines).text(foreign).into_owned())
+    }
+
+    /// A line of a source file, with its tabs for the one who draws it.
+    pub(crate) fn source(line: &str) -> Text {
+        Text(Printer::new(Keep::Tabs).text(line).into_owned())
+    }
+
+    /// What was drawn around texts that are fit already: its lines and colours stay.
+    pub(crate) fn drawn(drawing: &str) -> Text {
+        Text(Printer::new(Keep::Colours).text(drawing).into_owned())
+    }
+
+    /// A value as indented JSON that ends with a new line.
+    pub fn json(value: &impl Serialize) -> Text {
+        let text = serde_json::to_string_pretty(value).expect("strings and numbers have a JSON form");
+        Text::json_text(&format!("{text}\n"))
+    }
+
+    /// A value as JSON on a line of its own.
+    pub fn json_line(value: &impl Serialize) -> Text {
+        let text = serde_json::to_string(value).expect("strings and numbers have a JSON form");
+        Text::json_text(&format!("{text}\n"))
+    }
+
+    /// JSON, with escapes for what cannot be seen. It has the same value.
+    pub fn json_text(json: &str) -> Text {
+        Text(json_safe(json, false).into_owned())
+    }
+
+    /// A string as JSON and TOML both write it, in quotes and on one line.
+    pub fn quoted(string: &str) -> Text {
+        let json = serde_json::to_string(string).expect("a string has a JSON form");
+        Text(json_safe(&json, true).into_owned())
+    }
+
+    /// What [`text!`](crate::text::text) puts together.
+    #[doc(hidden)]
+    pub fn assembled(parts: fmt::Arguments<'_>) -> Text {
+        Text(parts.to_string())
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many characters it has. Colours count, so measure before they are added.
+    pub fn width(&self) -> usize {
+        self.0.chars().count()
+    }
+
+    /// Adds more.
+    pub fn push(&mut self, more: &Text) {
+        self.0.push_str(&more.0);
+    }
+
+    /// The same in a style, if `colour`.
+    #[must_use]
+    pub fn styled(self, style: Style, colour: bool) -> Text {
+        if colour { Text(self.0.style(style).to_string()) } else { self }
+    }
+
+    /// At most so many characters, the last one `…` if there were more.
+    #[must_use]
+    pub fn cut(self, most: usize) -> Text {
+        Text(cut(&self.0, most).into_owned())
+    }
+
+    /// The same with spaces behind it, so that it has so many characters.
+    #[must_use]
+    pub fn padded(self, width: usize) -> Text {
+        Text(format!("{:<width$}", self.0))
+    }
+
+    /// The same without white space at the end.
+    #[must_use]
+    pub fn trimmed_end(mut self) -> Text {
+        self.0.truncate(self.0.trim_end().len());
+        self
+    }
+
+    /// Texts with another between them.
+    pub fn join(texts: &[Text], between: &'static str) -> Text {
+        let texts: Vec<&str> = texts.iter().map(Text::as_str).collect();
+        Text(texts.join(between))
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl std::ops::Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromIterator<Text> for Text {
+    fn from_iter<I: IntoIterator<Item = Text>>(texts: I) -> Text {
+        let mut all = Text::new();
+        texts.into_iter().for_each(|text| all.push(&text));
+        all
+    }
+}
+
+/// A text from a pattern, as `format!` takes it: strings among the arguments are foreign and come out on one line.
+/// Arguments stand behind the pattern, never in it.
+macro_rules! text {
+    ($pattern:literal $(, $argument:expr)* $(,)?) => {
+        // A pattern that is an expansion cannot capture variables, so that nothing gets around `Shown`.
+        $crate::text::Text::assembled(format_args!(concat!($pattern) $(, $crate::text::Shown(&$argument))*))
+    };
+}
+pub(crate) use text;
+
+/// What [`text!`](crate::text::text) takes: text is escaped, numbers and what is fit already are not.
+pub trait Show {
+    /// Writes it, padded as the pattern asks for.
+    ///
+    /// # Errors
+    ///
+    /// Those of the formatter.
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+}
+
+/// An argument of [`text!`](crate::text::text).
+pub struct Shown<'a, T: Show + ?Sized>(pub &'a T);
+
+impl<T: Show + ?Sized> fmt::Display for Shown<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.show(f)
+    }
+}
+
+impl Show for str {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&Printer::new(Keep::Nothing).text(self))
+    }
+}
+
+impl Show for String {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().show(f)
+    }
+}
+
+impl Show for Arc<str> {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).show(f)
+    }
+}
+
+impl<T: Show + ?Sized> Show for &T {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).show(f)
+    }
+}
+
+impl Show for Text {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl Show for usize {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What stays as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    /// No control character.
+    Nothing,
+    /// Line ends.
+    Lines,
+    /// Line ends and tabs.
+    Tabs,
+    /// Line ends and colours.
+    Colours,
+}
+
+/// Makes text fit that comes in pieces: remembers what of it stands in the current line.
+#[derive(Debug)]
+pub(crate) struct Printer {
+    keep: Keep,
+    commands: Commands,
+    /// The character before.
+    before: Option<char>,
+}
+
+impl Printer {
+    fn new(keep: Keep) -> Printer {
+        Printer { keep, commands: Commands::default(), before: None }
+    }
+
+    /// For everything that goes to one stream.
+    pub(crate) fn of_stream() -> Printer {
+        Printer::new(Keep::Colours)
+    }
+
+    /// More foreign text in its own lines, with its tabs.
+    pub(crate) fn foreign(&mut self, piece: &str) -> Text {
+        let keep = std::mem::replace(&mut self.keep, Keep::Tabs);
+        let text = Text(self.text(piece).into_owned());
+        self.keep = keep;
+        text
+    }
+
+    /// More that is fit but for where it stands.
+    pub(crate) fn own<'t>(&mut self, text: &'t Text) -> Cow<'t, str> {
+        self.text(&text.0)
+    }
+
+    fn text<'t>(&mut self, piece: &'t str) -> Cow<'t, str> {
+        let mut out: Option<String> = None;
+        let mut at = 0;
+        while let Some(c) = piece[at..].chars().next() {
+            let (length, escaped) = self.next(&piece[at..], c);
+            match (escaped, &mut out) {
+                (Some(escaped), None) => out = Some(format!("{}{escaped}", &piece[..at])),
+                (Some(escaped), Some(out)) => out.push_str(&escaped),
+                (None, Some(out)) => out.push_str(&piece[at..at + length]),
+                (None, None) => {}
+            }
+            at += length;
+        }
+        out.map_or(Cow::Borrowed(piece), Cow::Owned)
+    }
+
+    /// How many bytes come next, and what stands for them unless they stay.
+    fn next(&mut self, rest: &str, c: char) -> (usize, Option<String>) {
+        if let Some(length) = colour_length(rest).filter(|_| self.keep == Keep::Colours) {
+            return (length, None);
+        }
+        let seen = self.is_seen(c);
+        let apart = self.commands.is_before(if seen { c } else { '\u{2400}' });
+        self.before = Some(c);
+        let escaped = match (apart, seen) {
+            (false, true) => None,
+            (true, true) => Some(format!("\\{c}")),
+            (_, false) => Some(visible(c)),
+        };
+        (c.len_utf8(), escaped)
+    }
+
+    fn is_seen(&self, c: char) -> bool {
+        match c {
+            ' '..='~' => true,
+            '\n' => self.keep != Keep::Nothing,
+            '\t' => self.keep == Keep::Tabs,
+            c => !hidden::is_hidden(c) || hidden::belongs(self.before, c),
+        }
+    }
+}
+
+/// The length of the colour that a text begins with: `ESC [ digits and ; m`.
+fn colour_length(text: &str) -> Option<usize> {
+    let parameters = text.strip_prefix("\u{1b}[")?;
+    let end = parameters.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    parameters[end..].starts_with('m').then_some(2 + end + 1)
+}
+
+/// What stands for a character that cannot be seen.
+fn visible(c: char) -> String {
+    match c {
+        '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(c)).map_or_else(String::new, String::from),
+        '\u{7f}' => "\u{2421}".to_owned(),
+        c => format!("<U+{:04X}>", u32::from(c)),
+    }
+}
+
+/// JSON with escapes for what cannot be seen, and in workflow commands. A string of TOML has other escapes for the characters
+/// beyond the sixteenth bit.
+fn json_safe(json: &str, for_toml: bool) -> Cow<'_, str> {
+    let mut out: Option<String> = None;
+    let mut commands = Commands::default();
+    for (at, c) in json.char_indices() {
+        let is_command = commands.is_before(c);
+        let stays = matches!(c, '\n') || !hidden::is_hidden(c) && !is_command;
+        if stays {
+            out.iter_mut().for_each(|out| out.push(c));
+            continue;
+        }
+        let out = out.get_or_insert_with(|| json[..at].to_owned());
+        // Writing into a string cannot fail.
+        let _ = match for_toml && u32::from(c) > 0xffff {
+            true => write!(out, "\\U{:08x}", u32::from(c)),
+            false => c.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(out, "\\u{unit:04x}")),
+        };
+    }
+    out.map_or(Cow::Borrowed(json), Cow::Owned)
+}
+
+/// At most so many characters of a text, the last one `…` if there were more.
+pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    let Some((end, _)) = text.char_indices().nth(most.saturating_sub(1)) else { return Cow::Borrowed(text) };
+    match text[end..].chars().nth(1) {
+        Some(_) => Cow::Owned(format!("{}…", &text[..end])),
+        None => Cow::Borrowed(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn nothing_foreign_is_hidden_or_ends_a_line() {
+        let shown = |text: &str| Text::line(text).to_string();
+        assert_eq!(shown("a\u{1b}[2J\r\nb\tc\u{7f}"), "a␛[2J␍␊b␉c␡");
+        assert_eq!(shown("a\u{202e}b\u{9b}c\u{e0041}"), "a<U+202E>b<U+009B>c<U+E0041>");
+        assert_eq!(shown("x\u{200b}\u{200d}y\u{feff}\u{2028}\u{ad}"), "x<U+200B><U+200D>y<U+FEFF><U+2028><U+00AD>");
+        assert_eq!(Text::lines("a\n\u{1b}b\n").to_string(), "a\n␛b\n");
+    }
+
+    #[test]
+    fn what_people_write_stays() {
+        for text in ["é 漢字 한국어", "👩‍💻 👩🏽‍💻 ❤️ 1️⃣ 🏳️‍🌈", "می‌خواهم", "क्‍ष", "שלום עולם", "葛󠄀"]
+        {
+            assert_eq!(Text::line(text).as_str(), text);
+            assert_eq!(hidden(text).next(), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn no_line_is_a_workflow_command() {
+        let shown = |text: &str| Text::lines(text).to_string();
+        assert_eq!(shown("::error::x\n \t::set-output"), ":\\:error::x\n ␉::set-output");
+        assert_eq!(shown("\u{a0}::error::x"), "\u{a0}:\\:error::x");
+        assert_eq!(shown("a ##[error]b ##vso[c]"), "a ##\\[error]b ##vso\\[c]");
+        assert_eq!(shown("##teamcity[x] ###[y]"), "##teamcity\\[x] ###\\[y]");
+        assert_eq!(shown("section_start:1:x"), "section_start\\:1:x");
+        assert_eq!(shown("std::error, ## [x], a::b"), "std::error, ## [x], a::b");
+    }
+
+    #[test]
+    fn pieces_are_seen_together() {
+        let mut printer = Printer::of_stream();
+        let pieces = ["a\n", " ", ":", ":error::", "\n#", "#", "vso", "[x"];
+        let shown: String = pieces.iter().map(|piece| printer.foreign(piece).to_string()).collect();
+        assert_eq!(shown, "a\n :\\:error::\n##vso\\[x");
+        let name = ":";
+        let text = text!("{}{}", name, ":error::");
+        assert_eq!(Printer::of_stream().own(&text), ":\\:error::");
+    }
+
+    #[test]
+    fn colours_of_ours_stay() {
+        assert_eq!(Text::drawn("\u{1b}[1;31mx\u{1b}[0m\u{1b}[2J").as_str(), "\u{1b}[1;31mx\u{1b}[0m␛[2J");
+    }
+
+    #[test]
+    fn json_keeps_its_value() {
+        let value = serde_json::json!({"a\u{202e}": "\u{7f}\u{9b}\u{e0041}👩‍💻 ##[error] ::"});
+        let text = Text::json(&value);
+        assert!(text.contains("a\\u202e") && text.contains("##\\u005berror"), "{text}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).expect("JSON"), value);
+        assert_eq!(Text::quoted("\u{e0041}\u{202e}").as_str(), "\"\\U000e0041\\u202e\"");
+    }
+
+    #[test]
+    fn texts_are_cut_once_and_whole() {
+        assert_eq!(cut("héllo", 5), "héllo");
+        assert_eq!(cut("héllo!", 5), "héll…");
+        assert_eq!(cut("", 5), "");
+    }
+
+    #[test]
+    fn names_are_those_of_unicode() {
+        assert_eq!(name_of('\u{202e}'), "U+202E RIGHT-TO-LEFT OVERRIDE");
+        assert_eq!(name_of('\u{fe0f}'), "U+FE0F VARIATION SELECTOR-16");
+        assert_eq!(name_of('\u{e01ef}'), "U+E01EF VARIATION SELECTOR-256");
+        assert_eq!(name_of('\u{fff0}'), "U+FFF0");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_fit_and_stays_fit(foreign in "([:#\\[ \\nax]|\\PC|\\p{C}){0,40}") {
+            let line = Text::line(&foreign);
+            prop_assert!(!line.contains(|c: char| c.is_control()));
+            prop_assert_eq!(Text::line(&line), line.clone());
+            let lines = Text::lines(&foreign);
+            prop_assert!(lines.lines().all(|line| !line.trim_start().starts_with("::") && !line.contains("##[")));
+            prop_assert_eq!(Text::drawn(&lines), lines);
+        }
+
+        #[test]
+        fn any_json_keeps_its_value(foreign in "([#\\[a]|\\PC|\\p{C}){0,40}") {
+            let text = Text::json(&foreign);
+            prop_assert!(text.is_char_boundary(text.len()) && !text.contains("##["));
+            prop_assert_eq!(serde_json::from_str::<String>(&text).expect("JSON"), foreign);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Characters that nobody sees: controls, marks of direction, zero-width characters.
+//!
+//! The properties are Unicode's: `Default_Ignorable_Code_Point` (which holds `Bidi_Control`), the general categories `Cc`,
+//! `Cf`, `Zl` and `Zp` but for marks that are drawn, and noncharacters. Some of them belong where they stand: what joins
+//! an emoji to the next, the letters of scripts that need joiners, and selectors of a variant behind what they select.
+
+use icu_properties::props::CanonicalCombiningClass;
+use icu_properties::props::{
+    DefaultIgnorableCodePoint, Emoji, GeneralCategory, Ideographic, JoiningType, NoncharacterCodePoint,
+    PrependedConcatenationMark,
+};
+use icu_properties::{CodePointMapData, CodePointSetData};
+
+/// Whether a character cannot be seen, wherever it stands. Line ends and tabs are among them.
+pub(super) fn is_hidden(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_control();
+    }
+    let is_control = match CodePointMapData::<GeneralCategory>::new().get(c) {
+        GeneralCategory::Control | GeneralCategory::LineSeparator | GeneralCategory::ParagraphSeparator => true,
+        GeneralCategory::Format => !CodePointSetData::new::<PrependedConcatenationMark>().contains(c),
+        _ => false,
+    };
+    is_control
+        || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)
+        || CodePointSetData::new::<NoncharacterCodePoint>().contains(c)
+}
+
+/// Whether a hidden character belongs where it stands, behind the one before.
+pub(super) fn belongs(before: Option<char>, c: char) -> bool {
+    let Some(before) = before else { return false };
+    match c {
+        '\u{200d}' if is_emoji(before) || before == '\u{fe0f}' => true,
+        '\u{200c}' | '\u{200d}' | '\u{180b}'..='\u{180f}' => needs_joiners(before),
+        '\u{fe0e}' | '\u{fe0f}' => is_emoji(before) || matches!(before, '0'..='9' | '#' | '*'),
+        '\u{fe00}'..='\u{fe0d}' | '\u{e0100}'..='\u{e01ef}' => CodePointSetData::new::<Ideographic>().contains(before),
+        _ => false,
+    }
+}
+
+fn is_emoji(c: char) -> bool {
+    !c.is_ascii() && CodePointSetData::new::<Emoji>().contains(c)
+}
+
+/// Whether a letter or mark may be followed by a joiner: letters of scripts that are written joined, and signs that join
+/// consonants (RFC 5892, appendices A.1 and A.2).
+fn needs_joiners(c: char) -> bool {
+    let joins = CodePointMapData::<JoiningType>::new().get(c);
+    let is_transparent = joins == JoiningType::Transparent && is_mark_of_such(c);
+    is_transparent
+        || [JoiningType::DualJoining, JoiningType::LeftJoining, JoiningType::RightJoining].contains(&joins)
+        || CodePointMapData::<CanonicalCombiningClass>::new().get(c) == CanonicalCombiningClass::Virama
+}
+
+/// Whether a mark is one of the Arabic, Hebrew or Indic blocks: those stand between a letter and its joiner.
+fn is_mark_of_such(c: char) -> bool {
+    ('\u{0591}'..='\u{0dff}').contains(&c) && !is_hidden(c)
+}
+
+/// A hidden character in a text, at a byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hidden {
+    pub(crate) at: usize,
+    pub(crate) char: char,
+}
+
+/// The characters of a text that nobody sees and that do not belong where they stand; line ends and tabs do.
+pub(crate) fn hidden(text: &str) -> impl Iterator<Item = Hidden> + '_ {
+    let mut before = None;
+    text.char_indices().filter_map(move |(at, c)| {
+        let before = before.replace(c);
+        let is_plain = matches!(c, '\n' | '\t' | ' '..='~');
+        (!is_plain && is_hidden(c) && !belongs(before, c)).then_some(Hidden { at, char: c })
+    })
+}
+
+/// How Unicode names a hidden character: `U+202E RIGHT-TO-LEFT OVERRIDE`; the number alone for those that have no name.
+pub(crate) fn name_of(c: char) -> String {
+    let number = u32::from(c);
+    let name = NAMES.iter().find(|(known, _)| *known == c).map(|(_, name)| (*name).to_owned());
+    let name = name.or_else(|| match c {
+        '\u{fe00}'..='\u{fe0f}' => Some(format!("VARIATION SELECTOR-{}", number - 0xfe00 + 1)),
+        '\u{e0100}'..='\u{e01ef}' => Some(format!("VARIATION SELECTOR-{}", number - 0xe0100 + 17)),
+        '\u{e0020}'..='\u{e007e}' => Some(format!("TAG {}", char::from((number - 0xe0000) as u8))),
+        _ => None,
+    });
+    name.map_or_else(|| format!("U+{number:04X}"), |name| format!("U+{number:04X} {name}"))
+}
+
+/// The names of those that are met, from `UnicodeData.txt`; of controls the first alias of `NameAliases.txt`.
+const NAMES: [(char, &str); 70] = [
+    ('\u{0}', "NULL"),
+    ('\u{1}', "START OF HEADING"),
+    ('\u{2}', "START OF TEXT"),
+    ('\u{3}', "END OF TEXT"),
+    ('\u{4}', "END OF TRANSMISSION"),
+    ('\u{5}', "ENQUIRY"),
+    ('\u{6}', "ACKNOWLEDGE"),
+    ('\u{7}', "ALERT"),
+    ('\u{8}', "BACKSPACE"),
+    ('\t', "CHARACTER TABULATION"),
+    ('\n', "LINE FEED"),
+    ('\u{b}', "LINE TABULATION"),
+    ('\u{c}', "FORM FEED"),
+    ('\u{d}', "CARRIAGE RETURN"),
+    ('\u{e}', "SHIFT OUT"),
+    ('\u{f}', "SHIFT IN"),
+    ('\u{18}', "CANCEL"),
+    ('\u{1a}', "SUBSTITUTE"),
+    ('\u{1b}', "ESCAPE"),
+    ('\u{7f}', "DELETE"),
+    ('\u{85}', "NEXT LINE"),
+    ('\u{9b}', "CONTROL SEQUENCE INTRODUCER"),
+    ('\u{9d}', "OPERATING SYSTEM COMMAND"),
+    ('\u{ad}', "SOFT HYPHEN"),
+    ('\u{34f}', "COMBINING GRAPHEME JOINER"),
+    ('\u{61c}', "ARABIC LETTER MARK"),
+    ('\u{115f}', "HANGUL CHOSEONG FILLER"),
+    ('\u{1160}', "HANGUL JUNGSEONG FILLER"),
+    ('\u{17b4}', "KHMER VOWEL INHERENT AQ"),
+    ('\u{17b5}', "KHMER VOWEL INHERENT AA"),
+    ('\u{180b}', "MONGOLIAN FREE VARIATION SELECTOR ONE"),
+    ('\u{180c}', "MONGOLIAN FREE VARIATION SELECTOR TWO"),
+    ('\u{180d}', "MONGOLIAN FREE VARIATION SELECTOR THREE"),
+    ('\u{180e}', "MONGOLIAN VOWEL SEPARATOR"),
+    ('\u{180f}', "MONGOLIAN FREE VARIATION SELECTOR FOUR"),
+    ('\u{200b}', "ZERO WIDTH SPACE"),
+    ('\u{200c}', "ZERO WIDTH NON-JOINER"),
+    ('\u{200d}', "ZERO WIDTH JOINER"),
+    ('\u{200e}', "LEFT-TO-RIGHT MARK"),
+    ('\u{200f}', "RIGHT-TO-LEFT MARK"),
+    ('\u{2028}', "LINE SEPARATOR"),
+    ('\u{2029}', "PARAGRAPH SEPARATOR"),
+    ('\u{202a}', "LEFT-TO-RIGHT EMBEDDING"),
+    ('\u{202b}', "RIGHT-TO-LEFT EMBEDDING"),
+    ('\u{202c}', "POP DIRECTIONAL FORMATTING"),
+    ('\u{202d}', "LEFT-TO-RIGHT OVERRIDE"),
+    ('\u{202e}', "RIGHT-TO-LEFT OVERRIDE"),
+    ('\u{2060}', "WORD JOINER"),
+    ('\u{2061}', "FUNCTION APPLICATION"),
+    ('\u{2062}', "INVISIBLE TIMES"),
+    ('\u{2063}', "INVISIBLE SEPARATOR"),
+    ('\u{2064}', "INVISIBLE PLUS"),
+    ('\u{2066}', "LEFT-TO-RIGHT ISOLATE"),
+    ('\u{2067}', "RIGHT-TO-LEFT ISOLATE"),
+    ('\u{2068}', "FIRST STRONG ISOLATE"),
+    ('\u{2069}', "POP DIRECTIONAL ISOLATE"),
+    ('\u{206a}', "INHIBIT SYMMETRIC SWAPPING"),
+    ('\u{206b}', "ACTIVATE SYMMETRIC SWAPPING"),
+    ('\u{206c}', "INHIBIT ARABIC FORM SHAPING"),
+    ('\u{206d}', "ACTIVATE ARABIC FORM SHAPING"),
+    ('\u{206e}', "NATIONAL DIGIT SHAPES"),
+    ('\u{206f}', "NOMINAL DIGIT SHAPES"),
+    ('\u{3164}', "HANGUL FILLER"),
+    ('\u{feff}', "ZERO WIDTH NO-BREAK SPACE"),
+    ('\u{ffa0}', "HALFWIDTH HANGUL FILLER"),
+    ('\u{fff9}', "INTERLINEAR ANNOTATION ANCHOR"),
+    ('\u{fffa}', "INTERLINEAR ANNOTATION SEPARATOR"),
+    ('\u{fffb}', "INTERLINEAR ANNOTATION TERMINATOR"),
+    ('\u{e0001}', "LANGUAGE TAG"),
+    ('\u{e007f}', "CANCEL TAG"),
+];
