@@ -28,6 +28,16 @@ pub use process::SystemProcesses;
 pub use secrets::SystemSecrets;
 #[cfg(all(feature = "runtime", target_os = "linux"))]
 pub use supervisor::supervise;
+#[cfg(all(feature = "runtime", target_os = "linux"))]
+pub(crate) use supervisor::{adopt, end_the_rest};
+
+/// Elsewhere, what loses its supervisor is lost.
+#[cfg(all(feature = "runtime", not(target_os = "linux")))]
+pub(crate) fn adopt() {}
+
+#[cfg(all(feature = "runtime", not(target_os = "linux")))]
+pub(crate) fn end_the_rest() {}
+
 #[cfg(feature = "runtime")]
 pub use trust::TrustFolder;
 #[cfg(feature = "runtime")]

@@ -19,6 +19,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde_json::Value;
 
 use super::tools::ToolOutput;
+use super::trust::hex;
 use super::{Answer, Error, Event, MalformedInput, StopReason, ToolCall};
 use crate::conversation::Block;
 pub(super) use events::Redacting;
@@ -303,8 +304,7 @@ fn spellings(key: &str) -> Vec<Spelling> {
     if key.chars().count() < SHORTEST {
         return Vec::new();
     }
-    let hex: String = key.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let plain = [key, &hex].map(|text| Spelling { signs: text.chars().collect(), is_base64: false });
+    let plain = [key, &hex(key.as_bytes())].map(|text| Spelling { signs: text.chars().collect(), is_base64: false });
     let base64 = (0..3).map(|before| Spelling { signs: base64_core(key, before), is_base64: true });
     plain.into_iter().chain(base64).collect()
 }

@@ -96,7 +96,7 @@ impl SystemProcesses {
     /// A phrase that names a file that cannot be read.
     pub fn grant(&self, spec: &ToolSpec, root: &Path) -> Result<Grant, String> {
         let found = self.locate(&spec.program.value).ok().and_then(|path| std::fs::canonicalize(path).ok());
-        let folder = self.folder.join(&spec.working_directory);
+        let folder: PathBuf = self.folder.join(&spec.working_directory).components().collect();
         let named = spec.arguments.iter().map(|argument| folder.join(&**argument));
         let mut files = Vec::new();
         for path in found.iter().cloned().chain(named) {

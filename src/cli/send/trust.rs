@@ -25,11 +25,9 @@ pub(super) fn ask(root: &Path, wanted: &[Grant], flag: bool, store: &dyn TrustSt
 }
 
 fn question(root: &Path, lines: &[String]) -> String {
-    let list: String = lines.iter().map(|line| format!("  {line}\n")).collect();
-    format!(
-        "The repository {:?} asks for what only you can allow:\n{list}Allow it, now and later? [y/N] ",
-        root.to_string_lossy()
-    )
+    let root = root.to_string_lossy();
+    let list = lines.join("\n  ");
+    format!("The repository {root:?} asks for what only you can allow:\n  {list}\nAllow it, now and later? [y/N] ")
 }
 
 fn refusal(root: &Path, lines: &[String]) -> Failure {
