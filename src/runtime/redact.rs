@@ -457,4 +457,37 @@ mod tests {
         digits.value(&mut value);
         assert_eq!(value.to_string(), r#"{"[key]":["[key]","x[key]y",{"a":true}]}"#);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_key_is_found_in_any_text_in_any_pieces(
+            key in "[!-~]{8,40}",
+            before in "[ -~]{0,9}",
+            after in "[ -~]{0,9}",
+            spelled in 0..8_usize,
+            cuts in proptest::collection::vec(0..400_usize, 0..6),
+        ) {
+            let each = |spell: &dyn Fn(u8) -> String| key.bytes().map(spell).collect::<String>();
+            let text = match spelled {
+                0 => key.clone(),
+                1 => hex(key.as_bytes()),
+                2 => each(&|byte| format!("%{byte:02x}")),
+                3 => each(&|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") }),
+                4 => serde_json::to_string(&key).expect("text"),
+                5 => each(&|byte| format!("&#{byte};")),
+                6 => each(&|byte| format!("\\u{byte:04X}")),
+                _ => base64::engine::general_purpose::STANDARD.encode(format!("{before}{key}{after}")),
+            };
+            let text = format!("{before} {text} {after}");
+            let redactor = Redactor::default().with(&key);
+            let whole = redactor.text(&text);
+            proptest::prop_assert!(whole.contains(MARK), "{text}: {whole}");
+            let mut flow = Flow::default();
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut % (text.len() + 1)).collect();
+            cuts.extend([0, text.len()]);
+            cuts.sort_unstable();
+            let pieces: String = cuts.windows(2).map(|ends| redactor.next(&mut flow, &text[ends[0]..ends[1]])).collect();
+            proptest::prop_assert_eq!(pieces + &redactor.last(&mut flow), whole);
+        }
+    }
 }
