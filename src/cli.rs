@@ -82,7 +82,7 @@ type Outcome = Result<Status, Failure>;
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
-    #[cfg(all(feature = "runtime", target_os = "linux"))]
+    #[cfg(feature = "runtime")]
     if let Some(status) = crate::system::supervise() {
         return status;
     }

@@ -111,7 +111,9 @@ impl Profile {
         let failed = findings[first_finding..].iter().any(|finding| finding.severity == crate::diag::Severity::Error);
         let unset = unset.into_iter().map(|path| Spanned { value: split_path(&path.value), span: path.span }).collect();
         let broken = !current || has_old_keys || failed;
-        table.entries.retain(|(key, _)| !NOT_INHERITED.contains(&key.name.as_str()));
+        table.entries.retain(|(key, node)| {
+            !NOT_INHERITED.contains(&key.name.as_str()) && !(key.name == "endpoint" && holds_secret(node))
+        });
         table.entries.shrink_to_fit();
         Some(Profile { file, layer, name, extends, abstract_at, hidden, unset, settings: table, broken })
     }
@@ -230,6 +232,11 @@ fn check_endpoint(reader: &mut Reader<'_, '_>, endpoint: &Spanned<Arc<str>>) {
         false => Diagnostic::new(&repo_rules::INVALID_VALUE, endpoint.span, "no request can be sent to `endpoint`"),
     };
     reader.report(finding.label(problem.why).maybe_help(problem.help));
+}
+
+/// Whether an endpoint must not be shown, not even as what was inherited.
+fn holds_secret(endpoint: &Node) -> bool {
+    matches!(&endpoint.kind, Kind::String(text) if address::endpoint(text).is_err_and(|problem| problem.holds_secret))
 }
 
 fn check_glob(reader: &mut Reader<'_, '_>, key: &str, pattern: &Spanned<Arc<str>>) {

@@ -13,7 +13,8 @@ mod journal;
 mod process;
 #[cfg(feature = "runtime")]
 mod secrets;
-#[cfg(all(feature = "runtime", target_os = "linux"))]
+#[cfg(feature = "runtime")]
+#[cfg_attr(not(target_os = "linux"), path = "system/unsupervised.rs")]
 mod supervisor;
 #[cfg(feature = "runtime")]
 mod trust;
@@ -26,8 +27,10 @@ pub use journal::{JournalFile, OpenedJournal};
 pub use process::SystemProcesses;
 #[cfg(feature = "runtime")]
 pub use secrets::SystemSecrets;
-#[cfg(all(feature = "runtime", target_os = "linux"))]
+#[cfg(feature = "runtime")]
 pub use supervisor::supervise;
+#[cfg(feature = "runtime")]
+pub(crate) use supervisor::{adopt, end_the_rest};
 #[cfg(feature = "runtime")]
 pub use trust::TrustFolder;
 #[cfg(feature = "runtime")]

@@ -540,6 +540,46 @@ fn providers_tell_whether_keys_are_found_and_never_show_them() {
     }
 }
 
+#[test]
+fn a_secret_in_an_address_is_shown_nowhere_and_written_nowhere() {
+    let agent = |name: &str, more: &str| {
+        format!("name = \"{name}\"\nextends = \"OpenAI Compatible Chat\"\nmodel = \"m\"\n{more}\n")
+    };
+    let files = [
+        ("agents/a.toml", &agent("A", "endpoint = \"chat/completions?api_key=hunter2hunter2\"")),
+        ("agents/b.toml", &agent("B", "provider_instance = \"Mine\"")),
+        ("agents/c.toml", &"name = \"C\"\nextends = \"A\"\nendpoint = \"v1/x\"\n".to_owned()),
+        ("agents/d.toml", &agent("D", "")),
+        (
+            "providers/mine.toml",
+            &"name = \"Mine\"\nclient_api = \"OpenAI Compatible\"\nurl = \"https://me:hunter2@h.example/v1\"\n"
+                .to_owned(),
+        ),
+    ];
+    let (_scratch, root) = repository(&files.map(|(path, text)| (path, text.as_str())));
+    for line in [
+        "check",
+        "compile",
+        "compile --diff",
+        "list --all",
+        "tree",
+        "show A",
+        "show B",
+        "show C",
+        "render A --context plain-turn",
+        "render B --context plain-turn --curl",
+    ] {
+        for format in ["human", "short", "json"] {
+            let arguments: Vec<&str> = line.split(' ').chain(["--format", format]).collect();
+            let ran = reqc(&root, &arguments);
+            assert!(!format!("{}{}", ran.out, ran.err).contains("hunter2"), "{line}: {}{}", ran.out, ran.err);
+        }
+    }
+    for broken in ["a", "b", "c"] {
+        assert!(!root.join("golden").join(broken).exists(), "{broken}");
+    }
+}
+
 #[cfg(feature = "runtime")]
 #[test]
 fn send_tells_what_check_says_of_the_agent() {

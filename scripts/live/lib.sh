@@ -91,4 +91,5 @@ additionalProperties = false
 properties.text = { enum = ["hello", "good bye"] }
 TOML
 }
-export REQC_LIVE_KEY=no-key-at-all
+# What --trust remembers goes with the scratch folder.
+export REQC_LIVE_KEY=no-key-at-all XDG_STATE_HOME=$work/state

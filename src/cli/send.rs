@@ -97,6 +97,7 @@ fn talk(
         None => Session::new(agent, transport, input.base),
     };
     if let Some(tools) = input.tools {
+        crate::system::adopt();
         session.set_tools(tools);
     }
     let ended = runtime.block_on(async {
@@ -108,6 +109,7 @@ fn talk(
         print(turn, printer).await
     });
     runtime.shutdown_background();
+    crate::system::end_the_rest();
     Ok((session, ended))
 }
 

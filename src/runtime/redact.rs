@@ -19,6 +19,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde_json::Value;
 
 use super::tools::ToolOutput;
+use super::trust::hex;
 use super::{Answer, Error, Event, MalformedInput, StopReason, ToolCall};
 use crate::conversation::Block;
 pub(super) use events::Redacting;
@@ -303,8 +304,7 @@ fn spellings(key: &str) -> Vec<Spelling> {
     if key.chars().count() < SHORTEST {
         return Vec::new();
     }
-    let hex: String = key.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let plain = [key, &hex].map(|text| Spelling { signs: text.chars().collect(), is_base64: false });
+    let plain = [key, &hex(key.as_bytes())].map(|text| Spelling { signs: text.chars().collect(), is_base64: false });
     let base64 = (0..3).map(|before| Spelling { signs: base64_core(key, before), is_base64: true });
     plain.into_iter().chain(base64).collect()
 }
@@ -456,5 +456,38 @@ mod tests {
         let mut value = serde_json::json!({"12345678": [12_345_678, "x12345678y", {"a": true}]});
         digits.value(&mut value);
         assert_eq!(value.to_string(), r#"{"[key]":["[key]","x[key]y",{"a":true}]}"#);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_key_is_found_in_any_text_in_any_pieces(
+            key in "[!-~]{8,40}",
+            before in "[ -~]{0,9}",
+            after in "[ -~]{0,9}",
+            spelled in 0..8_usize,
+            cuts in proptest::collection::vec(0..400_usize, 0..6),
+        ) {
+            let each = |spell: &dyn Fn(u8) -> String| key.bytes().map(spell).collect::<String>();
+            let text = match spelled {
+                0 => key.clone(),
+                1 => hex(key.as_bytes()),
+                2 => each(&|byte| format!("%{byte:02x}")),
+                3 => each(&|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") }),
+                4 => serde_json::to_string(&key).expect("text"),
+                5 => each(&|byte| format!("&#{byte};")),
+                6 => each(&|byte| format!("\\u{byte:04X}")),
+                _ => base64::engine::general_purpose::STANDARD.encode(format!("{before}{key}{after}")),
+            };
+            let text = format!("{before} {text} {after}");
+            let redactor = Redactor::default().with(&key);
+            let whole = redactor.text(&text);
+            proptest::prop_assert!(whole.contains(MARK), "{text}: {whole}");
+            let mut flow = Flow::default();
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut % (text.len() + 1)).collect();
+            cuts.extend([0, text.len()]);
+            cuts.sort_unstable();
+            let pieces: String = cuts.windows(2).map(|ends| redactor.next(&mut flow, &text[ends[0]..ends[1]])).collect();
+            proptest::prop_assert_eq!(pieces + &redactor.last(&mut flow), whole);
+        }
     }
 }

@@ -340,7 +340,7 @@ mod tests {
             let mut events = Vec::new();
             decoder.push(frame.as_bytes(), &mut events).expect("a frame");
             decoder.finish(&mut events).expect("complete");
-            let told: String = events.iter().map(|event| format!("{event:?}")).collect();
+            let told = format!("{events:?}");
             assert!(told.len() < 700 && !told.contains("\\n") && !told.contains("u{1b}"), "{told}");
         }
         let call = format!(

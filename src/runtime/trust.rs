@@ -181,8 +181,10 @@ pub fn digest(bytes: &[u8]) -> String {
     hex(ring::digest::digest(&SHA256, bytes).as_ref())
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// Bytes as pairs of hexadecimal digits in lower case.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    let digit = |number: u8| char::from_digit(u32::from(number), 16).expect("below 16");
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 #[cfg(test)]
@@ -191,7 +193,7 @@ mod tests {
     use crate::repo;
 
     fn instances(files: &[(&str, &str)]) -> BTreeMap<Arc<str>, Instance> {
-        let own = MemoryWorld::from_iter(files.iter().copied());
+        let own: MemoryWorld = files.iter().copied().collect();
         let bundled = crate::system::Embedded::bundled();
         repo::load(Arc::new(own), Arc::new(bundled), LoadOptions::default()).repo.instances
     }

@@ -96,8 +96,11 @@ impl SystemProcesses {
     /// A phrase that names a file that cannot be read.
     pub fn grant(&self, spec: &ToolSpec, root: &Path) -> Result<Grant, String> {
         let found = self.locate(&spec.program.value).ok().and_then(|path| std::fs::canonicalize(path).ok());
-        let folder = self.folder.join(&spec.working_directory);
-        let named = spec.arguments.iter().map(|argument| folder.join(&**argument));
+        let folder: PathBuf = self.folder.join(&spec.working_directory).components().collect();
+        // Also as `--option=FILE`.
+        let words =
+            spec.arguments.iter().flat_map(|argument| [Some(&**argument), argument.split_once('=').map(|it| it.1)]);
+        let named = words.flatten().map(|word| folder.join(word));
         let mut files = Vec::new();
         for path in found.iter().cloned().chain(named) {
             files.extend(self.content(&path, root)?);

@@ -82,9 +82,14 @@ fn wait_for(tool: Pid) -> Option<WaitStatus> {
     }
 }
 
+/// Makes this process the parent of what loses its supervisor: a tool may kill that.
+pub(crate) fn adopt() {
+    let _ = set_child_subreaper(Some(getpid()));
+}
+
 /// Kills children until there are none: the children of those become ours. A child that nobody has buried keeps its number, so no
 /// other process is ever hit.
-fn end_the_rest() {
+pub(crate) fn end_the_rest() {
     let end = Instant::now() + PATIENCE;
     loop {
         match wait(WaitOptions::NOHANG) {

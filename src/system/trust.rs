@@ -21,7 +21,7 @@ impl TrustFolder {
     /// Support`, on Windows below `%LOCALAPPDATA%`. `root` is that of the repository, canonical.
     pub fn of_person(root: &Path) -> TrustFolder {
         let folder = state_folder().ok_or_else(|| "there is no home folder".to_owned());
-        TrustFolder { folder: folder.and_then(|folder| outside(folder.join("reqc").join("trust"), root)) }
+        TrustFolder { folder: folder.and_then(|folder| outside(&folder.join("reqc").join("trust"), root)) }
     }
 }
 
@@ -61,11 +61,13 @@ fn state_folder() -> Option<PathBuf> {
 }
 
 /// The folder, unless it is part of the checkout that `root` is in.
-fn outside(folder: PathBuf, root: &Path) -> Result<PathBuf, String> {
+fn outside(folder: &Path, root: &Path) -> Result<PathBuf, String> {
     let checkout = root.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(root);
     let known = folder.ancestors().find_map(|part| Some((fs::canonicalize(part).ok()?, part)));
-    let real =
-        known.map_or(folder.clone(), |(real, part)| real.join(folder.strip_prefix(part).unwrap_or(Path::new(""))));
+    let real = known.map_or_else(
+        || folder.to_owned(),
+        |(real, part)| real.join(folder.strip_prefix(part).unwrap_or(Path::new(""))),
+    );
     match real.starts_with(checkout) {
         true => Err(format!("`{}` lies inside the repository", folder.display())),
         false => Ok(real),
@@ -85,7 +87,8 @@ fn create_private(folder: &Path) -> std::io::Result<()> {
 #[cfg(unix)]
 fn is_ours(found: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
-    found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o077 == 0
+    let others = found.mode() & 0o077;
+    found.uid() == rustix::process::geteuid().as_raw() && others == 0
 }
 
 #[cfg(not(unix))]
@@ -104,7 +107,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     fn at(state: &Path, root: &Path) -> TrustFolder {
-        TrustFolder { folder: outside(state.join("reqc/trust"), root) }
+        TrustFolder { folder: outside(&state.join("reqc/trust"), root) }
     }
 
     #[test]

@@ -111,6 +111,16 @@ async fn no_tool_outlives_reqc_however_that_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_that_kills_its_supervisor_gains_nothing() {
+    let script = format!("{ESCAPES}\nwhile [ $(wc -l < pids) -lt 4 ]; do sleep 0.05; done; kill -9 $PPID; exec ./stay");
+    let (_server, folder) = scene(&script, "").await;
+    let output = start(folder.path()).wait_with_output().await.expect("it ends");
+    let said = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(said.contains("the tool was ended by a signal"), "{said}");
+    all_end(&pids(folder.path(), 4).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tool_ends_as_if_nobody_stood_between() {
     for (script, told) in [
         ("echo out; echo why >&2; exit 3", "the tool failed with exit status 3:\\nwhy"),

@@ -121,7 +121,8 @@ async fn a_key_that_is_said_back_is_neither_told_nor_kept() {
             let (events, outcome) = events(session.send(text("Hi"))).await;
             assert!(matches!(outcome, Outcome::Finished(_)), "{outcome:?}");
             assert!(said(&events).starts_with("It is ") && said(&events).contains("[key]"), "{}", said(&events));
-            let told: String = events.iter().map(|event| format!("{}\n", event.to_json())).collect();
+            let told: Vec<String> = events.iter().map(|event| event.to_json().to_string()).collect();
+            let told = told.join("\n");
             let arguments: String = events
                 .iter()
                 .filter_map(|event| match event {

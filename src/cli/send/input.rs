@@ -91,7 +91,9 @@ impl Input {
         };
         let resumed = send.resume.as_deref().map(|path| resume(&options.path(path), send)).transpose()?;
         let (tools, programs) = match &send.tools {
-            Some(path) => tools(options, opened, path, terminal).map(|(tools, programs)| (Some(tools), programs))?,
+            Some(path) => {
+                tools(options, send, opened, path, terminal).map(|(tools, programs)| (Some(tools), programs))?
+            }
             None => (None, Vec::new()),
         };
         if let Some(tools) = &tools {
@@ -225,6 +227,7 @@ fn real_setting(opened: &Opened) -> Result<Setting, Failure> {
 /// The tools of a file. What is only a warning does not stop the request.
 fn tools(
     options: &Options,
+    send: &Send,
     opened: &Opened,
     given: &Path,
     terminal: &Terminal,
@@ -247,7 +250,8 @@ fn tools(
         return Err(Unusable::FindingsIn(sources, found));
     }
     terminal.findings_aside(options.format, &sources, &options.settle_only(&sources, opened, found));
-    let programs = specs.iter().map(|spec| processes.grant(spec, &opened.root)).collect::<Result<_, _>>();
+    let may_run = specs.iter().filter(|_| !send.dry_run && !send.curl);
+    let programs = may_run.map(|spec| processes.grant(spec, &opened.root)).collect::<Result<_, _>>();
     let programs = programs.map_err(Failure::from)?;
     let mut tools = ToolSet::new();
     specs.into_iter().for_each(|spec| tools.insert(Arc::new(ProcessTool::new(spec, Arc::clone(&processes) as _))));

@@ -20,6 +20,7 @@ pub(super) async fn watch(session: Session, cancel: CancellationToken) {
         () = tokio::time::sleep(PATIENCE) => {}
     }
     session.idle().await;
+    crate::system::end_the_rest();
     std::process::exit(130);
 }
 

@@ -120,7 +120,7 @@ impl<'a> Drive<'a> {
         let Asked { conversation, tools, id_prefix } = self.shared.state().to_ask();
         let compiled = self.unless_cancelled(self.shared.agent.compile_apart(conversation)).await??;
         if compiled.exposes_key() {
-            tracing::warn!(url = compiled.line.url, "the key travels in the clear: use https");
+            tracing::warn!(url = compiled.address(), "the key travels in the clear: use https");
         }
         let wire = Wire {
             transport: &self.shared.transport,
