@@ -284,7 +284,7 @@ async fn answers_command_neither_terminal_nor_workflow() {
     assert_eq!(ran.out, "a␛[2J\n:\\:add-mask::b\n\t##\\[error]c<U+202E><U+200B>d\n");
     let ran = reqc(root.path(), &["Tester", "-m", "Hi", "--format", "json"], "").await;
     assert!(!ran.out.contains(['\u{202e}', '\u{200b}']) && !ran.out.contains("##["), "{}", ran.out);
-    let result: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    let result: Value = serde_json::from_str(&ran.out).expect("JSON");
     assert_eq!(result["text"], hostile);
     let ran = reqc(root.path(), &["Tester", "-m", "Hi", "--format", "events"], "").await;
     assert!(!ran.out.contains(['\u{202e}', '\u{200b}']) && !ran.out.contains("##["), "{}", ran.out);
