@@ -256,6 +256,7 @@ impl Printer {
     }
 
     /// More foreign text in its own lines, with its tabs.
+    #[cfg(any(test, feature = "runtime"))]
     pub(crate) fn foreign(&mut self, piece: &str) -> Text {
         let keep = std::mem::replace(&mut self.keep, Keep::Tabs);
         let text = Text(self.text(piece).into_owned());

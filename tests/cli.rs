@@ -638,7 +638,7 @@ fn send_offers_the_tools_of_a_file_and_says_what_is_wrong_with_it() {
 
 #[test]
 fn a_run_that_makes_no_body_is_an_error() {
-    let (_scratch, root) = repository(&[("agents/base.toml", BASE)]);
+    let (_scratch, root) = repository(&[("agents/base.toml", BASE), ("golden/old/plain-turn.json", "{}\n")]);
     for arguments in
         [&["check"][..], &["compile", "--check"], &["compile", "--diff"], &["compile"], &["check", "--quiet"]]
     {
@@ -648,6 +648,7 @@ fn a_run_that_makes_no_body_is_an_error() {
         let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
         assert_eq!((run.code, &report["diagnostics"][0]["severity"]), (1, &"error".into()), "{arguments:?}");
     }
+    assert!(root.join("golden/old/plain-turn.json").exists(), "what is there stays");
     assert_eq!(reqc(&root, &["list"]).code, 0, "nothing is compiled by a list");
     assert!(reqc(&root, &["check", "--allow", "select/no-body"]).err.contains("cannot be allowed"));
 

@@ -257,7 +257,7 @@ fn git(root: &Path, arguments: &[&str]) {
 
 /// Runs every command in every format over repositories with one of the hostile texts.
 fn plant(x: &str) {
-    for make in [sound, broken] {
+    for (turn, make) in [(0, sound as fn(&Path, &str)), (2, broken)] {
         let scratch = tempfile::tempdir().expect("a folder");
         let root = scratch.path().join("repository");
         fs::create_dir_all(&root).expect("created");
@@ -267,11 +267,14 @@ fn plant(x: &str) {
         git(&root, &["commit", "-q", "-m", "before"]);
         make(&root, x);
         for (index, arguments) in commands(x).into_iter().enumerate() {
-            // Most commands in two of four looks: there are many.
+            // Most commands in one of four looks here and in another one there: there are many.
             let looks: [&[&str]; 4] =
                 [&["--color", "never"], &["--color", "always"], &["--format", "short"], &["--format", "json"]];
-            for look in
-                looks.iter().enumerate().filter(|(at, _)| index < 3 || (index + at) % 2 == 0).map(|(_, look)| look)
+            for look in looks
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| index < 3 || (index + at + turn) % 4 == 0)
+                .map(|(_, look)| look)
             {
                 let arguments: Vec<&str> = look.iter().chain(&arguments).copied().collect();
                 let output = assert_text(&root, &arguments);
@@ -332,7 +335,7 @@ fn piped_bodies_are_exact() {
 #[test]
 fn a_flood_of_findings_is_bounded_for_people() {
     let scratch = tempfile::tempdir().expect("a folder");
-    let keys: Vec<String> = (0..1500).map(|index| format!("unknown_{index} = 1\n")).collect();
+    let keys: Vec<String> = (0..500).map(|index| format!("unknown_{index} = 1\n")).collect();
     let keys = keys.concat();
     let long = "n".repeat(20_000);
     let agent = format!("name = \"Helper {long}\"\nextends = \"OpenAI Chat\"\n{keys}");
@@ -340,10 +343,10 @@ fn a_flood_of_findings_is_bounded_for_people() {
     for format in ["human", "short"] {
         let output = assert_text(scratch.path(), &["check", "--format", format]);
         let text = String::from_utf8(output.stdout).expect("UTF-8");
-        assert!(text.contains("… and 1,400 more of key/unknown; `--format json` has all"), "{text}");
+        assert!(text.contains("… and 400 more of key/unknown; `--format json` has all"), "{text}");
         assert!(text.len() < 100_000, "{}", text.len());
     }
     let output = assert_text(scratch.path(), &["check", "--format", "json"]);
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(report["diagnostics"].as_array().map(Vec::len), Some(1500));
+    assert_eq!(report["diagnostics"].as_array().map(Vec::len), Some(500));
 }

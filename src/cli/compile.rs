@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::args::{Compile, Format};
 use super::options::{Found, Opened, Options, report};
 use super::progress::Progress;
-use super::{Failure, Outcome, Terminal, diff};
+use super::{Failure, Outcome, Status, Terminal, diff};
 use crate::compile::{AgentBodies, golden_slug};
 use crate::diag::{Diagnostic, Findings};
 use crate::golden::{self, Drift};
@@ -34,6 +34,10 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
         if options.format == Format::Human {
             terminal.text(&diff::of_drifts(&opened, &drifts, terminal));
         }
+        return Ok(status);
+    }
+    // A run that made nothing does not know what should be there.
+    if bodies == 0 && status == Status::Findings {
         return Ok(status);
     }
     golden::apply(target.output.as_ref(), &target.folder, &drifts)?;

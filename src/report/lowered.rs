@@ -29,7 +29,7 @@ pub(super) fn counted(lowered: &[Lowered]) -> Option<Text> {
         }
     }
     if lowered.iter().any(|it| it.kind == LoweredKind::Layer) {
-        parts.push("all that comes with reqc".to_owned());
+        parts.push("the bundled layer".to_owned());
     }
     (!parts.is_empty()).then(|| text!("lowered: {}; `--format json` tells which\n", parts.join(", ")))
 }
