@@ -64,7 +64,7 @@ struct Changed {
 }
 
 fn against_golden(options: &Options, opened: &Opened, all_contexts: bool, quiet: bool) -> Result<Changed, Failure> {
-    let Compared { drifts, findings, agents, bodies } =
+    let Compared { drifts, findings, agents, bodies, .. } =
         compare(options, opened, &Target::golden(opened), all_contexts, quiet)?;
     Ok(Changed { pairs: drifts.iter().map(Pair::of_drift).collect(), findings, agents, bodies })
 }
