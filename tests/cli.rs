@@ -438,14 +438,18 @@ fn what_is_no_regular_file_is_a_finding() {
 #[test]
 fn folders_that_cannot_be_looked_into_are_findings() {
     let (_scratch, root) = repository(&[("agents/helper.toml", AGENT), (".hidden/x.toml", AGENT)]);
-    for (target, at) in
-        [("../..", "agents/out"), ("../nowhere", "agents/lost"), ("../.hidden", "agents/hidden"), ("/", "partials")]
-    {
+    for (target, at) in [
+        ("../..", "agents/out"),
+        ("../nowhere", "agents/lost"),
+        ("../.hidden", "agents/hidden"),
+        ("/", "partials"),
+        (".hidden/x.toml", "models.toml"),
+    ] {
         std::os::unix::fs::symlink(target, root.join(at)).expect("a link");
     }
     let run = reqc(&root, &["check", "--format", "short"]);
     assert_eq!(run.code, 1, "{} {}", run.out, run.err);
-    for name in ["agents/out", "agents/lost", "agents/hidden", "partials"] {
+    for name in ["agents/out", "agents/lost", "agents/hidden", "partials", "models.toml"] {
         let told = |line: &str| line.contains(name) && line.contains("repo/unreadable");
         assert!(run.out.lines().any(told), "{name}: {}", run.out);
     }

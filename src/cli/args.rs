@@ -18,7 +18,7 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Common {
-    /// Run as if started in DIR
+    /// Run as if started in DIR, which is then the root of the repository
     #[arg(short = 'C', value_name = "DIR", global = true)]
     pub(super) directory: Option<PathBuf>,
     /// Only agents whose name matches (repeatable)

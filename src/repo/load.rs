@@ -95,7 +95,7 @@ impl Loader {
 
     fn models(&mut self, layer: &Layer) -> BTreeMap<Arc<str>, crate::source::Spanned<Arc<str>>> {
         let mut models = BTreeMap::new();
-        if layer.world.kind("models.toml").is_ok()
+        if layer.world.kind("models.toml") != Err(ReadError::Missing)
             && let Some((file, table)) = self.toml(layer.world.as_ref(), "models.toml")
         {
             let mut reader = Reader::new(file, &table, &mut self.findings);

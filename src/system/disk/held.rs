@@ -7,6 +7,9 @@ pub(super) use looked_at::Held;
 #[cfg(unix)]
 pub(super) use opened::Held;
 
+/// What is wrong with a link that stands where a folder should.
+const LINK: &str = "is a link, and none is followed here";
+
 /// What stands in the way of a file.
 fn in_the_way(is_link: bool, is_folder: bool) -> &'static str {
     match (is_link, is_folder) {
@@ -27,7 +30,7 @@ mod opened {
     use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, mkdirat, open, openat, renameat, statat, unlinkat};
     use rustix::io::Errno;
 
-    use super::in_the_way;
+    use super::{LINK, in_the_way};
     use crate::system::{bounded, words};
     use crate::world::{EntryKind, MAX_ENTRIES};
 
@@ -42,13 +45,13 @@ mod opened {
             open(folder, folder_flags(), Mode::empty()).map(Held).map_err(said)
         }
 
-        /// A folder in it; `None` if there is none.
+        /// A folder in it; `None` if there is none. An error goes on after the folder's name.
         pub(in crate::system::disk) fn enter(&self, name: &str) -> Result<Option<Held>, String> {
             match openat(&self.0, name, folder_flags() | OFlags::NOFOLLOW, Mode::empty()) {
                 Ok(folder) => Ok(Some(Held(folder))),
                 Err(Errno::NOENT) => Ok(None),
-                Err(_) if self.kind(name)? == Some(FileType::Symlink) => Err(format!("`{name}` is a link")),
-                Err(error) => Err(said(error)),
+                Err(_) if self.kind(name)? == Some(FileType::Symlink) => Err(LINK.to_owned()),
+                Err(error) => Err(format!("cannot be opened: {}", said(error))),
             }
         }
 
@@ -159,7 +162,7 @@ mod looked_at {
     use std::io::{ErrorKind, Write};
     use std::path::{Path, PathBuf};
 
-    use super::in_the_way;
+    use super::{LINK, in_the_way};
     use crate::system::{bounded, words};
     use crate::world::{EntryKind, MAX_ENTRIES};
 
@@ -180,13 +183,13 @@ mod looked_at {
             }
         }
 
-        /// A folder in it; `None` if there is none.
+        /// A folder in it; `None` if there is none. An error goes on after the folder's name.
         pub(in crate::system::disk) fn enter(&self, name: &str) -> Result<Option<Held>, String> {
             match self.found(name)? {
                 None => Ok(None),
                 Some(found) if found.is_dir() => Ok(Some(Held(self.0.join(name)))),
-                Some(found) if found.is_symlink() => Err(format!("`{name}` is a link")),
-                Some(_) => Err(format!("`{name}` is not a folder")),
+                Some(found) if found.is_symlink() => Err(LINK.to_owned()),
+                Some(_) => Err("is not a folder".to_owned()),
             }
         }
 
@@ -274,7 +277,7 @@ mod tests {
                 assert_eq!(held.write("alias", b"x"), Err("a link stands there".to_owned()));
                 assert_eq!(held.remove("alias"), Err("a link stands there".to_owned()));
                 assert_eq!(held.write("inner", b"x"), Err("a folder stands there".to_owned()));
-                assert_eq!(held.enter("folder").err(), Some("`folder` is a link".to_owned()));
+                assert_eq!(held.enter("folder").err(), Some(super::LINK.to_owned()));
                 assert!(held.enter("file").is_err() && held.enter("none").is_ok_and(|found| found.is_none()));
                 assert_eq!(held.write("file", b"new"), Ok(()));
                 assert_eq!(held.make_folder("made").and_then(|()| held.make_folder("made")), Ok(()));

@@ -1,8 +1,9 @@
 //! Which files lie below a folder: through links that stay inside, bounded, and with everything told that is not known.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, Error, IntoIter, WalkDir};
 
@@ -23,7 +24,7 @@ pub(super) fn walk(disk: &Disk, folder: &str) -> Walk {
         Err(ReadError::Missing) => return Walk::default(),
         Err(why) => return Walk::unread(folder, why),
     };
-    let mut walker = Walker { disk, found: Walk::default(), seen: 0, links: 0 };
+    let mut walker = Walker { disk, found: Walk::default(), seen: 0, links: 0, real: HashMap::new() };
     match walker.run(WalkDir::new(disk.root.join(&folder)).follow_links(true).min_depth(1).into_iter()) {
         Ok(()) => sorted(walker.found),
         // What was found until then depends on the order in which the system lists: it does not count.
@@ -36,6 +37,8 @@ struct Walker<'d> {
     found: Walk,
     seen: usize,
     links: usize,
+    /// Where folders that hold links really are.
+    real: HashMap<PathBuf, PathBuf>,
 }
 
 impl Walker<'_> {
@@ -82,8 +85,9 @@ impl Walker<'_> {
         match self.disk.resolve(path) {
             Ok(target) => {
                 let target = self.disk.root.join(target);
-                let mut folders = link.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.disk.root));
-                if folders.any(|folder| fs::canonicalize(folder).is_ok_and(|folder| folder.starts_with(&target))) {
+                let root = &self.disk.root;
+                let mut folders = link.ancestors().skip(1).take_while(|folder| folder.starts_with(root));
+                if folders.any(|folder| real_folder(&mut self.real, folder).starts_with(&target)) {
                     walk.skip_current_dir();
                 }
             }
@@ -117,6 +121,15 @@ impl Walker<'_> {
     fn unread(&mut self, path: &str, why: ReadError) {
         self.found.unread.push(Unread { path: path.to_owned(), why });
     }
+}
+
+/// A folder's path without links; its own if that cannot be told.
+fn real_folder<'r>(known: &'r mut HashMap<PathBuf, PathBuf>, folder: &Path) -> &'r Path {
+    if !known.contains_key(folder) {
+        let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+        known.insert(folder.to_owned(), real);
+    }
+    &known[folder]
 }
 
 /// What stands directly in a folder, hidden names left out.

@@ -34,9 +34,9 @@ impl Disk {
     fn enter(&self, folders: &[&str], make: bool) -> Result<Option<Held>, String> {
         let mut held = Held::open(self.root())?;
         for (index, name) in folders.iter().enumerate() {
-            let shown = |why: String| format!("{why} (in `{}`)", folders[..=index].join("/"));
+            let shown = |why: String| format!("`{}` {why}", folders[..=index].join("/"));
             if make {
-                held.make_folder(name).map_err(shown)?;
+                held.make_folder(name).map_err(|why| shown(format!("cannot be made: {why}")))?;
             }
             match held.enter(name).map_err(shown)? {
                 Some(inner) => held = inner,

@@ -95,6 +95,7 @@ impl StandIn {
         let storage = if is_reftable { "[extensions]\n\trefStorage = reftable\n" } else { "" };
         stand_in.write("config", format!("{CONFIGURATION}{extension}{storage}").as_bytes())?;
         stand_in.copy_heads(repository.own())?;
+        stand_in.check_head()?;
         stand_in.copy_refs(repository.common(), is_reftable)?;
         if with_history {
             stand_in.copy_folder(repository.common(), "logs")?;
@@ -157,6 +158,16 @@ impl StandIn {
             }
         }
         Ok(())
+    }
+
+    /// git takes no folder for a repository whose `HEAD` is neither a branch nor a commit.
+    fn check_head(&self) -> Result<(), String> {
+        let bytes = read(&self.folder.path().join("HEAD"), MAX_REFS_BYTES)?.unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        match text.trim().strip_prefix("ref:").map_or(self.format.names(text.trim()), |target| is_ref(target.trim())) {
+            true => Ok(()),
+            false => Err("its `HEAD` names no branch and no commit".to_owned()),
+        }
     }
 
     fn copy_refs(&self, common: &Path, is_reftable: bool) -> Result<(), String> {
