@@ -52,8 +52,6 @@ pub(crate) fn now() -> std::time::SystemTime {
 pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
     bounded::read(path, limit).map_err(|why| match why {
         ReadError::TooLarge { limit, .. } => format!("is larger than {} MiB", limit >> 20),
-        ReadError::Missing => "does not exist".to_owned(),
-        ReadError::Folder => "is a folder, not a file".to_owned(),
         why => format!("cannot be read: {why}"),
     })
 }

@@ -232,6 +232,9 @@ impl World for MemoryWorld {
     }
 
     fn walk(&self, folder: &str) -> Walk {
+        if is_hidden(folder) {
+            return Walk::unread(folder, ReadError::Hidden);
+        }
         let below = self.below(folder).filter(|path| !is_hidden(path));
         let entries = below.map(|path| Entry { path: path.clone(), kind: EntryKind::File }).collect();
         Walk { entries, unread: Vec::new() }

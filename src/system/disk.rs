@@ -277,10 +277,10 @@ mod tests {
 
     #[test]
     fn a_memory_world_lists_the_same() {
-        let files = ["t/a/b", "t/a-b", "t/a.toml", "t/a/c", "t/B", "u"];
+        let files = ["t/a/b", "t/a-b", "t/a.toml", "t/a/c", "t/B", "t/x.key/y", "t/y.key", "t/.z/a", "u"];
         let (_dir, disk) = folder(&files);
         let memory = crate::world::MemoryWorld::from_iter(files.map(|path| (path, path)));
-        for folder in ["", "t", "t/a", "none"] {
+        for folder in ["", "t", "t/a", "none", "t/.z"] {
             assert_eq!(disk.walk(folder), memory.walk(folder));
             assert_eq!(World::list(&disk, folder), memory.list(folder));
         }

@@ -49,8 +49,9 @@ impl Walker<'_> {
                 return Err(format!("there are more than {MAX_ENTRIES} files and folders below it"));
             }
             match found {
-                Ok(entry) if is_hidden_name(entry.path()) => skip(&entry, &mut walk),
+                Ok(entry) if entry.file_type().is_dir() && begins_with_dot(entry.path()) => walk.skip_current_dir(),
                 Ok(entry) if entry.file_type().is_dir() => self.folder(&entry, &mut walk)?,
+                Ok(entry) if is_hidden_name(entry.path()) => {}
                 Ok(entry) => self.file(relative(&self.disk.root, entry.path())),
                 Err(error) => self.failure(&error),
             }
@@ -132,7 +133,7 @@ fn real_folder<'r>(known: &'r mut HashMap<PathBuf, PathBuf>, folder: &Path) -> &
     &known[folder]
 }
 
-/// What stands directly in a folder, hidden names left out.
+/// What stands directly in a folder, hidden files and folders left out.
 pub(super) fn children(disk: &Disk, folder: &str) -> Result<Vec<Entry>, ReadError> {
     let children = match fs::read_dir(disk.root.join(folder)) {
         Ok(children) => children,
@@ -142,8 +143,9 @@ pub(super) fn children(disk: &Disk, folder: &str) -> Result<Vec<Entry>, ReadErro
     let mut entries = Vec::new();
     for child in children.take(MAX_ENTRIES + 1) {
         let child = child.map_err(|error| bounded::failed(&error))?;
-        if !is_hidden_name(&child.path()) {
-            entries.push(Entry { path: relative(&disk.root, &child.path()), kind: child_kind(&child) });
+        let kind = child_kind(&child);
+        if !begins_with_dot(&child.path()) && (kind == EntryKind::Folder || !is_hidden_name(&child.path())) {
+            entries.push(Entry { path: relative(&disk.root, &child.path()), kind });
         }
     }
     if entries.len() > MAX_ENTRIES {
@@ -164,10 +166,8 @@ fn child_kind(child: &fs::DirEntry) -> EntryKind {
     if is_folder { EntryKind::Folder } else { EntryKind::File }
 }
 
-fn skip(entry: &DirEntry, walk: &mut IntoIter) {
-    if entry.file_type().is_dir() {
-        walk.skip_current_dir();
-    }
+fn begins_with_dot(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))
 }
 
 fn is_hidden_name(path: &Path) -> bool {
