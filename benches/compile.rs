@@ -131,6 +131,6 @@ fn bundled_agents() -> Vec<(String, bool)> {
 }
 
 fn copy(disk: &Disk) -> MemoryWorld {
-    let entries = disk.walk("agents");
+    let entries = disk.walk("agents").entries;
     entries.into_iter().map(|entry| (entry.path.clone(), disk.read(&entry.path).expect("reads"))).collect()
 }

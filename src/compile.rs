@@ -155,6 +155,10 @@ impl Compiler {
             };
             let resolved = resolve::resolve(chain, &mut findings);
             let mut usable = Plan::prepare(&self.repo, &mut self.engine, &resolved, &mut findings);
+            if let Some(finding) = rules::unusable_slug(resolved.profile) {
+                findings.push(finding);
+                usable = false;
+            }
             match slugs.get(&resolved.profile.slug()) {
                 Some(&other) => {
                     findings.push(rules::slug_collision(resolved.profile, self.hierarchy.get(other)));

@@ -8,7 +8,8 @@ pub(crate) mod rules;
 
 pub use read::KEYS;
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::conversation::{self, Conversation, Message, Task, TaskKind};
@@ -58,12 +59,17 @@ impl Context {
 pub fn read_all(repo: &Repo) -> (Vec<Context>, Vec<Diagnostic>) {
     let mut findings = Vec::new();
     let mut contexts: Vec<Context> = Vec::new();
+    // Golden files are named after contexts, and file systems may ignore case.
+    let mut names: HashMap<String, usize> = HashMap::new();
     for source in &repo.contexts {
         let text = repo.sources.get(source.file).text();
         let Some(context) = read(source.file, source.layer, text, &mut findings) else { continue };
-        match contexts.iter().find(|known| known.name == context.name) {
-            Some(known) => findings.push(name_taken(repo, known, &context)),
-            None => contexts.push(context),
+        match names.entry(context.name.to_ascii_lowercase()) {
+            Entry::Occupied(known) => findings.push(name_taken(repo, &contexts[*known.get()], &context)),
+            Entry::Vacant(free) => {
+                free.insert(contexts.len());
+                contexts.push(context);
+            }
         }
     }
     contexts.sort_by(|a, b| a.name.cmp(&b.name));
@@ -114,15 +120,17 @@ fn name_taken(repo: &Repo, known: &Context, context: &Context) -> Diagnostic {
         let places = read::Places::new(repo.sources.get(context.file).text());
         places.span(context.file, &Pointer::root().member("name"))
     });
-    let finding = match known.layer == context.layer {
-        true => {
-            Diagnostic::new(&repo_rules::DUPLICATE_NAME, span, format!("two contexts are called `{}`", context.name))
+    let (rule, message) = match (known.layer == context.layer, known.name == context.name) {
+        (true, true) => (&repo_rules::DUPLICATE_NAME, format!("two contexts are called `{}`", context.name)),
+        (true, false) => {
+            (&repo_rules::DUPLICATE_NAME, format!("`{}` and `{}` differ in case only", known.name, context.name))
         }
-        false => Diagnostic::new(
-            &repo_rules::BUNDLED_NAME,
-            span,
-            format!("`{}` is the name of a bundled context", context.name),
-        ),
+        (false, true) => (&repo_rules::BUNDLED_NAME, format!("`{}` is the name of a bundled context", context.name)),
+        (false, false) => {
+            let message = format!("`{}` differs from the bundled context `{}` in case only", context.name, known.name);
+            (&repo_rules::BUNDLED_NAME, message)
+        }
     };
+    let finding = Diagnostic::new(rule, span, message);
     finding.related(other, "the other one").help("give it another `name`")
 }

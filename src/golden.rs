@@ -1,9 +1,13 @@
 //! Golden bodies: which files they are, and how those on disk differ.
 //!
 //! Input: the bodies of one agent. Output: [`GoldenFile`]s, and [`Drift`] against what an [`Output`] holds.
-//! Deciding is separate from writing: [`apply`] is the only function here that changes anything.
+//! Deciding is separate from writing: [`apply`] and [`Manifest::write`] are the only functions here that change anything. What
+//! was not written here is left alone; a [`Manifest`] proves what was.
 
+mod manifest;
 pub(crate) mod rules;
+
+pub use manifest::{MANIFEST, Manifest, Proof};
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,13 +16,16 @@ use serde_json::{Map, Value};
 
 use crate::compile::{AgentBodies, golden_slug};
 use crate::unit::Plan;
-use crate::world::Output;
+use crate::world::{EntryKind, Output};
 
 /// The folder of golden files.
 pub const FOLDER: &str = "golden";
 
 /// The file of each agent that holds all of a request but its body.
 pub const REQUEST: &str = "request.json";
+
+/// What every `request.json` has, beside the agent's name.
+const REQUEST_KEYS: [&str; 6] = ["provider_instance", "client_api", "wire", "method", "url", "headers"];
 
 /// A file that should be there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,18 +116,43 @@ pub fn compare(
     Ok(drifts)
 }
 
+/// Files that nothing asks for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Surplus {
+    /// Those that were written here: they are to be removed.
+    pub drifts: Vec<Drift>,
+    /// The paths of the others: they are nobody's business here.
+    pub foreign: Vec<String>,
+}
+
+impl Surplus {
+    /// These files and others.
+    #[must_use]
+    pub fn and(mut self, other: Surplus) -> Surplus {
+        self.drifts.extend(other.drifts);
+        self.foreign.extend(other.foreign);
+        self
+    }
+}
+
 /// The files of one agent's folder that nothing asks for.
 ///
 /// # Errors
 ///
 /// A phrase, if a file cannot be read.
-pub fn surplus(output: &dyn Output, folder: &str, slug: &str, expected: &[GoldenFile]) -> Result<Vec<Drift>, String> {
+pub fn surplus(
+    output: &dyn Output,
+    folder: &str,
+    slug: &str,
+    expected: &[GoldenFile],
+    manifest: &Manifest,
+) -> Result<Surplus, String> {
     let expected: HashSet<&str> = expected.iter().map(|file| file.path.as_str()).collect();
-    let paths = ours(output, folder, slug).into_iter().filter(|path| !expected.contains(path.as_str()));
-    paths.map(|path| unasked(output, folder, path)).collect()
+    let paths = listed(output, folder, slug)?.into_iter().filter(|path| !expected.contains(path.as_str()));
+    unasked(output, folder, slug, paths.collect(), manifest)
 }
 
-/// The files below `folder` in folders of no agent: agents that are gone or renamed.
+/// The files below `folder` in folders of agents that are gone or renamed.
 ///
 /// # Errors
 ///
@@ -129,25 +161,61 @@ pub fn orphans<'n>(
     output: &dyn Output,
     folder: &str,
     agents: impl Iterator<Item = &'n Arc<str>>,
-) -> Result<Vec<Drift>, String> {
-    let mut slugs: Vec<String> = agents.map(|name| golden_slug(name)).collect();
-    slugs.sort_unstable();
-    let folders = output.folders(folder).into_iter().filter(|slug| slugs.binary_search(slug).is_err());
-    folders.flat_map(|slug| ours(output, folder, &slug)).map(|path| unasked(output, folder, path)).collect()
+    manifest: &Manifest,
+) -> Result<Surplus, String> {
+    let slugs: HashSet<String> = agents.map(|name| golden_slug(name)).collect();
+    let mut found = Surplus::default();
+    for entry in output.list(folder)?.into_iter().filter(|entry| entry.kind == EntryKind::Folder) {
+        let slug = entry.path.rsplit('/').next().unwrap_or_default();
+        if !slugs.contains(slug) {
+            found = found.and(unasked(output, folder, slug, listed(output, folder, slug)?, manifest)?);
+        }
+    }
+    // A whole folder of other files is somebody else's, and no reason to say anything.
+    found.foreign.retain(|path| manifest.names_file(path));
+    Ok(found)
 }
 
-/// The files of the form `<slug>/<name>.json`: others are nobody's business here.
-fn ours(output: &dyn Output, folder: &str, slug: &str) -> Vec<String> {
-    let inside = join(folder, slug);
-    let files = output.files(&inside);
-    let names = files.iter().filter_map(|path| path.strip_prefix(&inside)).map(|rest| rest.trim_start_matches('/'));
-    let names = names.filter(|name| name.ends_with(".json") && !name.contains('/'));
-    names.map(|name| format!("{slug}/{name}")).collect()
+/// The paths of the form `<slug>/<name>.json`; the one of `request.json`, which proves whose the others are, comes last.
+fn listed(output: &dyn Output, folder: &str, slug: &str) -> Result<Vec<String>, String> {
+    let files = output.list(&join(folder, slug))?.into_iter().filter(|entry| entry.kind == EntryKind::File);
+    let names = files.filter_map(|entry| entry.path.rsplit('/').next().map(str::to_owned));
+    let mut names: Vec<String> = names.filter(|name| name.ends_with(".json")).collect();
+    names.sort_by_key(|name| name == REQUEST);
+    Ok(names.into_iter().map(|name| format!("{slug}/{name}")).collect())
 }
 
-fn unasked(output: &dyn Output, folder: &str, path: String) -> Result<Drift, String> {
-    let old = output.current(&join(folder, &path))?;
-    Ok(Drift { path, agent: None, context: None, old, new: None })
+/// Sorts files of one folder into those that were written here and others.
+fn unasked(
+    output: &dyn Output,
+    folder: &str,
+    slug: &str,
+    paths: Vec<String>,
+    manifest: &Manifest,
+) -> Result<Surplus, String> {
+    let mut found = Surplus::default();
+    if paths.is_empty() || !has_our_request(output, folder, slug)? {
+        return Ok(Surplus { foreign: paths, ..found });
+    }
+    for path in paths {
+        match manifest.names_file(&path) {
+            true => {
+                let old = output.current(&join(folder, &path))?;
+                found.drifts.push(Drift { path, agent: None, context: None, old, new: None });
+            }
+            false => found.foreign.push(path),
+        }
+    }
+    Ok(found)
+}
+
+/// Whether the `request.json` of a folder is one of ours: about an agent that has such a folder.
+fn has_our_request(output: &dyn Output, folder: &str, slug: &str) -> Result<bool, String> {
+    let Some(bytes) = output.current(&join(folder, &format!("{slug}/{REQUEST}")))? else { return Ok(false) };
+    let Ok(Value::Object(request)) = serde_json::from_slice(&bytes) else { return Ok(false) };
+    let agent = request.get("agent").and_then(Value::as_str);
+    Ok(agent.is_some_and(|agent| golden_slug(agent) == slug)
+        && REQUEST_KEYS.iter().all(|key| request.contains_key(*key)))
 }
 
 /// Makes what is there what should be there.

@@ -5,10 +5,12 @@
 //! does not know what any file means, and every world here lists the same files in the same order: sorted by
 //! path, byte for byte, with `/` between parts.
 
+mod bounded;
 mod disk;
 mod embedded;
 mod git;
 mod journal;
+mod place;
 #[cfg(feature = "runtime")]
 mod process;
 #[cfg(feature = "runtime")]
@@ -38,6 +40,10 @@ pub(crate) use trust::is_ci;
 
 use std::path::{Path, PathBuf};
 
+use crate::world::World;
+#[cfg(feature = "runtime")]
+use crate::world::{MAX_FILE_BYTES, ReadError};
+
 /// The system's words for an error, without its number.
 fn words(error: &std::io::Error) -> String {
     let text = error.to_string();
@@ -50,32 +56,45 @@ pub(crate) fn now() -> std::time::SystemTime {
     std::time::SystemTime::now()
 }
 
-/// The bytes of a file anywhere on the disk, for what the command line names.
+/// The bytes of a regular file anywhere on the disk, for what the command line names.
 ///
 /// # Errors
 ///
 /// A phrase that goes on after the file's name.
 #[cfg(feature = "runtime")]
 pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
-    use std::io::Read;
-    let failed = |error: std::io::Error| format!("cannot be read: {}", words(&error));
-    let file = std::fs::File::open(path).map_err(failed)?;
-    let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
-    match bytes.len() as u64 > limit {
-        true => Err(format!("is larger than {} MiB", limit >> 20)),
-        false => Ok(bytes),
-    }
+    bounded::read(path, limit).map_err(|why| match why {
+        ReadError::TooLarge { limit, .. } => format!("is larger than {} MiB", limit >> 20),
+        why => format!("cannot be read: {why}"),
+    })
 }
 
-/// The text of a file anywhere on the disk, for what the command line names.
+/// The text of a regular file anywhere on the disk, for what the command line names.
 ///
 /// # Errors
 ///
 /// A phrase that goes on after the file's name.
 #[cfg(feature = "runtime")]
 pub(crate) fn read_text(path: &Path) -> Result<String, String> {
-    std::fs::read_to_string(path).map_err(|error| format!("cannot be read: {}", words(&error)))
+    let bytes = read_bytes(path, MAX_FILE_BYTES)?;
+    String::from_utf8(bytes).map_err(|_| "is not UTF-8".to_owned())
+}
+
+/// All of standard input, as text.
+///
+/// # Errors
+///
+/// A phrase that goes on after “standard input”.
+#[cfg(feature = "runtime")]
+pub(crate) fn read_input() -> Result<String, String> {
+    use std::io::Read;
+    let mut text = String::new();
+    let read = std::io::stdin().lock().take(MAX_FILE_BYTES + 1).read_to_string(&mut text);
+    read.map_err(|error| format!("cannot be read: {}", words(&error)))?;
+    match text.len() as u64 > MAX_FILE_BYTES {
+        true => Err(format!("is larger than {} MiB", MAX_FILE_BYTES >> 20)),
+        false => Ok(text),
+    }
 }
 
 /// Where the person stands.
@@ -102,28 +121,33 @@ pub(crate) fn no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
-/// The root of the agent repository around a folder: the folder itself if it looks like one, else the nearest
-/// ancestor that does, else the folder.
+/// The root of the agent repository around the folder that somebody stands in: the folder itself if it looks like one, else the
+/// nearest folder above that does. The search ends at the first folder that holds a `reqc.toml` or a `.git`: what lies above
+/// belongs to somebody else. Where nothing above is marked, and where the folder was `named`, the folder is the root.
 ///
 /// # Errors
 ///
 /// A phrase, if the folder does not exist or is none.
-pub fn find_root(folder: &Path) -> Result<PathBuf, String> {
-    let start = Disk::open(folder)?.root().to_path_buf();
-    let has_profiles = |folder: &Path| {
-        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        entries.into_iter().any(|entry| is_flat_profile(&entry.path()))
-    };
-    let is_root = |folder: &&Path| folder.join("reqc.toml").is_file() || folder.join("agents").is_dir();
+pub fn find_root(folder: &Path, named: bool) -> Result<PathBuf, String> {
+    let disk = Disk::open(folder)?;
+    let start = disk.root().to_path_buf();
+    let Some(end) = start.ancestors().position(place::is_repository).filter(|_| !named) else { return Ok(start) };
+    let above = || start.ancestors().take(end + 1).skip(1);
+    let is_root = |folder: &&Path| is_marked(folder) || folder.join("agents").is_dir();
     // Somebody who stands in `agents/` means the repository, although the folder holds profiles.
     let inside = |folder: &&Path| is_root(folder) && start.strip_prefix(folder).is_ok_and(is_part);
-    if let Some(root) = start.ancestors().skip(1).find(inside) {
+    if let Some(root) = above().find(inside) {
         return Ok(root.to_path_buf());
     }
-    if is_root(&start.as_path()) || has_profiles(&start) {
+    if is_root(&start.as_path()) || has_profiles(&disk) {
         return Ok(start);
     }
-    Ok(start.ancestors().find(is_root).map_or(start.clone(), Path::to_path_buf))
+    Ok(above().find(is_root).map_or(start.clone(), Path::to_path_buf))
+}
+
+/// Whether a folder says itself that it is a root.
+fn is_marked(folder: &Path) -> bool {
+    std::fs::symlink_metadata(folder.join("reqc.toml")).is_ok()
 }
 
 /// Whether a path relative to a root lies in one of the folders that a repository has by convention.
@@ -134,11 +158,17 @@ fn is_part(rest: &Path) -> bool {
     })
 }
 
-/// Whether a file may be a profile of a flat repository: a TOML file with a top-level `name`.
-fn is_flat_profile(path: &Path) -> bool {
-    let is_toml = path.extension().is_some_and(|extension| extension == "toml");
-    is_toml
-        && std::fs::read_to_string(path).is_ok_and(|text| {
-            text.lines().take_while(|line| !line.starts_with('[')).any(|line| line.trim_start().starts_with("name"))
-        })
+/// Whether a folder may be a flat repository: it holds a profile, a TOML file with a top-level `name`.
+fn has_profiles(disk: &Disk) -> bool {
+    let entries = World::list(disk, "").unwrap_or_default();
+    entries.iter().filter(|entry| entry.path.ends_with(".toml")).any(|entry| is_flat_profile(disk, &entry.path))
 }
+
+fn is_flat_profile(disk: &Disk, path: &str) -> bool {
+    let text = disk.read_within(path, MAX_PROBE_BYTES).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    text.lines().take_while(|line| !line.starts_with('[')).any(|line| line.trim_start().starts_with("name"))
+}
+
+/// A larger file is not looked into to guess whether it is a profile.
+const MAX_PROBE_BYTES: u64 = 1 << 20;

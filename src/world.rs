@@ -6,23 +6,52 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A read-only tree of files.
+/// The largest file that is read, in bytes. Whatever reads a file asks for its size first.
+pub const MAX_FILE_BYTES: u64 = 64 << 20;
+
+/// The most bytes that the files of one repository may have together.
+pub const MAX_REPOSITORY_BYTES: u64 = 512 << 20;
+
+/// The largest saved session that is read, in bytes: it may hold many images.
+pub const MAX_SESSION_BYTES: u64 = 512 << 20;
+
+/// The most files and folders that one walk looks at.
+pub const MAX_ENTRIES: usize = 200_000;
+
+/// How many folders deep a walk goes.
+pub const MAX_DEPTH: usize = 64;
+
+/// A read-only tree of files. Nothing hidden is in it; see [`is_hidden`].
 pub trait World: Send + Sync {
-    /// The bytes of a file.
+    /// The bytes of a regular file that has `limit` bytes at most; its size is known before it is read.
     ///
     /// # Errors
     ///
     /// Why there are none.
-    fn read(&self, path: &str) -> Result<Vec<u8>, ReadError>;
+    fn read_within(&self, path: &str, limit: u64) -> Result<Vec<u8>, ReadError>;
+
+    /// The bytes of a file.
+    ///
+    /// # Errors
+    ///
+    /// Why there are none; [`ReadError::TooLarge`] beyond [`MAX_FILE_BYTES`].
+    fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
+        self.read_within(path, MAX_FILE_BYTES)
+    }
 
     /// Everything below a folder that is not itself a folder, plus folders whose name looks like a file's
-    /// (so that a directory called `x.toml` can be reported), sorted by path. A missing folder is empty.
-    fn walk(&self, folder: &str) -> Vec<Entry>;
+    /// (so that a directory called `x.toml` can be reported), and what could not be looked into. A missing folder is empty.
+    fn walk(&self, folder: &str) -> Walk;
 
-    /// The same, but only what stands directly in the folder.
-    fn list(&self, folder: &str) -> Vec<Entry>;
+    /// What stands directly in the folder, sorted by path. A missing folder is empty.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be listed.
+    fn list(&self, folder: &str) -> Result<Vec<Entry>, ReadError>;
 
     /// What stands at a path, links followed.
     ///
@@ -57,10 +86,12 @@ pub trait Output: Send + Sync {
     ///
     /// A phrase that names the file.
     fn remove(&self, path: &str) -> Result<(), String>;
-    /// All files below a folder, sorted.
-    fn files(&self, folder: &str) -> Vec<String>;
-    /// The names of the folders directly in a folder, sorted.
-    fn folders(&self, folder: &str) -> Vec<String>;
+    /// What stands directly in a folder, by its path, sorted; links are in it as files. A missing folder is empty.
+    ///
+    /// # Errors
+    ///
+    /// A phrase that names the folder.
+    fn list(&self, folder: &str) -> Result<Vec<Entry>, String>;
 }
 
 /// A place that lines are added to, and stay.
@@ -83,6 +114,31 @@ pub struct Entry {
     pub kind: EntryKind,
 }
 
+/// What a walk found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Walk {
+    /// Files, sorted by path.
+    pub entries: Vec<Entry>,
+    /// What could not be looked into, sorted by path: what is in there is not known.
+    pub unread: Vec<Unread>,
+}
+
+impl Walk {
+    /// A walk that found nothing but that it cannot look into a folder.
+    pub(crate) fn unread(path: &str, why: ReadError) -> Walk {
+        Walk { entries: Vec::new(), unread: vec![Unread { path: path.to_owned(), why }] }
+    }
+}
+
+/// A folder that could not be looked into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unread {
+    /// Path relative to the root.
+    pub path: String,
+    /// Why.
+    pub why: ReadError,
+}
+
 /// What stands at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
@@ -101,6 +157,15 @@ pub enum ReadError {
     Folder,
     /// The path, links resolved, leaves the root.
     Outside,
+    /// The path, links resolved, is hidden; see [`is_hidden`].
+    Hidden,
+    /// The file is larger than what may be read.
+    TooLarge {
+        /// Its size in bytes.
+        size: u64,
+        /// The largest size that would have been read.
+        limit: u64,
+    },
     /// Anything else, in the system's words.
     Failed(String),
 }
@@ -111,6 +176,8 @@ impl std::fmt::Display for ReadError {
             ReadError::Missing => f.write_str("there is no such file"),
             ReadError::Folder => f.write_str("it is a folder, not a file"),
             ReadError::Outside => f.write_str("it lies outside the repository"),
+            ReadError::Hidden => f.write_str("files whose name begins with a dot, and private keys, are not read"),
+            ReadError::TooLarge { size, limit } => write!(f, "it has {size} bytes; the limit is {limit}"),
             ReadError::Failed(why) => f.write_str(why),
         }
     }
@@ -133,6 +200,13 @@ impl MemoryWorld {
         self.files.insert(path, Cow::Borrowed(bytes));
     }
 
+    /// The paths below a folder; the folder `""` is the root.
+    fn below(&self, folder: &str) -> impl Iterator<Item = &String> {
+        let start = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let paths = self.files.range::<str, _>((Bound::Included(start.as_str()), Bound::Unbounded));
+        paths.map(|(path, _)| path).take_while(move |path| path.starts_with(&start))
+    }
+
     /// All paths and their bytes, sorted by path.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.files.iter().map(|(path, bytes)| (path.as_str(), &**bytes))
@@ -148,22 +222,31 @@ impl<P: Into<String>, B: Into<Vec<u8>>> FromIterator<(P, B)> for MemoryWorld {
 }
 
 impl World for MemoryWorld {
-    fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
+    fn read_within(&self, path: &str, limit: u64) -> Result<Vec<u8>, ReadError> {
         match self.files.get(path) {
+            _ if is_hidden(path) => Err(ReadError::Hidden),
+            Some(bytes) if bytes.len() as u64 > limit => Err(ReadError::TooLarge { size: bytes.len() as u64, limit }),
             Some(bytes) => Ok(bytes.to_vec()),
             None => Err(self.kind(path).map_or_else(|error| error, |_| ReadError::Folder)),
         }
     }
 
-    fn walk(&self, folder: &str) -> Vec<Entry> {
-        let below = self.files.keys().filter(|path| is_below(path, folder));
-        below.map(|path| Entry { path: path.clone(), kind: EntryKind::File }).collect()
+    fn walk(&self, folder: &str) -> Walk {
+        if is_hidden(folder) {
+            return Walk::unread(folder, ReadError::Hidden);
+        }
+        let below = self.below(folder).filter(|path| !is_hidden(path));
+        let entries = below.map(|path| Entry { path: path.clone(), kind: EntryKind::File }).collect();
+        Walk { entries, unread: Vec::new() }
     }
 
-    fn list(&self, folder: &str) -> Vec<Entry> {
+    fn list(&self, folder: &str) -> Result<Vec<Entry>, ReadError> {
+        if is_hidden(folder) {
+            return Err(ReadError::Hidden);
+        }
         let skip = if folder.is_empty() { 0 } else { folder.len() + 1 };
         let mut entries: Vec<Entry> = Vec::new();
-        for path in self.files.keys().filter(|path| is_below(path, folder)) {
+        for path in self.below(folder).filter(|path| !is_hidden(path)) {
             let name = path[skip..].split('/').next().unwrap_or_default();
             let child = &path[..skip + name.len()];
             let kind = if child.len() == path.len() { EntryKind::File } else { EntryKind::Folder };
@@ -172,15 +255,15 @@ impl World for MemoryWorld {
             }
         }
         entries.sort_by(|a, b| a.path.cmp(&b.path));
-        entries
+        entries.dedup();
+        Ok(entries)
     }
 
     fn kind(&self, path: &str) -> Result<EntryKind, ReadError> {
-        if self.files.contains_key(path) {
-            return Ok(EntryKind::File);
-        }
-        match self.files.keys().any(|file| is_below(file, path)) {
-            true => Ok(EntryKind::Folder),
+        match self.files.contains_key(path) {
+            _ if is_hidden(path) => Err(ReadError::Hidden),
+            true => Ok(EntryKind::File),
+            false if self.below(path).next().is_some() => Ok(EntryKind::Folder),
             false => Err(ReadError::Missing),
         }
     }
@@ -225,9 +308,47 @@ impl Journal for MemoryJournal {
     }
 }
 
-/// Whether a path lies below a folder; the folder `""` is the root.
-fn is_below(path: &str, folder: &str) -> bool {
-    folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+/// Whether nothing may read what lies at a path: a part of it begins with a dot, or its name is one that private keys have.
+/// There lie the tokens of a checkout (`.git/config`), of a person (`.env`, `.netrc`), and what programs keep for themselves.
+pub fn is_hidden(path: &str) -> bool {
+    path.split('/').any(|part| part.starts_with('.') && part != "." && part != "..") || is_key_name(path)
+}
+
+/// Names of private keys, whatever the case: those of `ssh-keygen`, and the endings of what key stores are kept in.
+fn is_key_name(path: &str) -> bool {
+    const NAMES: [&str; 6] = ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk"];
+    const ENDINGS: [&str; 9] = ["pem", "key", "p8", "p12", "pfx", "jks", "keystore", "ppk", "kdbx"];
+    let name = path.rsplit('/').next().unwrap_or_default().trim_end_matches(['.', ' ']);
+    let is = |names: &[&str], name: &str| names.iter().any(|known| known.eq_ignore_ascii_case(name));
+    is(&NAMES, name) || name.rsplit_once('.').is_some_and(|(_, ending)| is(&ENDINGS, ending))
+}
+
+/// Whether a file holds nothing but a private key, whatever its name: its first line says so.
+pub(crate) fn is_private_key(bytes: &[u8]) -> bool {
+    let text = bytes.trim_ascii_start();
+    let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii_end();
+    line.starts_with(b"PuTTY-User-Key-File-")
+        || line.starts_with(b"-----BEGIN ")
+            && line.ends_with(b"-----")
+            && memchr::memmem::find(line, b"PRIVATE KEY").is_some()
+}
+
+/// Why a file or folder of this name cannot be made on every common system; `None` if it can. On Windows some names are devices,
+/// with whatever ending (<https://learn.microsoft.com/windows/win32/fileio/naming-a-file>), and a name takes 255 bytes at most
+/// almost everywhere.
+pub(crate) fn unusable_name(name: &str) -> Option<&'static str> {
+    let stem = name.split('.').next().unwrap_or_default().trim_end().to_ascii_lowercase();
+    let is_numbered = |device: &str| {
+        let number = stem.strip_prefix(device).unwrap_or_default();
+        number.len() == 1 && number.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    match stem.as_str() {
+        _ if name.len() > 255 => Some("it has more than 255 bytes"),
+        _ if name.ends_with(['.', ' ']) => Some("Windows drops a dot or a space at the end"),
+        "con" | "prn" | "aux" | "nul" | "conin$" | "conout$" => Some("that is a device on Windows"),
+        _ if is_numbered("com") || is_numbered("lpt") => Some("that is a device on Windows"),
+        _ => None,
+    }
 }
 
 /// Folds `.` and `..` out of a relative path; `None` if it leaves the root or is absolute.
@@ -272,7 +393,50 @@ mod tests {
         let world = MemoryWorld::from_iter([("agents/a.toml", "")]);
         assert_eq!(world.kind("agents"), Ok(EntryKind::Folder));
         assert_eq!(world.read("agents"), Err(ReadError::Folder));
-        assert_eq!(world.walk("agents").len(), 1);
-        assert_eq!(world.walk("agent").len(), 0);
+        assert_eq!(world.walk("agents").entries.len(), 1);
+        assert_eq!(world.walk("agent").entries.len(), 0);
+    }
+
+    #[test]
+    fn names_are_usable_on_every_system() {
+        for name in ["con", "NUL.json", "aux.x.json", "com1", "Lpt9.json", "a.", "b ", "con .json"] {
+            assert!(unusable_name(name).is_some(), "{name}");
+        }
+        assert!(unusable_name(&"x".repeat(256)).is_some() && unusable_name(&"x".repeat(255)).is_none());
+        assert!(
+            ["console", "com", "com10", "a.con", "nul-", "x.json"].iter().all(|name| unusable_name(name).is_none())
+        );
+    }
+
+    #[test]
+    fn hidden_is_what_begins_with_a_dot_or_is_a_key() {
+        for path in
+            [".git/config", "a/.env.local", "..x", ".GIT /config", "id_rsa", "keys/ID_RSA", "a/server.PEM", "x.key."]
+        {
+            assert!(is_hidden(path), "{path}");
+        }
+        for path in ["agents/a.toml", "a.b/c", "keys.md", "id_rsa.pub", "", "a/b.", "key"] {
+            assert!(!is_hidden(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_a_key_is_known_by_its_first_line() {
+        assert!(is_private_key(b"\n-----BEGIN OPENSSH PRIVATE KEY-----\nabc"));
+        assert!(is_private_key(b"-----BEGIN RSA PRIVATE KEY-----\r\nabc"));
+        assert!(!is_private_key(b"-----BEGIN CERTIFICATE-----\nabc"));
+        assert!(!is_private_key(b"Say -----BEGIN RSA PRIVATE KEY-----"));
+    }
+
+    #[test]
+    fn memory_worlds_are_bounded_and_hide_the_same() {
+        let world = MemoryWorld::from_iter([("a", "12345"), (".env", "KEY"), ("x/.git/config", "token"), ("x/y", "")]);
+        assert_eq!(world.read_within("a", 4), Err(ReadError::TooLarge { size: 5, limit: 4 }));
+        assert_eq!(world.read("x/.git/config"), Err(ReadError::Hidden));
+        assert_eq!(world.kind("x/.git"), Err(ReadError::Hidden));
+        assert_eq!(world.kind(".none"), Err(ReadError::Hidden));
+        let names = |entries: Vec<Entry>| entries.into_iter().map(|entry| entry.path).collect::<Vec<_>>();
+        assert_eq!(names(world.walk("").entries), ["a", "x/y"]);
+        assert_eq!(names(world.list("").expect("it can be listed")), ["a", "x"]);
     }
 }

@@ -84,7 +84,9 @@ fn a_clean_check_ends_with_0() {
     assert_eq!((run.code, run.err.as_str()), (0, ""), "{}", run.out);
     assert!(run.out.contains("1 agent"), "{}", run.out);
     assert_eq!(reqc(root.parent().expect("a parent"), &["check", "a repository"]).code, 0);
-    assert_eq!(reqc(&root.join("agents"), &["check"]).code, 0, "the root is found from below");
+    write(&root, &[("reqc.toml", "")]);
+    let run = reqc(&root.join("agents"), &["check"]);
+    assert_eq!(run.code, 0, "the root is found from below: {}", run.out);
 }
 
 #[test]
@@ -147,6 +149,7 @@ fn what_cannot_run_ends_with_2() {
         &["render", "Helper", "--context", "completion-prefix-suffix"],
         &["check", "--context", "nowhere"],
         &["compile", "--diff", "no-such-revision"],
+        &["compile", "--diff", ""],
     ] {
         let run = reqc(&root, arguments);
         assert_eq!(run.code, 2, "{arguments:?}: {} {}", run.out, run.err);
@@ -218,19 +221,12 @@ fn compile_writes_only_what_changed_and_removes_orphans() {
     assert_eq!(reqc(&root, &["compile"]).code, 0);
     assert_eq!(state(&root.join("golden")), before, "nothing changed: nothing is written");
 
-    write(
-        &root,
-        &[
-            ("agents/helper.toml", &AGENT.replace("0.7", "0.9")),
-            ("golden/ghost/plain-turn.json", "{}"),
-            ("golden/notes.txt", "mine"),
-        ],
-    );
+    write(&root, &[("agents/helper.toml", &AGENT.replace("0.7", "0.9")), ("golden/notes.txt", "mine")]);
     fs::remove_file(root.join("agents/third.toml")).expect("removed");
     let run = reqc(&root, &["compile"]);
     assert_eq!(run.code, 0, "{}", run.out);
     let after = state(&root.join("golden"));
-    assert!(after.iter().all(|(name, ..)| !name.starts_with("ghost") && !name.starts_with("our-child")), "{after:?}");
+    assert!(after.iter().all(|(name, ..)| !name.starts_with("our-child")), "{after:?}");
     assert!(after.iter().any(|(name, ..)| name == "notes.txt"), "what is not ours stays");
     assert!(!root.join("golden/our-child").exists(), "no empty folder is left");
     let request = |state: &[(String, Vec<u8>, std::time::SystemTime)]| {
@@ -238,6 +234,258 @@ fn compile_writes_only_what_changed_and_removes_orphans() {
     };
     assert_eq!(request(&before), request(&after), "a file that did not change is not written again");
     assert!(fs::read_to_string(root.join("golden/helper/plain-turn.json")).expect("there").contains("0.9"));
+}
+
+#[test]
+fn compile_removes_only_what_it_can_prove_its_own() {
+    let context = r#"{"name": "extra", "kind": "chat", "why": "x", "golden": true, "history": [{"role": "user", "content": "a"}]}"#;
+    let (_scratch, root) = repository(&[
+        ("agents/helper.toml", AGENT),
+        ("agents/base.toml", BASE),
+        ("agents/child.toml", CHILD),
+        ("contexts/extra.json", context),
+    ]);
+    assert_eq!(reqc(&root, &["compile"]).code, 0);
+    let manifest = fs::read_to_string(root.join("golden/.reqc-manifest")).expect("it is written");
+    assert!(manifest.lines().any(|line| line == "extra"), "{manifest}");
+    let mine = [
+        "golden/helper/notes.json",
+        "golden/our-child/notes.json",
+        "golden/mine/plain-turn.json",
+        "golden/web/request.json",
+        "golden/web/package.json",
+    ];
+    mine.iter().for_each(|path| write(&root, &[(path, "{\"agent\": \"web\"}")]));
+    fs::remove_file(root.join("contexts/extra.json")).expect("removed");
+    fs::remove_file(root.join("agents/child.toml")).expect("removed");
+    let run = reqc(&root, &["compile", "--check"]);
+    assert!(run.code == 1 && run.out.contains("not asked for"), "{}", run.out);
+    let run = reqc(&root, &["compile"]);
+    assert!(run.code == 0 && run.out.contains("golden/foreign"), "{}", run.out);
+    mine.iter().for_each(|path| assert!(root.join(path).exists(), "{path}"));
+    assert!(!root.join("golden/helper/extra.json").exists());
+    assert!(!root.join("golden/our-child/request.json").exists());
+    let manifest = fs::read_to_string(root.join("golden/.reqc-manifest")).expect("it is written");
+    assert!(!manifest.lines().any(|line| line == "extra"), "{manifest}");
+    assert_eq!(reqc(&root, &["compile", "--check"]).code, 0, "other files are no drift");
+}
+
+#[test]
+fn golden_files_of_older_versions_have_no_manifest() {
+    let (_scratch, root) =
+        repository(&[("agents/helper.toml", AGENT), ("agents/base.toml", BASE), ("agents/child.toml", CHILD)]);
+    assert_eq!(reqc(&root, &["compile"]).code, 0);
+    fs::remove_file(root.join("golden/.reqc-manifest")).expect("removed");
+    assert_eq!(reqc(&root, &["compile", "--check"]).code, 0, "it is no drift");
+    fs::remove_file(root.join("agents/child.toml")).expect("removed");
+    assert_eq!(reqc(&root, &["compile"]).code, 0);
+    assert!(!root.join("golden/our-child").exists(), "names of contexts count");
+    assert!(root.join("golden/.reqc-manifest").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_is_written_through_a_link() {
+    use std::os::unix::fs::symlink;
+    let links = [
+        ("golden", "."),
+        ("golden", ".git"),
+        ("golden/helper", "../.git"),
+        ("golden/helper", "../agents"),
+        ("golden/helper/plain-turn.json", "../../.git/config"),
+        ("golden/.reqc-manifest", "../.git/config"),
+    ];
+    for (link, target) in links {
+        let files = [
+            ("agents/helper.toml", AGENT),
+            ("web/package.json", "{}"),
+            ("web/request.json", "{}"),
+            (".git/config", "x"),
+        ];
+        let (_scratch, root) = repository(&files);
+        let at = root.join(link);
+        fs::create_dir_all(at.parent().expect("a folder")).expect("writable");
+        symlink(target, &at).expect("a link");
+        let others = || ["agents", "web", ".git"].map(|folder| state(&root.join(folder)));
+        let before = others();
+        let run = reqc(&root, &["compile"]);
+        assert!(run.code == 2 && run.err.contains("link"), "{link} -> {target}: {} {}", run.out, run.err);
+        assert_eq!(others(), before, "{link} -> {target}");
+        assert!(fs::symlink_metadata(at).expect("there").is_symlink());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn out_is_a_folder_of_its_own() {
+    let (scratch, root) = repository(&[("agents/helper.toml", AGENT), ("reqc.toml", ""), ("plain/x", "")]);
+    let outside = scratch.path().join("outside");
+    let mine = [("web/request.json", "{}"), ("web/package.json", "{}"), ("helper/plain-turn.json", "mine")];
+    write(&outside, &mine);
+    std::os::unix::fs::symlink("../outside", root.join("build")).expect("a link");
+    std::os::unix::fs::symlink("../../outside", root.join("plain/build")).expect("a link");
+    let before = state(&outside);
+    for out in ["build", "./build/deep", "plain/../build", "plain/build", ".git/x", ".GIT", ""] {
+        let run = reqc(&root, &["compile", "--out", out]);
+        assert_eq!(run.code, 2, "{out}: {} {}", run.out, run.err);
+    }
+    let run = reqc(&root, &["compile", "--out", "../outside"]);
+    assert!(run.code == 2 && run.err.contains("was not written by reqc"), "{}", run.err);
+    assert_eq!(state(&outside), before);
+    assert_eq!(reqc(&root, &["compile", "--out", "made/here"]).code, 0);
+    let more = [
+        ("made/here/web/request.json", "{}"),
+        ("made/here/web/package.json", "{}"),
+        ("agents/base.toml", BASE),
+        ("agents/child.toml", CHILD),
+    ];
+    write(&root, &more);
+    assert_eq!(reqc(&root, &["compile", "--out", "made/here"]).code, 0);
+    assert!(root.join("made/here/our-child/request.json").exists());
+    fs::remove_file(root.join("agents/child.toml")).expect("removed");
+    write(&root, &[("agents/helper.toml", &AGENT.replace("0.7", "0.8"))]);
+    assert_eq!(reqc(&root, &["compile", "--out", "made/here"]).code, 0, "what was written there is replaced");
+    assert!(!root.join("made/here/our-child").exists() && root.join("made/here/web/package.json").exists());
+}
+
+#[test]
+fn the_root_is_not_looked_for_above_a_marker() {
+    let outer = [("reqc.toml", ""), ("secret.md", "s")];
+    let inner = "name = \"Inner\"\nextends = \"OpenAI Chat\"\n";
+    let marked = [("reqc.toml", ""), (".git/HEAD", ""), (".git", "gitdir: /nowhere\n")];
+    for marker in marked {
+        let (_scratch, root) = repository(&outer);
+        for folder in ["agents", "deep/agents", "other"] {
+            let checkout = root.join(folder);
+            write(&checkout, &[("inner.toml", inner), marker]);
+            assert_eq!(reqc(&checkout, &["compile", "-q"]).code, 0, "{folder}");
+            assert!(checkout.join("golden/inner").exists() && !root.join("golden").exists(), "{folder}");
+        }
+    }
+    let (_scratch, root) = repository(&[("agents/inner.toml", inner), ("outer.toml", AGENT)]);
+    assert_eq!(reqc(&root.join("agents"), &["compile", "-q"]).code, 0);
+    assert!(root.join("agents/golden/inner").exists(), "nothing above says that it is the root");
+    assert!(!root.join("golden").exists());
+    write(&root, &[("reqc.toml", ""), ("src/x", "")]);
+    assert_eq!(reqc(&root.join("src"), &["compile", "-q"]).code, 0);
+    assert!(root.join("golden").exists());
+    let run = reqc(&root, &["check", "src"]);
+    assert!(run.out.contains("repo/empty"), "a folder that was named is the root: {}", run.out);
+}
+
+#[test]
+fn prompts_read_nothing_hidden() {
+    let files = [
+        (".git/config", "TOKEN"),
+        (".env", "TOKEN"),
+        ("keys/id_rsa", "TOKEN"),
+        ("tls/server.key", "TOKEN"),
+        ("notes/k", "-----BEGIN RSA PRIVATE KEY-----\nTOKEN\n"),
+    ];
+    let paths = [
+        ":/.git/config",
+        ":/x/../.git/config",
+        ":/.//.git/config",
+        "${CONFIG_DIR}/.env",
+        ":/.GIT/config",
+        ":/keys/id_rsa",
+        ":/tls/server.key",
+        ":/notes/k",
+        ":/roles/link.md",
+        ":/roles/git/config",
+        ".git/config",
+    ];
+    for path in paths {
+        let prompt = format!("system_prompt = '{{{{ read_file(\"{path}\") }}}}'\n");
+        let (_scratch, root) =
+            repository(&[("agents/helper.toml", &format!("name = \"Helper\"\nextends = \"OpenAI Chat\"\n{prompt}"))]);
+        write(&root, &files);
+        #[cfg(unix)]
+        {
+            fs::create_dir_all(root.join("roles")).expect("writable");
+            std::os::unix::fs::symlink("../.env", root.join("roles/link.md")).expect("a link");
+            std::os::unix::fs::symlink("../.git", root.join("roles/git")).expect("a link");
+        }
+        let run = reqc(&root, &["check"]);
+        assert!(run.code == 1 && !run.out.contains("TOKEN"), "{path}: {} {}", run.out, run.err);
+        assert!(run.out.contains("hidden from system"), "{path}: {}", run.out);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_regular_file_is_a_finding() {
+    let (_scratch, root) = repository(&[("b.toml", AGENT)]);
+    for (name, target) in [("a.toml", "/dev/zero"), ("c.toml", "/etc/hostname")] {
+        std::os::unix::fs::symlink(target, root.join(name)).expect("a link");
+    }
+    assert!(Command::new("mkfifo").arg(root.join("pipe.toml")).status().is_ok_and(|status| status.success()));
+    let holes = fs::File::create(root.join("holes.toml")).expect("writable");
+    holes.set_len((64 << 20) + 1).expect("a file of holes");
+    let run = reqc(&root, &["check", "--format", "short"]);
+    assert_eq!(run.code, 1, "{} {}", run.out, run.err);
+    for (name, rule) in [
+        ("a.toml", "repo/unreadable"),
+        ("c.toml", "repo/unreadable"),
+        ("pipe.toml", "repo/unreadable"),
+        ("holes.toml", "repo/too-large"),
+    ] {
+        assert!(run.out.lines().any(|line| line.contains(name) && line.contains(rule)), "{name}: {}", run.out);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn folders_that_cannot_be_looked_into_are_findings() {
+    let (_scratch, root) = repository(&[("agents/helper.toml", AGENT), (".hidden/x.toml", AGENT)]);
+    for (target, at) in [
+        ("../..", "agents/out"),
+        ("../nowhere", "agents/lost"),
+        ("../.hidden", "agents/hidden"),
+        ("/", "partials"),
+        (".hidden/x.toml", "models.toml"),
+    ] {
+        std::os::unix::fs::symlink(target, root.join(at)).expect("a link");
+    }
+    let run = reqc(&root, &["check", "--format", "short"]);
+    assert_eq!(run.code, 1, "{} {}", run.out, run.err);
+    for name in ["agents/out", "agents/lost", "agents/hidden", "partials", "models.toml"] {
+        let told = |line: &str| line.contains(name) && line.contains("repo/unreadable");
+        assert!(run.out.lines().any(told), "{name}: {}", run.out);
+    }
+}
+
+#[test]
+fn names_that_some_system_does_not_take_are_refused() {
+    let context = |name: &str| {
+        format!(r#"{{"name": "{name}", "kind": "chat", "why": "x", "history": [{{"role": "user", "content": "a"}}]}}"#)
+    };
+    let long = "x".repeat(300);
+    let agent = |name: &str| format!("name = \"{name}\"\nextends = \"OpenAI Chat\"\n");
+    let (_scratch, root) = repository(&[
+        ("agents/a.toml", &agent("Aux")),
+        ("agents/b.toml", &agent(&long)),
+        ("contexts/one.json", &context("one")),
+        ("contexts/two.json", &context("ONE")),
+        ("contexts/three.json", &context("com1")),
+        ("contexts/four.json", &context(&long)),
+        ("contexts/five.json", &context("REQUEST")),
+        ("contexts/six.json", &context("Plain-Turn")),
+    ]);
+    let run = reqc(&root, &["check", "--format", "short"]);
+    assert_eq!(run.code, 1, "{} {}", run.out, run.err);
+    let wanted = [
+        ("agents/a.toml:1", "golden/unusable-name"),
+        ("agents/b.toml:1", "golden/unusable-name"),
+        ("contexts/two.json:1", "repo/duplicate-name"),
+        ("contexts/three.json:1", "context/invalid"),
+        ("contexts/four.json:1", "context/invalid"),
+        ("contexts/five.json:1", "context/invalid"),
+        ("contexts/six.json:1", "repo/bundled-name"),
+    ];
+    for (place, rule) in wanted {
+        assert!(run.out.lines().any(|line| line.contains(place) && line.contains(rule)), "{place}: {}", run.out);
+    }
 }
 
 #[test]

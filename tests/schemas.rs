@@ -181,7 +181,7 @@ fn every_bundled_file_is_valid() {
     let bundled = Embedded::bundled();
     let mut seen = BTreeSet::new();
     for folder in ["agents", "providers", "contexts"] {
-        for entry in bundled.walk(folder).into_iter().filter(|entry| name_of(&entry.path).is_some()) {
+        for entry in bundled.walk(folder).entries.into_iter().filter(|entry| name_of(&entry.path).is_some()) {
             let text = String::from_utf8(bundled.read(&entry.path).expect("it was listed")).expect("text");
             assert_valid(&entry.path, &text);
             seen.insert(folder);

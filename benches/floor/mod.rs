@@ -30,7 +30,7 @@ struct Agent {
 impl Floor {
     pub(crate) fn new(compiler: &Compiler, bundled: &dyn World) -> Floor {
         let mut environment = environment(bundled);
-        for partial in bundled.walk("partials") {
+        for partial in bundled.walk("partials").entries {
             let text = String::from_utf8(bundled.read(&partial.path).expect("reads")).expect("UTF-8");
             environment.add_template_owned(partial.path, text).expect("parses");
         }
@@ -147,7 +147,7 @@ fn environment(bundled: &dyn World) -> Environment<'static> {
     });
     environment.add_function("file_exists", |_: String| false);
     environment.add_function("read_file", |_: String| String::new());
-    let roles = bundled.walk("roles").into_iter().map(|entry| {
+    let roles = bundled.walk("roles").entries.into_iter().map(|entry| {
         let text = String::from_utf8(bundled.read(&entry.path).expect("reads")).expect("UTF-8");
         (entry.path, Value::from(text))
     });

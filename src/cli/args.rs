@@ -47,7 +47,7 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Common {
-    /// Run as if started in DIR
+    /// Run as if started in DIR, which is then the root of the repository
     #[arg(short = 'C', value_name = "DIR", global = true)]
     pub(super) directory: Option<PathBuf>,
     /// Only agents whose name matches (repeatable)
@@ -166,8 +166,9 @@ pub(super) struct Compile {
     #[arg(long, conflicts_with_all = ["diff", "out"])]
     pub(super) check: bool,
     /// Show what changed, against the golden files or against a git revision
-    #[arg(long, value_name = "REV", num_args = 0..=1, default_missing_value = "")]
-    pub(super) diff: Option<String>,
+    #[arg(long, value_name = "REV", num_args = 0..=1)]
+    #[expect(clippy::option_option, reason = "not asked for, without a revision, and with one, which may be empty")]
+    pub(super) diff: Option<Option<String>>,
     /// With --diff: line by line instead of by JSON pointer
     #[arg(long, requires = "diff")]
     pub(super) text: bool,

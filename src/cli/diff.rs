@@ -75,7 +75,7 @@ struct Changed {
 }
 
 fn against_golden(options: &Options, opened: &Opened, all_contexts: bool, quiet: bool) -> Result<Changed, Failure> {
-    let Compared { drifts, findings, agents, bodies } =
+    let Compared { drifts, findings, agents, bodies, .. } =
         compare(options, opened, &Target::golden(opened), all_contexts, quiet)?;
     let pairs = drifts.iter().map(Pair::of_drift).collect();
     // Golden files do not tell what was lowered when they were written.

@@ -7,7 +7,7 @@ use super::options::Options;
 use super::{Failure, Outcome, Terminal, compile};
 use crate::system::Disk;
 use crate::text::text;
-use crate::world::{Output, World};
+use crate::world::Output;
 
 /// The files, with the sentence that tells what each is for.
 const FILES: [(&str, &str, &str); 7] = [
@@ -31,9 +31,9 @@ const FILES: [(&str, &str, &str); 7] = [
 pub(super) fn run(options: &Options, path: Option<PathBuf>, terminal: &mut Terminal) -> Outcome {
     options.refuse_model()?;
     let folder = options.directory().join(path.unwrap_or_default());
-    let disk = Disk::create(&folder)?;
+    let disk = Disk::create(&folder, None)?;
     let present: Vec<String> =
-        disk.list("").into_iter().map(|entry| entry.path).filter(|name| name != ".git").collect();
+        Output::list(&disk, "")?.into_iter().map(|entry| entry.path).filter(|name| name != ".git").collect();
     if !present.is_empty() {
         let shown = present.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
         let failure = Failure::new(format!("{} is not empty: it holds {shown}", folder.display()));

@@ -23,6 +23,8 @@ use crate::world::World;
 #[derive(Clone)]
 pub(super) struct Options {
     directory: PathBuf,
+    /// Whether the folder was named: then it is the root.
+    is_named: bool,
     agents: Vec<String>,
     contexts: Vec<String>,
     pub(super) model: Option<String>,
@@ -37,6 +39,7 @@ impl Options {
         common.deny.iter().try_for_each(|code| check_code(code))?;
         common.allow.iter().try_for_each(|code| check_allowed(code))?;
         Ok(Options {
+            is_named: common.directory.is_some(),
             directory: common.directory.unwrap_or_else(|| PathBuf::from(".")),
             agents: common.agents,
             contexts: common.contexts,
@@ -60,7 +63,7 @@ impl Options {
 
     /// The same options for exactly this folder.
     fn in_folder(&self, directory: PathBuf) -> Options {
-        Options { directory, ..self.clone() }
+        Options { directory, is_named: true, ..self.clone() }
     }
 
     /// The same options with the bundled agents, unless they are left out.
@@ -96,7 +99,7 @@ impl Options {
 
     /// Opens the repository around the folder.
     pub(super) fn open(&self) -> Result<Opened, Failure> {
-        let root = crate::system::find_root(&self.directory)?;
+        let root = crate::system::find_root(&self.directory, self.is_named)?;
         let disk = Arc::new(Disk::open(&root)?);
         let compiler = ManuallyDrop::new(Arc::new(self.load(Arc::clone(&disk) as Arc<dyn World>)));
         let selection = self.select(&compiler);

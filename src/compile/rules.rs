@@ -17,6 +17,10 @@ crate::diag::rules! {
          contexts is for the agents: completion agents need a completion, all others a chat.\n\n\
          Name a context that fits (`reqc contexts` shows the kind of each), or add an agent that extends the abstract \
          profiles. This cannot be silenced.";
+    UNUSABLE_SLUG = Error "golden/unusable-name", "an agent's golden folder cannot be made on every system",
+        "Golden folders are named after the agent. On Windows `con`, `prn`, `aux`, `nul`, `com1` to `com9` and `lpt1` to `lpt9` are \
+         devices, not folders, and a name has 255 bytes at most. A repository with such a folder could not be checked out \
+         everywhere.\n\n* wrong: `name = \"Aux\"`\n* right: `name = \"Auxiliary\"`";
     ABSTRACT_SELECTED = Error "select/abstract", "an abstract profile was asked for",
         "An abstract profile lacks something by design, so it has no body of its own. Ask for one of the agents \
          that extend it; `reqc tree` shows them, and `reqc show NAME` works for abstract profiles too.";
@@ -103,6 +107,13 @@ pub(super) fn slug_collision(profile: &Profile, other: &Profile) -> Diagnostic {
         format!("`{}` and `{}` would both write `golden/{}/`", other.name.value, profile.name.value, profile.slug());
     let finding = Diagnostic::new(&SLUG_COLLISION, profile.name.span, message);
     finding.related(other.name.span, "the other one").help("rename one of the agents")
+}
+
+/// A finding if an agent's golden folder has a name that some system does not take.
+pub(super) fn unusable_slug(profile: &Profile) -> Option<Diagnostic> {
+    let why = crate::world::unusable_name(&profile.slug())?;
+    let message = format!("no golden folder can be called `{}`: {why}", profile.slug());
+    Some(Diagnostic::new(&UNUSABLE_SLUG, profile.name.span, message).help("give the agent another name"))
 }
 
 pub(super) fn abstract_selected(compiler: &Compiler, id: ProfileId) -> Diagnostic {

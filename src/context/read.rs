@@ -179,14 +179,17 @@ impl<'a> Reader<'a> {
     fn check_name(&mut self, root: &Object<'_>, name: &str) {
         let legal = name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
             && !name.starts_with('.');
-        if name == "request" || (!name.is_empty() && !legal) {
-            let why = if legal {
-                "`request` is no name for a context: golden folders have a `request.json`".to_owned()
-            } else {
-                format!("`{name}` is no name for a context: use ASCII letters, digits, `-`, `_` and `.`")
-            };
-            self.fail(&root.at.member("name"), why);
-        }
+        let why = match crate::world::unusable_name(&format!("{name}.json")) {
+            _ if name.is_empty() => return,
+            _ if !legal => format!("`{name}` is no name for a context: use ASCII letters, digits, `-`, `_` and `.`"),
+            // File systems may ignore case.
+            _ if name.eq_ignore_ascii_case("request") => {
+                format!("`{name}` is no name for a context: golden folders have a `request.json`")
+            }
+            Some(why) => format!("no golden file can be called `{name}.json`: {why}"),
+            None => return,
+        };
+        self.fail(&root.at.member("name"), why);
     }
 
     fn kind(&mut self, root: &Object<'_>) -> TaskKind {

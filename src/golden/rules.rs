@@ -5,4 +5,9 @@ crate::diag::rules! {
         "The committed bodies are what a reviewer has seen; what would be sent is something else. Either a profile, partial or \
          context changed without `reqc compile`, or somebody edited a golden file.\n\n`reqc compile --diff` shows the changes, \
          grouped; `reqc compile` writes them. Review them like code and commit them with the change that caused them.";
+    FOREIGN = Warning "golden/foreign", "a file among the golden files was not written by reqc",
+        "`reqc compile` removes golden files that nothing asks for any more, and only those that it can prove its own: they lie \
+         beside a `request.json` of an agent of that folder's name, and `golden/.reqc-manifest` lists the name. Another JSON \
+         file in an agent's folder is left alone, and nothing compares it.\n\nDelete it, or move it elsewhere. After an \
+         upgrade from a version without the manifest this may be the body of a context that was removed: delete it.";
 }

@@ -170,6 +170,7 @@ impl PromptScope {
                 Ok(bytes) => return decode(path, &bytes),
                 Err(ReadError::Missing) => {}
                 Err(ReadError::Outside) => return Err(outside(path)),
+                Err(ReadError::Hidden) => return Err(hidden(path)),
                 Err(error) => {
                     return Err(Refusal::new(&rules::PROMPT_MISSING, format!("`{path}` cannot be read: {error}")));
                 }
@@ -190,6 +191,7 @@ impl PromptScope {
                 let found = kinds.find(|kind| !matches!(kind, Err(ReadError::Missing)));
                 match found {
                     Some(Err(ReadError::Outside)) => Err(outside(path)),
+                    Some(Err(ReadError::Hidden)) => Err(hidden(path)),
                     found => Ok(matches!(found, Some(Ok(EntryKind::File)))),
                 }
             }
@@ -201,11 +203,15 @@ impl PromptScope {
     fn read_dir(&self, path: &str) -> Result<Vec<String>, Refusal> {
         match self.target(path) {
             Target::In(worlds, inner) => {
-                let mut names: Vec<String> = worlds
-                    .into_iter()
-                    .flat_map(|world| world.list(&inner))
-                    .map(|entry| last_part(&entry.path))
-                    .collect();
+                let mut names = Vec::new();
+                for world in worlds {
+                    let entries = world.list(&inner).map_err(|why| match why {
+                        ReadError::Outside => outside(path),
+                        ReadError::Hidden => hidden(path),
+                        why => Refusal::new(&rules::PROMPT_MISSING, format!("`{path}` cannot be listed: {why}")),
+                    })?;
+                    names.extend(entries.iter().map(|entry| last_part(&entry.path)));
+                }
                 names.sort();
                 names.dedup();
                 Ok(names)
@@ -219,7 +225,8 @@ impl PromptScope {
 /// A suggestion of files in the same folder.
 fn near_files(worlds: &[&Arc<dyn World>], path: &str) -> Option<String> {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let names: Vec<String> = worlds.iter().flat_map(|world| world.list(folder)).map(|it| last_part(&it.path)).collect();
+    let entries = worlds.iter().filter_map(|world| world.list(folder).ok()).flatten();
+    let names: Vec<String> = entries.map(|it| last_part(&it.path)).collect();
     did_you_mean(name, names.iter().map(String::as_str))
 }
 
@@ -233,6 +240,12 @@ fn outside(path: &str) -> Refusal {
     let refusal =
         Refusal::new(&rules::PROMPT_OUTSIDE, format!("`{path}` lies outside of what a system prompt may read"));
     refusal.help("readable are the project (`${PROJECT_DIR}/…` or a relative path), the agent repository (`${CONFIG_DIR}/…`) and `:/…`")
+}
+
+fn hidden(path: &str) -> Refusal {
+    let message = format!("`{path}` is hidden from system prompts");
+    Refusal::new(&rules::PROMPT_OUTSIDE, message)
+        .help("names that begin with a dot, and private keys, are never read: rename the file if prompts may see it")
 }
 
 fn decode(path: &str, bytes: &[u8]) -> Result<String, Refusal> {

@@ -71,8 +71,9 @@ crate::diag::rules! {
     PROMPT_OUTSIDE = Error "prompt/outside", "a system prompt reads outside of what it may",
         "Reads are confined to the project folder, the agent repository and bundled resources, links resolved. \
          Anything else is refused, also for `file_exists`: whether a file exists elsewhere must not change a \
-         prompt.\n\n\
-         * refused: `/etc/hosts`, `../notes.md`, `${HOME}/.config/rules.md`\n\
+         prompt. So is what is hidden in them: names that begin with a dot (`.git`, `.env`), and private keys, where tokens and \
+         passwords lie. A context's virtual project follows the same rule, so that what compiles can be sent.\n\n\
+         * refused: `/etc/hosts`, `../notes.md`, `${HOME}/.config/rules.md`, `.git/config`, `.env`, `deploy/id_rsa`, `tls/server.key`\n\
          * read: `${PROJECT_DIR}/AGENTS.md`, `docs/style.md` (of the project), `${CONFIG_DIR}/roles/x.md`, \
          `:/roles/x.md`";
     PROMPT_VARIABLE = Error "prompt/unknown-variable", "a path holds a variable that is not known",

@@ -9,7 +9,7 @@ use super::{Config, Layer, LayerFile, LayerKind, Loaded, Reader, Repo, Roster, T
 use crate::diag::Diagnostic;
 use crate::source::{FileId, SourceText, Sources, Span, TextError};
 use crate::toml::{self, Table};
-use crate::world::{Entry, EntryKind, ReadError, World};
+use crate::world::{EntryKind, MAX_FILE_BYTES, MAX_REPOSITORY_BYTES, ReadError, Unread, World};
 
 /// What takes part in a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -78,6 +78,8 @@ struct Loader {
     schemas: BTreeMap<Arc<str>, Vec<LayerFile>>,
     raw_instances: BTreeMap<Arc<str>, RawInstance>,
     unreadable_partials: BTreeMap<Arc<str>, Option<FileId>>,
+    /// How many bytes all files had so far.
+    bytes_read: u64,
 }
 
 impl Loader {
@@ -118,7 +120,8 @@ impl Loader {
 
     fn layer(&mut self, layer: &Layer) {
         let world = layer.world.as_ref();
-        let listing = Listing::of(world);
+        let (listing, unread) = Listing::of(world);
+        unread.iter().for_each(|folder| self.unread(folder));
         if layer.active {
             for path in &listing.profiles {
                 match self.read(world, path) {
@@ -181,11 +184,13 @@ impl Loader {
 
     fn partial(&mut self, layer: &Layer, name: &str, path: &str) {
         let name: Arc<str> = Arc::from(name);
-        if layer.world.read(path) == Err(ReadError::Outside) {
+        let found = self.bytes(layer.world.as_ref(), path);
+        // Told where it is included.
+        if found == Err(ReadError::Outside) {
             self.unreadable_partials.insert(name, None);
             return;
         }
-        let file = match self.read(layer.world.as_ref(), path) {
+        let file = match self.register(path, found) {
             Ok(file) => file,
             Err(file) => {
                 self.unreadable_partials.insert(name, Some(file));
@@ -224,14 +229,34 @@ impl Loader {
 
     /// Reads and registers a file; a finding and `Err` with the file that it stands in if that fails.
     fn read(&mut self, world: &dyn World, path: &str) -> Result<FileId, FileId> {
+        let found = self.bytes(world, path);
+        self.register(path, found)
+    }
+
+    /// The bytes of a file, as long as all files together are not too large.
+    fn bytes(&mut self, world: &dyn World, path: &str) -> Result<Vec<u8>, ReadError> {
+        let left = MAX_REPOSITORY_BYTES.saturating_sub(self.bytes_read);
+        let bytes = world.read_within(path, left.min(MAX_FILE_BYTES))?;
+        self.bytes_read += bytes.len() as u64;
+        Ok(bytes)
+    }
+
+    /// A finding about a folder that could not be looked into.
+    fn unread(&mut self, folder: &Unread) {
+        let shown = format!("{}{}", self.shown_below, folder.path);
+        let file = self.sources.add(shown.as_str(), SourceText::salvage(b""));
+        let message = format!("`{shown}` cannot be looked into: {}", folder.why);
+        let finding = Diagnostic::new(&rules::UNREADABLE, Span::file_start(file), message);
+        self.findings.push(finding.maybe_help(how_to_make_readable(&folder.why)));
+    }
+
+    fn register(&mut self, path: &str, found: Result<Vec<u8>, ReadError>) -> Result<FileId, FileId> {
         let shown = format!("{}{path}", self.shown_below);
-        let bytes = match world.read(path) {
+        let bytes = match found {
             Ok(bytes) => bytes,
             Err(error) => {
                 let file = self.sources.add(shown.as_str(), SourceText::salvage(b""));
-                let message = format!("`{shown}` cannot be read: {error}");
-                let finding = Diagnostic::new(&rules::UNREADABLE, Span::file_start(file), message);
-                self.findings.push(finding.maybe_help(how_to_make_readable(&error)));
+                self.findings.push(unreadable(file, &shown, &error));
                 return Err(file);
             }
         };
@@ -271,11 +296,26 @@ impl Loader {
     }
 }
 
+fn unreadable(file: FileId, shown: &str, error: &ReadError) -> Diagnostic {
+    let (rule, message) = match error {
+        ReadError::TooLarge { size, limit } if *limit < MAX_FILE_BYTES => {
+            let most = MAX_REPOSITORY_BYTES >> 20;
+            (&rules::TOO_LARGE, format!("`{shown}` has {size} bytes, and with it all files more than {most} MiB"))
+        }
+        ReadError::TooLarge { size, limit } => {
+            (&rules::TOO_LARGE, format!("`{shown}` has {size} bytes; the limit is {limit}"))
+        }
+        error => (&rules::UNREADABLE, format!("`{shown}` cannot be read: {error}")),
+    };
+    Diagnostic::new(rule, Span::file_start(file), message).maybe_help(how_to_make_readable(error))
+}
+
 fn how_to_make_readable(error: &ReadError) -> Option<String> {
     let help = match error {
-        ReadError::Outside => "copy the file into the repository: it must be whole in a fresh clone",
+        ReadError::Outside => "copy it into the repository: it must be whole in a fresh clone",
+        ReadError::Hidden => "copy what is meant: a link must not lead to a name that begins with a dot, or to a key",
         ReadError::Folder => "rename the folder: names with this ending are read as files",
-        ReadError::Missing | ReadError::Failed(_) => return None,
+        ReadError::Missing | ReadError::TooLarge { .. } | ReadError::Failed(_) => return None,
     };
     Some(help.to_owned())
 }
@@ -317,36 +357,58 @@ const ROOT_FILES: [&str; 7] =
     ["reqc.toml", "models.toml", "rosters.toml", "Cargo.toml", "pyproject.toml", "rustfmt.toml", "clippy.toml"];
 
 impl Listing {
-    fn of(world: &dyn World) -> Listing {
-        let mut listing = Listing::default();
+    fn of(world: &dyn World) -> (Listing, Vec<Unread>) {
+        let (mut listing, mut walks) = (Listing::default(), Walks { world, unread: Vec::new() });
         let candidates = match world.kind("agents") {
-            Ok(EntryKind::Folder) => visible(world.walk("agents")),
             // One flat folder of profiles.
-            _ => visible(world.list(""))
-                .filter(|path| !ROOT_FILES.contains(&path.as_str()))
-                .collect::<Vec<_>>()
-                .into_iter(),
+            Err(ReadError::Missing) | Ok(EntryKind::File) => walks.root(),
+            _ => walks.below("agents"),
         };
-        for path in candidates.chain(visible(world.walk("partials"))) {
+        for path in candidates.into_iter().chain(walks.below("partials")) {
             match partial_name(&path) {
                 Some(name) => listing.partials.push((name.to_owned(), path)),
                 None if path.ends_with(".toml") => listing.profiles.push(path),
                 None => {}
             }
         }
-        let named =
-            |folder: &str, ending: &str| visible(world.walk(folder)).filter(|path| path.ends_with(ending)).collect();
+        let mut named = |folder: &str, ending: &str| {
+            let paths = walks.below(folder).into_iter().filter(|path| path.ends_with(ending));
+            paths.collect::<Vec<_>>()
+        };
         listing.contexts = named("contexts", ".json");
         listing.schemas = named("schemas/wire", ".json");
         listing.providers = named("providers", ".toml");
-        listing
+        (listing, walks.unread)
     }
 }
 
-/// The paths that are not hidden.
-fn visible(entries: Vec<Entry>) -> std::vec::IntoIter<String> {
-    let paths = entries.into_iter().map(|entry| entry.path);
-    paths.filter(|path| !path.split('/').any(|part| part.starts_with('.'))).collect::<Vec<_>>().into_iter()
+/// Lists folders, and keeps what could not be looked into.
+struct Walks<'w> {
+    world: &'w dyn World,
+    unread: Vec<Unread>,
+}
+
+impl Walks<'_> {
+    fn below(&mut self, folder: &str) -> Vec<String> {
+        let found = self.world.walk(folder);
+        self.unread.extend(found.unread);
+        found.entries.into_iter().map(|entry| entry.path).collect()
+    }
+
+    /// The files at the root that may be profiles or partials.
+    fn root(&mut self) -> Vec<String> {
+        match self.world.list("") {
+            Ok(entries) => entries
+                .into_iter()
+                .map(|entry| entry.path)
+                .filter(|path| !ROOT_FILES.contains(&path.as_str()))
+                .collect(),
+            Err(why) => {
+                self.unread.push(Unread { path: ".".to_owned(), why });
+                Vec::new()
+            }
+        }
+    }
 }
 
 /// The name that includes use: from the innermost `partials/` folder on, for files in one.

@@ -2,15 +2,18 @@
 
 crate::diag::rules! {
     UNREADABLE = Error "repo/unreadable", "a file cannot be read",
-        "A file of the repository is there but cannot be read: permissions, a broken link, a folder with a file's \
-         name, or a link that leads out of the repository.\n\nRename the folder, fix the permissions, or copy the \
+        "A file or folder of the repository is there but cannot be read: permissions, a broken link, a folder with a file's \
+         name, a pipe or a device, a link that leads out of the repository or to a hidden file, or a folder with more than \
+         200,000 entries, 1,000 links to folders or 64 levels below it. What is in a folder that cannot be listed is not known, so \
+         this is an error also where nothing asks for it.\n\nRename the folder, fix the permissions, or copy the \
          file into the repository: a repository must be whole in a fresh clone.";
     NOT_TEXT = Error "repo/not-text", "a file is not UTF-8 text",
         "Every source file is UTF-8, with or without a byte-order mark, with `\\n` or `\\r\\n` line endings. A NUL \
          byte or an invalid sequence means that the file was saved in another encoding or is no text at all.\n\n\
          Convert it: `iconv -f WINDOWS-1252 -t UTF-8`.";
-    TOO_LARGE = Error "repo/too-large", "a source file is larger than 64 MiB",
-        "Positions are kept in 32 bits, and no profile, partial or context is that large on purpose.\n\n\
+    TOO_LARGE = Error "repo/too-large", "a source file is larger than 64 MiB, or all are larger than 512 MiB",
+        "Positions are kept in 32 bits, and no profile, partial or context is that large on purpose. The size is known before a \
+         file is read. All source files of a repository may have 512 MiB together.\n\n\
          Most often a data file lies in the wrong folder: `agents/`, `partials/`, `contexts/` and `providers/` \
          are read whole.";
     EMPTY = Error "repo/empty", "there is no profile to compile",
@@ -19,7 +22,8 @@ crate::diag::rules! {
          agents that come with reqc.";
     DUPLICATE_NAME = Error "repo/duplicate-name", "two files of one layer define the same name",
         "Names of profiles, partials, contexts and provider instances are unique in a layer. Which file would win \
-         would depend on chance, so neither does.\n\n\
+         would depend on chance, so neither does. Names of contexts must differ in more than case: golden files are named after \
+         them, and some file systems ignore it.\n\n\
          Rename one of them. The finding stands at one and shows the other.";
     BUNDLED_NAME = Error "repo/bundled-name", "a bundled name is taken",
         "A profile, partial or context of the repository has the name of a bundled one. This is refused so that an \

@@ -3,7 +3,10 @@
 use super::OffsetMap;
 
 /// The largest source file that is read, in bytes: positions are 32-bit.
-pub const MAX_SOURCE_BYTES: usize = 64 * 1024 * 1024;
+pub const MAX_SOURCE_BYTES: usize = crate::world::MAX_FILE_BYTES as usize;
+
+/// How much is shown of a file behind the first byte that is no text: each such byte takes three.
+const SALVAGED_BYTES: usize = 4 * 1024;
 
 /// The text of a source file: UTF-8, no byte-order mark, `\n` line endings, no NUL.
 #[derive(Debug)]
@@ -50,9 +53,12 @@ impl SourceText {
         Ok(SourceText::normalise(raw))
     }
 
-    /// What can be shown of bytes that are no source text: the valid start, so that a finding has a place.
+    /// What can be shown of bytes that are no source text: the valid start and a little more, so that a finding has a place.
     pub fn salvage(bytes: &[u8]) -> SourceText {
-        let shown = &bytes[..bytes.len().min(MAX_SOURCE_BYTES)];
+        let bytes = &bytes[..bytes.len().min(MAX_SOURCE_BYTES)];
+        let valid = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
+        let valid = memchr::memchr(0, &bytes[..valid]).unwrap_or(valid);
+        let shown = &bytes[..bytes.len().min(valid.saturating_add(SALVAGED_BYTES))];
         SourceText::normalise(&String::from_utf8_lossy(shown).replace('\0', "\u{fffd}"))
     }
 
@@ -107,6 +113,12 @@ mod tests {
     fn refuses_what_is_no_text() {
         assert_eq!(SourceText::from_bytes(b"ab\xff").unwrap_err(), TextError::NotUtf8 { offset: 2 });
         assert_eq!(SourceText::from_bytes(b"a\0b").unwrap_err(), TextError::Nul { offset: 1 });
+    }
+
+    #[test]
+    fn little_is_kept_of_what_is_no_text() {
+        assert_eq!(SourceText::salvage(&vec![0; 1 << 20]).as_str().len(), 3 * SALVAGED_BYTES);
+        assert_eq!(SourceText::salvage(b"a\nb\xff").as_str(), "a\nb\u{fffd}");
     }
 
     proptest! {

@@ -1,24 +1,29 @@
 //! A folder on disk, as something to read from and to write to.
 //!
-//! Nothing outside the folder is ever read or written: every path is checked after its links are resolved.
+//! Nothing outside the folder is ever read or written. Reading follows links that stay inside, to nothing hidden; writing
+//! follows none.
+
+mod held;
+mod walk;
+mod write;
 
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 #[cfg(target_os = "linux")]
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use walkdir::WalkDir;
-
-use super::words;
-use crate::world::{Entry, EntryKind, Output, ReadError, World};
+use super::{bounded, place, words};
+use crate::world::{Entry, EntryKind, ReadError, Walk, World, is_hidden, is_private_key};
 
 /// A folder on disk.
 #[derive(Debug, Clone)]
 pub struct Disk {
     /// Canonical: without links.
     root: PathBuf,
+    /// A file that is read although it is hidden: somebody named it.
+    named: Option<String>,
     #[cfg(target_os = "linux")]
     folder: Option<Arc<std::os::fd::OwnedFd>>,
 }
@@ -34,6 +39,7 @@ impl Disk {
             Ok(root) if root.is_dir() => Ok(Disk {
                 #[cfg(target_os = "linux")]
                 folder: beneath::open(&root),
+                named: None,
                 root,
             }),
             Ok(_) => Err(format!("`{shown}` is not a folder")),
@@ -42,14 +48,22 @@ impl Disk {
         }
     }
 
-    /// Opens a folder, creating it if it is missing.
+    /// Opens a folder to write to, creating it if it is missing.
     ///
     /// # Errors
-    /// As [`Disk::open`], or if it cannot be created.
-    pub fn create(root: &Path) -> Result<Disk, String> {
-        fs::create_dir_all(root)
-            .map_err(|error| format!("`{}` cannot be created: {}", root.display(), words(&error)))?;
-        Disk::open(root)
+    /// As [`Disk::open`], or if it cannot be created, lies in a `.git`, or is reached through a link of a repository: what a
+    /// repository brings must not decide where files go. `root` is such a repository too, if there is one.
+    pub fn create(folder: &Path, root: Option<&Path>) -> Result<Disk, String> {
+        let folder = place::to_write(folder, root)?;
+        fs::create_dir_all(&folder)
+            .map_err(|error| format!("`{}` cannot be created: {}", folder.display(), words(&error)))?;
+        Disk::open(&folder)
+    }
+
+    /// The same folder, with one file that may be read even if it is hidden.
+    #[must_use]
+    pub fn with_named(self, path: &str) -> Disk {
+        Disk { named: Some(path.to_owned()), ..self }
     }
 
     /// The folder's canonical path.
@@ -57,134 +71,91 @@ impl Disk {
         &self.root
     }
 
-    /// The path with `.` and `..` folded; links are not looked at.
-    fn join(&self, path: &str) -> Result<PathBuf, ReadError> {
-        let mut inner = PathBuf::new();
-        for part in Path::new(path).components() {
-            match part {
-                Component::Normal(name) => inner.push(name),
-                Component::CurDir => {}
-                Component::ParentDir if inner.pop() => {}
-                _ => return Err(ReadError::Outside),
-            }
-        }
-        Ok(self.root.join(inner))
+    fn is_hidden(&self, path: &str) -> bool {
+        is_hidden(path) && self.named.as_deref() != Some(path)
     }
 
-    /// The path of something that exists, links resolved.
-    fn resolve(&self, place: &Path) -> Result<PathBuf, ReadError> {
-        match fs::canonicalize(place) {
-            Ok(real) if real.starts_with(&self.root) => Ok(real),
-            Ok(_) => Err(ReadError::Outside),
-            Err(error) => Err(match error.kind() {
-                ErrorKind::NotFound if fs::symlink_metadata(place).is_ok() => {
-                    ReadError::Failed("the link leads nowhere".to_owned())
-                }
-                ErrorKind::NotFound | ErrorKind::NotADirectory => ReadError::Missing,
-                _ => ReadError::Failed(words(&error)),
-            }),
-        }
-    }
-
-    /// Where a file that may not exist yet is written: links resolved.
-    fn target(&self, path: &str) -> Result<PathBuf, ReadError> {
-        let place = self.join(path)?;
-        let known = place.ancestors().find(|part| fs::symlink_metadata(part).is_ok()).unwrap_or(&self.root);
-        let real = self.resolve(known)?;
-        match place.strip_prefix(known) {
-            Ok(rest) if rest.as_os_str().is_empty() => Ok(real),
-            Ok(rest) => Ok(real.join(rest)),
-            Err(_) => Err(ReadError::Outside),
-        }
-    }
-
-    fn relative(&self, path: &Path) -> String {
-        let inner = path.strip_prefix(&self.root).unwrap_or(path);
-        let parts: Vec<_> = inner.components().map(|part| part.as_os_str().to_string_lossy()).collect();
-        parts.join("/")
-    }
-
-    /// The entry at a path that was found; broken links count as files.
-    fn entry(&self, path: &Path) -> Entry {
-        let kind = if path.is_dir() { EntryKind::Folder } else { EntryKind::File };
-        Entry { path: self.relative(path), kind }
-    }
-
-    /// What stands directly in a folder; nothing if it cannot be listed.
-    fn children(&self, folder: &str) -> impl Iterator<Item = fs::DirEntry> {
-        let place = self.join(folder).ok().filter(|place| self.resolve(place).is_ok());
-        place.and_then(|place| fs::read_dir(place).ok()).into_iter().flatten().flatten()
-    }
-
-    /// What a child is, without another look at what is no link.
-    fn child_kind(&self, child: &fs::DirEntry) -> EntryKind {
-        match child.file_type() {
-            Ok(kind) if kind.is_dir() => EntryKind::Folder,
-            Ok(kind) if kind.is_file() => EntryKind::File,
-            _ => self.entry(&child.path()).kind,
-        }
-    }
-
-    /// Whether a walk may go through a link to a folder: it stays inside the root, and does not lead back to a
-    /// folder that the walk is in.
-    fn may_enter(&self, link: &Path) -> bool {
-        let Ok(target) = self.resolve(link) else { return false };
-        let mut folders = link.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.root));
-        !folders.any(|folder| self.resolve(folder).is_ok_and(|folder| folder.starts_with(&target)))
+    /// The path below the root of something that exists, links resolved.
+    fn resolve(&self, path: &str) -> Result<String, ReadError> {
+        let place = self.root.join(path);
+        let real = match fs::canonicalize(&place) {
+            Ok(real) if real.starts_with(&self.root) => relative(&self.root, &real),
+            Ok(_) => return Err(ReadError::Outside),
+            Err(error) if fs::symlink_metadata(&place).is_ok() => return Err(broken_link(&error)),
+            Err(error) => return Err(bounded::failed(&error)),
+        };
+        if self.is_hidden(&real) { Err(ReadError::Hidden) } else { Ok(real) }
     }
 }
 
+/// The path with `.` and `..` folded; links are not looked at.
+fn folded(path: &str) -> Result<String, ReadError> {
+    let mut parts = Vec::new();
+    for part in Path::new(path).components() {
+        match part {
+            Component::Normal(name) => parts.push(name.to_string_lossy()),
+            Component::CurDir => {}
+            Component::ParentDir if parts.pop().is_some() => {}
+            _ => return Err(ReadError::Outside),
+        }
+    }
+    Ok(parts.join("/"))
+}
+
+fn broken_link(error: &std::io::Error) -> ReadError {
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => ReadError::Failed("the link leads nowhere".to_owned()),
+        _ => ReadError::Failed(words(error)),
+    }
+}
+
+/// A path below a folder, with `/` between its parts.
+fn relative(root: &Path, path: &Path) -> String {
+    let inner = path.strip_prefix(root).unwrap_or(path);
+    let parts: Vec<_> = inner.components().map(|part| part.as_os_str().to_string_lossy()).collect();
+    parts.join("/")
+}
+
 impl World for Disk {
-    fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
+    fn read_within(&self, path: &str, limit: u64) -> Result<Vec<u8>, ReadError> {
+        let path = folded(path)?;
+        if self.is_hidden(&path) {
+            return Err(ReadError::Hidden);
+        }
         #[cfg(target_os = "linux")]
-        if let Some(bytes) = self.folder.as_ref().and_then(|folder| beneath::read(folder, path)) {
-            return Ok(bytes);
+        if let Some(found) = self.folder.as_ref().and_then(|folder| beneath::read(folder, &path, limit)) {
+            return found.and_then(no_key);
         }
-        let real = self.resolve(&self.join(path)?)?;
-        match fs::metadata(&real) {
-            Ok(found) if found.is_dir() => Err(ReadError::Folder),
-            Ok(found) if !found.is_file() => Err(ReadError::Failed("it is not a regular file".to_owned())),
-            Ok(_) => fs::read(&real).map_err(|error| ReadError::Failed(words(&error))),
-            Err(error) => Err(ReadError::Failed(words(&error))),
+        let real = self.resolve(&path)?;
+        #[cfg(target_os = "linux")]
+        if let Some(found) = self.folder.as_ref().and_then(|folder| beneath::read(folder, &real, limit)) {
+            return found.and_then(no_key);
         }
+        bounded::read(&self.root.join(real), limit).and_then(no_key)
     }
 
-    fn walk(&self, folder: &str) -> Vec<Entry> {
-        let Ok(place) = self.join(folder) else { return Vec::new() };
-        if self.resolve(&place).is_err() {
-            return Vec::new();
-        }
-        let mut entries = Vec::new();
-        let mut walk = WalkDir::new(place).follow_links(true).min_depth(1).into_iter();
-        while let Some(found) = walk.next() {
-            let entry = match &found {
-                Ok(found) if found.file_type().is_dir() => {
-                    if found.path_is_symlink() && !self.may_enter(found.path()) {
-                        walk.skip_current_dir();
-                    }
-                    Entry { path: self.relative(found.path()), kind: EntryKind::Folder }
-                }
-                Ok(found) => Entry { path: self.relative(found.path()), kind: EntryKind::File },
-                // A broken link, a link to a folder that holds it, a folder that may not be listed.
-                Err(error) => match error.path() {
-                    Some(path) if error.depth() > 0 => self.entry(path),
-                    _ => continue,
-                },
-            };
-            if entry.kind == EntryKind::File || looks_like_file(&entry.path) {
-                entries.push(entry);
-            }
-        }
-        sorted(entries)
+    fn walk(&self, folder: &str) -> Walk {
+        walk::walk(self, folder)
     }
 
-    fn list(&self, folder: &str) -> Vec<Entry> {
-        let entry = |child: fs::DirEntry| Entry { path: self.relative(&child.path()), kind: self.child_kind(&child) };
-        sorted(self.children(folder).map(entry).collect())
+    fn list(&self, folder: &str) -> Result<Vec<Entry>, ReadError> {
+        let folder = folded(folder)?;
+        if self.is_hidden(&folder) {
+            return Err(ReadError::Hidden);
+        }
+        match self.resolve(&folder) {
+            Ok(_) => walk::children(self, &folder),
+            Err(ReadError::Missing) => Ok(Vec::new()),
+            Err(why) => Err(why),
+        }
     }
 
     fn kind(&self, path: &str) -> Result<EntryKind, ReadError> {
-        let real = self.resolve(&self.join(path)?)?;
+        let path = folded(path)?;
+        if self.is_hidden(&path) {
+            return Err(ReadError::Hidden);
+        }
+        let real = self.root.join(self.resolve(&path)?);
         Ok(if real.is_dir() { EntryKind::Folder } else { EntryKind::File })
     }
 
@@ -194,72 +165,22 @@ impl World for Disk {
     }
 }
 
-impl Output for Disk {
-    fn current(&self, path: &str) -> Result<Option<Vec<u8>>, String> {
-        match self.read(path) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(ReadError::Missing) => Ok(None),
-            Err(error) => Err(format!("`{path}` cannot be read: {error}")),
-        }
-    }
-
-    fn replace(&self, path: &str, bytes: &[u8]) -> Result<(), String> {
-        let failed = |why: String| format!("`{path}` cannot be written: {why}");
-        let target = self.target(path).map_err(|error| failed(error.to_string()))?;
-        if target.is_dir() {
-            return Err(failed("a folder stands there".to_owned()));
-        }
-        write_beside(&target, bytes).map_err(|error| failed(words(&error)))
-    }
-
-    fn remove(&self, path: &str) -> Result<(), String> {
-        let failed = |why: String| format!("`{path}` cannot be removed: {why}");
-        let place = self.join(path).map_err(|error| failed(error.to_string()))?;
-        let Some(parent) = place.parent().filter(|parent| parent.starts_with(&self.root)) else {
-            return Err(failed(ReadError::Outside.to_string()));
-        };
-        match self.resolve(parent) {
-            Ok(_) => {}
-            Err(ReadError::Missing) => return Ok(()),
-            Err(error) => return Err(failed(error.to_string())),
-        }
-        match fs::remove_file(&place) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(words(&error))),
-            _ => {}
-        }
-        if parent != self.root {
-            // Fails, as it should, unless the folder is empty.
-            let _ = fs::remove_dir(parent);
-        }
-        Ok(())
-    }
-
-    fn folders(&self, folder: &str) -> Vec<String> {
-        let mut names: Vec<String> = self
-            .children(folder)
-            .filter(|child| self.child_kind(child) == EntryKind::Folder)
-            .map(|child| child.file_name().to_string_lossy().into_owned())
-            .collect();
-        names.sort_unstable();
-        names
-    }
-
-    fn files(&self, folder: &str) -> Vec<String> {
-        let files = self.walk(folder).into_iter().filter(|entry| entry.kind == EntryKind::File);
-        files.map(|entry| entry.path).collect()
-    }
+fn no_key(bytes: Vec<u8>) -> Result<Vec<u8>, ReadError> {
+    if is_private_key(&bytes) { Err(ReadError::Hidden) } else { Ok(bytes) }
 }
 
-/// Reading below a folder in one step, which the kernel keeps from leaving it: most files of a repository need no more.
+/// Reading below a folder in one step that goes through no link: most files of a repository need no more.
 #[cfg(target_os = "linux")]
 mod beneath {
     use std::fs::File;
-    use std::io::Read;
     use std::os::fd::OwnedFd;
     use std::path::Path;
     use std::sync::Arc;
 
     use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, open as open_path, openat2, statat};
+
+    use super::bounded;
+    use crate::world::ReadError;
 
     /// A folder, if it can be held open.
     pub(super) fn open(folder: &Path) -> Option<Arc<OwnedFd>> {
@@ -267,51 +188,17 @@ mod beneath {
     }
 
     /// The bytes of a file; `None` if that needs a closer look, for instance to tell why not.
-    pub(super) fn read(folder: &OwnedFd, path: &str) -> Option<Vec<u8>> {
-        // Behind a link, `..` is another folder for the kernel than for the eye.
-        if path.split('/').any(|part| part == "..") {
-            return None;
-        }
+    pub(super) fn read(folder: &OwnedFd, path: &str, limit: u64) -> Option<Result<Vec<u8>, ReadError>> {
         // Looked at first: opening a pipe or a device does something to it. What takes its place in between does not block.
-        let found = statat(folder, path, AtFlags::empty()).ok()?;
+        let found = statat(folder, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
             return None;
         }
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let file = File::from(openat2(folder, path, flags, Mode::empty(), resolve).ok()?);
-        // Room for one byte more: the read that finds the end needs no other buffer. `take` keeps the standard library from
-        // asking for the size again.
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(usize::try_from(found.st_size).ok()?.checked_add(1)?).ok()?;
-        file.take(u64::MAX).read_to_end(&mut bytes).ok()?;
-        Some(bytes)
+        Some(bounded::read_sized(file, u64::try_from(found.st_size).ok()?, limit))
     }
-}
-
-/// Writes a new file next to `target` and moves it there: readers see the old bytes or the new ones.
-fn write_beside(target: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let folder = target.parent().unwrap_or(target);
-    fs::create_dir_all(folder)?;
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".reqc-").suffix(".tmp");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(folder)?;
-    file.write_all(bytes)?;
-    file.persist(target).map_err(|error| error.error)?;
-    Ok(())
-}
-
-/// Whether a folder's name would be taken for a source file's.
-fn looks_like_file(path: &str) -> bool {
-    [".toml", ".jinja", ".json"].iter().any(|ending| path.ends_with(ending))
-}
-
-fn sorted(mut entries: Vec<Entry>) -> Vec<Entry> {
-    entries.sort_by(|a, b| a.path.cmp(&b.path));
-    entries.dedup();
-    entries
 }
 
 /// The date of a day counted from 1970-01-01 (Hinnant's `civil_from_days`).
@@ -331,13 +218,16 @@ fn civil_date(days: i64) -> Option<(i32, u8, u8)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::{MAX_DEPTH, MAX_FILE_BYTES, Output, Unread};
 
     /// A folder with these files.
     fn folder(files: &[&str]) -> (tempfile::TempDir, Disk) {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let disk = Disk::open(dir.path()).expect("it exists");
         for path in files {
-            disk.replace(path, path.as_bytes()).expect("writable");
+            let place = disk.root.join(path);
+            fs::create_dir_all(place.parent().expect("a folder")).expect("writable");
+            fs::write(place, path).expect("writable");
         }
         (dir, disk)
     }
@@ -346,40 +236,60 @@ mod tests {
         entries.iter().map(|entry| entry.path.as_str()).collect()
     }
 
+    fn walked(disk: &Disk, folder: &str) -> Vec<String> {
+        let found = disk.walk(folder);
+        assert_eq!(found.unread, []);
+        found.entries.into_iter().map(|entry| entry.path).collect()
+    }
+
+    fn listed(disk: &Disk, folder: &str) -> Vec<String> {
+        let entries = World::list(disk, folder).expect("it can be listed");
+        entries.into_iter().map(|entry| entry.path).collect()
+    }
+
+    /// Everything on disk below the root, hidden files too.
+    fn everything(disk: &Disk) -> Vec<String> {
+        let found =
+            walkdir::WalkDir::new(disk.root()).into_iter().flatten().filter(|found| found.file_type().is_file());
+        let mut paths: Vec<String> = found.map(|found| relative(disk.root(), found.path())).collect();
+        paths.sort();
+        paths
+    }
+
     #[test]
     fn opening_says_what_is_wrong() {
         let (dir, _) = folder(&["file"]);
         assert!(Disk::open(&dir.path().join("none")).expect_err("missing").ends_with("does not exist"));
         assert!(Disk::open(&dir.path().join("file")).expect_err("a file").ends_with("is not a folder"));
-        assert!(Disk::create(&dir.path().join("x/y")).is_ok());
+        assert!(Disk::create(&dir.path().join("x/y"), None).is_ok());
     }
 
     #[test]
     fn walks_are_sorted_by_whole_path() {
         let (_dir, disk) = folder(&["t/a/b", "t/a-b", "t/a.toml", "t/a/.hidden", "t/B", "t/é", "u"]);
-        assert_eq!(paths(&disk.walk("t")), ["t/B", "t/a-b", "t/a.toml", "t/a/.hidden", "t/a/b", "t/é"]);
-        assert_eq!(paths(&disk.list("t")), ["t/B", "t/a", "t/a-b", "t/a.toml", "t/é"]);
-        assert_eq!(paths(&disk.list("")), ["t", "u"]);
-        assert_eq!(disk.files(""), ["t/B", "t/a-b", "t/a.toml", "t/a/.hidden", "t/a/b", "t/é", "u"]);
-        assert_eq!(disk.walk("none"), []);
-        assert_eq!(disk.walk("u"), []);
+        assert_eq!(walked(&disk, "t"), ["t/B", "t/a-b", "t/a.toml", "t/a/b", "t/é"]);
+        assert_eq!(listed(&disk, "t"), ["t/B", "t/a", "t/a-b", "t/a.toml", "t/é"]);
+        assert_eq!(listed(&disk, ""), ["t", "u"]);
+        assert_eq!(paths(&Output::list(&disk, "t/a").expect("it can be listed")), ["t/a/.hidden", "t/a/b"]);
+        assert_eq!(disk.walk("none"), Walk::default());
+        assert_eq!(disk.walk("u"), Walk::default());
     }
 
     #[test]
     fn a_memory_world_lists_the_same() {
-        let files = ["t/a/b", "t/a-b", "t/a.toml", "t/a/c", "t/B", "u"];
+        let files = ["t/a/b", "t/a-b", "t/a.toml", "t/a/c", "t/B", "t/x.key/y", "t/y.key", "t/.z/a", "u"];
         let (_dir, disk) = folder(&files);
         let memory = crate::world::MemoryWorld::from_iter(files.map(|path| (path, path)));
-        for folder in ["", "t", "t/a", "none"] {
+        for folder in ["", "t", "t/a", "none", "t/.z"] {
             assert_eq!(disk.walk(folder), memory.walk(folder));
-            assert_eq!(disk.list(folder), memory.list(folder));
+            assert_eq!(World::list(&disk, folder), memory.list(folder));
         }
     }
 
     #[test]
     fn folders_with_a_file_name_are_told() {
         let (_dir, disk) = folder(&["agents/x.toml/inner.toml"]);
-        let found = disk.walk("agents");
+        let found = disk.walk("agents").entries;
         assert_eq!(found[0], Entry { path: "agents/x.toml".into(), kind: EntryKind::Folder });
         assert_eq!(found.len(), 2);
         assert_eq!(disk.read("agents/x.toml"), Err(ReadError::Folder));
@@ -396,6 +306,10 @@ mod tests {
         assert_eq!(disk.read("/etc/passwd"), Err(ReadError::Outside));
         assert!(matches!(disk.read("a\0b"), Err(ReadError::Failed(_))));
         assert_eq!(disk.kind(""), Ok(EntryKind::Folder));
+        let holes = fs::File::create(disk.root.join("a")).expect("writable");
+        holes.set_len(MAX_FILE_BYTES + 1).expect("a file of holes");
+        let found = disk.read("a");
+        assert_eq!(found, Err(ReadError::TooLarge { size: MAX_FILE_BYTES + 1, limit: MAX_FILE_BYTES }));
     }
 
     #[cfg(unix)]
@@ -416,14 +330,16 @@ mod tests {
             link(&disk, "../q", "p/folder");
             link(&disk, &format!("{out}/secret"), "p/out");
             link(&disk, &format!("{out}/deep"), "p/out-folder");
-            assert_eq!(paths(&disk.walk("p")), ["p/a.toml", "p/file.toml", "p/folder/b.toml", "p/out"]);
+            let found = disk.walk("p");
+            assert_eq!(paths(&found.entries), ["p/a.toml", "p/file.toml", "p/folder/b.toml", "p/out"]);
+            assert_eq!(found.unread, [Unread { path: "p/out-folder".into(), why: ReadError::Outside }]);
             assert_eq!(disk.read("p/file.toml").as_deref(), Ok(b"q/b.toml".as_slice()));
             for path in ["p/out", "p/out-folder/secret.toml", "p/out-folder"] {
                 assert_eq!(disk.read(path), Err(ReadError::Outside));
                 assert_eq!(disk.kind(path), Err(ReadError::Outside));
             }
-            assert_eq!(disk.walk("p/out-folder"), []);
-            assert_eq!(disk.list("p/out-folder"), []);
+            assert_eq!(disk.walk("p/out-folder"), Walk::unread("p/out-folder", ReadError::Outside));
+            assert_eq!(World::list(&disk, "p/out-folder"), Err(ReadError::Outside));
         }
 
         #[test]
@@ -433,8 +349,11 @@ mod tests {
             link(&disk, "self", "p/self");
             link(&disk, "../p", "p/up");
             link(&disk, "..", "p/x.toml");
-            assert_eq!(paths(&disk.walk("p")), ["p/a", "p/broken", "p/self", "p/x.toml"]);
-            assert_eq!(disk.walk("p")[3].kind, EntryKind::Folder);
+            link(&disk, "nowhere", "p/lost.md");
+            let found = disk.walk("p");
+            assert_eq!(paths(&found.entries), ["p/a", "p/lost.md", "p/x.toml"]);
+            assert_eq!(found.unread.iter().map(|it| it.path.as_str()).collect::<Vec<_>>(), ["p/broken", "p/self"]);
+            assert_eq!(found.entries[2].kind, EntryKind::Folder);
             assert_eq!(disk.read("p/broken"), Err(ReadError::Failed("the link leads nowhere".into())));
             assert!(matches!(disk.read("p/self"), Err(ReadError::Failed(_))));
         }
@@ -445,7 +364,7 @@ mod tests {
             let (dir, disk) = folder(&[]);
             let name = std::ffi::OsStr::from_bytes(b"a\xff.toml");
             if fs::write(dir.path().join(name), "").is_ok() {
-                assert_eq!(paths(&disk.walk("")), ["a\u{fffd}.toml"]);
+                assert_eq!(walked(&disk, ""), ["a\u{fffd}.toml"]);
                 assert_eq!(disk.read("a\u{fffd}.toml"), Err(ReadError::Missing));
             }
         }
@@ -456,7 +375,10 @@ mod tests {
             let made = std::process::Command::new("mkfifo").arg(dir.path().join("pipe")).status();
             if made.is_ok_and(|status| status.success()) {
                 assert!(matches!(disk.read("pipe"), Err(ReadError::Failed(_))));
+                assert!(disk.current("pipe").is_err() && disk.replace("pipe", b"").is_err());
             }
+            link(&disk, "/dev/zero", "zero");
+            assert_eq!(disk.read("zero"), Err(ReadError::Outside));
         }
 
         #[test]
@@ -468,13 +390,70 @@ mod tests {
             link(&disk, &format!("{out}/file"), "file");
             link(&disk, "nowhere", "broken");
             link(&disk, "in/target", "alias");
-            for path in ["out/new", "out/a/b", "file", "broken", "broken/x", "../x", "/x"] {
+            link(&disk, ".", "here");
+            fs::hard_link(outside.path().join("file"), disk.root.join("hard")).expect("a hard link");
+            for path in [
+                "out/new", "out/a/b", "file", "broken", "broken/x", "../x", "/x", "alias", "here/new", ".git/x",
+                "in/.x",
+            ] {
                 assert!(disk.replace(path, b"!").is_err(), "{path}");
             }
-            assert!(disk.remove("out/file").is_err());
+            for path in ["out/file", "alias", "here/in/target", "out"] {
+                assert!(disk.remove(path).is_err(), "{path}");
+            }
+            assert_eq!(disk.replace("hard", b"new"), Ok(()));
             assert_eq!(fs::read(outside.path().join("file")).expect("untouched"), b"file");
-            assert_eq!(disk.replace("alias", b"new"), Ok(()));
-            assert_eq!(disk.read("in/target").as_deref(), Ok(b"new".as_slice()));
+            assert!(disk.current("alias").is_err() && disk.current("here/in/target").is_err());
+            assert!(Output::list(&disk, "out").is_err());
+        }
+
+        #[test]
+        fn nothing_hidden_is_reached_by_any_way() {
+            let (_dir, disk) = folder(&[".git/config", ".env", "a/x", "keys/id_rsa"]);
+            fs::write(disk.root.join("plain"), "-----BEGIN OPENSSH PRIVATE KEY-----\n").expect("writable");
+            link(&disk, "../.git", "a/git");
+            link(&disk, "../.git/config", "a/config.md");
+            link(&disk, "config.md", "a/again.md");
+            link(&disk, "../keys/id_rsa", "a/key.md");
+            let paths = [
+                ".git/config",
+                "a/../.git/config",
+                ".//.git/config",
+                ".env",
+                "a/git/config",
+                "a/config.md",
+                "a/again.md",
+                "a/key.md",
+                "plain",
+            ];
+            for path in paths {
+                assert_eq!(disk.read(path), Err(ReadError::Hidden), "{path}");
+                assert!(path == "plain" || disk.kind(path) == Err(ReadError::Hidden), "{path}");
+            }
+            for folder in [".git", "a/git", "a/../.git"] {
+                assert_eq!(World::list(&disk, folder), Err(ReadError::Hidden), "{folder}");
+                assert_eq!(disk.walk(folder), Walk::unread(folder, ReadError::Hidden));
+            }
+            assert_eq!(disk.walk("a").unread, [Unread { path: "a/git".into(), why: ReadError::Hidden }]);
+            assert_eq!(disk.with_named(".env").read(".env").as_deref(), Ok(b".env".as_slice()));
+        }
+
+        #[test]
+        fn links_that_double_and_folders_without_end_are_told() {
+            let (_dir, disk) = folder(&["p/a.toml"]);
+            for level in 0..30 {
+                fs::create_dir_all(disk.root.join(format!("p/d{level}"))).expect("writable");
+                for name in ["a", "b"] {
+                    link(&disk, &format!("../d{}", level + 1), &format!("p/d{level}/{name}"));
+                }
+            }
+            fs::create_dir_all(disk.root.join("p/d30")).expect("writable");
+            let found = disk.walk("p");
+            assert_eq!(found.entries, []);
+            assert!(found.unread[0].why.to_string().contains("links to folders"));
+            let deep = vec!["d"; MAX_DEPTH + 5].join("/");
+            fs::create_dir_all(disk.root.join("q").join(&deep)).expect("writable");
+            assert!(disk.walk("q").unread[0].why.to_string().contains("folders deep"));
         }
 
         #[test]
@@ -492,7 +471,7 @@ mod tests {
         assert_eq!(disk.replace("golden/a/b.json", b"new"), Ok(()));
         assert_eq!(disk.current("golden/a/b.json"), Ok(Some(b"new".to_vec())));
         assert_eq!(disk.current("golden/a/c.json"), Ok(None));
-        assert_eq!(disk.files(""), ["golden/a/b.json"]);
+        assert_eq!(everything(&disk), ["golden/a/b.json"]);
         assert!(disk.replace("golden/a", b"").expect_err("a folder").contains("a folder stands there"));
         assert!(disk.current("golden/a").is_err());
     }

@@ -2,7 +2,7 @@
 
 use include_dir::{Dir, include_dir};
 
-use crate::world::{Entry, EntryKind, MemoryWorld, ReadError, World};
+use crate::world::{Entry, EntryKind, MemoryWorld, ReadError, Walk, World};
 
 /// The folders of the crate's root that are embedded. `build/main.rs` watches the same ones.
 static FOLDERS: [(&str, Dir<'_>); 6] = [
@@ -38,15 +38,15 @@ fn add(files: &mut MemoryWorld, name: &str, folder: &'static Dir<'static>) {
 }
 
 impl World for Embedded {
-    fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
-        self.files.read(path)
+    fn read_within(&self, path: &str, limit: u64) -> Result<Vec<u8>, ReadError> {
+        self.files.read_within(path, limit)
     }
 
-    fn walk(&self, folder: &str) -> Vec<Entry> {
+    fn walk(&self, folder: &str) -> Walk {
         self.files.walk(folder)
     }
 
-    fn list(&self, folder: &str) -> Vec<Entry> {
+    fn list(&self, folder: &str) -> Result<Vec<Entry>, ReadError> {
         self.files.list(folder)
     }
 
@@ -65,11 +65,11 @@ mod tests {
         let disk = Disk::open(std::path::Path::new(env!("CARGO_MANIFEST_DIR"))).expect("the crate's root");
         let bundled = Embedded::bundled();
         for (folder, _) in &FOLDERS {
-            let entries = bundled.walk(folder);
-            assert!(!entries.is_empty());
-            assert_eq!(entries, disk.walk(folder));
-            assert_eq!(bundled.list(folder), disk.list(folder));
-            for entry in entries {
+            let found = bundled.walk(folder);
+            assert!(!found.entries.is_empty());
+            assert_eq!(found, disk.walk(folder));
+            assert_eq!(bundled.list(folder), World::list(&disk, folder));
+            for entry in found.entries {
                 assert_eq!(bundled.read(&entry.path), disk.read(&entry.path));
             }
         }

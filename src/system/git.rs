@@ -1,11 +1,22 @@
 //! A repository as it was at a git revision, read from git's objects; the work tree is not touched.
+//!
+//! What git would read besides objects may be a stranger's: a configuration that names programs, hooks, other repositories.
+//! So git never sees the repository itself. It is pointed at a folder of our own, with a configuration of ours and a copy of
+//! the refs, and at the folder of the objects, in which links and pipes were looked for before.
 
-use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
+mod objects;
+mod program;
+mod repository;
+mod stand_in;
+mod tree;
+
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 
-use super::words;
+use objects::Objects;
+use repository::Repository;
+use stand_in::StandIn;
+use tree::Trees;
+
 use crate::world::MemoryWorld;
 
 /// Reads the trees of git revisions.
@@ -17,215 +28,29 @@ impl GitRevision {
     /// agent repository has. Links that stay inside `root` are followed, others are left out.
     ///
     /// # Errors
-    /// One phrase, with git's own words: git cannot be run, `root` is in no repository, `rev` names no commit.
+    /// One phrase, with git's own words: git cannot be run, `root` is in no repository that can be read, `rev` names no
+    /// commit, objects are missing, or what they hold is too much.
     pub fn load(root: &Path, rev: &str) -> Result<MemoryWorld, String> {
-        let commit = commit(root, rev)?;
-        let listing = run(git(root).args(["ls-tree", "-r", "-z", &commit]))
-            .and_then(|output| stdout(output).map_err(|why| format!("`{rev}` cannot be read: {why}")))?;
-        let mut objects = Objects::open(root)?;
-        let tree = Tree::read(&listing, &mut objects)?;
-        let mut world = MemoryWorld::default();
-        for (path, object) in tree.needed() {
-            world.insert(path, objects.read(object)?);
+        if rev.is_empty() || rev.starts_with('-') || rev.contains(['\0', '\n']) {
+            return Err(format!("`{}` is no git revision", rev.escape_debug()));
         }
-        Ok(world)
+        let root = std::fs::canonicalize(root).map_err(|error| super::words(&error))?;
+        let git = |why: String| format!("`{}` is in no git repository that can be read: {why}", root.display());
+        let repository = Repository::around(&root).map_err(git)?;
+        let stand_in = StandIn::of(&repository, rev.contains("@{")).map_err(git)?;
+        let commit = stand_in.commit(rev).map_err(|why| format!("`{rev}` names no commit: {why}"))?;
+        let failed = |why: String| format!("`{rev}` cannot be read: {why}{}", stand_in.advice(rev));
+        let objects = Objects::open(stand_in.git(), stand_in.object_format()).map_err(failed)?;
+        let mut trees = Trees::of_commit(objects, &commit, repository.prefix()).map_err(failed)?;
+        trees.world().map_err(failed)
     }
-}
-
-/// The folders that are loaded, besides TOML files at the root.
-const FOLDERS: [&str; 6] = ["agents", "contexts", "partials", "providers", "roles", "schemas"];
-
-/// How many links one path may go through.
-const MAX_LINKS: usize = 40;
-
-/// Variables that a git hook sets; they would point git to another repository than `root`'s.
-const HOOK_VARIABLES: [&str; 4] = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"];
-
-fn git(root: &Path) -> Command {
-    let mut command = Command::new("git");
-    command.arg("-C").arg(root).env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0").stdin(Stdio::null());
-    for name in HOOK_VARIABLES {
-        command.env_remove(name);
-    }
-    command
-}
-
-fn run(command: &mut Command) -> Result<Output, String> {
-    command.output().map_err(|error| format!("git cannot be run: {}", words(&error)))
-}
-
-/// What a command wrote, or git's first line about why it failed.
-fn stdout(output: Output) -> Result<Vec<u8>, String> {
-    if output.status.success() {
-        return Ok(output.stdout);
-    }
-    let text = String::from_utf8_lossy(&output.stderr);
-    let line = text.lines().next().unwrap_or_default();
-    Err(format!("git says: {}", line.strip_prefix("fatal: ").unwrap_or(line)))
-}
-
-/// The object name of the commit that `rev` stands for.
-fn commit(root: &Path, rev: &str) -> Result<String, String> {
-    if rev.is_empty() || rev.starts_with('-') || rev.contains(['\0', '\n']) {
-        return Err(format!("`{}` is no git revision", rev.escape_debug()));
-    }
-    stdout(run(git(root).args(["rev-parse", "--git-dir"]))?)
-        .map_err(|why| format!("`{}` is in no git repository that can be read: {why}", root.display()))?;
-    let name = stdout(run(git(root).args(["rev-parse", "--verify", &format!("{rev}^{{commit}}")]))?)
-        .map_err(|why| format!("`{rev}` names no commit: {why}"))?;
-    Ok(String::from_utf8_lossy(&name).trim().to_owned())
-}
-
-/// A `git cat-file --batch` process. It is asked for one object at a time, so that no pipe fills up.
-struct Objects {
-    child: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-}
-
-impl Objects {
-    fn open(root: &Path) -> Result<Objects, String> {
-        let mut command = git(root);
-        command.args(["cat-file", "--batch"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().map_err(|error| format!("git cannot be run: {}", words(&error)))?;
-        match (child.stdin.take(), child.stdout.take()) {
-            (Some(input), Some(output)) => Ok(Objects { child, input, output: BufReader::new(output) }),
-            _ => Err("git cannot be run: it has no pipes".to_owned()),
-        }
-    }
-
-    fn read(&mut self, object: &str) -> Result<Vec<u8>, String> {
-        self.ask(object).map_err(|error| format!("git object {object} cannot be read: {}", words(&error)))
-    }
-
-    fn ask(&mut self, object: &str) -> std::io::Result<Vec<u8>> {
-        writeln!(self.input, "{object}")?;
-        self.input.flush()?;
-        let mut header = String::new();
-        self.output.read_line(&mut header)?;
-        // `<object> <type> <size>`, or `<object> missing`.
-        let size = header.trim_end().rsplit(' ').next().and_then(|size| size.parse::<u64>().ok());
-        let size = size.ok_or_else(|| std::io::Error::other(format!("git says: {}", header.trim_end())))?;
-        let mut bytes = Vec::new();
-        self.output.by_ref().take(size).read_to_end(&mut bytes)?;
-        let mut newline = [0];
-        self.output.read_exact(&mut newline)?;
-        Ok(bytes)
-    }
-}
-
-impl Drop for Objects {
-    fn drop(&mut self) {
-        // It only reads, so it can be ended at any time; waiting keeps it from staying as a zombie.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// The files below the root at one revision: path → object name.
-#[derive(Default)]
-struct Tree {
-    files: BTreeMap<String, String>,
-    /// Path → what the link says.
-    links: BTreeMap<String, String>,
-}
-
-impl Tree {
-    /// Reads `ls-tree -r -z`: `<mode> <type> <object>\t<path>\0` for each file.
-    fn read(listing: &[u8], objects: &mut Objects) -> Result<Tree, String> {
-        let mut tree = Tree::default();
-        for line in listing.split(|&byte| byte == 0) {
-            let line = String::from_utf8_lossy(line);
-            let Some((about, path)) = line.split_once('\t') else { continue };
-            let mut about = about.split(' ');
-            match (about.next(), about.next(), about.next()) {
-                (Some("120000"), _, Some(object)) => {
-                    let target = String::from_utf8_lossy(&objects.read(object)?).into_owned();
-                    tree.links.insert(path.to_owned(), target);
-                }
-                (_, Some("blob"), Some(object)) => drop(tree.files.insert(path.to_owned(), object.to_owned())),
-                _ => {}
-            }
-        }
-        Ok(tree)
-    }
-
-    /// The files to load, as paths that may lead through links, and their objects.
-    fn needed(&self) -> BTreeMap<String, &str> {
-        let mut found = BTreeMap::new();
-        self.expand("", "", &mut Vec::new(), &mut found);
-        found
-    }
-
-    /// Adds what lies in the folder `real`, shown under the path `shown`. `trail` are the links that led here.
-    fn expand<'a>(&'a self, shown: &str, real: &str, trail: &mut Vec<&'a str>, found: &mut BTreeMap<String, &'a str>) {
-        for (path, object) in below(&self.files, real) {
-            let path = format!("{shown}{}", &path[real.len()..]);
-            if is_needed(&path) {
-                found.insert(path, object);
-            }
-        }
-        for (link, _) in below(&self.links, real) {
-            let shown = format!("{shown}{}", &link[real.len()..]);
-            let Some(target) = self.resolve(link) else { continue };
-            if let Some(object) = self.files.get(&target) {
-                if is_needed(&shown) {
-                    found.insert(shown, object);
-                }
-                continue;
-            }
-            let folder = if target.is_empty() { String::new() } else { format!("{target}/") };
-            trail.push(link);
-            let loops = trail.len() > MAX_LINKS || trail.iter().any(|link| link.starts_with(&folder));
-            if !loops && is_in_needed_folder(&shown) {
-                self.expand(&format!("{shown}/"), &folder, trail, found);
-            }
-            trail.pop();
-        }
-    }
-
-    /// The path with all its links followed; `None` if that leaves the root or never ends.
-    fn resolve(&self, path: &str) -> Option<String> {
-        let mut ahead: Vec<&str> = path.split('/').rev().collect();
-        let (mut done, mut links): (Vec<&str>, usize) = (Vec::new(), 0);
-        while let Some(part) = ahead.pop() {
-            match part {
-                "" | "." => continue,
-                ".." => drop(done.pop()?),
-                part => done.push(part),
-            }
-            if let Some(target) = self.links.get(&done.join("/")) {
-                links += 1;
-                if target.starts_with('/') || links > MAX_LINKS {
-                    return None;
-                }
-                done.pop();
-                ahead.extend(target.split('/').rev());
-            }
-        }
-        Some(done.join("/"))
-    }
-}
-
-/// The entries whose path starts with `folder`, which is empty or ends with `/`.
-fn below<'a>(map: &'a BTreeMap<String, String>, folder: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
-    let entries = map.range(folder.to_owned()..).take_while(move |(path, _)| path.starts_with(folder));
-    entries.map(|(path, value)| (path.as_str(), value.as_str()))
-}
-
-fn is_needed(path: &str) -> bool {
-    match path.split_once('/') {
-        Some(_) => is_in_needed_folder(path),
-        None => path.ends_with(".toml"),
-    }
-}
-
-fn is_in_needed_folder(path: &str) -> bool {
-    path.split('/').next().is_some_and(|folder| FOLDERS.contains(&folder))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::process::Command;
+
     use super::*;
     use crate::system::Disk;
     use crate::world::{Output as _, World};
@@ -233,14 +58,16 @@ mod tests {
     fn repository(files: &[(&str, &str)]) -> (tempfile::TempDir, Disk) {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let disk = Disk::open(dir.path()).expect("it exists");
-        must(&disk, &["init", "-q"]);
+        must(&disk, &["init", "-q", "-b", "main"]);
         files.iter().for_each(|(path, text)| disk.replace(path, text.as_bytes()).expect("writable"));
         (dir, disk)
     }
 
-    fn must(disk: &Disk, args: &[&str]) {
+    fn must(disk: &Disk, args: &[&str]) -> String {
         let identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"];
-        stdout(run(git(disk.root()).args(identity).args(args)).expect("git runs")).expect("git succeeds");
+        let output = Command::new("git").current_dir(disk.root()).args(identity).args(args).output().expect("git runs");
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
     fn commit_all(disk: &Disk) {
@@ -312,9 +139,9 @@ mod tests {
         commit_all(&disk);
         let world = GitRevision::load(disk.root(), "HEAD").expect("a commit");
         for folder in ["agents", "partials"] {
-            let mut on_disk = disk.walk(folder);
+            let mut on_disk = disk.walk(folder).entries;
             on_disk.retain(|entry| !lost.iter().any(|(_, at)| entry.path.ends_with(&at["agents".len()..])));
-            assert_eq!(world.walk(folder), on_disk);
+            assert_eq!(world.walk(folder).entries, on_disk);
             for entry in on_disk {
                 assert_eq!(world.read(&entry.path), disk.read(&entry.path));
             }
@@ -331,6 +158,214 @@ mod tests {
         assert!(failure(disk.root(), "none").starts_with("`none` names no commit: git says: "));
         assert!(failure(disk.root(), "HEAD:agents").starts_with("`HEAD:agents` names no commit: git says: "));
         let plain = tempfile::tempdir().expect("a temporary folder");
-        assert!(failure(plain.path(), "HEAD").contains("is in no git repository that can be read: git says: "));
+        assert!(
+            failure(plain.path(), "HEAD")
+                .ends_with("is in no git repository that can be read: there is no `.git` in it or above")
+        );
+    }
+
+    #[test]
+    fn revisions_are_named_in_every_way() {
+        let (_dir, disk) = repository(&[("agents/a.toml", "1")]);
+        commit_all(&disk);
+        must(&disk, &["tag", "-a", "-m", "tagged", "v1"]);
+        must(&disk, &["update-ref", "refs/remotes/origin/main", "HEAD"]);
+        must(&disk, &["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main"]);
+        must(&disk, &["pack-refs", "--all"]);
+        fs::write(
+            disk.root().join(".git/FETCH_HEAD"),
+            format!("{}\t\tbranch 'main' of x\n", must(&disk, &["rev-parse", "HEAD"])),
+        )
+        .expect("writable");
+        must(&disk, &["config", "remote.origin.url", "x"]);
+        must(&disk, &["config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"]);
+        must(&disk, &["config", "branch.main.remote", "origin"]);
+        must(&disk, &["config", "branch.main.merge", "refs/heads/main"]);
+        disk.replace("agents/a.toml", b"2").expect("writable");
+        commit_all(&disk);
+        let short = must(&disk, &["rev-parse", "--short", "HEAD~1"]);
+        let names = [
+            "HEAD~1",
+            "HEAD^",
+            "origin/main",
+            "origin",
+            "v1",
+            "v1^{commit}",
+            "refs/tags/v1",
+            "FETCH_HEAD",
+            "@{upstream}",
+            "main@{1}",
+            "HEAD@{1}",
+            "HEAD^{/one}~1",
+            &short,
+        ];
+        for name in names {
+            let world = GitRevision::load(disk.root(), name).unwrap_or_else(|why| panic!("{name}: {why}"));
+            assert_eq!(world.read("agents/a.toml").as_deref(), Ok(b"1".as_slice()), "{name}");
+        }
+        assert_eq!(
+            GitRevision::load(disk.root(), "main").expect("it is there").read("agents/a.toml").as_deref(),
+            Ok(b"2".as_slice())
+        );
+    }
+
+    #[test]
+    fn further_work_trees_submodules_and_shallow_clones_are_read() {
+        let (_dir, disk) = repository(&[("agents/a.toml", "1")]);
+        commit_all(&disk);
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let at = |name: &str| scratch.path().join(name);
+        let (tree, shallow, above) = (at("tree"), at("shallow"), at("above"));
+        must(&disk, &["worktree", "add", "-q", "--detach", &tree.display().to_string()]);
+        must(
+            &disk,
+            &[
+                "clone",
+                "-q",
+                "--depth",
+                "1",
+                &format!("file://{}", disk.root().display()),
+                &shallow.display().to_string(),
+            ],
+        );
+        fs::create_dir(&above).expect("writable");
+        let above = Disk::open(&above).expect("it is there");
+        must(&above, &["init", "-q"]);
+        must(
+            &above,
+            &[
+                "-c",
+                "protocol.file.allow=always",
+                "submodule",
+                "--quiet",
+                "add",
+                &disk.root().display().to_string(),
+                "sub",
+            ],
+        );
+        for root in [tree, shallow, above.root().join("sub")] {
+            assert_eq!(
+                paths(&GitRevision::load(&root, "HEAD").expect("a commit")),
+                ["agents/a.toml"],
+                "{}",
+                root.display()
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_is_fetched_for_a_partial_clone() {
+        let (_dir, disk) = repository(&[("agents/a.toml", "1")]);
+        commit_all(&disk);
+        let blob = must(&disk, &["rev-parse", "HEAD:agents/a.toml"]);
+        fs::remove_file(disk.root().join(format!(".git/objects/{}/{}", &blob[..2], &blob[2..]))).expect("it is loose");
+        let ran = disk.root().join("ran");
+        must(&disk, &["config", "extensions.partialClone", "origin"]);
+        must(&disk, &["config", "core.repositoryFormatVersion", "1"]);
+        must(&disk, &["config", "remote.origin.url", "."]);
+        must(&disk, &["config", "remote.origin.promisor", "true"]);
+        for key in [
+            "remote.origin.uploadpack",
+            "core.fsmonitor",
+            "core.sshCommand",
+            "core.pager",
+            "alias.cat-file",
+            "diff.external",
+        ] {
+            must(&disk, &["config", key, &format!("touch '{}'; git-upload-pack", ran.display())]);
+        }
+        let why = GitRevision::load(disk.root(), "HEAD").expect_err("an object is missing");
+        assert!(why.contains("is missing; the clone is partial, and reqc fetches nothing"), "{why}");
+        assert!(!ran.exists());
+    }
+
+    #[test]
+    fn a_repository_as_plain_files_is_none() {
+        let (_dir, disk) = repository(&[("agents/a.toml", "1")]);
+        commit_all(&disk);
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        for name in ["HEAD", "config", "objects", "refs"] {
+            fs::rename(disk.root().join(".git").join(name), scratch.path().join(name)).expect("it moves");
+        }
+        let why = GitRevision::load(scratch.path(), "HEAD").expect_err("a bare repository");
+        assert!(why.contains("there is no `.git`"), "{why}");
+        fs::write(scratch.path().join(".git"), "gitdir: .\n").expect("writable");
+        assert!(GitRevision::load(scratch.path(), "HEAD").is_ok(), "a folder of the work tree itself may hold it");
+        let inner = scratch.path().join("inner");
+        fs::create_dir(&inner).expect("writable");
+        fs::write(inner.join(".git"), "gitdir: ..\n").expect("writable");
+        assert!(GitRevision::load(&inner, "HEAD").expect_err("outside").contains("does not say that it belongs"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_leads_git_away_or_keeps_it_is_found_before() {
+        use std::os::unix::fs::symlink;
+        let (_other, other) = repository(&[("agents/a.toml", "1")]);
+        commit_all(&other);
+        let (_dir, disk) = repository(&[("agents/a.toml", "1")]);
+        commit_all(&disk);
+        let git = disk.root().join(".git");
+        let failure = || GitRevision::load(disk.root(), "HEAD").expect_err("it is refused");
+        let objects = other.root().join(".git/objects").display().to_string();
+        fs::create_dir_all(git.join("objects/info")).expect("writable");
+        fs::write(git.join("objects/info/alternates"), format!("{objects}\n")).expect("writable");
+        assert!(failure().contains("it borrows objects from"));
+        fs::remove_file(git.join("objects/info/alternates")).expect("it is there");
+        symlink(&objects, git.join("objects/zz")).expect("a link");
+        assert!(failure().contains("neither a file nor a folder"));
+        fs::remove_file(git.join("objects/zz")).expect("it is there");
+        fs::write(git.join("commondir"), other.root().join(".git").display().to_string()).expect("writable");
+        assert!(failure().contains("is not part of"));
+        fs::remove_file(git.join("commondir")).expect("it is there");
+        let made = Command::new("mkfifo").arg(git.join("refs/heads/pipe")).status();
+        assert!(made.is_ok_and(|status| status.success()));
+        fs::create_dir_all(git.join("refs/replace")).expect("writable");
+        assert!(GitRevision::load(disk.root(), "HEAD").is_ok());
+        fs::write(git.join("refs/heads/holes"), "")
+            .and_then(|()| fs::File::options().write(true).open(git.join("refs/heads/holes")))
+            .and_then(|file| file.set_len(1 << 40))
+            .expect("a file of holes");
+        assert!(failure().contains("the limit is"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_of_a_revision_are_bounded() {
+        use std::os::unix::fs::symlink;
+        let (_dir, disk) = repository(&[("agents/a.toml", "1"), ("agents/d30/x.toml", "")]);
+        for level in 0..30 {
+            fs::create_dir_all(disk.root().join(format!("agents/d{level}"))).expect("writable");
+            for name in ["a", "b"] {
+                symlink(format!("../d{}", level + 1), disk.root().join(format!("agents/d{level}/{name}")))
+                    .expect("a link");
+            }
+        }
+        commit_all(&disk);
+        assert!(GitRevision::load(disk.root(), "HEAD").expect_err("too many").contains("links to folders"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nothing_hidden_is_in_a_revision() {
+        use std::os::unix::fs::symlink;
+        let (_dir, disk) = repository(&[("agents/a.toml", "1")]);
+        fs::create_dir_all(disk.root().join("roles/.x")).expect("writable");
+        fs::write(disk.root().join(".env"), "KEY=1").expect("writable");
+        fs::write(disk.root().join("roles/.x/y.md"), "KEY=1").expect("writable");
+        symlink("../.env", disk.root().join("roles/env.md")).expect("a link");
+        symlink(".x", disk.root().join("roles/x")).expect("a link");
+        commit_all(&disk);
+        assert_eq!(paths(&GitRevision::load(disk.root(), "HEAD").expect("a commit")), ["agents/a.toml"]);
+    }
+
+    #[test]
+    fn a_file_of_a_revision_is_measured_before_it_is_read() {
+        let (_dir, disk) = repository(&[("agents/a.toml", "1")]);
+        fs::File::create(disk.root().join("agents/b.toml"))
+            .and_then(|file| file.set_len(crate::world::MAX_FILE_BYTES + 1))
+            .expect("a file of holes");
+        commit_all(&disk);
+        assert!(GitRevision::load(disk.root(), "HEAD").expect_err("too large").contains("the limit is"));
     }
 }

@@ -4,11 +4,11 @@
 //! others are told so.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::words;
-use crate::world::Journal;
+use crate::world::{Journal, MAX_SESSION_BYTES, ReadError};
 
 /// A file that lines are appended to.
 #[derive(Debug)]
@@ -116,6 +116,8 @@ impl Journal for JournalFile {
 
 fn open(path: &Path, options: &mut OpenOptions) -> Result<OpenedJournal, String> {
     let shown = path.display();
+    // A link that came with a repository must not decide which file grows.
+    super::place::to_write(path, None)?;
     // A pipe would wait for its other end, a device has no end to append to.
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         let what = if path.is_dir() { "a folder" } else { "not a regular file" };
@@ -123,7 +125,10 @@ fn open(path: &Path, options: &mut OpenOptions) -> Result<OpenedJournal, String>
     }
     // What people say to their agents is nobody else's business.
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600).custom_flags(super::bounded::non_blocking());
+    }
     let mut file = options.read(true).write(true).open(path).map_err(|error| cannot_open(path, &error))?;
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => return Err(format!("`{shown}` is in use by another process")),
@@ -133,13 +138,18 @@ fn open(path: &Path, options: &mut OpenOptions) -> Result<OpenedJournal, String>
         }
         _ => {}
     }
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(|error| format!("`{shown}` cannot be read: {}", words(&error)))?;
+    let bytes = whole(&mut file).map_err(|why| format!("`{shown}` cannot be read: {why}"))?;
     if bytes.is_empty() {
         sync_folder(path);
     }
     let journal = JournalFile { file, path: path.to_owned(), length: bytes.len() as u64, spoilt: false };
     Ok(OpenedJournal { journal, bytes })
+}
+
+/// All bytes of a journal, read from its start.
+fn whole(file: &mut File) -> Result<Vec<u8>, ReadError> {
+    let copy = file.try_clone().map_err(|error| super::bounded::failed(&error))?;
+    super::bounded::read_opened(copy, MAX_SESSION_BYTES)
 }
 
 fn cannot_open(path: &Path, error: &std::io::Error) -> String {
@@ -195,6 +205,26 @@ mod tests {
         assert!(JournalFile::open(&path).expect_err("locked").ends_with("is in use by another process"));
         drop(first);
         assert!(JournalFile::open(&path).is_ok());
+    }
+
+    #[test]
+    fn a_journal_is_measured_before_it_is_read() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("a.jsonl");
+        File::create(&path).and_then(|file| file.set_len(MAX_SESSION_BYTES + 1)).expect("a file of holes");
+        assert!(JournalFile::open(&path).expect_err("too large").contains("the limit is"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_of_a_repository_is_not_followed() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let repository = folder.path().join("repository");
+        fs::create_dir_all(repository.join(".git")).expect("writable");
+        fs::write(folder.path().join("a.jsonl"), "").expect("writable");
+        std::os::unix::fs::symlink("../a.jsonl", repository.join("a.jsonl")).expect("a link");
+        assert!(JournalFile::open(&repository.join("a.jsonl")).expect_err("a link").contains("is a link"));
+        assert!(JournalFile::create(&repository.join(".git/a.jsonl")).expect_err("git").contains("lies in a `.git`"));
     }
 
     #[test]

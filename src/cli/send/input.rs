@@ -1,6 +1,5 @@
 //! What is sent: a message, a context, a session that goes on.
 
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -148,10 +147,8 @@ fn text(send: &Send) -> Result<Option<String>, Failure> {
     match (&send.message, send.input.as_deref()) {
         (Some(text), _) => Ok(Some(text.clone())),
         (None, Some("-")) => {
-            let mut text = String::new();
-            let read = std::io::stdin().lock().read_to_string(&mut text);
-            read.map_err(|error| Failure::new(format!("standard input cannot be read: {error}")))?;
-            Ok(Some(text))
+            let text = crate::system::read_input();
+            Ok(Some(text.map_err(|why| Failure::new(format!("standard input {why}")))?))
         }
         (None, Some(other)) => {
             Err(Failure::new(format!("what is `{other}`?")).help("write `--message TEXT`, or `-` for standard input"))
@@ -237,7 +234,7 @@ fn tools(
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let given = given.to_string_lossy();
     let shown_below = given.strip_suffix(&name).unwrap_or_default();
-    let world = Disk::open(folder).map_err(Failure::from)?;
+    let world = Disk::open(folder).map_err(Failure::from)?.with_named(&name);
     if let Err(error) = world.read(&name) {
         return Err(Failure::new(format!("`{}` cannot be read: {error}", path.display())).into());
     }

@@ -1,0 +1,205 @@
+//! What proves that files were written by reqc, so that it may replace or remove them.
+//!
+//! A manifest lies beside the files and is made of sorted lines. In `golden/`, which is committed and merged, it lists the names
+//! of bodies, one per context: it changes when a context does, and two branches seldom touch the same line. In a folder that
+//! somebody named, where anything may lie, it lists each file with a fingerprint of its bytes: nobody can claim a file there
+//! without knowing what it holds.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Drift, GoldenFile, REQUEST, join};
+use crate::world::Output;
+
+/// The file's name, in the folder of golden files.
+pub const MANIFEST: &str = ".reqc-manifest";
+
+const HEADER: &str = "# What `reqc compile` wrote here. It removes nothing else.";
+
+/// What a manifest says about files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proof {
+    /// Names of bodies, for `golden/`: the folder belongs to reqc.
+    Names,
+    /// Every file's path and a fingerprint of its bytes, for a folder that somebody named.
+    Contents,
+}
+
+/// What was written to a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manifest {
+    proof: Proof,
+    /// A name, or a path, and the fingerprint; `""` for a name.
+    lines: BTreeMap<String, String>,
+    /// The file's text.
+    text: Option<String>,
+}
+
+impl Manifest {
+    /// The manifest of a folder. In a folder of golden files that older versions wrote there is none: then the names of
+    /// `contexts` count.
+    ///
+    /// # Errors
+    ///
+    /// A phrase, if it is there and cannot be read.
+    pub fn read<'c>(
+        output: &dyn Output,
+        folder: &str,
+        proof: Proof,
+        contexts: impl Iterator<Item = &'c str>,
+    ) -> Result<Manifest, String> {
+        let text = output.current(&join(folder, MANIFEST))?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let lines = match (&text, proof) {
+            (Some(text), _) => text.lines().filter_map(|line| parse(proof, line)).collect(),
+            (None, Proof::Names) => contexts.map(|name| (name.to_owned(), String::new())).collect(),
+            (None, Proof::Contents) => BTreeMap::new(),
+        };
+        Ok(Manifest { proof, lines, text })
+    }
+
+    /// How files are proved to have been written here.
+    pub fn proof(&self) -> Proof {
+        self.proof
+    }
+
+    /// Whether a path of the form `<slug>/<name>.json` may have been written here, judged by its name.
+    pub(super) fn names_file(&self, path: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        name == REQUEST || name.strip_suffix(".json").is_some_and(|name| self.lines.contains_key(name))
+    }
+
+    /// The files that were written here, still hold what was written, and are not `expected`.
+    ///
+    /// # Errors
+    ///
+    /// A phrase, if a file cannot be read.
+    pub fn unasked(&self, output: &dyn Output, folder: &str, expected: &BTreeSet<&str>) -> Result<Vec<Drift>, String> {
+        let mut drifts = Vec::new();
+        for path in self.lines.keys().filter(|path| !expected.contains(path.as_str())) {
+            let old = output.current(&join(folder, path))?;
+            if old.as_ref().is_some_and(|bytes| self.wrote(path, bytes)) {
+                drifts.push(Drift { path: path.clone(), agent: None, context: None, old, new: None });
+            }
+        }
+        Ok(drifts)
+    }
+
+    /// Refuses to replace files that were not written here.
+    ///
+    /// # Errors
+    ///
+    /// A phrase that names the first of them.
+    pub fn check(&self, drifts: &[Drift]) -> Result<(), String> {
+        let foreign = |drift: &&Drift| drift.old.as_ref().is_some_and(|bytes| !self.wrote(&drift.path, bytes));
+        match drifts.iter().find(foreign).filter(|_| self.proof == Proof::Contents) {
+            Some(drift) => {
+                Err(format!("`{}` was not written by reqc, or was changed since: it is not replaced", drift.path))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn wrote(&self, path: &str, bytes: &[u8]) -> bool {
+        self.lines.get(path).is_some_and(|known| *known == fingerprint(bytes))
+    }
+
+    /// What a manifest lists of the files of one agent.
+    pub fn lines(proof: Proof, files: &[GoldenFile]) -> Vec<(String, String)> {
+        let bodies = files.iter().filter_map(|file| file.context.as_ref());
+        match proof {
+            Proof::Names => bodies.map(|context| (context.to_string(), String::new())).collect(),
+            Proof::Contents => {
+                files.iter().map(|file| (file.path.clone(), fingerprint(file.text.as_bytes()))).collect()
+            }
+        }
+    }
+
+    /// Adds lines to what is there already, and writes them if they are not there.
+    ///
+    /// # Errors
+    ///
+    /// A phrase, if it cannot be written.
+    pub fn extend(
+        &mut self,
+        output: &dyn Output,
+        folder: &str,
+        lines: &BTreeMap<String, String>,
+    ) -> Result<(), String> {
+        self.lines.extend(lines.clone());
+        self.write(output, folder)
+    }
+
+    /// Keeps only what a condition says, and writes that.
+    ///
+    /// # Errors
+    ///
+    /// A phrase, if it cannot be written.
+    pub fn retain(&mut self, output: &dyn Output, folder: &str, keep: impl Fn(&str) -> bool) -> Result<(), String> {
+        self.lines.retain(|line, _| keep(line));
+        self.write(output, folder)
+    }
+
+    /// Nothing is written where nothing was and nothing is to be.
+    fn write(&mut self, output: &dyn Output, folder: &str) -> Result<(), String> {
+        let lines = self.lines.iter().map(|(line, print)| format!("{print} {line}").trim_start().to_owned() + "\n");
+        let text = format!("{HEADER}\n{}", lines.collect::<String>());
+        if self.text.as_ref() != Some(&text) && (self.text.is_some() || !self.lines.is_empty()) {
+            output.replace(&join(folder, MANIFEST), text.as_bytes())?;
+            self.text = Some(text);
+        }
+        Ok(())
+    }
+}
+
+/// One line; `None` for the header and whatever a merge left behind.
+fn parse(proof: Proof, line: &str) -> Option<(String, String)> {
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && !name.starts_with('.')
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+    };
+    match proof {
+        Proof::Names => is_name(line).then(|| (line.to_owned(), String::new())),
+        Proof::Contents => {
+            let (print, path) = line.split_once(' ')?;
+            let (slug, name) = path.split_once('/')?;
+            let is_ours = is_name(slug) && is_name(name) && name.ends_with(".json") && print.len() == 16;
+            is_ours.then(|| (path.to_owned(), print.to_owned()))
+        }
+    }
+}
+
+/// 64 bits of FNV-1a (<http://www.isthe.com/chongo/tech/comp/fnv/>): it tells files apart whose bytes are not known to whoever
+/// writes a manifest, and hides nothing.
+fn fingerprint(bytes: &[u8]) -> String {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    format!("{:016x}", bytes.iter().fold(0xcbf2_9ce4_8422_2325, step))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fingerprints_are_those_of_the_specification() {
+        assert_eq!(fingerprint(b""), "cbf29ce484222325");
+        assert_eq!(fingerprint(b"foobar"), "85944171f73967e8");
+    }
+
+    #[test]
+    fn what_a_merge_leaves_behind_is_no_line() {
+        for line in ["<<<<<<< HEAD", "=======", ">>>>>>> x", HEADER, "", "../x", "a b"] {
+            assert_eq!(parse(Proof::Names, line), None, "{line}");
+        }
+        assert!(parse(Proof::Names, "plain-turn").is_some());
+        for line in [
+            "plain-turn",
+            "cbf29ce484222325 ../x.json",
+            "cbf29ce484222325 a/b/c.json",
+            "c a/b.json",
+            "cbf29ce484222325 a/b",
+        ] {
+            assert_eq!(parse(Proof::Contents, line), None, "{line}");
+        }
+        assert!(parse(Proof::Contents, "cbf29ce484222325 a/b.json").is_some());
+    }
+}

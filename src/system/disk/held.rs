@@ -1,0 +1,303 @@
+//! A folder that is held open while files in it are read, written and removed, so that no link can take its place in between.
+//!
+//! On Unix each folder on the way is opened from the one above it, without following links. Elsewhere each is looked at first.
+
+#[cfg(not(unix))]
+pub(super) use looked_at::Held;
+#[cfg(unix)]
+pub(super) use opened::Held;
+
+/// What is wrong with a link that stands where a folder should.
+const LINK: &str = "is a link, and none is followed here";
+
+/// What stands in the way of a file.
+fn in_the_way(is_link: bool, is_folder: bool) -> &'static str {
+    match (is_link, is_folder) {
+        (true, _) => "a link stands there",
+        (_, true) => "a folder stands there",
+        _ => "it is not a regular file",
+    }
+}
+
+#[cfg(unix)]
+mod opened {
+    use std::fs::File;
+    use std::io::Write;
+    use std::os::fd::OwnedFd;
+    use std::path::Path;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, mkdirat, open, openat, renameat, statat, unlinkat};
+    use rustix::io::Errno;
+
+    use super::{LINK, in_the_way};
+    use crate::system::{bounded, words};
+    use crate::world::{EntryKind, MAX_ENTRIES};
+
+    /// A folder, held open.
+    pub(in crate::system::disk) struct Held(OwnedFd);
+
+    /// How many names for a new file are tried.
+    const TRIES: u64 = 100;
+
+    impl Held {
+        pub(in crate::system::disk) fn open(folder: &Path) -> Result<Held, String> {
+            open(folder, folder_flags(), Mode::empty()).map(Held).map_err(said)
+        }
+
+        /// A folder in it; `None` if there is none. An error goes on after the folder's name.
+        pub(in crate::system::disk) fn enter(&self, name: &str) -> Result<Option<Held>, String> {
+            match openat(&self.0, name, folder_flags() | OFlags::NOFOLLOW, Mode::empty()) {
+                Ok(folder) => Ok(Some(Held(folder))),
+                Err(Errno::NOENT) => Ok(None),
+                Err(_) if self.kind(name)? == Some(FileType::Symlink) => Err(LINK.to_owned()),
+                Err(error) => Err(format!("cannot be opened: {}", said(error))),
+            }
+        }
+
+        pub(in crate::system::disk) fn make_folder(&self, name: &str) -> Result<(), String> {
+            match mkdirat(&self.0, name, Mode::from_raw_mode(0o777)) {
+                Err(Errno::EXIST) | Ok(()) => Ok(()),
+                Err(error) => Err(said(error)),
+            }
+        }
+
+        fn kind(&self, name: &str) -> Result<Option<FileType>, String> {
+            match statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(found) => Ok(Some(FileType::from_raw_mode(found.st_mode))),
+                Err(Errno::NOENT) => Ok(None),
+                Err(error) => Err(said(error)),
+            }
+        }
+
+        /// Whether a regular file has this name; an error if anything else has it.
+        fn has_file(&self, name: &str) -> Result<bool, String> {
+            match self.kind(name)? {
+                None => Ok(false),
+                Some(FileType::RegularFile) => Ok(true),
+                Some(kind) => Err(in_the_way(kind == FileType::Symlink, kind == FileType::Directory).to_owned()),
+            }
+        }
+
+        /// The bytes of a file; `None` if there is none.
+        pub(in crate::system::disk) fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>, String> {
+            if !self.has_file(name)? {
+                return Ok(None);
+            }
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+            let file = openat(&self.0, name, flags, Mode::empty()).map_err(said)?;
+            bounded::read_opened(File::from(file), limit).map(Some).map_err(|why| why.to_string())
+        }
+
+        /// Writes a new file beside the old one and renames it: readers see the old bytes or the new ones.
+        pub(in crate::system::disk) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
+            self.has_file(name)?;
+            let (new, mut file) = self.new_file()?;
+            let written = file.write_all(bytes).map_err(|error| words(&error));
+            let written = written.and_then(|()| renameat(&self.0, &new, &self.0, name).map_err(said));
+            if written.is_err() {
+                let _ = unlinkat(&self.0, &new, AtFlags::empty());
+            }
+            written
+        }
+
+        fn new_file(&self) -> Result<(String, File), String> {
+            static COUNT: AtomicU64 = AtomicU64::new(0);
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            for _ in 0..TRIES {
+                let name = format!(".reqc-{}-{}.tmp", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+                match openat(&self.0, &name, flags, Mode::from_raw_mode(0o666)) {
+                    Err(Errno::EXIST) => {}
+                    Err(error) => return Err(said(error)),
+                    Ok(file) => return Ok((name, File::from(file))),
+                }
+            }
+            Err("every name for a new file is taken".to_owned())
+        }
+
+        pub(in crate::system::disk) fn remove(&self, name: &str) -> Result<(), String> {
+            match self.has_file(name)? {
+                true => unlinkat(&self.0, name, AtFlags::empty()).map_err(said),
+                false => Ok(()),
+            }
+        }
+
+        /// Removes a folder in it that is empty.
+        pub(in crate::system::disk) fn remove_folder(&self, name: &str) {
+            // Fails, as it should, unless the folder is empty.
+            let _ = unlinkat(&self.0, name, AtFlags::REMOVEDIR);
+        }
+
+        /// The names in it, in no particular order.
+        pub(in crate::system::disk) fn names(&self) -> Result<Vec<(String, EntryKind)>, String> {
+            let mut names = Vec::new();
+            for found in Dir::read_from(&self.0).map_err(said)?.take(MAX_ENTRIES + 3) {
+                let found = found.map_err(said)?;
+                let name = found.file_name().to_string_lossy().into_owned();
+                if name != "." && name != ".." {
+                    let kind = match found.file_type() {
+                        FileType::Unknown => self.kind(&name)?.unwrap_or(FileType::Unknown),
+                        kind => kind,
+                    };
+                    let is_folder = kind == FileType::Directory;
+                    names.push((name, if is_folder { EntryKind::Folder } else { EntryKind::File }));
+                }
+            }
+            Ok(names)
+        }
+    }
+
+    fn folder_flags() -> OFlags {
+        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC
+    }
+
+    fn said(error: Errno) -> String {
+        words(&error.into())
+    }
+}
+
+#[cfg(any(not(unix), test))]
+mod looked_at {
+    use std::fs;
+    use std::io::{ErrorKind, Write};
+    use std::path::{Path, PathBuf};
+
+    use super::{LINK, in_the_way};
+    use crate::system::{bounded, words};
+    use crate::world::{EntryKind, MAX_ENTRIES};
+
+    /// A folder that was no link when it was looked at.
+    pub(in crate::system::disk) struct Held(PathBuf);
+
+    impl Held {
+        #[expect(clippy::unnecessary_wraps, reason = "on Unix opening can fail")]
+        pub(in crate::system::disk) fn open(folder: &Path) -> Result<Held, String> {
+            Ok(Held(folder.to_owned()))
+        }
+
+        fn found(&self, name: &str) -> Result<Option<fs::Metadata>, String> {
+            match fs::symlink_metadata(self.0.join(name)) {
+                Ok(found) => Ok(Some(found)),
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(words(&error)),
+            }
+        }
+
+        /// A folder in it; `None` if there is none. An error goes on after the folder's name.
+        pub(in crate::system::disk) fn enter(&self, name: &str) -> Result<Option<Held>, String> {
+            match self.found(name)? {
+                None => Ok(None),
+                Some(found) if found.is_dir() => Ok(Some(Held(self.0.join(name)))),
+                Some(found) if found.is_symlink() => Err(LINK.to_owned()),
+                Some(_) => Err("is not a folder".to_owned()),
+            }
+        }
+
+        pub(in crate::system::disk) fn make_folder(&self, name: &str) -> Result<(), String> {
+            match fs::create_dir(self.0.join(name)) {
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(words(&error)),
+                _ => Ok(()),
+            }
+        }
+
+        /// Whether a regular file has this name; an error if anything else has it.
+        fn has_file(&self, name: &str) -> Result<bool, String> {
+            match self.found(name)? {
+                None => Ok(false),
+                Some(found) if found.is_file() => Ok(true),
+                Some(found) => Err(in_the_way(found.is_symlink(), found.is_dir()).to_owned()),
+            }
+        }
+
+        /// The bytes of a file; `None` if there is none.
+        pub(in crate::system::disk) fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>, String> {
+            match self.has_file(name)? {
+                true => bounded::read(&self.0.join(name), limit).map(Some).map_err(|why| why.to_string()),
+                false => Ok(None),
+            }
+        }
+
+        /// Writes a new file beside the old one and renames it: readers see the old bytes or the new ones.
+        pub(in crate::system::disk) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
+            self.has_file(name)?;
+            let new = tempfile::Builder::new().prefix(".reqc-").suffix(".tmp").tempfile_in(&self.0);
+            let mut new = new.map_err(|error| words(&error))?;
+            new.write_all(bytes).map_err(|error| words(&error))?;
+            new.persist(self.0.join(name)).map(drop).map_err(|error| words(&error.error))
+        }
+
+        pub(in crate::system::disk) fn remove(&self, name: &str) -> Result<(), String> {
+            match self.has_file(name)? {
+                true => fs::remove_file(self.0.join(name)).map_err(|error| words(&error)),
+                false => Ok(()),
+            }
+        }
+
+        /// Removes a folder in it that is empty.
+        pub(in crate::system::disk) fn remove_folder(&self, name: &str) {
+            // Fails, as it should, unless the folder is empty.
+            let _ = fs::remove_dir(self.0.join(name));
+        }
+
+        /// The names in it, in no particular order.
+        pub(in crate::system::disk) fn names(&self) -> Result<Vec<(String, EntryKind)>, String> {
+            let mut names = Vec::new();
+            for found in fs::read_dir(&self.0).map_err(|error| words(&error))?.take(MAX_ENTRIES + 1) {
+                let found = found.map_err(|error| words(&error))?;
+                let is_folder = found.file_type().is_ok_and(|kind| kind.is_dir());
+                let kind = if is_folder { EntryKind::Folder } else { EntryKind::File };
+                names.push((found.file_name().to_string_lossy().into_owned(), kind));
+            }
+            Ok(names)
+        }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    /// Both ways of holding a folder answer alike.
+    macro_rules! holds {
+        ($name:ident, $held:ty) => {
+            #[test]
+            fn $name() {
+                let folder = tempfile::tempdir().expect("a temporary folder");
+                let at = |name: &str| folder.path().join(name);
+                fs::create_dir(at("inner")).expect("writable");
+                fs::write(at("file"), "old").expect("writable");
+                symlink("file", at("alias")).expect("a link");
+                symlink("inner", at("folder")).expect("a link");
+                let held = <$held>::open(folder.path()).expect("it is there");
+                assert_eq!(held.read("file", 3), Ok(Some(b"old".to_vec())));
+                assert_eq!(held.read("none", 3), Ok(None));
+                assert!(held.read("file", 2).is_err());
+                assert_eq!(held.read("alias", 3), Err("a link stands there".to_owned()));
+                assert_eq!(held.write("alias", b"x"), Err("a link stands there".to_owned()));
+                assert_eq!(held.remove("alias"), Err("a link stands there".to_owned()));
+                assert_eq!(held.write("inner", b"x"), Err("a folder stands there".to_owned()));
+                assert_eq!(held.enter("folder").err(), Some(super::LINK.to_owned()));
+                assert!(held.enter("file").is_err() && held.enter("none").is_ok_and(|found| found.is_none()));
+                assert_eq!(held.write("file", b"new"), Ok(()));
+                assert_eq!(held.make_folder("made").and_then(|()| held.make_folder("made")), Ok(()));
+                held.remove_folder("made");
+                let inner = held.enter("inner").expect("a folder").expect("it is there");
+                assert_eq!(inner.write("a", b"1"), Ok(()));
+                held.remove_folder("inner");
+                assert_eq!(inner.remove("a").and_then(|()| inner.remove("a")), Ok(()));
+                held.remove_folder("inner");
+                let mut names = held.names().expect("it can be listed");
+                names.sort_by(|a, b| a.0.cmp(&b.0));
+                assert_eq!(
+                    names.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
+                    ["alias", "file", "folder"]
+                );
+                assert_eq!(fs::read(at("file")).expect("readable"), b"new");
+            }
+        };
+    }
+
+    holds!(by_opening, super::opened::Held);
+    holds!(by_looking, super::looked_at::Held);
+}

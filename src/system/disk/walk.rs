@@ -1,0 +1,188 @@
+//! Which files lie below a folder: through links that stay inside, bounded, and with everything told that is not known.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use walkdir::{DirEntry, Error, IntoIter, WalkDir};
+
+use super::{Disk, broken_link, folded, relative};
+use crate::system::{bounded, words};
+use crate::world::{Entry, EntryKind, MAX_DEPTH, MAX_ENTRIES, ReadError, Unread, Walk, is_hidden};
+
+/// The most links to folders that one walk goes through: each is resolved, and each may double what is seen.
+const MAX_LINKS: usize = 1_000;
+
+/// Everything below a folder; see [`World::walk`](crate::world::World::walk).
+pub(super) fn walk(disk: &Disk, folder: &str) -> Walk {
+    let resolved = folded(folder).and_then(|folder| {
+        if disk.is_hidden(&folder) { Err(ReadError::Hidden) } else { disk.resolve(&folder).map(|_| folder) }
+    });
+    let folder = match resolved {
+        Ok(folder) => folder,
+        Err(ReadError::Missing) => return Walk::default(),
+        Err(why) => return Walk::unread(folder, why),
+    };
+    let mut walker = Walker { disk, found: Walk::default(), seen: 0, links: 0, real: HashMap::new() };
+    match walker.run(WalkDir::new(disk.root.join(&folder)).follow_links(true).min_depth(1).into_iter()) {
+        Ok(()) => sorted(walker.found),
+        // What was found until then depends on the order in which the system lists: it does not count.
+        Err(why) => Walk::unread(&folder, ReadError::Failed(why)),
+    }
+}
+
+struct Walker<'d> {
+    disk: &'d Disk,
+    found: Walk,
+    seen: usize,
+    links: usize,
+    /// Where folders that hold links really are.
+    real: HashMap<PathBuf, PathBuf>,
+}
+
+impl Walker<'_> {
+    fn run(&mut self, mut walk: IntoIter) -> Result<(), String> {
+        while let Some(found) = walk.next() {
+            self.seen += 1;
+            if self.seen > MAX_ENTRIES {
+                return Err(format!("there are more than {MAX_ENTRIES} files and folders below it"));
+            }
+            match found {
+                Ok(entry) if entry.file_type().is_dir() && begins_with_dot(entry.path()) => walk.skip_current_dir(),
+                Ok(entry) if entry.file_type().is_dir() => self.folder(&entry, &mut walk)?,
+                Ok(entry) if is_hidden_name(entry.path()) => {}
+                Ok(entry) => self.file(relative(&self.disk.root, entry.path())),
+                Err(error) => self.failure(&error),
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, path: String) {
+        self.found.entries.push(Entry { path, kind: EntryKind::File });
+    }
+
+    fn folder(&mut self, entry: &DirEntry, walk: &mut IntoIter) -> Result<(), String> {
+        let path = relative(&self.disk.root, entry.path());
+        if entry.depth() > MAX_DEPTH {
+            walk.skip_current_dir();
+            self.unread(&path, ReadError::Failed(format!("it lies more than {MAX_DEPTH} folders deep")));
+        } else if entry.path_is_symlink() {
+            self.links += 1;
+            if self.links > MAX_LINKS {
+                return Err(format!("there are more than {MAX_LINKS} links to folders below it"));
+            }
+            self.link(&path, entry.path(), walk);
+        }
+        if looks_like_file(&path) {
+            self.found.entries.push(Entry { path, kind: EntryKind::Folder });
+        }
+        Ok(())
+    }
+
+    /// A link to a folder is entered if it stays inside the root, and does not lead back to a folder that the walk is in.
+    fn link(&mut self, path: &str, link: &Path, walk: &mut IntoIter) {
+        match self.disk.resolve(path) {
+            Ok(target) => {
+                let target = self.disk.root.join(target);
+                let root = &self.disk.root;
+                let mut folders = link.ancestors().skip(1).take_while(|folder| folder.starts_with(root));
+                if folders.any(|folder| real_folder(&mut self.real, folder).starts_with(&target)) {
+                    walk.skip_current_dir();
+                }
+            }
+            Err(why) => {
+                walk.skip_current_dir();
+                self.unread(path, why);
+            }
+        }
+    }
+
+    /// A broken link, a link to a folder that the walk is in, a folder that may not be listed.
+    fn failure(&mut self, error: &Error) {
+        let Some(place) = error.path().filter(|path| !is_hidden_name(path)) else { return };
+        let path = relative(&self.disk.root, place);
+        if error.loop_ancestor().is_some() {
+            if looks_like_file(&path) {
+                self.found.entries.push(Entry { path, kind: EntryKind::Folder });
+            }
+            return;
+        }
+        let is_link = fs::symlink_metadata(place).is_ok_and(|found| found.is_symlink());
+        match error.io_error() {
+            // Reading it tells what is wrong. Other names are no source files, but may have been folders.
+            _ if is_link && place.extension().is_some() => self.file(path),
+            Some(error) if is_link => self.unread(&path, broken_link(error)),
+            Some(error) if error.kind() != ErrorKind::NotFound => self.unread(&path, ReadError::Failed(words(error))),
+            _ => {}
+        }
+    }
+
+    fn unread(&mut self, path: &str, why: ReadError) {
+        self.found.unread.push(Unread { path: path.to_owned(), why });
+    }
+}
+
+/// A folder's path without links; its own if that cannot be told.
+fn real_folder<'r>(known: &'r mut HashMap<PathBuf, PathBuf>, folder: &Path) -> &'r Path {
+    if !known.contains_key(folder) {
+        let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+        known.insert(folder.to_owned(), real);
+    }
+    &known[folder]
+}
+
+/// What stands directly in a folder, hidden files and folders left out.
+pub(super) fn children(disk: &Disk, folder: &str) -> Result<Vec<Entry>, ReadError> {
+    let children = match fs::read_dir(disk.root.join(folder)) {
+        Ok(children) => children,
+        Err(error) if error.kind() == ErrorKind::NotADirectory => return Ok(Vec::new()),
+        Err(error) => return Err(bounded::failed(&error)),
+    };
+    let mut entries = Vec::new();
+    for child in children.take(MAX_ENTRIES + 1) {
+        let child = child.map_err(|error| bounded::failed(&error))?;
+        let kind = child_kind(&child);
+        if !begins_with_dot(&child.path()) && (kind == EntryKind::Folder || !is_hidden_name(&child.path())) {
+            entries.push(Entry { path: relative(&disk.root, &child.path()), kind });
+        }
+    }
+    if entries.len() > MAX_ENTRIES {
+        return Err(ReadError::Failed(format!("there are more than {MAX_ENTRIES} files and folders in it")));
+    }
+    entries.sort_by(|a, b| a.path.cmp(&b.path));
+    entries.dedup();
+    Ok(entries)
+}
+
+/// What a child is, without another look at what is no link.
+fn child_kind(child: &fs::DirEntry) -> EntryKind {
+    let is_folder = match child.file_type() {
+        Ok(kind) if kind.is_dir() => true,
+        Ok(kind) if kind.is_file() => false,
+        _ => child.path().is_dir(),
+    };
+    if is_folder { EntryKind::Folder } else { EntryKind::File }
+}
+
+fn begins_with_dot(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))
+}
+
+fn is_hidden_name(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| is_hidden(&name.to_string_lossy()))
+}
+
+/// Whether a folder's name would be taken for a source file's.
+fn looks_like_file(path: &str) -> bool {
+    [".toml", ".jinja", ".json"].iter().any(|ending| path.ends_with(ending))
+}
+
+fn sorted(mut found: Walk) -> Walk {
+    found.entries.sort_by(|a, b| a.path.cmp(&b.path));
+    found.entries.dedup();
+    found.unread.sort_by(|a, b| a.path.cmp(&b.path));
+    found.unread.dedup();
+    found
+}

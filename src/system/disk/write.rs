@@ -1,0 +1,115 @@
+//! Writing below a folder: through no link, and to nothing hidden.
+
+#[cfg(target_os = "linux")]
+use super::beneath;
+use super::held::Held;
+use super::{Disk, folded};
+use crate::golden;
+use crate::world::{Entry, MAX_ENTRIES, MAX_FILE_BYTES, Output, ReadError, is_hidden};
+
+/// A file that is written: the folders on the way to it, and its name.
+struct Way<'p> {
+    folders: Vec<&'p str>,
+    name: &'p str,
+}
+
+impl<'p> Way<'p> {
+    fn to(path: &'p str) -> Result<Way<'p>, String> {
+        let (folders, name) = match path.rsplit_once('/') {
+            Some((folders, name)) => (folders.split('/').collect(), name),
+            None => (Vec::new(), path),
+        };
+        // The manifest is the one hidden file that is ours.
+        let refused = |part: &str| is_hidden(part) && part != golden::MANIFEST;
+        match path.split('/').find(|part| refused(part)) {
+            _ if name.is_empty() => Err(ReadError::Outside.to_string()),
+            Some(part) => Err(format!("nothing is written to `{part}`")),
+            None => Ok(Way { folders, name }),
+        }
+    }
+}
+
+impl Disk {
+    /// Goes down folder by folder; `None` if one is missing.
+    fn enter(&self, folders: &[&str], make: bool) -> Result<Option<Held>, String> {
+        let mut held = Held::open(self.root())?;
+        for (index, name) in folders.iter().enumerate() {
+            let shown = |why: String| format!("`{}` {why}", folders[..=index].join("/"));
+            if make {
+                held.make_folder(name).map_err(|why| shown(format!("cannot be made: {why}")))?;
+            }
+            match held.enter(name).map_err(shown)? {
+                Some(inner) => held = inner,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(held))
+    }
+
+    fn current_bytes(&self, path: &str) -> Result<Option<Vec<u8>>, String> {
+        let path = folded(path).map_err(|why| why.to_string())?;
+        let way = Way::to(&path)?;
+        #[cfg(target_os = "linux")]
+        if let Some(found) = self.folder.as_ref().and_then(|folder| beneath::read(folder, &path, MAX_FILE_BYTES)) {
+            return found.map(Some).map_err(|why| why.to_string());
+        }
+        match self.enter(&way.folders, false)? {
+            Some(folder) => folder.read(way.name, MAX_FILE_BYTES),
+            None => Ok(None),
+        }
+    }
+
+    fn write(&self, path: &str, bytes: &[u8]) -> Result<(), String> {
+        let path = folded(path).map_err(|why| why.to_string())?;
+        let way = Way::to(&path)?;
+        match self.enter(&way.folders, true)? {
+            Some(folder) => folder.write(way.name, bytes),
+            None => Err("its folder was removed".to_owned()),
+        }
+    }
+
+    fn take_away(&self, path: &str) -> Result<(), String> {
+        let path = folded(path).map_err(|why| why.to_string())?;
+        let way = Way::to(&path)?;
+        let Some(folder) = self.enter(&way.folders, false)? else { return Ok(()) };
+        folder.remove(way.name)?;
+        if let Some((last, above)) = way.folders.split_last()
+            && let Some(parent) = self.enter(above, false)?
+        {
+            parent.remove_folder(last);
+        }
+        Ok(())
+    }
+
+    fn entries(&self, folder: &str) -> Result<Vec<Entry>, String> {
+        let folder = folded(folder).map_err(|why| why.to_string())?;
+        let parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+        let Some(held) = self.enter(&parts, false)? else { return Ok(Vec::new()) };
+        let names = held.names()?;
+        if names.len() > MAX_ENTRIES {
+            return Err(format!("there are more than {MAX_ENTRIES} files and folders in it"));
+        }
+        let path = |name: String| if folder.is_empty() { name } else { format!("{folder}/{name}") };
+        let mut entries: Vec<Entry> = names.into_iter().map(|(name, kind)| Entry { path: path(name), kind }).collect();
+        entries.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(entries)
+    }
+}
+
+impl Output for Disk {
+    fn current(&self, path: &str) -> Result<Option<Vec<u8>>, String> {
+        self.current_bytes(path).map_err(|why| format!("`{path}` cannot be read: {why}"))
+    }
+
+    fn replace(&self, path: &str, bytes: &[u8]) -> Result<(), String> {
+        self.write(path, bytes).map_err(|why| format!("`{path}` cannot be written: {why}"))
+    }
+
+    fn remove(&self, path: &str) -> Result<(), String> {
+        self.take_away(path).map_err(|why| format!("`{path}` cannot be removed: {why}"))
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<Entry>, String> {
+        self.entries(folder).map_err(|why| format!("`{folder}` cannot be listed: {why}"))
+    }
+}

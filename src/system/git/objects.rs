@@ -1,0 +1,97 @@
+//! Reading objects: their size first, then their bytes.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use super::program::{Git, start};
+use super::stand_in::ObjectFormat;
+use crate::system::words;
+use crate::world::MAX_REPOSITORY_BYTES;
+
+/// A `git cat-file --batch` process. It is asked for one object at a time, so that no pipe fills up.
+pub(super) struct Objects {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    format: ObjectFormat,
+    /// How many bytes may still be read.
+    left: u64,
+}
+
+/// What git says of an object before its bytes.
+struct Header {
+    kind: String,
+    size: u64,
+}
+
+impl Objects {
+    pub(super) fn open(git: &Git, format: ObjectFormat) -> Result<Objects, String> {
+        let mut child = start(git.command(&["cat-file", "--batch"]).stdin(Stdio::piped()).stdout(Stdio::piped()))?;
+        match (child.stdin.take(), child.stdout.take()) {
+            (Some(input), Some(output)) => {
+                let output = BufReader::new(output);
+                Ok(Objects { child, input, output, format, left: MAX_REPOSITORY_BYTES })
+            }
+            _ => Err("git cannot be run: it has no pipes".to_owned()),
+        }
+    }
+
+    pub(super) fn format(&self) -> ObjectFormat {
+        self.format
+    }
+
+    /// The bytes of an object of a kind.
+    pub(super) fn read(&mut self, name: &str, kind: &str, limit: u64) -> Result<Vec<u8>, String> {
+        let named = |why: String| format!("the object {name} {why}");
+        if !self.format.names(name) && !name.ends_with("^{tree}") {
+            return Err(named("has no name that git gives".to_owned()));
+        }
+        let header = self.ask(name).map_err(named)?;
+        if header.kind != kind {
+            return Err(named(format!("is a {}, not a {kind}", header.kind)));
+        }
+        if header.size > limit {
+            return Err(named(format!("has {} bytes; the limit is {limit}", header.size)));
+        }
+        if header.size > self.left {
+            return Err(format!("its files have more than {} MiB together", MAX_REPOSITORY_BYTES >> 20));
+        }
+        self.left -= header.size;
+        self.bytes(header.size).map_err(|error| named(format!("cannot be read: {}", words(&error))))
+    }
+
+    fn ask(&mut self, name: &str) -> Result<Header, String> {
+        let mut line = Vec::new();
+        let asked = writeln!(self.input, "{name}").and_then(|()| self.input.flush());
+        let answered = asked.and_then(|()| (&mut self.output).take(1 << 10).read_until(b'\n', &mut line));
+        answered.map_err(|error| format!("cannot be read: {}", words(&error)))?;
+        let line = String::from_utf8_lossy(&line);
+        // `<object> <type> <size>`, or `<object> missing`.
+        let mut parts = line.trim_end().rsplit(' ');
+        match (parts.next().map(str::parse), parts.next()) {
+            (Some(Ok(size)), Some(kind)) => Ok(Header { kind: kind.to_owned(), size }),
+            _ if line.ends_with(" missing\n") => Err("is missing".to_owned()),
+            _ if line.is_empty() => Err("cannot be read: git ended".to_owned()),
+            _ => Err("is no object that git can name".to_owned()),
+        }
+    }
+
+    fn bytes(&mut self, size: u64) -> std::io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        (&mut self.output).take(size).read_to_end(&mut bytes)?;
+        let mut newline = [0];
+        self.output.read_exact(&mut newline)?;
+        match bytes.len() as u64 == size {
+            true => Ok(bytes),
+            false => Err(std::io::Error::other("git ended")),
+        }
+    }
+}
+
+impl Drop for Objects {
+    fn drop(&mut self) {
+        // It only reads, so it can be ended at any time; waiting keeps it from staying as a zombie.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

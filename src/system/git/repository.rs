@@ -1,0 +1,172 @@
+//! Which repository a folder belongs to, and whether what it says of itself may be believed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use walkdir::WalkDir;
+
+use super::program::Git;
+use crate::system::{bounded, words};
+use crate::world::ReadError;
+
+/// The longest file that tells where something lies, in bytes.
+const MAX_POINTER_BYTES: u64 = 64 << 10;
+
+/// The most files and folders of an object store.
+const MAX_OBJECT_FILES: usize = 4_000_000;
+
+/// How many object stores may borrow from each other in a row: git itself follows five.
+const MAX_BORROWED: usize = 5;
+
+/// A repository with a work tree.
+#[derive(Debug)]
+pub(super) struct Repository {
+    /// The folder of the work tree.
+    work_tree: PathBuf,
+    /// The folder of `HEAD`.
+    own: PathBuf,
+    /// The folder of refs, configuration and objects.
+    common: PathBuf,
+    prefix: String,
+}
+
+impl Repository {
+    /// The repository that a folder, a canonical path, lies in.
+    pub(super) fn around(root: &Path) -> Result<Repository, String> {
+        let found = root.ancestors().find(|folder| fs::symlink_metadata(folder.join(".git")).is_ok());
+        let work_tree = found.ok_or("there is no `.git` in it or above")?.to_owned();
+        let own = own_folder(&work_tree)?;
+        let common = common_folder(&own)?;
+        let parts = root.strip_prefix(&work_tree).unwrap_or(Path::new("")).components();
+        let parts: Vec<_> = parts.map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
+        let repository = Repository { work_tree, own, common, prefix: parts.join("/") };
+        repository.check_objects(&repository.objects(), 0)?;
+        Ok(repository)
+    }
+
+    pub(super) fn own(&self) -> &Path {
+        &self.own
+    }
+
+    pub(super) fn common(&self) -> &Path {
+        &self.common
+    }
+
+    pub(super) fn work_tree(&self) -> &Path {
+        &self.work_tree
+    }
+
+    pub(super) fn objects(&self) -> PathBuf {
+        self.common.join("objects")
+    }
+
+    /// Where the folder lies in the work tree.
+    pub(super) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// git opens whatever it finds among the objects: links would lead it away, and pipes would keep it.
+    fn check_objects(&self, store: &Path, borrowed: usize) -> Result<(), String> {
+        for (count, found) in WalkDir::new(store).into_iter().enumerate() {
+            let found = found.map_err(|error| format!("its objects cannot be listed: {error}"))?;
+            let kind = found.file_type();
+            if !kind.is_file() && !kind.is_dir() {
+                return Err(format!("`{}` is neither a file nor a folder", found.path().display()));
+            }
+            if count > MAX_OBJECT_FILES {
+                return Err(format!("it has more than {MAX_OBJECT_FILES} files of objects"));
+            }
+        }
+        let lines = pointer(&store.join("info/alternates"))?.unwrap_or_default();
+        for line in lines.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            let other = canonical(&store.join(line))?;
+            if borrowed >= MAX_BORROWED {
+                return Err("its objects are borrowed too many times over".to_owned());
+            }
+            if !other.starts_with(&self.work_tree) && !other.starts_with(&self.common) && !is_allowed(&other) {
+                let shown = other.display();
+                return Err(format!(
+                    "it borrows objects from `{shown}`: `git repack -a -d` copies them, or name that folder in GIT_ALTERNATE_OBJECT_DIRECTORIES"
+                ));
+            }
+            self.check_objects(&other, borrowed + 1)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether the person allows objects to be borrowed from a folder.
+fn is_allowed(folder: &Path) -> bool {
+    let named = std::env::var_os("GIT_ALTERNATE_OBJECT_DIRECTORIES").unwrap_or_default();
+    std::env::split_paths(&named).any(|named| fs::canonicalize(named).is_ok_and(|named| named == folder))
+}
+
+/// The folder that a work tree's `.git` is, or points to.
+fn own_folder(work_tree: &Path) -> Result<PathBuf, String> {
+    let marker = work_tree.join(".git");
+    let real = canonical(&marker)?;
+    if real.is_dir() {
+        return if real.starts_with(work_tree) { Ok(real) } else { Err(leads_away(&real)) };
+    }
+    let text = pointer(&marker)?.unwrap_or_default();
+    let target = text.strip_prefix("gitdir:").ok_or("its `.git` is neither a folder nor says where one is")?.trim();
+    let own = canonical(&work_tree.join(target))?;
+    match own.starts_with(work_tree) || points_back(&own, work_tree, &marker)? {
+        true => Ok(own),
+        false => Err(leads_away(&own)),
+    }
+}
+
+fn leads_away(folder: &Path) -> String {
+    format!("its `.git` leads to `{}`, which does not say that it belongs to this work tree", folder.display())
+}
+
+/// Whether a folder outside of the work tree says that it is this work tree's: what lies outside is not a stranger's.
+fn points_back(own: &Path, work_tree: &Path, marker: &Path) -> Result<bool, String> {
+    // A further work tree: `<repository>/worktrees/<name>/gitdir` names its `.git`.
+    if let Some(back) = pointer(&own.join("gitdir"))? {
+        return Ok(fs::canonicalize(own.join(back.trim())).is_ok_and(|back| back == marker));
+    }
+    // A submodule: `core.worktree` of its configuration names the work tree.
+    for name in ["config", "config.worktree"] {
+        for (key, value) in Git::read_configuration(&own.join(name), work_tree)? {
+            if key == "core.worktree" && fs::canonicalize(own.join(value)).is_ok_and(|back| back == work_tree) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// The folder that a further work tree shares with its repository.
+fn common_folder(own: &Path) -> Result<PathBuf, String> {
+    let Some(text) = pointer(&own.join("commondir"))? else { return Ok(own.to_owned()) };
+    let common = canonical(&own.join(text.trim()))?;
+    match own.parent() == Some(&common.join("worktrees")) {
+        true => Ok(common),
+        false => Err(format!("`{}` is not part of `{}`", own.display(), common.display())),
+    }
+}
+
+fn canonical(path: &Path) -> Result<PathBuf, String> {
+    fs::canonicalize(path).map_err(|error| format!("`{}` cannot be opened: {}", path.display(), words(&error)))
+}
+
+fn pointer(path: &Path) -> Result<Option<String>, String> {
+    let bytes = read(path, MAX_POINTER_BYTES)?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// The bytes of a regular file of a repository that is no link; `None` if there is none.
+pub(super) fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, String> {
+    let found = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => Err(ReadError::Failed("it is a link".to_owned())),
+        Ok(_) => bounded::read(path, limit),
+        Err(error) => Err(bounded::failed(&error)),
+    };
+    match found {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(ReadError::Missing) => Ok(None),
+        Err(why) => Err(format!("`{}` cannot be read: {why}", path.display())),
+    }
+}

@@ -1,0 +1,266 @@
+//! The files of a commit, links followed as on disk, within the same bounds.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::objects::Objects;
+use crate::world::{MAX_DEPTH, MAX_ENTRIES, MAX_FILE_BYTES, MemoryWorld, is_hidden};
+
+/// The folders that are loaded, besides TOML files at the root.
+const FOLDERS: [&str; 6] = ["agents", "contexts", "partials", "providers", "roles", "schemas"];
+
+/// How many links one path may go through.
+const MAX_LINKS: usize = 40;
+
+/// How many links to folders are followed altogether.
+const MAX_LINKED_FOLDERS: usize = 1_000;
+
+/// The longest path that a link may hold, in bytes.
+const MAX_LINK_BYTES: u64 = 4 << 10;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Folder,
+    File,
+    Link,
+    /// A commit of another repository.
+    Submodule,
+}
+
+/// What stands at a path.
+#[derive(Debug, Clone)]
+struct Node {
+    kind: Kind,
+    object: String,
+}
+
+type Folder = Arc<BTreeMap<String, Node>>;
+
+/// The trees of one commit, read when they are needed.
+pub(super) struct Trees {
+    objects: Objects,
+    /// The folder that the world's paths begin at; `None` if the commit has no such folder.
+    root: Option<Node>,
+    folders: HashMap<String, Folder>,
+    links: HashMap<String, String>,
+    seen: usize,
+    linked: usize,
+}
+
+/// Files by the path under which they are seen.
+type Files = BTreeMap<String, String>;
+
+impl Trees {
+    pub(super) fn of_commit(objects: Objects, commit: &str, prefix: &str) -> Result<Trees, String> {
+        let mut trees = Trees {
+            objects,
+            root: Some(Node { kind: Kind::Folder, object: format!("{commit}^{{tree}}") }),
+            folders: HashMap::new(),
+            links: HashMap::new(),
+            seen: 0,
+            linked: 0,
+        };
+        for part in prefix.split('/').filter(|part| !part.is_empty()) {
+            let Some(root) = trees.root.take() else { break };
+            let found = trees.folder(&root)?.get(part).cloned();
+            trees.root = found.filter(|node| node.kind == Kind::Folder);
+        }
+        Ok(trees)
+    }
+
+    /// Reads every file that an agent repository has.
+    pub(super) fn world(&mut self) -> Result<MemoryWorld, String> {
+        let mut files = Files::new();
+        if let Some(root) = self.root.clone() {
+            self.expand("", &root, &mut vec![String::new()], &mut files)?;
+        }
+        let mut world = MemoryWorld::default();
+        for (path, object) in files {
+            let bytes = self.objects.read(&object, "blob", MAX_FILE_BYTES);
+            world.insert(path.as_str(), bytes.map_err(|why| format!("`{path}`: {why}"))?);
+        }
+        Ok(world)
+    }
+
+    /// Adds what lies in a folder that is seen under the path `shown`. `trail` are the paths of the folders that led here, links
+    /// resolved; the last is the folder itself.
+    fn expand(&mut self, shown: &str, folder: &Node, trail: &mut Vec<String>, files: &mut Files) -> Result<(), String> {
+        if trail.len() > MAX_DEPTH {
+            return Err(format!("`{shown}` lies more than {MAX_DEPTH} folders deep"));
+        }
+        for (name, node) in self.folder(folder)?.iter().filter(|(name, _)| !is_hidden(name)) {
+            let path = join(shown, name);
+            if !is_needed(&path, node.kind) {
+                continue;
+            }
+            self.seen += 1;
+            if self.seen > MAX_ENTRIES {
+                return Err(format!("there are more than {MAX_ENTRIES} files and folders"));
+            }
+            let real = join(trail.last().map_or("", String::as_str), name);
+            match node.kind {
+                Kind::File => drop(files.insert(path, node.object.clone())),
+                Kind::Folder => self.enter(&path, node, real, trail, files)?,
+                Kind::Link => self.follow(&path, &real, trail, files)?,
+                Kind::Submodule => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn enter(
+        &mut self,
+        shown: &str,
+        folder: &Node,
+        real: String,
+        trail: &mut Vec<String>,
+        files: &mut Files,
+    ) -> Result<(), String> {
+        trail.push(real);
+        let expanded = self.expand(shown, folder, trail, files);
+        trail.pop();
+        expanded
+    }
+
+    fn follow(&mut self, shown: &str, link: &str, trail: &mut Vec<String>, files: &mut Files) -> Result<(), String> {
+        let Some((target, node)) = self.resolve(link)? else { return Ok(()) };
+        if node.kind == Kind::File && is_needed(shown, Kind::File) {
+            files.insert(shown.to_owned(), node.object);
+            return Ok(());
+        }
+        // A folder that holds one of those that led here would never end.
+        let is_loop = trail
+            .iter()
+            .any(|folder| target.is_empty() || *folder == target || folder.starts_with(&format!("{target}/")));
+        if node.kind != Kind::Folder || is_loop || !is_needed(shown, Kind::Folder) {
+            return Ok(());
+        }
+        self.linked += 1;
+        if self.linked > MAX_LINKED_FOLDERS {
+            return Err(format!("there are more than {MAX_LINKED_FOLDERS} links to folders"));
+        }
+        self.enter(shown, &node, target, trail, files)
+    }
+
+    /// What a path leads to with all its links followed, and where that is; `None` if it leaves the root, never ends, or is hidden.
+    fn resolve(&mut self, path: &str) -> Result<Option<(String, Node)>, String> {
+        let Some(root) = self.root.clone() else { return Ok(None) };
+        let mut ahead: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
+        let (mut done, mut links): (Vec<(String, Node)>, usize) = (Vec::new(), 0);
+        while let Some(part) = ahead.pop() {
+            match part.as_str() {
+                "" | "." => continue,
+                ".." if done.pop().is_some() => continue,
+                ".." => return Ok(None),
+                _ => {}
+            }
+            let folder = done.last().map_or(&root, |(_, node)| node);
+            if folder.kind != Kind::Folder {
+                return Ok(None);
+            }
+            let Some(node) = self.folder(&folder.clone())?.get(&part).cloned() else { return Ok(None) };
+            if node.kind == Kind::Link {
+                links += 1;
+                let Some(target) = self.link(&node)?.filter(|_| links <= MAX_LINKS) else { return Ok(None) };
+                ahead.extend(target.split('/').rev().map(str::to_owned));
+                continue;
+            }
+            done.push((part, node));
+        }
+        let path = done.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join("/");
+        let node = done.pop().map_or(root, |(_, node)| node);
+        Ok((!is_hidden(&path)).then_some((path, node)))
+    }
+
+    /// What a link says; `None` if that leads outside or is no path.
+    fn link(&mut self, link: &Node) -> Result<Option<String>, String> {
+        if let Some(known) = self.links.get(&link.object) {
+            return Ok(Some(known.clone()));
+        }
+        let bytes = self.objects.read(&link.object, "blob", MAX_LINK_BYTES)?;
+        let target = String::from_utf8_lossy(&bytes).into_owned();
+        if target.is_empty() || target.starts_with('/') || target.contains('\0') {
+            return Ok(None);
+        }
+        self.links.insert(link.object.clone(), target.clone());
+        Ok(Some(target))
+    }
+
+    fn folder(&mut self, node: &Node) -> Result<Folder, String> {
+        if let Some(known) = self.folders.get(&node.object) {
+            return Ok(Arc::clone(known));
+        }
+        let bytes = self.objects.read(&node.object, "tree", MAX_FILE_BYTES)?;
+        let folder: Folder = Arc::new(parse(&bytes, self.objects.format().bytes()).ok_or("a tree is damaged")?);
+        self.folders.insert(node.object.clone(), Arc::clone(&folder));
+        Ok(folder)
+    }
+}
+
+/// Reads a tree object: `<mode> <name>\0` and the bytes of an object's name, for each entry.
+fn parse(mut bytes: &[u8], name_bytes: usize) -> Option<BTreeMap<String, Node>> {
+    let mut nodes = BTreeMap::new();
+    while !bytes.is_empty() {
+        let end = memchr::memchr(0, bytes)?;
+        let about = String::from_utf8_lossy(&bytes[..end]);
+        let (mode, name) = about.split_once(' ')?;
+        let object = bytes.get(end + 1..end + 1 + name_bytes)?;
+        // Names that would lead elsewhere are in no tree that git made.
+        if !matches!(name, "" | "." | "..") && !name.contains('/') {
+            nodes.insert(name.to_owned(), Node { kind: Kind::of_mode(mode), object: hexadecimal(object) });
+        }
+        bytes = &bytes[end + 1 + name_bytes..];
+    }
+    Some(nodes)
+}
+
+impl Kind {
+    fn of_mode(mode: &str) -> Kind {
+        match mode.trim_start_matches('0') {
+            "40000" => Kind::Folder,
+            "120000" => Kind::Link,
+            "160000" => Kind::Submodule,
+            _ => Kind::File,
+        }
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or('0');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+fn join(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
+/// Whether an agent repository has something at a path. A link may lead to either.
+fn is_needed(path: &str, kind: Kind) -> bool {
+    let (first, is_inside) = path.split_once('/').map_or((path, false), |(first, _)| (first, true));
+    let is_folder = FOLDERS.contains(&first);
+    match kind {
+        Kind::File => is_folder && is_inside || !is_inside && path.ends_with(".toml"),
+        Kind::Folder => is_folder,
+        Kind::Link => is_folder || !is_inside && path.ends_with(".toml"),
+        Kind::Submodule => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trees_are_read_and_names_that_lead_elsewhere_left_out() {
+        let entry = |about: &str| [about.as_bytes(), &[0, 0xab], &[0x12; 19]].concat();
+        let tree =
+            [entry("100644 a"), entry("40000 b"), entry("120000 c"), entry("100644 .."), entry("100644 x/y")].concat();
+        let nodes = parse(&tree, 20).expect("a tree");
+        assert_eq!(nodes.keys().collect::<Vec<_>>(), ["a", "b", "c"]);
+        assert_eq!(
+            (nodes["b"].kind, nodes["a"].object.as_str()),
+            (Kind::Folder, format!("ab{}", "12".repeat(19)).as_str())
+        );
+        assert!(parse(&tree[..30], 20).is_none());
+    }
+}

@@ -1,0 +1,96 @@
+//! Where files may be written that somebody named.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use super::words;
+
+/// The path with `..` and links resolved; the last parts of it need not exist.
+///
+/// A link that lies in a repository is refused: it came with the repository, and must not decide where files go. Other links are
+/// the system's or the person's. Nothing is written into a `.git` either. `root` is a repository even if nothing marks it as
+/// one.
+///
+/// # Errors
+///
+/// A phrase that names the place.
+pub(super) fn to_write(path: &Path, root: Option<&Path>) -> Result<PathBuf, String> {
+    let shown = path.display();
+    let whole = std::path::absolute(path).map_err(|error| format!("`{shown}` is no path: {}", words(&error)))?;
+    let mut place = PathBuf::new();
+    for part in whole.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(place.pop()),
+            part => {
+                let next = place.join(part);
+                place = match fs::symlink_metadata(&next).is_ok_and(|found| found.is_symlink()) {
+                    true => target(&next, &place, root).map_err(|why| format!("`{shown}` is not written to: {why}"))?,
+                    false => next,
+                };
+            }
+        }
+    }
+    match place.components().any(|part| is_git(&part.as_os_str().to_string_lossy())) {
+        true => Err(format!("`{shown}` is not written to: it lies in a `.git`")),
+        false => Ok(place),
+    }
+}
+
+/// Where a link in a folder leads, if it may be followed.
+fn target(link: &Path, folder: &Path, root: Option<&Path>) -> Result<PathBuf, String> {
+    let shown = link.display();
+    if root.is_some_and(|root| folder.starts_with(root)) || folder.ancestors().any(is_repository) {
+        return Err(format!("`{shown}` is a link that lies in a repository"));
+    }
+    fs::canonicalize(link).map_err(|error| format!("the link `{shown}` cannot be followed: {}", words(&error)))
+}
+
+/// Whether a folder is marked as the root of a repository.
+pub(super) fn is_repository(folder: &Path) -> bool {
+    [".git", "reqc.toml"].iter().any(|name| fs::symlink_metadata(folder.join(name)).is_ok())
+}
+
+/// Whether a name is that of a repository's own folder, on any file system: some ignore case, some dots and spaces at the end,
+/// some a few invisible characters, and some have a short form of it.
+fn is_git(name: &str) -> bool {
+    let visible: String = name
+        .chars()
+        .filter(
+            |c| !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}'),
+        )
+        .collect();
+    let name = visible.trim_end_matches(['.', ' ']);
+    name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case("git~1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_of_git_is_known_by_any_of_its_names() {
+        assert!([".git", ".GIT", ".git.", ".Git ", "GIT~1", ".g\u{200c}it"].iter().all(|name| is_git(name)));
+        assert!(![".github", "git", ".gitignore", "a.git"].iter().any(|name| is_git(name)));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_of_a_repository_are_not_followed() {
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let base = fs::canonicalize(scratch.path()).expect("it is there");
+        let link = |target: &str, at: &str| std::os::unix::fs::symlink(target, base.join(at)).expect("a link");
+        fs::create_dir_all(base.join("repo/.git/hooks")).expect("writable");
+        fs::create_dir_all(base.join("plain/inner")).expect("writable");
+        link("../plain", "repo/build");
+        link("plain", "mine");
+        link("../plain", "plain/inner/up");
+        assert_eq!(to_write(&base.join("mine/new/x"), None), Ok(base.join("plain/new/x")));
+        assert_eq!(to_write(&base.join("repo/../mine/a"), None), Ok(base.join("plain/a")));
+        for refused in ["repo/build", "repo/build/a", "repo/.git/hooks", "repo/x/../.GIT/y"] {
+            assert!(to_write(&base.join(refused), None).is_err(), "{refused}");
+        }
+        assert!(to_write(&base.join("plain/inner/up"), Some(&base.join("plain"))).is_err());
+        assert!(to_write(&base.join("repo/new"), None).is_ok());
+    }
+}
