@@ -272,7 +272,8 @@ impl Compiler {
     ) -> Vec<Diagnostic> {
         let finding = |problem: Problem| {
             let what = if problem.is_about_key() { Target::Key } else { Target::Value };
-            let place = plan.trace(&self.repo.sources, renderer, request, body, &problem.pointer, what);
+            let trace = || plan.trace(&self.repo.sources, renderer, request, body, &problem.pointer, what);
+            let place = problem.place.unwrap_or_else(trace);
             Diagnostic::new(problem.rule, place, problem.message).maybe_help(problem.help)
         };
         problems.into_iter().map(finding).collect()
