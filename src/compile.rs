@@ -196,7 +196,7 @@ impl Compiler {
     /// A profile merged over its ancestors; `None` if the chain is broken.
     pub fn resolve(&self, id: ProfileId) -> Option<ResolvedProfile<'_>> {
         // What merging finds was reported while loading.
-        Some(resolve::resolve(self.hierarchy.chain(id)?, &mut Vec::new()))
+        Some(resolve::resolve_again(self.hierarchy.chain(id)?))
     }
 
     /// The plan of an agent; `None` if it has findings that make it unusable.
@@ -270,13 +270,16 @@ impl Compiler {
         body: &Body,
         problems: Vec<Problem>,
     ) -> Vec<Diagnostic> {
-        let finding = |problem: Problem| {
+        let finding = |(index, problem): (usize, Problem)| {
             let what = if problem.is_about_key() { Target::Key } else { Target::Value };
-            let trace = || plan.trace(&self.repo.sources, renderer, request, body, &problem.pointer, what);
+            let trace = || match index < MAX_TRACED {
+                true => plan.trace(&self.repo.sources, renderer, request, body, &problem.pointer, what),
+                false => plan.place(body, &problem.pointer, what),
+            };
             let place = problem.place.unwrap_or_else(trace);
             Diagnostic::new(problem.rule, place, problem.message).maybe_help(problem.help)
         };
-        problems.into_iter().map(finding).collect()
+        problems.into_iter().enumerate().map(finding).collect()
     }
 
     /// Registers a file that findings can point into, for instance a golden file.
@@ -426,6 +429,9 @@ pub enum SelectError {
     /// The name is that of an abstract profile.
     Abstract(Diagnostic),
 }
+
+/// How many problems of one body are traced into its templates, each by rendering one again.
+const MAX_TRACED: usize = 100;
 
 /// Stack of the worker threads: deep but limited recursion in templates needs more than the usual 2 MiB.
 pub(crate) const STACK_BYTES: usize = 16 * 1024 * 1024;

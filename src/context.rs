@@ -8,7 +8,7 @@ pub(crate) mod rules;
 
 pub use read::KEYS;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::conversation::{self, Conversation, Message, Task, TaskKind};
@@ -58,12 +58,16 @@ impl Context {
 pub fn read_all(repo: &Repo) -> (Vec<Context>, Vec<Diagnostic>) {
     let mut findings = Vec::new();
     let mut contexts: Vec<Context> = Vec::new();
+    let mut known: HashMap<Arc<str>, usize> = HashMap::new();
     for source in &repo.contexts {
         let text = repo.sources.get(source.file).text();
         let Some(context) = read(source.file, source.layer, text, &mut findings) else { continue };
-        match contexts.iter().find(|known| known.name == context.name) {
-            Some(known) => findings.push(name_taken(repo, known, &context)),
-            None => contexts.push(context),
+        match known.get(&context.name) {
+            Some(first) => findings.push(name_taken(repo, &contexts[*first], &context)),
+            None => {
+                known.insert(Arc::clone(&context.name), contexts.len());
+                contexts.push(context);
+            }
         }
     }
     contexts.sort_by(|a, b| a.name.cmp(&b.name));

@@ -151,8 +151,7 @@ impl AgentSchemas {
         for document in self.documents.iter() {
             match document {
                 Err(unusable) => problems.push(unusable.problem()),
-                Ok(document) if !document.accepts(subject) => problems.extend(document.problems(subject)),
-                Ok(_) => {}
+                Ok(document) => problems.extend(document.problems(subject)),
             }
         }
         if problems.is_empty() {
@@ -163,6 +162,7 @@ impl AgentSchemas {
         let mut told = told.into_iter();
         problems.retain(|_| told.next() != Some(true));
         problems.dedup_by(|next, kept| explain::absorb(kept, next));
+        cut(&mut problems);
         problems
     }
 
@@ -173,6 +173,25 @@ impl AgentSchemas {
         let tokens: Vec<String> = problem.pointer.tokens().collect();
         self.allowed.iter().any(|field| field.is(&tokens))
     }
+}
+
+/// The most problems of one body that are told.
+const MAX_PROBLEMS: usize = 1_000;
+
+/// Leaves the first problems, and says how many there are more.
+fn cut(problems: &mut Vec<Problem>) {
+    if problems.len() <= MAX_PROBLEMS {
+        return;
+    }
+    let more = problems.len() - MAX_PROBLEMS;
+    problems.truncate(MAX_PROBLEMS);
+    problems.push(Problem {
+        rule: &rules::INVALID_VALUE,
+        pointer: json::Pointer::root(),
+        message: format!("{more} more problems of this body are not shown"),
+        help: Some("mend those that are shown: most often they have one cause".to_owned()),
+        place: None,
+    });
 }
 
 impl Unusable {

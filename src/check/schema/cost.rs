@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::graph::{Graph, Schema, SchemaId};
 
 /// The most that may be measured: schemas that look at values, each pair once.
-const MAX_PAIRS: u64 = 4_000_000;
+const MAX_PAIRS: u64 = 2_000_000;
 /// Bytes that are looked at in the time of one schema.
 const BYTES: u64 = 64;
 /// Values that are copied in the time of one schema.

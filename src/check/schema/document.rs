@@ -113,7 +113,11 @@ pub(super) fn check_extensions(value: &Value) -> Result<(), Refusal> {
     let root = Pointer::root();
     let names = members(value, &root)?;
     if names.len() > MAX_NAMES {
-        return Err(Refusal::new("", format!("more than {MAX_NAMES} names are extended"), "remove those that nothing uses"));
+        return Err(Refusal::new(
+            "",
+            format!("more than {MAX_NAMES} names are extended"),
+            "remove those that nothing uses",
+        ));
     }
     for (name, places) in names.iter().filter(|(name, _)| *name != COMMENT) {
         let at = root.member(name);
@@ -168,21 +172,22 @@ impl Document {
         &self.compiled().value
     }
 
-    /// Whether the schema takes a body.
-    pub(super) fn accepts(&self, subject: Subject<'_>) -> bool {
-        match (self.bundled, subject.members()) {
-            (Some(bundled), Some(members)) => bundled.accepts(&members),
-            _ => self.compiled().accepts(subject.value()),
-        }
-    }
-
-    /// What is wrong with a body that it does not accept, in the order of the schema; never nothing.
+    /// What is wrong with a body, in the order of the schema: nothing only if the schema takes it.
     pub(super) fn problems(&self, subject: Subject<'_>) -> Vec<Problem> {
-        let (compiled, value) = (self.compiled(), subject.value());
-        if self.bundled.is_none() && !compiled.can_check(value) {
-            return vec![unchecked()];
+        if let (Some(bundled), Some(members)) = (self.bundled, subject.members())
+            && bundled.accepts(&members)
+        {
+            return Vec::new();
         }
-        let problems = compiled.problems(value);
+        let (compiled, value) = (self.compiled(), subject.value());
+        let cost = cost(&compiled.graph, value).filter(|cost| *cost <= MAX_COST);
+        let problems = match cost {
+            // A bundled schema has said what it takes.
+            None if self.bundled.is_none() => return vec![unchecked()],
+            Some(_) if self.bundled.is_none() && compiled.validator.is_valid(value) => return Vec::new(),
+            Some(cost) if cost <= MAX_COST_EXPLAINED => explain::problems(&compiled.value, &compiled.validator, value),
+            _ => Vec::new(),
+        };
         if problems.is_empty() { vec![self.unexplained(subject)] } else { problems }
     }
 
@@ -206,7 +211,11 @@ impl Document {
             // Places are followed through references, so these have to lead somewhere.
             Graph::of(&value)?;
             extend::extend(&mut value, file.value(), &self.names).map_err(|()| {
-                Refusal::new("", "the extensions make the schema too large", "extend fewer places, or by smaller schemas")
+                Refusal::new(
+                    "",
+                    "the extensions make the schema too large",
+                    "extend fewer places, or by smaller schemas",
+                )
             })?;
         }
         Compiled::new(value)
@@ -215,7 +224,8 @@ impl Document {
     /// The finding stands at the extension, if there is one: the file alone was found usable.
     fn unusable(&self, file: FileId, refusal: Refusal) -> Unusable {
         let extension = self.extensions.last();
-        let named = extension.and_then(|file| self.names.iter().find(|name| file.list(name)).map(|name| file.place(name)));
+        let named =
+            extension.and_then(|file| self.names.iter().find(|name| file.list(name)).map(|name| file.place(name)));
         Unusable { refusal, place: named.unwrap_or_else(|| Span::file_start(file)) }
     }
 }
@@ -231,9 +241,11 @@ impl Compiled {
             // What a document calls itself, and the draft that it names, would change where references lead.
             members.shift_remove("$id");
             members.shift_remove("$schema");
+            members.shift_remove("$vocabulary");
         }
         let graph = Graph::of(&value)?;
-        let patterns = PatternOptions::regex().size_limit(pattern::COMPILED_BYTES).dfa_size_limit(pattern::COMPILED_BYTES);
+        let patterns =
+            PatternOptions::regex().size_limit(pattern::COMPILED_BYTES).dfa_size_limit(pattern::COMPILED_BYTES);
         let options = jsonschema::draft202012::options().offline().with_pattern_options(patterns);
         let validator = options.build(&value).map_err(|error| {
             let at = error.instance_path().as_str().to_owned();
@@ -241,40 +253,32 @@ impl Compiled {
                 true => "this schema cannot be used".to_owned(),
                 false => format!("no JSON Schema has such a value at `{}`", shorten(&at)),
             };
-            let help = match at.rsplit('/').next() {
-                Some("pattern") => PATTERN_HELP.to_owned(),
-                _ => error.to_string().chars().take(LONGEST_HELP).collect(),
+            let mut keywords = at.rsplit('/');
+            let is_pattern = keywords.next() == Some("pattern") || keywords.next() == Some("patternProperties");
+            let help = match is_pattern {
+                true => PATTERN_HELP.to_owned(),
+                false => error.to_string().chars().take(LONGEST_HELP).collect(),
             };
             Refusal { at, message, help: Some(help) }
         })?;
         Ok(Compiled { value, graph, validator })
     }
 
+    #[cfg(test)]
     pub(super) fn accepts(&self, value: &Value) -> bool {
-        self.can_check(value) && self.validator.is_valid(value)
-    }
-
-    fn can_check(&self, value: &Value) -> bool {
-        cost(&self.graph, value).is_some_and(|cost| cost <= MAX_COST)
-    }
-
-    /// What is wrong with a value; nothing if that would be too much work.
-    pub(super) fn problems(&self, value: &Value) -> Vec<Problem> {
-        match cost(&self.graph, value).is_some_and(|cost| cost <= MAX_COST_EXPLAINED) {
-            true => explain::problems(&self.value, &self.validator, value),
-            false => Vec::new(),
-        }
+        self.validator.is_valid(value)
     }
 }
 
 /// How much of the library's words about a schema is shown, in characters.
 const LONGEST_HELP: usize = 300;
-const PATTERN_HELP: &str = "patterns are regular expressions without look-around and back references, so that they take linear time";
+const PATTERN_HELP: &str = "patterns are regular expressions without look-around and back references, and of modest size, so that they take linear time";
 
 /// The problem of a body that a schema of the repository cannot be asked about.
 fn unchecked() -> Problem {
     let message = "this body takes too much work to be checked against the schema of the repository".to_owned();
-    let help = "the work grows with the alternatives of the schema and the size of the body: simplify the schema".to_owned();
+    let help =
+        "the work grows with the alternatives of the schema and the size of the body: simplify the schema".to_owned();
     Problem { rule: &rules::BAD_SCHEMA, pointer: Pointer::root(), message, help: Some(help), place: None }
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::super::Problem;
 use super::node::follow;
 use super::rules;
-use crate::diag::{Rule, did_you_mean};
+use crate::diag::{Rule, did_you_mean, listed};
 use crate::json::{Pointer, kind_of};
 
 /// The keyword that names the member which decides between the branches of a schema.
@@ -79,9 +79,15 @@ fn nearest(
 fn unknown_field(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str) -> Problem {
     let known = known_fields(schema, node);
     let near = did_you_mean(name, known.iter().map(String::as_str));
-    let list = || (!known.is_empty()).then(|| format!("{KNOWN_FIELDS}{}", known.join(", ")));
+    let list = || (!known.is_empty()).then(|| format!("{KNOWN_FIELDS}{}", listed(known.iter().map(String::as_str))));
     let (pointer, help) = (at.member(name), near.or_else(|| elsewhere(schema, node, at, name)).or_else(list));
-    Problem { rule: &rules::UNKNOWN_FIELD, message: format!("the API knows no field `{pointer}`"), pointer, help, place: None }
+    Problem {
+        rule: &rules::UNKNOWN_FIELD,
+        message: format!("the API knows no field `{pointer}`"),
+        pointer,
+        help,
+        place: None,
+    }
 }
 
 /// Where a field of that name belongs, if it stands one level too high, or too deep.
@@ -151,7 +157,7 @@ fn simple(schema: &Value, path: &str, node: Option<&Value>, kind: &Kind, at: Poi
         Kind::Enum { options } => {
             let known: Vec<String> = options.as_array().into_iter().flatten().map(plain).collect();
             let near = did_you_mean(&plain(found), known.iter().map(String::as_str));
-            let list = Some(format!("known: {}", known.join(", ")));
+            let list = Some(format!("known: {}", listed(known.iter().map(String::as_str))));
             (&rules::INVALID_VALUE, format!("`{at}` cannot be `{}`", shown(found)), near.or(list))
         }
         Kind::Constant { expected_value } => {
@@ -263,7 +269,7 @@ impl<'s> Choice<'s> {
                 rule: &rules::INVALID_VALUE,
                 message: format!("`{place}` cannot be `{value}`"),
                 pointer: place,
-                help: near.or_else(|| Some(format!("known: {}", known.join(", ")))),
+                help: near.or_else(|| Some(format!("known: {}", listed(known.iter().map(String::as_str))))),
                 place: None,
             }
         }))
@@ -275,7 +281,7 @@ impl<'s> Choice<'s> {
             rule: &rules::MISSING_FIELD,
             message: missing(at, &member),
             pointer: at.clone(),
-            help: Some(format!("it says what this is: {}", known.join(", "))),
+            help: Some(format!("it says what this is: {}", listed(known.iter().map(String::as_str)))),
             place: None,
         }))
     }

@@ -83,7 +83,9 @@ fn step(schema: &Value, at: &str, segment: &str, search: &mut Search<'_>) -> Res
         return Ok(());
     }
     options(schema, format!("{at}/items"), search, |element| {
-        picked.is_none_or(|(key, value)| schema.pointer(element).is_some_and(|element| picks(schema, element, key, value)))
+        picked.is_none_or(|(key, value)| {
+            schema.pointer(element).is_some_and(|element| picks(schema, element, key, value))
+        })
     })
 }
 

@@ -14,8 +14,8 @@ use super::pattern;
 pub(super) const MAX_VALUES: usize = 50_000;
 /// The most schemas that may look at one value in turn, one inside of the other.
 const MAX_HEIGHT: u32 = 32;
-/// The most schemas that may look at one value because of one schema.
-const MAX_EXPANSION: u64 = 20_000;
+/// The most schemas that may look at one value because of one schema, and values that it is compared with.
+const MAX_EXPANSION: u64 = 100_000;
 
 /// The keywords whose schemas look at the same value.
 const SAME_VALUE: [&str; 4] = ["not", "if", "then", "else"];
@@ -293,7 +293,7 @@ impl Heights {
             expansion = expansion.saturating_add(self.graph.schemas[inner].expansion);
         }
         if expansion > MAX_EXPANSION || height > MAX_HEIGHT {
-            let message = "this schema repeats others too often: a value would be looked at more than 20,000 times";
+            let message = "this schema repeats others too often: a value would be looked at more than 100,000 times";
             return Err(self.refuse(id, message, "write each condition once"));
         }
         self.graph.schemas[id].expansion = expansion;
@@ -330,10 +330,10 @@ mod tests {
     fn schemas_that_double_are_refused() {
         let level = |level: usize| {
             let next = json!({"$ref": format!("#/$defs/{}", level + 1)});
-            (level.to_string(), json!({"allOf": [next, next]}))
+            (level.to_string(), json!({"allOf": [next, next, next]}))
         };
-        let mut levels: Map<String, Value> = (0..20).map(level).collect();
-        levels.insert("20".to_owned(), json!({"type": "string"}));
+        let mut levels: Map<String, Value> = (0..12).map(level).collect();
+        levels.insert("12".to_owned(), json!({"type": "string"}));
         assert!(refusal(json!({"$ref": "#/$defs/0", "$defs": levels})).1.contains("repeats others too often"));
     }
 
@@ -344,8 +344,10 @@ mod tests {
         levels.insert("1000".to_owned(), json!(true));
         assert!(refusal(json!({"$ref": "#/$defs/0", "$defs": levels})).1.contains("in turn"));
         // Also if the chain is met from its end.
-        let levels: Map<String, Value> =
-            (0..1000).rev().map(|at| (format!("k{at}"), json!({"$ref": format!("#/properties/k{}", at + 1)}))).collect();
+        let levels: Map<String, Value> = (0..1000)
+            .rev()
+            .map(|at| (format!("k{at}"), json!({"$ref": format!("#/properties/k{}", at + 1)})))
+            .collect();
         let mut properties = levels;
         properties.insert("k1000".to_owned(), json!({}));
         assert!(Graph::of(&json!({"properties": properties})).is_err());
