@@ -249,12 +249,13 @@ impl Compiled {
         let options = jsonschema::draft202012::options().offline().with_pattern_options(patterns);
         let validator = options.build(&value).map_err(|error| {
             let at = error.instance_path().as_str().to_owned();
-            let message = match at.is_empty() {
-                true => "this schema cannot be used".to_owned(),
-                false => format!("no JSON Schema has such a value at `{}`", shorten(&at)),
-            };
             let mut keywords = at.rsplit('/');
             let is_pattern = keywords.next() == Some("pattern") || keywords.next() == Some("patternProperties");
+            let message = match is_pattern {
+                _ if at.is_empty() => "this schema cannot be used".to_owned(),
+                true => format!("the pattern at `{}` cannot be used", shorten(&at)),
+                false => format!("no JSON Schema has such a value at `{}`", shorten(&at)),
+            };
             let help = match is_pattern {
                 true => PATTERN_HELP.to_owned(),
                 false => error.to_string().chars().take(LONGEST_HELP).collect(),
