@@ -270,9 +270,10 @@ impl Compiler {
         body: &Body,
         problems: Vec<Problem>,
     ) -> Vec<Diagnostic> {
+        let traced = if problems.is_empty() { 0 } else { MAX_TRACED.min(1 + MAX_TRACED_BYTES / body.compact().len()) };
         let finding = |(index, problem): (usize, Problem)| {
             let what = if problem.is_about_key() { Target::Key } else { Target::Value };
-            let trace = || match index < MAX_TRACED {
+            let trace = || match index < traced {
                 true => plan.trace(&self.repo.sources, renderer, request, body, &problem.pointer, what),
                 false => plan.place(body, &problem.pointer, what),
             };
@@ -432,6 +433,8 @@ pub enum SelectError {
 
 /// How many problems of one body are traced into its templates, each by rendering one again.
 const MAX_TRACED: usize = 100;
+/// The most bytes that are rendered for that, of a body that is not larger itself.
+const MAX_TRACED_BYTES: usize = 2 * 1024 * 1024;
 
 /// Stack of the worker threads: deep but limited recursion in templates needs more than the usual 2 MiB.
 pub(crate) const STACK_BYTES: usize = 16 * 1024 * 1024;
@@ -454,7 +457,7 @@ fn is_agent(repo: &Repo, hierarchy: &Hierarchy, id: ProfileId) -> bool {
 impl ReadyContext {
     fn new(repo: &Repo, context: Context) -> ReadyContext {
         let golden = match &repo.config.golden_contexts {
-            Some(globs) => globs.iter().any(|glob| glob.value.is_match(&*context.name)),
+            Some(globs) => globs.iter().any(|glob| glob.value.is_match(&context.name)),
             None => context.golden,
         };
         let setting = Setting::of(&context);

@@ -391,7 +391,11 @@ fn endless_templates_end_with_an_error() {
 
 /// Files whose number, or size, makes the square of it minutes.
 fn many(count: usize, file: impl Fn(usize) -> (String, String)) -> Vec<Diagnostic> {
-    compile((0..count).map(|index| file(index)).map(|(path, text)| (path, text.into_bytes())))
+    compile((0..count).map(file).map(|(path, text)| (path, text.into_bytes())))
+}
+
+fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
+    (0..count).map(line).collect()
 }
 
 fn count(findings: &[Diagnostic], code: &str) -> usize {
@@ -418,8 +422,7 @@ fn large_circles_and_long_chains_are_told_once() {
 
 #[test]
 fn partials_that_all_include_each_other_are_told_once() {
-    let includes = |count: usize| (0..count).map(|at| format!("{{% include 'p{at}.jinja' %}}")).collect::<String>();
-    let text = includes(120);
+    let text = lines(120, |at| format!("{{% include 'p{at}.jinja' %}}"));
     let findings = many(120, |index| (format!("partials/p{index}.jinja"), text.clone()));
     assert_eq!(count(&findings, "include/cycle"), 1);
     let ring = |index: usize| {
@@ -453,9 +456,9 @@ fn long_lines_with_many_mistakes_are_read_once() {
 
 #[test]
 fn unset_and_models_of_thousands_are_linear() {
-    let keys: String = (0..20_000).map(|at| format!("k{at} = 1\n")).collect();
+    let keys = lines(20_000, |at| format!("k{at} = 1\n"));
     let unset: Vec<String> = (0..20_000).map(|at| format!("\"k{at}\"")).collect();
-    let models: String = (0..20_000).map(|at| format!("m{at} = \"x\"\n")).collect();
+    let models = lines(20_000, |at| format!("m{at} = \"x\"\n"));
     let findings = compile([
         ("agents/a.toml".to_owned(), format!("name = \"A\"\nextends = \"Base\"\n[body]\n{keys}").into_bytes()),
         (

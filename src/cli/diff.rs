@@ -159,22 +159,22 @@ pub(super) fn of_drifts(opened: &Opened, drifts: &[Drift], terminal: &Terminal) 
 fn grouped(compiler: &Compiler, pairs: &[Pair]) -> Vec<DiffGroup> {
     let changes = pairs.iter().flat_map(|pair| pair.changes().into_iter().map(|change| (pair.subject.clone(), change)));
     let sizes = pairs.iter().map(|pair| (&pair.subject, pair.new.as_ref().map_or(0, String::len)));
-    let mut causes = Causes { compiler, sizes: sizes.collect(), left: MAX_MADE };
+    let mut causes = Causes { compiler, sizes: sizes.collect(), left: HashMap::new() };
     merged(diff::group(changes).into_iter().flat_map(|group| by_cause(&mut causes, group)).collect())
 }
 
-/// Finds the lines that caused changes. Each is found by making the body once more, so only as many are found as that takes
-/// a bounded time: the first ones.
+/// Finds the lines that caused changes. Each is found by making the body once more, so of each agent only as many are found as
+/// that takes a bounded time: the first ones.
 struct Causes<'c> {
     compiler: &'c Compiler,
     /// The bytes of the new text of each subject.
     sizes: HashMap<&'c Subject, usize>,
-    /// The bytes that may still be made.
-    left: usize,
+    /// The bytes that may still be made of each agent.
+    left: HashMap<Arc<str>, usize>,
 }
 
-/// The most bytes of bodies that are made to find causes.
-const MAX_MADE: usize = 64 * 1024 * 1024;
+/// The most bytes of an agent's bodies that are made to find causes.
+const MAX_MADE: usize = 8 * 1024 * 1024;
 /// What a body costs to make, however small it is, in bytes.
 const MADE_AT_LEAST: usize = 16 * 1024;
 
@@ -188,7 +188,8 @@ impl Causes<'_> {
             ChangeKind::Removed(_) | ChangeKind::Reordered(..) | ChangeKind::File(_) => return None,
         };
         let context = subject.context.as_deref()?;
-        self.left = self.left.checked_sub(MADE_AT_LEAST + self.sizes.get(subject).copied().unwrap_or_default())?;
+        let left = self.left.entry(Arc::clone(&subject.agent)).or_insert(MAX_MADE);
+        *left = left.checked_sub(MADE_AT_LEAST + self.sizes.get(subject).copied().unwrap_or_default())?;
         let span = self.compiler.cause(id, context, &change.pointer, old, new)?;
         Some(self.compiler.sources().describe(span))
     }

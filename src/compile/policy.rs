@@ -77,7 +77,7 @@ impl Policy<'_> {
                 }
                 Some(glob) => {
                     let before = finding.agents.len();
-                    finding.agents.retain(|agent| !glob.is_match(&**agent));
+                    finding.agents.retain(|agent| !glob.is_match(agent));
                     *used |= finding.agents.len() < before;
                     if before > 0 && finding.agents.is_empty() {
                         return true;

@@ -149,7 +149,7 @@ fn refusal(block: &Block, message: usize, rounds: &Rounds<'_>, rules: &Rules) ->
 
 /// A history in rounds: an assistant message, and the others up to the next one. The first round may lack its assistant.
 struct Rounds<'a> {
-    rounds: Vec<Round<'a>>,
+    list: Vec<Round<'a>>,
     /// For each message the index of its round.
     round_of: Vec<usize>,
     is_assistant: Vec<bool>,
@@ -165,17 +165,17 @@ struct Round<'a> {
 
 impl<'a> Rounds<'a> {
     fn of(history: &'a [Message]) -> Rounds<'a> {
-        let mut found = Rounds { rounds: vec![Round::default()], round_of: Vec::new(), is_assistant: Vec::new() };
+        let mut found = Rounds { list: vec![Round::default()], round_of: Vec::new(), is_assistant: Vec::new() };
         for (index, message) in history.iter().enumerate() {
             let is_assistant = message.role == Role::Assistant;
             if is_assistant {
                 let calls = message.blocks.iter().filter_map(Block::call_id).collect();
-                found.rounds.push(Round { calls, ..Round::default() });
+                found.list.push(Round { calls, ..Round::default() });
             } else {
                 let results = message.blocks.iter().filter_map(Block::result_id).map(|id| (id, index));
-                found.rounds.last_mut().expect("there is one").results.extend(results);
+                found.list.last_mut().expect("there is one").results.extend(results);
             }
-            found.round_of.push(found.rounds.len() - 1);
+            found.round_of.push(found.list.len() - 1);
             found.is_assistant.push(is_assistant);
         }
         found
@@ -184,13 +184,13 @@ impl<'a> Rounds<'a> {
     /// Whether a call in a message has a result behind it in its round, or may still get one: nothing follows.
     fn may_answer(&self, message: usize, id: &str) -> bool {
         let is_last = message + 1 == self.round_of.len();
-        is_last || self.rounds[self.round_of[message]].results.get(id).is_some_and(|&last| last > message)
+        is_last || self.list[self.round_of[message]].results.get(id).is_some_and(|&last| last > message)
     }
 
     /// Whether the last assistant message before a message has a call.
     fn has_called(&self, message: usize, id: &str) -> bool {
         let round = self.round_of[message].checked_sub(usize::from(self.is_assistant[message]));
-        round.is_some_and(|round| self.rounds[round].calls.contains(id))
+        round.is_some_and(|round| self.list[round].calls.contains(id))
     }
 }
 
