@@ -60,7 +60,7 @@ pub(crate) fn generate(folder: &Path) -> String {
             let listed = read(&extensions);
             for name in listed.as_object().expect("an object").keys().filter(|name| *name != "$comment") {
                 let mut extended = plain.clone();
-                extend(&mut extended, &listed, std::slice::from_ref(name));
+                extend(&mut extended, &listed, std::slice::from_ref(name)).expect("few extensions");
                 source.add(&schema, Some((&extensions, name)), &extended);
             }
         }

@@ -9,6 +9,7 @@ pub use schema::{AgentSchemas, Schemas};
 
 use crate::diag::Rule;
 use crate::json::Pointer;
+use crate::source::Span;
 use crate::unit::Body;
 
 /// Something wrong at a place of a body.
@@ -22,6 +23,8 @@ pub struct Problem {
     pub message: String,
     /// The next step.
     pub help: Option<String>,
+    /// Where it is to be mended, if that is not what wrote the value.
+    pub place: Option<Span>,
 }
 
 impl Problem {

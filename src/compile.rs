@@ -208,7 +208,7 @@ impl Compiler {
     /// A profile merged over its ancestors; `None` if the chain is broken.
     pub fn resolve(&self, id: ProfileId) -> Option<ResolvedProfile<'_>> {
         // What merging finds was reported while loading.
-        Some(resolve::resolve(self.hierarchy.chain(id)?, &mut Vec::new()))
+        Some(resolve::resolve_again(self.hierarchy.chain(id)?))
     }
 
     /// The plan of an agent; `None` if it has findings that make it unusable.
@@ -282,12 +282,17 @@ impl Compiler {
         body: &Body,
         problems: Vec<Problem>,
     ) -> Vec<Diagnostic> {
-        let finding = |problem: Problem| {
+        let traced = if problems.is_empty() { 0 } else { MAX_TRACED.min(1 + MAX_TRACED_BYTES / body.compact().len()) };
+        let finding = |(index, problem): (usize, Problem)| {
             let what = if problem.is_about_key() { Target::Key } else { Target::Value };
-            let place = plan.trace(&self.repo.sources, renderer, request, body, &problem.pointer, what);
+            let trace = || match index < traced {
+                true => plan.trace(&self.repo.sources, renderer, request, body, &problem.pointer, what),
+                false => plan.place(body, &problem.pointer, what),
+            };
+            let place = problem.place.unwrap_or_else(trace);
             Diagnostic::new(problem.rule, place, problem.message).maybe_help(problem.help)
         };
-        problems.into_iter().map(finding).collect()
+        problems.into_iter().enumerate().map(finding).collect()
     }
 
     /// Registers a file that findings can point into, for instance a golden file.
@@ -444,6 +449,11 @@ pub enum SelectError {
     Abstract(Diagnostic),
 }
 
+/// How many problems of one body are traced into its templates, each by rendering one again.
+const MAX_TRACED: usize = 100;
+/// The most bytes that are rendered for that, of a body that is not larger itself.
+const MAX_TRACED_BYTES: usize = 2 * 1024 * 1024;
+
 /// Stack of the worker threads: deep but limited recursion in templates needs more than the usual 2 MiB.
 pub(crate) const STACK_BYTES: usize = 16 * 1024 * 1024;
 
@@ -465,7 +475,7 @@ fn is_agent(repo: &Repo, hierarchy: &Hierarchy, id: ProfileId) -> bool {
 impl ReadyContext {
     fn new(repo: &Repo, context: Context) -> ReadyContext {
         let golden = match &repo.config.golden_contexts {
-            Some(globs) => globs.iter().any(|glob| glob.value.is_match(&*context.name)),
+            Some(globs) => globs.iter().any(|glob| glob.value.is_match(&context.name)),
             None => context.golden,
         };
         let setting = Setting::of(&context);

@@ -202,17 +202,20 @@ fn insert_sorted(list: &mut Vec<Arc<str>>, item: &Arc<str>) {
 /// How much less alike than the best a further suggestion may be.
 const NEARLY_AS_ALIKE: f64 = 0.04;
 
+/// The longest name that is compared with others, in bytes: nobody misspells a longer one.
+const LONGEST_NAME: usize = 120;
+
 /// The candidates nearest to a misspelt name, best first, at most three; only those that are near enough to help,
-/// and none that is clearly worse than the best.
+/// and none that is clearly worse than the best. Long names have none.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    if name.len() > LONGEST_NAME {
+        return Vec::new();
+    }
     let wanted = name.to_lowercase();
     let mut scored: Vec<(f64, &str)> = candidates
         .into_iter()
-        .filter(|candidate| *candidate != name)
-        .map(|candidate| (strsim::jaro_winkler(&wanted, &candidate.to_lowercase()), candidate))
-        .filter(|(score, candidate)| {
-            *score >= 0.85 || strsim::damerau_levenshtein(&wanted, &candidate.to_lowercase()) <= 2.min(wanted.len() / 3)
-        })
+        .filter(|candidate| candidate.len() <= LONGEST_NAME && *candidate != name)
+        .filter_map(|candidate| Some((likeness(&wanted, &candidate.to_lowercase())?, candidate)))
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
     scored.dedup_by(|a, b| a.1 == b.1);
@@ -221,9 +224,80 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     scored.into_iter().take(3).map(|(_, candidate)| candidate).collect()
 }
 
+/// How much alike two names are; `None` if not enough.
+fn likeness(wanted: &str, candidate: &str) -> Option<f64> {
+    let score = strsim::jaro_winkler(wanted, candidate);
+    let most = 2.min(wanted.len() / 3);
+    // Each step of the distance changes a length by one character at most, which has up to four bytes.
+    let may_be_near = wanted.len().abs_diff(candidate.len()) <= 4 * most;
+    let is_near = || may_be_near && strsim::damerau_levenshtein(wanted, candidate) <= most;
+    (score >= 0.85 || is_near()).then_some(score)
+}
+
 /// “did you mean `a` or `b`?”, if anything is near enough.
 pub fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     one_of(&nearest(name, candidates))
+}
+
+/// Suggestions for many names out of many: only so many comparisons are made in all. The first names get theirs, in the order
+/// in which they are asked for.
+#[derive(Debug)]
+pub(crate) struct Suggestions {
+    /// Comparisons that may still be made.
+    left: usize,
+}
+
+impl Default for Suggestions {
+    fn default() -> Suggestions {
+        Suggestions { left: 200_000 }
+    }
+}
+
+impl Suggestions {
+    /// As [`did_you_mean`]; `None` once enough was compared.
+    pub(crate) fn did_you_mean<'a>(
+        &mut self,
+        name: &str,
+        candidates: impl IntoIterator<Item = &'a str>,
+    ) -> Option<String> {
+        one_of(&self.nearest(name, candidates))
+    }
+
+    /// Whether enough was compared.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.left == 0
+    }
+
+    /// As [`nearest`]; nothing once enough was compared.
+    pub(crate) fn nearest<'a>(&mut self, name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+        if self.left == 0 {
+            return Vec::new();
+        }
+        let candidates: Vec<&str> = candidates.into_iter().take(self.left + 1).collect();
+        match self.left.checked_sub(candidates.len()) {
+            Some(left) => {
+                self.left = left;
+                nearest(name, candidates)
+            }
+            None => {
+                self.left = 0;
+                Vec::new()
+            }
+        }
+    }
+}
+
+/// The most names that a help text lists.
+const LISTED: usize = 40;
+
+/// Names in a help text, of many only the first.
+pub(crate) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let mut names = names.into_iter();
+    let first: Vec<&str> = names.by_ref().take(LISTED).collect();
+    match names.count() {
+        0 => first.join(", "),
+        more => format!("{}, … (+{more})", first.join(", ")),
+    }
 }
 
 /// “did you mean `a`, `b` or `c`?” of names that are known to be near.
@@ -246,5 +320,22 @@ mod tests {
         assert_eq!(nearest("OpenAI Chatt", ["OpenAI Chat Tools", "OpenAI Chat"]), ["OpenAI Chat"]);
         assert_eq!(nearest("zzz", ["content", "role"]), Vec::<&str>::new());
         assert_eq!(did_you_mean("extend", ["extends"]).as_deref(), Some("did you mean `extends`?"));
+    }
+
+    #[test]
+    fn long_names_are_not_compared() {
+        let name = "a".repeat(100_000);
+        assert_eq!(nearest(&name, [format!("{name}b").as_str()]), Vec::<&str>::new());
+        assert_eq!(nearest("content", [name.as_str(), "contents"]), ["contents"]);
+    }
+
+    #[test]
+    fn of_many_names_the_first_get_suggestions() {
+        let known: Vec<String> = (0..1_000).map(|number| format!("agent {number}")).collect();
+        let mut suggestions = Suggestions::default();
+        let mut ask = || suggestions.did_you_mean("agnet 7", known.iter().map(String::as_str)).is_some();
+        let told: Vec<bool> = (0..10_000).map(|_| ask()).collect();
+        assert_eq!(told.iter().filter(|told| **told).count(), 200);
+        assert!(told[0] && !told[200]);
     }
 }

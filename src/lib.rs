@@ -64,6 +64,7 @@
 //! assert_eq!(run.results, [run.bodies]);
 //! ```
 
+mod chain;
 pub mod check;
 pub mod cli;
 pub mod compile;

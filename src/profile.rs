@@ -11,7 +11,7 @@ pub(crate) use rules::RULES;
 use std::sync::Arc;
 
 use crate::diag::Diagnostic;
-use crate::repo::{LayerFile, LayerKind, Reader, Repo, address, glob, rules as repo_rules};
+use crate::repo::{LayerFile, LayerKind, MAX_GLOBS, Reader, Repo, address, glob, rules as repo_rules};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::{self, Kind, Node, Table};
 
@@ -218,8 +218,11 @@ fn check_settings(reader: &mut Reader<'_, '_>) {
         inner.only("[match]", &MATCH_KEYS);
         for key in MATCH_KEYS {
             let patterns = inner.strings(key).map(|list| list.value).unwrap_or_default();
+            if let Some(one) = patterns.get(MAX_GLOBS) {
+                inner.too_many(key, "patterns", MAX_GLOBS, one.span);
+            }
             if key != "project_names" {
-                patterns.iter().for_each(|pattern| check_glob(&mut inner, key, pattern));
+                patterns.iter().take(MAX_GLOBS).for_each(|pattern| check_glob(&mut inner, key, pattern));
             }
         }
     }

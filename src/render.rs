@@ -25,13 +25,13 @@ pub use trace::Origin;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
 
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, Suggestions};
 use crate::repo::{Dialect, Repo};
-use crate::source::{FileId, Sources, Span};
+use crate::source::{FileId, OffsetMap, Sources, Span};
 use crate::toml;
 use analyse::Analysis;
 use guards::Guards;
@@ -94,6 +94,13 @@ pub struct Engine {
     dialect: Dialect,
     /// Names that any template assigns: they may be functions that an include inherits.
     assigned: HashSet<String>,
+    suggestions: Suggestions,
+    /// The templates of each profile file.
+    by_file: HashMap<FileId, Vec<TemplateId>>,
+    /// What each partial reads, its includes followed.
+    reads_of_partials: HashMap<Arc<str>, Arc<BTreeSet<String>>>,
+    /// The maps of literals that findings stand in.
+    maps: Mutex<HashMap<Span, Arc<OffsetMap>>>,
 }
 
 struct Template {
@@ -119,6 +126,10 @@ impl Engine {
             by_span: HashMap::new(),
             dialect: repo.config.dialect,
             assigned: HashSet::new(),
+            suggestions: Suggestions::default(),
+            by_file: HashMap::new(),
+            reads_of_partials: HashMap::new(),
+            maps: Mutex::default(),
         };
         let mut findings = Vec::new();
         for (name, partial) in &repo.partials {
@@ -153,10 +164,16 @@ impl Engine {
             self.check_includes(repo, &name, findings);
         }
         let usable = !self.broken.contains(&name);
-        let reads = self.reads_of(&name);
+        let reads = if usable { self.reads_of(&name) } else { BTreeSet::new() };
         self.templates.push(Template { name, reads, usable, uses: 1 });
         self.by_span.insert(literal, id);
+        self.by_file.entry(literal.file).or_default().push(id);
         usable.then_some(id)
+    }
+
+    /// What the mistakes of profiles are compared with names by.
+    pub(crate) fn suggestions(&mut self) -> &mut Suggestions {
+        &mut self.suggestions
     }
 
     /// The compiled template of a literal, if it was added and has no findings.
@@ -171,14 +188,12 @@ impl Engine {
 
     /// The full names of what the templates of one profile file include, directly or not, whether it is there or not.
     pub(crate) fn partials_of_file(&self, file: FileId) -> BTreeSet<Arc<str>> {
-        let templates = self.by_span.iter().filter(|(span, _)| span.file == file);
+        let templates = self.by_file.get(&file).into_iter().flatten();
         let mut reached = BTreeSet::new();
-        for (_, id) in templates {
-            self.follow(&self.templates[id.0 as usize].name, &mut |_, analysis| {
-                let targets = analysis.includes.iter().flat_map(|include| &include.names);
-                reached.extend(targets.map(|target| Arc::from(includes::full_name(target))));
-            });
-        }
+        self.follow(templates.map(|id| &self.templates[id.0 as usize].name).collect(), &mut |_, analysis| {
+            let targets = analysis.includes.iter().flat_map(|include| &include.names);
+            reached.extend(targets.map(|target| Arc::from(includes::full_name(target))));
+        });
         reached
     }
 
@@ -237,7 +252,9 @@ impl Engine {
         match self.places.get(name) {
             Some(Place::File(file)) => Span::new(*file, range),
             Some(Place::Toml(literal)) => {
-                let map = toml::decode_map(sources.slice(*literal), literal.start as usize);
+                let mut maps = self.maps.lock().unwrap_or_else(PoisonError::into_inner);
+                let decode = || Arc::new(toml::decode_map(sources.slice(*literal), literal.start as usize));
+                let map = Arc::clone(maps.entry(*literal).or_insert_with(decode));
                 Span::new(literal.file, map.to_source_range(range))
             }
             None => unreachable!("every template is registered with its place"),
@@ -254,9 +271,9 @@ impl Engine {
         self.guards.get(name).map_or(range.clone(), |guards| guards.original(range))
     }
 
-    /// Visits a template and everything that it includes, each once, with the site it was first reached from.
-    fn follow<'e>(&'e self, name: &'e Arc<str>, visit: &mut impl FnMut(&'e Arc<str>, &'e Analysis)) {
-        let (mut seen, mut pending) = (HashSet::new(), vec![name]);
+    /// Visits templates and everything that they include, each once.
+    fn follow<'e>(&'e self, names: Vec<&'e Arc<str>>, visit: &mut impl FnMut(&'e Arc<str>, &'e Analysis)) {
+        let (mut seen, mut pending) = (HashSet::new(), names);
         while let Some(name) = pending.pop() {
             let Some(analysis) = self.analyses.get(name).filter(|_| seen.insert(name)) else { continue };
             visit(name, analysis);
@@ -265,9 +282,28 @@ impl Engine {
         }
     }
 
-    fn reads_of(&self, name: &Arc<str>) -> BTreeSet<String> {
+    fn reads_of(&mut self, name: &Arc<str>) -> BTreeSet<String> {
+        let Some(analysis) = self.analyses.get(name) else { return BTreeSet::new() };
+        let mut reads = analysis.reads.clone();
+        let targets = analysis.includes.iter().flat_map(|include| &include.names);
+        let included: BTreeSet<Arc<str>> = targets
+            .filter_map(|target| self.partial_names.get(includes::full_name(target).as_ref()))
+            .cloned()
+            .collect();
+        for partial in included {
+            reads.extend(self.reads_of_partial(&partial).iter().cloned());
+        }
+        reads
+    }
+
+    fn reads_of_partial(&mut self, name: &Arc<str>) -> Arc<BTreeSet<String>> {
+        if let Some(known) = self.reads_of_partials.get(name) {
+            return Arc::clone(known);
+        }
         let mut reads = BTreeSet::new();
-        self.follow(name, &mut |_, analysis| reads.extend(analysis.reads.iter().cloned()));
+        self.follow(vec![name], &mut |_, analysis| reads.extend(analysis.reads.iter().cloned()));
+        let reads = Arc::new(reads);
+        self.reads_of_partials.insert(Arc::clone(name), Arc::clone(&reads));
         reads
     }
 }

@@ -20,8 +20,8 @@ pub(crate) use keys::Reader;
 #[cfg(feature = "runtime")]
 pub(crate) use load::read_tools_below;
 pub use load::{LoadOptions, load, read_tools};
-pub(crate) use matching::glob;
-pub use matching::{Dimension, Matcher, Mismatch, Subject};
+pub use matching::{Dimension, Glob, Matcher, Mismatch, Subject};
+pub(crate) use matching::{MAX_GLOBS, glob};
 pub use roster::{ROSTER_KEYS, ROSTERS_KEYS, Roster};
 pub use tools::{DEFAULT_OUTPUT_LIMIT, DEFAULT_TIME_LIMIT, TOOL_KEYS, TOOLS_KEYS, ToolSpec};
 

@@ -13,7 +13,7 @@ pub use merge::{Level, Merged, MergedTable};
 
 use std::sync::Arc;
 
-use crate::diag::{Diagnostic, did_you_mean};
+use crate::diag::{Diagnostic, Suggestions};
 use crate::profile::Profile;
 use crate::source::{Span, Spanned};
 use crate::toml::Kind;
@@ -31,26 +31,44 @@ pub struct ResolvedProfile<'r> {
 
 /// Merges a chain of profiles, the leaf first, the root last.
 pub fn resolve<'r>(chain: Vec<&'r Profile>, findings: &mut Vec<Diagnostic>) -> ResolvedProfile<'r> {
+    merge(chain, Some(&mut Suggestions::default()), findings)
+}
+
+/// As [`resolve`], for a profile whose findings were told.
+pub(crate) fn resolve_again(chain: Vec<&Profile>) -> ResolvedProfile<'_> {
+    merge(chain, None, &mut Vec::new())
+}
+
+fn merge<'r>(
+    chain: Vec<&'r Profile>,
+    mut suggestions: Option<&mut Suggestions>,
+    findings: &mut Vec<Diagnostic>,
+) -> ResolvedProfile<'r> {
     let mut merged = MergedTable::default();
     for profile in chain.iter().rev() {
         for path in &profile.unset {
-            if !merged.remove("body", &path.value) {
-                findings.push(unset_nothing(&merged, path));
+            if !merged.remove("body", &path.value)
+                && let Some(suggestions) = &mut suggestions
+            {
+                findings.push(unset_nothing(&merged, path, suggestions));
             }
+        }
+        if !profile.unset.is_empty() {
+            merged.sweep();
         }
         merged.merge(profile.file, &profile.settings, findings);
     }
     ResolvedProfile { profile: chain[0], chain, merged }
 }
 
-fn unset_nothing(merged: &MergedTable<'_>, path: &Spanned<Vec<String>>) -> Diagnostic {
+fn unset_nothing(merged: &MergedTable<'_>, path: &Spanned<Vec<String>>, suggestions: &mut Suggestions) -> Diagnostic {
     let message = format!("`{}` is not inherited, so there is nothing to unset", path.value.join("."));
     let (last, parents) = path.value.split_last().expect("a path has a segment");
     let siblings = parents.iter().try_fold(merged.get("body").and_then(Merged::table), |table, segment| {
         Some(table?.get(segment).and_then(Merged::table))
     });
-    let known: Vec<&str> = siblings.flatten().into_iter().flat_map(MergedTable::iter).map(|(key, _)| key).collect();
-    let help = did_you_mean(last, known).unwrap_or_else(|| "remove the entry".to_owned());
+    let known = siblings.flatten().into_iter().flat_map(MergedTable::iter).map(|(key, _)| key);
+    let help = suggestions.did_you_mean(last, known).unwrap_or_else(|| "remove the entry".to_owned());
     Diagnostic::new(&rules::UNSET_NOTHING, path.span, message).help(help)
 }
 

@@ -77,9 +77,14 @@ pub struct SourceFile {
     path: Arc<str>,
     text: Arc<SourceText>,
     line_starts: OnceLock<Box<[u32]>>,
-    /// What must not be shown.
-    masked: Box<[Span]>,
+    /// How many characters stand before each block of bytes.
+    characters: OnceLock<Box<[u32]>>,
+    /// What must not be shown, by start.
+    masked: Vec<Span>,
 }
+
+/// Bytes after which characters are counted anew.
+const BLOCK: usize = 4096;
 
 impl SourceFile {
     /// The path as it is shown to people: relative to the root, with `/` between its parts.
@@ -95,15 +100,24 @@ impl SourceFile {
     /// A part of the text as it may be shown: secrets are replaced by dots of the same length in bytes.
     pub fn shown(&self, range: std::ops::Range<usize>) -> std::borrow::Cow<'_, str> {
         let text = &self.text()[range.clone()];
-        let hidden = |at: usize| self.masked.iter().any(|span| span.range().contains(&at));
-        if self.masked.is_empty() || !range.clone().any(hidden) {
+        let start = u32::try_from(range.start).unwrap_or(u32::MAX);
+        let inside = |span: &&Span| (span.start as usize) < range.end && span.end > start;
+        let mut masked = self.masked.iter().filter(inside).peekable();
+        if masked.peek().is_none() {
             return std::borrow::Cow::Borrowed(text);
         }
-        let masked = text.char_indices().map(|(at, c)| match hidden(range.start + at) && c != '"' && c != '\'' {
-            true => "*".repeat(c.len_utf8()),
-            false => c.to_string(),
+        let mut hidden_to = 0;
+        let shown = text.char_indices().map(|(at, c)| {
+            let at = range.start + at;
+            while let Some(span) = masked.next_if(|span| span.start as usize <= at) {
+                hidden_to = hidden_to.max(span.end as usize);
+            }
+            match at < hidden_to && c != '"' && c != '\'' {
+                true => "*".repeat(c.len_utf8()),
+                false => c.to_string(),
+            }
         });
-        std::borrow::Cow::Owned(masked.collect())
+        std::borrow::Cow::Owned(shown.collect())
     }
 
     /// The text together with its map back to the bytes on disk.
@@ -118,7 +132,30 @@ impl SourceFile {
         let starts = self.line_starts();
         let line = starts.partition_point(|&start| start as usize <= offset);
         let line_start = starts[line - 1] as usize;
-        Position { line, column: text[line_start..offset].chars().count() + 1 }
+        Position { line, column: self.characters_before(offset) - self.characters_before(line_start) + 1 }
+    }
+
+    /// How many characters stand before a byte offset: of many findings in one long line none counts it whole.
+    fn characters_before(&self, offset: usize) -> usize {
+        let bytes = self.text().as_bytes();
+        let blocks = self.characters.get_or_init(|| {
+            let mut sum = 0;
+            let before = |block: &[u8]| {
+                let before = sum;
+                sum += characters(block) as u32;
+                before
+            };
+            bytes.chunks(BLOCK).map(before).collect()
+        });
+        let block = offset / BLOCK;
+        match blocks.get(block) {
+            Some(before) => *before as usize + characters(&bytes[block * BLOCK..offset]),
+            // The end of a text whose last block is full.
+            None => {
+                let last = bytes.len().saturating_sub(1) / BLOCK * BLOCK;
+                blocks.last().map_or(0, |before| *before as usize) + characters(&bytes[last..])
+            }
+        }
     }
 
     /// The text of a one-based line, without its line ending.
@@ -132,6 +169,11 @@ impl SourceFile {
             std::iter::once(0).chain(newlines.map(|(at, _)| at as u32 + 1)).collect()
         })
     }
+}
+
+/// How many characters start in some bytes of a text.
+fn characters(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count()
 }
 
 /// The table of all files of a run. Files are only ever added, so a [`FileId`] stays valid.
@@ -148,7 +190,8 @@ impl Sources {
             path: path.into(),
             text: Arc::new(text),
             line_starts: OnceLock::new(),
-            masked: Box::default(),
+            characters: OnceLock::new(),
+            masked: Vec::new(),
         });
         id
     }
@@ -156,7 +199,8 @@ impl Sources {
     /// Hides a part of a file from whoever shows its text.
     pub fn mask(&mut self, span: Span) {
         let masked = &mut self.files[span.file.0 as usize].masked;
-        *masked = masked.iter().copied().chain([span]).collect();
+        let place = masked.partition_point(|known| known.start <= span.start);
+        masked.insert(place, span);
     }
 
     /// The file behind an id.
@@ -204,5 +248,28 @@ mod tests {
         assert_eq!(file.position(2), Position { line: 1, column: 2 });
         assert_eq!(file.position(4), Position { line: 2, column: 2 });
         assert_eq!(file.position(999), Position { line: 2, column: 4 });
+    }
+
+    #[test]
+    fn columns_of_long_lines_are_those_that_counting_gives() {
+        let text = format!("a\n{}\n{}", "é€x".repeat(BLOCK), "y".repeat(BLOCK * 2 - 5));
+        let mut sources = Sources::default();
+        let id = sources.add("a", SourceText::from_bytes(text.as_bytes()).expect("valid"));
+        let file = sources.get(id);
+        for (offset, _) in text.char_indices().step_by(997).chain([(text.len(), ' ')]) {
+            let start = text[..offset].rfind('\n').map_or(0, |newline| newline + 1);
+            assert_eq!(file.position(offset).column, text[start..offset].chars().count() + 1, "{offset}");
+        }
+    }
+
+    #[test]
+    fn masked_parts_may_overlap() {
+        let mut sources = Sources::default();
+        let id = sources.add("a", SourceText::from_bytes(b"ab\"cd\"efgh").expect("valid"));
+        for range in [7..9, 2..6, 3..4] {
+            sources.mask(Span::new(id, range));
+        }
+        assert_eq!(sources.get(id).shown(0..10), "ab\"**\"e**h");
+        assert_eq!(sources.get(id).shown(0..2), "ab");
     }
 }

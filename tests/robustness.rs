@@ -388,3 +388,124 @@ fn endless_templates_end_with_an_error() {
         assert!(found.iter().any(|code| limits.contains(code)), "{what}: {found:?}");
     }
 }
+
+/// Files whose number, or size, makes the square of it minutes.
+fn many(count: usize, file: impl Fn(usize) -> (String, String)) -> Vec<Diagnostic> {
+    compile((0..count).map(file).map(|(path, text)| (path, text.into_bytes())))
+}
+
+fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
+    (0..count).map(line).collect()
+}
+
+fn count(findings: &[Diagnostic], code: &str) -> usize {
+    findings.iter().filter(|finding| finding.rule.code == code).count()
+}
+
+#[test]
+fn large_circles_and_long_chains_are_told_once() {
+    let profile = |index: usize, parent: usize| {
+        (format!("agents/p{index:05}.toml"), format!("name = \"P{index}\"\nextends = \"P{parent}\"\n"))
+    };
+    let circle = many(4_000, |index| profile(index, (index + 1) % 4_000));
+    assert_eq!(codes(&circle), ["extends/cycle"]);
+    assert!(circle[0].message.len() < 200 && circle[0].related.len() < 10, "{}", circle[0].message);
+    let chain = many(4_000, |index| profile(index, index + 1));
+    assert_eq!(count(&chain, "extends/unknown-parent"), 1);
+
+    let instance = |index: usize, parent: usize| {
+        (format!("providers/p{index:05}.toml"), format!("name = \"P{index:05}\"\nextends = \"P{parent:05}\"\n"))
+    };
+    assert_eq!(count(&many(4_000, |index| instance(index, (index + 1) % 4_000)), "provider/extends"), 1);
+    assert_eq!(count(&many(4_000, |index| instance(index, index + 1)), "provider/extends"), 1);
+}
+
+#[test]
+fn partials_that_all_include_each_other_are_told_once() {
+    let text = lines(120, |at| format!("{{% include 'p{at}.jinja' %}}"));
+    let findings = many(120, |index| (format!("partials/p{index}.jinja"), text.clone()));
+    assert_eq!(count(&findings, "include/cycle"), 1);
+    let ring = |index: usize| {
+        (format!("partials/p{index}.jinja"), format!("{{% include 'p{}.jinja' %}}", (index + 1) % 2_000))
+    };
+    assert_eq!(count(&many(2_000, ring), "include/cycle"), 1);
+}
+
+#[test]
+fn names_that_nobody_has_are_compared_in_bounded_time() {
+    let findings = many(3_000, |index| {
+        let text = format!("name = \"agent number {index}\"\nextends = \"agent numbre {index}x\"\n");
+        (format!("agents/p{index}.toml"), text)
+    });
+    assert_eq!(count(&findings, "extends/unknown-parent"), 3_000);
+    let name = "a".repeat(200_000);
+    let long = compile([
+        ("agents/a.toml".to_owned(), format!("name = \"{name}x\"\n").into_bytes()),
+        ("agents/b.toml".to_owned(), format!("name = \"B\"\nextends = \"{name}y\"\n").into_bytes()),
+    ]);
+    assert_eq!(count(&long, "extends/unknown-parent"), 1);
+}
+
+#[test]
+fn long_lines_with_many_mistakes_are_read_once() {
+    let keys: Vec<String> = (0..5_000).map(|at| format!("k{at} = \"{}\"", "é".repeat(50))).collect();
+    let text = format!("name = \"A\"\nextends = \"Base\"\nmatch = {{ {} }}\n", keys.join(", "));
+    let findings = compile([("agents/a.toml".to_owned(), text.into_bytes())]);
+    assert_eq!(count(&findings, "key/unknown"), 5_000);
+}
+
+#[test]
+fn unset_and_models_of_thousands_are_linear() {
+    let keys = lines(20_000, |at| format!("k{at} = 1\n"));
+    let unset: Vec<String> = (0..20_000).map(|at| format!("\"k{at}\"")).collect();
+    let models = lines(20_000, |at| format!("m{at} = \"x\"\n"));
+    let findings = compile([
+        ("agents/a.toml".to_owned(), format!("name = \"A\"\nextends = \"Base\"\n[body]\n{keys}").into_bytes()),
+        (
+            "agents/b.toml".to_owned(),
+            format!("name = \"B\"\nextends = \"A\"\nunset = [{}]\n", unset.join(",")).into_bytes(),
+        ),
+        ("models.toml".to_owned(), models.into_bytes()),
+    ]);
+    assert_eq!((count(&findings, "extends/unset-nothing"), count(&findings, "config/unknown-agent")), (0, 20_000));
+}
+
+/// A schema of the repository never accepts by failing, and never takes for ever.
+#[test]
+fn schemas_that_cannot_be_used_fail_the_run() {
+    let found = |text: &str| {
+        let schema = ("schemas/wire/openai-chat.schema.json".to_owned(), text.as_bytes().to_vec());
+        codes(&compile([schema, ("agents/a.toml".to_owned(), agent("x = 1").into_bytes())]))
+    };
+    let doubled = |level: usize| {
+        format!("\"{level}\":{{\"allOf\":[{{\"$ref\":\"#/$defs/{0}\"}},{{\"$ref\":\"#/$defs/{0}\"}}]}},", level + 1)
+    };
+    let levels: String = (0..40).map(doubled).collect();
+    for text in [
+        "{\"type\": \"nosuch\"}",
+        "{\"$ref\": \"#/no\"}",
+        "{\"oneOf\": [{\"$ref\": \"#\"}]}",
+        "5",
+        "{\"pattern\": \"(\"}",
+        &format!("{{\"$ref\":\"#/$defs/0\",\"$defs\":{{{levels}\"40\":true}}}}"),
+        &format!("{{\"enum\": [{}1]}}", "1,".repeat(60_000)),
+        &format!("{}{{}}{}", "{\"not\":".repeat(60), "}".repeat(60)),
+    ] {
+        assert_eq!(found(text), ["schema/unusable"], "{}", &text[..text.len().min(200)]);
+    }
+}
+
+/// The work of a schema doubles with each level of the body: that is told, not done.
+#[test]
+fn bodies_that_take_too_long_to_check_are_told() {
+    let twice = r##"{"$ref": "#/$defs/t", "$defs": {"t": {"allOf": [
+        {"properties": {"a": {"$ref": "#/$defs/t"}}}, {"properties": {"a": {"$ref": "#/$defs/t"}}}]}}}"##;
+    let body = (0..60).fold("1".to_owned(), |inner, _| format!("{{ a = {inner} }}"));
+    let body = format!("a = {body}");
+    let findings = compile([
+        ("schemas/wire/openai-chat.schema.json".to_owned(), twice.as_bytes().to_vec()),
+        ("agents/a.toml".to_owned(), agent(&body).into_bytes()),
+    ]);
+    assert_eq!(codes(&findings), ["schema/unusable"]);
+    assert!(findings[0].message.contains("too much work"), "{}", findings[0].message);
+}

@@ -5,10 +5,13 @@
 //! the member that decides.
 
 mod bundled;
+mod cost;
 mod document;
 mod explain;
 mod extend;
+mod graph;
 mod node;
+mod pattern;
 pub(crate) mod rules;
 
 use std::collections::BTreeMap;
@@ -16,7 +19,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use document::{Document, Extensions, Subject};
+use document::{Document, Extensions, Subject, Unusable, check_extensions};
+use graph::Refusal;
 use serde_json::Value;
 
 use super::Problem;
@@ -31,23 +35,32 @@ use crate::unit::{Body, Plan};
 #[derive(Default)]
 pub struct Schemas {
     /// The schema files by wire format.
-    files: BTreeMap<Arc<str>, Vec<Arc<SourceText>>>,
+    files: BTreeMap<Arc<str>, Vec<SchemaFile>>,
     /// Fields that `reqc.toml` allows.
     allowed: Vec<Extension>,
-    documents: Mutex<HashMap<Variant, Arc<[Document]>>>,
+    documents: Mutex<HashMap<Variant, Documents>>,
     /// The extension files by wire format.
     extensions: BTreeMap<Arc<str>, Vec<Arc<Extensions>>>,
 }
 
+/// A schema file.
+type SchemaFile = (FileId, Arc<SourceText>);
+
 /// How the name of a file of extensions ends.
 const EXTENSIONS: &str = ".extensions";
+
+/// The most bytes that a schema file of a repository may have.
+const MAX_BYTES: usize = 1024 * 1024;
 
 /// A wire format and the names that its extensions are listed under.
 type Variant = (WireFormat, Vec<String>);
 
+/// The schemas of a variant, those that cannot be used among them.
+type Documents = Arc<[Result<Document, Unusable>]>;
+
 /// What the bodies of one agent are checked against.
 pub struct AgentSchemas {
-    documents: Arc<[Document]>,
+    documents: Documents,
     allowed: Vec<Field>,
 }
 
@@ -56,20 +69,38 @@ impl Schemas {
     pub fn new(repo: &Repo) -> (Schemas, Vec<Diagnostic>) {
         let mut findings = Vec::new();
         let mut schemas = Schemas { allowed: repo.config.extensions.clone(), ..Schemas::default() };
+        let mut own: Vec<(WireFormat, Arc<Extensions>)> = Vec::new();
         for (name, sources) in &repo.schemas {
             for source in sources {
                 let text = repo.sources.get(source.file).source_text();
-                let unusable = (source.layer == LayerKind::Own).then(|| unusable(source.file, name, text)).flatten();
-                match (unusable, name.strip_suffix(EXTENSIONS)) {
-                    (Some(finding), _) => findings.push(finding),
-                    (None, Some(format)) => {
-                        schemas.extensions.entry(format.into()).or_default().push(Arc::new(Extensions::new(text)));
+                let is_own = source.layer == LayerKind::Own;
+                match (is_own.then(|| usable(source.file, name, text)).transpose(), name.strip_suffix(EXTENSIONS)) {
+                    (Err(finding), _) => findings.push(*finding),
+                    (Ok(wire), Some(format)) => {
+                        let file = Arc::new(Extensions::new(source.file, text));
+                        own.extend(wire.map(|wire| (wire, Arc::clone(&file))));
+                        schemas.extensions.entry(format.into()).or_default().push(file);
                     }
-                    (None, None) => schemas.files.entry(Arc::clone(name)).or_default().push(Arc::clone(text)),
+                    (Ok(_), None) => {
+                        schemas.files.entry(Arc::clone(name)).or_default().push((source.file, Arc::clone(text)));
+                    }
                 }
             }
         }
+        for (wire, extensions) in own {
+            findings.extend(schemas.unusable_extensions(wire, &extensions));
+        }
         (schemas, findings)
+    }
+
+    /// The findings of a repository's own extensions: whatever agent uses them, each name has to give a schema.
+    fn unusable_extensions(&self, wire: WireFormat, extensions: &Extensions) -> Vec<Diagnostic> {
+        let variants = extensions.names().map(|name| self.variant(wire, vec![name.clone()]));
+        let unusable = variants.flat_map(|documents| {
+            let unusable = documents.iter().filter_map(|document| document.as_ref().err().cloned());
+            unusable.collect::<Vec<_>>()
+        });
+        unusable.map(|unusable| finding(unusable.refusal, unusable.place)).collect()
     }
 
     /// What the bodies of a plan are checked against: the schemas of its wire format, with the extensions of its provider
@@ -77,27 +108,35 @@ impl Schemas {
     pub fn of(&self, plan: &Plan<'_>) -> AgentSchemas {
         let own = self.allowed.iter().filter(|extension| extension.instance == plan.instance.name.value);
         let allowed = own.flat_map(|extension| &extension.fields).map(|field| Field::parse(field)).collect();
-        let extensions = self.extensions.get(plan.wire.name()).map(Vec::as_slice).unwrap_or_default();
+        let extensions = self.extensions_of(plan.wire);
         let names = [&*plan.instance.name.value, plan.api.name()].into_iter();
         let listed = names.filter(|name| extensions.iter().any(|file| file.list(name)));
         let mut names: Vec<String> = listed.map(str::to_owned).collect();
         names.dedup();
+        AgentSchemas { documents: self.variant(plan.wire, names), allowed }
+    }
+
+    fn extensions_of(&self, wire: WireFormat) -> &[Arc<Extensions>] {
+        self.extensions.get(wire.name()).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn variant(&self, wire: WireFormat, names: Vec<String>) -> Documents {
         let mut documents = self.documents.lock().unwrap_or_else(PoisonError::into_inner);
-        let documents = documents.entry((plan.wire, names)).or_insert_with_key(|(wire, names)| {
+        let documents = documents.entry((wire, names)).or_insert_with_key(|(wire, names)| {
             let files = self.files.get(wire.name()).into_iter().flatten();
-            files.map(|text| Document::new(text, extensions, names)).collect()
+            files.map(|(file, text)| Document::new(*file, text, self.extensions_of(*wire), names)).collect()
         });
-        AgentSchemas { documents: Arc::clone(documents), allowed }
+        Arc::clone(documents)
     }
 }
 
 impl AgentSchemas {
-    /// The schemas, with their extensions written into them.
+    /// The schemas, with their extensions written into them; without those that cannot be used.
     pub fn documents(&self) -> impl Iterator<Item = &Value> {
-        self.documents.iter().map(Document::value)
+        self.documents.iter().filter_map(|document| document.as_ref().ok()).map(Document::value)
     }
 
-    /// What is wrong with a body, in the order of the schema.
+    /// What is wrong with a body, in the order of the schema. A schema that cannot be used is wrong with every body.
     pub fn problems(&self, body: &Value) -> Vec<Problem> {
         self.problems_of(Subject::Value(body))
     }
@@ -108,21 +147,62 @@ impl AgentSchemas {
     }
 
     fn problems_of(&self, subject: Subject<'_>) -> Vec<Problem> {
-        let broken = self.documents.iter().filter(|document| !document.accepts(subject));
-        let mut problems: Vec<Problem> = broken.flat_map(|document| document.problems(subject)).collect();
+        let mut problems: Vec<Problem> = Vec::new();
+        for document in self.documents.iter() {
+            match document {
+                Err(unusable) => problems.push(unusable.problem()),
+                Ok(document) => problems.extend(document.problems(subject)),
+            }
+        }
         if problems.is_empty() {
             return problems;
         }
         problems.retain(|problem| !self.allows(problem));
-        let told: Vec<bool> = problems.iter().map(|problem| explain::is_told_at_key(problem, &problems)).collect();
+        let told = explain::told_at_keys(&problems);
         let mut told = told.into_iter();
         problems.retain(|_| told.next() != Some(true));
         problems.dedup_by(|next, kept| explain::absorb(kept, next));
+        cut(&mut problems);
         problems
     }
 
     fn allows(&self, problem: &Problem) -> bool {
-        problem.rule == &rules::UNKNOWN_FIELD && self.allowed.iter().any(|field| field.is(&problem.pointer))
+        if problem.rule != &rules::UNKNOWN_FIELD || self.allowed.is_empty() {
+            return false;
+        }
+        let tokens: Vec<String> = problem.pointer.tokens().collect();
+        self.allowed.iter().any(|field| field.is(&tokens))
+    }
+}
+
+/// The most problems of one body that are told.
+const MAX_PROBLEMS: usize = 1_000;
+
+/// Leaves the first problems, and says how many there are more.
+fn cut(problems: &mut Vec<Problem>) {
+    if problems.len() <= MAX_PROBLEMS {
+        return;
+    }
+    let more = problems.len() - MAX_PROBLEMS;
+    problems.truncate(MAX_PROBLEMS);
+    problems.push(Problem {
+        rule: &rules::INVALID_VALUE,
+        pointer: json::Pointer::root(),
+        message: format!("{more} more problems of this body are not shown"),
+        help: Some("mend those that are shown: most often they have one cause".to_owned()),
+        place: None,
+    });
+}
+
+impl Unusable {
+    fn problem(&self) -> Problem {
+        Problem {
+            rule: &rules::BAD_SCHEMA,
+            pointer: json::Pointer::root(),
+            message: self.refusal.message.clone(),
+            help: self.refusal.help.clone(),
+            place: Some(self.place),
+        }
     }
 }
 
@@ -137,36 +217,47 @@ impl Field {
         Field { tokens: json::Pointer::parse(pattern).tokens().collect() }
     }
 
-    fn is(&self, pointer: &json::Pointer) -> bool {
-        let tokens: Vec<String> = pointer.tokens().collect();
+    fn is(&self, tokens: &[String]) -> bool {
         let same = |(pattern, token): (&String, &String)| pattern == "*" || pattern == token;
-        tokens.len() == self.tokens.len() && self.tokens.iter().zip(&tokens).all(same)
+        tokens.len() == self.tokens.len() && self.tokens.iter().zip(tokens).all(same)
     }
 }
 
-/// What is wrong with a repository's own schema file.
-fn unusable(file: FileId, name: &str, text: &SourceText) -> Option<Diagnostic> {
-    let finding =
-        |message: String, range: Range<usize>| Diagnostic::new(&rules::BAD_SCHEMA, Span::new(file, range), message);
-    let wire = name.trim_end_matches(EXTENSIONS);
-    if !WireFormat::ALL.iter().any(|known| known.name() == wire) {
+/// The wire format of a repository's own schema file.
+///
+/// # Errors
+///
+/// What is wrong with the file.
+fn usable(file: FileId, name: &str, text: &SourceText) -> Result<WireFormat, Box<Diagnostic>> {
+    let at = |message: String, range: Range<usize>, help: Option<String>| {
+        Box::new(finding(Refusal { at: String::new(), message, help }, Span::new(file, range)))
+    };
+    let format = name.strip_suffix(EXTENSIONS);
+    let wire = format.unwrap_or(name);
+    let Some(known) = WireFormat::ALL.into_iter().find(|known| known.name() == wire) else {
         let known = WireFormat::ALL.map(WireFormat::name).join(", ");
-        return Some(finding(format!("`{wire}` is no wire format"), 0..0).help(format!("known are: {known}")));
+        let message = format!("`{}` is no wire format", graph::shorten(wire));
+        return Err(at(message, 0..0, Some(format!("known are: {known}"))));
+    };
+    if text.as_str().len() > MAX_BYTES {
+        let help = "keep what the wire format needs".to_owned();
+        return Err(at("a schema has at most 1 MiB".to_owned(), 0..0, Some(help)));
     }
-    match json::parse(text.as_str()) {
-        Ok(document) => {
-            let error = document::compile(&document).err()?;
-            let at = json::Pointer::parse(error.instance_path().as_str());
-            let tree = json::parse_tree(text.as_str()).ok();
-            let place = tree.as_ref().and_then(|tree| tree.locate(&at)).filter(|_| at.parent().is_some());
-            let message = match at.parent() {
-                Some(_) => format!("no JSON Schema has such a value at `{at}`"),
-                None => "this schema cannot be used".to_owned(),
-            };
-            Some(finding(message, place.map_or(0..0, |tree| tree.span.clone())).help(error.to_string()))
-        }
-        Err(error) => Some(finding(format!("this schema is not valid JSON: {}", error.problem.message()), error.range)),
-    }
+    let value = json::parse(text.as_str()).map_err(|error| {
+        at(format!("this schema is not valid JSON: {}", error.problem.message()), error.range, None)
+    })?;
+    let checked = if format.is_some() { check_extensions(&value) } else { document::Compiled::new(value).map(drop) };
+    checked.map_err(|refusal| {
+        let tree = Some(&refusal.at).filter(|at| !at.is_empty()).and_then(|_| json::parse_tree(text.as_str()).ok());
+        let place = tree.as_ref().and_then(|tree| tree.locate(&json::Pointer::parse(&refusal.at)));
+        let span = Span::new(file, place.map_or(0..0, |tree| tree.span.clone()));
+        Box::new(finding(refusal, span))
+    })?;
+    Ok(known)
+}
+
+fn finding(refusal: Refusal, place: Span) -> Diagnostic {
+    Diagnostic::new(&rules::BAD_SCHEMA, place, refusal.message).maybe_help(refusal.help)
 }
 
 #[cfg(test)]
@@ -185,7 +276,8 @@ mod tests {
         let run = compiler.run(&Selection::default(), |agent| {
             let schemas = schemas.of(&agent.plan);
             assert_eq!(schemas.documents.len(), 1);
-            assert!(schemas.documents.iter().all(Document::is_bundled), "{}", agent.plan.name());
+            let is_bundled = |document: &Result<Document, Unusable>| document.as_ref().is_ok_and(Document::is_bundled);
+            assert!(schemas.documents.iter().all(is_bundled), "{}", agent.plan.name());
         });
         assert!(!run.results.is_empty());
     }

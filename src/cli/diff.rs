@@ -1,8 +1,9 @@
 //! `reqc compile --diff`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::args::{Compile, Format};
@@ -124,9 +125,9 @@ fn against_revision(
         pairs.extend(known.into_iter().map(|file| Pair::gone(&name, file)));
     }
     if options.is_complete() {
-        let compiled =
-            |name: &Arc<str>| new.agents().iter().any(|(id, _)| new.hierarchy().get(*id).name.value == *name);
-        for (name, files) in before.into_iter().filter(|(name, _)| !compiled(name)) {
+        let compiled: HashSet<&Arc<str>> =
+            new.agents().iter().map(|(id, _)| &new.hierarchy().get(*id).name.value).collect();
+        for (name, files) in before.into_iter().filter(|(name, _)| !compiled.contains(name)) {
             pairs.extend(files.into_iter().map(|file| Pair::gone(&name, file)));
         }
     }
@@ -171,7 +172,41 @@ pub(super) fn of_drifts(opened: &Opened, drifts: &[Drift], terminal: &Terminal) 
 
 fn grouped(compiler: &Compiler, pairs: &[Pair]) -> Vec<DiffGroup> {
     let changes = pairs.iter().flat_map(|pair| pair.changes().into_iter().map(|change| (pair.subject.clone(), change)));
-    merged(diff::group(changes).into_iter().flat_map(|group| by_cause(compiler, group)).collect())
+    let sizes = pairs.iter().map(|pair| (&pair.subject, pair.new.as_ref().map_or(0, String::len)));
+    let mut causes = Causes { compiler, sizes: sizes.collect(), left: HashMap::new() };
+    merged(diff::group(changes).into_iter().flat_map(|group| by_cause(&mut causes, group)).collect())
+}
+
+/// Finds the lines that caused changes. Each is found by making the body once more, so of each agent only as many are found as
+/// that takes a bounded time: the first ones.
+struct Causes<'c> {
+    compiler: &'c Compiler,
+    /// The bytes of the new text of each subject.
+    sizes: HashMap<&'c Subject, usize>,
+    /// The bytes that may still be made of each agent.
+    left: HashMap<Arc<str>, usize>,
+}
+
+/// The most bytes of an agent's bodies that are made to find causes.
+const MAX_MADE: usize = 8 * 1024 * 1024;
+/// What a body costs to make, however small it is, in bytes.
+const MADE_AT_LEAST: usize = 16 * 1024;
+
+impl Causes<'_> {
+    /// The place that caused a change: the one that wrote the new value.
+    fn of(&mut self, subject: &Subject, change: &Change) -> Option<String> {
+        let id = self.compiler.hierarchy().by_name(&subject.agent)?;
+        let (old, new) = match &change.kind {
+            ChangeKind::Added(new) => (None, new),
+            ChangeKind::Replaced(old, new) => (Some(old), new),
+            ChangeKind::Removed(_) | ChangeKind::Reordered(..) | ChangeKind::File(_) => return None,
+        };
+        let context = subject.context.as_deref()?;
+        let left = self.left.entry(Arc::clone(&subject.agent)).or_insert(MAX_MADE);
+        *left = left.checked_sub(MADE_AT_LEAST + self.sizes.get(subject).copied().unwrap_or_default())?;
+        let span = self.compiler.cause(id, context, &change.pointer, old, new)?;
+        Some(self.compiler.sources().describe(span))
+    }
 }
 
 impl Pair {
@@ -190,13 +225,13 @@ impl Pair {
 }
 
 /// A group of equal changes as one for each line that caused them: asked once per agent.
-fn by_cause(compiler: &Compiler, group: Group) -> Vec<DiffGroup> {
+fn by_cause(causes: &mut Causes<'_>, group: Group) -> Vec<DiffGroup> {
     let mut known: BTreeMap<Arc<str>, Option<String>> = BTreeMap::new();
-    let mut groups: Vec<DiffGroup> = Vec::new();
+    let mut groups: IndexMap<Option<String>, DiffGroup> = IndexMap::new();
     for subject in group.subjects {
         let agent = Arc::clone(&subject.agent);
-        let cause = known.entry(agent).or_insert_with(|| cause(compiler, &subject, &group.change)).clone();
-        match groups.iter_mut().find(|known| known.cause == cause) {
+        let cause = known.entry(agent).or_insert_with(|| causes.of(&subject, &group.change)).clone();
+        match groups.get_mut(&cause) {
             Some(known) => known.group.subjects.push(subject),
             None => {
                 let part = Group {
@@ -205,32 +240,21 @@ fn by_cause(compiler: &Compiler, group: Group) -> Vec<DiffGroup> {
                     is_request: group.is_request,
                     subjects: vec![subject],
                 };
-                groups.push(DiffGroup { group: part, cause, variants: 1 });
+                groups.insert(cause.clone(), DiffGroup { group: part, cause, variants: 1 });
             }
         }
     }
-    groups
-}
-
-/// The place that caused a change: the one that wrote the new value.
-fn cause(compiler: &Compiler, subject: &Subject, change: &Change) -> Option<String> {
-    let id = compiler.hierarchy().by_name(&subject.agent)?;
-    let (old, new) = match &change.kind {
-        ChangeKind::Added(new) => (None, new),
-        ChangeKind::Replaced(old, new) => (Some(old), new),
-        ChangeKind::Removed(_) | ChangeKind::Reordered(..) | ChangeKind::File(_) => return None,
-    };
-    let span = compiler.cause(id, subject.context.as_deref()?, &change.pointer, old, new)?;
-    Some(compiler.sources().describe(span))
+    groups.into_values().collect()
 }
 
 /// Changes of one place because of one line, whose values differ from body to body, as one.
 fn merged(groups: Vec<DiffGroup>) -> Vec<DiffGroup> {
     let mut merged: Vec<DiffGroup> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
     for group in groups {
-        let same = merged.iter_mut().find(|known| known.cause.is_some() && known.is_like(&group));
-        match same {
-            Some(known) => known.absorb(group),
+        let same = group.cause.is_some().then(|| *known.entry(group.likeness()).or_insert(merged.len()));
+        match same.filter(|&at| at < merged.len()) {
+            Some(at) => merged[at].absorb(group),
             None => merged.push(group),
         }
     }

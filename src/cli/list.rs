@@ -1,5 +1,7 @@
 //! `reqc list` and `reqc contexts`.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use super::args::Format;
@@ -12,7 +14,9 @@ use crate::text::{Text, text};
 
 pub(super) fn agents(options: &Options, all: bool, tag: Option<&str>, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
-    let rows: Vec<Row> = listed(&opened, all)?.into_iter().map(|id| Row::of(&opened, id)).collect();
+    let unusable = opened.compiler.agents().iter().filter(|(_, usable)| !usable).map(|(id, _)| *id);
+    let unusable: HashSet<ProfileId> = unusable.collect();
+    let rows: Vec<Row> = listed(&opened, all)?.into_iter().map(|id| Row::of(&opened, id, &unusable)).collect();
     let rows: Vec<Row> =
         rows.into_iter().filter(|row| tag.is_none_or(|tag| row.tags.iter().any(|it| it == tag))).collect();
     if options.format == Format::Json {
@@ -38,6 +42,7 @@ fn listed(opened: &Opened, all: bool) -> Result<Vec<ProfileId>, Failure> {
         true => hierarchy.ids().collect(),
         false => compiler.agents().iter().map(|(id, _)| *id).filter(|id| !hierarchy.get(*id).hidden).collect(),
     };
+    let chosen: Option<HashSet<&ProfileId>> = chosen.as_ref().map(|chosen| chosen.iter().collect());
     ids.retain(|id| chosen.as_ref().is_none_or(|chosen| chosen.contains(id)));
     ids.sort_by(|a, b| hierarchy.get(*a).name.value.cmp(&hierarchy.get(*b).name.value));
     Ok(ids)
@@ -62,7 +67,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(opened: &Opened, id: ProfileId) -> Row {
+    fn of(opened: &Opened, id: ProfileId, unusable: &HashSet<ProfileId>) -> Row {
         let compiler = &opened.compiler;
         let profile = compiler.hierarchy().get(id);
         let resolved = compiler.resolve(id);
@@ -70,7 +75,7 @@ impl Row {
         let text = |key: &str| {
             resolved.as_ref().and_then(|it: &ResolvedProfile<'_>| it.string(key)).map_or("", |it| it.value).to_owned()
         };
-        let broken = plan.is_none() && compiler.agents().iter().any(|(agent, usable)| *agent == id && !usable);
+        let broken = plan.is_none() && unusable.contains(&id);
         let marks = [
             (profile.is_abstract(), "abstract"),
             (profile.hidden, "hidden"),

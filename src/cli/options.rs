@@ -1,10 +1,9 @@
 //! The arguments, resolved: which root, what is selected, what fails.
 
+use std::collections::HashSet;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::args::{Common, Format};
 use super::{Failure, Status, Terminal};
@@ -12,7 +11,7 @@ use crate::compile::{
     AgentBodies, Compiler, Lowered, Policy, SelectError, Selection, check_allowed, check_code, fails, settle,
 };
 use crate::diag::{Diagnostic, Findings, Severity};
-use crate::repo::{Date, LoadOptions};
+use crate::repo::{Date, Glob, LoadOptions};
 use crate::report::Summary;
 use crate::resolve::ProfileId;
 use crate::source::{FileId, Sources};
@@ -143,7 +142,8 @@ impl Options {
     pub(super) fn settle(&self, opened: &Opened, run: Found) -> Vec<Diagnostic> {
         let compiler = &opened.compiler;
         let mut findings = Findings::default();
-        let chosen = |finding: &&Diagnostic| opened.is_about_selection(finding);
+        let selected = opened.selected_names();
+        let chosen = |finding: &&Diagnostic| is_about(finding, selected.as_ref());
         findings.extend(compiler.findings().iter().filter(chosen).cloned());
         findings.extend(run.findings.into_vec());
         findings.extend(run.more);
@@ -271,12 +271,17 @@ impl Opened {
         }
     }
 
-    /// Whether a finding concerns what was selected: always, if it names no agents.
-    fn is_about_selection(&self, finding: &Diagnostic) -> bool {
-        let Ok(Selection { agents: Some(ids), .. }) = &self.selection else { return true };
-        let name = |id: &ProfileId| &self.compiler.hierarchy().get(*id).name.value;
-        finding.agents.is_empty() || ids.iter().any(|id| finding.agents.contains(name(id)))
+    /// The names of the selected agents; `None` if all take part.
+    fn selected_names(&self) -> Option<HashSet<&Arc<str>>> {
+        let Ok(Selection { agents: Some(ids), .. }) = &self.selection else { return None };
+        Some(ids.iter().map(|id| &self.compiler.hierarchy().get(*id).name.value).collect())
     }
+}
+
+/// Whether a finding concerns what was selected: always, if it names no agents.
+fn is_about(finding: &Diagnostic, selected: Option<&HashSet<&Arc<str>>>) -> bool {
+    let is_selected = |selected: &HashSet<&Arc<str>>| finding.agents.iter().any(|name| selected.contains(name));
+    finding.agents.is_empty() || selected.is_none_or(is_selected)
 }
 
 /// Reports findings and tells whether they fail the run.
@@ -312,15 +317,8 @@ fn select_failure(compiler: &Compiler, error: &SelectError) -> Failure {
 
 /// Matches names against globs; a glob that does not parse matches itself.
 fn matcher(globs: &[String]) -> impl Fn(&str) -> bool + use<> {
-    let mut set = GlobSetBuilder::new();
-    let mut literal = Vec::new();
-    for text in globs {
-        if let Ok(glob) = GlobBuilder::new(text).literal_separator(false).build() {
-            set.add(glob);
-        }
-        // A name may hold brackets or stars of its own.
-        literal.push(text.clone());
-    }
-    let set = set.build().unwrap_or_else(|_| GlobSet::empty());
-    move |name: &str| set.is_match(name) || literal.iter().any(|text| text == name)
+    let patterns: Vec<Glob> = globs.iter().filter_map(|text| Glob::new(text).ok()).collect();
+    // A name may hold brackets or stars of its own.
+    let literal = globs.to_vec();
+    move |name: &str| patterns.iter().any(|glob| glob.is_match(name)) || literal.iter().any(|text| text == name)
 }

@@ -1,5 +1,7 @@
 //! `reqc tree`: the hierarchy, with each level's delta.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Value, json};
 
 use super::args::Format;
@@ -9,7 +11,7 @@ use super::show::inline;
 use super::{Outcome, Status, Terminal};
 use crate::profile::Profile;
 use crate::repo::LayerKind;
-use crate::resolve::{MergedTable, ProfileId};
+use crate::resolve::{MAX_CHAIN, MergedTable, ProfileId};
 use crate::text::{Text, text};
 use crate::toml::{Kind, Table};
 
@@ -17,14 +19,16 @@ pub(super) fn run(options: &Options, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
     let shown = shown(&opened)?;
     let roots: Vec<ProfileId> = shown.iter().copied().filter(|&id| parent(&opened, id).is_none()).collect();
+    let tree = Tree::new(&opened, &shown);
     if options.format == Format::Json {
-        let values: Vec<Value> = roots.iter().map(|&id| to_json(&opened, &shown, id)).collect();
+        let values: Vec<Value> = roots.iter().map(|&id| to_json(&tree, id, 1)).collect();
         terminal.json(&Value::Array(values));
         return Ok(Status::Clean);
     }
     let mut drawing = Text::new();
     for &root in &roots {
-        draw(&opened, &shown, root, ["", ""], terminal.width(), &mut drawing);
+        let stems = Stems { first: String::new(), rest: String::new(), depth: 1 };
+        draw(&tree, root, &stems, terminal.width(), &mut drawing);
     }
     terminal.text(&drawing);
     Ok(Status::Clean)
@@ -38,15 +42,14 @@ fn shown(opened: &Opened) -> Result<Vec<ProfileId>, super::Failure> {
         Some(ids) => ids.clone(),
         None => hierarchy.ids().filter(own).collect(),
     };
-    let mut ids: Vec<ProfileId> = Vec::new();
+    let mut seen: HashSet<ProfileId> = HashSet::new();
     for id in chosen {
-        for ancestor in std::iter::successors(Some(id), |&at| hierarchy.parent(at)).take(crate::resolve::MAX_CHAIN + 1)
-        {
-            if !ids.contains(&ancestor) {
-                ids.push(ancestor);
-            }
+        let mut next = Some(id);
+        while let Some(at) = next.filter(|at| seen.insert(*at)) {
+            next = hierarchy.parent(at);
         }
     }
+    let mut ids: Vec<ProfileId> = seen.into_iter().collect();
     ids.sort_by(|a, b| hierarchy.get(*a).name.value.cmp(&hierarchy.get(*b).name.value));
     Ok(ids)
 }
@@ -55,24 +58,50 @@ fn parent(opened: &Opened, id: ProfileId) -> Option<ProfileId> {
     opened.compiler.hierarchy().parent(id)
 }
 
-fn children(opened: &Opened, shown: &[ProfileId], id: ProfileId) -> Vec<ProfileId> {
-    shown.iter().copied().filter(|&child| parent(opened, child) == Some(id)).collect()
+/// What is drawn: the profiles that extend each, by name.
+struct Tree<'o> {
+    opened: &'o Opened,
+    children: HashMap<ProfileId, Vec<ProfileId>>,
 }
 
-/// `stems` stand before the first line and before the others.
-fn draw(opened: &Opened, shown: &[ProfileId], id: ProfileId, stems: [&str; 2], width: usize, drawing: &mut Text) {
-    let [first, rest] = stems;
+impl<'o> Tree<'o> {
+    fn new(opened: &'o Opened, shown: &[ProfileId]) -> Tree<'o> {
+        let mut children: HashMap<ProfileId, Vec<ProfileId>> = HashMap::new();
+        for &id in shown {
+            if let Some(parent) = parent(opened, id) {
+                children.entry(parent).or_default().push(id);
+            }
+        }
+        Tree { opened, children }
+    }
+
+    /// Those that extend a profile at some depth of the tree: deeper than any chain may be nothing is drawn.
+    fn children(&self, id: ProfileId, depth: usize) -> &[ProfileId] {
+        let children = self.children.get(&id).filter(|_| depth <= MAX_CHAIN);
+        children.map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// What stands before the lines of a profile: before its title, and before those below it.
+struct Stems {
+    first: String,
+    rest: String,
+    depth: usize,
+}
+
+fn draw(tree: &Tree<'_>, id: ProfileId, stems: &Stems, width: usize, drawing: &mut Text) {
+    let (opened, Stems { first, rest, depth }) = (tree.opened, stems);
     let profile = opened.compiler.hierarchy().get(id);
     drawing.push(&text!("{}{}\n", first, title(opened, profile)));
-    let children = children(opened, shown, id);
+    let children = tree.children(id, *depth);
     let stem = if children.is_empty() { "    " } else { "│   " };
     for line in delta(opened, id) {
         drawing.push(&text!("{}\n", text!("{}{}{}", rest, stem, line).cut(width)));
     }
     for (index, child) in children.iter().enumerate() {
         let (branch, stem) = if index + 1 < children.len() { ("├── ", "│   ") } else { ("└── ", "    ") };
-        let stems = [&*format!("{rest}{branch}"), &*format!("{rest}{stem}")];
-        draw(opened, shown, *child, stems, width, drawing);
+        let stems = Stems { first: format!("{rest}{branch}"), rest: format!("{rest}{stem}"), depth: depth + 1 };
+        draw(tree, *child, &stems, width, drawing);
     }
 }
 
@@ -114,10 +143,10 @@ fn table_delta(table: &Table, inherited: Option<&MergedTable<'_>>, path: &str, l
     }
 }
 
-fn to_json(opened: &Opened, shown: &[ProfileId], id: ProfileId) -> Value {
+fn to_json(tree: &Tree<'_>, id: ProfileId, depth: usize) -> Value {
+    let opened = tree.opened;
     let profile = opened.compiler.hierarchy().get(id);
-    let children: Vec<Value> =
-        children(opened, shown, id).into_iter().map(|child| to_json(opened, shown, child)).collect();
+    let children: Vec<Value> = tree.children(id, depth).iter().map(|child| to_json(tree, *child, depth + 1)).collect();
     json!({
         "name": &*profile.name.value,
         "file": &**opened.compiler.sources().get(profile.file).path(),

@@ -1,9 +1,11 @@
 //! What becomes of findings: severities, `[[allow]]`, the command line.
 
+use std::collections::HashMap;
+
 use super::rules::{NOT_LOWERABLE, UNKNOWN_RULE, all_rules, rule};
 use crate::diag::{Diagnostic, Severity, did_you_mean};
 use crate::repo::{Allow, Config, Date, Level, rules as repo_rules};
-use crate::source::Sources;
+use crate::source::{FileId, Sources};
 
 /// Which findings are dropped and which fail a run.
 pub struct Policy<'c> {
@@ -24,8 +26,9 @@ impl Policy<'_> {
     pub(super) fn apply(&self, sources: &Sources, findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
         let mut used = vec![false; self.config.allows.len()];
         let mut left: Vec<Diagnostic> = Vec::with_capacity(findings.len());
+        let mut entries = Entries::default();
         for mut finding in findings {
-            if finding.rule.can_be_lowered() && self.is_allowed(sources, &mut finding, &mut used) {
+            if finding.rule.can_be_lowered() && self.is_allowed(sources, &mut finding, &mut entries, &mut used) {
                 continue;
             }
             match self.level(&finding) {
@@ -56,15 +59,17 @@ impl Policy<'_> {
     }
 
     /// Whether entries silence the whole finding. An entry for some agents takes these out of its reach.
-    fn is_allowed(&self, sources: &Sources, finding: &mut Diagnostic, used: &mut [bool]) -> bool {
-        let path = sources.get(finding.primary.span.file).path();
-        for (entry, used) in self.config.allows.iter().zip(used) {
-            let fits = matches(&entry.code, finding.rule.code)
-                && !self.is_expired(entry)
-                && entry.file.as_ref().is_none_or(|glob| glob.is_match(&**path));
-            if !fits {
-                continue;
-            }
+    fn is_allowed(
+        &self,
+        sources: &Sources,
+        finding: &mut Diagnostic,
+        entries: &mut Entries,
+        used: &mut [bool],
+    ) -> bool {
+        let (code, file) = (finding.rule.code, finding.primary.span.file);
+        let fitting = entries.entry((code, file)).or_insert_with(|| self.fitting(code, sources.get(file).path()));
+        for &index in &*fitting {
+            let (entry, used) = (&self.config.allows[index], &mut used[index]);
             match &entry.agent {
                 None => {
                     *used = true;
@@ -72,7 +77,7 @@ impl Policy<'_> {
                 }
                 Some(glob) => {
                     let before = finding.agents.len();
-                    finding.agents.retain(|agent| !glob.is_match(&**agent));
+                    finding.agents.retain(|agent| !glob.is_match(agent));
                     *used |= finding.agents.len() < before;
                     if before > 0 && finding.agents.is_empty() {
                         return true;
@@ -81,6 +86,17 @@ impl Policy<'_> {
             }
         }
         false
+    }
+
+    /// The entries for a code in a file, by index.
+    fn fitting(&self, code: &str, path: &str) -> Vec<usize> {
+        let fits = |entry: &Allow| {
+            matches(&entry.code, code)
+                && !self.is_expired(entry)
+                && entry.file.as_ref().is_none_or(|glob| glob.is_match(path))
+        };
+        let entries = self.config.allows.iter().enumerate();
+        entries.filter(|(_, entry)| fits(entry)).map(|(index, _)| index).collect()
     }
 
     pub(super) fn is_expired(&self, entry: &Allow) -> bool {
@@ -104,6 +120,9 @@ impl Policy<'_> {
         findings.collect()
     }
 }
+
+/// The `[[allow]]` entries for a code in a file: of thousands of findings most have these in common.
+type Entries = HashMap<(&'static str, FileId), Vec<usize>>;
 
 /// Whether a pattern names at least one rule that may be silenced.
 fn can_silence(pattern: &str) -> bool {

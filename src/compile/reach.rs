@@ -1,6 +1,6 @@
 //! Which agents a finding of loading reaches.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::Compiler;
@@ -8,42 +8,58 @@ use crate::resolve::ProfileId;
 use crate::source::FileId;
 
 impl Compiler {
-    /// Notes on each finding of loading the agents that it reaches: those whose chain or templates use the file.
+    /// Notes on each finding of loading the agents that it reaches: those whose chain or templates use the file. Once very many
+    /// names were noted, findings are left without: they concern the repository.
     pub(super) fn note_reach(&mut self) {
         let files: BTreeSet<FileId> = self.findings.iter().map(|finding| finding.primary.span.file).collect();
         if files.is_empty() {
             return;
         }
         let reached = self.agents_by_file(&files);
-        for finding in &mut self.findings {
-            if let Some(agents) = reached.get(&finding.primary.span.file).filter(|_| finding.agents.is_empty()) {
-                finding.agents.clone_from(agents);
-            }
+        let mut left = MAX_NAMES;
+        for finding in self.findings.iter_mut().filter(|finding| finding.agents.is_empty()) {
+            let Some(agents) = reached.get(&finding.primary.span.file) else { continue };
+            let Some(rest) = left.checked_sub(agents.len()) else { continue };
+            left = rest;
+            finding.agents.clone_from(agents);
         }
     }
 
     /// For each of some files the names of the agents that use it, sorted.
     fn agents_by_file(&self, files: &BTreeSet<FileId>) -> BTreeMap<FileId, Vec<Arc<str>>> {
         let mut reached: BTreeMap<FileId, Vec<Arc<str>>> = BTreeMap::new();
+        let mut known: HashMap<FileId, BTreeSet<FileId>> = HashMap::new();
         for (id, _) in &self.agents {
             let name = &self.hierarchy.get(*id).name.value;
-            for file in self.files_of(*id).intersection(files) {
-                reached.entry(*file).or_default().push(Arc::clone(name));
+            for file in self.files_of(*id, files, &mut known) {
+                reached.entry(file).or_default().push(Arc::clone(name));
             }
         }
         reached
     }
 
-    /// The files of an agent's chain, of the partials that its templates reach, and of its provider instance.
-    fn files_of(&self, id: ProfileId) -> BTreeSet<FileId> {
-        let lineage = self.hierarchy.lineage(id).into_iter();
-        let mut files: BTreeSet<FileId> = lineage.map(|id| self.hierarchy.get(id).file).collect();
-        for file in files.clone() {
-            let partials = self.engine.partials_of_file(file);
-            files.extend(partials.iter().filter_map(|partial| self.repo.partial_file(partial)));
+    /// Which of some files an agent uses: of its chain, the partials that its templates reach, and its provider instance.
+    /// What profile files use is kept in `known`.
+    fn files_of(
+        &self,
+        id: ProfileId,
+        files: &BTreeSet<FileId>,
+        known: &mut HashMap<FileId, BTreeSet<FileId>>,
+    ) -> BTreeSet<FileId> {
+        let mut used = BTreeSet::new();
+        for profile in self.hierarchy.lineage(id) {
+            let file = self.hierarchy.get(profile).file;
+            used.extend(known.entry(file).or_insert_with(|| self.files_of_file(file, files)).iter().copied());
         }
-        files.extend(self.files_of_instance(id));
-        files
+        used.extend(self.files_of_instance(id).iter().copied().filter(|file| files.contains(file)));
+        used
+    }
+
+    /// Which of some files a profile file uses, itself included.
+    fn files_of_file(&self, file: FileId, files: &BTreeSet<FileId>) -> BTreeSet<FileId> {
+        let partials = self.engine.partials_of_file(file);
+        let partials = partials.iter().filter_map(|partial| self.repo.partial_file(partial));
+        partials.chain([file]).filter(|file| files.contains(file)).collect()
     }
 
     /// The files of the provider instance that an agent names.
@@ -53,3 +69,6 @@ impl Compiler {
         name.map_or(&[], |name| self.repo.instance_files(name.value))
     }
 }
+
+/// The most names of agents that are noted on findings of loading, in all.
+const MAX_NAMES: usize = 1_000_000;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{Compiler, rules};
-use crate::diag::{Diagnostic, did_you_mean};
+use crate::diag::{Diagnostic, Suggestions};
 use crate::profile::MATCH_KEYS;
 use crate::repo::{Matcher, Mismatch, Repo, Roster, Subject};
 use crate::resolve::{self, Hierarchy, MergedTable, ProfileId, ResolvedProfile};
@@ -92,11 +92,12 @@ pub(super) fn check(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     let mut findings = Vec::new();
     // An agent may be in many rosters, and merging it is the costly part.
     let mut known: BTreeMap<&str, bool> = BTreeMap::new();
+    let mut suggestions = Suggestions::default();
     for roster in &repo.rosters {
         let mut takes_all: Option<&Spanned<Arc<str>>> = None;
         for agent in &roster.agents {
             let Some(id) = hierarchy.by_name(&agent.value) else {
-                findings.push(unknown(hierarchy, agent));
+                findings.push(unknown(hierarchy, agent, &mut suggestions));
                 continue;
             };
             if hierarchy.get(id).is_abstract() {
@@ -118,11 +119,11 @@ pub(super) fn check(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
 fn accepts_everything(hierarchy: &Hierarchy, id: ProfileId) -> bool {
     // What merging finds is told elsewhere.
     let chain = hierarchy.chain(id).filter(|chain| chain.iter().all(|profile| !profile.broken));
-    chain.is_some_and(|chain| matcher(&resolve::resolve(chain, &mut Vec::new())).is_unconstrained())
+    chain.is_some_and(|chain| matcher(&resolve::resolve_again(chain)).is_unconstrained())
 }
 
-fn unknown(hierarchy: &Hierarchy, agent: &Spanned<Arc<str>>) -> Diagnostic {
-    let help = did_you_mean(&agent.value, hierarchy.names());
+fn unknown(hierarchy: &Hierarchy, agent: &Spanned<Arc<str>>, suggestions: &mut Suggestions) -> Diagnostic {
+    let help = suggestions.did_you_mean(&agent.value, hierarchy.names());
     let message = format!("there is no agent `{}`", agent.value);
     Diagnostic::new(&rules::UNKNOWN_IN_ROSTER, agent.span, message)
         .help(help.unwrap_or_else(|| "`reqc list` shows all agents".to_owned()))

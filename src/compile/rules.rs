@@ -1,8 +1,10 @@
 //! The register of all rules, and the rules of a repository as a whole.
 
+use std::sync::LazyLock;
+
 use super::Compiler;
 use crate::context::Context;
-use crate::diag::{Diagnostic, Rule, did_you_mean};
+use crate::diag::{Diagnostic, Rule, Suggestions};
 use crate::profile::Profile;
 use crate::repo::{Config, Repo, rules as repo_rules};
 use crate::resolve::{Hierarchy, ProfileId};
@@ -50,6 +52,10 @@ crate::diag::rules! {
 
 /// Every rule, sorted by code.
 pub fn all_rules() -> Vec<&'static Rule> {
+    ALL.clone()
+}
+
+static ALL: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
     let families = [
         RULES,
         super::invisible::RULES,
@@ -66,11 +72,11 @@ pub fn all_rules() -> Vec<&'static Rule> {
     let mut rules: Vec<&Rule> = families.into_iter().flatten().copied().collect();
     rules.sort_by_key(|rule| rule.code);
     rules
-}
+});
 
 /// The rule with a code.
 pub fn rule(code: &str) -> Option<&'static Rule> {
-    all_rules().into_iter().find(|rule| rule.code == code)
+    ALL.iter().copied().find(|rule| rule.code == code)
 }
 
 pub(super) fn empty(sources: &mut Sources) -> Diagnostic {
@@ -82,8 +88,11 @@ pub(super) fn empty(sources: &mut Sources) -> Diagnostic {
 /// Findings about names in `models.toml` that no profile has.
 pub(super) fn unknown_agents(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     let unknown = repo.models.iter().filter(|(name, _)| hierarchy.by_name(name).is_none());
+    let mut suggestions = Suggestions::default();
     let findings = unknown.map(|(name, model)| {
-        let help = did_you_mean(name, hierarchy.names()).unwrap_or_else(|| "`reqc list` shows all agents".to_owned());
+        let help = suggestions
+            .did_you_mean(name, hierarchy.names())
+            .unwrap_or_else(|| "`reqc list` shows all agents".to_owned());
         Diagnostic::new(&UNKNOWN_AGENT, model.span, format!("there is no agent `{name}`")).help(help)
     });
     findings.collect()
@@ -92,10 +101,11 @@ pub(super) fn unknown_agents(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnost
 /// Findings about patterns in `golden.contexts` that select nothing.
 pub(super) fn unknown_contexts(config: &Config, contexts: &[Context]) -> Vec<Diagnostic> {
     let globs = config.golden_contexts.iter().flatten();
-    let unused = globs.filter(|glob| !contexts.iter().any(|context| glob.value.is_match(&*context.name)));
+    let unused = globs.filter(|glob| !contexts.iter().any(|context| glob.value.is_match(&context.name)));
+    let mut suggestions = Suggestions::default();
     let findings = unused.map(|glob| {
-        let pattern = glob.value.glob().glob();
-        let help = did_you_mean(pattern, contexts.iter().map(|context| context.name.as_ref()));
+        let pattern = glob.value.text();
+        let help = suggestions.did_you_mean(pattern, contexts.iter().map(|context| context.name.as_ref()));
         let finding = Diagnostic::new(&UNKNOWN_CONTEXT, glob.span, format!("no context matches `{pattern}`"));
         finding.help(help.unwrap_or_else(|| "`reqc contexts` lists the names".to_owned()))
     });

@@ -1,6 +1,6 @@
 //! The normal form of a history: what compiler and runtime both render.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{Block, Message, Role};
@@ -87,13 +87,26 @@ impl Change {
 /// stay), thinking of another origin or without a signature where one is needed, and messages left empty. A
 /// call's result is looked for in the run of non-assistant messages that follows it.
 pub fn normalise(history: &[Message], rules: &Rules) -> Normal {
+    let mut normal = pass(history, rules);
+    // A dropped message may have parted or joined a round: look again until nothing changes.
+    let mut again = normal.changes.iter().any(Change::moves_rounds);
+    while again {
+        let next = pass(&normal.history, rules);
+        again = next.changes.iter().any(Change::moves_rounds);
+        normal.history = next.history;
+    }
+    normal
+}
+
+/// One look at each message.
+fn pass(history: &[Message], rules: &Rules) -> Normal {
+    let rounds = Rounds::of(history);
     let mut changes = Vec::new();
     let mut normal = Vec::with_capacity(history.len());
     for (index, message) in history.iter().enumerate() {
-        let pairs = Pairs::around(history, index);
         let mut blocks = Vec::with_capacity(message.blocks.len());
         for block in &message.blocks {
-            match refusal(block, index, &pairs, rules) {
+            match refusal(block, index, &rounds, rules) {
                 Some(change) => changes.push(change),
                 None => blocks.push(block.clone()),
             }
@@ -104,22 +117,24 @@ pub fn normalise(history: &[Message], rules: &Rules) -> Normal {
             normal.push(Message { blocks, ..message.clone() });
         }
     }
-    if changes.iter().all(|change| matches!(change, Change::UnsignedThinking { .. } | Change::ForeignThinking { .. })) {
-        return Normal { history: normal, changes };
-    }
-    // A dropped message may have parted or joined a round: look again until nothing changes.
-    let again = normalise(&normal, rules);
-    Normal { history: again.history, changes }
+    Normal { history: normal, changes }
 }
 
-fn refusal(block: &Block, message: usize, pairs: &Pairs, rules: &Rules) -> Option<Change> {
+impl Change {
+    /// Whether calls and results may belong together in another way after it.
+    fn moves_rounds(&self) -> bool {
+        !matches!(self, Change::UnsignedThinking { .. } | Change::ForeignThinking { .. })
+    }
+}
+
+fn refusal(block: &Block, message: usize, rounds: &Rounds<'_>, rules: &Rules) -> Option<Change> {
     let foreign =
         |origin: &Option<Arc<str>>| origin.as_ref().zip(rules.origin.as_ref()).is_some_and(|(from, to)| from != to);
     match block {
-        Block::ToolUse { id, .. } if !pairs.unfinished && !pairs.results.contains(id.as_ref()) => {
+        Block::ToolUse { id, .. } if !rounds.may_answer(message, id) => {
             Some(Change::CallWithoutResult { message, id: Arc::clone(id) })
         }
-        Block::ToolResult { id, .. } if !pairs.calls.contains(id.as_ref()) => {
+        Block::ToolResult { id, .. } if !rounds.has_called(message, id) => {
             Some(Change::ResultWithoutCall { message, id: Arc::clone(id) })
         }
         Block::Thinking { origin, .. } | Block::RedactedThinking { origin, .. } if foreign(origin) => {
@@ -132,25 +147,50 @@ fn refusal(block: &Block, message: usize, pairs: &Pairs, rules: &Rules) -> Optio
     }
 }
 
-/// The calls and results that may pair up with the blocks of one message.
-struct Pairs<'a> {
-    /// Ids of the results in the run of messages after this one, up to the next assistant message.
-    results: HashSet<&'a str>,
-    /// Ids of the calls in the last assistant message before this one.
-    calls: HashSet<&'a str>,
-    /// Whether this is the last assistant message and nothing after it answers any of its calls.
-    unfinished: bool,
+/// A history in rounds: an assistant message, and the others up to the next one. The first round may lack its assistant.
+struct Rounds<'a> {
+    list: Vec<Round<'a>>,
+    /// For each message the index of its round.
+    round_of: Vec<usize>,
+    is_assistant: Vec<bool>,
 }
 
-impl<'a> Pairs<'a> {
-    fn around(history: &'a [Message], index: usize) -> Pairs<'a> {
-        let is_assistant = |message: &&Message| message.role == Role::Assistant;
-        let after = history[index + 1..].iter().take_while(|message| !is_assistant(message));
-        let results: HashSet<&str> = after.flat_map(|message| &message.blocks).filter_map(Block::result_id).collect();
-        let caller = history[..index].iter().rev().find(is_assistant);
-        let calls = caller.into_iter().flat_map(|message| &message.blocks).filter_map(Block::call_id).collect();
-        let unfinished = history[index + 1..].is_empty() && results.is_empty();
-        Pairs { results, calls, unfinished }
+#[derive(Default)]
+struct Round<'a> {
+    /// Ids of the assistant's calls.
+    calls: HashSet<&'a str>,
+    /// Ids of results, with the last message that has one.
+    results: HashMap<&'a str, usize>,
+}
+
+impl<'a> Rounds<'a> {
+    fn of(history: &'a [Message]) -> Rounds<'a> {
+        let mut found = Rounds { list: vec![Round::default()], round_of: Vec::new(), is_assistant: Vec::new() };
+        for (index, message) in history.iter().enumerate() {
+            let is_assistant = message.role == Role::Assistant;
+            if is_assistant {
+                let calls = message.blocks.iter().filter_map(Block::call_id).collect();
+                found.list.push(Round { calls, ..Round::default() });
+            } else {
+                let results = message.blocks.iter().filter_map(Block::result_id).map(|id| (id, index));
+                found.list.last_mut().expect("there is one").results.extend(results);
+            }
+            found.round_of.push(found.list.len() - 1);
+            found.is_assistant.push(is_assistant);
+        }
+        found
+    }
+
+    /// Whether a call in a message has a result behind it in its round, or may still get one: nothing follows.
+    fn may_answer(&self, message: usize, id: &str) -> bool {
+        let is_last = message + 1 == self.round_of.len();
+        is_last || self.list[self.round_of[message]].results.get(id).is_some_and(|&last| last > message)
+    }
+
+    /// Whether the last assistant message before a message has a call.
+    fn has_called(&self, message: usize, id: &str) -> bool {
+        let round = self.round_of[message].checked_sub(usize::from(self.is_assistant[message]));
+        round.is_some_and(|round| self.list[round].calls.contains(id))
     }
 }
 
@@ -229,6 +269,16 @@ mod tests {
         let normal = normalise(&history, &rules);
         assert_eq!(normal.history[0].blocks.len(), 2);
         assert_eq!(normalise(&history, &Rules::default()).changes, []);
+    }
+
+    /// Twice the messages take about twice the time; the square would take minutes.
+    #[test]
+    fn long_runs_are_linear() {
+        let mut history = vec![message(Role::Assistant, (0..50_000).map(|id| call(&id.to_string())).collect())];
+        history.extend((0..50_000).map(|id| message(Role::User, vec![result(&id.to_string())])));
+        history.extend((0..50_000).map(|_| message(Role::User, vec![Block::Text("x".into())])));
+        let normal = normalise(&history, &Rules::default());
+        assert_eq!((normal.history.len(), normal.changes.len()), (history.len(), 0));
     }
 
     proptest! {

@@ -56,9 +56,9 @@ pub fn group(changes: impl IntoIterator<Item = (Subject, Change)>) -> Vec<Group>
 }
 
 impl Group {
-    /// Whether another group is about the same place, indices aside.
-    pub fn has_pattern_of(&self, other: &Group) -> bool {
-        self.is_request == other.is_request && pattern(&self.change.pointer) == pattern(&other.change.pointer)
+    /// The place, indices aside.
+    pub fn pattern(&self) -> String {
+        pattern(&self.change.pointer)
     }
 
     /// Takes another group's bodies over; the change stays this one's.

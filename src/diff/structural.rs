@@ -1,8 +1,9 @@
 //! Two JSON values, compared member by member and element by element.
 
 use serde_json::{Map, Value};
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use similar::DiffOp;
 
+use super::bounded;
 use crate::json::Pointer;
 
 /// One difference.
@@ -81,7 +82,7 @@ fn compare_objects(at: &Pointer, old: &Map<String, Value>, new: &Map<String, Val
 
 fn compare_arrays(at: &Pointer, old: &[Value], new: &[Value], changes: &mut Vec<Change>) {
     let texts = |values: &[Value]| values.iter().map(Value::to_string).collect::<Vec<_>>();
-    for op in capture_diff_slices(Algorithm::Myers, &texts(old), &texts(new)) {
+    for op in bounded::operations(&texts(old), &texts(new)) {
         match op {
             DiffOp::Equal { .. } => {}
             DiffOp::Delete { old_index, old_len, .. } => removed(at, old, old_index..old_index + old_len, changes),
@@ -137,6 +138,16 @@ mod tests {
         assert_eq!(shown(json!({"a": 1, "b": [1, 2]}), json!({"a": 2, "b": [1, 2, 3]})), ["/a false", "/b/2 true"]);
         assert_eq!(structural(&json!({"a": 1}), &json!({"a": 1.0})).len(), 1, "1 and 1.0 are different bytes");
         assert_eq!(structural(&json!([{"t": "x"}, {"t": "y"}]), &json!([{"t": "z"}, {"t": "y"}])).len(), 1);
+    }
+
+    #[test]
+    fn long_lists_in_another_order_are_compared_place_by_place() {
+        let list = |numbers: Vec<u32>| json!({"a": numbers});
+        let count = |old: Vec<u32>, new: Vec<u32>| structural(&list(old), &list(new)).len();
+        let shuffled = (0..100_000).map(|at| at * 7_919 % 100_000).collect();
+        assert_eq!(count((0..100_000).collect(), shuffled), 100_000 - 2);
+        // One more at the beginning of a long list is one change.
+        assert_eq!(count((1..100_000).collect(), (0..100_000).collect()), 1);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use indexmap::IndexMap;
+
 use super::{JsonError, Pointer, Problem};
 use crate::text::cut;
 
@@ -25,8 +27,8 @@ pub enum TreeKind {
     Scalar,
     /// The elements.
     Array(Vec<Tree>),
-    /// Key, the key's bytes, value.
-    Object(Vec<(String, Range<usize>, Tree)>),
+    /// By key: the key's bytes, and the value.
+    Object(IndexMap<String, (Range<usize>, Tree)>),
 }
 
 impl Tree {
@@ -35,14 +37,14 @@ impl Tree {
         pointer.tokens().try_fold(self, |tree, token| match &tree.kind {
             TreeKind::Scalar => None,
             TreeKind::Array(elements) => elements.get(token.parse::<usize>().ok()?),
-            TreeKind::Object(members) => members.iter().find(|(key, ..)| *key == token).map(|(.., value)| value),
+            TreeKind::Object(members) => members.get(&token).map(|(_, value)| value),
         })
     }
 
     /// The bytes of a member's key.
     pub fn key_span(&self, key: &str) -> Option<Range<usize>> {
         match &self.kind {
-            TreeKind::Object(members) => members.iter().find(|(name, ..)| name == key).map(|(_, span, _)| span.clone()),
+            TreeKind::Object(members) => members.get(key).map(|(span, _)| span.clone()),
             _ => None,
         }
     }
@@ -198,17 +200,17 @@ impl Scanner<'_> {
 
     fn object(&mut self) -> Result<Tree, JsonError> {
         let start = self.enter()?;
-        let mut members: Vec<(String, Range<usize>, Tree)> = Vec::new();
+        let mut members: IndexMap<String, (Range<usize>, Tree)> = IndexMap::new();
         if !self.closes(b'}') {
             self.no_leading_comma()?;
             loop {
                 let (key, span) = self.key()?;
-                let first = members.iter().find(|(known, ..)| *known == key).map(|(_, span, _)| span.clone());
+                let first = members.get(&key).map(|(span, _)| span.clone());
                 let value = self.value()?;
                 if let Some(first) = first {
                     return Err(fail(Problem::DuplicateKey(key, first), span));
                 }
-                members.push((key, span, value));
+                members.insert(key, (span, value));
                 if self.separator(b'}')? {
                     break;
                 }

@@ -1,7 +1,8 @@
 //! Include names: what they may say, what they resolve to, and cycles; names of functions, filters and tests.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -9,7 +10,8 @@ use super::analyse::{Callable, Include};
 use super::functions::{BODY_FUNCTIONS, BUILTIN_FUNCTIONS, INDEX_FROM_0};
 use super::prompt::PROMPT_FUNCTIONS;
 use super::{Engine, TemplateKind, rules};
-use crate::diag::{Diagnostic, did_you_mean, nearest, one_of};
+use crate::chain;
+use crate::diag::{Diagnostic, Suggestions, did_you_mean, one_of};
 use crate::repo::{PartialState, Repo};
 
 /// The name under which a partial is registered: with the `partials/` prefix.
@@ -45,31 +47,33 @@ impl Engine {
             let functions: Vec<&str> = BODY_FUNCTIONS.into_iter().chain(PROMPT_FUNCTIONS).collect();
             self.check_calls(repo, name, &functions, findings);
         }
-        self.check_cycles(repo, &names, findings);
-        self.spread_breakage(&names);
+        let graph = Links::of(self, &names);
+        self.check_cycles(repo, &names, &graph, findings);
+        self.spread_breakage(&names, &graph);
     }
 
     /// Checks the includes of one template, in every branch.
     pub(super) fn check_includes(&mut self, repo: &Repo, name: &Arc<str>, findings: &mut Vec<Diagnostic>) {
         let Some(analysis) = self.analyses.get(name) else { return };
         let before = findings.len();
-        let mut silent = false;
+        let (mut silent, mut suggestions) = (false, std::mem::take(&mut self.suggestions));
         for include in &analysis.includes {
-            match self.check_include(repo, name, include) {
+            match self.check_include(repo, name, include, &mut suggestions) {
                 Verdict::Fine => {}
                 Verdict::Broken => silent = true,
                 Verdict::Refused(finding) => findings.push(*finding),
             }
         }
+        self.suggestions = suggestions;
         if silent || findings.len() > before {
             self.broken.insert(Arc::clone(name));
         }
     }
 
-    fn check_include(&self, repo: &Repo, name: &str, include: &Include) -> Verdict {
-        let span = self.span(&repo.sources, name, include.range.clone());
+    fn check_include(&self, repo: &Repo, name: &str, include: &Include, suggestions: &mut Suggestions) -> Verdict {
+        let span = || self.span(&repo.sources, name, include.range.clone());
         if !include.is_literal {
-            let finding = Diagnostic::new(&rules::INCLUDE_DYNAMIC, span, "an include name must be a string literal");
+            let finding = Diagnostic::new(&rules::INCLUDE_DYNAMIC, span(), "an include name must be a string literal");
             return Verdict::refused(finding.help("write an `{% if %}` with one include per branch"));
         }
         let mut missing = None;
@@ -77,7 +81,7 @@ impl Engine {
             if let Some(why) = refusal(target) {
                 let finding = Diagnostic::new(
                     &rules::INCLUDE_NAME,
-                    span,
+                    span(),
                     format!("the include name `{target}` is not allowed: {why}"),
                 );
                 return Verdict::refused(
@@ -91,7 +95,7 @@ impl Engine {
                 PartialState::Broken => return Verdict::Broken,
                 PartialState::Outside => {
                     let message = format!("the partial `{target}` leads out of the repository through a link");
-                    let finding = Diagnostic::new(&rules::INCLUDE_OUTSIDE, span, message);
+                    let finding = Diagnostic::new(&rules::INCLUDE_OUTSIDE, span(), message);
                     return Verdict::refused(finding.help("copy the file into `partials/`"));
                 }
                 PartialState::Missing => missing = missing.or(Some(target)),
@@ -100,9 +104,9 @@ impl Engine {
         match missing {
             Some(target) if !include.ignore_missing => {
                 let message = format!("there is no partial `{target}`");
-                let help = near_partials(target, self.partial_names.iter().map(AsRef::as_ref))
+                let help = near_partials(target, self.partial_names.iter().map(AsRef::as_ref), suggestions)
                     .unwrap_or_else(|| "partials are files below `partials/`, with the ending `.jinja`".to_owned());
-                Verdict::refused(Diagnostic::new(&rules::INCLUDE_MISSING, span, message).help(help))
+                Verdict::refused(Diagnostic::new(&rules::INCLUDE_MISSING, span(), message).help(help))
             }
             _ => Verdict::Fine,
         }
@@ -155,74 +159,142 @@ impl Engine {
         }
     }
 
-    /// Reports each circle of includes once, at the include that closes it.
-    fn check_cycles(&mut self, repo: &Repo, names: &[Arc<str>], findings: &mut Vec<Diagnostic>) {
-        let mut done: HashSet<&str> = HashSet::new();
-        let mut circles: Vec<Vec<Link>> = Vec::new();
-        for name in names {
-            let mut path: Vec<(&Arc<str>, usize)> = vec![(name, 0)];
-            if done.contains(name.as_ref()) {
-                continue;
-            }
-            while let Some((at, next)) = path.pop() {
-                let edges = self.edges(at);
-                let Some((target, _)) = edges.get(next) else {
-                    done.insert(at);
-                    continue;
-                };
-                path.push((at, next + 1));
-                if let Some(first) = path.iter().position(|(seen, _)| seen == target) {
-                    circles.push(path[first..].iter().map(|&(member, next)| self.link(member, next - 1)).collect());
-                } else if !done.contains(target.as_ref()) {
-                    path.push((target, 0));
-                }
-            }
-        }
-        for circle in circles {
-            findings.push(self.circle(repo, &circle));
-            self.broken.extend(circle.into_iter().map(|(name, _)| name));
+    /// Reports partials that include each other once, by one of their circles.
+    fn check_cycles(&mut self, repo: &Repo, names: &[Arc<str>], links: &Links, findings: &mut Vec<Diagnostic>) {
+        for group in links.groups() {
+            let members: HashSet<usize> = group.iter().copied().collect();
+            let circle: Vec<Link> = links.circle(&members).into_iter().map(|at| self.link(names, at)).collect();
+            findings.push(self.circle(repo, &circle, group.len()));
+            self.broken.extend(group.iter().map(|&member| Arc::clone(&names[member])));
         }
     }
 
-    /// A partial and the place of its `index`-th include.
-    fn link(&self, name: &Arc<str>, index: usize) -> Link {
-        (Arc::clone(name), self.edges(name)[index].1.range.clone())
+    /// A partial and the place of its include of another.
+    fn link(&self, names: &[Arc<str>], (from, to): (usize, usize)) -> Link {
+        let leads_there = |include: &&Include| include.names.iter().any(|name| *full_name(name) == *names[to]);
+        let include = self.analyses[&names[from]].includes.iter().find(leads_there);
+        (Arc::clone(&names[from]), include.map_or(0..0, |include| include.range.clone()))
     }
 
-    fn circle(&self, repo: &Repo, circle: &[Link]) -> Diagnostic {
-        let names: Vec<String> = circle.iter().chain(&circle[..1]).map(|(name, _)| format!("`{name}`")).collect();
+    fn circle(&self, repo: &Repo, circle: &[Link], members: usize) -> Diagnostic {
+        let names: Vec<&str> = circle.iter().map(|(name, _)| name.as_ref()).collect();
         let (message, help) = match circle {
             [(only, _)] => (format!("`{only}` includes itself"), "remove this include"),
             _ => (
-                format!("partials include each other in a circle: {}", names.join(" → ")),
+                format!("partials include each other in a circle: {}", chain::describe(&names)),
                 "remove one of these includes",
             ),
         };
         let place = |(name, range): &Link| self.span(&repo.sources, name, range.clone());
         let finding = Diagnostic::new(&rules::INCLUDE_CYCLE, place(&circle[0]), message);
-        let others = circle[1..].iter();
-        others.fold(finding, |finding, link| finding.related(place(link), "which includes this")).help(help)
-    }
-
-    fn edges(&self, name: &str) -> Vec<(&Arc<str>, &Include)> {
-        let includes = self.analyses.get(name).into_iter().flat_map(|analysis| &analysis.includes);
-        let edges = includes.flat_map(|include| include.names.iter().map(move |target| (target, include)));
-        edges
-            .filter_map(|(target, include)| Some((self.partial_names.get(full_name(target).as_ref())?, include)))
-            .collect()
+        let others = circle.iter().take(chain::SHOWN).skip(1);
+        let finding = others.fold(finding, |finding, link| finding.related(place(link), "which includes this"));
+        match members - circle.len() {
+            0 => finding.help(help),
+            more => finding.help(format!("{help}; on other circles with these: {more} more")),
+        }
     }
 
     /// Whoever includes something broken is broken too, silently: the finding stands where the mistake is.
-    fn spread_breakage(&mut self, names: &[Arc<str>]) {
-        loop {
-            let includes_broken = |name: &&Arc<str>| {
-                !self.broken.contains(*name) && self.edges(name).iter().any(|(target, _)| self.broken.contains(*target))
-            };
-            let newly: Vec<Arc<str>> = names.iter().filter(includes_broken).cloned().collect();
-            if newly.is_empty() {
-                return;
+    fn spread_breakage(&mut self, names: &[Arc<str>], links: &Links) {
+        let mut pending: Vec<usize> = (0..names.len()).filter(|&at| self.broken.contains(&names[at])).collect();
+        while let Some(at) = pending.pop() {
+            for &user in &links.users[at] {
+                if self.broken.insert(Arc::clone(&names[user])) {
+                    pending.push(user);
+                }
             }
-            self.broken.extend(newly);
+        }
+    }
+}
+
+/// Which partials include which, by index.
+struct Links {
+    /// What each includes: in order, each once.
+    targets: Vec<Vec<usize>>,
+    /// What includes each.
+    users: Vec<Vec<usize>>,
+}
+
+impl Links {
+    fn of(engine: &Engine, names: &[Arc<str>]) -> Links {
+        let index: HashMap<&str, usize> = names.iter().enumerate().map(|(at, name)| (name.as_ref(), at)).collect();
+        let mut links = Links { targets: vec![Vec::new(); names.len()], users: vec![Vec::new(); names.len()] };
+        for (at, name) in names.iter().enumerate() {
+            let includes = engine.analyses.get(name).into_iter().flat_map(|analysis| &analysis.includes);
+            let found =
+                includes.flat_map(|include| &include.names).filter_map(|it| index.get(&*full_name(it)).copied());
+            let mut seen = HashSet::new();
+            links.targets[at] = found.filter(|target| seen.insert(*target)).collect();
+            links.targets[at].iter().for_each(|&target| links.users[target].push(at));
+        }
+        links
+    }
+
+    /// The largest sets of partials that all include each other, directly or not, in the order of their first members.
+    /// Kosaraju's way, without recursion.
+    fn groups(&self) -> Vec<Vec<usize>> {
+        let mut finished = Vec::new();
+        let mut seen = vec![false; self.targets.len()];
+        for start in 0..self.targets.len() {
+            walk(start, &self.targets, &mut seen, &mut finished);
+        }
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        let mut seen = vec![false; self.targets.len()];
+        for &start in finished.iter().rev() {
+            let mut group = Vec::new();
+            walk(start, &self.users, &mut seen, &mut group);
+            group.sort_unstable();
+            groups.push(group);
+        }
+        groups.retain(|group| group.len() > 1 || group.iter().any(|&only| self.targets[only].contains(&only)));
+        groups.sort_unstable();
+        groups
+    }
+
+    /// The shortest circle through the first of some partials that all include each other, as steps.
+    fn circle(&self, members: &HashSet<usize>) -> Vec<(usize, usize)> {
+        let Some(&first) = members.iter().min() else { return Vec::new() };
+        let mut before: HashMap<usize, usize> = HashMap::new();
+        let mut pending = VecDeque::from([first]);
+        while let Some(at) = pending.pop_front().filter(|_| !before.contains_key(&first)) {
+            for &target in self.targets[at].iter().filter(|target| members.contains(target)) {
+                if let Entry::Vacant(entry) = before.entry(target) {
+                    entry.insert(at);
+                    pending.push_back(target);
+                }
+            }
+        }
+        let mut steps = Vec::new();
+        let mut to = first;
+        while let Some(&from) = before.get(&to) {
+            steps.push((from, to));
+            to = from;
+            if from == first {
+                break;
+            }
+        }
+        steps.reverse();
+        steps
+    }
+}
+
+/// Visits what a partial leads to and was not seen; each is added once all behind it were.
+fn walk(start: usize, edges: &[Vec<usize>], seen: &mut [bool], finished: &mut Vec<usize>) {
+    if seen[start] {
+        return;
+    }
+    seen[start] = true;
+    let mut path = vec![(start, 0)];
+    while let Some((at, next)) = path.pop() {
+        match edges[at].get(next) {
+            Some(&target) => {
+                path.push((at, next + 1));
+                if !std::mem::replace(&mut seen[target], true) {
+                    path.push((target, 0));
+                }
+            }
+            None => finished.push(at),
         }
     }
 }
@@ -245,7 +317,11 @@ impl Verdict {
 
 /// Partials of the same file name in other folders, else those with a similar name. What all names share is left out:
 /// it would make them all alike.
-fn near_partials<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+fn near_partials<'a>(
+    wanted: &str,
+    known: impl Iterator<Item = &'a str>,
+    suggestions: &mut Suggestions,
+) -> Option<String> {
     fn stem(name: &str) -> &str {
         let name = name.strip_prefix("partials/").unwrap_or(name);
         name.strip_suffix(".jinja").unwrap_or(name)
@@ -253,11 +329,14 @@ fn near_partials<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Opti
     fn file(name: &str) -> &str {
         name.rsplit('/').next().unwrap_or(name)
     }
+    if suggestions.is_spent() {
+        return None;
+    }
     let known: Vec<&str> = known.map(|name| name.strip_prefix("partials/").unwrap_or(name)).collect();
     let wanted = stem(wanted);
     let in_place = known.iter().copied().filter(|name| stem(name) == wanted);
     let elsewhere = known.iter().copied().filter(|name| file(stem(name)) == file(wanted));
-    let near = nearest(wanted, known.iter().map(|name| stem(name)));
+    let near = suggestions.nearest(wanted, known.iter().map(|name| stem(name)));
     let similar = near.iter().filter_map(|near| known.iter().copied().find(|name| stem(name) == *near));
     let candidates = [in_place.collect(), elsewhere.take(3).collect(), similar.collect::<Vec<&str>>()];
     one_of(candidates.iter().find(|names| !names.is_empty())?)

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use globset::{Glob, GlobMatcher};
-
-use super::{Reader, rules};
+use super::{Glob, MAX_GLOBS, Reader, rules};
 use crate::diag::{Diagnostic, Severity};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::Table;
@@ -26,7 +24,7 @@ pub struct Config {
     /// The templates' dialect.
     pub dialect: Dialect,
     /// `golden.contexts`: globs of context names that goldens are written for; `None`: those marked `golden`.
-    pub golden_contexts: Option<Vec<Spanned<GlobMatcher>>>,
+    pub golden_contexts: Option<Vec<Spanned<Glob>>>,
     /// `[rules]`: a level per rule code.
     pub levels: Vec<(Spanned<Arc<str>>, Level)>,
     /// `[[allow]]`.
@@ -34,6 +32,15 @@ pub struct Config {
     /// `[[extension]]`.
     pub extensions: Vec<Extension>,
 }
+
+/// The most `[[allow]]` entries: each is held against each finding.
+const MAX_ALLOWS: usize = 1_000;
+/// The most entries of `[rules]`: many more than there are rules.
+const MAX_LEVELS: usize = 1_000;
+/// The most `[[extension]]` entries.
+const MAX_EXTENSIONS: usize = 1_000;
+/// The most fields of one `[[extension]]` entry.
+const MAX_FIELDS: usize = 1_000;
 
 /// Fields that a provider instance takes beside those of its wire format.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,9 +82,9 @@ pub struct Allow {
     /// The code it silences.
     pub code: Arc<str>,
     /// Only findings that reach an agent matching this.
-    pub agent: Option<GlobMatcher>,
+    pub agent: Option<Glob>,
     /// Only findings in a file matching this.
-    pub file: Option<GlobMatcher>,
+    pub file: Option<Glob>,
     /// Why; `None` is a finding.
     pub reason: Option<Arc<str>>,
     /// The last day it holds.
@@ -107,32 +114,43 @@ impl Config {
         let levels = reader.table("rules");
         let allows = reader.tables("allow");
         let extensions = reader.tables("extension");
+        if let Some(one) = allows.get(MAX_ALLOWS) {
+            reader.too_many("allow", "entries", MAX_ALLOWS, one.span);
+        }
+        if let Some(one) = extensions.get(MAX_EXTENSIONS) {
+            reader.too_many("extension", "entries", MAX_EXTENSIONS, one.span);
+        }
+        let (allows, extensions) = (allows.into_iter().take(MAX_ALLOWS), extensions.into_iter().take(MAX_EXTENSIONS));
         Config {
             is_bundled_layer,
             dialect: dialect.map(|it| it.value).unwrap_or_default(),
             golden_contexts: golden.and_then(|golden| golden_contexts(file, golden.value, findings)),
             levels: levels.map(|levels| read_levels(file, levels.value, findings)).unwrap_or_default(),
-            extensions: extensions.into_iter().filter_map(|entry| Extension::read(file, entry, findings)).collect(),
-            allows: allows.into_iter().filter_map(|entry| Allow::read(file, entry, findings)).collect(),
+            extensions: extensions.filter_map(|entry| Extension::read(file, entry, findings)).collect(),
+            allows: allows.filter_map(|entry| Allow::read(file, entry, findings)).collect(),
         }
     }
 }
 
-fn golden_contexts(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> Option<Vec<Spanned<GlobMatcher>>> {
+fn golden_contexts(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> Option<Vec<Spanned<Glob>>> {
     let mut reader = Reader::new(file, table, findings);
     reader.only("[golden]", &["contexts"]);
     let patterns = reader.strings("contexts")?;
+    if patterns.value.len() > MAX_GLOBS {
+        reader.too_many("contexts", "globs", MAX_GLOBS, patterns.span);
+        return None;
+    }
     let globs = patterns.value.iter().filter_map(|pattern| {
         glob(&mut reader, "contexts", pattern).map(|value| Spanned { value, span: pattern.span })
     });
     Some(globs.collect())
 }
 
-fn glob(reader: &mut Reader<'_, '_>, key: &str, pattern: &Spanned<Arc<str>>) -> Option<GlobMatcher> {
+fn glob(reader: &mut Reader<'_, '_>, key: &str, pattern: &Spanned<Arc<str>>) -> Option<Glob> {
     match Glob::new(&pattern.value) {
-        Ok(glob) => Some(glob.compile_matcher()),
-        Err(error) => {
-            let message = format!("`{key}` is no valid glob: {}", error.kind());
+        Ok(glob) => Some(glob),
+        Err(why) => {
+            let message = format!("`{key}` is no valid glob: {why}");
             reader.report(Diagnostic::new(&rules::INVALID_VALUE, pattern.span, message));
             None
         }
@@ -144,8 +162,11 @@ fn read_levels(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> V
     let choices =
         [("off", Level::Off), ("warning", Level::On(Severity::Warning)), ("error", Level::On(Severity::Error))];
     let mut levels = Vec::new();
-    for (key, _) in &table.entries {
-        if let Some(level) = reader.one_of(&key.name, &choices) {
+    if let Some((key, _)) = table.entries.get(MAX_LEVELS) {
+        reader.too_many("rules", "entries", MAX_LEVELS, Span::new(file, key.span.clone()));
+    }
+    for (key, node) in table.entries.iter().take(MAX_LEVELS) {
+        if let Some(level) = reader.one_of_at(&key.name, node, &choices) {
             let code = Spanned { value: Arc::from(key.name.as_str()), span: Span::new(file, key.span.clone()) };
             levels.push((code, level.value));
         }
@@ -178,6 +199,10 @@ impl Extension {
         let needed =
             [("provider_instance", instance.is_none()), ("fields", fields.is_none()), ("reason", reason.is_none())];
         reader.missing("an [[extension]] entry", entry.span, &needed);
+        if let Some(fields) = fields.as_ref().filter(|fields| fields.value.len() > MAX_FIELDS) {
+            reader.too_many("fields", "fields", MAX_FIELDS, fields.span);
+            return None;
+        }
         let fields = fields?.value.into_iter().map(|field| field.value).collect();
         let instance = instance?;
         Some(Extension { span: instance.span, instance: instance.value, fields, reason: reason.map(|it| it.value) })
@@ -202,6 +227,12 @@ impl Reader<'_, '_> {
                 Diagnostic::new(&rules::MISSING_KEY, span, message).help(format!("add {}", lines.join(" and "))),
             );
         }
+    }
+
+    /// A finding about a list that is longer than it may be.
+    pub(crate) fn too_many(&mut self, key: &str, what: &str, most: usize, span: Span) {
+        let message = format!("`{key}` has more than {most} {what}");
+        self.report(Diagnostic::new(&rules::INVALID_VALUE, span, message).help("say the same with fewer"));
     }
 
     fn date(&mut self, key: &str) -> Option<Date> {

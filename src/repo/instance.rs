@@ -5,8 +5,10 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
+
 use super::{LayerKind, Reader, address, headers, rules};
-use crate::diag::{Diagnostic, did_you_mean};
+use crate::diag::{Diagnostic, Suggestions, did_you_mean, listed};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::Table;
 
@@ -234,9 +236,11 @@ pub(super) fn resolve(
     raw: &BTreeMap<Arc<str>, RawInstance>,
     findings: &mut Vec<Diagnostic>,
 ) -> BTreeMap<Arc<str>, Instance> {
+    findings.extend(circles(raw));
     let mut instances = BTreeMap::new();
+    let mut suggestions = Suggestions::default();
     for (name, instance) in raw {
-        if let Some(resolved) = resolve_one(instance, raw, findings) {
+        if let Some(resolved) = resolve_one(instance, raw, &mut suggestions, findings) {
             instances.insert(Arc::clone(name), resolved);
         }
     }
@@ -249,10 +253,13 @@ pub(super) fn files(raw: &BTreeMap<Arc<str>, RawInstance>) -> BTreeMap<Arc<str>,
     raw.iter().map(|(name, leaf)| (Arc::clone(name), files(leaf))).collect()
 }
 
-/// An instance and those that it extends, as far as they go without meeting one again.
+/// The longest chain of instances, the leaf included.
+const MAX_CHAIN: usize = 32;
+
+/// An instance and those that it extends, as far as they go without meeting one again; one more than may be, if they go on.
 fn chain<'i>(leaf: &'i RawInstance, raw: &'i BTreeMap<Arc<str>, RawInstance>) -> Vec<&'i RawInstance> {
     let mut chain = vec![leaf];
-    while let Some(parent) = parent(chain[chain.len() - 1], raw) {
+    while let Some(parent) = parent(chain[chain.len() - 1], raw).filter(|_| chain.len() <= MAX_CHAIN) {
         if chain.iter().any(|seen| std::ptr::eq(*seen, parent)) {
             break;
         }
@@ -265,44 +272,76 @@ fn parent<'i>(child: &RawInstance, raw: &'i BTreeMap<Arc<str>, RawInstance>) -> 
     raw.get(&child.extends.as_ref()?.value)
 }
 
-/// What is wrong with the end of a chain; a circle is told at its first member only.
-fn broken_end(
-    chain: &[&RawInstance],
+/// Findings about instances that extend each other in a circle, at the first of each.
+fn circles(raw: &BTreeMap<Arc<str>, RawInstance>) -> Vec<Diagnostic> {
+    let index: BTreeMap<&Arc<str>, usize> = raw.keys().enumerate().map(|(at, name)| (name, at)).collect();
+    let members: Vec<&RawInstance> = raw.values().collect();
+    let parents: Vec<Option<usize>> =
+        members.iter().map(|it| index.get(&it.extends.as_ref()?.value).copied()).collect();
+    let finding = |circle: &Vec<usize>| {
+        let names: Vec<&str> = circle.iter().map(|&at| members[at].name.value.as_ref()).collect();
+        let message = match names.as_slice() {
+            [only] => format!("provider instance `{only}` extends itself"),
+            _ => format!("provider instances extend each other in a circle: {}", crate::chain::describe(&names)),
+        };
+        let place = members[circle[0]].extends.as_ref()?.span;
+        let finding = Diagnostic::new(&rules::INSTANCE_EXTENDS, place, message);
+        Some(finding.help("remove one `extends`, and say what it stood for"))
+    };
+    crate::chain::circles(&parents).iter().filter_map(finding).collect()
+}
+
+/// The finding of an instance that extends one that does not exist.
+fn unknown_parent(
     extends: &Spanned<Arc<str>>,
     raw: &BTreeMap<Arc<str>, RawInstance>,
-) -> Option<Diagnostic> {
-    let Some(first) = chain.iter().position(|instance| instance.name.value == extends.value) else {
-        let message = format!("there is no provider instance `{}`", extends.value);
-        let known = raw.keys().map(AsRef::as_ref);
-        let help = did_you_mean(&extends.value, known.clone())
-            .unwrap_or_else(|| format!("known instances: {}", known.collect::<Vec<_>>().join(", ")));
-        return Some(Diagnostic::new(&rules::INSTANCE_EXTENDS, extends.span, message).help(help));
-    };
-    let circle = &chain[first..];
-    let is_first = first == 0 && circle.iter().all(|member| member.name.value >= chain[0].name.value);
-    let names: Vec<String> = circle.iter().chain(&circle[..1]).map(|it| format!("`{}`", it.name.value)).collect();
-    let message = match circle {
-        [only] => format!("provider instance `{}` extends itself", only.name.value),
-        _ => format!("provider instances extend each other in a circle: {}", names.join(" → ")),
-    };
-    let place = chain[first].extends.as_ref()?.span;
-    is_first.then(|| {
-        Diagnostic::new(&rules::INSTANCE_EXTENDS, place, message)
-            .help("remove one `extends`, and say what it stood for")
-    })
+    suggestions: &mut Suggestions,
+) -> Diagnostic {
+    let message = format!("there is no provider instance `{}`", extends.value);
+    let known = raw.keys().map(AsRef::as_ref);
+    let help = suggestions
+        .did_you_mean(&extends.value, known.clone())
+        .unwrap_or_else(|| format!("known instances: {}", listed(known)));
+    Diagnostic::new(&rules::INSTANCE_EXTENDS, extends.span, message).help(help)
+}
+
+/// Whether a chain ends as it should; what is wrong is told at the first instance that it is wrong for, and for those that
+/// extend it in silence.
+fn ends_well(
+    chain: &[&RawInstance],
+    raw: &BTreeMap<Arc<str>, RawInstance>,
+    suggestions: &mut Suggestions,
+    findings: &mut Vec<Diagnostic>,
+) -> bool {
+    let (first, end) = (chain[0], chain[chain.len() - 1]);
+    match (&first.extends, &end.extends) {
+        (_, Some(extends)) => {
+            if !raw.contains_key(&extends.value) && chain.len() == 1 {
+                findings.push(unknown_parent(extends, raw, suggestions));
+            }
+            false
+        }
+        (Some(extends), None) if chain.len() > MAX_CHAIN => {
+            let message = format!("this chain of provider instances is longer than {MAX_CHAIN}");
+            let finding = Diagnostic::new(&rules::INSTANCE_EXTENDS, extends.span, message);
+            findings.push(finding.help("merge some of the levels in between"));
+            false
+        }
+        _ => true,
+    }
 }
 
 fn resolve_one(
     leaf: &RawInstance,
     raw: &BTreeMap<Arc<str>, RawInstance>,
+    suggestions: &mut Suggestions,
     findings: &mut Vec<Diagnostic>,
 ) -> Option<Instance> {
     let chain = chain(leaf, raw);
     if chain.iter().any(|instance| instance.broken) {
         return None;
     }
-    if let Some(extends) = &chain[chain.len() - 1].extends {
-        findings.extend(broken_end(&chain, extends, raw));
+    if !ends_well(&chain, raw, suggestions, findings) {
         return None;
     }
     let first = |get: fn(&RawInstance) -> Option<Spanned<Arc<str>>>| chain.iter().find_map(|instance| get(instance));
@@ -317,13 +356,8 @@ fn resolve_one(
         let help = "set it here, or name an instance to start from with `extends`";
         findings.push(Diagnostic::new(&rules::MISSING_KEY, leaf.name.span, message).help(help));
     }
-    let mut headers: Vec<(Arc<str>, Arc<str>)> = Vec::new();
-    for (key, value) in chain.iter().rev().flat_map(|instance| &instance.headers) {
-        match headers.iter_mut().find(|(known, _)| known == key) {
-            Some(known) => known.1 = Arc::clone(value),
-            None => headers.push((Arc::clone(key), Arc::clone(value))),
-        }
-    }
+    let headers: IndexMap<Arc<str>, Arc<str>> =
+        chain.iter().rev().flat_map(|instance| instance.headers.iter().cloned()).collect();
     Some(Instance {
         name: leaf.name.clone(),
         layer: leaf.layer,
@@ -331,6 +365,6 @@ fn resolve_one(
         url: url?,
         api_key_ref: chain.iter().find_map(|instance| instance.api_key_ref.clone()),
         description: leaf.description.clone(),
-        headers,
+        headers: headers.into_iter().collect(),
     })
 }

@@ -70,10 +70,19 @@ impl<'t, 'f> Reader<'t, 'f> {
     }
 
     pub(crate) fn string(&mut self, key: &str) -> Option<Spanned<Arc<str>>> {
-        self.typed(key, "a string", |kind| match kind {
-            Kind::String(text) => Some(Arc::from(text.as_str())),
-            _ => None,
-        })
+        let node = self.table.get(key)?;
+        self.string_at(key, node)
+    }
+
+    /// The string of an entry that is at hand: looking up each key of a table would take the square of their number.
+    pub(crate) fn string_at(&mut self, key: &str, node: &'t Node) -> Option<Spanned<Arc<str>>> {
+        match &node.kind {
+            Kind::String(text) => Some(Spanned { value: Arc::from(text.as_str()), span: self.span(node) }),
+            _ => {
+                self.wrong_type(key, node, "a string");
+                None
+            }
+        }
     }
 
     pub(crate) fn boolean(&mut self, key: &str) -> Option<Spanned<bool>> {
@@ -146,7 +155,18 @@ impl<'t, 'f> Reader<'t, 'f> {
 
     /// A string that must be one of a few.
     pub(crate) fn one_of<T: Copy>(&mut self, key: &str, choices: &[(&str, T)]) -> Option<Spanned<T>> {
-        let text = self.string(key)?;
+        let node = self.table.get(key)?;
+        self.one_of_at(key, node, choices)
+    }
+
+    /// The same of an entry that is at hand.
+    pub(crate) fn one_of_at<T: Copy>(
+        &mut self,
+        key: &str,
+        node: &'t Node,
+        choices: &[(&str, T)],
+    ) -> Option<Spanned<T>> {
+        let text = self.string_at(key, node)?;
         match choices.iter().find(|(name, _)| *name == &*text.value) {
             Some((_, value)) => Some(Spanned { value: *value, span: text.span }),
             None => {

@@ -99,8 +99,8 @@ impl Loader {
             && let Some((file, table)) = self.toml(layer.world.as_ref(), "models.toml")
         {
             let mut reader = Reader::new(file, &table, &mut self.findings);
-            for (key, _) in &table.entries {
-                if let Some(model) = reader.string(&key.name) {
+            for (key, node) in &table.entries {
+                if let Some(model) = reader.string_at(&key.name, node) {
                     models.insert(Arc::from(key.name.as_str()), model);
                 }
             }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{GlobBuilder, GlobSet};
 
 /// What a file and a project must look like. Every dimension must accept; any pattern
 /// of one suffices, and one without patterns accepts everything.
@@ -17,7 +17,7 @@ pub struct Matcher {
 #[derive(Debug, Clone)]
 struct Pattern {
     text: Arc<str>,
-    glob: GlobMatcher,
+    glob: Glob,
 }
 
 /// Something to find an agent for.
@@ -133,11 +133,74 @@ fn fold(text: &str) -> String {
 /// # Errors
 ///
 /// What is wrong with it, as a phrase.
-pub(crate) fn glob(text: &str) -> Result<GlobMatcher, String> {
-    let folded = fold(text);
-    let mut builder = GlobBuilder::new(&folded);
-    builder.case_insensitive(true).literal_separator(false).backslash_escape(true);
-    builder.build().map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
+pub(crate) fn glob(text: &str) -> Result<Glob, String> {
+    Glob::build(text, &fold(text), |builder| {
+        builder.case_insensitive(true).literal_separator(false).backslash_escape(true);
+    })
+}
+
+/// A pattern for names and paths.
+#[derive(Debug, Clone)]
+pub struct Glob {
+    text: Arc<str>,
+    set: GlobSet,
+}
+
+/// The longest glob, in bytes.
+const MAX_GLOB_BYTES: usize = 1_000;
+/// How deep the braces of a glob may nest.
+const MAX_GLOB_DEPTH: usize = 8;
+/// The most globs in one list.
+pub(crate) const MAX_GLOBS: usize = 500;
+
+impl Glob {
+    /// A glob as shells know it; `*` crosses `/`.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, as a phrase.
+    pub fn new(text: &str) -> Result<Glob, String> {
+        Glob::build(text, text, |_| {})
+    }
+
+    fn build(shown: &str, text: &str, set_up: impl FnOnce(&mut GlobBuilder<'_>)) -> Result<Glob, String> {
+        check_size(text)?;
+        let mut builder = GlobBuilder::new(text);
+        set_up(&mut builder);
+        let glob = builder.build().map_err(|error| error.kind().to_string())?;
+        // A set of one: unlike a matcher, it says so if it cannot be made.
+        let set = GlobSet::builder().add(glob).build().map_err(|error| error.kind().to_string())?;
+        Ok(Glob { text: shown.into(), set })
+    }
+
+    /// The glob as it is written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether a name or path is like that.
+    pub fn is_match(&self, name: &str) -> bool {
+        self.set.is_match(name)
+    }
+}
+
+/// Whether a glob is one that can be used in a time that is linear in the names.
+fn check_size(text: &str) -> Result<(), String> {
+    if text.len() > MAX_GLOB_BYTES {
+        return Err(format!("it is longer than {MAX_GLOB_BYTES} bytes"));
+    }
+    let mut depth = 0_usize;
+    for byte in text.bytes() {
+        match byte {
+            b'{' => depth += 1,
+            b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_GLOB_DEPTH {
+            return Err(format!("its braces nest deeper than {MAX_GLOB_DEPTH} levels"));
+        }
+    }
+    Ok(())
 }
 
 impl fmt::Display for Mismatch {
@@ -174,6 +237,18 @@ mod tests {
         assert!(accepts(&files(&["*.{py,PYI}", "x"]), "a.pyi", None));
         assert!(accepts(&files(&["Ä*.md"]), "docs/änderung.md", None));
         assert!(glob("[a-").is_err());
+    }
+
+    #[test]
+    fn globs_that_no_engine_takes_are_told() {
+        let nested = format!("{}a{}", "{".repeat(125), "}".repeat(125));
+        let long = "a*".repeat(1_000_000);
+        for text in [nested.as_str(), &long, &"{a,".repeat(300), &"[!é]".repeat(300)] {
+            assert!(glob(text).is_err() && Glob::new(text).is_err(), "{}", &text[..20]);
+        }
+        for text in ["?".repeat(1000), "[!a]".repeat(250), "{a,b}".repeat(200), "{é,ß,ﬃ}".repeat(70)] {
+            assert!(glob(&text).is_ok_and(|glob| !glob.is_match("x")), "{}", &text[..12]);
+        }
     }
 
     #[test]

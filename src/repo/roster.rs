@@ -31,15 +31,19 @@ pub(super) fn read(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) 
     reader.only("rosters.toml", &ROSTERS_KEYS);
     reader.schema_version(1);
     let mut rosters: Vec<Roster> = Vec::new();
+    let mut known: BTreeMap<Arc<str>, Span> = BTreeMap::new();
     for entry in reader.tables("roster") {
         let Some(roster) = Roster::read(file, entry, findings) else { continue };
-        match rosters.iter().find(|known| known.name.value == roster.name.value) {
-            Some(known) => {
+        match known.get(&roster.name.value) {
+            Some(first) => {
                 let message = format!("the roster `{}` is there twice", roster.name.value);
                 let finding = Diagnostic::new(&rules::REPEATED_ROSTER, roster.name.span, message);
-                findings.push(finding.related(known.name.span, "first here").help("rename one of them"));
+                findings.push(finding.related(*first, "first here").help("rename one of them"));
             }
-            None => rosters.push(roster),
+            None => {
+                known.insert(Arc::clone(&roster.name.value), roster.name.span);
+                rosters.push(roster);
+            }
         }
     }
     rosters

@@ -53,7 +53,8 @@ crate::diag::rules! {
          nearest, or all of them.\n\n\
          * wrong: `cache_ttl = \"60m\"`\n\
          * right: `cache_ttl = \"1h\"`\n\n\
-         Globs that do not parse, malformed dates, URLs and endpoints that no request can be sent to, headers that belong \
+         Globs that do not parse, that are longer than 1,000 bytes or nest braces deeper than 8 levels, lists that are longer \
+         than they may be, malformed dates, URLs and endpoints that no request can be sent to, headers that belong \
          to the connection (`content-length`, `host`), and names without a single \
          ASCII letter or digit are told under this code as well.";
     MISSING_KEY = Error "key/missing", "a required key is missing",
@@ -78,6 +79,7 @@ crate::diag::rules! {
     INSTANCE_EXTENDS = Error "provider/extends", "a provider instance extends nothing usable",
         "`extends` of a provider instance names another instance; it must exist and must not lead back to \
          itself.\n\n\
+         A chain of instances has at most 32.\n\n\
          An instance that takes a bundled name replaces the bundled one, so it cannot extend it: under that name \
          there is only itself. Give it a name of its own, or write out `client_api` and `url`.";
     REPEATED_ROSTER = Error "roster/repeated-name", "two rosters have the same name",

@@ -3,6 +3,7 @@
 //! Input: a world whose root is the file's folder. Output: [`ToolSpec`]s. Whether a program is there, and how it is run, is
 //! the runtime's business.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,20 +78,24 @@ pub(super) fn read(world: &dyn World, file: FileId, table: &Table, findings: &mu
     let mut reader = Reader::new(file, table, findings);
     reader.only("tools.toml", &TOOLS_KEYS);
     reader.schema_version(1);
-    let mut tools: Vec<(ToolSpec, Span)> = Vec::new();
+    let mut tools: Vec<ToolSpec> = Vec::new();
+    let mut known: BTreeMap<Arc<str>, Span> = BTreeMap::new();
     for entry in reader.tables("tool") {
         let mut reader = Reader::new(file, entry.value, findings);
         let Some((tool, name)) = read_tool(world, &mut reader, entry) else { continue };
-        match tools.iter().find(|(known, _)| known.definition.name == tool.definition.name) {
-            Some((_, first)) => {
+        match known.get(&tool.definition.name) {
+            Some(first) => {
                 let message = format!("the tool `{}` is there twice", tool.definition.name);
                 let finding = Diagnostic::new(&rules::REPEATED_TOOL, name, message);
                 findings.push(finding.related(*first, "first here").help("rename one of them"));
             }
-            None => tools.push((tool, name)),
+            None => {
+                known.insert(Arc::clone(&tool.definition.name), name);
+                tools.push(tool);
+            }
         }
     }
-    tools.into_iter().map(|(tool, _)| tool).collect()
+    tools
 }
 
 /// A tool and where its name stands; `None` if it has a finding that makes it unusable.

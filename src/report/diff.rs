@@ -19,10 +19,10 @@ pub struct DiffGroup {
 }
 
 impl DiffGroup {
-    /// Whether another group is about the same kind of change at the same place, because of the same line.
-    pub fn is_like(&self, other: &DiffGroup) -> bool {
-        let kind = |group: &DiffGroup| std::mem::discriminant(&group.group.change.kind);
-        self.cause == other.cause && self.group.has_pattern_of(&other.group) && kind(self) == kind(other)
+    /// The same text for groups that are about the same kind of change at the same place, because of the same line.
+    pub fn likeness(&self) -> String {
+        let kind = std::mem::discriminant(&self.group.change.kind);
+        format!("{kind:?}\u{0}{}\u{0}{:?}\u{0}{}", self.group.is_request, self.cause, self.group.pattern())
     }
 
     /// Takes another group's bodies over.

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::rules;
-use crate::diag::{Diagnostic, did_you_mean};
+use crate::chain;
+use crate::diag::{Diagnostic, Suggestions};
 use crate::profile::Profile;
 use crate::repo::{LayerKind, rules as repo_rules};
 
@@ -84,10 +85,13 @@ impl Hierarchy {
         usable.then(|| ids.iter().map(|id| &self.profiles[id.index()]).collect())
     }
 
-    /// The profile and all that it descends from, as the files say it: each once, even around a cycle.
+    /// The profile and what it descends from, as the files say it: each once, even around a cycle, and of a chain that is
+    /// much too long the nearest.
     pub fn lineage(&self, id: ProfileId) -> Vec<ProfileId> {
         let mut lineage = vec![id];
-        while let Some(next) = self.links[lineage[lineage.len() - 1].index()].filter(|next| !lineage.contains(next)) {
+        while lineage.len() <= 2 * MAX_CHAIN
+            && let Some(next) = self.links[lineage[lineage.len() - 1].index()].filter(|next| !lineage.contains(next))
+        {
             lineage.push(next);
         }
         lineage
@@ -126,16 +130,17 @@ impl Hierarchy {
 
     fn link(&mut self, findings: &mut Vec<Diagnostic>) {
         self.parents = vec![None; self.profiles.len()];
+        let mut suggestions = Suggestions::default();
         for (index, profile) in self.profiles.iter().enumerate() {
             let Some(extends) = &profile.extends else { continue };
             match self.by_name.get(&extends.value) {
                 Some(&parent) => self.parents[index] = Some(parent),
                 None => {
                     let message = format!("there is no profile `{}` to extend", extends.value);
-                    let help =
-                        did_you_mean(&extends.value, self.by_name.keys().map(AsRef::as_ref)).unwrap_or_else(|| {
-                            "write a profile's `name`, not its file; `reqc list --all` shows them".to_owned()
-                        });
+                    let known = self.by_name.keys().map(AsRef::as_ref);
+                    let help = suggestions.did_you_mean(&extends.value, known).unwrap_or_else(|| {
+                        "write a profile's `name`, not its file; `reqc list --all` shows them".to_owned()
+                    });
                     findings.push(Diagnostic::new(&rules::UNKNOWN_PARENT, extends.span, message).help(help));
                     self.usable[index] = false;
                 }
@@ -153,48 +158,35 @@ impl Hierarchy {
 
     /// Finds each cycle once and cuts it, so that chains end.
     fn find_cycles(&mut self, findings: &mut Vec<Diagnostic>) {
-        let mut done = vec![false; self.profiles.len()];
-        for start in 0..self.profiles.len() {
-            let mut path: Vec<usize> = Vec::new();
-            let mut next = Some(start);
-            while let Some(at) = next.filter(|&at| !done[at]) {
-                if let Some(first) = path.iter().position(|&seen| seen == at) {
-                    self.report_cycle(&path[first..], findings);
-                    break;
-                }
-                path.push(at);
-                next = self.parents[at].map(ProfileId::index);
+        let parents: Vec<Option<usize>> = self.parents.iter().map(|parent| parent.map(ProfileId::index)).collect();
+        for cycle in chain::circles(&parents) {
+            findings.push(self.cycle(&cycle));
+            for member in cycle {
+                self.usable[member] = false;
+                self.parents[member] = None;
             }
-            path.into_iter().for_each(|at| done[at] = true);
         }
     }
 
-    fn report_cycle(&mut self, cycle: &[usize], findings: &mut Vec<Diagnostic>) {
-        // Start at the member that stands first, so that the message does not depend on where the search began.
-        let first = (0..cycle.len()).min_by_key(|&at| cycle[at]).expect("a cycle has members");
-        let members: Vec<&Profile> =
-            (0..cycle.len()).map(|at| &self.profiles[cycle[(first + at) % cycle.len()]]).collect();
+    /// The finding of a cycle, which starts at the member that stands first.
+    fn cycle(&self, cycle: &[usize]) -> Diagnostic {
+        let members: Vec<&Profile> = cycle.iter().map(|&at| &self.profiles[at]).collect();
         let extends = |profile: &Profile| profile.extends.as_ref().expect("members of a cycle extend something").span;
         let message = match members.as_slice() {
             [only] => format!("`{}` extends itself", only.name.value),
             _ => {
-                let names: Vec<String> =
-                    members.iter().chain(&members[..1]).map(|it| format!("`{}`", it.name.value)).collect();
-                format!("profiles extend each other in a circle: {}", names.join(" → "))
+                let names: Vec<&str> = members.iter().map(|it| it.name.value.as_ref()).collect();
+                format!("profiles extend each other in a circle: {}", chain::describe(&names))
             }
         };
         let mut finding = Diagnostic::new(&rules::CYCLE, extends(members[0]), message);
-        for member in &members[1..] {
+        for member in members.iter().take(chain::SHOWN).skip(1) {
             finding = finding.related(extends(member), format!("`{}` goes on to here", member.name.value));
         }
-        findings.push(finding.help(match members.as_slice() {
+        finding.help(match members.as_slice() {
             [_] => "remove this `extends`, or name another profile",
             _ => "remove one of these `extends`",
-        }));
-        for &member in cycle {
-            self.usable[member] = false;
-            self.parents[member] = None;
-        }
+        })
     }
 
     fn find_depths(&mut self, findings: &mut Vec<Diagnostic>) {

@@ -26,6 +26,8 @@ pub struct Merged<'r> {
     children: Option<MergedTable<'r>>,
     /// What earlier levels said, the nearest first.
     pub overrode: Vec<Level<'r>>,
+    /// Whether it was removed and waits to be [swept](MergedTable::sweep).
+    is_removed: bool,
 }
 
 /// What one level of the chain says of a value.
@@ -57,12 +59,12 @@ impl<'r> Merged<'r> {
 impl<'r> MergedTable<'r> {
     /// A member.
     pub fn get(&self, key: &str) -> Option<&Merged<'r>> {
-        self.entries.get(key)
+        self.entries.get(key).filter(|merged| !merged.is_removed)
     }
 
     /// The members in order.
     pub fn iter(&self) -> impl Iterator<Item = (&'r str, &Merged<'r>)> {
-        self.entries.iter().map(|(key, merged)| (*key, merged))
+        self.entries.iter().filter(|(_, merged)| !merged.is_removed).map(|(key, merged)| (*key, merged))
     }
 
     /// Whether there is no member.
@@ -83,16 +85,25 @@ impl<'r> MergedTable<'r> {
         }
     }
 
-    /// Removes the value at `path` inside the member `root`; `false` if there is none.
+    /// Removes the value at `path` inside the member `root`; `false` if there is none. Room is made by
+    /// [`sweep`](MergedTable::sweep), once for many.
     pub fn remove(&mut self, root: &str, path: &[String]) -> bool {
-        let Some(children) = self.entries.get_mut(root).and_then(|merged| merged.children.as_mut()) else {
-            return false;
-        };
+        let Some(children) = self.there(root).and_then(|merged| merged.children.as_mut()) else { return false };
         match path {
             [] => false,
-            [last] => children.entries.shift_remove(last.as_str()).is_some(),
+            [last] => children.there(last).map(|merged| merged.is_removed = true).is_some(),
             [first, rest @ ..] => children.remove(first, rest),
         }
+    }
+
+    fn there(&mut self, key: &str) -> Option<&mut Merged<'r>> {
+        self.entries.get_mut(key).filter(|merged| !merged.is_removed)
+    }
+
+    /// Forgets what was removed.
+    pub fn sweep(&mut self) {
+        self.entries.retain(|_, merged| !merged.is_removed);
+        self.entries.values_mut().filter_map(|merged| merged.children.as_mut()).for_each(MergedTable::sweep);
     }
 }
 
@@ -106,7 +117,7 @@ impl<'r> Merged<'r> {
             }
             _ => None,
         };
-        Merged { file, key, node, children, overrode: Vec::new() }
+        Merged { file, key, node, children, overrode: Vec::new(), is_removed: false }
     }
 
     fn override_with(&mut self, file: FileId, key: &'r Key, node: &'r Node, findings: &mut Vec<Diagnostic>) {

@@ -187,6 +187,12 @@ impl Plan<'_> {
         span.unwrap_or(splice.literal)
     }
 
+    /// As [`Plan::trace`], but of what a template rendered only the template: for the rest of many pointers.
+    pub fn place(&self, body: &Body, pointer: &Pointer, target: Target) -> Span {
+        let splice = body.splices.iter().find(|splice| pointer.below(&splice.pointer).is_some());
+        splice.map_or_else(|| self.origin(pointer, target), |splice| splice.literal)
+    }
+
     /// Everything that a template's fragment depends on.
     fn fragment_key(
         &self,

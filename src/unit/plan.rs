@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::members::Shared;
 use crate::conversation::TaskKind;
-use crate::diag::{Diagnostic, did_you_mean};
+use crate::diag::{Diagnostic, Suggestions, listed};
 use crate::json::Pointer;
 use crate::provider::{
     Breakpoint, CachePlan, CacheTtl, Capability, ClientApi, MODEL_PLACEHOLDER, RequestLine, WireFormat, request_line,
@@ -78,7 +78,7 @@ impl<'r> Plan<'r> {
                 usable &= engine.add(repo, TemplateKind::Body, text, literal, findings).is_some();
             });
         }
-        usable &= check_settings(repo, profile, findings);
+        usable &= check_settings(repo, profile, engine.suggestions(), findings);
         usable && findings[before..].iter().all(|finding| finding.severity < crate::diag::Severity::Error)
     }
 
@@ -283,7 +283,12 @@ impl Part {
 
 /// Findings about the settings of one agent; inherited mistakes are reported where they were made. `false` if the
 /// agent cannot be used, also if somebody else reports why.
-fn check_settings(repo: &Repo, profile: &ResolvedProfile<'_>, findings: &mut Vec<Diagnostic>) -> bool {
+fn check_settings(
+    repo: &Repo,
+    profile: &ResolvedProfile<'_>,
+    suggestions: &mut Suggestions,
+    findings: &mut Vec<Diagnostic>,
+) -> bool {
     let missing: Vec<String> = ["provider_instance", "endpoint", "body"]
         .into_iter()
         .filter(|key| profile.merged.get(key).is_none())
@@ -305,8 +310,9 @@ fn check_settings(repo: &Repo, profile: &ResolvedProfile<'_>, findings: &mut Vec
         }
         let message = format!("there is no provider instance `{}`", name.value);
         let known = repo.instances.keys().map(AsRef::as_ref);
-        let help = did_you_mean(name.value, known.clone())
-            .unwrap_or_else(|| format!("known instances: {}", known.collect::<Vec<_>>().join(", ")));
+        let help = suggestions
+            .did_you_mean(name.value, known.clone())
+            .unwrap_or_else(|| format!("known instances: {}", listed(known)));
         findings.push(Diagnostic::new(&provider_rules::UNKNOWN_INSTANCE, name.span, message).help(help));
         return false;
     };

@@ -53,14 +53,21 @@ impl Bundled {
 
     /// Whether the schema takes a body with these members.
     pub(super) fn accepts(&self, members: &[MemberRef<'_>]) -> bool {
+        self.refused(members).is_none()
+            && self.required.iter().all(|name| members.iter().any(|member| member.name == *name))
+            && self.together.as_ref().is_none_or(|together| together.accepts(members))
+    }
+
+    /// The first member that the schema does not take.
+    pub(super) fn refused<'b>(&self, members: &[MemberRef<'b>]) -> Option<&'b str> {
         let check = |member: &MemberRef<'_>| {
             let key = (member.name.len(), member.name);
             let index = self.members.binary_search_by_key(&key, |(name, _)| (name.len(), name)).ok()?;
             Some(&self.members[index].1)
         };
-        members.iter().all(|member| check(member).is_some_and(|check| member.is_accepted(check.id, check.accepts)))
-            && self.required.iter().all(|name| members.iter().any(|member| member.name == *name))
-            && self.together.as_ref().is_none_or(|together| together.accepts(members))
+        let is_taken =
+            |member: &&MemberRef<'_>| check(member).is_some_and(|check| member.is_accepted(check.id, check.accepts));
+        members.iter().find(|member| !is_taken(member)).map(|member| member.name)
     }
 }
 

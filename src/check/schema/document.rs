@@ -2,35 +2,55 @@
 
 use std::sync::{Arc, OnceLock};
 
-use jsonschema::{ValidationError, Validator};
+use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
 use super::bundled::{Bundled, Extension};
-use super::{explain, extend};
+use super::cost::cost;
+use super::graph::{Graph, Refusal, shorten};
+use super::{explain, extend, pattern, rules};
 use crate::check::Problem;
-use crate::json;
-use crate::source::SourceText;
+use crate::json::{self, Pointer};
+use crate::source::{FileId, SourceText, Span};
 use crate::unit::{Body, MemberRef};
 
-/// A schema file with extensions. A bundled one has validators that were compiled with the program; any other is compiled
-/// when a body first meets it, and so is every schema that a body breaks, to tell how.
+/// The most work that a body may be for a schema that was not compiled with the program.
+const MAX_COST: u64 = 20_000_000;
+/// The most work of telling what is wrong: every mistake is kept, with the value that it is about.
+const MAX_COST_EXPLAINED: u64 = 4_000_000;
+
+/// A schema file with extensions. A bundled one has validators that were compiled with the program, and is compiled once more
+/// when a body breaks it, to tell how. Any other was compiled: there is no document that cannot be used.
 pub(super) struct Document {
     text: Arc<SourceText>,
     /// Those that list one of the names.
     extensions: Vec<Arc<Extensions>>,
     names: Vec<String>,
     bundled: Option<&'static Bundled>,
-    value: OnceLock<Value>,
-    /// `None` if it cannot be compiled.
-    validator: OnceLock<Option<Validator>>,
+    compiled: OnceLock<Compiled>,
+}
+
+/// A schema, and what is made of it.
+pub(super) struct Compiled {
+    value: Value,
+    graph: Graph,
+    validator: Validator,
 }
 
 /// A file of extensions.
 pub(super) struct Extensions {
+    file: FileId,
     text: Arc<SourceText>,
     /// What a bundled one lists; any other is asked itself.
     names: Option<Vec<&'static str>>,
     value: OnceLock<Value>,
+}
+
+/// Why a schema with its extensions cannot be used, and where that is to be mended.
+#[derive(Debug, Clone)]
+pub(super) struct Unusable {
+    pub(super) refusal: Refusal,
+    pub(super) place: Span,
 }
 
 /// What is checked.
@@ -43,9 +63,10 @@ pub(super) enum Subject<'b> {
 }
 
 impl Extensions {
-    pub(super) fn new(text: &Arc<SourceText>) -> Extensions {
+    /// A file of extensions that has the [form](check_extensions) of one.
+    pub(super) fn new(file: FileId, text: &Arc<SourceText>) -> Extensions {
         let names = Bundled::names_in(text.as_str());
-        Extensions { text: Arc::clone(text), names, value: OnceLock::new() }
+        Extensions { file, text: Arc::clone(text), names, value: OnceLock::new() }
     }
 
     /// Whether fields are listed under a name.
@@ -56,14 +77,75 @@ impl Extensions {
         }
     }
 
+    /// The names that fields are listed under.
+    pub(super) fn names(&self) -> impl Iterator<Item = &String> {
+        self.value().as_object().into_iter().flat_map(|names| names.keys()).filter(|name| *name != COMMENT)
+    }
+
+    /// Where a name stands.
+    fn place(&self, name: &str) -> Span {
+        let tree = json::parse_tree(self.text.as_str()).ok();
+        let key = tree.and_then(|tree| tree.key_span(name));
+        Span::new(self.file, key.unwrap_or(0..0))
+    }
+
     fn value(&self) -> &Value {
         self.value.get_or_init(|| parse(&self.text))
     }
 }
 
+/// The member of a file of extensions that is no name.
+const COMMENT: &str = "$comment";
+/// The most names that a file of extensions may list.
+const MAX_NAMES: usize = 64;
+
+/// Whether a value has the form of a file of extensions: names, places, fields and their schemas.
+///
+/// # Errors
+///
+/// The first place that has not.
+pub(super) fn check_extensions(value: &Value) -> Result<(), Refusal> {
+    const FORM: &str = "write `{\"<provider instance>\": {\"<place>\": {\"<field>\": {…}}}}`";
+    fn members<'v>(value: &'v Value, at: &Pointer) -> Result<&'v serde_json::Map<String, Value>, Refusal> {
+        let message = format!("extensions have an object here, not {}", json::kind_of(value));
+        value.as_object().ok_or_else(|| Refusal::new(at.as_str(), message, FORM))
+    }
+    let root = Pointer::root();
+    let names = members(value, &root)?;
+    if names.len() > MAX_NAMES {
+        return Err(Refusal::new(
+            "",
+            format!("more than {MAX_NAMES} names are extended"),
+            "remove those that nothing uses",
+        ));
+    }
+    for (name, places) in names.iter().filter(|(name, _)| *name != COMMENT) {
+        let at = root.member(name);
+        for (place, fields) in members(places, &at)? {
+            let at = at.member(place);
+            for (field, schema) in members(fields, &at)? {
+                if !matches!(schema, Value::Object(_) | Value::Bool(_)) {
+                    let message = format!("a field's schema is an object, not {}", json::kind_of(schema));
+                    return Err(Refusal::new(at.member(field).as_str(), message, FORM));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 impl Document {
     /// A schema file with what `extensions` list under `names`.
-    pub(super) fn new(text: &Arc<SourceText>, extensions: &[Arc<Extensions>], names: &[String]) -> Document {
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be used: a bundled one always can.
+    pub(super) fn new(
+        file: FileId,
+        text: &Arc<SourceText>,
+        extensions: &[Arc<Extensions>],
+        names: &[String],
+    ) -> Result<Document, Unusable> {
         let is_listed = |file: &&Arc<Extensions>| names.iter().any(|name| file.list(name));
         let extensions: Vec<_> = extensions.iter().filter(is_listed).cloned().collect();
         let bundled = match (&extensions[..], names) {
@@ -71,8 +153,13 @@ impl Document {
             ([file], [name]) => Bundled::find(text.as_str(), Some(Extension { file: file.text.as_str(), name })),
             _ => None,
         };
-        let (value, validator) = (OnceLock::new(), OnceLock::new());
-        Document { text: Arc::clone(text), extensions, names: names.to_vec(), bundled, value, validator }
+        let names = names.to_vec();
+        let document = Document { text: Arc::clone(text), extensions, names, bundled, compiled: OnceLock::new() };
+        if document.bundled.is_none() {
+            let compiled = document.compile().map_err(|refusal| document.unusable(file, refusal))?;
+            document.compiled.get_or_init(|| compiled);
+        }
+        Ok(document)
     }
 
     #[cfg(test)]
@@ -82,30 +169,118 @@ impl Document {
 
     /// The schema with its extensions.
     pub(super) fn value(&self) -> &Value {
-        self.value.get_or_init(|| {
-            let mut value = parse(&self.text);
-            self.extensions.iter().for_each(|file| extend::extend(&mut value, file.value(), &self.names));
-            value
-        })
+        &self.compiled().value
     }
 
-    /// Whether the schema takes a body. A schema that cannot be compiled takes everything.
-    pub(super) fn accepts(&self, subject: Subject<'_>) -> bool {
-        match (self.bundled, subject.members()) {
-            (Some(bundled), Some(members)) => bundled.accepts(&members),
-            _ => self.validator().is_none_or(|validator| validator.is_valid(subject.value())),
-        }
-    }
-
-    /// What is wrong with a body, in the order of the schema.
+    /// What is wrong with a body, in the order of the schema: nothing only if the schema takes it.
     pub(super) fn problems(&self, subject: Subject<'_>) -> Vec<Problem> {
-        let explain = |validator| explain::problems(self.value(), validator, subject.value());
-        self.validator().map(explain).unwrap_or_default()
+        if let (Some(bundled), Some(members)) = (self.bundled, subject.members())
+            && bundled.accepts(&members)
+        {
+            return Vec::new();
+        }
+        let (compiled, value) = (self.compiled(), subject.value());
+        let cost = cost(&compiled.graph, value).filter(|cost| *cost <= MAX_COST);
+        let problems = match cost {
+            // A bundled schema has said what it takes.
+            None if self.bundled.is_none() => return vec![unchecked()],
+            Some(_) if self.bundled.is_none() && compiled.validator.is_valid(value) => return Vec::new(),
+            Some(cost) if cost <= MAX_COST_EXPLAINED => explain::problems(&compiled.value, &compiled.validator, value),
+            _ => Vec::new(),
+        };
+        if problems.is_empty() { vec![self.unexplained(subject)] } else { problems }
     }
 
-    fn validator(&self) -> Option<&Validator> {
-        self.validator.get_or_init(|| compile(self.value()).ok()).as_ref()
+    /// The problem of a body whose mistakes are too much work to find, at its first member that is wrong if that is known.
+    fn unexplained(&self, subject: Subject<'_>) -> Problem {
+        let members = subject.members().unwrap_or_default();
+        let refused = self.bundled.and_then(|bundled| bundled.refused(&members));
+        let pointer = refused.map_or(Pointer::root(), |name| Pointer::root().member(name));
+        let message = format!("`{pointer}` is not what the API takes, and it is too large to say where");
+        let help = "check it with a smaller conversation: what is wrong is told there".to_owned();
+        Problem { rule: &rules::INVALID_VALUE, pointer, message, help: Some(help), place: None }
     }
+
+    fn compiled(&self) -> &Compiled {
+        self.compiled.get_or_init(|| self.compile().unwrap_or_else(|refusal| panic!("a bundled schema: {refusal:?}")))
+    }
+
+    fn compile(&self) -> Result<Compiled, Refusal> {
+        let mut value = parse(&self.text);
+        for file in &self.extensions {
+            // Places are followed through references, so these have to lead somewhere.
+            Graph::of(&value)?;
+            extend::extend(&mut value, file.value(), &self.names).map_err(|()| {
+                Refusal::new(
+                    "",
+                    "the extensions make the schema too large",
+                    "extend fewer places, or by smaller schemas",
+                )
+            })?;
+        }
+        Compiled::new(value)
+    }
+
+    /// The finding stands at the extension, if there is one: the file alone was found usable.
+    fn unusable(&self, file: FileId, refusal: Refusal) -> Unusable {
+        let extension = self.extensions.last();
+        let named =
+            extension.and_then(|file| self.names.iter().find(|name| file.list(name)).map(|name| file.place(name)));
+        Unusable { refusal, place: named.unwrap_or_else(|| Span::file_start(file)) }
+    }
+}
+
+impl Compiled {
+    /// Compiles a schema.
+    ///
+    /// # Errors
+    ///
+    /// If it is no JSON Schema, or one whose work has no bound.
+    pub(super) fn new(mut value: Value) -> Result<Compiled, Refusal> {
+        if let Some(members) = value.as_object_mut() {
+            // What a document calls itself, and the draft that it names, would change where references lead.
+            members.shift_remove("$id");
+            members.shift_remove("$schema");
+            members.shift_remove("$vocabulary");
+        }
+        let graph = Graph::of(&value)?;
+        let patterns =
+            PatternOptions::regex().size_limit(pattern::COMPILED_BYTES).dfa_size_limit(pattern::COMPILED_BYTES);
+        let options = jsonschema::draft202012::options().offline().with_pattern_options(patterns);
+        let validator = options.build(&value).map_err(|error| {
+            let at = error.instance_path().as_str().to_owned();
+            let mut keywords = at.rsplit('/');
+            let is_pattern = keywords.next() == Some("pattern") || keywords.next() == Some("patternProperties");
+            let message = match is_pattern {
+                _ if at.is_empty() => "this schema cannot be used".to_owned(),
+                true => format!("the pattern at `{}` cannot be used", shorten(&at)),
+                false => format!("no JSON Schema has such a value at `{}`", shorten(&at)),
+            };
+            let help = match is_pattern {
+                true => PATTERN_HELP.to_owned(),
+                false => error.to_string().chars().take(LONGEST_HELP).collect(),
+            };
+            Refusal { at, message, help: Some(help) }
+        })?;
+        Ok(Compiled { value, graph, validator })
+    }
+
+    #[cfg(test)]
+    pub(super) fn accepts(&self, value: &Value) -> bool {
+        self.validator.is_valid(value)
+    }
+}
+
+/// How much of the library's words about a schema is shown, in characters.
+const LONGEST_HELP: usize = 300;
+const PATTERN_HELP: &str = "patterns are regular expressions without look-around and back references, and of modest size, so that they take linear time";
+
+/// The problem of a body that a schema of the repository cannot be asked about.
+fn unchecked() -> Problem {
+    let message = "this body takes too much work to be checked against the schema of the repository".to_owned();
+    let help =
+        "the work grows with the alternatives of the schema and the size of the body: simplify the schema".to_owned();
+    Problem { rule: &rules::BAD_SCHEMA, pointer: Pointer::root(), message, help: Some(help), place: None }
 }
 
 impl<'b> Subject<'b> {
@@ -128,12 +303,7 @@ impl<'b> Subject<'b> {
     }
 }
 
-/// A file's value. One that is no JSON was reported when it was loaded, and says nothing.
+/// A file's value. One that is no JSON was refused when it was loaded.
 fn parse(text: &SourceText) -> Value {
-    json::parse(text.as_str()).unwrap_or(Value::Bool(true))
-}
-
-/// The validator of a schema, or why there is none.
-pub(super) fn compile(schema: &Value) -> Result<Validator, ValidationError<'static>> {
-    jsonschema::draft202012::options().offline().build(schema)
+    json::parse(text.as_str()).unwrap_or(Value::Bool(false))
 }

@@ -1,5 +1,7 @@
 //! From a validator's errors to problems that a person can act on.
 
+use std::collections::HashSet;
+
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
@@ -7,7 +9,7 @@ use serde_json::Value;
 use super::super::Problem;
 use super::node::follow;
 use super::rules;
-use crate::diag::{Rule, did_you_mean};
+use crate::diag::{Rule, did_you_mean, listed};
 use crate::json::{Pointer, kind_of};
 use crate::text::cut;
 
@@ -70,7 +72,7 @@ fn nearest(
         None => {
             let message =
                 own.map_or_else(|| format!("`{at}` fits no form that the API takes"), |said| format!("`{at}`: {said}"));
-            problems.push(Problem { rule: &rules::INVALID_VALUE, pointer: at, message, help: None });
+            problems.push(Problem { rule: &rules::INVALID_VALUE, pointer: at, message, help: None, place: None });
         }
     }
 }
@@ -78,9 +80,15 @@ fn nearest(
 fn unknown_field(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str) -> Problem {
     let known = known_fields(schema, node);
     let near = did_you_mean(name, known.iter().map(String::as_str));
-    let list = || (!known.is_empty()).then(|| format!("{KNOWN_FIELDS}{}", known.join(", ")));
+    let list = || (!known.is_empty()).then(|| format!("{KNOWN_FIELDS}{}", listed(known.iter().map(String::as_str))));
     let (pointer, help) = (at.member(name), near.or_else(|| elsewhere(schema, node, at, name)).or_else(list));
-    Problem { rule: &rules::UNKNOWN_FIELD, message: format!("the API knows no field `{pointer}`"), pointer, help }
+    Problem {
+        rule: &rules::UNKNOWN_FIELD,
+        message: format!("the API knows no field `{pointer}`"),
+        pointer,
+        help,
+        place: None,
+    }
 }
 
 /// Where a field of that name belongs, if it stands one level too high, or too deep.
@@ -96,14 +104,20 @@ fn missing(at: &Pointer, name: &str) -> String {
     format!("`{}` is missing", at.member(name))
 }
 
-/// Whether a field is missing only because it is misspelt: then its key tells so.
-pub(super) fn is_told_at_key(problem: &Problem, problems: &[Problem]) -> bool {
-    let misspelt = |other: &Problem| {
-        let meant = other.help.as_deref()?.strip_prefix("did you mean `")?.strip_suffix("`?")?;
-        Some(other.pointer.parent()? == problem.pointer && missing(&problem.pointer, meant) == problem.message)
+/// For each problem whether a field is missing only because it is misspelt: then its key tells so.
+pub(super) fn told_at_keys(problems: &[Problem]) -> Vec<bool> {
+    let misspelt = |problem: &Problem| {
+        let meant = problem.help.as_deref()?.strip_prefix("did you mean `")?.strip_suffix("`?")?;
+        let parent = problem.pointer.parent()?;
+        Some((missing(&parent, meant), parent.to_string()))
     };
-    let mut unknown = problems.iter().filter(|other| other.rule == &rules::UNKNOWN_FIELD);
-    problem.rule == &rules::MISSING_FIELD && unknown.any(|other| misspelt(other) == Some(true))
+    let unknown = problems.iter().filter(|problem| problem.rule == &rules::UNKNOWN_FIELD);
+    let misspelt: HashSet<(String, String)> = unknown.filter_map(misspelt).collect();
+    let is_told = |problem: &Problem| {
+        problem.rule == &rules::MISSING_FIELD
+            && misspelt.contains(&(problem.message.clone(), problem.pointer.to_string()))
+    };
+    problems.iter().map(is_told).collect()
 }
 
 /// Puts a problem into the one before it, if one finding says both: fields that one object lacks, or the same again.
@@ -144,7 +158,7 @@ fn simple(schema: &Value, path: &str, node: Option<&Value>, kind: &Kind, at: Poi
         Kind::Enum { options } => {
             let known: Vec<String> = options.as_array().into_iter().flatten().map(plain).collect();
             let near = did_you_mean(&plain(found), known.iter().map(String::as_str));
-            let list = Some(format!("known: {}", known.join(", ")));
+            let list = Some(format!("known: {}", listed(known.iter().map(String::as_str))));
             (&rules::INVALID_VALUE, format!("`{at}` cannot be `{}`", shown(found)), near.or(list))
         }
         Kind::Constant { expected_value } => {
@@ -152,7 +166,7 @@ fn simple(schema: &Value, path: &str, node: Option<&Value>, kind: &Kind, at: Poi
         }
         kind => (&rules::INVALID_VALUE, format!("`{at}` {}", limit(kind, found)), describe(node)),
     };
-    Problem { rule, pointer: at, message, help }
+    Problem { rule, pointer: at, message, help, place: None }
 }
 
 /// What the schema itself says of a failing part: at the keyword's owner or a little above.
@@ -256,7 +270,8 @@ impl<'s> Choice<'s> {
                 rule: &rules::INVALID_VALUE,
                 message: format!("`{place}` cannot be `{value}`"),
                 pointer: place,
-                help: near.or_else(|| Some(format!("known: {}", known.join(", ")))),
+                help: near.or_else(|| Some(format!("known: {}", listed(known.iter().map(String::as_str))))),
+                place: None,
             }
         }))
     }
@@ -267,7 +282,8 @@ impl<'s> Choice<'s> {
             rule: &rules::MISSING_FIELD,
             message: missing(at, &member),
             pointer: at.clone(),
-            help: Some(format!("it says what this is: {}", known.join(", "))),
+            help: Some(format!("it says what this is: {}", listed(known.iter().map(String::as_str)))),
+            place: None,
         }))
     }
 }
@@ -496,8 +512,9 @@ mod tests {
         let schema = object(&json!({"max_tokens": {}, "model": {}}), &["max_tokens", "model"]);
         let validator = jsonschema::draft202012::options().offline().build(&schema).expect("a schema");
         let problems = problems(&schema, &validator, &json!({"max_token": 1}));
-        let left = problems.iter().filter(|problem| !is_told_at_key(problem, &problems));
-        let messages: Vec<&str> = left.map(|problem| problem.message.as_str()).collect();
+        let told = told_at_keys(&problems);
+        let left = problems.iter().zip(told).filter(|(_, told)| !told);
+        let messages: Vec<&str> = left.map(|(problem, _)| problem.message.as_str()).collect();
         assert_eq!(messages, ["`/model` is missing", "the API knows no field `/max_token`"]);
     }
 }

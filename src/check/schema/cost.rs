@@ -1,0 +1,154 @@
+//! How much work a schema is for one value, told before the work is done.
+//!
+//! A bound, in schemas that look at values, text and comparisons included: a validator that stops at the first mistake does
+//! less. Schemas that are reached on several ways are measured once, so the measure itself is small where the work would be
+//! exponential.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::graph::{Graph, Schema, SchemaId};
+
+/// The most that may be measured: schemas that look at values, each pair once.
+const MAX_PAIRS: u64 = 2_000_000;
+/// Bytes that are looked at in the time of one schema.
+const BYTES: u64 = 64;
+/// Values that are copied in the time of one schema.
+const COPIED: u64 = 8;
+
+/// The work of a whole document for a value; `None` if there is too much to measure.
+pub(super) fn cost(graph: &Graph, value: &Value) -> Option<u64> {
+    let mut meter = Meter { graph, known: HashMap::new(), sizes: HashMap::new(), left: MAX_PAIRS };
+    meter.cost(0, value)
+}
+
+struct Meter<'g> {
+    graph: &'g Graph,
+    /// What was measured of schemas that are reached on several ways, by the address of the value.
+    known: HashMap<(SchemaId, usize), u64>,
+    /// How many values a value holds, by its address.
+    sizes: HashMap<usize, u64>,
+    left: u64,
+}
+
+impl<'g> Meter<'g> {
+    fn cost(&mut self, id: SchemaId, value: &Value) -> Option<u64> {
+        let schema = &self.graph.schemas[id];
+        let key = (id, std::ptr::from_ref(value).addr());
+        if schema.uses > 1
+            && let Some(known) = self.known.get(&key)
+        {
+            return Some(*known);
+        }
+        self.left = self.left.checked_sub(1)?;
+        let mut cost = self.own(schema, value);
+        for inner in &schema.same {
+            cost = cost.saturating_add(self.cost(*inner, value)?);
+        }
+        cost = cost.saturating_add(self.parts(schema, value)?);
+        if schema.uses > 1 {
+            self.known.insert(key, cost);
+        }
+        Some(cost)
+    }
+
+    /// The work of the schema's own keywords, and of keeping a value that no alternative takes.
+    fn own(&mut self, schema: &Schema, value: &Value) -> u64 {
+        let text = value.as_str().map_or(0, str::len) as u64;
+        let of_text = (text / BYTES).saturating_add(schema.pattern.saturating_mul(text) / BYTES);
+        let compared = if schema.is_unique { self.size(value) } else { 0 };
+        let copied = match schema.alternatives {
+            0 => 0,
+            alternatives => alternatives.saturating_mul(self.size(value)) / COPIED,
+        };
+        schema.weight.saturating_add(of_text).saturating_add(compared).saturating_add(copied)
+    }
+
+    fn parts(&mut self, schema: &'g Schema, value: &Value) -> Option<u64> {
+        let mut cost = 0_u64;
+        match value {
+            Value::Object(members) => {
+                for (name, member) in members {
+                    cost = cost.saturating_add(self.member(schema, name, member)?);
+                }
+            }
+            Value::Array(elements) => {
+                for (index, element) in elements.iter().enumerate() {
+                    let described = schema.first_elements.get(index).copied().or(schema.elements);
+                    for id in described.into_iter().chain(schema.contains) {
+                        cost = cost.saturating_add(self.cost(id, element)?);
+                    }
+                }
+            }
+            _ => {}
+        }
+        Some(cost)
+    }
+
+    fn member(&mut self, schema: &'g Schema, name: &str, member: &Value) -> Option<u64> {
+        let length = name.len() as u64;
+        let named = schema.names.map_or(0, |id| self.graph.schemas[id].expansion.saturating_mul(1 + length / BYTES));
+        let mut cost = 1_u64.saturating_add(named);
+        let others = schema.other_properties.filter(|_| !schema.properties.contains_key(name));
+        for id in schema.properties.get(name).copied().into_iter().chain(others) {
+            cost = cost.saturating_add(self.cost(id, member)?);
+        }
+        for (pattern, id) in &schema.by_pattern {
+            let matched = 1 + pattern.saturating_mul(length) / BYTES;
+            cost = cost.saturating_add(matched).saturating_add(self.cost(*id, member)?);
+        }
+        Some(cost)
+    }
+
+    /// How many values a value holds, itself included.
+    fn size(&mut self, value: &Value) -> u64 {
+        let parts = match value {
+            Value::Array(elements) if !elements.is_empty() => elements.iter().collect::<Vec<_>>(),
+            Value::Object(members) if !members.is_empty() => members.values().collect(),
+            _ => return 1,
+        };
+        let address = std::ptr::from_ref(value).addr();
+        if let Some(known) = self.sizes.get(&address) {
+            return *known;
+        }
+        let size = 1 + parts.into_iter().map(|part| self.size(part)).sum::<u64>();
+        self.sizes.insert(address, size);
+        size
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[expect(clippy::needless_pass_by_value, reason = "tests build both in place")]
+    fn of(schema: Value, value: Value) -> Option<u64> {
+        cost(&Graph::of(&schema).expect("usable"), &value)
+    }
+
+    /// Two ways into each level: the work doubles with each level of the value, the measure does not.
+    #[test]
+    fn exponential_work_is_measured_in_linear_time() {
+        let twice = json!({"allOf": [{"properties": {"a": {"$ref": "#"}}}, {"properties": {"a": {"$ref": "#"}}}]});
+        let deep = (0..100).fold(json!(1), |value, _| json!({"a": value}));
+        assert!(of(twice, deep).is_some_and(|cost| cost > u64::MAX / 2));
+    }
+
+    #[test]
+    fn ordinary_work_is_linear() {
+        let schema = json!({"properties": {"a": {"items": {"oneOf": [{"type": "string"}, {"type": "number"}]}}}});
+        let value = |len: usize| json!({"a": vec![1; len]});
+        let (once, twice) = (of(schema.clone(), value(1000)), of(schema, value(2000)));
+        assert!(once.zip(twice).is_some_and(|(once, twice)| twice <= once * 2 && once < 10_000), "{once:?} {twice:?}");
+    }
+
+    #[test]
+    fn long_texts_count_by_their_pattern() {
+        let schema = |pattern: &str| json!({"pattern": pattern});
+        let text = json!("a".repeat(1_000_000));
+        let (simple, large) = (of(schema("^[a-z]+$"), text.clone()), of(schema("(a{50}){50}"), text));
+        assert!(simple < Some(200_000) && large > Some(30_000_000), "{simple:?} {large:?}");
+    }
+}

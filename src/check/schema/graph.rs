@@ -1,0 +1,366 @@
+//! A schema document as a graph: which schemas look at the same value, and which at parts of it.
+//!
+//! It is made before a schema of a repository is compiled, and refuses what could take forever: circles of schemas that look at
+//! the same value, schemas that repeat each other exponentially, keywords whose work cannot be foreseen. What is left can be
+//! [measured](super::cost) for each body.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::pattern;
+
+/// The most values that a document may hold, extensions included.
+pub(super) const MAX_VALUES: usize = 50_000;
+/// The most schemas that may look at one value in turn, one inside of the other.
+const MAX_HEIGHT: u32 = 32;
+/// The most schemas that may look at one value because of one schema, and values that it is compared with.
+const MAX_EXPANSION: u64 = 100_000;
+
+/// The keywords whose schemas look at the same value.
+const SAME_VALUE: [&str; 4] = ["not", "if", "then", "else"];
+/// The same for lists of schemas.
+const SAME_VALUE_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+/// The same for schemas by name.
+const SAME_VALUE_MAPS: [&str; 2] = ["dependentSchemas", "dependencies"];
+/// Keywords that compare a value with others.
+const COMPARED: [&str; 6] = ["enum", "const", "required", "dependentRequired", "dependencies", "type"];
+/// Keywords that look elsewhere than a reader expects, or do work that no measure foresees, and what to write instead.
+const REFUSED: [(&str, &str); 7] = [
+    ("$dynamicRef", "write `$ref`"),
+    ("$dynamicAnchor", "write `$ref` with a JSON pointer to the schema"),
+    ("$recursiveRef", "write `$ref`"),
+    ("$recursiveAnchor", "write `$ref` with a JSON pointer to the schema"),
+    ("$anchor", "write `$ref` with a JSON pointer to the schema: `#/$defs/name`"),
+    ("unevaluatedProperties", "list the fields in `properties` and write `additionalProperties`"),
+    ("unevaluatedItems", "describe the elements by `prefixItems` and `items`"),
+];
+/// Keywords that belong to a whole document.
+const ROOT_ONLY: [&str; 3] = ["$id", "$schema", "$vocabulary"];
+
+/// The index of a schema in a [`Graph`].
+pub(super) type SchemaId = usize;
+
+/// All schemas that the root reaches.
+pub(super) struct Graph {
+    pub(super) schemas: Vec<Schema>,
+}
+
+/// One schema: where it leads.
+#[derive(Default)]
+pub(super) struct Schema {
+    /// The work of its own keywords.
+    pub(super) weight: u64,
+    /// The work of its `pattern`, for each byte of a string.
+    pub(super) pattern: u64,
+    /// Whether elements are compared with each other.
+    pub(super) is_unique: bool,
+    /// The schemas that look at the same value.
+    pub(super) same: Vec<SchemaId>,
+    /// How many of these are alternatives: each keeps a copy of a value that it refuses.
+    pub(super) alternatives: u64,
+    pub(super) properties: HashMap<String, SchemaId>,
+    /// The schemas of `patternProperties`, and the work of the pattern for each byte of a name.
+    pub(super) by_pattern: Vec<(u64, SchemaId)>,
+    pub(super) other_properties: Option<SchemaId>,
+    pub(super) names: Option<SchemaId>,
+    pub(super) first_elements: Vec<SchemaId>,
+    pub(super) elements: Option<SchemaId>,
+    pub(super) contains: Option<SchemaId>,
+    /// How many schemas lead here.
+    pub(super) uses: u32,
+    /// The work of all schemas that look at the same value, if it is a short string.
+    pub(super) expansion: u64,
+}
+
+/// Why a schema cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// Where in the document, as a JSON pointer.
+    pub(super) at: String,
+    /// One lower-case phrase.
+    pub(super) message: String,
+    /// The next step.
+    pub(super) help: Option<String>,
+}
+
+impl Refusal {
+    pub(super) fn new(at: &str, message: impl Into<String>, help: impl Into<String>) -> Refusal {
+        Refusal { at: at.to_owned(), message: message.into(), help: Some(help.into()) }
+    }
+}
+
+/// How many values a document holds, itself included.
+pub(super) fn count(value: &Value) -> usize {
+    match value {
+        Value::Array(elements) => 1 + elements.iter().map(count).sum::<usize>(),
+        Value::Object(members) => 1 + members.values().map(count).sum::<usize>(),
+        _ => 1,
+    }
+}
+
+impl Graph {
+    /// The graph of a document.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that makes its work unbounded.
+    pub(super) fn of(document: &Value) -> Result<Graph, Refusal> {
+        if count(document) > MAX_VALUES {
+            let message = format!("the schema holds more than {MAX_VALUES} values");
+            return Err(Refusal::new("", message, "keep what the wire format needs"));
+        }
+        let mut builder = Builder { document, known: HashMap::new(), schemas: Vec::new(), places: Vec::new() };
+        builder.schema(document, String::new());
+        let mut next = 0;
+        while next < builder.places.len() {
+            builder.read(next)?;
+            next += 1;
+        }
+        let places = builder.places.into_iter().map(|(_, place)| place).collect();
+        let mut heights = Heights { graph: Graph { schemas: builder.schemas }, known: vec![None; next], places };
+        (0..next).try_for_each(|id| heights.find(id, 0).map(drop))?;
+        Ok(heights.graph)
+    }
+}
+
+struct Builder<'s> {
+    document: &'s Value,
+    /// Schemas by their address.
+    known: HashMap<usize, SchemaId>,
+    schemas: Vec<Schema>,
+    /// For each schema its value and its place.
+    places: Vec<(&'s Value, String)>,
+}
+
+impl<'s> Builder<'s> {
+    /// The id of a schema; new ones are read later.
+    fn schema(&mut self, value: &'s Value, at: String) -> SchemaId {
+        let id = *self.known.entry(std::ptr::from_ref(value).addr()).or_insert_with(|| {
+            self.schemas.push(Schema::default());
+            self.places.push((value, at));
+            self.schemas.len() - 1
+        });
+        self.schemas[id].uses += 1;
+        id
+    }
+
+    fn read(&mut self, id: SchemaId) -> Result<(), Refusal> {
+        let (value, at) = self.places[id].clone();
+        let Value::Object(keywords) = value else { return Ok(()) };
+        refused(keywords, &at)?;
+        let mut schema = Schema { weight: weight(keywords), ..Schema::default() };
+        schema.pattern = keywords.get("pattern").map_or(Ok(0), |it| pattern::work(it, &format!("{at}/pattern")))?;
+        schema.is_unique = keywords.get("uniqueItems") == Some(&Value::Bool(true));
+        self.read_same(keywords, &at, &mut schema)?;
+        self.read_parts(keywords, &at, &mut schema)?;
+        schema.uses = self.schemas[id].uses;
+        self.schemas[id] = schema;
+        Ok(())
+    }
+
+    fn read_same(&mut self, keywords: &'s Map<String, Value>, at: &str, schema: &mut Schema) -> Result<(), Refusal> {
+        if let Some(target) = keywords.get("$ref") {
+            schema.same.push(self.target(target, at)?);
+        }
+        schema.same.extend(SAME_VALUE.iter().filter_map(|keyword| self.one(keywords, at, keyword)));
+        for keyword in SAME_VALUE_LISTS {
+            let list = self.list(keywords, at, keyword);
+            schema.alternatives += if keyword == "allOf" { 0 } else { list.len() as u64 };
+            schema.same.extend(list);
+        }
+        for keyword in SAME_VALUE_MAPS {
+            schema.same.extend(self.map(keywords, at, keyword).into_iter().map(|(_, id)| id));
+        }
+        Ok(())
+    }
+
+    fn read_parts(&mut self, keywords: &'s Map<String, Value>, at: &str, schema: &mut Schema) -> Result<(), Refusal> {
+        schema.properties = self.map(keywords, at, "properties").into_iter().collect();
+        for (name, id) in self.map(keywords, at, "patternProperties") {
+            let work = pattern::work(&Value::String(name), &format!("{at}/patternProperties"))?;
+            schema.by_pattern.push((work, id));
+        }
+        schema.other_properties = self.one(keywords, at, "additionalProperties");
+        schema.names = self.one(keywords, at, "propertyNames");
+        schema.first_elements = self.list(keywords, at, "prefixItems");
+        schema.elements = self.one(keywords, at, "items");
+        schema.contains = self.one(keywords, at, "contains");
+        Ok(())
+    }
+
+    fn one(&mut self, keywords: &'s Map<String, Value>, at: &str, keyword: &str) -> Option<SchemaId> {
+        let value = keywords.get(keyword)?;
+        Some(self.schema(value, format!("{at}/{keyword}")))
+    }
+
+    fn list(&mut self, keywords: &'s Map<String, Value>, at: &str, keyword: &str) -> Vec<SchemaId> {
+        let elements = keywords.get(keyword).and_then(Value::as_array).into_iter().flatten().enumerate();
+        elements.map(|(index, value)| self.schema(value, format!("{at}/{keyword}/{index}"))).collect()
+    }
+
+    fn map(&mut self, keywords: &'s Map<String, Value>, at: &str, keyword: &str) -> Vec<(String, SchemaId)> {
+        let members = keywords.get(keyword).and_then(Value::as_object).into_iter().flatten();
+        let place = |name: &str| format!("{at}/{keyword}/{}", name.replace('~', "~0").replace('/', "~1"));
+        members.map(|(name, value)| (name.clone(), self.schema(value, place(name)))).collect()
+    }
+
+    fn target(&mut self, target: &Value, at: &str) -> Result<SchemaId, Refusal> {
+        let at = format!("{at}/$ref");
+        let text = target.as_str().unwrap_or_default();
+        let pointer = text.strip_prefix('#').filter(|pointer| pointer.is_empty() || pointer.starts_with('/'));
+        let help = "write `#` and a JSON pointer to a schema of this file, for instance `#/$defs/name`";
+        let Some(pointer) = pointer.filter(|pointer| !pointer.contains('%')) else {
+            return Err(Refusal::new(&at, "a schema refers to nothing outside of its file", help));
+        };
+        match self.document.pointer(pointer) {
+            Some(found @ (Value::Object(_) | Value::Bool(_))) => Ok(self.schema(found, pointer.to_owned())),
+            _ => Err(Refusal::new(&at, format!("there is no schema at `{}`", shorten(text)), help)),
+        }
+    }
+}
+
+fn refused(keywords: &Map<String, Value>, at: &str) -> Result<(), Refusal> {
+    let place = |keyword: &str| format!("{at}/{keyword}");
+    if let Some((keyword, help)) = REFUSED.iter().find(|(keyword, _)| keywords.contains_key(*keyword)) {
+        return Err(Refusal::new(&place(keyword), format!("`{keyword}` is not supported here"), *help));
+    }
+    match ROOT_ONLY.iter().find(|keyword| !at.is_empty() && keywords.contains_key(**keyword)) {
+        Some(keyword) => {
+            let message = format!("`{keyword}` is not supported inside of a schema");
+            Err(Refusal::new(&place(keyword), message, "remove it: a schema file is one document"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The work of keywords that compare a value with others.
+fn weight(keywords: &Map<String, Value>) -> u64 {
+    1 + COMPARED.iter().filter_map(|keyword| keywords.get(*keyword)).map(size).sum::<u64>()
+}
+
+/// How much there is to compare of a value.
+fn size(value: &Value) -> u64 {
+    match value {
+        Value::String(text) => 1 + text.len() as u64 / 64,
+        Value::Array(elements) => 1 + elements.iter().map(size).sum::<u64>(),
+        Value::Object(members) => 1 + members.iter().map(|(name, it)| name.len() as u64 / 64 + size(it)).sum::<u64>(),
+        _ => 1,
+    }
+}
+
+/// A text of the schema's author in a message.
+pub(super) fn shorten(text: &str) -> String {
+    const LONGEST: usize = 80;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// How many schemas look at one value in turn, and in all.
+struct Heights {
+    graph: Graph,
+    known: Vec<Option<Found>>,
+    places: Vec<String>,
+}
+
+#[derive(Clone, Copy)]
+enum Found {
+    /// It is being looked at: to meet it again closes a circle.
+    Open,
+    Height(u32),
+}
+
+impl Heights {
+    fn find(&mut self, id: SchemaId, depth: u32) -> Result<u32, Refusal> {
+        match self.known[id] {
+            Some(Found::Height(height)) => return Ok(height),
+            Some(Found::Open) => {
+                let message = "this schema leads back to itself without looking at a part of the value";
+                return Err(self.refuse(id, message, "remove one of the references of the circle"));
+            }
+            None => self.known[id] = Some(Found::Open),
+        }
+        let schema = &self.graph.schemas[id];
+        let (mut height, mut expansion) = (0, schema.weight + schema.pattern);
+        for inner in schema.same.clone() {
+            if depth >= MAX_HEIGHT {
+                let message = format!("more than {MAX_HEIGHT} schemas look at one value in turn");
+                return Err(self.refuse(inner, message, "write what they say in fewer schemas"));
+            }
+            height = height.max(self.find(inner, depth + 1)? + 1);
+            expansion = expansion.saturating_add(self.graph.schemas[inner].expansion);
+        }
+        if expansion > MAX_EXPANSION || height > MAX_HEIGHT {
+            let message = "this schema repeats others too often: a value would be looked at more than 100,000 times";
+            return Err(self.refuse(id, message, "write each condition once"));
+        }
+        self.graph.schemas[id].expansion = expansion;
+        self.known[id] = Some(Found::Height(height));
+        Ok(height)
+    }
+
+    fn refuse(&self, id: SchemaId, message: impl Into<String>, help: &str) -> Refusal {
+        Refusal::new(&self.places[id], message, help)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[expect(clippy::needless_pass_by_value, reason = "tests build the schema in place")]
+    fn refusal(schema: Value) -> (String, String) {
+        let refusal = Graph::of(&schema).err().expect("it is refused");
+        (refusal.at, refusal.message)
+    }
+
+    #[test]
+    fn circles_that_look_at_no_part_are_refused() {
+        let (at, message) = refusal(json!({"oneOf": [{"$ref": "#"}]}));
+        assert_eq!((at.as_str(), message.contains("leads back to itself")), ("", true), "{message}");
+        let circle = json!({"$ref": "#/$defs/a", "$defs": {"a": {"allOf": [{"$ref": "#/$defs/b"}]}, "b": {"not": {"$ref": "#/$defs/a"}}}});
+        assert_eq!(refusal(circle).0, "/$defs/a");
+        assert!(Graph::of(&json!({"properties": {"a": {"$ref": "#"}}, "items": {"$ref": "#"}})).is_ok());
+    }
+
+    #[test]
+    fn schemas_that_double_are_refused() {
+        let level = |level: usize| {
+            let next = json!({"$ref": format!("#/$defs/{}", level + 1)});
+            (level.to_string(), json!({"allOf": [next, next, next]}))
+        };
+        let mut levels: Map<String, Value> = (0..12).map(level).collect();
+        levels.insert("12".to_owned(), json!({"type": "string"}));
+        assert!(refusal(json!({"$ref": "#/$defs/0", "$defs": levels})).1.contains("repeats others too often"));
+    }
+
+    #[test]
+    fn long_chains_are_refused() {
+        let level = |level: usize| (level.to_string(), json!({"$ref": format!("#/$defs/{}", level + 1)}));
+        let mut levels: Map<String, Value> = (0..1000).map(level).collect();
+        levels.insert("1000".to_owned(), json!(true));
+        assert!(refusal(json!({"$ref": "#/$defs/0", "$defs": levels})).1.contains("in turn"));
+        // Also if the chain is met from its end.
+        let levels: Map<String, Value> = (0..1000)
+            .rev()
+            .map(|at| (format!("k{at}"), json!({"$ref": format!("#/properties/k{}", at + 1)})))
+            .collect();
+        let mut properties = levels;
+        properties.insert("k1000".to_owned(), json!({}));
+        assert!(Graph::of(&json!({"properties": properties})).is_err());
+    }
+
+    #[test]
+    fn references_stay_in_the_file() {
+        for target in ["https://example.org", "#name", "other.json", "#/a%20b", "#/$defs/nowhere", "#/type"] {
+            let (at, _) = refusal(json!({"type": "object", "properties": {"a": {"$ref": target}}}));
+            assert_eq!(at, "/properties/a/$ref", "{target}");
+        }
+        assert_eq!(refusal(json!({"items": {"unevaluatedProperties": false}})).0, "/items/unevaluatedProperties");
+        assert_eq!(refusal(json!({"items": {"$id": "x"}})).0, "/items/$id");
+        assert!(Graph::of(&json!({"$id": "x", "$schema": "y"})).is_ok());
+    }
+}
