@@ -14,6 +14,7 @@ use std::sync::Arc;
 use crate::conversation::{self, Conversation, Message, Task, TaskKind};
 use crate::diag::Diagnostic;
 use crate::json::{self, Pointer};
+use crate::panics::caught;
 use crate::repo::{LayerKind, Repo, rules as repo_rules};
 use crate::source::{FileId, Span};
 
@@ -60,7 +61,14 @@ pub fn read_all(repo: &Repo) -> (Vec<Context>, Vec<Diagnostic>) {
     let mut contexts: Vec<Context> = Vec::new();
     for source in &repo.contexts {
         let text = repo.sources.get(source.file).text();
-        let Some(context) = read(source.file, source.layer, text, &mut findings) else { continue };
+        let context = match caught(|| read(source.file, source.layer, text, &mut findings)) {
+            Ok(Some(context)) => context,
+            Ok(None) => continue,
+            Err(panic) => {
+                findings.push(panic.finding("this file", Span::file_start(source.file)));
+                continue;
+            }
+        };
         match contexts.iter().find(|known| known.name == context.name) {
             Some(known) => findings.push(name_taken(repo, known, &context)),
             None => contexts.push(context),
