@@ -82,6 +82,15 @@ type Outcome = Result<Status, Failure>;
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
+    // Some systems give the first thread a stack of 1 MiB: too little for the deepest templates that are allowed.
+    match std::thread::Builder::new().stack_size(crate::compile::STACK_BYTES).spawn(start) {
+        // A panic was printed when it happened.
+        Ok(thread) => thread.join().unwrap_or(ExitCode::from(101)),
+        Err(_) => start(),
+    }
+}
+
+fn start() -> ExitCode {
     let args = Args::parse();
     let mut terminal = Terminal::new(args.common.color, args.common.quiet);
     let status = run(args, &mut terminal).unwrap_or_else(|failure| {
