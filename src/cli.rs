@@ -87,6 +87,15 @@ pub fn main() -> ExitCode {
         return status;
     }
     Terminal::tell_of_panics();
+    // Some systems give the first thread a stack of 1 MiB: too little for the deepest templates that are allowed.
+    match std::thread::Builder::new().stack_size(crate::compile::STACK_BYTES).spawn(start) {
+        // A panic was printed when it happened.
+        Ok(thread) => thread.join().unwrap_or(ExitCode::from(101)),
+        Err(_) => start(),
+    }
+}
+
+fn start() -> ExitCode {
     let args = match args::read() {
         Ok(args) => args,
         Err(error) => return Terminal::usage(&error),

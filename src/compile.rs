@@ -11,6 +11,7 @@ mod policy;
 mod reach;
 mod route;
 pub(crate) mod rules;
+mod work;
 
 pub use lowered::{Lowered, LoweredKind, LoweredTo};
 pub use policy::Policy;
@@ -29,6 +30,7 @@ use crate::context::{self, Context};
 use crate::conversation::Conversation;
 use crate::diag::{Diagnostic, Findings, Severity, did_you_mean};
 use crate::json::Pointer;
+use crate::panics::{Panic, caught};
 use crate::profile::{self, slug};
 use crate::provider;
 use crate::render::{Engine, Folders, PromptScope, Renderer};
@@ -37,6 +39,7 @@ use crate::resolve::{self, Hierarchy, ProfileId, ResolvedProfile};
 use crate::source::{FileId, SourceText, Sources, Span};
 use crate::unit::{Body, Memo, Plan, Prepared, Request, Target};
 use crate::world::{MemoryWorld, World};
+use work::Ledger;
 
 /// A repository, read and checked.
 pub struct Compiler {
@@ -94,17 +97,21 @@ pub struct Run<R> {
     pub bodies: usize,
 }
 
-impl<R> Run<R> {
-    fn empty() -> Run<R> {
-        Run { results: Vec::new(), findings: Findings::default(), bodies: 0 }
-    }
+/// What one agent gave.
+struct Done<R> {
+    /// `None` if it could not be compiled.
+    result: Option<R>,
+    findings: Vec<Diagnostic>,
+    bodies: usize,
+    /// Units of work.
+    cost: u64,
+}
 
-    /// This run and the one of the agents behind.
-    fn and(mut self, next: Run<R>) -> Run<R> {
-        self.results.extend(next.results);
-        self.findings.extend(next.findings.into_vec());
-        self.bodies += next.bodies;
-        self
+impl<R> Run<R> {
+    fn add(&mut self, agent: Done<R>) {
+        self.results.extend(agent.result);
+        self.findings.extend(agent.findings);
+        self.bodies += agent.bodies;
     }
 }
 
@@ -153,8 +160,18 @@ impl Compiler {
                 agents.push((id, false));
                 continue;
             };
-            let resolved = resolve::resolve(chain, &mut findings);
-            let mut usable = Plan::prepare(&self.repo, &mut self.engine, &resolved, &mut findings);
+            let prepared = caught(|| {
+                let resolved = resolve::resolve(chain, &mut findings);
+                (Plan::prepare(&self.repo, &mut self.engine, &resolved, &mut findings), resolved)
+            });
+            let (mut usable, resolved) = match prepared {
+                Ok(prepared) => prepared,
+                Err(panic) => {
+                    findings.extend(self.lost::<()>(id, &panic).findings);
+                    agents.push((id, false));
+                    continue;
+                }
+            };
             if let Some(finding) = rules::unusable_slug(resolved.profile) {
                 findings.push(finding);
                 usable = false;
@@ -222,19 +239,47 @@ impl Compiler {
         let agents: Vec<ProfileId> =
             self.agents.iter().filter(|(id, usable)| *usable && chosen(id)).map(|(id, _)| *id).collect();
         let renderers = Renderers::new(self);
-        let compile = |mut run: Run<R>, &id: &ProfileId| {
-            if let Some((result, findings, bodies)) = self.compile(id, selection, &renderers, &visit) {
-                run.results.push(result);
-                run.findings.extend(findings);
-                run.bodies += bodies;
+        let limit = work::run_limit(agents.len().saturating_mul(self.chosen_contexts(selection).count()));
+        let ledger = Ledger::new(limit);
+        let compile = |(index, &id): (usize, &ProfileId)| {
+            if ledger.is_spent() {
+                return None;
             }
-            run
+            let done = caught(|| self.compile(id, selection, &renderers, &visit));
+            let done = done.unwrap_or_else(|panic| self.lost(id, &panic));
+            ledger.enter(index, done.cost);
+            Some(done)
         };
-        let work = || agents.par_iter().fold(Run::empty, compile).reduce(Run::empty, Run::and);
-        match rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build() {
-            Ok(pool) => pool.install(work),
-            Err(_) => work(),
+        let all = || agents.par_iter().enumerate().map(compile).collect::<Vec<_>>();
+        let done = match rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build() {
+            Ok(pool) => pool.install(all),
+            Err(_) => all(),
+        };
+        self.put_together(&agents, done, limit)
+    }
+
+    /// The agents that have a place in the run, in their order.
+    fn put_together<R>(&self, agents: &[ProfileId], done: Vec<Option<Done<R>>>, limit: u64) -> Run<R> {
+        let places = work::places(done.iter().map(|done| done.as_ref().map(|done| done.cost)), limit);
+        let mut run = Run { results: Vec::new(), findings: Findings::default(), bodies: 0 };
+        done.into_iter().take(places).flatten().for_each(|done| run.add(done));
+        if let Some(&first) = agents.get(places) {
+            run.findings.extend([rules::run_too_much_work(&self.hierarchy, first, agents.len() - places)]);
         }
+        run
+    }
+
+    /// An agent on which we failed ourselves.
+    fn lost<R>(&self, id: ProfileId, panic: &Panic) -> Done<R> {
+        let name = &self.hierarchy.get(id).name;
+        let finding = panic.finding(&format!("the agent `{}`", name.value), name.span);
+        Done { result: None, findings: vec![finding.reaching(&name.value, None)], bodies: 0, cost: work::AGENT_LIMIT }
+    }
+
+    fn chosen_contexts<'c>(&'c self, selection: &'c Selection) -> impl Iterator<Item = &'c ReadyContext> {
+        let chosen =
+            |ready: &&ReadyContext| selection.contexts.as_ref().is_none_or(|names| names.contains(&ready.context.name));
+        self.contexts.iter().filter(chosen)
     }
 
     fn compile<R>(
@@ -243,21 +288,27 @@ impl Compiler {
         selection: &Selection,
         renderers: &Renderers<'_>,
         visit: &impl Fn(&AgentBodies<'_>) -> R,
-    ) -> Option<(R, Vec<Diagnostic>, usize)> {
-        let plan = self.plan(id)?;
+    ) -> Done<R> {
+        let Some(plan) = self.plan(id) else {
+            return Done { result: None, findings: Vec::new(), bodies: 0, cost: 0 };
+        };
         let schemas = self.schemas.of(&plan);
-        let mut findings = Findings::default();
+        let (mut findings, mut cost) = (Findings::default(), 0_u64);
         let mut agent = AgentBodies { plan, bodies: Vec::new(), findings: Vec::new() };
-        let chosen =
-            |ready: &ReadyContext| selection.contexts.as_ref().is_none_or(|names| names.contains(&ready.context.name));
-        for ready in self.contexts.iter().filter(|ready| ready.context.kind() == agent.plan.kind && chosen(ready)) {
+        for ready in self.chosen_contexts(selection).filter(|ready| ready.context.kind() == agent.plan.kind) {
+            if cost > work::AGENT_LIMIT {
+                findings.extend([rules::agent_too_much_work(&agent.plan, &ready.context.name)]);
+                break;
+            }
             let memo = (!selection.without_memo).then_some(&ready.memo);
             let request = Request { memo, ..ready.request(&agent.plan, selection.model.as_deref()) };
             let renderer = renderers.get(&ready.prepared);
-            let found = match agent.plan.body(&self.repo.sources, renderer, &request) {
+            let made = agent.plan.made(&self.repo.sources, renderer, &request);
+            cost = cost.saturating_add(made.cost);
+            let found = match made.body {
                 Ok(body) => {
                     let problems = check(&schemas, &body).err().unwrap_or_default();
-                    let found = self.located(&agent.plan, renderer, &request, &body, problems);
+                    let found = self.located(&agent.plan, renderer, &request, &body, problems, &mut cost);
                     // What is found in a body does not make it go away: a repository may lower such findings.
                     agent.bodies.push((ready, body));
                     found
@@ -270,10 +321,10 @@ impl Compiler {
         agent.findings = findings.into_vec();
         let bodies = agent.bodies.len();
         let result = visit(&agent);
-        Some((result, agent.findings, bodies))
+        Done { result: Some(result), findings: agent.findings, bodies, cost }
     }
 
-    /// Problems of a body as findings at the lines that wrote them.
+    /// Problems of a body as findings at the lines that wrote them; once an agent has cost too much, at the templates.
     fn located(
         &self,
         plan: &Plan<'_>,
@@ -281,15 +332,21 @@ impl Compiler {
         request: &Request<'_>,
         body: &Body,
         problems: Vec<Problem>,
+        cost: &mut u64,
     ) -> Vec<Diagnostic> {
         let traced = if problems.is_empty() { 0 } else { MAX_TRACED.min(1 + MAX_TRACED_BYTES / body.compact().len()) };
         let finding = |(index, problem): (usize, Problem)| {
             let what = if problem.is_about_key() { Target::Key } else { Target::Value };
-            let trace = || match index < traced {
-                true => plan.trace(&self.repo.sources, renderer, request, body, &problem.pointer, what),
-                false => plan.place(body, &problem.pointer, what),
+            let place = match problem.place {
+                Some(place) => place,
+                None if index < traced && *cost <= work::AGENT_LIMIT => {
+                    let (place, spent) =
+                        plan.traced(&self.repo.sources, renderer, request, body, &problem.pointer, what);
+                    *cost = cost.saturating_add(spent);
+                    place
+                }
+                None => plan.place(body, &problem.pointer, what),
             };
-            let place = problem.place.unwrap_or_else(trace);
             Diagnostic::new(problem.rule, place, problem.message).maybe_help(problem.help)
         };
         problems.into_iter().enumerate().map(finding).collect()

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use crate::conversation::{self, Conversation, Message, Task, TaskKind};
 use crate::diag::Diagnostic;
 use crate::json::{self, Pointer};
+use crate::panics::caught;
 use crate::repo::{LayerKind, Repo, rules as repo_rules};
 use crate::source::{FileId, Span};
 
@@ -63,7 +64,14 @@ pub fn read_all(repo: &Repo) -> (Vec<Context>, Vec<Diagnostic>) {
     let mut names: HashMap<String, usize> = HashMap::new();
     for source in &repo.contexts {
         let text = repo.sources.get(source.file).text();
-        let Some(context) = read(source.file, source.layer, text, &mut findings) else { continue };
+        let context = match caught(|| read(source.file, source.layer, text, &mut findings)) {
+            Ok(Some(context)) => context,
+            Ok(None) => continue,
+            Err(panic) => {
+                findings.push(panic.finding("this file", Span::file_start(source.file)));
+                continue;
+            }
+        };
         match names.entry(context.name.to_ascii_lowercase()) {
             Entry::Occupied(known) => findings.push(name_taken(repo, &contexts[*known.get()], &context)),
             Entry::Vacant(free) => {

@@ -74,6 +74,7 @@ pub mod diag;
 pub mod diff;
 pub mod golden;
 pub mod json;
+mod panics;
 pub mod profile;
 pub mod provider;
 pub mod render;

@@ -11,6 +11,7 @@ pub(crate) use rules::RULES;
 use std::sync::Arc;
 
 use crate::diag::Diagnostic;
+use crate::panics::caught;
 use crate::repo::{LayerFile, LayerKind, MAX_GLOBS, Reader, Repo, address, glob, rules as repo_rules};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::{self, Kind, Node, Table};
@@ -76,13 +77,17 @@ pub fn read_all(repo: &Repo) -> (Vec<Profile>, Vec<Diagnostic>) {
     let mut profiles = Vec::with_capacity(repo.profiles.len() + repo.unreadable_profiles.len());
     for source in &repo.profiles {
         let text = repo.sources.get(source.file).text();
-        match toml::parse(text) {
-            Ok(table) => profiles.extend(Profile::read(source.file, source.layer, table, &mut findings)),
+        let read = caught(|| match toml::parse(text) {
+            Ok(table) => Profile::read(source.file, source.layer, table, &mut findings),
             Err(error) => {
-                profiles.extend(Profile::salvage(*source, text));
                 let span = Span::new(source.file, error.span);
                 findings.push(Diagnostic::new(&repo_rules::TOML_SYNTAX, span, error.message));
+                Profile::salvage(*source, text)
             }
+        });
+        match read {
+            Ok(profile) => profiles.extend(profile),
+            Err(panic) => findings.push(panic.finding("this file", Span::file_start(source.file))),
         }
     }
     let unreadable = repo.unreadable_profiles.iter();

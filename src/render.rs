@@ -6,18 +6,25 @@
 //! An [`Engine`] is built once per repository; a [`Renderer`] is an engine with limits for one size of
 //! conversation; both are shared by all threads.
 
+mod account;
 mod analyse;
+mod builtins;
 mod data;
 mod dialect;
 mod errors;
 mod functions;
 mod guards;
 mod includes;
+mod instrument;
 mod limits;
+mod names;
+mod operators;
 mod prompt;
 pub(crate) mod rules;
 mod trace;
+mod values;
 
+pub(crate) use account::LIMIT as ACCOUNT_LIMIT;
 pub use data::ContextData;
 pub use functions::IdRule;
 pub use prompt::{Folders, PromptScope};
@@ -30,6 +37,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
 
 use crate::diag::{Diagnostic, Suggestions};
+use crate::panics::{Panic, caught};
 use crate::repo::{Dialect, Repo};
 use crate::source::{FileId, OffsetMap, Sources, Span};
 use crate::toml;
@@ -40,6 +48,8 @@ use guards::Guards;
 const BASE_FUEL: u64 = 200_000;
 /// Further steps per content block of the conversation.
 const FUEL_PER_BLOCK: u64 = 5_000;
+/// Steps that no template may take, however long the conversation is.
+const MAX_FUEL: u64 = 5_000_000;
 /// How deep macros, includes and blocks may nest; an include counts 10, a macro call 4.
 const RECURSION_LIMIT: usize = 300;
 /// The largest output of one template, in bytes.
@@ -200,8 +210,9 @@ impl Engine {
     /// A renderer whose limits fit conversations of up to `blocks` content blocks.
     pub fn renderer(&self, blocks: usize) -> Renderer<'_> {
         let mut environment = self.environment.clone();
-        environment.set_fuel(Some(BASE_FUEL + FUEL_PER_BLOCK * blocks as u64));
-        Renderer { engine: self, environment }
+        let fuel = BASE_FUEL.saturating_add(FUEL_PER_BLOCK.saturating_mul(blocks as u64)).min(MAX_FUEL);
+        environment.set_fuel(Some(fuel));
+        Renderer { engine: self, environment, fuel }
     }
 
     /// Compiles one template text into the environment; syntax errors become findings.
@@ -215,6 +226,15 @@ impl Engine {
         findings: &mut Vec<Diagnostic>,
     ) {
         self.places.insert(Arc::clone(name), place);
+        if text.len() > limits::MAX_TEXT {
+            return self.too_long(
+                sources,
+                name,
+                0..0,
+                &format!("more than {} MiB", limits::MAX_TEXT / (1024 * 1024)),
+                findings,
+            );
+        }
         let mut rewritten = dialect::rewrite(text, self.dialect, kind == Some(TemplateKind::Prompt));
         debug_assert_eq!(rewritten.text.len(), text.len(), "rewriting keeps every offset");
         if let Some(range) = rewritten.too_deep.take() {
@@ -224,13 +244,25 @@ impl Engine {
             self.broken.insert(Arc::clone(name));
             return;
         }
-        match analyse::analyse(&rewritten.text, name) {
-            Ok(analysis) => {
+        if let Some((range, what)) = rewritten.too_long.take() {
+            return self.too_long(sources, name, range, &what, findings);
+        }
+        let analysed = match caught(|| analyse::analyse(&rewritten.text, name)) {
+            Ok(analysed) => analysed,
+            Err(panic) => return self.lost(sources, name, &panic, findings),
+        };
+        match analysed {
+            Ok(mut analysis) => {
+                self.check_reserved(sources, name, &analysis, findings);
+                if analysis.namespace_members.len() > limits::MAX_MEMBERS {
+                    let what = format!("more than {} members of namespaces", limits::MAX_MEMBERS);
+                    return self.too_long(sources, name, 0..0, &what, findings);
+                }
                 self.assigned.extend(analysis.assigned.iter().cloned());
                 findings.extend(dialect::findings(&rewritten, &analysis, self.dialect, |range| {
                     self.span(sources, name, range)
                 }));
-                let (guarded, guards) = guards::insert(&rewritten.text, &analysis.growing);
+                let (guarded, guards) = std::mem::take(&mut analysis.edits).apply(&rewritten.text);
                 rewritten.text = guarded;
                 self.guards.insert(Arc::clone(name), guards);
                 self.analyses.insert(Arc::clone(name), analysis);
@@ -241,10 +273,34 @@ impl Engine {
                 return;
             }
         }
-        if let Err(error) = self.environment.add_template_owned(name.to_string(), rewritten.text) {
+        let added = match caught(|| self.environment.add_template_owned(name.to_string(), rewritten.text)) {
+            Ok(added) => added,
+            Err(panic) => return self.lost(sources, name, &panic, findings),
+        };
+        if let Err(error) = added {
             findings.push(errors::syntax(self, sources, name, text, &error));
             self.broken.insert(Arc::clone(name));
         }
+    }
+
+    fn too_long(
+        &mut self,
+        sources: &Sources,
+        name: &Arc<str>,
+        range: Range<usize>,
+        what: &str,
+        findings: &mut Vec<Diagnostic>,
+    ) {
+        let span = self.span(sources, name, range);
+        let finding = Diagnostic::new(&rules::TOO_LONG, span, format!("the template has {what}"));
+        findings.push(finding.help("divide it: partials hold what several templates share"));
+        self.broken.insert(Arc::clone(name));
+    }
+
+    /// A template on which we failed ourselves.
+    fn lost(&mut self, sources: &Sources, name: &Arc<str>, panic: &Panic, findings: &mut Vec<Diagnostic>) {
+        findings.push(panic.finding("this template", self.span(sources, name, 0..0)));
+        self.broken.insert(Arc::clone(name));
     }
 
     /// The place in a file of a range in a template's text.
@@ -312,6 +368,20 @@ impl Engine {
 pub struct Renderer<'e> {
     engine: &'e Engine,
     environment: Environment<'static>,
+    /// The steps that a template may take.
+    fuel: u64,
+}
+
+/// What a template gave, and what that cost.
+pub struct Rendered {
+    /// The text.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong, at its line.
+    pub text: Result<String, Box<Diagnostic>>,
+    /// Units of work: the same on every machine.
+    pub cost: u64,
 }
 
 /// What a body template is rendered with.
@@ -346,25 +416,12 @@ impl Renderer<'_> {
     }
 
     /// Renders a template of a body.
-    ///
-    /// # Errors
-    ///
-    /// What went wrong, at its line.
-    pub fn body(&self, sources: &Sources, id: TemplateId, input: &BodyInput<'_>) -> Result<String, Box<Diagnostic>> {
+    pub fn body(&self, sources: &Sources, id: TemplateId, input: &BodyInput<'_>) -> Rendered {
         self.render(sources, id, &input.root())
     }
 
     /// Renders a system prompt.
-    ///
-    /// # Errors
-    ///
-    /// What went wrong, at its line.
-    pub fn prompt(
-        &self,
-        sources: &Sources,
-        id: TemplateId,
-        scope: &Arc<PromptScope>,
-    ) -> Result<String, Box<Diagnostic>> {
+    pub fn prompt(&self, sources: &Sources, id: TemplateId, scope: &Arc<PromptScope>) -> Rendered {
         self.render(sources, id, &scope.root())
     }
 
@@ -384,32 +441,39 @@ impl Renderer<'_> {
         trace::nothing(self, sources, id, &input.root(), output)
     }
 
-    fn render(&self, sources: &Sources, id: TemplateId, root: &Value) -> Result<String, Box<Diagnostic>> {
+    fn render(&self, sources: &Sources, id: TemplateId, root: &Value) -> Rendered {
         let name = &self.engine.templates[id.0 as usize].name;
         let mut output = functions::Limited::new(MAX_OUTPUT);
-        let template = self.environment.get_template(name);
-        let rendered = template.and_then(|template| template.render_captured_to(root.clone(), &mut output).map(drop));
-        match rendered {
-            Ok(()) => Ok(output.into_text()),
+        let (result, spent) = account::metered(|| {
+            let template = self.environment.get_template(name)?;
+            let captured = template.render_captured_to(root.clone(), &mut output)?;
+            Ok(captured.state().fuel_levels().map_or(0, |(consumed, _)| consumed))
+        });
+        // Nobody knows how many steps a template took that failed.
+        let steps: u64 = *result.as_ref().unwrap_or(&self.fuel);
+        let times = if output.is_full() { account::TRACED } else { 1 };
+        let cost = (spent + steps * account::STEP + 2 * output.len() as u64) * times;
+        let text = match result {
+            Ok(_) => Ok(output.into_text()),
             Err(_) if output.is_full() => {
                 let place = trace::origin(self, sources, id, root, MAX_OUTPUT..MAX_OUTPUT);
                 Err(Box::new(errors::too_large(place.span)))
             }
             Err(error) => Err(Box::new(errors::runtime(self.engine, sources, name, &error))),
-        }
+        };
+        Rendered { text, cost }
     }
 }
 
 fn environment(dialect: Dialect) -> Environment<'static> {
-    let mut environment = Environment::new();
+    // What templates may call is on lists of ours.
+    let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_recursion_limit(RECURSION_LIMIT);
     environment.set_debug(true);
     environment.set_formatter(functions::emit);
     environment.set_path_join_callback(|name, _| includes::full_name(name));
-    // Prints the state of the engine: nothing that belongs into a request.
-    environment.remove_global("debug");
     functions::install(&mut environment, dialect);
     environment
 }

@@ -360,7 +360,13 @@ fn long_chains_of_operators_do_not_panic() {
 /// Templates that would run or grow for ever.
 #[test]
 fn endless_templates_end_with_an_error() {
-    let limits = ["template/too-many-steps", "template/too-deep", "template/output-too-large", "template/failed"];
+    let limits = [
+        "template/too-many-steps",
+        "template/too-much-work",
+        "template/too-deep",
+        "template/output-too-large",
+        "template/failed",
+    ];
     let forever = "{% for a in range(9999) %}{% for b in range(9999) %}";
     let end = "{% endfor %}{% endfor %}";
     let cases = [

@@ -9,6 +9,8 @@ use crate::profile::Profile;
 use crate::repo::{Config, Repo, rules as repo_rules};
 use crate::resolve::{Hierarchy, ProfileId};
 use crate::source::{SourceText, Sources, Span};
+use crate::unit::Plan;
+use std::sync::Arc;
 
 crate::diag::rules! {
     SLUG_COLLISION = Error "golden/slug-collision", "two agents would write the same golden folder",
@@ -44,6 +46,13 @@ crate::diag::rules! {
         "Some errors mean that an agent has no body, or that golden files are not what is sent. If they could be silenced, a \
          run would pass that compiled less than it seems. The entry has no effect.\n\nWhat can be lowered are warnings and \
          findings about the content of bodies, such as `schema/unknown-field`.";
+    TOO_MUCH_WORK = Error "run/too-much-work", "an agent or a run takes too much work",
+        "Every template has its limits; these are the limits of all of them together, so that a repository from somebody else cannot keep a \
+         build busy for hours. An agent may take 4,000 million units of work over all its contexts, and a run 8,000 million plus \
+         250,000 per body. A usual body takes some ten thousand; `template/too-much-work` says what a unit is. The count is the \
+         same on every machine: the agents are added up in the order of their names.\n\n\
+         Look for templates that work on much more data than they send, or compile fewer agents or contexts at a time with \
+         `reqc check NAME`.";
     UNKNOWN_RULE = Warning "config/unknown-rule", "`reqc.toml` names a rule that does not exist",
         "`reqc rule` lists all codes; `family/*` stands for all of a family. The entry has no effect.\n\n\
          * wrong: `\"unknown-key\" = \"error\"`\n\
@@ -68,6 +77,7 @@ static ALL: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
         crate::unit::rules::RULES,
         crate::check::schema::rules::RULES,
         crate::golden::rules::RULES,
+        crate::panics::RULES,
     ];
     let mut rules: Vec<&Rule> = families.into_iter().flatten().copied().collect();
     rules.sort_by_key(|rule| rule.code);
@@ -110,6 +120,28 @@ pub(super) fn unknown_contexts(config: &Config, contexts: &[Context]) -> Vec<Dia
         finding.help(help.unwrap_or_else(|| "`reqc contexts` lists the names".to_owned()))
     });
     findings.collect()
+}
+
+/// An agent that used up its units before all of its contexts were compiled.
+pub(super) fn agent_too_much_work(plan: &Plan<'_>, context: &Arc<str>) -> Diagnostic {
+    let message =
+        format!("the agent `{}` takes too much work: it is not compiled from context `{context}` on", plan.name());
+    let finding = Diagnostic::new(&TOO_MUCH_WORK, plan.profile.name_span(), message);
+    finding.help("look for templates that copy, join, compare or search long texts or lists again and again")
+}
+
+/// A run that used up its units before an agent.
+pub(super) fn run_too_much_work(hierarchy: &Hierarchy, first: ProfileId, agents: usize) -> Diagnostic {
+    let name = &hierarchy.get(first).name;
+    let others = match agents - 1 {
+        0 => String::new(),
+        1 => " nor is the one after it".to_owned(),
+        others => format!(" nor are the {others} after it"),
+    };
+    let comma = if others.is_empty() { "" } else { "," };
+    let message = format!("the run takes too much work: `{}` is not compiled{comma}{others}", name.value);
+    let finding = Diagnostic::new(&TOO_MUCH_WORK, name.span, message);
+    finding.help("the agents before it, in the order of names, took all there is: look at their templates, or compile fewer at a time")
 }
 
 pub(super) fn slug_collision(profile: &Profile, other: &Profile) -> Diagnostic {

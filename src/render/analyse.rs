@@ -4,9 +4,12 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
 use minijinja::Error;
-use minijinja::machinery::ast::{BinOpKind, Call, CallArg, CallType, Expr, ForLoop, Stmt};
+use minijinja::machinery::ast::{Call, CallArg, CallType, Expr, ForLoop, Stmt};
 use minijinja::machinery::{self, Span};
 use minijinja::syntax::SyntaxConfig;
+
+use super::guards::Edits;
+use super::{instrument, operators};
 
 /// Stands among the members of `ctx` that are read for “any of them”.
 pub(super) const ALL_OF_CTX: &str = "*";
@@ -23,8 +26,12 @@ pub(super) struct Analysis {
     pub(super) assigned: HashSet<String>,
     /// Variables read, and where.
     pub(super) variables: Vec<(String, Range<usize>)>,
-    /// Sums, joined texts and repetitions: the outermost of each expression.
-    pub(super) growing: Vec<Range<usize>>,
+    /// Members of namespaces that are assigned.
+    pub(super) namespace_members: HashSet<String>,
+    /// The guards that its operations need.
+    pub(super) edits: Edits,
+    /// Assignments of names that guards have.
+    pub(super) reserved: Vec<(String, Range<usize>)>,
     /// The outermost loops, bodies included.
     pub(super) loops: Vec<Range<usize>>,
     /// Names set inside loops, with the loop's range.
@@ -54,12 +61,15 @@ pub(super) enum Callable {
     Function,
     Filter,
     Test,
+    /// `object.name()`.
+    Method,
 }
 
 pub(super) fn analyse(text: &str, name: &str) -> Result<Analysis, Error> {
     let tree = machinery::parse(text, name, SyntaxConfig::default())?;
-    let mut walker = Walker { found: Analysis::default(), loops: Vec::new(), is_growing: false };
+    let mut walker = Walker { found: Analysis::default(), loops: Vec::new() };
     walker.statement(&tree);
+    walker.found.edits = instrument::edits(text, &tree);
     Ok(walker.found)
 }
 
@@ -71,8 +81,6 @@ struct Walker {
     found: Analysis,
     /// Ranges of the loops around the current statement.
     loops: Vec<Range<usize>>,
-    /// Whether an expression around the current one is in `growing`.
-    is_growing: bool,
 }
 
 impl Walker {
@@ -129,7 +137,7 @@ impl Walker {
             Stmt::Extends(it) => self.include(&it.name, false),
             Stmt::Include(it) => self.include(&it.name, it.ignore_missing),
             Stmt::Macro(it) => {
-                self.found.assigned.insert(it.name.to_owned());
+                self.assigned(it.name, range(it.span()));
                 it.args.iter().for_each(|argument| self.assign(argument, false));
                 it.defaults.iter().for_each(|default| self.expression(default));
                 self.statements(&it.body);
@@ -159,7 +167,7 @@ impl Walker {
     fn assign(&mut self, target: &Expr<'_>, is_set: bool) {
         match target {
             Expr::Var(var) => {
-                self.found.assigned.insert(var.id.to_owned());
+                self.assigned(var.id, range(var.span()));
                 if let Some(outermost) = self.loops.first().filter(|_| is_set) {
                     self.found.set_in_loops.push((var.id.to_owned(), outermost.clone()));
                 }
@@ -167,7 +175,15 @@ impl Walker {
             Expr::List(list) => list.items.iter().for_each(|item| self.assign(item, is_set)),
             Expr::Tuple(tuple) => tuple.items.iter().for_each(|item| self.assign(item, is_set)),
             // `ns.x = …`: a namespace outlives the loop on purpose.
+            Expr::GetAttr(it) => drop(self.found.namespace_members.insert(it.name.to_owned())),
             _ => {}
+        }
+    }
+
+    fn assigned(&mut self, name: &str, range: Range<usize>) {
+        self.found.assigned.insert(name.to_owned());
+        if name.starts_with(operators::RESERVED) {
+            self.found.reserved.push((name.to_owned(), range));
         }
     }
 
@@ -201,15 +217,8 @@ impl Walker {
             }
             Expr::UnaryOp(it) => self.expression(&it.expr),
             Expr::BinOp(it) => {
-                let outermost =
-                    !self.is_growing && matches!(it.op, BinOpKind::Add | BinOpKind::Concat | BinOpKind::Mul);
-                if outermost {
-                    self.found.growing.push(range(it.span()));
-                    self.is_growing = true;
-                }
                 self.expression(&it.left);
                 self.expression(&it.right);
-                self.is_growing &= !outermost;
             }
             Expr::Compare(it) => {
                 self.expression(&it.expr);
@@ -256,7 +265,11 @@ impl Walker {
                     return self.member_read(object, &key);
                 }
             }
-            CallType::Method(object, _) | CallType::Object(object) => self.expression(object),
+            CallType::Method(object, name) => {
+                self.called(Callable::Method, name, range);
+                self.expression(object);
+            }
+            CallType::Object(object) => self.expression(object),
             CallType::Block(_) => {}
         }
         self.arguments(&call.args);

@@ -19,6 +19,8 @@ pub(super) struct Rewritten {
     pub(super) text: String,
     /// Where it nests too deeply, if it does.
     pub(super) too_deep: Option<Range<usize>>,
+    /// Where there is too much of something, and of what.
+    pub(super) too_long: Option<(Range<usize>, String)>,
     /// Whether a spelling of the other dialect was seen.
     shows_inja: bool,
     /// Each `loop.index`.
@@ -53,6 +55,7 @@ pub(super) fn rewrite(source: &str, dialect: Dialect, is_prompt: bool) -> Rewrit
     }
     source.clone_into(&mut rewritten.text);
     rewritten.too_deep = depth.exceeded;
+    rewritten.too_long = depth.too_long;
     if !edits.is_empty() {
         for (range, replacement) in edits {
             let padded = format!("{replacement:<width$}", width = range.len());

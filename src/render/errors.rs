@@ -198,7 +198,10 @@ const VARIABLES: [&str; 4] = ["ctx", "loop", "language", "project_name"];
 
 fn undefined(sources: &Sources, detail: &str, span: Span) -> Diagnostic {
     // The engine quotes the expression that gave the undefined value; else the tag itself is the best there is.
-    let quoted = detail.split('`').nth(1).map(str::to_owned);
+    let quoted = detail.split('`').nth(1).map(|quoted| match quoted.split_once("(...)") {
+        Some((_, behind)) => with_object(sources, span, behind),
+        None => quoted.to_owned(),
+    });
     let expression = quoted.unwrap_or_else(|| sources.slice(span).trim().to_owned());
     let (message, help) = match expression.rsplit_once('.') {
         Some((object, member)) if is_name(member) => {
@@ -224,6 +227,17 @@ fn undefined(sources: &Sources, detail: &str, span: Span) -> Diagnostic {
         ),
     };
     Diagnostic::new(&rules::UNDEFINED, narrowed(sources, span, &expression), message).help(help)
+}
+
+/// An expression of which the engine knows only the end, since its object went through a guard: completed from the text before
+/// `span`.
+fn with_object(sources: &Sources, span: Span, end: &str) -> String {
+    let text = sources.get(span.file).text();
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '[' | ']');
+    let start = text[..span.start as usize].trim_end_matches(is_part).len();
+    let whole = &text[start..span.end as usize];
+    let found = whole.find(end).map_or(whole, |at| &whole[..at + end.len()]);
+    found.trim().to_owned()
 }
 
 /// The place of an expression inside a larger one, if it stands there as it is.

@@ -5,21 +5,19 @@ use std::io;
 use minijinja::value::{Rest, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, Output, State, Value, escape_formatter};
 
-use super::guards;
+use super::{account, builtins, operators, values};
 use crate::repo::Dialect;
 
 /// The functions that bodies and partials may call, beside those of the engine.
 pub(super) const BODY_FUNCTIONS: [&str; 7] =
     ["tojson", "existsIn", "length", "filter_by_type", "filter_skip_role", "strip_signature_suffix", "tool_id"];
 
-/// The functions of the engine.
-pub(super) const BUILTIN_FUNCTIONS: [&str; 3] = ["range", "dict", "namespace"];
-
 /// What `loop.index` is rewritten to where it counts from 0: as long as the original, with padding.
 pub(super) const INDEX_FROM_0: &str = "_i";
 
 pub(super) fn install(environment: &mut Environment<'static>, dialect: Dialect) {
-    environment.add_function(guards::GUARD, guards::guard);
+    operators::install(environment);
+    builtins::install(environment);
     environment.add_function("tojson", tojson);
     environment.add_filter("tojson", tojson);
     environment.add_function("existsIn", exists_in);
@@ -37,10 +35,15 @@ pub(super) fn install(environment: &mut Environment<'static>, dialect: Dialect) 
 pub(super) fn emit(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     match value.kind() {
         ValueKind::Bool | ValueKind::Seq | ValueKind::Iterable | ValueKind::Map => {
-            out.write_str(&to_json(value)?).map_err(Error::from)
+            let text = to_json(value)?;
+            account::make(text.len())?;
+            out.write_str(&text).map_err(Error::from)
         }
         ValueKind::String => match value.as_str() {
-            Some(text) => out.write_str(within_limit(text)?).map_err(Error::from),
+            Some(text) => {
+                account::make(within_limit(text)?.len())?;
+                out.write_str(text).map_err(Error::from)
+            }
             None => escape_formatter(out, state, value),
         },
         _ => escape_formatter(out, state, value),
@@ -71,6 +74,7 @@ fn tojson(value: &Value, rest: Rest<Value>) -> Result<String, Error> {
 pub(super) fn to_json(value: &Value) -> Result<String, Error> {
     let mut out = Vec::with_capacity(64);
     write_json(&mut out, value, 0)?;
+    account::make(2 * out.len())?;
     Ok(String::from_utf8(out).expect("JSON of strings is UTF-8"))
 }
 
@@ -138,7 +142,7 @@ fn write_number(out: &mut Vec<u8>, value: &Value) -> Result<(), Error> {
 }
 
 /// The engine's own error for an undefined value: it knows which expression gave it.
-fn undefined(value: &Value) -> Error {
+pub(super) fn undefined(value: &Value) -> Error {
     value.get_attr("").err().unwrap_or_else(|| Error::from(ErrorKind::UndefinedError))
 }
 
@@ -149,7 +153,8 @@ fn exists_in(object: &Value, key: &str) -> Result<bool, Error> {
     }
 }
 
-fn length(value: &Value) -> Result<usize, Error> {
+pub(super) fn length(value: &Value) -> Result<usize, Error> {
+    account::read(value.as_bytes().map_or(0, <[u8]>::len))?;
     match value.kind() {
         ValueKind::Undefined => Err(undefined(value)),
         kind => value.len().ok_or_else(|| Error::new(ErrorKind::InvalidOperation, format!("a {kind} has no length"))),
@@ -168,6 +173,7 @@ fn filter(list: &Value, member: &str, keep: impl Fn(&str) -> bool) -> Result<Vec
     if list.is_undefined() {
         return Err(undefined(list));
     }
+    account::list(values::breadth(list))?;
     let mut kept = Vec::new();
     for element in list.try_iter()? {
         if keep(element.get_attr(member)?.as_str().unwrap_or_default()) {
@@ -177,8 +183,9 @@ fn filter(list: &Value, member: &str, keep: impl Fn(&str) -> bool) -> Result<Vec
     Ok(kept)
 }
 
-fn strip_signature_suffix(text: &str) -> String {
-    text.split("\n[Signature: ").next().unwrap_or_default().to_owned()
+fn strip_signature_suffix(text: &str) -> Result<String, Error> {
+    account::make(text.len())?;
+    Ok(text.split("\n[Signature: ").next().unwrap_or_default().to_owned())
 }
 
 /// What a wire format asks of the ids of tool calls.
@@ -211,7 +218,7 @@ impl IdRule {
 
     /// `tool_id` as templates call it.
     pub(super) fn function(self) -> Value {
-        Value::from_function(move |id: &str| self.apply(id))
+        Value::from_function(move |id: &str| account::make(4 * id.len()).map(|()| self.apply(id)))
     }
 }
 
@@ -239,6 +246,10 @@ pub(super) struct Limited {
 impl Limited {
     pub(super) fn new(limit: usize) -> Limited {
         Limited { bytes: Vec::with_capacity(1024), limit, full: false }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
     }
 
     pub(super) fn is_full(&self) -> bool {
@@ -271,7 +282,7 @@ mod tests {
     use minijinja::UndefinedBehavior;
 
     fn render(template: &str) -> Result<String, String> {
-        let mut environment = Environment::new();
+        let mut environment = Environment::empty();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         install(&mut environment, Dialect::Jinja);
         environment.set_formatter(emit);

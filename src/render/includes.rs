@@ -1,4 +1,4 @@
-//! Include names: what they may say, what they resolve to, and cycles; names of functions, filters and tests.
+//! Include names: what they may say, what they resolve to, and cycles.
 
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
@@ -6,12 +6,12 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::analyse::{Callable, Include};
-use super::functions::{BODY_FUNCTIONS, BUILTIN_FUNCTIONS, INDEX_FROM_0};
+use super::analyse::Include;
+use super::functions::BODY_FUNCTIONS;
 use super::prompt::PROMPT_FUNCTIONS;
-use super::{Engine, TemplateKind, rules};
+use super::{Engine, rules};
 use crate::chain;
-use crate::diag::{Diagnostic, Suggestions, did_you_mean, one_of};
+use crate::diag::{Diagnostic, Suggestions, one_of};
 use crate::repo::{PartialState, Repo};
 
 /// The name under which a partial is registered: with the `partials/` prefix.
@@ -109,53 +109,6 @@ impl Engine {
                 Verdict::refused(Diagnostic::new(&rules::INCLUDE_MISSING, span(), message).help(help))
             }
             _ => Verdict::Fine,
-        }
-    }
-
-    /// Checks the functions, filters and tests that a profile's template calls.
-    pub(super) fn check_functions(
-        &mut self,
-        repo: &Repo,
-        name: &Arc<str>,
-        kind: TemplateKind,
-        findings: &mut Vec<Diagnostic>,
-    ) {
-        let functions: &[&str] = match kind {
-            TemplateKind::Body => &BODY_FUNCTIONS,
-            TemplateKind::Prompt => &PROMPT_FUNCTIONS,
-        };
-        self.check_calls(repo, name, functions, findings);
-    }
-
-    fn check_calls(&mut self, repo: &Repo, name: &Arc<str>, functions: &[&str], findings: &mut Vec<Diagnostic>) {
-        let Some(analysis) = self.analyses.get(name) else { return };
-        let before = findings.len();
-        for called in &analysis.calls {
-            let wanted = called.name.as_str();
-            let (what, known): (&str, Vec<&str>) = match called.what {
-                Callable::Function
-                    if self.assigned.contains(wanted)
-                        || matches!(wanted, "loop" | "caller" | "super" | INDEX_FROM_0) =>
-                {
-                    continue;
-                }
-                Callable::Function => ("function", functions.iter().copied().chain(BUILTIN_FUNCTIONS).collect()),
-                Callable::Filter => ("filter", FILTERS.to_vec()),
-                Callable::Test => ("test", TESTS.to_vec()),
-            };
-            if known.contains(&wanted) {
-                continue;
-            }
-            let span = self.span(&repo.sources, name, called.range.clone());
-            let help = did_you_mean(wanted, known.iter().copied()).or_else(|| elsewhere(wanted, called.what));
-            let message = format!("there is no {what} `{wanted}`");
-            findings.push(
-                Diagnostic::new(&rules::UNKNOWN_NAME, span, message)
-                    .maybe_help(help.or_else(|| Some(format!("known {what}s: {}", known.join(", "))))),
-            );
-        }
-        if findings.len() > before {
-            self.broken.insert(Arc::clone(name));
         }
     }
 
@@ -342,117 +295,6 @@ fn near_partials<'a>(
     one_of(candidates.iter().find(|names| !names.is_empty())?)
 }
 
-/// Where a name exists instead: a filter called as a function, a function of the other kind of template.
-fn elsewhere(name: &str, what: Callable) -> Option<String> {
-    match what {
-        Callable::Function if FILTERS.contains(&name) => Some(format!("`{name}` is a filter: write `value | {name}`")),
-        Callable::Filter if BODY_FUNCTIONS.contains(&name) => {
-            Some(format!("`{name}` is a function: write `{name}(value)`"))
-        }
-        Callable::Function if PROMPT_FUNCTIONS.contains(&name) => Some(format!("`{name}` belongs to system prompts")),
-        Callable::Function if BODY_FUNCTIONS.contains(&name) => Some(format!("`{name}` belongs to bodies")),
-        _ => None,
-    }
-}
-
-/// The filters of the engine and our own.
-const FILTERS: [&str; 48] = [
-    "abs",
-    "attr",
-    "batch",
-    "bool",
-    "capitalize",
-    "chain",
-    "count",
-    "d",
-    "default",
-    "dictsort",
-    "e",
-    "escape",
-    "first",
-    "float",
-    "format",
-    "groupby",
-    "indent",
-    "int",
-    "items",
-    "join",
-    "last",
-    "length",
-    "lines",
-    "list",
-    "lower",
-    "map",
-    "max",
-    "min",
-    "pprint",
-    "reject",
-    "rejectattr",
-    "replace",
-    "reverse",
-    "round",
-    "safe",
-    "select",
-    "selectattr",
-    "slice",
-    "sort",
-    "split",
-    "string",
-    "sum",
-    "title",
-    "tojson",
-    "trim",
-    "unique",
-    "upper",
-    "zip",
-];
-
-/// The tests of the engine.
-const TESTS: [&str; 42] = [
-    "!=",
-    "<",
-    "<=",
-    "==",
-    ">",
-    ">=",
-    "boolean",
-    "defined",
-    "divisibleby",
-    "endingwith",
-    "eq",
-    "equalto",
-    "escaped",
-    "even",
-    "false",
-    "filter",
-    "float",
-    "ge",
-    "greaterthan",
-    "gt",
-    "in",
-    "int",
-    "integer",
-    "iterable",
-    "le",
-    "lessthan",
-    "lower",
-    "lt",
-    "mapping",
-    "ne",
-    "none",
-    "number",
-    "odd",
-    "safe",
-    "sameas",
-    "sequence",
-    "startingwith",
-    "string",
-    "test",
-    "true",
-    "undefined",
-    "upper",
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -465,22 +307,5 @@ mod tests {
         assert_eq!(refusal("a/b..c.jinja"), None);
         assert_eq!(full_name("x.jinja"), "partials/x.jinja");
         assert_eq!(full_name("partials/x.jinja"), "partials/x.jinja");
-    }
-
-    #[test]
-    fn the_lists_of_filters_and_tests_are_those_of_the_engine() {
-        let shown = format!("{:?}", super::super::environment(crate::repo::Dialect::Jinja));
-        let keys = |member: &str| {
-            let list =
-                shown.split(&format!("{member}: [")).nth(1).and_then(|rest| rest.split(']').next()).expect("listed");
-            list.split(", ").map(|key| key.trim_matches('"').to_owned()).collect::<Vec<_>>()
-        };
-        let sorted = |list: &[&str]| {
-            let mut list: Vec<String> = list.iter().map(|name| (*name).to_owned()).collect();
-            list.sort();
-            list
-        };
-        assert_eq!(keys("filters"), sorted(&FILTERS));
-        assert_eq!(keys("tests"), sorted(&TESTS));
     }
 }

@@ -11,11 +11,24 @@ use minijinja::syntax::SyntaxConfig;
 /// Links of chains in one tag, and `{% elif %}` in one template. With this many, a stack of 2 MiB suffices.
 const MAX_LINKS: usize = 250;
 
+/// The longest text of a template, in bytes.
+pub(super) const MAX_TEXT: usize = 4 * 1024 * 1024;
+/// Tags of one template.
+const MAX_TAGS: usize = 10_000;
+/// `{% block %}` in one template: each inclusion looks at all of them.
+const MAX_BLOCKS: usize = 64;
+/// Names that one template gives to members of namespaces: asking whether a namespace is empty looks at all of them.
+pub(super) const MAX_MEMBERS: usize = 256;
+
 /// Counts while tokens go by.
 #[derive(Debug, Default)]
 pub(super) struct Depth {
     links: usize,
     branches: usize,
+    tags: usize,
+    blocks: usize,
+    /// Where there is too much of something, if there is.
+    pub(super) too_long: Option<(Range<usize>, String)>,
     before: Before,
     /// Where it gets too deep, if it does.
     pub(super) exceeded: Option<Range<usize>>,
@@ -46,10 +59,20 @@ impl Depth {
     /// Takes the next token.
     pub(super) fn count(&mut self, token: &Token<'_>, range: Range<usize>) {
         match token {
-            Token::VariableStart | Token::BlockStart => self.links = 0,
+            Token::VariableStart | Token::BlockStart => {
+                self.links = 0;
+                self.tags += 1;
+            }
+            Token::Ident("block") if self.before == Before::BlockStart => self.blocks += 1,
             Token::Ident("elif") if self.before == Before::BlockStart => self.branches += 1,
             _ if is_link(token, self.before) => self.links += 1,
             _ => {}
+        }
+        if self.too_long.is_none() && self.tags > MAX_TAGS {
+            self.too_long = Some((range.clone(), format!("more than {MAX_TAGS} tags")));
+        }
+        if self.too_long.is_none() && self.blocks > MAX_BLOCKS {
+            self.too_long = Some((range.clone(), format!("more than {MAX_BLOCKS} blocks")));
         }
         if self.exceeded.is_none() && (self.links > MAX_LINKS || self.branches > MAX_LINKS) {
             self.exceeded = Some(range);
@@ -102,6 +125,6 @@ mod tests {
         assert!(too_deep(&format!("{{{{ {}1 }}}}", "not ".repeat(300))).is_some());
         assert!(too_deep(&format!("{{% if a %}}{}{{% endif %}}", "{% elif a %}".repeat(300))).is_some());
         assert_eq!(too_deep(&format!("{{{{ [{}] }}}}", "{'a': 1}, ".repeat(5000))), None);
-        assert_eq!(too_deep(&"{{ a ~ b }}{% if a %}{% endif %}".repeat(5000)), None);
+        assert_eq!(too_deep(&"{{ a ~ b }}{% if a %}{% endif %}".repeat(3000)), None);
     }
 }

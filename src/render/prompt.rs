@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use minijinja::{Error, ErrorKind, Value};
 
-use super::rules;
+use super::{account, rules};
 use crate::diag::{Rule, did_you_mean};
 use crate::source::{SourceText, TextError};
 use crate::world::{EntryKind, ReadError, World, normalise_path};
@@ -75,11 +75,11 @@ impl std::fmt::Display for Refusal {
 impl std::error::Error for Refusal {}
 
 impl Refusal {
-    fn new(rule: &'static Rule, message: String) -> Refusal {
+    pub(super) fn new(rule: &'static Rule, message: String) -> Refusal {
         Refusal { rule, message, help: None }
     }
 
-    fn help(mut self, help: impl Into<String>) -> Refusal {
+    pub(super) fn help(mut self, help: impl Into<String>) -> Refusal {
         self.help = Some(help.into());
         self
     }
@@ -122,19 +122,39 @@ impl PromptScope {
     fn function(self: &Arc<Self>, name: &str) -> Value {
         let scope = Arc::clone(self);
         match name {
-            "read_file" => Value::from_function(move |path: &str| scope.read_file(path).map_err(Error::from)),
-            "file_exists" => Value::from_function(move |path: &str| scope.file_exists(path).map_err(Error::from)),
-            "read_dir" => Value::from_function(move |path: &str| scope.read_dir(path).map_err(Error::from)),
-            "agent_role" => {
-                Value::from_function(move |id: &str| scope.read_file(&format!(":/roles/{id}.md")).map_err(Error::from))
-            }
+            "read_file" => Value::from_function(move |path: &str| scope.charged_read(path)),
+            "file_exists" => Value::from_function(move |path: &str| {
+                charge_path(path)?;
+                scope.file_exists(path).map_err(Error::from)
+            }),
+            "read_dir" => Value::from_function(move |path: &str| scope.charged_list(path)),
+            "agent_role" => Value::from_function(move |id: &str| scope.charged_read(&format!(":/roles/{id}.md"))),
             "head_lines" => Value::from_function(head_lines),
-            "basename" => Value::from_function(|path: &str| path.rsplit('/').next().unwrap_or_default().to_owned()),
-            "dirname" => Value::from_function(|path: &str| path.rfind('/').map_or("", |at| &path[..at]).to_owned()),
-            "ext" => Value::from_function(extension),
-            "lower" => Value::from_function(|text: &str| text.to_lowercase()),
-            _ => Value::from_function(|text: &str| text.to_uppercase()),
+            "basename" => Value::from_function(|path: &str| {
+                made(path, |path| path.rsplit('/').next().unwrap_or_default().to_owned())
+            }),
+            "dirname" => Value::from_function(|path: &str| {
+                made(path, |path| path.rfind('/').map_or("", |at| &path[..at]).to_owned())
+            }),
+            "ext" => Value::from_function(|path: &str| made(path, extension)),
+            "lower" => Value::from_function(|text: &str| made(text, str::to_lowercase)),
+            _ => Value::from_function(|text: &str| made(text, str::to_uppercase)),
         }
+    }
+
+    fn charged_read(&self, path: &str) -> Result<String, Error> {
+        charge_path(path)?;
+        let text = self.read_file(path)?;
+        account::make(text.len())?;
+        Ok(text)
+    }
+
+    fn charged_list(&self, path: &str) -> Result<Vec<Value>, Error> {
+        charge_path(path)?;
+        let names = self.read_dir(path)?;
+        account::list(names.len())?;
+        account::make(names.iter().map(String::len).sum())?;
+        Ok(names.into_iter().map(Value::from).collect())
     }
 
     fn target(&self, path: &str) -> Target<'_> {
@@ -259,8 +279,21 @@ fn decode(path: &str, bytes: &[u8]) -> Result<String, Refusal> {
     })
 }
 
-fn head_lines(text: &str, count: i64) -> String {
-    text.split_inclusive('\n').take(usize::try_from(count).unwrap_or(0)).collect()
+/// Charges for a question to a file system.
+fn charge_path(path: &str) -> Result<(), Error> {
+    account::charge(account::FILE)?;
+    account::make(path.len())
+}
+
+/// What is made of a text, charged.
+fn made(text: &str, change: impl Fn(&str) -> String) -> Result<String, Error> {
+    account::make(2 * text.len())?;
+    Ok(change(text))
+}
+
+fn head_lines(text: &str, count: i64) -> Result<String, Error> {
+    account::make(text.len())?;
+    Ok(text.split_inclusive('\n').take(usize::try_from(count).unwrap_or(0)).collect())
 }
 
 fn extension(path: &str) -> String {
@@ -318,9 +351,10 @@ mod tests {
 
     #[test]
     fn text_helpers() {
-        assert_eq!(head_lines("a\nb\nc", 2), "a\nb\n");
-        assert_eq!(head_lines("a\nb\nc", 0), "");
-        assert_eq!(head_lines("a", -1), "");
+        let head = |text, count| head_lines(text, count).expect("it is short");
+        assert_eq!(head("a\nb\nc", 2), "a\nb\n");
+        assert_eq!(head("a\nb\nc", 0), "");
+        assert_eq!(head("a", -1), "");
         assert_eq!(extension("a/b.tar.gz"), "gz");
         assert_eq!(extension(".bashrc"), "");
     }

@@ -25,6 +25,17 @@ crate::diag::rules! {
     TOO_MANY_STEPS = Error "template/too-many-steps", "a template takes too many steps",
         "Rendering is limited to 200,000 steps plus 5,000 per content block of the conversation, so that a loop that never \
          ends does not hang a build or a conversation. Normal templates need a few hundred steps per message.";
+    TOO_LONG = Error "template/too-long", "a template is too long",
+        "A template may have 4 MiB of text, 10,000 tags, 64 `{% block %}`, and assign 256 different members of namespaces. The longest \
+         ones that people write have a few hundred tags.\n\n\
+         Divide it into partials. Data that a prompt quotes belongs into a file, which `read_file` reads.";
+    TOO_MUCH_WORK = Error "template/too-much-work", "a template works on too much data",
+        "Each operation costs units by the size of what it touches: a byte that is read 1, a byte that is made 2, an element of a \
+         list 32, a step 16. A template may spend 400 million of them, and so may the templates of one body together: enough for an \
+         output of 32 MiB, and less than a second or two of work. The count is the same on every machine.\n\n\
+         Look for a loop that copies, joins, compares or searches long texts or lists again and again.\n\n\
+         * wrong: `{% for i in range(100000) %}{% set ns.text = ns.text ~ ctx.history[0].content %}{% endfor %}`\n\
+         * right: collect the parts once, and join them: `parts | join`";
     TOO_DEEP = Error "template/too-deep", "a template nests too deeply",
         "A macro that calls itself without end, or a very long chain of includes: the limit is 300, where an include counts 10 \
          and a macro call 4. Or one tag that chains more than 250 operators, filters or members, or a template with more \

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use minijinja::{Environment, Error, ErrorKind, Value};
 
-use super::{Engine, Renderer, TemplateId, errors, functions};
+use super::{Engine, Renderer, TemplateId, account, errors, functions};
 use crate::source::{Sources, Span};
 
 /// What wrote a place of the output.
@@ -68,7 +68,8 @@ struct Trace<'t> {
 impl<'t> Trace<'t> {
     fn new(renderer: &'t Renderer<'t>, sources: &'t Sources, id: TemplateId, root: &'t Value) -> Trace<'t> {
         let name = &renderer.engine.templates[id.0 as usize].name;
-        Trace { renderer, sources, name, root, pieces: record(&renderer.environment, name, root) }
+        let (pieces, _) = account::metered(|| record(&renderer.environment, name, root));
+        Trace { renderer, sources, name, root, pieces }
     }
 
     /// The start of the template.
@@ -86,7 +87,8 @@ impl<'t> Trace<'t> {
                 engine.compiled_span(self.sources, template, offset + from..offset + to)
             }
             Source::Emission(count) => {
-                let error = emission_error(&self.renderer.environment, self.name, self.root, *count);
+                let (error, _) =
+                    account::metered(|| emission_error(&self.renderer.environment, self.name, self.root, *count));
                 error.and_then(|error| tag(engine, self.sources, &error)).unwrap_or_else(|| self.whole())
             }
         }

@@ -6,14 +6,14 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Map, Value};
 
 use super::members::{Member, MemberRef, Members};
-use super::memo::{Fragment, FragmentKey};
+use super::memo::{Costed, Fragment, FragmentKey, Prompt};
 use super::plan::{Part, Plan, Target};
 use super::prompt::SystemPrompt;
 use super::{Request, rules};
 use crate::diag::{Diagnostic, Rule};
 use crate::json::{self, JsonError, Pointer, Problem};
 use crate::provider::tool_definitions;
-use crate::render::{BodyInput, Renderer, TemplateId};
+use crate::render::{ACCOUNT_LIMIT, BodyInput, Rendered, Renderer, TemplateId, rules as render_rules};
 use crate::source::{Sources, Span};
 
 /// A request body, exactly as it is sent.
@@ -83,7 +83,16 @@ impl Plan<'_> {
         renderer: &Renderer<'_>,
         request: &Request<'_>,
     ) -> Result<Body, Vec<Diagnostic>> {
-        let system_prompt = self.system_prompt(sources, renderer, request).map_err(|finding| vec![*finding])?;
+        self.made(sources, renderer, request).body
+    }
+
+    /// The same, with what it cost.
+    pub(crate) fn made(&self, sources: &Sources, renderer: &Renderer<'_>, request: &Request<'_>) -> Made {
+        let Costed { result: prompt, cost } = self.prompt(sources, renderer, request);
+        let system_prompt = match prompt {
+            Ok(prompt) => prompt,
+            Err(finding) => return Made { body: Err(vec![*finding]), cost },
+        };
         let input = self.input(request, system_prompt.as_ref());
         let mut assembly = Assembly {
             plan: self,
@@ -94,12 +103,19 @@ impl Plan<'_> {
             system_prompt: system_prompt.as_ref(),
             splices: Vec::new(),
             findings: Vec::new(),
+            cost,
         };
-        let mut members = assembly.members(&self.body);
-        if !assembly.findings.is_empty() {
-            return Err(assembly.findings);
-        }
-        let splices = assembly.splices;
+        let members = assembly.members(&self.body);
+        let (findings, splices, cost) = (assembly.findings, assembly.splices, assembly.cost);
+        let body = match findings.is_empty() {
+            true => Ok(self.complete(members, splices, request)),
+            false => Err(findings),
+        };
+        Made { body, cost }
+    }
+
+    /// The steps behind the templates.
+    fn complete(&self, mut members: Members, splices: Vec<Splice>, request: &Request<'_>) -> Body {
         if let Some(tools) = self.tools(request) {
             members.push(Arc::from("tools"), tools);
         }
@@ -109,7 +125,7 @@ impl Plan<'_> {
         if self.wire.has_model_in_body() {
             members.push_front(Arc::from("model"), Member::Own(self.model(request.model).into()));
         }
-        Ok(Body { members, value: OnceLock::new(), splices })
+        Body { members, value: OnceLock::new(), splices }
     }
 
     /// The tool definitions, as the body's last member; `None` if there are none.
@@ -135,11 +151,19 @@ impl Plan<'_> {
         renderer: &Renderer<'_>,
         request: &Request<'_>,
     ) -> Result<Option<SystemPrompt>, Box<Diagnostic>> {
+        self.prompt(sources, renderer, request).result
+    }
+
+    fn prompt(&self, sources: &Sources, renderer: &Renderer<'_>, request: &Request<'_>) -> Prompt {
         let conversation = &request.conversation.conversation;
         let template = self.prompt.filter(|_| !conversation.omit_system_prompt);
-        let render = || {
-            let own = template.map(|template| renderer.prompt(sources, template, request.scope)).transpose()?;
-            Ok(conversation.system_prompt(own.as_deref()).map(SystemPrompt::new))
+        let whole = |own: Option<&str>| conversation.system_prompt(own).map(SystemPrompt::new);
+        let render = || match template {
+            None => Costed { result: Ok(whole(None)), cost: 0 },
+            Some(template) => {
+                let Rendered { text, cost } = renderer.prompt(sources, template, request.scope);
+                Costed { result: text.map(|own| whole(Some(&own))), cost }
+            }
         };
         match request.memo.filter(|_| template.is_none_or(|template| renderer.is_shared(template))) {
             Some(memo) => memo.prompt(template, self.profile.profile.layer, render),
@@ -163,28 +187,40 @@ impl Plan<'_> {
         pointer: &Pointer,
         target: Target,
     ) -> Span {
+        self.traced(sources, renderer, request, body, pointer, target).0
+    }
+
+    /// The same, with what it cost.
+    pub(crate) fn traced(
+        &self,
+        sources: &Sources,
+        renderer: &Renderer<'_>,
+        request: &Request<'_>,
+        body: &Body,
+        pointer: &Pointer,
+        target: Target,
+    ) -> (Span, u64) {
         let splice = body.splices.iter().find_map(|splice| Some((splice, pointer.below(&splice.pointer)?)));
         // A key beside a template stands in the profile, whatever the template writes.
         let splice = splice.filter(|(_, inner)| target == Target::Value || inner.parent().is_some());
-        let Some((splice, inner)) = splice else { return self.origin(pointer, target) };
-        let system_prompt = self.system_prompt(sources, renderer, request).ok().flatten();
+        let Some((splice, inner)) = splice else { return (self.origin(pointer, target), 0) };
+        let system_prompt = self.prompt(sources, renderer, request);
+        let (prompt_cost, system_prompt) = (system_prompt.cost, system_prompt.result.ok().flatten());
         let input = self.input(request, system_prompt.as_ref());
         let traced = || {
-            let text = json::blank_trailing_commas(renderer.body(sources, splice.template, &input).ok()?);
-            let tree = json::parse_tree(&text).ok()?;
-            let key = || tree.locate(&inner.parent()?)?.key_span(&inner.tokens().last()?);
-            let place =
-                (target == Target::Key).then(key).flatten().or_else(|| Some(tree.locate(&inner)?.span.clone()))?;
-            Some(renderer.origin(sources, splice.template, &input, place).span)
+            let Rendered { text, cost } = renderer.body(sources, splice.template, &input);
+            let place = text.ok().and_then(|text| place_in(&json::blank_trailing_commas(text), &inner, target));
+            let span = place.map(|place| renderer.origin(sources, splice.template, &input, place).span);
+            Costed { result: span, cost: cost.saturating_mul(TRACED) }
         };
-        let span = match request.memo.filter(|_| renderer.is_shared(splice.template)) {
+        let Costed { result: span, cost } = match request.memo.filter(|_| renderer.is_shared(splice.template)) {
             Some(memo) => {
                 let key = self.fragment_key(renderer, request, splice.template, system_prompt.as_ref());
                 memo.trace((key, inner.clone(), target), traced)
             }
             None => traced(),
         };
-        span.unwrap_or(splice.literal)
+        (span.unwrap_or(splice.literal), prompt_cost.saturating_add(cost))
     }
 
     /// As [`Plan::trace`], but of what a template rendered only the template: for the rest of many pointers.
@@ -210,6 +246,24 @@ impl Plan<'_> {
     }
 }
 
+/// A body, and the units of work that it took.
+pub(crate) struct Made {
+    pub(crate) body: Result<Body, Vec<Diagnostic>>,
+    pub(crate) cost: u64,
+}
+
+/// How often a template is rendered to tell who wrote a place of its output.
+const TRACED: u64 = 3;
+/// The same for a finding about output that is not JSON: up to three places.
+const EXPLAINED: u64 = 9;
+
+/// Where a value stands in what a template gave.
+fn place_in(text: &str, inner: &Pointer, target: Target) -> Option<Range<usize>> {
+    let tree = json::parse_tree(text).ok()?;
+    let key = || tree.locate(&inner.parent()?)?.key_span(&inner.tokens().last()?);
+    (target == Target::Key).then(key).flatten().or_else(|| Some(tree.locate(inner)?.span.clone()))
+}
+
 struct Assembly<'a> {
     plan: &'a Plan<'a>,
     sources: &'a Sources,
@@ -219,6 +273,8 @@ struct Assembly<'a> {
     system_prompt: Option<&'a SystemPrompt>,
     splices: Vec<Splice>,
     findings: Vec<Diagnostic>,
+    /// The units that prompt and templates have cost.
+    cost: u64,
 }
 
 impl Assembly<'_> {
@@ -266,15 +322,23 @@ impl Assembly<'_> {
     }
 
     fn template(&mut self, template: TemplateId, literal: Span, at: &Pointer) -> Option<Member> {
-        let member = match self.request.memo.filter(|_| self.renderer.is_shared(template)) {
+        if self.cost > ACCOUNT_LIMIT {
+            return None;
+        }
+        let Costed { result, cost } = match self.request.memo.filter(|_| self.renderer.is_shared(template)) {
             Some(memo) => memo
                 .fragment(self.plan.fragment_key(self.renderer, self.request, template, self.system_prompt), || {
                     self.fragment(template, literal, at)
                 })
-                .map(|shared| shared.map(Member::Shared)),
-            None => self.fragment(template, literal, at).map(|value| value.map(Member::Own)),
+                .map(|result| result.map(|shared| shared.map(Member::Shared))),
+            None => self.fragment(template, literal, at).map(|result| result.map(|value| value.map(Member::Own))),
         };
-        match member {
+        self.cost = self.cost.saturating_add(cost);
+        match result {
+            Ok(_) if self.cost > ACCOUNT_LIMIT => {
+                self.findings.push(too_much_work(literal));
+                None
+            }
             Ok(member) => {
                 member.iter().for_each(|_| self.splices.push(Splice { pointer: at.clone(), literal, template }));
                 member
@@ -287,12 +351,20 @@ impl Assembly<'_> {
     }
 
     fn fragment(&self, template: TemplateId, literal: Span, at: &Pointer) -> Fragment {
-        let rendered = self.renderer.body(self.sources, template, self.input)?;
-        if rendered.trim().is_empty() {
-            return Ok(None);
-        }
+        let Rendered { text, cost } = self.renderer.body(self.sources, template, self.input);
+        let rendered = match text {
+            Ok(rendered) if rendered.trim().is_empty() => return Costed { result: Ok(None), cost },
+            Ok(rendered) => rendered,
+            Err(finding) => return Costed { result: Err(finding), cost },
+        };
         let text = json::blank_trailing_commas(rendered);
-        json::parse(&text).map(Some).map_err(|error| Box::new(self.not_json(template, literal, at, &text, &error)))
+        match json::parse(&text) {
+            Ok(value) => Costed { result: Ok(Some(value)), cost },
+            Err(error) => {
+                let finding = self.not_json(template, literal, at, &text, &error);
+                Costed { result: Err(Box::new(finding)), cost: cost.saturating_mul(EXPLAINED) }
+            }
+        }
     }
 
     fn not_json(&self, template: TemplateId, literal: Span, at: &Pointer, text: &str, error: &JsonError) -> Diagnostic {
@@ -332,6 +404,13 @@ impl Assembly<'_> {
         let start = origin.inside_value_from?;
         Some((origin.span, if text[..start].ends_with('"') { WITH_QUOTES } else { WITHOUT_QUOTES }))
     }
+}
+
+/// The templates of a body that are too much together: the one that is one too many.
+fn too_much_work(literal: Span) -> Diagnostic {
+    let message = "the templates of this body work on too much data together";
+    let finding = Diagnostic::new(&render_rules::TOO_MUCH_WORK, literal, message);
+    finding.help("look for templates that copy, join, compare or search long texts or lists again and again")
 }
 
 fn rule(problem: &Problem) -> &'static Rule {

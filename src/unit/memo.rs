@@ -21,13 +21,27 @@ use crate::render::{IdRule, TemplateId};
 use crate::repo::LayerKind;
 use crate::source::Span;
 
+/// A result, and the units of work that it costs whoever uses it: also those that find it made already, so that no
+/// account depends on which thread came first.
+#[derive(Debug, Clone)]
+pub(super) struct Costed<T> {
+    pub(super) result: T,
+    pub(super) cost: u64,
+}
+
+impl<T> Costed<T> {
+    pub(super) fn map<U>(self, change: impl FnOnce(T) -> U) -> Costed<U> {
+        Costed { result: change(self.result), cost: self.cost }
+    }
+}
+
 /// What one template gave: a value, nothing, or a finding.
-pub(super) type Fragment = Result<Option<Value>, Box<Diagnostic>>;
+pub(super) type Fragment = Costed<Result<Option<Value>, Box<Diagnostic>>>;
 /// A system prompt; `None` if it is blank.
-pub(super) type Prompt = Result<Option<SystemPrompt>, Box<Diagnostic>>;
+pub(super) type Prompt = Costed<Result<Option<SystemPrompt>, Box<Diagnostic>>>;
 
 /// A fragment that several bodies hold.
-pub(super) type SharedFragment = Result<Option<Arc<Shared>>, Box<Diagnostic>>;
+pub(super) type SharedFragment = Costed<Result<Option<Arc<Shared>>, Box<Diagnostic>>>;
 
 /// The shared results of one conversation.
 #[derive(Default)]
@@ -36,7 +50,7 @@ pub struct Memo {
     /// By the profile's own part, and the layer whose files it sees.
     prompts: Mutex<HashMap<(Option<TemplateId>, LayerKind), Prompt>>,
     tools: Mutex<HashMap<WireFormat, Option<Arc<Shared>>>>,
-    traces: Mutex<HashMap<TraceKey, Option<Span>>>,
+    traces: Mutex<HashMap<TraceKey, Costed<Option<Span>>>>,
 }
 
 /// A place in what a template gave.
@@ -55,7 +69,7 @@ pub(super) struct FragmentKey {
 
 impl Memo {
     pub(super) fn fragment(&self, key: FragmentKey, render: impl FnOnce() -> Fragment) -> SharedFragment {
-        remember(&self.fragments, key, || render().map(|value| value.map(share)))
+        remember(&self.fragments, key, || render().map(|result| result.map(|value| value.map(share))))
     }
 
     pub(super) fn prompt(
@@ -68,7 +82,7 @@ impl Memo {
     }
 
     /// What wrote a place: a mistake in a shared template is found in the bodies of all its agents.
-    pub(super) fn trace(&self, key: TraceKey, trace: impl FnOnce() -> Option<Span>) -> Option<Span> {
+    pub(super) fn trace(&self, key: TraceKey, trace: impl FnOnce() -> Costed<Option<Span>>) -> Costed<Option<Span>> {
         remember(&self.traces, key, trace)
     }
 

@@ -1,0 +1,85 @@
+//! Panics of ours, and of libraries, as findings: one agent or one file is lost, not the run.
+
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, PanicHookInfo};
+use std::sync::Once;
+
+use crate::diag::Diagnostic;
+use crate::source::Span;
+
+crate::diag::rules! {
+    PANIC = Error "internal/panic", "`reqc` itself failed",
+        "A bug in `reqc`, not in your files: what was at hand is lost, one agent or one file, and the run goes on without it. The exit \
+         status is 1, so that nothing passes unseen.\n\n\
+         Please report it, with the message and the file that the finding points at.";
+}
+
+/// What a panic said, and where it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Panic {
+    message: String,
+    place: String,
+}
+
+impl Panic {
+    /// The finding, at the place in the repository that was worked on.
+    pub(crate) fn finding(&self, what: &str, span: Span) -> Diagnostic {
+        let message = format!("reqc failed on {what}: {}", self.message);
+        let finding = Diagnostic::new(&PANIC, span, message);
+        finding
+            .help(format!("this is a bug in reqc, not in your files: please report it (it happened at {})", self.place))
+    }
+}
+
+thread_local! {
+    static IS_CATCHING: Cell<bool> = const { Cell::new(false) };
+    static LAST: RefCell<Option<Panic>> = const { RefCell::new(None) };
+}
+
+/// Does some work; a panic in it is told instead of printed.
+///
+/// What the work changed may be half done after a panic: nobody may use it but to drop it.
+pub(crate) fn caught<R>(work: impl FnOnce() -> R) -> Result<R, Panic> {
+    install_hook();
+    let before = IS_CATCHING.replace(true);
+    let result = std::panic::catch_unwind(AssertUnwindSafe(work));
+    IS_CATCHING.set(before);
+    result.map_err(|_| LAST.take().unwrap_or_else(|| Panic { message: "it panicked".into(), place: "?".into() }))
+}
+
+/// Outside of [`caught`], panics go on to whoever was told of them before.
+fn install_hook() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| match IS_CATCHING.get() {
+            true => LAST.set(Some(told(info))),
+            false => before(info),
+        }));
+    });
+}
+
+fn told(info: &PanicHookInfo<'_>) -> Panic {
+    let message = info.payload_as_str().unwrap_or("it panicked").lines().next().unwrap_or_default().to_owned();
+    let place = info.location().map_or_else(|| "?".to_owned(), |at| format!("{}:{}", file_name(at.file()), at.line()));
+    Panic { message, place }
+}
+
+/// The end of a path: the rest of it is about the machine that built the program.
+fn file_name(path: &str) -> &str {
+    ["/src/", "\\src\\"].iter().find_map(|folder| Some(&path[path.rfind(folder)? + 1..])).unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn panics_are_told() {
+        let panic = caught(|| -> u8 { panic!("no\nsecond line") }).expect_err("it panics");
+        assert_eq!(panic.message, "no");
+        assert!(panic.place.starts_with("src/panics.rs:"), "{panic:?}");
+        assert_eq!(caught(|| 1), Ok(1));
+        assert_eq!(file_name("/home/x/.cargo/registry/src/index/lib-1.0/src/a.rs"), "src/a.rs");
+    }
+}

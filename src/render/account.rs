@@ -1,0 +1,94 @@
+//! What rendering may cost: one account per template, charged by the size of what an operation touches.
+//!
+//! The engine counts steps, and a step can touch a text of many megabytes. So whatever reads, makes or compares values
+//! charges for their size here, before it works where that is possible. Units are counted, never time: a template ends
+//! at the same operation on every machine.
+
+use std::cell::Cell;
+
+use minijinja::Error;
+
+use super::prompt::Refusal;
+use super::rules;
+
+/// Units that one template may spend; the templates of one body share as many. A byte that is read costs 1, one that
+/// is made 2: the memory that a template can hold on to stays below half of this, in bytes.
+pub(crate) const LIMIT: u64 = 400_000_000;
+/// A step of the engine.
+pub(super) const STEP: u64 = 16;
+/// A value that is visited.
+pub(super) const VISIT: u64 = 64;
+/// A list that is made.
+pub(super) const LIST: u64 = 64;
+/// An element that is added to a list.
+pub(super) const ELEMENT: u64 = 32;
+/// An object that is made.
+pub(super) const MAP: u64 = 256;
+/// A member that is added to an object.
+pub(super) const MEMBER: u64 = 96;
+/// A question to a file system.
+pub(super) const FILE: u64 = 10_000;
+
+/// How often a template is rendered whose output must be traced.
+pub(super) const TRACED: u64 = 3;
+
+thread_local! {
+    /// What the template that this thread renders may still spend.
+    static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
+}
+
+/// Does some work under an account of its own; also gives what was spent.
+pub(super) fn metered<R>(work: impl FnOnce() -> R) -> (R, u64) {
+    let before = LEFT.replace(LIMIT);
+    let result = work();
+    (result, LIMIT - LEFT.replace(before))
+}
+
+/// Charges units.
+pub(super) fn charge(units: u64) -> Result<(), Error> {
+    let rest = LEFT.get().checked_sub(units);
+    LEFT.set(rest.unwrap_or(0));
+    match rest {
+        Some(_) => Ok(()),
+        None => Err(spent()),
+    }
+}
+
+/// Charges for bytes that are read.
+pub(super) fn read(bytes: usize) -> Result<(), Error> {
+    charge(bytes as u64)
+}
+
+/// Charges for bytes that are made.
+pub(super) fn make(bytes: usize) -> Result<(), Error> {
+    charge((bytes as u64).saturating_mul(2))
+}
+
+/// Charges for a list that is made.
+pub(super) fn list(len: usize) -> Result<(), Error> {
+    charge((len as u64).saturating_mul(ELEMENT).saturating_add(LIST))
+}
+
+#[cold]
+fn spent() -> Error {
+    let message = "the template works on too much data".to_owned();
+    Refusal::new(&rules::TOO_MUCH_WORK, message)
+        .help("look for a loop that copies, joins, compares or searches long texts or lists again and again")
+        .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_are_apart() {
+        let (inner, spent) = metered(|| {
+            let (result, inner) = metered(|| charge(LIMIT + 1));
+            assert!(result.is_err());
+            charge(5).expect("the outer account is untouched");
+            inner
+        });
+        assert_eq!((inner, spent), (LIMIT, 5));
+    }
+}

@@ -1,0 +1,145 @@
+//! The names that templates use: of functions, filters and tests, which must be known, and of variables, some of which are
+//! taken.
+
+use std::sync::Arc;
+
+use super::analyse::{Analysis, Callable, Called};
+use super::builtins::{self, FILTERS, FUNCTIONS, TESTS};
+use super::functions::{BODY_FUNCTIONS, INDEX_FROM_0};
+use super::operators;
+use super::prompt::PROMPT_FUNCTIONS;
+use super::{Engine, TemplateKind, rules};
+use crate::diag::{Diagnostic, did_you_mean};
+use crate::repo::Repo;
+use crate::source::Sources;
+
+/// What the engine's own objects can do and no template may ask for.
+const REFUSED_METHODS: [&str; 2] = ["changed", "cycle"];
+
+impl Engine {
+    /// Checks the functions, filters and tests that a profile's template calls.
+    pub(super) fn check_functions(
+        &mut self,
+        repo: &Repo,
+        name: &Arc<str>,
+        kind: TemplateKind,
+        findings: &mut Vec<Diagnostic>,
+    ) {
+        let functions: &[&str] = match kind {
+            TemplateKind::Body => &BODY_FUNCTIONS,
+            TemplateKind::Prompt => &PROMPT_FUNCTIONS,
+        };
+        self.check_calls(repo, name, functions, findings);
+    }
+
+    /// Checks what a template calls, where functions are these and the ones that every template may call.
+    pub(super) fn check_calls(
+        &mut self,
+        repo: &Repo,
+        name: &Arc<str>,
+        functions: &[&str],
+        findings: &mut Vec<Diagnostic>,
+    ) {
+        let Some(analysis) = self.analyses.get(name) else { return };
+        let before = findings.len();
+        for called in &analysis.calls {
+            if let Some((message, help)) = self.unknown(called, functions) {
+                let span = self.span(&repo.sources, name, called.range.clone());
+                findings.push(Diagnostic::new(&rules::UNKNOWN_NAME, span, message).help(help));
+            }
+        }
+        if findings.len() > before {
+            self.broken.insert(Arc::clone(name));
+        }
+    }
+
+    /// What is wrong with a call, and what to write.
+    fn unknown(&self, called: &Called, functions: &[&str]) -> Option<(String, String)> {
+        let wanted = called.name.as_str();
+        let (what, known): (&str, Vec<&str>) = match called.what {
+            Callable::Function
+                if self.assigned.contains(wanted) || matches!(wanted, "loop" | "caller" | "super" | INDEX_FROM_0) =>
+            {
+                return None;
+            }
+            Callable::Function => ("function", functions.iter().copied().chain(FUNCTIONS).collect()),
+            Callable::Filter => ("filter", FILTERS.to_vec()),
+            Callable::Test => ("test", TESTS.to_vec()),
+            Callable::Method if REFUSED_METHODS.contains(&wanted) => ("method", Vec::new()),
+            // Members of objects may be macros: that shows when they are called.
+            Callable::Method => return None,
+        };
+        if known.contains(&wanted) {
+            return None;
+        }
+        let help = builtins::instead(wanted, called.what)
+            .map(str::to_owned)
+            .or_else(|| elsewhere(wanted, called.what))
+            .or_else(|| did_you_mean(wanted, known.iter().copied()))
+            .unwrap_or_else(|| format!("known {what}s: {}", known.join(", ")));
+        Some((format!("there is no {what} `{wanted}`"), help))
+    }
+
+    /// Refuses variables with the names that guards have: whoever takes one switches its guard off.
+    pub(super) fn check_reserved(
+        &mut self,
+        sources: &Sources,
+        name: &Arc<str>,
+        analysis: &Analysis,
+        findings: &mut Vec<Diagnostic>,
+    ) {
+        for (variable, range) in &analysis.reserved {
+            let span = self.span(sources, name, range.clone());
+            let message =
+                format!("`{variable}` cannot be assigned: names that begin with `{}` are taken", operators::RESERVED);
+            findings
+                .push(Diagnostic::new(&rules::SYNTAX, span, message).help("give it a name without the underscores"));
+            self.broken.insert(Arc::clone(name));
+        }
+    }
+}
+
+/// Where a name exists instead: a filter called as a function, a function of the other kind of template.
+fn elsewhere(name: &str, what: Callable) -> Option<String> {
+    match what {
+        Callable::Function if FILTERS.contains(&name) => Some(format!("`{name}` is a filter: write `value | {name}`")),
+        Callable::Filter if BODY_FUNCTIONS.contains(&name) => {
+            Some(format!("`{name}` is a function: write `{name}(value)`"))
+        }
+        Callable::Function if PROMPT_FUNCTIONS.contains(&name) => Some(format!("`{name}` belongs to system prompts")),
+        Callable::Function if BODY_FUNCTIONS.contains(&name) => Some(format!("`{name}` belongs to bodies")),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lists_are_what_is_installed() {
+        let shown = format!("{:?}", super::super::environment(crate::repo::Dialect::Jinja));
+        let keys = |member: &str| {
+            let list =
+                shown.split(&format!("{member}: [")).nth(1).and_then(|rest| rest.split(']').next()).expect("listed");
+            list.split(", ").map(|key| key.trim_matches('"').to_owned()).collect::<Vec<_>>()
+        };
+        let sorted = |list: &[&str]| {
+            let mut list: Vec<String> = list.iter().map(|name| (*name).to_owned()).collect();
+            list.sort();
+            list
+        };
+        assert_eq!(keys("filters"), sorted(&FILTERS));
+        assert_eq!(keys("tests"), sorted(&TESTS));
+    }
+
+    #[test]
+    fn what_is_gone_has_advice() {
+        for name in
+            ["safe", "escape", "pprint", "batch", "slice", "format", "groupby", "dictsort", "chain", "zip", "sum"]
+        {
+            assert!(!FILTERS.contains(&name));
+            assert!(builtins::instead(name, Callable::Filter).is_some(), "{name}");
+        }
+    }
+}

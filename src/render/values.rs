@@ -1,0 +1,165 @@
+//! Walks over values, charged and bounded in depth: how much is there, and may it be kept.
+
+use indexmap::IndexMap;
+use minijinja::value::{DynObject, Tuple, ValueKind};
+use minijinja::{Error, ErrorKind, Value};
+
+use super::account::{self, ELEMENT, LIST, MAP, MEMBER, VISIT};
+use super::prompt::Refusal;
+use super::rules;
+
+/// How deep values may nest: as deep as JSON.
+const MAX_DEPTH: usize = crate::json::MAX_DEPTH;
+
+/// The engine's objects.
+pub(super) type Members = IndexMap<Value, Value>;
+
+/// What an object of the engine is made of.
+enum Shape<'v> {
+    Elements(&'v [Value]),
+    Members(&'v Members),
+    /// Something of the engine's own, such as a loop or a function.
+    Other,
+}
+
+fn shape(object: &DynObject) -> Shape<'_> {
+    if let Some(list) = object.downcast_ref::<Vec<Value>>() {
+        Shape::Elements(list)
+    } else if let Some(map) = object.downcast_ref::<Members>() {
+        Shape::Members(map)
+    } else if let Some(tuple) = object.downcast_ref::<Tuple>() {
+        Shape::Elements(tuple)
+    } else {
+        Shape::Other
+    }
+}
+
+/// Charges for reading a value once, all that it holds included, however often parts of it are shared. Gives the units.
+pub(super) fn weigh(value: &Value) -> Result<u64, Error> {
+    weigh_at(value, 0)
+}
+
+fn weigh_at(value: &Value, depth: usize) -> Result<u64, Error> {
+    let Some(object) = value.as_object() else {
+        let units = 1 + value.as_bytes().map_or(0, <[u8]>::len) as u64;
+        account::charge(units)?;
+        return Ok(units);
+    };
+    check_depth(depth)?;
+    account::charge(VISIT)?;
+    let mut units = VISIT;
+    match shape(object) {
+        Shape::Elements(elements) => {
+            for element in elements {
+                units += weigh_at(element, depth + 1)?;
+            }
+        }
+        Shape::Members(members) => {
+            for (key, member) in members {
+                units += weigh_at(key, depth + 1)? + weigh_at(member, depth + 1)?;
+            }
+        }
+        Shape::Other if value.kind() == ValueKind::Map => {
+            for (key, member) in object.try_iter_pairs().into_iter().flatten() {
+                units += weigh_at(&key, depth + 1)? + weigh_at(&member, depth + 1)?;
+            }
+        }
+        Shape::Other => {
+            for element in object.try_iter().into_iter().flatten() {
+                units += weigh_at(&element, depth + 1)?;
+            }
+        }
+    }
+    Ok(units)
+}
+
+/// Where a value is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In a variable.
+    Variable,
+    /// In a namespace, which outlives loops: it could come to hold itself.
+    Namespace,
+}
+
+/// Charges for a value that is kept, and refuses one that nests too deeply; a namespace takes nothing but data.
+pub(super) fn keep(value: &Value, place: Place) -> Result<(), Error> {
+    keep_at(value, place, 0)
+}
+
+fn keep_at(value: &Value, place: Place, depth: usize) -> Result<(), Error> {
+    let Some(object) = value.as_object() else { return Ok(()) };
+    check_depth(depth)?;
+    match shape(object) {
+        Shape::Elements(elements) => {
+            account::charge(LIST + ELEMENT * elements.len() as u64)?;
+            elements.iter().try_for_each(|element| keep_at(element, place, depth + 1))
+        }
+        Shape::Members(members) => {
+            account::charge(MAP + MEMBER * members.len() as u64)?;
+            let mut values = members.iter().flat_map(|(key, member)| [key, member]);
+            values.try_for_each(|value| keep_at(value, place, depth + 1))
+        }
+        Shape::Other if place == Place::Namespace => Err(Error::new(
+            ErrorKind::InvalidOperation,
+            "a namespace holds texts, numbers, lists and objects only: no namespaces, loops, macros or modules",
+        )),
+        Shape::Other if is_module(object) => {
+            account::charge(MAP)?;
+            let mut pairs = object.try_iter_pairs().into_iter().flatten();
+            pairs.try_for_each(|(_, member)| keep_at(&member, place, depth + 1))
+        }
+        // Namespaces hold data of bounded depth; the rest holds nothing.
+        Shape::Other => account::charge(VISIT),
+    }
+}
+
+/// What `import` gives: it holds the variables of a partial.
+fn is_module(object: &DynObject) -> bool {
+    object.type_name().ends_with("::Module")
+}
+
+fn check_depth(depth: usize) -> Result<(), Error> {
+    match depth > MAX_DEPTH {
+        true => Err(Refusal::new(&rules::TOO_DEEP, format!("the value nests more than {MAX_DEPTH} levels deep"))
+            .help("look for a list or an object that is put into itself in a loop")
+            .into()),
+        false => Ok(()),
+    }
+}
+
+/// The elements of a list, the keys of an object, the characters of a text; charged.
+pub(super) fn elements(value: &Value) -> Result<Vec<Value>, Error> {
+    if value.is_undefined() {
+        return Err(super::functions::undefined(value));
+    }
+    match value.as_object().map(shape) {
+        Some(Shape::Elements(elements)) => {
+            account::list(elements.len())?;
+            Ok(elements.to_vec())
+        }
+        Some(Shape::Members(members)) => {
+            account::list(members.len())?;
+            Ok(members.keys().cloned().collect())
+        }
+        _ => {
+            account::read(value.as_bytes().map_or(0, <[u8]>::len))?;
+            let mut collected = Vec::new();
+            for element in value.try_iter()? {
+                account::charge(ELEMENT)?;
+                collected.push(element);
+            }
+            Ok(collected)
+        }
+    }
+}
+
+/// How many elements a list has that is made of the engine's own pieces; bytes of a text.
+pub(super) fn breadth(value: &Value) -> usize {
+    match value.as_object().map(shape) {
+        Some(Shape::Elements(elements)) => elements.len(),
+        Some(Shape::Members(_)) => 1,
+        Some(Shape::Other) => value.len().unwrap_or(0),
+        None => value.as_bytes().map_or(1, <[u8]>::len),
+    }
+}
