@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::recipe::Recipe;
-use crate::sandbox::{Ran, SECRET, Sandbox};
+use super::recipe::Recipe;
+use super::sandbox::{Ran, SECRET, Sandbox};
 
 /// How a line begins that a continuous-integration system takes for a command.
 const WORKFLOW_COMMANDS: [&str; 4] = ["::", "##[", "##vso[", "##teamcity["];
@@ -41,6 +41,10 @@ pub(crate) fn ran(recipe: &Recipe, ran: &Ran) -> Vec<String> {
 }
 
 fn asks_for_json(arguments: &[String]) -> bool {
+    // These print a request or a command, whatever the format.
+    if arguments.iter().any(|argument| argument == "--dry-run" || argument == "--curl") {
+        return false;
+    }
     arguments.windows(2).any(|pair| pair[0] == "--format" && pair[1] == "json")
         || arguments.iter().any(|argument| argument == "--format=json")
 }

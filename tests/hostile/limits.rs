@@ -4,8 +4,8 @@ use std::path::Path;
 
 use libtest_mimic::Trial;
 
-use crate::recipe::Recipe;
-use crate::sandbox;
+use crate::hostile::recipe::Recipe;
+use crate::hostile::sandbox;
 
 /// What a program does, and what must be said of it.
 const NOTICED: [(&str, &str, &str); 12] = [

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::checks;
-use crate::recipe::Recipe;
-use crate::server::Server;
+use super::checks;
+use super::recipe::Recipe;
+use super::server::Server;
 
 /// What no output and no file may hold; it stands in `.git/config`, in `.env`, in the environment.
 pub(crate) const SECRET: &str = "cAnArY7f3aSeCrEt";

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use crate::recipe::Script;
+use super::recipe::Script;
 
 /// Listens on this machine until the test process ends.
 pub(crate) struct Server {
