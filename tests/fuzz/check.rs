@@ -1,6 +1,5 @@
 //! One input through everything, and what must hold.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
@@ -18,14 +17,10 @@ use crate::corpus::Files;
 #[derive(Default)]
 pub(crate) struct Outcome {
     pub(crate) bodies: usize,
+    /// The rules of its findings, and how often each was met.
     pub(crate) codes: BTreeMap<&'static str, usize>,
     /// What did not hold.
     pub(crate) wrong: Option<String>,
-}
-
-thread_local! {
-    /// Where this thread panicked last; the library may have caught it.
-    static PANICKED: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
 /// Remembers panics, of every thread, instead of printing them.

@@ -25,21 +25,24 @@ pub(crate) fn work(options: &Options, first: u64, step: u64) -> ExitCode {
     let (corpus, base, panicked) = (Corpus::read(), Arc::new(base()), watch_panics());
     let until = options.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let mut out = std::io::stdout().lock();
-    let (mut bodies, mut compiled, mut codes) = (0, 0_u64, BTreeMap::<&str, usize>::new());
+    let mut met = BTreeSet::new();
     let mut number = first;
     while options.inputs.is_none_or(|inputs| number < inputs) && until.is_none_or(|until| Instant::now() < until) {
         let _ = writeln!(out, "at {number}");
         let outcome = check(&base, &input(&corpus, options.seed, number), number, &panicked);
-        bodies += outcome.bodies;
-        compiled += u64::from(outcome.bodies > 0);
-        outcome.codes.into_iter().for_each(|(code, count)| *codes.entry(code).or_default() += count);
+        if outcome.bodies > 0 {
+            let _ = writeln!(out, "bodies {}", outcome.bodies);
+        }
+        let new: Vec<&str> = outcome.codes.keys().copied().filter(|code| met.insert(*code)).collect();
+        if !new.is_empty() {
+            let _ = writeln!(out, "rules {}", new.join(" "));
+        }
         if let Some(wrong) = outcome.wrong {
             let _ = writeln!(out, "wrong {number} {}", wrong.escape_debug());
         }
         number += step;
     }
-    let codes = codes.keys().copied().collect::<Vec<_>>().join(" ");
-    let _ = writeln!(out, "done {compiled} {bodies} {codes}");
+    let _ = writeln!(out, "done");
     ExitCode::SUCCESS
 }
 
@@ -122,9 +125,10 @@ fn watch(options: &Options, worker: &mut Child, first: u64, total: &Mutex<Total>
                 } else if let Some(rest) = line.strip_prefix("wrong ") {
                     let (number, what) = rest.split_once(' ').unwrap_or((rest, ""));
                     note(options, total, number.parse().unwrap_or(at), what.to_owned());
-                } else if let Some(rest) = line.strip_prefix("done ") {
-                    finish(&mut total.lock().expect("no panics"), rest);
+                } else if line == "done" {
                     break None;
+                } else {
+                    count(&mut total.lock().expect("no panics"), &line);
                 }
             }
             Err(RecvTimeoutError::Timeout) if since.elapsed() > LONGEST => break Some("it hangs".to_owned()),
@@ -149,12 +153,14 @@ fn listen(worker: &mut Child) -> Receiver<String> {
     receiver
 }
 
-fn finish(total: &mut Total, rest: &str) {
-    let mut words = rest.split(' ');
-    let mut number = || words.next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
-    total.compiled += number();
-    total.bodies += number();
-    total.codes.extend(words.map(str::to_owned));
+/// What an input gave: bodies, rules that were met for the first time.
+fn count(total: &mut Total, line: &str) {
+    if let Some(bodies) = line.strip_prefix("bodies ") {
+        total.compiled += 1;
+        total.bodies += bodies.parse::<u64>().unwrap_or(0);
+    } else if let Some(codes) = line.strip_prefix("rules ") {
+        total.codes.extend(codes.split(' ').map(str::to_owned));
+    }
 }
 
 /// Counts a failure by its kind and keeps the first input of each.
