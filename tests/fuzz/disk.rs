@@ -1,6 +1,5 @@
 //! The same inputs on disk, with links, pipes and git beside them, through the binary under limits.
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::thread;
@@ -68,7 +67,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     let work = || {
         while let Some(number) = take() {
             let recipe = recipe(&corpus, options.seed, number);
-            let found = sandbox::run(&recipe, Path::new(env!("CARGO_BIN_EXE_reqc")));
+            let found = sandbox::run(&recipe, &sandbox::binary());
             let found = found.unwrap_or_else(|error| vec![error.to_string()]);
             if !found.is_empty() && !is_set_up(&found) {
                 *wrong.lock().expect("no panics") += 1;

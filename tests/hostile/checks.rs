@@ -139,5 +139,7 @@ pub(crate) fn written(recipe: &Recipe, sandbox: &Sandbox, before: &BTreeMap<Path
 }
 
 fn may_write(recipe: &Recipe, sandbox: &Sandbox, path: &Path) -> bool {
-    sandbox.in_repository(path).is_some_and(|path| recipe.writes.iter().any(|start| path.starts_with(start.as_str())))
+    let starts = |with: &str| recipe.writes.iter().any(|start| with.starts_with(start.as_str()));
+    let home = path.strip_prefix("home").ok().and_then(Path::to_str);
+    sandbox.in_repository(path).is_some_and(starts) || home.is_some_and(|path| starts(&format!("~/{path}")))
 }

@@ -39,6 +39,6 @@ const AT_LEAST: usize = 250;
 /// Lays the repository out, runs the commands, and says what did not hold.
 #[cfg(unix)]
 fn attack(recipe: &hostile::recipe::Recipe) -> Result<(), libtest_mimic::Failed> {
-    let wrong = hostile::sandbox::run(recipe, std::path::Path::new(env!("CARGO_BIN_EXE_reqc")))?;
+    let wrong = hostile::sandbox::run(recipe, &hostile::sandbox::binary())?;
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }

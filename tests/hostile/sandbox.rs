@@ -40,6 +40,11 @@ pub(crate) struct Ran {
     pub(crate) err: Vec<u8>,
 }
 
+/// The binary under attack: the one that was built with this test, or the one that `REQC` names.
+pub(crate) fn binary() -> PathBuf {
+    std::env::var_os("REQC").map_or_else(|| env!("CARGO_BIN_EXE_reqc").into(), PathBuf::from)
+}
+
 /// Runs an attack and tells everything that did not hold.
 pub(crate) fn run(recipe: &Recipe, reqc: &Path) -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let sandbox = Sandbox::new(recipe.root.as_deref().unwrap_or("repository"))?;
@@ -157,7 +162,7 @@ impl Sandbox {
         }
         let mut command = Command::new("sh");
         command.args(["-euc", script]).current_dir(self.root()).env("OUTSIDE", self.path("outside"));
-        command.env("REQC", env!("CARGO_BIN_EXE_reqc")).env("SECRET", SECRET).env("HOME", self.path("home")).env("GIT_CONFIG_GLOBAL", "/dev/null");
+        command.env("REQC", binary()).env("SECRET", SECRET).env("HOME", self.path("home")).env("GIT_CONFIG_GLOBAL", "/dev/null");
         for name in ["AUTHOR", "COMMITTER"] {
             command.env(format!("GIT_{name}_NAME"), "Test").env(format!("GIT_{name}_EMAIL"), "test@example.com");
         }
