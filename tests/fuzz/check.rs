@@ -70,7 +70,9 @@ fn compile(base: &Arc<MemoryWorld>, files: &Files, without_memo: bool, outcome: 
     let policy = Policy { config: &compiler.repo().config, deny: vec![], allow: vec![], today: None, complete: true };
     let settled = settle(compiler.sources(), findings, &policy);
     settled.iter().for_each(|finding| *outcome.codes.entry(finding.rule.code).or_default() += 1);
-    let wrong = settled.iter().find_map(|finding| misplaced(&compiler, finding));
+    let bug = settled.iter().find(|finding| finding.rule.code.starts_with("internal/"));
+    let bug = bug.map(|finding| format!("panic: {} {}", finding.message, finding.help.as_deref().unwrap_or_default()));
+    let wrong = bug.or_else(|| settled.iter().find_map(|finding| misplaced(&compiler, finding)));
     let reports = reports(&compiler, &settled);
     outcome.wrong = wrong.or_else(|| reports.iter().find_map(|text| unfit(text)));
     if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&reports[2]) {
@@ -82,7 +84,11 @@ fn compile(base: &Arc<MemoryWorld>, files: &Files, without_memo: bool, outcome: 
 fn reports(compiler: &Compiler, settled: &[Diagnostic]) -> [String; 3] {
     let (sources, summary) = (compiler.sources(), Summary::default());
     let human = report::human(settled, sources, &summary, Look { width: 80, colour: false });
-    [human, report::short(settled, sources, &summary), report::json(settled, sources, &summary)]
+    [shown(&human), shown(&report::short(settled, sources, &summary)), shown(&report::json(settled, sources, &summary))]
+}
+
+fn shown(text: &impl std::fmt::Display) -> String {
+    text.to_string()
 }
 
 /// A place that is not in its file.
