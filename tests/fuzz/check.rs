@@ -34,12 +34,17 @@ pub(crate) fn watch_panics() -> Arc<std::sync::Mutex<Option<String>>> {
 }
 
 /// Runs one input; every eighth (by `number`) twice.
-pub(crate) fn check(base: &Arc<MemoryWorld>, files: &Files, number: u64, panicked: &std::sync::Mutex<Option<String>>) -> Outcome {
+pub(crate) fn check(
+    base: &Arc<MemoryWorld>,
+    files: &Files,
+    number: u64,
+    panicked: &std::sync::Mutex<Option<String>>,
+) -> Outcome {
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
         let mut outcome = Outcome::default();
         let first = compile(base, files, false, &mut outcome);
-        if number % 8 == 0 && outcome.wrong.is_none() {
-            let again = compile(base, files, number % 16 == 0, &mut Outcome::default());
+        if number.is_multiple_of(8) && outcome.wrong.is_none() {
+            let again = compile(base, files, number.is_multiple_of(16), &mut Outcome::default());
             if first != again {
                 outcome.wrong = Some(format!("two runs differ:\n{first}\n----\n{again}"));
             }

@@ -34,7 +34,7 @@ impl Corpus {
         let mut texts: BTreeMap<&'static str, Vec<Vec<u8>>> = BTreeMap::new();
         let bundled = ["agents", "partials", "contexts", "providers", "roles", "schemas"];
         let singles = bundled.iter().flat_map(|folder| files(&root.join(folder)));
-        for (path, bytes) in singles.chain(repositories.iter().cloned().flatten()) {
+        for (path, bytes) in singles.chain(repositories.clone().into_iter().flatten()) {
             if let Some(ending) = ENDINGS.iter().find(|ending| path.ends_with(*ending))
                 && bytes.len() <= MOST_BYTES
             {
@@ -50,7 +50,9 @@ fn attacks(folder: &Path) -> Vec<Files> {
     let recipes = crate::hostile::recipe::read_all(folder);
     // What is written out at length is for the binary.
     let small = recipes.iter().filter(|recipe| recipe.many.is_empty() && !is_long(recipe));
-    small.map(|recipe| recipe.repository().into_iter().map(|(path, text)| (path, text.into_bytes())).collect()).collect()
+    small
+        .map(|recipe| recipe.repository().into_iter().map(|(path, text)| (path, text.into_bytes())).collect())
+        .collect()
 }
 
 #[cfg(unix)]
@@ -73,7 +75,9 @@ fn extend_what_is_there(files: &mut Files) {
         let lines = text.split_inclusive('\n').map(|line| {
             let named = line.strip_prefix("extends = \"").and_then(|rest| rest.split_once('"'));
             let unknown = |name: &str| !known.contains(&name) && !own.contains(&format!("name = \"{name}\""));
-            named.filter(|(name, _)| unknown(name)).map_or_else(|| line.to_owned(), |(_, rest)| format!("extends = \"OpenAI Chat\"{rest}"))
+            named
+                .filter(|(name, _)| unknown(name))
+                .map_or_else(|| line.to_owned(), |(_, rest)| format!("extends = \"OpenAI Chat\"{rest}"))
         });
         *bytes = lines.collect::<String>().into_bytes();
     }
@@ -101,7 +105,10 @@ fn files(folder: &Path) -> Files {
 /// The layer below: small, so that an input costs little, with the names that repositories of the corpus extend.
 pub(crate) fn base() -> MemoryWorld {
     let mut world = MemoryWorld::from_iter([
-        ("partials/m.jinja", "{% for m in ctx.history %}{\"role\": {{ tojson(m.role) }}, \"content\": {{ tojson(m.content) }}},{% endfor %}"),
+        (
+            "partials/m.jinja",
+            "{% for m in ctx.history %}{\"role\": {{ tojson(m.role) }}, \"content\": {{ tojson(m.content) }}},{% endfor %}",
+        ),
         ("roles/assistant.md", "Be brief.\n"),
         (
             "contexts/turn.json",
@@ -133,7 +140,8 @@ pub(crate) fn base() -> MemoryWorld {
     ] {
         let text = format!("name = \"{name}\"\nclient_api = \"{api}\"\nurl = \"https://p.example/v1\"\n");
         world.insert(format!("providers/{}.toml", name.to_lowercase()), text);
-        let agent = format!("name = \"{name} Chat\"\nabstract = true\nprovider_instance = \"{name}\"\nextends = \"Base\"\n");
+        let agent =
+            format!("name = \"{name} Chat\"\nabstract = true\nprovider_instance = \"{name}\"\nextends = \"Base\"\n");
         world.insert(format!("agents/{}.toml", name.to_lowercase()), agent);
     }
     world.insert(

@@ -79,7 +79,11 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         total.wrong.len()
     );
     for (kind, (number, count)) in &total.wrong {
-        println!("\n{count} × {kind}\n  --seed {} --only {number}   (files in {})", options.seed, folder(options, *number).display());
+        println!(
+            "\n{count} × {kind}\n  --seed {} --only {number}   (files in {})",
+            options.seed,
+            folder(options, *number).display()
+        );
     }
     if total.wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -88,14 +92,15 @@ pub(crate) fn run(options: &Options) -> ExitCode {
 fn supervise(options: &Options, first: u64, started: Instant, total: &Mutex<Total>) {
     let mut next = first;
     loop {
-        let left = options.seconds.map(|seconds| Duration::from_secs(seconds).saturating_sub(started.elapsed()).as_secs());
+        let left =
+            options.seconds.map(|seconds| Duration::from_secs(seconds).saturating_sub(started.elapsed()).as_secs());
         if left == Some(0) || options.inputs.is_some_and(|inputs| next >= inputs) {
             return;
         }
         let mut worker = start(options, next, left);
         let (at, why) = watch(options, &mut worker, next, total);
         let Some(why) = why else { return };
-        note(options, total, at, why);
+        note(options, total, at, &why);
         next = at + options.jobs;
     }
 }
@@ -124,7 +129,7 @@ fn watch(options: &Options, worker: &mut Child, first: u64, total: &Mutex<Total>
                     total.lock().expect("no panics").inputs += 1;
                 } else if let Some(rest) = line.strip_prefix("wrong ") {
                     let (number, what) = rest.split_once(' ').unwrap_or((rest, ""));
-                    note(options, total, number.parse().unwrap_or(at), what.to_owned());
+                    note(options, total, number.parse().unwrap_or(at), what);
                 } else if line == "done" {
                     break None;
                 } else {
@@ -164,13 +169,13 @@ fn count(total: &mut Total, line: &str) {
 }
 
 /// Counts a failure by its kind and keeps the first input of each.
-fn note(options: &Options, total: &Mutex<Total>, number: u64, what: String) {
-    let kind = kind(&what);
+fn note(options: &Options, total: &Mutex<Total>, number: u64, what: &str) {
+    let kind = kind(what);
     let mut total = total.lock().expect("no panics");
     let entry = total.wrong.entry(kind).or_insert((number, 0));
     entry.1 += 1;
     if entry.1 == 1 {
-        save(options, number, &what);
+        save(options, number, what);
     }
 }
 
@@ -215,11 +220,16 @@ pub(crate) fn show(options: &Options, number: u64) -> ExitCode {
 pub(crate) fn show_smallest(options: &Options, number: u64) -> ExitCode {
     let (base, panicked) = (Arc::new(base()), watch_panics());
     let mut files = input(&Corpus::read(), options.seed, number);
-    let is_wrong = |files: &Files| check(&base, files, number, &panicked).wrong.map(|what| kind(&what.escape_debug().to_string()));
+    let is_wrong =
+        |files: &Files| check(&base, files, number, &panicked).wrong.map(|what| kind(&what.escape_debug().to_string()));
     let Some(wanted) = is_wrong(&files) else { return print(&files, number) };
     let still = |files: &Files| is_wrong(files).as_ref() == Some(&wanted);
     for path in files.keys().cloned().collect::<Vec<_>>() {
-        let without: Files = files.iter().filter(|(other, _)| **other != path).map(|(path, bytes)| (path.clone(), bytes.clone())).collect();
+        let without: Files = files
+            .iter()
+            .filter(|(other, _)| **other != path)
+            .map(|(path, bytes)| (path.clone(), bytes.clone()))
+            .collect();
         if still(&without) {
             files = without;
         }

@@ -13,7 +13,10 @@
 //! An input is made of its seed and number alone. Workers are processes of their own: one that aborts, hangs or grows is ended and
 //! its input kept below `target/fuzz/`.
 
-#![expect(clippy::disallowed_methods, reason = "the test itself reads the corpus, starts processes and looks at the clock")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the test itself reads the corpus, starts processes and looks at the clock"
+)]
 
 mod check;
 mod corpus;

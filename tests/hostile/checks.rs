@@ -88,8 +88,15 @@ fn is_hostile(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
         c if c.is_control() => true,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' => true,
-        '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}' => true,
+        '\u{ad}'
+        | '\u{61c}'
+        | '\u{180e}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e0fff}' => true,
         _ => false,
     }
 }
@@ -97,7 +104,7 @@ fn is_hostile(c: char) -> bool {
 /// The planted secret, as it is, reversed, in hexadecimal or in Base64.
 fn shows_secret(where_: &str, bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes).to_lowercase();
-    let hexadecimal: String = SECRET.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let hexadecimal = SECRET.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
     let reversed: String = SECRET.to_lowercase().chars().rev().collect();
     let forms = [SECRET.to_lowercase(), reversed, hexadecimal];
     let plain = forms.iter().find(|form| text.contains(*form));

@@ -36,6 +36,8 @@ pub(crate) struct Recipe {
     pub(crate) program: Option<PathBuf>,
     /// The commands, one list of arguments each.
     pub(crate) run: Vec<Vec<String>>,
+    /// More commands, whose exit status tells nothing: what they must withstand is the same.
+    pub(crate) also: Vec<Vec<String>>,
     /// What commands read.
     pub(crate) stdin: String,
     /// More variables of the environment.

@@ -20,8 +20,20 @@ use super::server::Server;
 pub(crate) const SECRET: &str = "cAnArY7f3aSeCrEt";
 /// Programs that something could be made to start; here each leaves a mark.
 const PROGRAMS: [&str; 14] = [
-    "ssh", "less", "more", "pager", "vi", "vim", "nano", "editor", "gpg", "curl", "wget", "git-remote-evil",
-    "git-upload-pack", "git-credential-evil",
+    "ssh",
+    "less",
+    "more",
+    "pager",
+    "vi",
+    "vim",
+    "nano",
+    "editor",
+    "gpg",
+    "curl",
+    "wget",
+    "git-remote-evil",
+    "git-upload-pack",
+    "git-credential-evil",
 ];
 /// Output that is kept of a command; more than this is a mistake of its own.
 const MOST_OUTPUT: u64 = 256 * 1024 * 1024;
@@ -62,7 +74,9 @@ pub(crate) fn run(recipe: &Recipe, reqc: &Path) -> Result<Vec<String>, Box<dyn s
     let before = sandbox.state();
     let mut wrong = Vec::new();
     let mut said = String::new();
-    for arguments in &recipe.run {
+    let loose = Recipe { status: Vec::new(), ..recipe.clone() };
+    let run = recipe.run.iter().map(|arguments| (recipe, arguments));
+    for (recipe, arguments) in run.chain(recipe.also.iter().map(|arguments| (&loose, arguments))) {
         let arguments: Vec<String> = arguments.iter().map(|argument| fill(argument)).collect();
         let mut command = sandbox.command(recipe.program.as_deref().unwrap_or(reqc), &arguments, recipe);
         command.envs(recipe.env.iter().map(|(name, value)| (name, fill(value))));
@@ -162,7 +176,11 @@ impl Sandbox {
         }
         let mut command = Command::new("sh");
         command.args(["-euc", script]).current_dir(self.root()).env("OUTSIDE", self.path("outside"));
-        command.env("REQC", binary()).env("SECRET", SECRET).env("HOME", self.path("home")).env("GIT_CONFIG_GLOBAL", "/dev/null");
+        command
+            .env("REQC", binary())
+            .env("SECRET", SECRET)
+            .env("HOME", self.path("home"))
+            .env("GIT_CONFIG_GLOBAL", "/dev/null");
         for name in ["AUTHOR", "COMMITTER"] {
             command.env(format!("GIT_{name}_NAME"), "Test").env(format!("GIT_{name}_EMAIL"), "test@example.com");
         }
@@ -177,7 +195,9 @@ impl Sandbox {
     fn command(&self, program: &Path, arguments: &[String], recipe: &Recipe) -> Command {
         let seconds = recipe.seconds.unwrap_or(10);
         let hard = seconds + 2;
-        let script = format!("ulimit -c 0; ulimit -St {seconds}; ulimit -Ht {hard}; ulimit -v 16000000; ulimit -f 2000000; exec \"$@\"");
+        let script = format!(
+            "ulimit -c 0; ulimit -St {seconds}; ulimit -Ht {hard}; ulimit -v 16000000; ulimit -f 2000000; exec \"$@\""
+        );
         let mut command = Command::new("sh");
         command.args(["-c", &script, "sh"]).arg(program).args(arguments);
         let path = std::env::var("PATH").unwrap_or_default();

@@ -29,8 +29,8 @@ impl Server {
 
 fn serve(mut stream: TcpStream, script: &Script) -> std::io::Result<()> {
     // No client keeps a test waiting for ever.
-    stream.set_read_timeout(Some(Duration::from_secs(60)))?;
-    stream.set_write_timeout(Some(Duration::from_secs(60)))?;
+    stream.set_read_timeout(Some(Duration::from_mins(1)))?;
+    stream.set_write_timeout(Some(Duration::from_mins(1)))?;
     let request = read_request(&mut stream)?;
     let key = key(&request);
     let said = |text: &str| text.replace("<<key>>", &key).into_bytes();
@@ -54,7 +54,10 @@ fn read_request(stream: &mut TcpStream) -> std::io::Result<String> {
         bytes.extend_from_slice(&chunk[..count]);
         let text = String::from_utf8_lossy(&bytes);
         let Some((head, body)) = text.split_once("\r\n\r\n") else {
-            if count == 0 { return Ok(text.into_owned()) } else { continue };
+            if count == 0 {
+                return Ok(text.into_owned());
+            }
+            continue;
         };
         if count == 0 || body.len() >= length(head) {
             return Ok(text.into_owned());
