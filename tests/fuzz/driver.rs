@@ -15,8 +15,8 @@ use crate::check::{Outcome, check, watch_panics};
 use crate::corpus::{Corpus, Files, base};
 use crate::mutate::input;
 
-/// An input that takes longer hangs.
-const LONGEST: Duration = Duration::from_secs(15);
+/// An input that takes longer hangs: debug builds are slow.
+const LONGEST: Duration = Duration::from_secs(if cfg!(debug_assertions) { 120 } else { 30 });
 /// A worker that holds more, in kB, is ended.
 const MOST_MEMORY: u64 = 1024 * 1024;
 

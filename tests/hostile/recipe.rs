@@ -85,6 +85,13 @@ pub(crate) struct Script {
     pub(crate) hang: bool,
 }
 
+impl Script {
+    /// The same with the attack's texts in it.
+    pub(crate) fn filled(&self, recipe: &Recipe) -> Script {
+        Script { say: recipe.fill(&self.say), forever: recipe.fill(&self.forever), ..self.clone() }
+    }
+}
+
 impl Recipe {
     /// `family/name`.
     pub(crate) fn title(&self) -> String {

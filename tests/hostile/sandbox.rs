@@ -60,7 +60,7 @@ pub(crate) fn binary() -> PathBuf {
 /// Runs an attack and tells everything that did not hold.
 pub(crate) fn run(recipe: &Recipe, reqc: &Path) -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let sandbox = Sandbox::new(recipe.root.as_deref().unwrap_or("repository"))?;
-    let server = recipe.server.as_ref().map(Server::start).transpose()?;
+    let server = recipe.server.as_ref().map(|script| Server::start(&script.filled(recipe))).transpose()?;
     let url = server.as_ref().map(|server| &*server.url).unwrap_or_default();
     let sandboxed = |text: &str| sandbox.fill(text).replace("<<url>>", url);
     let fill = |text: &str| complete(sandboxed(&recipe.fill(text)));

@@ -16,7 +16,8 @@ impl Server {
     pub(crate) fn start(script: &Script) -> std::io::Result<Server> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let url = format!("http://{}", listener.local_addr()?);
-        let script = script.clone();
+        let with_url = |text: &str| text.replace("<<url>>", &url);
+        let script = Script { say: with_url(&script.say), forever: with_url(&script.forever), ..script.clone() };
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let script = script.clone();
