@@ -271,3 +271,19 @@ fn slug(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
     text.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect()
 }
+
+/// The threat model names the code that keeps a promise and the attacks on it.
+#[test]
+fn the_threat_model_names_what_is_there() {
+    let text = document("docs/security.md");
+    let named = text.split('`').skip(1).step_by(2);
+    let paths = named.filter(|name| ["src/", "tests/", "scripts/"].iter().any(|start| name.starts_with(start)));
+    let missing: Vec<&str> = paths.filter(|path| !root().join(path).exists()).collect();
+    assert!(missing.is_empty(), "docs/security.md names {missing:?}");
+    let families = fs::read_dir(root().join("tests/hostile")).expect("a folder").flatten().map(|entry| entry.path());
+    let families = families.filter(|path| path.extension().is_some_and(|ending| ending == "toml"));
+    let names: Vec<String> =
+        families.map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned()).collect();
+    let promised: Vec<&str> = names.iter().map(String::as_str).filter(|name| *name != "control").collect();
+    mentions("docs/security.md", promised);
+}

@@ -18,6 +18,18 @@ stop() {
   exit 1
 }
 
+# locked NAME: the folder into which the packages of scripts/npm/NAME are installed, exactly as its lock file says. Nothing that
+# they bring is run.
+locked() {
+  local from=$root/scripts/npm/$1 prefix=$root/target/npm/$1
+  if ! cmp -s "$from/package-lock.json" "$prefix/package-lock.json" || [[ ! -d $prefix/node_modules ]]; then
+    mkdir -p "$prefix" && cp "$from/package.json" "$from/package-lock.json" "$prefix"
+    npm ci --silent --no-audit --no-fund --ignore-scripts --prefix "$prefix" >"$work/npm" 2>&1 ||
+      { cat "$work/npm" >&2; echo "$name: npm cannot install it" >&2; return 1; }
+  fi
+  echo "$prefix"
+}
+
 # check WHAT COMMAND…: one line if the command holds, all that it said if not.
 check() {
   local what=$1 status; shift

@@ -12,7 +12,7 @@ reqc=${1:-}
 if ! cmp -s "$here/requirements.txt" "$venv/requirements.txt"; then
     rm -rf "$venv"
     python3 -m venv "$venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$here/requirements.txt"
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r "$here/requirements.txt"
     cp "$here/requirements.txt" "$venv/requirements.txt"
 fi
 
@@ -20,7 +20,7 @@ rm -rf "$out"
 if [ -n "$reqc" ]; then
     "$reqc" compile --out "$out" --all-contexts -C "$root"
 else
-    cargo run --quiet --release --manifest-path "$root/Cargo.toml" -- compile --out "$out" --all-contexts -C "$root"
+    cargo run --locked --quiet --release --manifest-path "$root/Cargo.toml" -- compile --out "$out" --all-contexts -C "$root"
 fi
 export PYTHONDONTWRITEBYTECODE=1
 "$venv/bin/python" "$here/check.py" "$out"

@@ -1,0 +1,118 @@
+//! One input through everything, and what must hold.
+
+use std::collections::BTreeMap;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
+
+use reqc::compile::{Compiler, Policy, Selection, settle};
+use reqc::diag::{Diagnostic, Findings};
+use reqc::repo::LoadOptions;
+use reqc::report::{self, Look, Summary};
+use reqc::source::Span;
+use reqc::world::MemoryWorld;
+
+use crate::corpus::Files;
+
+/// What an input gave.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    pub(crate) bodies: usize,
+    /// The rules of its findings, and how often each was met.
+    pub(crate) codes: BTreeMap<&'static str, usize>,
+    /// What did not hold.
+    pub(crate) wrong: Option<String>,
+}
+
+/// Remembers panics, of every thread, instead of printing them.
+pub(crate) fn watch_panics() -> Arc<std::sync::Mutex<Option<String>>> {
+    let last = Arc::<std::sync::Mutex<Option<String>>>::default();
+    let kept = Arc::clone(&last);
+    panic::set_hook(Box::new(move |info| {
+        *kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(info.to_string());
+    }));
+    last
+}
+
+/// Runs one input; every eighth (by `number`) twice.
+pub(crate) fn check(
+    base: &Arc<MemoryWorld>,
+    files: &Files,
+    number: u64,
+    panicked: &std::sync::Mutex<Option<String>>,
+) -> Outcome {
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
+        let mut outcome = Outcome::default();
+        let first = compile(base, files, false, &mut outcome);
+        if number.is_multiple_of(8) && outcome.wrong.is_none() {
+            let again = compile(base, files, number.is_multiple_of(16), &mut Outcome::default());
+            if first != again {
+                outcome.wrong = Some(format!("two runs differ:\n{first}\n----\n{again}"));
+            }
+        }
+        outcome
+    }));
+    let mut outcome = outcome.unwrap_or_default();
+    if let Some(what) = panicked.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take() {
+        outcome.wrong = Some(format!("panic: {what}"));
+    }
+    outcome
+}
+
+/// Everything that is made of an input, as one text.
+fn compile(base: &Arc<MemoryWorld>, files: &Files, without_memo: bool, outcome: &mut Outcome) -> String {
+    let own: MemoryWorld = files.iter().map(|(path, bytes)| (path.clone(), bytes.clone())).collect();
+    let compiler = Compiler::load(Arc::new(own), Arc::clone(base) as _, LoadOptions::default());
+    let selection = Selection { without_memo, ..Selection::default() };
+    let run = compiler.run(&selection, |agent| {
+        let bodies = agent.bodies.iter().map(|(ready, body)| format!("{}: {}\n", ready.context.name, body.pretty()));
+        bodies.collect::<String>()
+    });
+    outcome.bodies += run.bodies;
+    let bodies = run.results.concat();
+    let mut findings = Findings::default();
+    findings.extend(compiler.findings().iter().cloned());
+    findings.extend(run.findings.into_vec());
+    let policy = Policy { config: &compiler.repo().config, deny: vec![], allow: vec![], today: None, complete: true };
+    let settled = settle(compiler.sources(), findings, &policy);
+    settled.iter().for_each(|finding| *outcome.codes.entry(finding.rule.code).or_default() += 1);
+    let bug = settled.iter().find(|finding| finding.rule.code.starts_with("internal/"));
+    let bug = bug.map(|finding| format!("panic: {} {}", finding.message, finding.help.as_deref().unwrap_or_default()));
+    let wrong = bug.or_else(|| settled.iter().find_map(|finding| misplaced(&compiler, finding)));
+    let reports = reports(&compiler, &settled);
+    outcome.wrong = wrong.or_else(|| reports.iter().find_map(|text| unfit(text)));
+    if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&reports[2]) {
+        outcome.wrong = Some(format!("the report is no JSON: {error}"));
+    }
+    reports.concat() + &bodies
+}
+
+fn reports(compiler: &Compiler, settled: &[Diagnostic]) -> [String; 3] {
+    let (sources, summary) = (compiler.sources(), Summary::default());
+    let human = report::human(settled, sources, &summary, Look { width: 80, colour: false });
+    [shown(&human), shown(&report::short(settled, sources, &summary)), shown(&report::json(settled, sources, &summary))]
+}
+
+fn shown(text: &impl std::fmt::Display) -> String {
+    text.to_string()
+}
+
+/// A place that is not in its file.
+fn misplaced(compiler: &Compiler, finding: &Diagnostic) -> Option<String> {
+    let places = [&finding.primary].into_iter().chain(&finding.related).map(|label| label.span);
+    let wrong = |span: &Span| {
+        let text = compiler.sources().get(span.file).text();
+        let (start, end) = (span.range().start, span.range().end);
+        start > end || end > text.len() || !text.is_char_boundary(start) || !text.is_char_boundary(end)
+    };
+    places.into_iter().find(wrong).map(|span| format!("{}: the place {span:?} is not in its file", finding.rule.code))
+}
+
+#[cfg(unix)]
+fn unfit(text: &str) -> Option<String> {
+    crate::hostile::checks::text("a report", text.as_bytes())
+}
+
+#[cfg(not(unix))]
+fn unfit(_: &str) -> Option<String> {
+    None
+}
