@@ -276,12 +276,6 @@ impl Compiler {
         Done { result: None, findings: vec![finding.reaching(&name.value, None)], bodies: 0, cost: work::AGENT_LIMIT }
     }
 
-    fn chosen_contexts<'c>(&'c self, selection: &'c Selection) -> impl Iterator<Item = &'c ReadyContext> {
-        let chosen =
-            |ready: &&ReadyContext| selection.contexts.as_ref().is_none_or(|names| names.contains(&ready.context.name));
-        self.contexts.iter().filter(chosen)
-    }
-
     fn compile<R>(
         &self,
         id: ProfileId,

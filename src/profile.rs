@@ -117,7 +117,8 @@ impl Profile {
         let unset = unset.into_iter().map(|path| Spanned { value: split_path(&path.value), span: path.span }).collect();
         let broken = !current || has_old_keys || failed;
         table.entries.retain(|(key, node)| {
-            !NOT_INHERITED.contains(&key.name.as_str()) && !(key.name == "endpoint" && holds_secret(node))
+            let is_secret = key.name == "endpoint" && holds_secret(node);
+            !is_secret && !NOT_INHERITED.contains(&key.name.as_str())
         });
         table.entries.shrink_to_fit();
         Some(Profile { file, layer, name, extends, abstract_at, hidden, unset, settings: table, broken })

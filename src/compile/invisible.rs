@@ -117,8 +117,8 @@ fn in_roles(repo: &mut Repo) -> Vec<Diagnostic> {
     let own = repo.layers.iter().filter(|layer| layer.kind == LayerKind::Own || repo.is_bundled_root);
     let mut found = Vec::new();
     for layer in own.filter(|layer| layer.active) {
-        let paths = layer.world.walk("roles").into_iter().map(|entry| entry.path).filter(|path| path.ends_with(".md"));
-        for path in paths {
+        let entries = layer.world.walk("roles").entries;
+        for path in entries.into_iter().map(|entry| entry.path).filter(|path| path.ends_with(".md")) {
             let text = layer.world.read(&path).ok().and_then(|bytes| SourceText::from_bytes(&bytes).ok());
             found.extend(text.filter(|text| runs(text.as_str()).next().is_some()).map(|text| (path, text)));
         }

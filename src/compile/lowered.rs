@@ -174,8 +174,8 @@ fn lowers(pattern: &str, level: Level) -> Option<LoweredTo> {
 
 fn allow(repo: &Repo, entry: &Allow) -> Lowered {
     Lowered {
-        agent: entry.agent.as_ref().map(|glob| glob.glob().glob().to_owned()),
-        path: entry.file.as_ref().map(|glob| glob.glob().glob().to_owned()),
+        agent: entry.agent.as_ref().map(|glob| glob.text().to_owned()),
+        path: entry.file.as_ref().map(|glob| glob.text().to_owned()),
         reason: entry.reason.clone(),
         expires: entry.expires.map(|date| format!("{:04}-{:02}-{:02}", date.year, date.month, date.day)),
         ..Lowered::new(LoweredKind::Allow, &entry.code).at(repo, entry.span)

@@ -148,7 +148,7 @@ pub struct Bundled {
 impl Bundled {
     /// Reads the instances of a bundled layer, which no repository can change.
     pub fn read(layer: &dyn World) -> Bundled {
-        let files = layer.walk("providers").into_iter().map(|entry| entry.path);
+        let files = layer.walk("providers").entries.into_iter().map(|entry| entry.path);
         let read: MemoryWorld = files.filter_map(|path| Some((path.clone(), layer.read(&path).ok()?))).collect();
         let loaded = crate::repo::load(Arc::new(MemoryWorld::default()), Arc::new(read), LoadOptions::default());
         Bundled { instances: loaded.repo.instances }
