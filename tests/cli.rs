@@ -955,6 +955,22 @@ fn what_is_lowered_is_reported() {
     );
 }
 
+/// A root that says that it is the bundled layer brings its own schemas, or none.
+#[test]
+fn a_bundled_layer_without_schemas_is_reported() {
+    let provider = "name = \"P\"\nclient_api = \"OpenAI\"\nurl = \"https://a.example/v1\"\n";
+    let agent = "name = \"A\"\nprovider_instance = \"P\"\nendpoint = \"chat/completions\"\n[body]\nnonsense = 1\n";
+    let context = "{\"why\": \"w\", \"messages\": [{\"role\": \"user\", \"content\": \"c\"}]}";
+    let (_scratch, root) = repository(&[
+        ("agents/a.toml", agent),
+        ("providers/p.toml", provider),
+        ("contexts/c.json", context),
+        ("reqc.toml", "layer = \"bundled\"\n"),
+    ]);
+    let run = reqc(&root, &["check"]);
+    assert!(run.out.contains("lowered: a bundled layer without schemas"), "{} {}", run.out, run.err);
+}
+
 #[test]
 fn a_diff_tells_what_a_change_lowers() {
     let (_scratch, root) =

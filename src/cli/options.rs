@@ -11,6 +11,7 @@ use crate::compile::{
     AgentBodies, Compiler, Lowered, Policy, SelectError, Selection, check_allowed, check_code, fails, settle,
 };
 use crate::diag::{Diagnostic, Findings, Severity};
+use crate::golden;
 use crate::repo::{Date, Glob, LoadOptions};
 use crate::report::Summary;
 use crate::resolve::ProfileId;
@@ -148,8 +149,10 @@ impl Options {
         findings.extend(run.findings.into_vec());
         findings.extend(run.more);
         let settled = settle(compiler.sources(), findings, &self.policy(opened, &opened.compiler, self.is_complete()));
+        let is_told =
+            |finding: &Diagnostic| finding.severity == Severity::Error && finding.rule != &golden::rules::DRIFT;
         match &opened.selection {
-            Ok(selection) if !fails(&settled) => {
+            Ok(selection) if !settled.iter().any(is_told) => {
                 settled.into_iter().chain(compiler.unmade(selection, run.bodies)).collect()
             }
             _ => settled,

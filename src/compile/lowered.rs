@@ -8,6 +8,7 @@ use super::Policy;
 use super::policy::matches;
 use super::rules::all_rules;
 use crate::diag::Severity;
+use crate::provider::WireFormat;
 use crate::repo::{Allow, LayerFile, LayerKind, Level, Repo};
 use crate::source::{SourceText, Span};
 
@@ -76,7 +77,7 @@ pub enum LoweredTo {
     Warning,
     /// The older side made them errors, which they are not by themselves.
     Default,
-    /// The older side had it.
+    /// The older side had it; of a bundled layer: it lacks schemas.
     Removed,
 }
 
@@ -136,7 +137,7 @@ impl Policy<'_> {
             reason: entry.reason.clone(),
             ..Lowered::new(LoweredKind::Extension, &entry.instance).at(repo, entry.span)
         });
-        let layer = self.config.is_bundled_layer.then(|| Lowered::new(LoweredKind::Layer, "bundled"));
+        let layer = self.config.is_bundled_layer.then(|| layer(repo));
         let arguments = self.allow.iter().map(|code| Lowered::new(LoweredKind::Argument, code));
         rules.chain(allows).chain(extensions).chain(schemas(repo)).chain(layer).chain(arguments).collect()
     }
@@ -180,6 +181,12 @@ fn allow(repo: &Repo, entry: &Allow) -> Lowered {
         expires: entry.expires.map(|date| format!("{:04}-{:02}-{:02}", date.year, date.month, date.day)),
         ..Lowered::new(LoweredKind::Allow, &entry.code).at(repo, entry.span)
     }
+}
+
+/// A root that is the bundled layer: bodies of a format whose schema it lacks are not checked.
+fn layer(repo: &Repo) -> Lowered {
+    let lacks = WireFormat::ALL.iter().any(|wire| !repo.schemas.contains_key(wire.name()));
+    Lowered { to: lacks.then_some(LoweredTo::Removed), ..Lowered::new(LoweredKind::Layer, "bundled") }
 }
 
 fn schemas(repo: &Repo) -> impl Iterator<Item = Lowered> + '_ {

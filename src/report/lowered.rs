@@ -28,8 +28,8 @@ pub(super) fn counted(lowered: &[Lowered]) -> Option<Text> {
             many => parts.push(count(many, noun)),
         }
     }
-    if lowered.iter().any(|it| it.kind == LoweredKind::Layer) {
-        parts.push("the bundled layer".to_owned());
+    if lowered.iter().any(|it| it.kind == LoweredKind::Layer && it.to == Some(LoweredTo::Removed)) {
+        parts.push("a bundled layer without schemas".to_owned());
     }
     (!parts.is_empty()).then(|| text!("lowered: {}; `--format json` tells which\n", parts.join(", ")))
 }
