@@ -33,7 +33,7 @@ use crate::json::Pointer;
 use crate::panics::{Panic, caught};
 use crate::profile::{self, slug};
 use crate::provider;
-use crate::render::{Engine, Folders, PromptScope, Renderer};
+use crate::render::{Engine, Folders, PromptScope, Renderer, rules as render_rules};
 use crate::repo::{self, LayerKind, LoadOptions, Repo};
 use crate::resolve::{self, Hierarchy, ProfileId, ResolvedProfile};
 use crate::source::{FileId, SourceText, Sources, Span};
@@ -287,11 +287,12 @@ impl Compiler {
             return Done { result: None, findings: Vec::new(), bodies: 0, cost: 0 };
         };
         let schemas = self.schemas.of(&plan);
-        let (mut findings, mut cost) = (Findings::default(), 0_u64);
+        let (mut findings, mut cost, mut is_told) = (Findings::default(), 0_u64, false);
         let mut agent = AgentBodies { plan, bodies: Vec::new(), findings: Vec::new() };
         for ready in self.chosen_contexts(selection).filter(|ready| ready.context.kind() == agent.plan.kind) {
             if cost > work::AGENT_LIMIT {
-                findings.extend([rules::agent_too_much_work(&agent.plan, &ready.context.name)]);
+                let finding = (!is_told).then(|| rules::agent_too_much_work(&agent.plan, &ready.context.name));
+                findings.extend(finding);
                 break;
             }
             let memo = (!selection.without_memo).then_some(&ready.memo);
@@ -309,6 +310,7 @@ impl Compiler {
                 }
                 Err(found) => found,
             };
+            is_told |= found.iter().any(|finding| finding.rule == &render_rules::TOO_MUCH_WORK);
             let reach = |finding: Diagnostic| finding.reaching(agent.plan.name(), Some(&ready.context.name));
             findings.extend(found.into_iter().map(reach));
         }
