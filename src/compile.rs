@@ -505,7 +505,7 @@ pub enum SelectError {
 /// How many problems of one body are traced into its templates, each by rendering one again.
 const MAX_TRACED: usize = 100;
 /// The most bytes that are rendered for that, of a body that is not larger itself.
-const MAX_TRACED_BYTES: usize = 2 * 1024 * 1024;
+const MAX_TRACED_BYTES: usize = 512 * 1024;
 
 /// Stack of the worker threads: deep but limited recursion in templates needs more than the usual 2 MiB.
 pub(crate) const STACK_BYTES: usize = 16 * 1024 * 1024;
