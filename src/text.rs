@@ -2,7 +2,7 @@
 //!
 //! Input: any string. Output: [`Text`], in which every character can be seen, a line ends only where we end it, and no
 //! line is a command to the system that runs us. Names, paths, bodies, diffs, answers of servers and the words of the
-//! operating system all pass through here; nothing is printed that did not. [`text!`](crate::text::text) builds a `Text`
+//! operating system all pass through here; nothing is printed that did not. `text!` builds a `Text`
 //! around foreign parts.
 //!
 //! | what | becomes |
@@ -78,7 +78,7 @@ impl Text {
         Text(json_safe(&json, true).into_owned())
     }
 
-    /// What [`text!`](crate::text::text) puts together.
+    /// What `text!` puts together.
     #[doc(hidden)]
     pub fn assembled(parts: fmt::Arguments<'_>) -> Text {
         Text(parts.to_string())
@@ -168,7 +168,7 @@ macro_rules! text {
 }
 pub(crate) use text;
 
-/// What [`text!`](crate::text::text) takes: text is escaped, numbers and what is fit already are not.
+/// What `text!` takes: text is escaped, numbers and what is fit already are not.
 pub trait Show {
     /// Writes it, padded as the pattern asks for.
     ///
@@ -178,7 +178,7 @@ pub trait Show {
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 
-/// An argument of [`text!`](crate::text::text).
+/// An argument of `text!`.
 pub struct Shown<'a, T: Show + ?Sized>(pub &'a T);
 
 impl<T: Show + ?Sized> fmt::Display for Shown<'_, T> {
