@@ -276,8 +276,8 @@ fn slug(heading: &str) -> String {
 #[test]
 fn the_threat_model_names_what_is_there() {
     let text = document("docs/security.md");
-    let named = text.split('`').skip(1).step_by(2);
-    let paths = named.filter(|name| ["src/", "tests/", "scripts/"].iter().any(|start| name.starts_with(start)));
+    let marked = text.split('`').skip(1).step_by(2);
+    let paths = marked.filter(|name| ["src/", "tests/", "scripts/"].iter().any(|start| name.starts_with(start)));
     let missing: Vec<&str> = paths.filter(|path| !root().join(path).exists()).collect();
     assert!(missing.is_empty(), "docs/security.md names {missing:?}");
     let families = fs::read_dir(root().join("tests/hostile")).expect("a folder").flatten().map(|entry| entry.path());
