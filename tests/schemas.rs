@@ -216,7 +216,12 @@ fn what_init_writes_is_valid() {
 }
 
 /// What no schema can say: whether a glob is one.
-const ONLY_REQC_KNOWS: [&str; 2] = ["config/bad-glob/reqc.toml", "roster/bad-glob/agents/a.toml"];
+const ONLY_REQC_KNOWS: [&str; 4] = [
+    "config/bad-glob/reqc.toml",
+    "config/glob-too-long/reqc.toml",
+    "profile/glob-too-deep/agents/a.toml",
+    "roster/bad-glob/agents/a.toml",
+];
 
 #[test]
 fn what_cases_show_to_be_wrong_is_refused() {
