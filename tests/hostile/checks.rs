@@ -62,8 +62,9 @@ fn json(code: Option<i32>, out: &[u8]) -> Option<String> {
 pub(crate) fn text(stream: &str, bytes: &[u8]) -> Option<String> {
     let Ok(text) = std::str::from_utf8(bytes) else { return Some(format!("{stream} is not UTF-8")) };
     let plain = without_colours(text);
-    if let Some(c) = plain.chars().find(|c| is_hostile(*c)) {
-        return Some(format!("{stream} has U+{:04X}", u32::from(c)));
+    let chars: Vec<char> = plain.chars().collect();
+    if let Some(at) = (0..chars.len()).find(|&at| is_hostile(chars[at]) && !is_joiner(&chars, at)) {
+        return Some(format!("{stream} has U+{:04X}", u32::from(chars[at])));
     }
     let command = |line: &&str| WORKFLOW_COMMANDS.iter().any(|start| line.trim_start().starts_with(start));
     plain.lines().find(command).map(|line| format!("{stream} has the line {line:?}"))
@@ -81,6 +82,14 @@ fn without_colours(text: &str) -> String {
         }
     }
     plain
+}
+
+/// Whether a joiner stands in an emoji or a word that is written with it.
+fn is_joiner(chars: &[char], at: usize) -> bool {
+    let is_joined = |c: Option<&char>| c.is_some_and(|c| !c.is_ascii() && !is_hostile(*c));
+    matches!(chars[at], '\u{200c}' | '\u{200d}')
+        && is_joined(at.checked_sub(1).and_then(|before| chars.get(before)))
+        && is_joined(chars.get(at + 1))
 }
 
 /// Controls, what turns the direction of text, and what cannot be seen.
