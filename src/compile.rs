@@ -37,7 +37,7 @@ use crate::render::{Engine, Folders, PromptScope, Renderer, rules as render_rule
 use crate::repo::{self, LayerKind, LoadOptions, Repo};
 use crate::resolve::{self, Hierarchy, ProfileId, ResolvedProfile};
 use crate::source::{FileId, SourceText, Sources, Span};
-use crate::unit::{Body, Memo, Plan, Prepared, Request, Target};
+use crate::unit::{Body, Memo, Plan, Prepared, Request, Room, Target};
 use crate::world::{MemoryWorld, World};
 use work::Ledger;
 
@@ -142,7 +142,8 @@ impl Compiler {
         findings.extend(rules::unknown_agents(&repo, &hierarchy));
         findings.extend(route::check(&repo, &hierarchy));
         findings.extend(rules::unknown_contexts(&repo.config, &contexts));
-        let contexts = contexts.into_iter().map(|context| ReadyContext::new(&repo, context)).collect();
+        let room = Room::default();
+        let contexts = contexts.into_iter().map(|context| ReadyContext::new(&repo, context, &room)).collect();
         let mut compiler =
             Compiler { repo, hierarchy, engine, schemas: Arc::new(schemas), contexts, agents: Vec::new(), findings };
         compiler.prepare_agents();
@@ -526,7 +527,7 @@ fn is_agent(repo: &Repo, hierarchy: &Hierarchy, id: ProfileId) -> bool {
 }
 
 impl ReadyContext {
-    fn new(repo: &Repo, context: Context) -> ReadyContext {
+    fn new(repo: &Repo, context: Context, room: &Room) -> ReadyContext {
         let golden = match &repo.config.golden_contexts {
             Some(globs) => globs.iter().any(|glob| glob.value.is_match(&context.name)),
             None => context.golden,
@@ -534,7 +535,7 @@ impl ReadyContext {
         let setting = Setting::of(&context);
         let scopes = repo.layers.iter().map(|layer| (layer.kind, setting.scope(repo, layer.kind))).collect();
         let prepared = Prepared::new(context.conversation.clone());
-        ReadyContext { context, golden, prepared, memo: Memo::default(), scopes }
+        ReadyContext { context, golden, prepared, memo: Memo::sharing(room), scopes }
     }
 
     fn request<'a>(&'a self, plan: &Plan<'_>, model: Option<&'a str>) -> Request<'a> {

@@ -109,6 +109,15 @@ impl Problem {
         }
     }
 
+    /// The same without a word of the text: for files in which secrets may stand.
+    pub(crate) fn message_without_text(&self) -> String {
+        match self {
+            Problem::Unquoted(_) => "this is no JSON value".into(),
+            Problem::DuplicateKey(..) => "a key is there twice".into(),
+            problem => problem.message(),
+        }
+    }
+
     /// The next step, where there is a typical one.
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {

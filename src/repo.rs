@@ -91,8 +91,8 @@ pub struct Repo {
     pub rosters: Vec<Roster>,
     /// Whether the repository's root itself is the bundled layer.
     pub is_bundled_root: bool,
-    /// Unreadable partials by name, and their files where the finding stands there.
-    unreadable_partials: BTreeMap<Arc<str>, Option<FileId>>,
+    /// Unreadable partials by name: the files that their findings stand in.
+    unreadable_partials: BTreeMap<Arc<str>, FileId>,
 }
 
 /// What an include name stands for.
@@ -102,30 +102,25 @@ pub enum PartialState {
     Found,
     /// Nothing.
     Missing,
-    /// A file that leaves the root through a link.
-    Outside,
-    /// A file with a finding of its own.
+    /// A file, or a folder that it is in, with a finding of its own.
     Broken,
 }
 
 impl Repo {
     /// What stands behind a full partial name (`partials/x.jinja`).
     pub fn partial_state(&self, name: &str) -> PartialState {
-        match self.unreadable_partials.get(name) {
-            _ if self.partials.contains_key(name) => PartialState::Found,
-            Some(None) => PartialState::Outside,
-            Some(Some(_)) => PartialState::Broken,
-            None if self.layers.iter().any(|layer| layer.world.kind(name) == Err(ReadError::Outside)) => {
-                PartialState::Outside
-            }
-            None => PartialState::Missing,
+        let leads_outside = || self.layers.iter().any(|layer| layer.world.kind(name) == Err(ReadError::Outside));
+        match self.partials.contains_key(name) {
+            true => PartialState::Found,
+            false if self.unreadable_partials.contains_key(name) || leads_outside() => PartialState::Broken,
+            false => PartialState::Missing,
         }
     }
 
     /// The file behind a full partial name, readable or not.
     pub fn partial_file(&self, name: &str) -> Option<FileId> {
         let readable = self.partials.get(name).map(|source| source.file);
-        readable.or_else(|| self.unreadable_partials.get(name).copied().flatten())
+        readable.or_else(|| self.unreadable_partials.get(name).copied())
     }
 
     /// The files that define a provider instance, findings or not; none if there is no such instance.

@@ -12,7 +12,7 @@ pub(crate) mod rules;
 
 pub use body::{Body, Splice};
 pub(crate) use members::{CheckId, MemberRef};
-pub use memo::Memo;
+pub use memo::{Memo, Room};
 pub use plan::{Plan, Target};
 pub use prompt::SystemPrompt;
 

@@ -23,6 +23,8 @@ use document::{Document, Extensions, Subject, Unusable, check_extensions};
 use graph::Refusal;
 use serde_json::Value;
 
+use explain::MAX_PROBLEMS;
+
 use super::Problem;
 use crate::diag::Diagnostic;
 use crate::json;
@@ -175,20 +177,16 @@ impl AgentSchemas {
     }
 }
 
-/// The most problems of one body that are told.
-const MAX_PROBLEMS: usize = 1_000;
-
-/// Leaves the first problems, and says how many there are more.
+/// Leaves the first problems, and says if there are more.
 fn cut(problems: &mut Vec<Problem>) {
     if problems.len() <= MAX_PROBLEMS {
         return;
     }
-    let more = problems.len() - MAX_PROBLEMS;
     problems.truncate(MAX_PROBLEMS);
     problems.push(Problem {
         rule: &rules::INVALID_VALUE,
         pointer: json::Pointer::root(),
-        message: format!("{more} more problems of this body are not shown"),
+        message: format!("this body has more than {MAX_PROBLEMS} problems: the others are not shown"),
         help: Some("mend those that are shown: most often they have one cause".to_owned()),
         place: None,
     });

@@ -42,10 +42,6 @@ pub(super) fn check(repo: &mut Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
 
 /// The places of a file.
 fn in_text(file: FileId, path: &str, text: &str) -> Vec<Diagnostic> {
-    // Most files have nothing but visible ASCII.
-    if text.bytes().all(|byte| matches!(byte, b'\n' | b'\t' | b' '..=b'~')) {
-        return Vec::new();
-    }
     let mut runs = runs(text);
     let mut findings: Vec<Diagnostic> = runs.by_ref().take(MOST).map(|run| at(file, path, &run)).collect();
     let more = runs.count();

@@ -93,11 +93,6 @@ impl Engine {
                 PartialState::Found if self.broken.contains(full.as_ref()) => return Verdict::Broken,
                 PartialState::Found => return Verdict::Fine,
                 PartialState::Broken => return Verdict::Broken,
-                PartialState::Outside => {
-                    let message = format!("the partial `{target}` leads out of the repository through a link");
-                    let finding = Diagnostic::new(&rules::INCLUDE_OUTSIDE, span(), message);
-                    return Verdict::refused(finding.help("copy the file into `partials/`"));
-                }
                 PartialState::Missing => missing = missing.or(Some(target)),
             }
         }

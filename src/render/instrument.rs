@@ -3,7 +3,7 @@
 //!
 //! Ordinary templates need few: `message.role == "user"` compares with a short literal, and `history[0]` reads one element.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ const LOOP_COUNTERS: [&str; 9] =
 
 /// The guards of a template.
 pub(super) fn edits(text: &str, tree: &Stmt<'_>) -> Edits {
-    let mut instrument = Instrument { text, tokens: tokens(text), ranges: RefCell::default(), edits: Edits::default() };
+    let mut instrument = Instrument { text, tokens: OnceCell::new(), ranges: RefCell::default(), edits: Edits::default() };
     instrument.statement(tree);
     instrument.edits
 }
@@ -75,7 +75,8 @@ fn tokens(text: &str) -> Vec<(Mark, Range<usize>)> {
 
 struct Instrument<'t> {
     text: &'t str,
-    tokens: Vec<(Mark, Range<usize>)>,
+    /// The tokens, once a guard asks for them: most templates need none.
+    tokens: OnceCell<Vec<(Mark, Range<usize>)>>,
     /// Ranges of expressions, by their address: each is needed for every operator around it.
     ranges: RefCell<HashMap<usize, Range<usize>>>,
     edits: Edits,
@@ -84,6 +85,12 @@ struct Instrument<'t> {
 fn span(expression: &Expr<'_>) -> Range<usize> {
     let span = expression.span();
     span.start_offset as usize..span.end_offset as usize
+}
+
+impl Instrument<'_> {
+    fn tokens(&self) -> &[(Mark, Range<usize>)] {
+        self.tokens.get_or_init(|| tokens(self.text))
+    }
 }
 
 /// Statements.
@@ -180,8 +187,8 @@ impl Instrument<'_> {
     fn imported(&mut self, name: &Expr<'_>) {
         let Expr::Var(var) = name else { return };
         let from = span(name).end;
-        let index = self.tokens.partition_point(|(_, range)| range.start < from);
-        let Some((_, tag)) = self.tokens[index..].iter().find(|(mark, _)| *mark == Mark::BlockEnd) else { return };
+        let index = self.tokens().partition_point(|(_, range)| range.start < from);
+        let Some((_, tag)) = self.tokens()[index..].iter().find(|(mark, _)| *mark == Mark::BlockEnd) else { return };
         // What trims the text behind the tag must go on doing so.
         let trim = if self.text[tag.clone()].starts_with('-') { "-" } else { "" };
         self.edits.put(tag.end, format!("{{%do {VARIABLE}({}){trim}%}}", var.id));
@@ -359,10 +366,12 @@ impl Instrument<'_> {
     fn slice(&mut self, whole: &Expr<'_>, it: &ast::Slice<'_>) {
         let range = self.range(whole);
         let base = self.operand(&it.expr, Side::Left);
-        let first = self.tokens.partition_point(|(_, range)| range.start < base.end);
+        let text = self.text;
+        let marks = self.tokens.get_or_init(|| tokens(text));
+        let first = marks.partition_point(|(_, range)| range.start < base.end);
         let mut missing = [it.start.is_none(), it.stop.is_none(), it.step.is_none()].into_iter();
         let mut depth = 0;
-        for (mark, token) in &self.tokens[first..] {
+        for (mark, token) in &marks[first..] {
             match mark {
                 Mark::BracketOpen | Mark::Open | Mark::BraceOpen => depth += 1,
                 Mark::BracketClose | Mark::Close | Mark::BraceClose => depth -= 1,
@@ -616,11 +625,11 @@ impl Instrument<'_> {
     /// The range of an operand, with its parentheses.
     fn operand(&self, expression: &Expr<'_>, side: Side) -> Range<usize> {
         let mut range = self.range(expression);
-        let mut before = self.tokens.partition_point(|(_, token)| token.start < range.start);
-        let mut after = self.tokens.partition_point(|(_, token)| token.start < range.end);
+        let mut before = self.tokens().partition_point(|(_, token)| token.start < range.start);
+        let mut after = self.tokens().partition_point(|(_, token)| token.start < range.end);
         loop {
-            let open = before.checked_sub(1).map(|index| &self.tokens[index]).filter(|(mark, _)| *mark == Mark::Open);
-            let close = self.tokens.get(after).filter(|(mark, _)| *mark == Mark::Close);
+            let open = before.checked_sub(1).map(|index| &self.tokens()[index]).filter(|(mark, _)| *mark == Mark::Open);
+            let close = self.tokens().get(after).filter(|(mark, _)| *mark == Mark::Close);
             let is_enclosed = match side {
                 Side::Left => close.is_some(),
                 Side::Right => open.is_some(),

@@ -58,10 +58,6 @@ crate::diag::rules! {
          * wrong: `{% include \"blocks/\" ~ block.type ~ \".jinja\" %}`\n\
          * right: `{% if block.type == \"text\" %}{% include \"blocks/text.jinja\" %}{% endif %}`, one branch per \
          type";
-    INCLUDE_OUTSIDE = Error "include/outside", "a partial leaves the repository through a link",
-        "The file behind the name is a symbolic link to somewhere outside the root. In a fresh clone there would \
-         be nothing behind it, or something else.\n\n\
-         Copy the file into `partials/`. Links that stay inside the repository are fine.";
     INCLUDE_CYCLE = Error "include/cycle", "partials include each other in a circle",
         "Rendering would never end. The message shows the circle; one of its includes must go. For recursion over data, use a \
          macro or a recursive loop.";

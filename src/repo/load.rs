@@ -77,7 +77,7 @@ struct Loader {
     contexts: Vec<LayerFile>,
     schemas: BTreeMap<Arc<str>, Vec<LayerFile>>,
     raw_instances: BTreeMap<Arc<str>, RawInstance>,
-    unreadable_partials: BTreeMap<Arc<str>, Option<FileId>>,
+    unreadable_partials: BTreeMap<Arc<str>, FileId>,
     /// How many bytes all files had so far.
     bytes_read: u64,
 }
@@ -184,16 +184,10 @@ impl Loader {
 
     fn partial(&mut self, layer: &Layer, name: &str, path: &str) {
         let name: Arc<str> = Arc::from(name);
-        let found = self.bytes(layer.world.as_ref(), path);
-        // Told where it is included.
-        if found == Err(ReadError::Outside) {
-            self.unreadable_partials.insert(name, None);
-            return;
-        }
-        let file = match self.register(path, found) {
+        let file = match self.read(layer.world.as_ref(), path) {
             Ok(file) => file,
             Err(file) => {
-                self.unreadable_partials.insert(name, Some(file));
+                self.unreadable_partials.insert(name, file);
                 return;
             }
         };
@@ -229,8 +223,23 @@ impl Loader {
 
     /// Reads and registers a file; a finding and `Err` with the file that it stands in if that fails.
     fn read(&mut self, world: &dyn World, path: &str) -> Result<FileId, FileId> {
-        let found = self.bytes(world, path);
-        self.register(path, found)
+        let shown = format!("{}{path}", self.shown_below);
+        let bytes = match self.bytes(world, path) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                let file = self.sources.add(shown.as_str(), SourceText::salvage(b""));
+                self.findings.push(unreadable(file, &shown, &error));
+                return Err(file);
+            }
+        };
+        match SourceText::from_bytes(&bytes) {
+            Ok(text) => Ok(self.sources.add(shown, text)),
+            Err(error) => {
+                let file = self.sources.add(shown.as_str(), SourceText::salvage(&bytes));
+                self.findings.push(not_text(file, &bytes, &error, &shown));
+                Err(file)
+            }
+        }
     }
 
     /// The bytes of a file, as long as all files together are not too large.
@@ -248,26 +257,6 @@ impl Loader {
         let message = format!("`{shown}` cannot be looked into: {}", folder.why);
         let finding = Diagnostic::new(&rules::UNREADABLE, Span::file_start(file), message);
         self.findings.push(finding.maybe_help(how_to_make_readable(&folder.why)));
-    }
-
-    fn register(&mut self, path: &str, found: Result<Vec<u8>, ReadError>) -> Result<FileId, FileId> {
-        let shown = format!("{}{path}", self.shown_below);
-        let bytes = match found {
-            Ok(bytes) => bytes,
-            Err(error) => {
-                let file = self.sources.add(shown.as_str(), SourceText::salvage(b""));
-                self.findings.push(unreadable(file, &shown, &error));
-                return Err(file);
-            }
-        };
-        match SourceText::from_bytes(&bytes) {
-            Ok(text) => Ok(self.sources.add(shown, text)),
-            Err(error) => {
-                let file = self.sources.add(shown.as_str(), SourceText::salvage(&bytes));
-                self.findings.push(not_text(file, &bytes, &error, &shown));
-                Err(file)
-            }
-        }
     }
 
     /// What was read, without what stands in files of the root alone.

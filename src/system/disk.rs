@@ -82,9 +82,19 @@ impl Disk {
             Ok(real) if real.starts_with(&self.root) => relative(&self.root, &real),
             Ok(_) => return Err(ReadError::Outside),
             Err(error) if fs::symlink_metadata(&place).is_ok() => return Err(broken_link(&error)),
-            Err(error) => return Err(bounded::failed(&error)),
+            Err(error) => return Err(self.lost_on_the_way(&place).unwrap_or_else(|| bounded::failed(&error))),
         };
         if self.is_hidden(&real) { Err(ReadError::Hidden) } else { Ok(real) }
+    }
+
+    /// Why there is nothing at a place, if a link on the way leads outside or nowhere.
+    fn lost_on_the_way(&self, place: &Path) -> Option<ReadError> {
+        let mut folders = place.ancestors().skip(1).take_while(|folder| *folder != self.root);
+        let nearest = folders.find(|folder| fs::symlink_metadata(folder).is_ok())?;
+        match fs::canonicalize(nearest) {
+            Ok(real) => (!real.starts_with(&self.root)).then_some(ReadError::Outside),
+            Err(error) => Some(broken_link(&error)),
+        }
     }
 }
 

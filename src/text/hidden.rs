@@ -66,12 +66,26 @@ pub(crate) struct Hidden {
 
 /// The characters of a text that nobody sees and that do not belong where they stand; line ends and tabs do.
 pub(crate) fn hidden(text: &str) -> impl Iterator<Item = Hidden> + '_ {
-    let mut before = None;
-    text.char_indices().filter_map(move |(at, c)| {
-        let before = before.replace(c);
-        let is_plain = matches!(c, '\n' | '\t' | ' '..='~');
-        (!is_plain && is_hidden(c) && !belongs(before, c)).then_some(Hidden { at, char: c })
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let at = next + plain_length(&text.as_bytes()[next..]);
+            let char = text[at..].chars().next()?;
+            next = at + char.len_utf8();
+            if is_hidden(char) && !belongs(text[..at].chars().next_back(), char) {
+                return Some(Hidden { at, char });
+            }
+        }
     })
+}
+
+/// How many bytes of visible ASCII, line ends and tabs a text begins with. Looked at in blocks: a block takes few instructions.
+fn plain_length(bytes: &[u8]) -> usize {
+    const BLOCK: usize = 64;
+    let is_plain = |byte: u8| matches!(byte, b'\n' | b'\t' | b' '..=b'~');
+    let is_plain_block = |block: &&[u8]| block.iter().fold(true, |plain, byte| plain & is_plain(*byte));
+    let blocks = BLOCK * bytes.chunks_exact(BLOCK).take_while(is_plain_block).count();
+    blocks + bytes[blocks..].iter().take_while(|byte| is_plain(**byte)).count()
 }
 
 /// How Unicode names a hidden character: `U+202E RIGHT-TO-LEFT OVERRIDE`; the number alone for those that have no name.

@@ -213,7 +213,7 @@ impl Plan<'_> {
             let span = place.map(|place| renderer.origin(sources, splice.template, &input, place).span);
             Costed { result: span, cost: cost.saturating_mul(TRACED) }
         };
-        let Costed { result: span, cost } = match request.memo.filter(|_| renderer.is_shared(splice.template)) {
+        let Costed { result: span, cost } = match request.memo.filter(|_| self.shares(renderer, splice.template)) {
             Some(memo) => {
                 let key = self.fragment_key(renderer, request, splice.template, system_prompt.as_ref());
                 memo.trace((key, inner.clone(), target), traced)
@@ -227,6 +227,12 @@ impl Plan<'_> {
     pub fn place(&self, body: &Body, pointer: &Pointer, target: Target) -> Span {
         let splice = body.splices.iter().find(|splice| pointer.below(&splice.pointer).is_some());
         splice.map_or_else(|| self.origin(pointer, target), |splice| splice.literal)
+    }
+
+    /// Whether other agents may ask for what a template gives: they use it too, and with the same system prompt if it reads that.
+    fn shares(&self, renderer: &Renderer<'_>, template: TemplateId) -> bool {
+        let has_own_prompt = self.prompt.is_some_and(|prompt| !renderer.is_shared(prompt));
+        renderer.is_shared(template) && !(has_own_prompt && renderer.reads(template, "system_prompt"))
     }
 
     /// Everything that a template's fragment depends on.
@@ -325,7 +331,7 @@ impl Assembly<'_> {
         if self.cost > ACCOUNT_LIMIT {
             return None;
         }
-        let Costed { result, cost } = match self.request.memo.filter(|_| self.renderer.is_shared(template)) {
+        let Costed { result, cost } = match self.request.memo.filter(|_| self.plan.shares(self.renderer, template)) {
             Some(memo) => memo
                 .fragment(self.plan.fragment_key(self.renderer, self.request, template, self.system_prompt), || {
                     self.fragment(template, literal, at)

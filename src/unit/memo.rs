@@ -3,10 +3,13 @@
 //!
 //! A fragment depends on its template, on the conversation in the normal form of the client API, on the wire format's
 //! rule for ids and, if the template reads it, on the system prompt: that is the key, so a hit is what rendering again
-//! would give. Only templates that several agents use are kept, which bounds the memory by what is shared.
+//! would give. Only templates that several agents use are kept, and of those that read the system prompt only the ones of a
+//! prompt that several agents use: what nobody will ask for is not kept. All memos of a run have [`Room`] for so much together;
+//! what does not fit is made again.
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
@@ -51,6 +54,72 @@ pub struct Memo {
     prompts: Mutex<HashMap<(Option<TemplateId>, LayerKind), Prompt>>,
     tools: Mutex<HashMap<WireFormat, Option<Arc<Shared>>>>,
     traces: Mutex<HashMap<TraceKey, Costed<Option<Span>>>>,
+    room: Room,
+}
+
+/// How much the memos that share it may still keep.
+#[derive(Debug, Clone)]
+pub struct Room(Arc<AtomicUsize>);
+
+/// What all memos of a run may keep, in bytes of text and of what holds it.
+const MOST_BYTES: usize = 256 * 1024 * 1024;
+
+impl Default for Room {
+    fn default() -> Room {
+        Room(Arc::new(AtomicUsize::new(MOST_BYTES)))
+    }
+}
+
+impl Room {
+    /// Takes some of it, if there is so much.
+    fn take(&self, bytes: usize) -> bool {
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| room.checked_sub(bytes)).is_ok()
+    }
+}
+
+/// About how many bytes a kept value holds.
+trait Weight {
+    fn weight(&self) -> usize;
+}
+
+/// What holds a value, a list or an object of a few members, in bytes.
+const HOLDER: usize = 64;
+
+impl Weight for Value {
+    fn weight(&self) -> usize {
+        HOLDER
+            + match self {
+                Value::String(text) => text.len(),
+                Value::Array(elements) => elements.iter().map(Weight::weight).sum(),
+                Value::Object(members) => members.iter().map(|(key, value)| key.len() + value.weight()).sum(),
+                _ => 0,
+            }
+    }
+}
+
+impl Weight for SharedFragment {
+    /// With the text of the value, which is made when it is printed.
+    fn weight(&self) -> usize {
+        self.result.iter().flatten().map(|shared| 2 * shared.value().weight()).sum()
+    }
+}
+
+impl Weight for Prompt {
+    fn weight(&self) -> usize {
+        self.result.iter().flatten().map(|prompt| prompt.as_str().len()).sum()
+    }
+}
+
+impl Weight for Costed<Option<Span>> {
+    fn weight(&self) -> usize {
+        HOLDER
+    }
+}
+
+impl Weight for Option<Arc<Shared>> {
+    fn weight(&self) -> usize {
+        self.iter().map(|shared| 2 * shared.value().weight()).sum()
+    }
 }
 
 /// A place in what a template gave.
@@ -68,8 +137,13 @@ pub(super) struct FragmentKey {
 }
 
 impl Memo {
+    /// A memo beside others.
+    pub(crate) fn sharing(room: &Room) -> Memo {
+        Memo { room: room.clone(), ..Memo::default() }
+    }
+
     pub(super) fn fragment(&self, key: FragmentKey, render: impl FnOnce() -> Fragment) -> SharedFragment {
-        remember(&self.fragments, key, || render().map(|result| result.map(|value| value.map(share))))
+        self.remember(&self.fragments, key, || render().map(|result| result.map(|value| value.map(share))))
     }
 
     pub(super) fn prompt(
@@ -78,31 +152,39 @@ impl Memo {
         layer: LayerKind,
         render: impl FnOnce() -> Prompt,
     ) -> Prompt {
-        remember(&self.prompts, (template, layer), render)
+        self.remember(&self.prompts, (template, layer), render)
     }
 
     /// What wrote a place: a mistake in a shared template is found in the bodies of all its agents.
     pub(super) fn trace(&self, key: TraceKey, trace: impl FnOnce() -> Costed<Option<Span>>) -> Costed<Option<Span>> {
-        remember(&self.traces, key, trace)
+        self.remember(&self.traces, key, trace)
     }
 
     /// The tool definitions in a wire format.
     pub(super) fn tools(&self, wire: WireFormat, make: impl FnOnce() -> Option<Value>) -> Option<Arc<Shared>> {
-        remember(&self.tools, wire, || make().map(share))
+        self.remember(&self.tools, wire, || make().map(share))
+    }
+
+    /// The known result, or the one that `make` gives. Making happens outside of the lock: at worst two threads make the
+    /// same, and the results are equal.
+    fn remember<K: Eq + Hash, V: Clone + Weight>(
+        &self,
+        known: &Mutex<HashMap<K, V>>,
+        key: K,
+        make: impl FnOnce() -> V,
+    ) -> V {
+        let lock = || known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = lock().get(&key) {
+            return found.clone();
+        }
+        let result = make();
+        match self.room.take(result.weight()) {
+            true => lock().entry(key).or_insert(result).clone(),
+            false => result,
+        }
     }
 }
 
 fn share(value: Value) -> Arc<Shared> {
     Arc::new(Shared::new(value))
-}
-
-/// The known result, or the one that `make` gives. Making happens outside of the lock: at worst two threads make the
-/// same, and the results are equal.
-fn remember<K: Eq + Hash, V: Clone>(known: &Mutex<HashMap<K, V>>, key: K, make: impl FnOnce() -> V) -> V {
-    let lock = || known.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(found) = lock().get(&key) {
-        return found.clone();
-    }
-    let result = make();
-    lock().entry(key).or_insert(result).clone()
 }

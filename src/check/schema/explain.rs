@@ -23,11 +23,17 @@ const MESSAGE: &str = "x-reqc-message";
 /// How the help begins if no better is known.
 const KNOWN_FIELDS: &str = "known fields: ";
 
-/// What is wrong with a body, in the order of the schema.
+/// The most problems of one body that are told. One more is looked for, so that it can be said that there are more.
+pub(super) const MAX_PROBLEMS: usize = 1_000;
+
+/// What is wrong with a body, in the order of the schema, until there are more than [`MAX_PROBLEMS`].
 pub(super) fn problems(schema: &Value, validator: &Validator, body: &Value) -> Vec<Problem> {
     let mut problems = Vec::new();
     for error in validator.iter_errors(body) {
         explain(schema, body, &error, &mut problems);
+        if problems.len() > MAX_PROBLEMS {
+            break;
+        }
     }
     problems
 }
@@ -50,7 +56,8 @@ fn explain(schema: &Value, body: &Value, error: &ValidationError<'_>, problems: 
             }
         }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            problems.extend(unexpected.iter().map(|name| unknown_field(schema, node, &at, name)));
+            let room = (MAX_PROBLEMS + 1).saturating_sub(problems.len());
+            problems.extend(unexpected.iter().take(room).map(|name| unknown_field(schema, node, &at, name)));
         }
         Kind::PropertyNames { error: inner } => explain(schema, body, inner, problems),
         kind => problems.push(simple(schema, error.schema_path().as_str(), node, kind, at, found)),

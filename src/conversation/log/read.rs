@@ -59,7 +59,7 @@ fn object(raw: &[u8], mark: &str) -> Read<(Object, String)> {
     }
     let value = json::parse(text).map_err(|error| {
         let column = text[..error.range.start].chars().count() + 1;
-        format!("not JSON at column {column}: {}", error.problem.message())
+        format!("not JSON at column {column}: {}", error.problem.message_without_text())
     })?;
     Ok((Object::of(value, "the line")?, written.to_owned()))
 }
