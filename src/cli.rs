@@ -90,7 +90,7 @@ pub fn main() -> ExitCode {
     // Some systems give the first thread a stack of 1 MiB: too little for the deepest templates that are allowed.
     match std::thread::Builder::new().stack_size(crate::compile::STACK_BYTES).spawn(start) {
         // A panic was printed when it happened.
-        Ok(thread) => thread.join().unwrap_or(ExitCode::from(101)),
+        Ok(thread) => thread.join().unwrap_or(Status::Failed.into()),
         Err(_) => start(),
     }
 }
