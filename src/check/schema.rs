@@ -14,8 +14,7 @@ mod node;
 mod pattern;
 pub(crate) mod rules;
 
-use std::collections::BTreeMap;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,6 +1,6 @@
 //! The register of all rules, and the rules of a repository as a whole.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use super::Compiler;
 use crate::context::Context;
@@ -10,7 +10,6 @@ use crate::repo::{Config, Repo, rules as repo_rules};
 use crate::resolve::{Hierarchy, ProfileId};
 use crate::source::{SourceText, Sources, Span};
 use crate::unit::Plan;
-use std::sync::Arc;
 
 crate::diag::rules! {
     SLUG_COLLISION = Error "golden/slug-collision", "two agents would write the same golden folder",
