@@ -51,7 +51,7 @@ crate::diag::rules! {
          250,000 per body. A usual body takes some ten thousand; `template/too-much-work` says what a unit is. The count is the \
          same on every machine: the agents are added up in the order of their names.\n\n\
          Look for templates that work on much more data than they send, or compile fewer agents or contexts at a time with \
-         `reqc check NAME`.";
+         `reqc check --agent NAME`.";
     UNKNOWN_RULE = Warning "config/unknown-rule", "`reqc.toml` names a rule that does not exist",
         "`reqc rule` lists all codes; `family/*` stands for all of a family. The entry has no effect.\n\n\
          * wrong: `\"unknown-key\" = \"error\"`\n\
