@@ -1,7 +1,7 @@
 //! Golden bodies: which files they are, and how those on disk differ.
 //!
 //! Input: the bodies of one agent. Output: [`GoldenFile`]s, and [`Drift`] against what an [`Output`] holds.
-//! Deciding is separate from writing: [`apply`] and [`Manifest::write`] are the only functions here that change anything. What
+//! Deciding is separate from writing: [`apply`] and [`Manifest`] alone change anything. What
 //! was not written here is left alone; a [`Manifest`] proves what was.
 
 mod manifest;

@@ -14,8 +14,7 @@ mod node;
 mod pattern;
 pub(crate) mod rules;
 
-use std::collections::BTreeMap;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -234,7 +233,7 @@ fn usable(file: FileId, name: &str, text: &SourceText) -> Result<WireFormat, Box
     let wire = format.unwrap_or(name);
     let Some(known) = WireFormat::ALL.into_iter().find(|known| known.name() == wire) else {
         let known = WireFormat::ALL.map(WireFormat::name).join(", ");
-        let message = format!("`{}` is no wire format", graph::shorten(wire));
+        let message = format!("`{}` is no wire format", crate::text::cut(wire, graph::QUOTED));
         return Err(at(message, 0..0, Some(format!("known are: {known}"))));
     };
     if text.as_str().len() > MAX_BYTES {

@@ -1,6 +1,6 @@
 //! The register of all rules, and the rules of a repository as a whole.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use super::Compiler;
 use crate::context::Context;
@@ -10,7 +10,6 @@ use crate::repo::{Config, Repo, rules as repo_rules};
 use crate::resolve::{Hierarchy, ProfileId};
 use crate::source::{SourceText, Sources, Span};
 use crate::unit::Plan;
-use std::sync::Arc;
 
 crate::diag::rules! {
     SLUG_COLLISION = Error "golden/slug-collision", "two agents would write the same golden folder",
@@ -52,7 +51,7 @@ crate::diag::rules! {
          250,000 per body. A usual body takes some ten thousand; `template/too-much-work` says what a unit is. The count is the \
          same on every machine: the agents are added up in the order of their names.\n\n\
          Look for templates that work on much more data than they send, or compile fewer agents or contexts at a time with \
-         `reqc check NAME`.";
+         `reqc check --agent NAME`.";
     UNKNOWN_RULE = Warning "config/unknown-rule", "`reqc.toml` names a rule that does not exist",
         "`reqc rule` lists all codes; `family/*` stands for all of a family. The entry has no effect.\n\n\
          * wrong: `\"unknown-key\" = \"error\"`\n\

@@ -25,11 +25,7 @@ impl Engine {
         kind: TemplateKind,
         findings: &mut Vec<Diagnostic>,
     ) {
-        let functions: &[&str] = match kind {
-            TemplateKind::Body => &BODY_FUNCTIONS,
-            TemplateKind::Prompt => &PROMPT_FUNCTIONS,
-        };
-        self.check_calls(repo, name, functions, findings);
+        self.check_calls(repo, name, super::function_names(kind), findings);
     }
 
     /// Checks what a template calls, where functions are these and the ones that every template may call.

@@ -28,7 +28,7 @@ crate::diag::rules! {
     TOO_LONG = Error "template/too-long", "a template is too long",
         "A template may have 4 MiB of text, 10,000 tags, 64 `{% block %}`, and assign 256 different members of namespaces. The longest \
          ones that people write have a few hundred tags.\n\n\
-         Divide it into partials. Data that a prompt quotes belongs into a file, which `read_file` reads.";
+         Divide it into partials. Data that a prompt quotes belongs in a file, which `read_file` reads.";
     TOO_MUCH_WORK = Error "template/too-much-work", "a template works on too much data",
         "Each operation costs units by the size of what it touches: a byte that is read 1, a byte that is made 2, an element of a \
          list 32, a step 16. A template may spend 400 million of them, and so may the templates of one body together: enough for an \

@@ -28,7 +28,7 @@ pub trait Tool: Send + Sync {
     /// Its name, description and the JSON Schema of its arguments.
     fn definition(&self) -> &Definition;
 
-    /// Runs it. Dropped when the request is cancelled; what must be cleaned up then, belongs into a drop guard. A panic is
+    /// Runs it. Dropped when the request is cancelled; what must be cleaned up then belongs in a drop guard. A panic is
     /// caught, and the model sees an error.
     fn call(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutput>;
 }

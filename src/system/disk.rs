@@ -75,6 +75,12 @@ impl Disk {
         is_hidden(path) && self.named.as_deref() != Some(path)
     }
 
+    /// The path with `.` and `..` folded, unless it is hidden as it is spelt.
+    fn visible(&self, path: &str) -> Result<String, ReadError> {
+        let path = folded(path)?;
+        if self.is_hidden(&path) { Err(ReadError::Hidden) } else { Ok(path) }
+    }
+
     /// The path below the root of something that exists, links resolved.
     fn resolve(&self, path: &str) -> Result<String, ReadError> {
         let place = self.root.join(path);
@@ -128,10 +134,7 @@ fn relative(root: &Path, path: &Path) -> String {
 
 impl World for Disk {
     fn read_within(&self, path: &str, limit: u64) -> Result<Vec<u8>, ReadError> {
-        let path = folded(path)?;
-        if self.is_hidden(&path) {
-            return Err(ReadError::Hidden);
-        }
+        let path = self.visible(path)?;
         #[cfg(target_os = "linux")]
         if let Some(found) = self.folder.as_ref().and_then(|folder| beneath::read(folder, &path, limit)) {
             return found.and_then(no_key);
@@ -149,10 +152,7 @@ impl World for Disk {
     }
 
     fn list(&self, folder: &str) -> Result<Vec<Entry>, ReadError> {
-        let folder = folded(folder)?;
-        if self.is_hidden(&folder) {
-            return Err(ReadError::Hidden);
-        }
+        let folder = self.visible(folder)?;
         match self.resolve(&folder) {
             Ok(_) => walk::children(self, &folder),
             Err(ReadError::Missing) => Ok(Vec::new()),
@@ -161,10 +161,7 @@ impl World for Disk {
     }
 
     fn kind(&self, path: &str) -> Result<EntryKind, ReadError> {
-        let path = folded(path)?;
-        if self.is_hidden(&path) {
-            return Err(ReadError::Hidden);
-        }
+        let path = self.visible(path)?;
         let real = self.root.join(self.resolve(&path)?);
         Ok(if real.is_dir() { EntryKind::Folder } else { EntryKind::File })
     }

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 
-use super::{Disk, words};
+use super::{Disk, is_program, words};
 use crate::repo::ToolSpec;
 use crate::runtime::tools::{BoxFuture, Ended, Process, Processes};
 use crate::runtime::trust::{Grant, digest};
@@ -330,17 +330,6 @@ impl Drop for Group {
 /// What a program's file may end with. On Windows a file without an ending is likely a script for another system.
 fn endings() -> impl Iterator<Item = &'static str> {
     if cfg!(windows) { [".exe", ".cmd", ".bat", ""].iter() } else { [""].iter() }.copied()
-}
-
-#[cfg(unix)]
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_program(path: &Path) -> bool {
-    path.is_file()
 }
 
 // The tests look at processes through `/proc`.

@@ -1,13 +1,13 @@
 //! Keys of the environment, of files, and of the system's keyring.
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::repo::SecretRef;
 use crate::runtime::{SecretError, SecretString, Secrets};
 
-use super::words;
+use super::{bounded, words};
 
 /// No key is longer, in bytes; a larger file is something else.
 const MAX_KEY_BYTES: u64 = 64 * 1024;
@@ -82,9 +82,7 @@ impl SystemSecrets {
         let shown = path.display();
         let unreadable = |why: &str| SecretError::Unreadable(format!("the key file `{shown}` cannot be read: {why}"));
         Self::found(&path)?;
-        let mut bytes = Vec::new();
-        let file = File::open(&path).map_err(|error| unreadable(&words(&error)))?;
-        file.take(MAX_KEY_BYTES).read_to_end(&mut bytes).map_err(|error| unreadable(&words(&error)))?;
+        let bytes = bounded::read(&path, MAX_KEY_BYTES).map_err(|why| unreadable(&why.to_string()))?;
         let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8"))?;
         key(&text, &format!("the key file `{shown}`"), "write the key into it")
     }

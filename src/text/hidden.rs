@@ -4,10 +4,9 @@
 //! `Cf`, `Zl` and `Zp` but for marks that are drawn, and noncharacters. Some of them belong where they stand: what joins
 //! an emoji to the next, the letters of scripts that need joiners, and selectors of a variant behind what they select.
 
-use icu_properties::props::CanonicalCombiningClass;
 use icu_properties::props::{
-    DefaultIgnorableCodePoint, Emoji, GeneralCategory, Ideographic, JoiningType, NoncharacterCodePoint,
-    PrependedConcatenationMark,
+    CanonicalCombiningClass, DefaultIgnorableCodePoint, Emoji, GeneralCategory, Ideographic, JoiningType,
+    NoncharacterCodePoint, PrependedConcatenationMark,
 };
 use icu_properties::{CodePointMapData, CodePointSetData};
 

@@ -7,11 +7,12 @@ use serde_json::Value;
 
 use super::bundled::{Bundled, Extension};
 use super::cost::cost;
-use super::graph::{Graph, Refusal, shorten};
+use super::graph::{Graph, QUOTED, Refusal};
 use super::{explain, extend, pattern, rules};
 use crate::check::Problem;
 use crate::json::{self, Pointer};
 use crate::source::{FileId, SourceText, Span};
+use crate::text::cut;
 use crate::unit::{Body, MemberRef};
 
 /// The most work that a body may be for a schema that was not compiled with the program.
@@ -253,8 +254,8 @@ impl Compiled {
             let is_pattern = keywords.next() == Some("pattern") || keywords.next() == Some("patternProperties");
             let message = match is_pattern {
                 _ if at.is_empty() => "this schema cannot be used".to_owned(),
-                true => format!("the pattern at `{}` cannot be used", shorten(&at)),
-                false => format!("no JSON Schema has such a value at `{}`", shorten(&at)),
+                true => format!("the pattern at `{}` cannot be used", cut(&at, QUOTED)),
+                false => format!("no JSON Schema has such a value at `{}`", cut(&at, QUOTED)),
             };
             let help = match is_pattern {
                 true => PATTERN_HELP.to_owned(),

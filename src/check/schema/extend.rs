@@ -34,7 +34,7 @@ pub(crate) fn extend(schema: &mut Value, extensions: &Value, names: &[String]) -
 }
 
 /// How many values a value holds, itself included.
-fn count(value: &Value) -> usize {
+pub(crate) fn count(value: &Value) -> usize {
     match value {
         Value::Array(elements) => 1 + elements.iter().map(count).sum::<usize>(),
         Value::Object(members) => 1 + members.values().map(count).sum::<usize>(),

@@ -8,7 +8,8 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::pattern;
+use super::{extend, pattern};
+use crate::text::cut;
 
 /// The most values that a document may hold, extensions included.
 pub(super) const MAX_VALUES: usize = 50_000;
@@ -90,15 +91,6 @@ impl Refusal {
     }
 }
 
-/// How many values a document holds, itself included.
-pub(super) fn count(value: &Value) -> usize {
-    match value {
-        Value::Array(elements) => 1 + elements.iter().map(count).sum::<usize>(),
-        Value::Object(members) => 1 + members.values().map(count).sum::<usize>(),
-        _ => 1,
-    }
-}
-
 impl Graph {
     /// The graph of a document.
     ///
@@ -106,7 +98,7 @@ impl Graph {
     ///
     /// The first thing that makes its work unbounded.
     pub(super) fn of(document: &Value) -> Result<Graph, Refusal> {
-        if count(document) > MAX_VALUES {
+        if extend::count(document) > MAX_VALUES {
             let message = format!("the schema holds more than {MAX_VALUES} values");
             return Err(Refusal::new("", message, "keep what the wire format needs"));
         }
@@ -215,7 +207,7 @@ impl<'s> Builder<'s> {
         };
         match self.document.pointer(pointer) {
             Some(found @ (Value::Object(_) | Value::Bool(_))) => Ok(self.schema(found, pointer.to_owned())),
-            _ => Err(Refusal::new(&at, format!("there is no schema at `{}`", shorten(text)), help)),
+            _ => Err(Refusal::new(&at, format!("there is no schema at `{}`", cut(text, QUOTED)), help)),
         }
     }
 }
@@ -249,14 +241,8 @@ fn size(value: &Value) -> u64 {
     }
 }
 
-/// A text of the schema's author in a message.
-pub(super) fn shorten(text: &str) -> String {
-    const LONGEST: usize = 80;
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
-}
+/// How many characters of what a schema's author wrote a message quotes.
+pub(super) const QUOTED: usize = 80;
 
 /// How many schemas look at one value in turn, and in all.
 struct Heights {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, Error, IntoIter, WalkDir};
 
-use super::{Disk, broken_link, folded, relative};
+use super::{Disk, broken_link, relative};
 use crate::system::{bounded, words};
 use crate::world::{Entry, EntryKind, MAX_DEPTH, MAX_ENTRIES, ReadError, Unread, Walk, is_hidden};
 
@@ -16,9 +16,7 @@ const MAX_LINKS: usize = 1_000;
 
 /// Everything below a folder; see [`World::walk`](crate::world::World::walk).
 pub(super) fn walk(disk: &Disk, folder: &str) -> Walk {
-    let resolved = folded(folder).and_then(|folder| {
-        if disk.is_hidden(&folder) { Err(ReadError::Hidden) } else { disk.resolve(&folder).map(|_| folder) }
-    });
+    let resolved = disk.visible(folder).and_then(|folder| disk.resolve(&folder).map(|_| folder));
     let folder = match resolved {
         Ok(folder) => folder,
         Err(ReadError::Missing) => return Walk::default(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use super::repository;
-use crate::system::words;
+use crate::system::{is_program, words};
 
 /// The largest configuration that is read, in bytes.
 const MAX_CONFIGURATION_BYTES: u64 = 1 << 20;
@@ -143,13 +143,4 @@ fn program(work_tree: &Path) -> Option<PathBuf> {
     let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
     let mut programs = folders.map(|folder| folder.join(&name)).filter(|program| is_program(program));
     programs.find(|program| fs::canonicalize(program).is_ok_and(|real| !real.starts_with(work_tree)))
-}
-
-fn is_program(path: &Path) -> bool {
-    let Ok(found) = fs::metadata(path) else { return false };
-    #[cfg(unix)]
-    let may_run = std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o111 != 0;
-    #[cfg(not(unix))]
-    let may_run = true;
-    found.is_file() && may_run
 }
