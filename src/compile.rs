@@ -289,6 +289,7 @@ impl Compiler {
         };
         let schemas = self.schemas.of(&plan);
         let (mut findings, mut cost, mut is_told) = (Findings::default(), 0_u64, false);
+        let static_values = plan.static_values();
         let mut agent = AgentBodies { plan, bodies: Vec::new(), findings: Vec::new() };
         for ready in self.chosen_contexts(selection).filter(|ready| ready.context.kind() == agent.plan.kind) {
             if cost > work::AGENT_LIMIT {
@@ -304,6 +305,7 @@ impl Compiler {
             let found = match made.body {
                 Ok(body) => {
                     let problems = check(&schemas, &body).err().unwrap_or_default();
+                    cost = cost.saturating_add(work::of_body(static_values, problems.len()));
                     let found = self.located(&agent.plan, renderer, &request, &body, problems, &mut cost);
                     // What is found in a body does not make it go away: a repository may lower such findings.
                     agent.bodies.push((ready, body));

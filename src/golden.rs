@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use crate::compile::{AgentBodies, golden_slug};
 use crate::unit::Plan;
-use crate::world::{EntryKind, Output};
+use crate::world::{EntryKind, MAX_REPOSITORY_BYTES, Output};
 
 /// The folder of golden files.
 pub const FOLDER: &str = "golden";
@@ -197,10 +197,19 @@ fn unasked(
     if paths.is_empty() || !has_our_request(output, folder, slug)? {
         return Ok(Surplus { foreign: paths, ..found });
     }
+    let mut left = MAX_REPOSITORY_BYTES;
     for path in paths {
         match manifest.names_file(&path) {
             true => {
                 let old = output.current(&join(folder, &path))?;
+                let size = old.as_ref().map_or(0, Vec::len) as u64;
+                let most = MAX_REPOSITORY_BYTES >> 20;
+                left = left.checked_sub(size).ok_or_else(|| {
+                    format!(
+                        "the files of `{}` have more than {most} MiB together: remove the folder",
+                        join(folder, slug)
+                    )
+                })?;
                 found.drifts.push(Drift { path, agent: None, context: None, old, new: None });
             }
             false => found.foreign.push(path),

@@ -79,6 +79,37 @@ pub enum Problem {
     TooDeep,
 }
 
+/// How many values a value holds, itself included.
+pub(crate) fn count(value: &Value) -> usize {
+    match value {
+        Value::Array(elements) => 1 + elements.iter().map(count).sum::<usize>(),
+        Value::Object(members) => 1 + members.values().map(count).sum::<usize>(),
+        _ => 1,
+    }
+}
+
+/// How many values a JSON text has at most, counted without parsing it.
+pub(crate) fn count_values(text: &str) -> usize {
+    /// Texts that cannot have more are not looked at closely.
+    const FEW: usize = 10_000;
+    let separates = |byte: u8| matches!(byte, b',' | b'[' | b'{' | b':');
+    let rough = text.bytes().filter(|byte| separates(*byte)).count();
+    if rough < FEW {
+        return rough;
+    }
+    let (mut count, mut in_string, mut is_escaped) = (0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_string => is_escaped = true,
+            b'"' => in_string = !in_string,
+            byte if !in_string && separates(byte) => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
+
 impl Problem {
     /// One lower-case phrase.
     pub fn message(&self) -> String {

@@ -68,6 +68,9 @@ pub(crate) fn now() -> std::time::SystemTime {
     std::time::SystemTime::now()
 }
 
+#[cfg(feature = "runtime")]
+pub(crate) use place::to_read;
+
 /// The bytes of a regular file anywhere on the disk, for what the command line names.
 ///
 /// # Errors

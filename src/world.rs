@@ -53,6 +53,17 @@ pub trait World: Send + Sync {
     /// Why it cannot be listed.
     fn list(&self, folder: &str) -> Result<Vec<Entry>, ReadError>;
 
+    /// The same, and how many entries were looked at for it: hidden ones too, and what stands further below.
+    ///
+    /// # Errors
+    ///
+    /// As [`World::list`].
+    fn list_counted(&self, folder: &str) -> Result<(Vec<Entry>, usize), ReadError> {
+        let entries = self.list(folder)?;
+        let looked_at = entries.len();
+        Ok((entries, looked_at))
+    }
+
     /// What stands at a path, links followed.
     ///
     /// # Errors
@@ -238,6 +249,10 @@ impl World for MemoryWorld {
         let below = self.below(folder).filter(|path| !is_hidden(path));
         let entries = below.map(|path| Entry { path: path.clone(), kind: EntryKind::File }).collect();
         Walk { entries, unread: Vec::new() }
+    }
+
+    fn list_counted(&self, folder: &str) -> Result<(Vec<Entry>, usize), ReadError> {
+        Ok((self.list(folder)?, self.below(folder).count()))
     }
 
     fn list(&self, folder: &str) -> Result<Vec<Entry>, ReadError> {

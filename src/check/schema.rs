@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bundled::Bundled;
 use document::{Document, Extensions, Subject, Unusable, check_extensions};
 use graph::Refusal;
 use serde_json::Value;
@@ -42,6 +43,11 @@ pub struct Schemas {
     documents: Mutex<HashMap<Variant, Documents>>,
     /// The extension files by wire format.
     extensions: BTreeMap<Arc<str>, Vec<Arc<Extensions>>>,
+}
+
+/// Whether a schema file, or one of extensions, says what it said when the program was built.
+pub(crate) fn is_built_in(text: &str) -> bool {
+    Bundled::find(text, None).is_some() || Bundled::names_in(text).is_some()
 }
 
 /// A schema file.

@@ -22,6 +22,8 @@ rules! {
          `{{ \"\\u202E\" }}` in a template.";
 }
 
+/// How much of all roles is looked at, in bytes: those that do not fit are passed over.
+const MAX_ROLE_BYTES: u64 = 16 * 1024 * 1024;
 /// How many places of one file are told.
 const MOST: usize = 20;
 
@@ -111,11 +113,14 @@ fn in_names(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
 /// Roles are read when a prompt asks for them; what prompts can ask for is looked at here.
 fn in_roles(repo: &mut Repo) -> Vec<Diagnostic> {
     let own = repo.layers.iter().filter(|layer| layer.kind == LayerKind::Own || repo.is_bundled_root);
-    let mut found = Vec::new();
+    let (mut found, mut left) = (Vec::new(), MAX_ROLE_BYTES);
     for layer in own.filter(|layer| layer.active) {
         let entries = layer.world.walk("roles").entries;
         for path in entries.into_iter().map(|entry| entry.path).filter(|path| path.ends_with(".md")) {
-            let text = layer.world.read(&path).ok().and_then(|bytes| SourceText::from_bytes(&bytes).ok());
+            // What cannot be read is told where a prompt asks for it.
+            let Ok(bytes) = layer.world.read_within(&path, left) else { continue };
+            left -= bytes.len() as u64;
+            let text = SourceText::from_bytes(&bytes).ok();
             found.extend(text.filter(|text| runs(text.as_str()).next().is_some()).map(|text| (path, text)));
         }
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::Policy;
 use super::policy::matches;
 use super::rules::all_rules;
+use crate::check::schema::is_built_in;
 use crate::diag::Severity;
 use crate::provider::WireFormat;
 use crate::repo::{Allow, LayerFile, LayerKind, Level, Repo};
@@ -190,7 +191,12 @@ fn layer(repo: &Repo) -> Lowered {
 }
 
 fn schemas(repo: &Repo) -> impl Iterator<Item = Lowered> + '_ {
-    let own = repo.schemas.values().flatten().filter(|source| source.layer == LayerKind::Own);
+    // In a root that is the bundled layer, what differs from the program's own schemas may be anybody's.
+    let is_own = |source: &&LayerFile| {
+        source.layer == LayerKind::Own
+            || repo.is_bundled_root && !is_built_in(repo.sources.get(source.file).source_text().as_str())
+    };
+    let own = repo.schemas.values().flatten().filter(is_own);
     own.map(|LayerFile { file, .. }| {
         let source = repo.sources.get(*file);
         let text = Arc::clone(source.source_text());

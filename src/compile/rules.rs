@@ -47,7 +47,7 @@ crate::diag::rules! {
          findings about the content of bodies, such as `schema/unknown-field`.";
     TOO_MUCH_WORK = Error "run/too-much-work", "an agent or a run takes too much work",
         "Every template has its limits; these are the limits of all of them together, so that a repository from somebody else cannot keep a \
-         build busy for hours. An agent may take 4,000 million units of work over all its contexts, and a run 8,000 million plus \
+         build busy for hours. An agent may take 1,000 million units of work over all its contexts, and a run 8,000 million plus \
          250,000 per body. A usual body takes some ten thousand; `template/too-much-work` says what a unit is. The count is the \
          same on every machine: the agents are added up in the order of their names.\n\n\
          Look for templates that work on much more data than they send, or compile fewer agents or contexts at a time with \

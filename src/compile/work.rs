@@ -5,7 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Units of work that one agent may take, over all of its contexts.
-pub(super) const AGENT_LIMIT: u64 = 4_000_000_000;
+pub(super) const AGENT_LIMIT: u64 = 1_000_000_000;
+/// Units for each value of a body that no template renders: it is merged, copied, checked and compared.
+const STATIC_VALUE: u64 = 60;
+/// Units for each problem of a body: it is explained, and its place is looked for.
+const PROBLEM: u64 = 50_000;
+
+/// The units of a body beside those of its templates.
+pub(super) fn of_body(static_values: usize, problems: usize) -> u64 {
+    STATIC_VALUE.saturating_mul(static_values as u64).saturating_add(PROBLEM.saturating_mul(problems as u64))
+}
 /// Units that every run may take.
 const RUN_BASE: u64 = 8_000_000_000;
 /// Further units per body: several times what a usual one takes.

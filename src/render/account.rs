@@ -19,7 +19,7 @@ pub(super) const STEP: u64 = 16;
 /// A value that is visited.
 pub(super) const VISIT: u64 = 64;
 /// A list that is made.
-pub(super) const LIST: u64 = 64;
+pub(super) const LIST: u64 = 256;
 /// An element that is added to a list.
 pub(super) const ELEMENT: u64 = 32;
 /// An object that is made.
@@ -28,6 +28,9 @@ pub(super) const MAP: u64 = 256;
 pub(super) const MEMBER: u64 = 96;
 /// A question to a file system.
 pub(super) const FILE: u64 = 10_000;
+
+/// An entry of a folder that is looked at.
+pub(super) const ENTRY: u64 = 1_000;
 
 /// How often a template is rendered whose output must be traced.
 pub(super) const TRACED: u64 = 3;

@@ -260,7 +260,11 @@ impl<'a> minijinja::value::ArgType<'a> for Text {
     fn from_value(value: Option<&'a Value>) -> Result<Text, Error> {
         let value = value.ok_or_else(|| Error::from(ErrorKind::MissingArgument))?;
         match value.kind() {
-            ValueKind::String => Ok(Text(value.to_str().unwrap_or_else(|| "".into()))),
+            // Whoever takes a text may read all of it.
+            ValueKind::String => {
+                account::read(value.as_bytes().map_or(0, <[u8]>::len))?;
+                Ok(Text(value.to_str().unwrap_or_else(|| "".into())))
+            }
             ValueKind::Undefined => Err(undefined(value)),
             _ => Ok(Text(text_of(value)?.into())),
         }
@@ -392,6 +396,10 @@ fn round(value: Value, precision: Option<i32>, method: Option<&str>, options: Kw
 fn first(value: &Value) -> Result<Value, Error> {
     match value.kind() {
         ValueKind::Undefined => Err(undefined(value)),
+        ValueKind::String => {
+            let first = value.as_str().and_then(|text| text.chars().next());
+            Ok(first.map(|first| Value::from(first.to_string())).unwrap_or_default())
+        }
         _ => Ok(value.try_iter()?.next().unwrap_or_default()),
     }
 }
@@ -408,6 +416,7 @@ fn items(value: &Value) -> Result<Vec<Value>, Error> {
     match value.kind() {
         ValueKind::Undefined => Err(undefined(value)),
         ValueKind::Map => {
+            account::list(0)?;
             let pairs = value.as_object().and_then(DynObject::try_iter_pairs).into_iter().flatten();
             let pair = |(key, member)| {
                 account::charge(account::LIST + 3 * account::ELEMENT)?;
@@ -463,7 +472,10 @@ fn member(value: &Value, path: &str) -> Result<Value, Error> {
     let mut found = value.clone();
     for part in path.split('.') {
         found = match part.parse::<usize>() {
-            Ok(index) if found.kind() != ValueKind::Map => found.get_item_by_index(index)?,
+            Ok(index) if found.kind() != ValueKind::Map => {
+                account::read(4 * values::breadth(&found))?;
+                found.get_item_by_index(index)?
+            }
             _ => found.get_attr(part)?,
         };
     }
@@ -656,11 +668,12 @@ fn dict(value: Option<&Value>, members: Kwargs) -> Result<Value, Error> {
         }
         let pairs = value.as_object().and_then(DynObject::try_iter_pairs).into_iter().flatten();
         for (key, member) in pairs {
-            account::charge(account::MEMBER)?;
+            account::charge(account::MEMBER.saturating_add(4 * values::weigh(&key)?))?;
             made.insert(key, member);
         }
     }
     for name in members.args() {
+        account::make(name.len())?;
         made.insert(Value::from(name), members.get::<Value>(name)?);
     }
     let made = Value::from_object(made);

@@ -176,7 +176,9 @@ fn filter(list: &Value, member: &str, keep: impl Fn(&str) -> bool) -> Result<Vec
     account::list(values::breadth(list))?;
     let mut kept = Vec::new();
     for element in list.try_iter()? {
-        if keep(element.get_attr(member)?.as_str().unwrap_or_default()) {
+        let found = element.get_attr(member)?;
+        account::read(found.as_bytes().map_or(0, <[u8]>::len))?;
+        if keep(found.as_str().unwrap_or_default()) {
             kept.push(element);
         }
     }

@@ -35,7 +35,8 @@ const LOOP_COUNTERS: [&str; 9] =
 
 /// The guards of a template.
 pub(super) fn edits(text: &str, tree: &Stmt<'_>) -> Edits {
-    let mut instrument = Instrument { text, tokens: OnceCell::new(), ranges: RefCell::default(), edits: Edits::default() };
+    let mut instrument =
+        Instrument { text, tokens: OnceCell::new(), ranges: RefCell::default(), edits: Edits::default() };
     instrument.statement(tree);
     instrument.edits
 }
@@ -267,7 +268,7 @@ impl Instrument<'_> {
                 CallArg::Pos(it) | CallArg::Kwarg(_, it) => self.expression(it),
                 CallArg::PosSplat(it) | CallArg::KwargSplat(it) => {
                     self.expression(it);
-                    self.guard(it, BREADTH, "");
+                    self.guard(it, WHOLE, "");
                 }
             }
         }
@@ -312,7 +313,7 @@ impl Instrument<'_> {
 
     /// `needle in hay`.
     fn containment(&mut self, needle: &Expr<'_>, hay: &Expr<'_>) {
-        let in_text = matches!(hay, Expr::Const(it) if it.value.kind() == ValueKind::String);
+        let in_text = may_be_text(hay);
         match (is_small(needle), is_small(hay)) {
             // Whatever is looked for in a text becomes one.
             (false, true) if in_text => self.guard(needle, WHOLE, ""),
@@ -511,6 +512,15 @@ fn is_number(expression: &Expr<'_>) -> bool {
 /// `map(attribute="name")`.
 fn takes_attribute(arguments: &[CallArg<'_>]) -> bool {
     arguments.iter().all(|argument| matches!(argument, CallArg::Kwarg(..)))
+}
+
+/// Whether something small may be a text: a literal, or one of two.
+fn may_be_text(expression: &Expr<'_>) -> bool {
+    match expression {
+        Expr::Const(it) => it.value.kind() == ValueKind::String,
+        Expr::IfExpr(it) => may_be_text(&it.true_expr) || it.false_expr.as_ref().is_some_and(may_be_text),
+        _ => false,
+    }
 }
 
 /// Whether reading or comparing with what an expression gives is a matter of one step.

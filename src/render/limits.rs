@@ -20,6 +20,11 @@ const MAX_BLOCKS: usize = 64;
 /// Names that one template gives to members of namespaces: asking whether a namespace is empty looks at all of them.
 pub(super) const MAX_MEMBERS: usize = 256;
 
+/// The longest name, in bytes: each step that uses a name compares or copies it.
+const MAX_NAME: usize = 256;
+/// Parameters of one macro: each call takes a step for all of them.
+const MAX_PARAMETERS: usize = 250;
+
 /// Counts while tokens go by.
 #[derive(Debug, Default)]
 pub(super) struct Depth {
@@ -27,6 +32,8 @@ pub(super) struct Depth {
     branches: usize,
     tags: usize,
     blocks: usize,
+    /// How many parameters the tag lists; `None` if it is not that of a macro.
+    parameters: Option<usize>,
     /// Where there is too much of something, if there is.
     pub(super) too_long: Option<(Range<usize>, String)>,
     before: Before,
@@ -62,17 +69,24 @@ impl Depth {
             Token::VariableStart | Token::BlockStart => {
                 self.links = 0;
                 self.tags += 1;
+                self.parameters = None;
             }
+            Token::Ident("macro" | "call") if self.before == Before::BlockStart => self.parameters = Some(0),
+            Token::Comma => self.parameters = self.parameters.map(|count| count + 1),
             Token::Ident("block") if self.before == Before::BlockStart => self.blocks += 1,
             Token::Ident("elif") if self.before == Before::BlockStart => self.branches += 1,
             _ if is_link(token, self.before) => self.links += 1,
             _ => {}
         }
-        if self.too_long.is_none() && self.tags > MAX_TAGS {
-            self.too_long = Some((range.clone(), format!("more than {MAX_TAGS} tags")));
-        }
-        if self.too_long.is_none() && self.blocks > MAX_BLOCKS {
-            self.too_long = Some((range.clone(), format!("more than {MAX_BLOCKS} blocks")));
+        let is_long = matches!(token, Token::Ident(name) if name.len() > MAX_NAME);
+        let limits = [
+            (self.tags > MAX_TAGS, "tags", MAX_TAGS),
+            (self.blocks > MAX_BLOCKS, "blocks", MAX_BLOCKS),
+            (self.parameters > Some(MAX_PARAMETERS), "parameters", MAX_PARAMETERS),
+            (is_long, "bytes in a name", MAX_NAME),
+        ];
+        if let (None, Some((_, what, most))) = (&self.too_long, limits.iter().find(|(is_over, ..)| *is_over)) {
+            self.too_long = Some((range.clone(), format!("more than {most} {what}")));
         }
         if self.exceeded.is_none() && (self.links > MAX_LINKS || self.branches > MAX_LINKS) {
             self.exceeded = Some(range);
@@ -114,6 +128,26 @@ fn is_link(token: &Token<'_>, before: Before) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_and_parameters_are_limited() {
+        let too_long = |source: &str| {
+            let mut depth = Depth::default();
+            for token in machinery::tokenize(source, false, SyntaxConfig::default()) {
+                let (token, span) = token.expect("tokens");
+                depth.count(&token, span.start_offset as usize..span.end_offset as usize);
+            }
+            depth.too_long.map(|(_, what)| what)
+        };
+        assert_eq!(too_long(&format!("{{{{ {} }}}}", "a".repeat(256))), None);
+        assert_eq!(
+            too_long(&format!("{{{{ x.{} }}}}", "a".repeat(257))).as_deref(),
+            Some("more than 256 bytes in a name")
+        );
+        let declared = |count: usize| format!("{{% macro f({}) %}}{{% endmacro %}}", "a,".repeat(count));
+        assert_eq!(too_long(&declared(200)), None);
+        assert_eq!(too_long(&declared(300)).as_deref(), Some("more than 250 parameters"));
+    }
 
     #[test]
     fn chains_are_limited_and_lists_are_not() {

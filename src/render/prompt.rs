@@ -151,7 +151,8 @@ impl PromptScope {
 
     fn charged_list(&self, path: &str) -> Result<Vec<Value>, Error> {
         charge_path(path)?;
-        let names = self.read_dir(path)?;
+        let (names, looked_at) = self.read_dir(path)?;
+        account::charge(account::ENTRY.saturating_mul(looked_at as u64))?;
         account::list(names.len())?;
         account::make(names.iter().map(String::len).sum())?;
         Ok(names.into_iter().map(Value::from).collect())
@@ -220,24 +221,26 @@ impl PromptScope {
         }
     }
 
-    fn read_dir(&self, path: &str) -> Result<Vec<String>, Refusal> {
+    /// The names in a folder, and how many entries were looked at for them.
+    fn read_dir(&self, path: &str) -> Result<(Vec<String>, usize), Refusal> {
         match self.target(path) {
             Target::In(worlds, inner) => {
-                let mut names = Vec::new();
+                let (mut names, mut looked_at) = (Vec::new(), 0);
                 for world in worlds {
-                    let entries = world.list(&inner).map_err(|why| match why {
+                    let (entries, count) = world.list_counted(&inner).map_err(|why| match why {
                         ReadError::Outside => outside(path),
                         ReadError::Hidden => hidden(path),
                         why => Refusal::new(&rules::PROMPT_MISSING, format!("`{path}` cannot be listed: {why}")),
                     })?;
+                    looked_at += count;
                     names.extend(entries.iter().map(|entry| last_part(&entry.path)));
                 }
                 names.sort();
                 names.dedup();
-                Ok(names)
+                Ok((names, looked_at))
             }
             Target::Outside => Err(outside(path)),
-            Target::Unresolved(_) => Ok(Vec::new()),
+            Target::Unresolved(_) => Ok((Vec::new(), 0)),
         }
     }
 }
@@ -344,9 +347,9 @@ mod tests {
 
     #[test]
     fn folders_list_sorted_names() {
-        assert_eq!(scope().read_dir("").expect("lists"), ["README.md", "src"]);
-        assert_eq!(scope().read_dir("none").expect("lists"), Vec::<String>::new());
-        assert_eq!(scope().read_dir(":/roles").expect("lists"), ["base.md", "me.md"]);
+        assert_eq!(scope().read_dir("").expect("lists").0, ["README.md", "src"]);
+        assert_eq!(scope().read_dir("none").expect("lists").0, Vec::<String>::new());
+        assert_eq!(scope().read_dir(":/roles").expect("lists").0, ["base.md", "me.md"]);
     }
 
     #[test]

@@ -144,6 +144,7 @@ pub(super) fn elements(value: &Value) -> Result<Vec<Value>, Error> {
         }
         _ => {
             account::read(value.as_bytes().map_or(0, <[u8]>::len))?;
+            account::list(0)?;
             let mut collected = Vec::new();
             for element in value.try_iter()? {
                 account::charge(ELEMENT)?;

@@ -152,10 +152,14 @@ impl World for Disk {
     }
 
     fn list(&self, folder: &str) -> Result<Vec<Entry>, ReadError> {
+        self.list_counted(folder).map(|(entries, _)| entries)
+    }
+
+    fn list_counted(&self, folder: &str) -> Result<(Vec<Entry>, usize), ReadError> {
         let folder = self.visible(folder)?;
         match self.resolve(&folder) {
             Ok(_) => walk::children(self, &folder),
-            Err(ReadError::Missing) => Ok(Vec::new()),
+            Err(ReadError::Missing) => Ok((Vec::new(), 0)),
             Err(why) => Err(why),
         }
     }

@@ -50,6 +50,10 @@ impl World for Embedded {
         self.files.list(folder)
     }
 
+    fn list_counted(&self, folder: &str) -> Result<(Vec<Entry>, usize), ReadError> {
+        self.files.list_counted(folder)
+    }
+
     fn kind(&self, path: &str) -> Result<EntryKind, ReadError> {
         self.files.kind(path)
     }

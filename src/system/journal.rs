@@ -117,7 +117,7 @@ impl Journal for JournalFile {
 fn open(path: &Path, options: &mut OpenOptions) -> Result<OpenedJournal, String> {
     let shown = path.display();
     // A link that came with a repository must not decide which file grows.
-    super::place::to_write(path, None)?;
+    super::place::to_write(path, super::place::started_in().as_deref())?;
     // A pipe would wait for its other end, a device has no end to append to.
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         let what = if path.is_dir() { "a folder" } else { "not a regular file" };

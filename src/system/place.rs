@@ -15,6 +15,31 @@ use super::words;
 ///
 /// A phrase that names the place.
 pub(super) fn to_write(path: &Path, root: Option<&Path>) -> Result<PathBuf, String> {
+    let place = followed(path, root, "written to")?;
+    match place.components().any(|part| is_git(&part.as_os_str().to_string_lossy())) {
+        true => Err(format!("`{}` is not written to: it lies in a `.git`", path.display())),
+        false => Ok(place),
+    }
+}
+
+/// Where a file lies that the command line names to be read: links that came with a repository are not followed, whatever
+/// they lead to. The folder that the command was started in counts as one.
+///
+/// # Errors
+///
+/// A phrase that names the place.
+#[cfg(feature = "runtime")]
+pub(crate) fn to_read(path: &Path) -> Result<PathBuf, String> {
+    followed(path, started_in().as_deref(), "read")
+}
+
+/// The folder that the command was started in, unless that is everything.
+pub(super) fn started_in() -> Option<PathBuf> {
+    std::env::current_dir().ok().filter(|folder| folder.parent().is_some())
+}
+
+/// A path with its links followed, but for those that lie in a repository.
+fn followed(path: &Path, root: Option<&Path>, what: &str) -> Result<PathBuf, String> {
     let shown = path.display();
     let whole = std::path::absolute(path).map_err(|error| format!("`{shown}` is no path: {}", words(&error)))?;
     let mut place = PathBuf::new();
@@ -25,16 +50,13 @@ pub(super) fn to_write(path: &Path, root: Option<&Path>) -> Result<PathBuf, Stri
             part => {
                 let next = place.join(part);
                 place = match fs::symlink_metadata(&next).is_ok_and(|found| found.is_symlink()) {
-                    true => target(&next, &place, root).map_err(|why| format!("`{shown}` is not written to: {why}"))?,
+                    true => target(&next, &place, root).map_err(|why| format!("`{shown}` is not {what}: {why}"))?,
                     false => next,
                 };
             }
         }
     }
-    match place.components().any(|part| is_git(&part.as_os_str().to_string_lossy())) {
-        true => Err(format!("`{shown}` is not written to: it lies in a `.git`")),
-        false => Ok(place),
-    }
+    Ok(place)
 }
 
 /// Where a link in a folder leads, if it may be followed.

@@ -260,6 +260,8 @@ pub(crate) struct Made {
 
 /// How often a template is rendered to tell who wrote a place of its output.
 const TRACED: u64 = 3;
+/// Units for a value of the JSON that a template gives: what holds it is larger than its text.
+const VALUE: u64 = 256;
 /// The same for a finding about output that is not JSON: up to three places.
 const EXPLAINED: u64 = 9;
 
@@ -363,6 +365,10 @@ impl Assembly<'_> {
             Ok(rendered) => rendered,
             Err(finding) => return Costed { result: Err(finding), cost },
         };
+        let cost = cost.saturating_add(VALUE.saturating_mul(json::count_values(&rendered) as u64));
+        if cost > ACCOUNT_LIMIT {
+            return Costed { result: Err(Box::new(too_much_work(literal))), cost };
+        }
         let text = json::blank_trailing_commas(rendered);
         match json::parse(&text) {
             Ok(value) => Costed { result: Ok(Some(value)), cost },

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::members::Shared;
 use crate::conversation::TaskKind;
 use crate::diag::{Diagnostic, Suggestions, listed};
-use crate::json::Pointer;
+use crate::json::{self, Pointer};
 use crate::provider::{
     Breakpoint, CachePlan, CacheTtl, Capability, ClientApi, MODEL_PLACEHOLDER, RequestLine, WireFormat, request_line,
     rules as provider_rules,
@@ -60,6 +60,18 @@ pub(super) enum Part {
     Table(Vec<(Arc<str>, Part)>),
 }
 
+impl Part {
+    fn static_values(&self) -> usize {
+        match self {
+            Part::Constant(value) => json::count(value),
+            Part::Member(shared) => json::count(shared.value()),
+            Part::Template(..) => 1,
+            Part::Array(parts) => 1 + parts.iter().map(Part::static_values).sum::<usize>(),
+            Part::Table(parts) => 1 + parts.iter().map(|(_, part)| part.static_values()).sum::<usize>(),
+        }
+    }
+}
+
 impl<'r> Plan<'r> {
     /// Checks a resolved profile and compiles the templates that it brings. `None` if anything is wrong.
     pub fn prepare(
@@ -103,6 +115,11 @@ impl<'r> Plan<'r> {
         let with_tools = profile.is_on("enable_tools");
         let cache = cache_plan(&profile, wire);
         Some(Plan { profile, instance, api, wire, kind, endpoint, prompt, body, with_tools, cache })
+    }
+
+    /// How many values of a body no template renders.
+    pub(crate) fn static_values(&self) -> usize {
+        self.body.iter().map(|(_, part)| part.static_values()).sum()
     }
 
     /// The agent's name.

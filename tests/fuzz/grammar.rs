@@ -92,14 +92,7 @@ const FILTERS: [&str; 45] = [
     "unique(E)",
 ];
 /// Filters that do not exist, or not so.
-const MORE_FILTERS: [&str; 6] = [
-    "urlencode",
-    "nosuch",
-    "tojson(indent=E)",
-    "batch(E, E)",
-    "attr('a')",
-    "pprint",
-];
+const MORE_FILTERS: [&str; 6] = ["urlencode", "nosuch", "tojson(indent=E)", "batch(E, E)", "attr('a')", "pprint"];
 const TESTS: [&str; 23] = [
     "defined",
     "undefined",

@@ -18,7 +18,7 @@ use crate::runtime::tools::{ProcessTool, Processes, ToolSet};
 use crate::runtime::trust::Grant;
 use crate::runtime::{Restored, image};
 use crate::source::{SourceText, Sources};
-use crate::system::{Disk, JournalFile, Places, SystemProcesses};
+use crate::system::{Disk, JournalFile, Places, SystemProcesses, to_read};
 use crate::world::World;
 
 /// Everything that a request is made from, beside the agent.
@@ -131,7 +131,7 @@ fn message(options: &Options, send: &Send) -> Result<Option<Vec<Block>>, Failure
     for source in &send.images {
         let image = match image::is_url(source) {
             true => Ok(image::at_url(source)),
-            false => image::read(&options.path(Path::new(source))),
+            false => image::read(&to_read(&options.path(Path::new(source))).map_err(Failure::from)?),
         };
         let image = image.map_err(|why| match image::is_other_url(source) {
             true => Failure::new(format!("the image `{}` is neither a file nor at an http URL", shortened(source)))
@@ -193,7 +193,8 @@ fn from_context(options: &Options, opened: &mut Opened, wanted: &str) -> Result<
     if let Some(ready) = opened.compiler.context(wanted) {
         return Ok((Setting::of(&ready.context), ready.context.conversation.clone()));
     }
-    let text = match crate::system::read_text(&options.path(Path::new(wanted))) {
+    let path = to_read(&options.path(Path::new(wanted))).map_err(Failure::from)?;
+    let text = match crate::system::read_text(&path) {
         Ok(text) => text,
         Err(why) => {
             let failure = Failure::new(format!("there is no context `{wanted}`, and a file of that name {why}"));
@@ -229,7 +230,7 @@ fn tools(
     given: &Path,
     terminal: &Terminal,
 ) -> Result<(ToolSet, Vec<Grant>), Unusable> {
-    let path = options.path(given);
+    let path = to_read(&options.path(given)).map_err(Failure::from)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let given = given.to_string_lossy();

@@ -131,27 +131,31 @@ fn real_folder<'r>(known: &'r mut HashMap<PathBuf, PathBuf>, folder: &Path) -> &
     &known[folder]
 }
 
-/// What stands directly in a folder, hidden files and folders left out.
-pub(super) fn children(disk: &Disk, folder: &str) -> Result<Vec<Entry>, ReadError> {
+/// What stands directly in a folder, hidden files and folders left out, and how many entries there are with these.
+pub(super) fn children(disk: &Disk, folder: &str) -> Result<(Vec<Entry>, usize), ReadError> {
     let children = match fs::read_dir(disk.root.join(folder)) {
         Ok(children) => children,
-        Err(error) if error.kind() == ErrorKind::NotADirectory => return Ok(Vec::new()),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => return Ok((Vec::new(), 0)),
         Err(error) => return Err(bounded::failed(&error)),
     };
-    let mut entries = Vec::new();
+    let (mut entries, mut looked_at) = (Vec::new(), 0);
     for child in children.take(MAX_ENTRIES + 1) {
         let child = child.map_err(|error| bounded::failed(&error))?;
+        looked_at += 1;
+        if begins_with_dot(&child.path()) {
+            continue;
+        }
         let kind = child_kind(&child);
-        if !begins_with_dot(&child.path()) && (kind == EntryKind::Folder || !is_hidden_name(&child.path())) {
+        if kind == EntryKind::Folder || !is_hidden_name(&child.path()) {
             entries.push(Entry { path: relative(&disk.root, &child.path()), kind });
         }
     }
-    if entries.len() > MAX_ENTRIES {
+    if looked_at > MAX_ENTRIES {
         return Err(ReadError::Failed(format!("there are more than {MAX_ENTRIES} files and folders in it")));
     }
     entries.sort_by(|a, b| a.path.cmp(&b.path));
     entries.dedup();
-    Ok(entries)
+    Ok((entries, looked_at))
 }
 
 /// What a child is, without another look at what is no link.

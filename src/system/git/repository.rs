@@ -1,7 +1,7 @@
 //! Which repository a folder belongs to, and whether what it says of itself may be believed.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use walkdir::WalkDir;
 
@@ -78,8 +78,8 @@ impl Repository {
             }
         }
         let lines = pointer(&store.join("info/alternates"))?.unwrap_or_default();
-        for line in lines.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            let other = canonical(&store.join(line))?;
+        for line in lines.split('\n').filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            let other = borrowed_store(store, line)?;
             if borrowed >= MAX_BORROWED {
                 return Err("its objects are borrowed too many times over".to_owned());
             }
@@ -93,6 +93,24 @@ impl Repository {
         }
         Ok(())
     }
+}
+
+/// The folder of objects that a line of `info/alternates` names. git reads quotes and folds `..` before it follows links: what it
+/// may read in another way is refused.
+fn borrowed_store(store: &Path, line: &str) -> Result<PathBuf, String> {
+    let refused = || "its `objects/info/alternates` holds a path that can be read in two ways".to_owned();
+    if line.starts_with('"') || line.contains(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER) {
+        return Err(refused());
+    }
+    let mut folded = PathBuf::new();
+    for part in store.join(line).components() {
+        match part {
+            Component::ParentDir => drop(folded.pop()),
+            part => folded.push(part),
+        }
+    }
+    let other = canonical(&folded)?;
+    if canonical(&store.join(line))? == other { Ok(other) } else { Err(refused()) }
 }
 
 /// Whether the person allows objects to be borrowed from a folder.

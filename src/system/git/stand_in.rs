@@ -95,7 +95,7 @@ impl StandIn {
         let storage = if is_reftable { "[extensions]\n\trefStorage = reftable\n" } else { "" };
         stand_in.write("config", format!("{CONFIGURATION}{extension}{storage}").as_bytes())?;
         stand_in.copy_heads(repository.own())?;
-        stand_in.check_head()?;
+        stand_in.check_head(is_reftable)?;
         stand_in.copy_refs(repository.common(), is_reftable)?;
         if with_history {
             stand_in.copy_folder(repository.common(), "logs")?;
@@ -151,7 +151,10 @@ impl StandIn {
 
     /// `HEAD` and its kin: `FETCH_HEAD`, `ORIG_HEAD` and others.
     fn copy_heads(&self, own: &Path) -> Result<(), String> {
-        for found in fs::read_dir(own).map_err(|error| words(&error))?.take(MAX_REFS) {
+        for (count, found) in fs::read_dir(own).map_err(|error| words(&error))?.enumerate() {
+            if count > MAX_REFS {
+                return Err(format!("its `.git` holds more than {MAX_REFS} files"));
+            }
             let name = found.map_err(|error| words(&error))?.file_name().to_string_lossy().into_owned();
             if name.ends_with("HEAD") && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_') {
                 self.copy_file(own, &name)?;
@@ -161,10 +164,14 @@ impl StandIn {
     }
 
     /// git takes no folder for a repository whose `HEAD` is neither a branch nor a commit.
-    fn check_head(&self) -> Result<(), String> {
+    fn check_head(&self, is_reftable: bool) -> Result<(), String> {
         let bytes = read(&self.folder.path().join("HEAD"), MAX_REFS_BYTES)?.unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
-        match text.trim().strip_prefix("ref:").map_or(self.format.names(text.trim()), |target| is_ref(target.trim())) {
+        // What git writes where the branch is in a table.
+        let in_table = is_reftable && text.trim() == "ref: refs/heads/.invalid";
+        let names =
+            |text: &str| text.strip_prefix("ref:").map_or(self.format.names(text), |target| is_ref(target.trim()));
+        match in_table || names(text.trim()) {
             true => Ok(()),
             false => Err("its `HEAD` names no branch and no commit".to_owned()),
         }
@@ -174,7 +181,8 @@ impl StandIn {
         fs::create_dir_all(self.folder.path().join("refs")).map_err(|error| words(&error))?;
         if is_reftable {
             self.copy_file(common, "refs/heads")?;
-            return self.copy_folder(common, "reftable");
+            self.copy_folder(common, "reftable")?;
+            return self.check_tables();
         }
         let packed = read(&common.join("packed-refs"), MAX_REFS_BYTES)?.unwrap_or_default();
         let packed = String::from_utf8_lossy(&packed).into_owned();
@@ -194,6 +202,17 @@ impl StandIn {
         }
         let lines: Vec<String> = refs.iter().map(|(path, name)| format!("{name} {path}\n")).collect();
         self.write("packed-refs", lines.concat().as_bytes())
+    }
+
+    /// git opens the tables that the list names, wherever they are: they must be those that were copied.
+    fn check_tables(&self) -> Result<(), String> {
+        let list = read(&self.folder.path().join("reftable/tables.list"), MAX_REFS_BYTES)?.unwrap_or_default();
+        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
+        let is_table = |name: &[u8]| name.ends_with(b".ref") && name[0] != b'.' && name.iter().all(is_plain);
+        match list.split(|byte| *byte == b'\n').filter(|name| !name.is_empty()).all(is_table) {
+            true => Ok(()),
+            false => Err("its `reftable/tables.list` names files elsewhere".to_owned()),
+        }
     }
 
     /// Copies the regular files of a folder.
