@@ -89,12 +89,22 @@ pub struct SyntaxError {
     pub span: Range<usize>,
 }
 
+/// The longest text that is parsed, in bytes: what the parser makes of a text can take a hundred times its size.
+const MAX_BYTES: usize = 2 * 1024 * 1024;
+
 /// Parses one file.
 ///
 /// # Errors
 ///
-/// The first mistake and its place.
+/// The first mistake and its place; the text is too long.
 pub fn parse(text: &str) -> Result<Table, SyntaxError> {
+    if text.len() > MAX_BYTES {
+        let end = text.floor_char_boundary(MAX_BYTES);
+        return Err(SyntaxError {
+            message: format!("a TOML file has at most {} MiB", MAX_BYTES >> 20),
+            span: end..end,
+        });
+    }
     let document = toml_edit::Document::parse(text).map_err(|error| syntax_error(text, &error))?;
     Ok(table(document.as_table().iter(), |name| document.as_table().key(name)))
 }

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// The most bytes that the files of one repository may have together.
-pub const MAX_REPOSITORY_BYTES: u64 = 256 << 20;
+pub const MAX_REPOSITORY_BYTES: u64 = 128 << 20;
 
 /// The largest saved session that is read, in bytes: it may hold many images.
 pub const MAX_SESSION_BYTES: u64 = 512 << 20;

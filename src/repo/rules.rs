@@ -11,9 +11,9 @@ crate::diag::rules! {
         "Every source file is UTF-8, with or without a byte-order mark, with `\\n` or `\\r\\n` line endings. A NUL \
          byte or an invalid sequence means that the file was saved in another encoding or is no text at all.\n\n\
          Convert it: `iconv -f WINDOWS-1252 -t UTF-8`.";
-    TOO_LARGE = Error "repo/too-large", "a source file is larger than 64 MiB, or all are larger than 256 MiB",
+    TOO_LARGE = Error "repo/too-large", "a source file is larger than 64 MiB, or all are larger than 128 MiB",
         "Positions are kept in 32 bits, and no profile, partial or context is that large on purpose. The size is known before a \
-         file is read. All source files of a repository may have 256 MiB together.\n\n\
+         file is read. All source files of a repository may have 128 MiB together.\n\n\
          Most often a data file lies in the wrong folder: `agents/`, `partials/`, `contexts/` and `providers/` \
          are read whole.";
     EMPTY = Error "repo/empty", "there is no profile to compile",

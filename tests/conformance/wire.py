@@ -199,7 +199,7 @@ WIRES = sorted(p.name.removesuffix(".schema.json") for p in WIRE.glob("*.schema.
 
 def bodies(out):
     """(agent slug, context, request, body) of every body under `reqc compile --out`."""
-    for folder in sorted(Path(out).iterdir()):
+    for folder in sorted(path for path in Path(out).iterdir() if path.is_dir()):
         request = json.loads((folder / "request.json").read_text())
         for path in sorted(folder.glob("*.json")):
             if path.name != "request.json":

@@ -230,9 +230,10 @@ fn tools(
     given: &Path,
     terminal: &Terminal,
 ) -> Result<(ToolSet, Vec<Grant>), Unusable> {
-    let path = to_read(&options.path(given)).map_err(Failure::from)?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let path = options.path(given);
+    let place = to_read(&path).map_err(Failure::from)?;
+    let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = place.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let given = given.to_string_lossy();
     let shown_below = given.strip_suffix(&name).unwrap_or_default();
     let world = Disk::open(folder).map_err(Failure::from)?.with_named(&name);
