@@ -348,5 +348,6 @@ fn a_flood_of_findings_is_bounded_for_people() {
     }
     let output = assert_text(scratch.path(), &["check", "--format", "json"]);
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(report["diagnostics"].as_array().map(Vec::len), Some(500));
+    let told = report["diagnostics"].as_array().into_iter().flatten();
+    assert_eq!(told.filter(|told| told["code"] == "key/unknown").count(), 500);
 }
