@@ -26,6 +26,7 @@ mod driver;
 mod grammar;
 #[cfg(unix)]
 #[path = "../hostile/mod.rs"]
+#[expect(dead_code, reason = "the fuzzer uses a part of it")]
 mod hostile;
 mod json;
 mod mutate;
