@@ -18,6 +18,8 @@ pub use instances::check_instances;
 pub(crate) use request::is_in_the_clear;
 #[cfg(feature = "runtime")]
 pub(crate) use request::is_loopback;
+#[cfg(feature = "runtime")]
+pub(crate) use request::placeholder;
 pub use request::{Header, HeaderValue, MODEL_PLACEHOLDER, RequestLine, request_line};
 pub use tools::tool_definitions;
 pub use wire::WireFormat;
