@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use crate::compile::{AgentBodies, golden_slug};
 use crate::unit::Plan;
-use crate::world::{EntryKind, MAX_REPOSITORY_BYTES, Output};
+use crate::world::{EntryKind, MAX_REPOSITORY_BYTES, Output, join};
 
 /// The folder of golden files.
 pub const FOLDER: &str = "golden";
@@ -241,8 +241,4 @@ pub fn apply(output: &dyn Output, folder: &str, drifts: &[Drift]) -> Result<(), 
         }
     }
     Ok(())
-}
-
-fn join(folder: &str, path: &str) -> String {
-    if folder.is_empty() { path.to_owned() } else { format!("{folder}/{path}") }
 }

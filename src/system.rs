@@ -50,6 +50,13 @@ fn words(error: &std::io::Error) -> String {
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
+/// A path below a folder, with `/` between its parts.
+fn relative(folder: &Path, path: &Path) -> String {
+    let inner = path.strip_prefix(folder).unwrap_or(path);
+    let parts: Vec<_> = inner.components().map(|part| part.as_os_str().to_string_lossy()).collect();
+    parts.join("/")
+}
+
 /// Whether a file can be run.
 #[cfg(unix)]
 fn is_program(path: &Path) -> bool {
@@ -60,6 +67,18 @@ fn is_program(path: &Path) -> bool {
 #[cfg(not(unix))]
 fn is_program(path: &Path) -> bool {
     path.is_file()
+}
+
+/// The programs of a name, with one of these endings, in the folders of `PATH`. A relative folder means the one that the person
+/// stands in, which may be a stranger's: it is left out.
+fn in_path(name: &str, endings: &'static [&'static str]) -> impl Iterator<Item = PathBuf> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&folders).filter(|folder| folder.is_absolute()).collect();
+    let file = move |folder: &Path, ending: &str| folder.join(format!("{name}{ending}"));
+    let files = folders
+        .into_iter()
+        .flat_map(move |folder| endings.iter().map(|ending| file(&folder, ending)).collect::<Vec<_>>());
+    files.filter(|path| is_program(path))
 }
 
 /// This machine's clock.

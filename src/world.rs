@@ -21,6 +21,9 @@ pub const MAX_SESSION_BYTES: u64 = 512 << 20;
 /// The most files and folders that one walk looks at.
 pub const MAX_ENTRIES: usize = 200_000;
 
+/// The most links to folders that one walk goes through: each is resolved, and each may double what is seen.
+pub(crate) const MAX_LINKED_FOLDERS: usize = 1_000;
+
 /// How many folders deep a walk goes.
 pub const MAX_DEPTH: usize = 64;
 
@@ -364,6 +367,11 @@ pub(crate) fn unusable_name(name: &str) -> Option<&'static str> {
         _ if is_numbered("com") || is_numbered("lpt") => Some("that is a device on Windows"),
         _ => None,
     }
+}
+
+/// The path of something in a folder; the folder `""` is the root.
+pub(crate) fn join(folder: &str, path: &str) -> String {
+    if folder.is_empty() { path.to_owned() } else { format!("{folder}/{path}") }
 }
 
 /// Folds `.` and `..` out of a relative path; `None` if it leaves the root or is absolute.

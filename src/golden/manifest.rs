@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Drift, GoldenFile, REQUEST, join};
-use crate::world::Output;
+use super::{Drift, GoldenFile, REQUEST};
+use crate::world::{Output, join};
 
 /// The file's name, in the folder of golden files.
 pub const MANIFEST: &str = ".reqc-manifest";

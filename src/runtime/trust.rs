@@ -18,6 +18,7 @@ use super::{Category, Compiled, Error};
 use crate::compile::Compiler;
 use crate::provider::{Header, HeaderValue, MODEL_PLACEHOLDER, RequestLine, is_in_the_clear, placeholder};
 use crate::repo::{LoadOptions, SecretRef};
+use crate::text::hex;
 use crate::unit::Plan;
 use crate::world::{MemoryWorld, World};
 
@@ -208,16 +209,9 @@ pub fn digest(bytes: &[u8]) -> String {
     hex(ring::digest::digest(&SHA256, bytes).as_ref())
 }
 
-/// Bytes as pairs of hexadecimal digits in lower case.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    let digit = |number: u8| char::from_digit(u32::from(number), 16).expect("below 16");
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::repo;
 
     /// Whether what an own agent of a provider instance asks for is covered.
     fn is_covered(agent: &str, files: &[(&str, &str)]) -> bool {

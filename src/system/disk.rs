@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::{bounded, place, words};
+use super::{bounded, place, relative, words};
 use crate::world::{Entry, EntryKind, ReadError, Walk, World, is_hidden, is_private_key};
 
 /// A folder on disk.
@@ -123,13 +123,6 @@ fn broken_link(error: &std::io::Error) -> ReadError {
         ErrorKind::NotFound | ErrorKind::NotADirectory => ReadError::Failed("the link leads nowhere".to_owned()),
         _ => ReadError::Failed(words(error)),
     }
-}
-
-/// A path below a folder, with `/` between its parts.
-fn relative(root: &Path, path: &Path) -> String {
-    let inner = path.strip_prefix(root).unwrap_or(path);
-    let parts: Vec<_> = inner.components().map(|part| part.as_os_str().to_string_lossy()).collect();
-    parts.join("/")
 }
 
 impl World for Disk {

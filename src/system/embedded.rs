@@ -1,8 +1,11 @@
 //! The bundled files: put into the binary when it is built.
 
+use std::path::Path;
+
 use include_dir::{Dir, include_dir};
 
-use crate::world::{Entry, EntryKind, MemoryWorld, ReadError, Walk, World};
+use super::relative;
+use crate::world::{self, Entry, EntryKind, MemoryWorld, ReadError, Walk, World};
 
 /// The folders of the crate's root that are embedded. `build/main.rs` watches the same ones.
 static FOLDERS: [(&str, Dir<'_>); 6] = [
@@ -31,8 +34,7 @@ impl Embedded {
 
 fn add(files: &mut MemoryWorld, name: &str, folder: &'static Dir<'static>) {
     for file in folder.files() {
-        let parts: Vec<_> = file.path().components().map(|part| part.as_os_str().to_string_lossy()).collect();
-        files.insert_static(format!("{name}/{}", parts.join("/")), file.contents());
+        files.insert_static(world::join(name, &relative(Path::new(""), file.path())), file.contents());
     }
     folder.dirs().for_each(|inner| add(files, name, inner));
 }
@@ -66,7 +68,7 @@ mod tests {
 
     #[test]
     fn the_binary_holds_what_the_folders_hold() {
-        let disk = Disk::open(std::path::Path::new(env!("CARGO_MANIFEST_DIR"))).expect("the crate's root");
+        let disk = Disk::open(Path::new(env!("CARGO_MANIFEST_DIR"))).expect("the crate's root");
         let bundled = Embedded::bundled();
         for (folder, _) in &FOLDERS {
             let found = bundled.walk(folder);

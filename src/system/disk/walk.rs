@@ -7,12 +7,9 @@ use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, Error, IntoIter, WalkDir};
 
-use super::{Disk, broken_link, relative};
-use crate::system::{bounded, words};
-use crate::world::{Entry, EntryKind, MAX_DEPTH, MAX_ENTRIES, ReadError, Unread, Walk, is_hidden};
-
-/// The most links to folders that one walk goes through: each is resolved, and each may double what is seen.
-const MAX_LINKS: usize = 1_000;
+use super::{Disk, broken_link};
+use crate::system::{bounded, relative, words};
+use crate::world::{Entry, EntryKind, MAX_DEPTH, MAX_ENTRIES, MAX_LINKED_FOLDERS, ReadError, Unread, Walk, is_hidden};
 
 /// Everything below a folder; see [`World::walk`](crate::world::World::walk).
 pub(super) fn walk(disk: &Disk, folder: &str) -> Walk {
@@ -68,8 +65,8 @@ impl Walker<'_> {
             self.unread(&path, ReadError::Failed(format!("it lies more than {MAX_DEPTH} folders deep")));
         } else if entry.path_is_symlink() {
             self.links += 1;
-            if self.links > MAX_LINKS {
-                return Err(format!("there are more than {MAX_LINKS} links to folders below it"));
+            if self.links > MAX_LINKED_FOLDERS {
+                return Err(format!("there are more than {MAX_LINKED_FOLDERS} links to folders below it"));
             }
             self.link(&path, entry.path(), walk);
         }

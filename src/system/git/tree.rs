@@ -4,16 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::objects::Objects;
-use crate::world::{MAX_DEPTH, MAX_ENTRIES, MAX_FILE_BYTES, MemoryWorld, is_hidden};
+use crate::text::hex;
+use crate::world::{MAX_DEPTH, MAX_ENTRIES, MAX_FILE_BYTES, MAX_LINKED_FOLDERS, MemoryWorld, is_hidden, join};
 
 /// The folders that are loaded, besides TOML files at the root.
 const FOLDERS: [&str; 6] = ["agents", "contexts", "partials", "providers", "roles", "schemas"];
 
 /// How many links one path may go through.
 const MAX_LINKS: usize = 40;
-
-/// How many links to folders are followed altogether.
-const MAX_LINKED_FOLDERS: usize = 1_000;
 
 /// The longest path that a link may hold, in bytes.
 const MAX_LINK_BYTES: u64 = 4 << 10;
@@ -207,7 +205,7 @@ fn parse(mut bytes: &[u8], name_bytes: usize) -> Option<BTreeMap<String, Node>> 
         let object = bytes.get(end + 1..end + 1 + name_bytes)?;
         // Names that would lead elsewhere are in no tree that git made.
         if !matches!(name, "" | "." | "..") && !name.contains('/') {
-            nodes.insert(name.to_owned(), Node { kind: Kind::of_mode(mode), object: hexadecimal(object) });
+            nodes.insert(name.to_owned(), Node { kind: Kind::of_mode(mode), object: hex(object) });
         }
         bytes = &bytes[end + 1 + name_bytes..];
     }
@@ -223,15 +221,6 @@ impl Kind {
             _ => Kind::File,
         }
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or('0');
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-}
-
-fn join(folder: &str, name: &str) -> String {
-    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
 /// Whether an agent repository has something at a path. A link may lead to either.
