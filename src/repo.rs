@@ -5,6 +5,7 @@
 
 pub(crate) mod address;
 mod config;
+pub(crate) mod folders;
 mod headers;
 mod instance;
 mod keys;

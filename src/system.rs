@@ -40,6 +40,8 @@ pub(crate) use trust::is_ci;
 
 use std::path::{Path, PathBuf};
 
+use crate::golden;
+use crate::repo::folders;
 use crate::world::World;
 #[cfg(feature = "runtime")]
 use crate::world::{MAX_FILE_BYTES, ReadError};
@@ -167,7 +169,7 @@ pub fn find_root(folder: &Path, named: bool) -> Result<PathBuf, String> {
     let start = disk.root().to_path_buf();
     let Some(end) = start.ancestors().position(place::is_repository).filter(|_| !named) else { return Ok(start) };
     let above = || start.ancestors().take(end + 1).skip(1);
-    let is_root = |folder: &&Path| is_marked(folder) || folder.join("agents").is_dir();
+    let is_root = |folder: &&Path| is_marked(folder) || folder.join(folders::AGENTS).is_dir();
     // Somebody who stands in `agents/` means the repository, although the folder holds profiles.
     let inside = |folder: &&Path| is_root(folder) && start.strip_prefix(folder).is_ok_and(is_part);
     if let Some(root) = above().find(inside) {
@@ -187,14 +189,13 @@ fn is_marked(folder: &Path) -> bool {
 /// Whether a path relative to a root lies in one of the folders that a repository has by convention.
 fn is_part(rest: &Path) -> bool {
     let first = rest.components().next().map(|part| part.as_os_str().to_string_lossy().into_owned());
-    first.is_some_and(|first| {
-        ["agents", "partials", "contexts", "roles", "providers", "golden", "schemas"].contains(&first.as_str())
-    })
+    first.is_some_and(|first| first == golden::FOLDER || folders::ALL.contains(&first.as_str()))
 }
 
 /// Whether a folder may be a flat repository: it holds a profile, a TOML file with a top-level `name`.
 fn has_profiles(disk: &Disk) -> bool {
-    let entries = World::list(disk, "").unwrap_or_default();
+    // One that cannot be listed is not left for what lies above it.
+    let Ok(entries) = World::list(disk, "") else { return true };
     entries.iter().filter(|entry| entry.path.ends_with(".toml")).any(|entry| is_flat_profile(disk, &entry.path))
 }
 

@@ -5,7 +5,9 @@ use std::mem::take;
 use std::sync::Arc;
 
 use super::instance::{self, RawInstance};
-use super::{Config, Layer, LayerFile, LayerKind, Loaded, Reader, Repo, Roster, ToolSpec, roster, rules, tools};
+use super::{
+    Config, Layer, LayerFile, LayerKind, Loaded, Reader, Repo, Roster, ToolSpec, folders, roster, rules, tools,
+};
 use crate::diag::Diagnostic;
 use crate::source::{FileId, SourceText, Sources, Span, TextError};
 use crate::toml::{self, Table};
@@ -348,12 +350,12 @@ const ROOT_FILES: [&str; 7] =
 impl Listing {
     fn of(world: &dyn World) -> (Listing, Vec<Unread>) {
         let (mut listing, mut walks) = (Listing::default(), Walks { world, unread: Vec::new() });
-        let candidates = match world.kind("agents") {
+        let candidates = match world.kind(folders::AGENTS) {
             // One flat folder of profiles.
             Err(ReadError::Missing) | Ok(EntryKind::File) => walks.root(),
-            _ => walks.below("agents"),
+            _ => walks.below(folders::AGENTS),
         };
-        for path in candidates.into_iter().chain(walks.below("partials")) {
+        for path in candidates.into_iter().chain(walks.below(folders::PARTIALS)) {
             match partial_name(&path) {
                 Some(name) => listing.partials.push((name.to_owned(), path)),
                 None if path.ends_with(".toml") => listing.profiles.push(path),
@@ -364,9 +366,9 @@ impl Listing {
             let paths = walks.below(folder).into_iter().filter(|path| path.ends_with(ending));
             paths.collect::<Vec<_>>()
         };
-        listing.contexts = named("contexts", ".json");
+        listing.contexts = named(folders::CONTEXTS, ".json");
         listing.schemas = named("schemas/wire", ".json");
-        listing.providers = named("providers", ".toml");
+        listing.providers = named(folders::PROVIDERS, ".toml");
         (listing, walks.unread)
     }
 }

@@ -7,7 +7,7 @@ use include_dir::{Dir, include_dir};
 use super::relative;
 use crate::world::{self, Entry, EntryKind, MemoryWorld, ReadError, Walk, World};
 
-/// The folders of the crate's root that are embedded. `build/main.rs` watches the same ones.
+/// The folders of the crate's root that are embedded: all of [`folders::ALL`](crate::repo::folders::ALL), by name, since a macro reads them.
 static FOLDERS: [(&str, Dir<'_>); 6] = [
     ("agents", include_dir!("$CARGO_MANIFEST_DIR/agents")),
     ("contexts", include_dir!("$CARGO_MANIFEST_DIR/contexts")),
@@ -70,6 +70,7 @@ mod tests {
     fn the_binary_holds_what_the_folders_hold() {
         let disk = Disk::open(Path::new(env!("CARGO_MANIFEST_DIR"))).expect("the crate's root");
         let bundled = Embedded::bundled();
+        assert_eq!(FOLDERS.each_ref().map(|(name, _)| *name), crate::repo::folders::ALL);
         for (folder, _) in &FOLDERS {
             let found = bundled.walk(folder);
             assert!(!found.entries.is_empty());

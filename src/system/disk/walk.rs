@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, Error, IntoIter, WalkDir};
 
-use super::{Disk, broken_link};
+use super::{Disk, broken_link, no_text, not_utf8};
 use crate::system::{bounded, relative, words};
 use crate::world::{Entry, EntryKind, MAX_DEPTH, MAX_ENTRIES, MAX_LINKED_FOLDERS, ReadError, Unread, Walk, is_hidden};
 
@@ -45,6 +45,12 @@ impl Walker<'_> {
             }
             match found {
                 Ok(entry) if entry.file_type().is_dir() && begins_with_dot(entry.path()) => walk.skip_current_dir(),
+                Ok(entry) if no_text(&self.disk.root, entry.path()) => {
+                    if entry.file_type().is_dir() {
+                        walk.skip_current_dir();
+                    }
+                    self.unread(&relative(&self.disk.root, entry.path()), not_utf8());
+                }
                 Ok(entry) if entry.file_type().is_dir() => self.folder(&entry, &mut walk)?,
                 Ok(entry) if is_hidden_name(entry.path()) => {}
                 Ok(entry) => self.file(relative(&self.disk.root, entry.path())),
@@ -98,6 +104,9 @@ impl Walker<'_> {
     fn failure(&mut self, error: &Error) {
         let Some(place) = error.path().filter(|path| !is_hidden_name(path)) else { return };
         let path = relative(&self.disk.root, place);
+        if no_text(&self.disk.root, place) {
+            return self.unread(&path, not_utf8());
+        }
         if error.loop_ancestor().is_some() {
             if looks_like_file(&path) {
                 self.found.entries.push(Entry { path, kind: EntryKind::Folder });
@@ -141,6 +150,10 @@ pub(super) fn children(disk: &Disk, folder: &str) -> Result<(Vec<Entry>, usize),
         looked_at += 1;
         if begins_with_dot(&child.path()) {
             continue;
+        }
+        if child.file_name().to_str().is_none() {
+            let name = child.file_name().to_string_lossy().into_owned();
+            return Err(ReadError::Failed(format!("the name `{name}` in it is not UTF-8")));
         }
         let kind = child_kind(&child);
         if kind == EntryKind::Folder || !is_hidden_name(&child.path()) {

@@ -46,6 +46,8 @@ impl Repository {
         let own = own_folder(&work_tree, &strangers)?;
         let common = common_folder(&own)?;
         let strangers = further_work_trees(&common)?.iter().fold(strangers.and(&own), |all, tree| all.and(tree));
+        let inner = root.strip_prefix(&work_tree).unwrap_or(root);
+        inner.to_str().ok_or("its path is not UTF-8")?;
         let prefix = relative(&work_tree, root);
         let repository = Repository { work_tree, own, common, prefix, strangers };
         repository.check_objects(&repository.objects(), 0)?;
