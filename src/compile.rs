@@ -11,6 +11,7 @@ mod policy;
 mod reach;
 mod route;
 pub(crate) mod rules;
+mod secrets;
 mod work;
 
 pub use lowered::{Lowered, LoweredKind, LoweredTo};
@@ -121,10 +122,9 @@ impl Compiler {
         let loaded = repo::load(own, bundled, options);
         let (mut repo, mut findings) = (loaded.repo, loaded.findings);
         let (profiles, more) = profile::read_all(&repo);
-        // What looks like a key is shown nowhere, not even where it stands.
-        let secrets = more.iter().filter(|finding| finding.rule == &repo::rules::LITERAL_SECRET);
-        secrets.for_each(|finding| repo.sources.mask(finding.primary.span));
         findings.extend(more);
+        // What looks like a key is shown nowhere, not even where it stands.
+        findings.extend(secrets::check(&mut repo, &findings));
         let (hierarchy, more) = Hierarchy::build(profiles);
         findings.extend(more);
         let (contexts, more) = context::read_all(&repo);

@@ -13,6 +13,7 @@ mod load;
 mod matching;
 mod roster;
 pub(crate) mod rules;
+pub(crate) mod secret;
 mod tools;
 
 pub use config::{ALLOW_KEYS, Allow, CONFIG_KEYS, Config, Date, Dialect, EXTENSION_KEYS, Extension, Level};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::instance::{self, RawInstance};
 use super::{
-    Config, Layer, LayerFile, LayerKind, Loaded, Reader, Repo, Roster, ToolSpec, folders, roster, rules, tools,
+    Config, Layer, LayerFile, LayerKind, Loaded, Reader, Repo, Roster, ToolSpec, folders, roster, rules, secret, tools,
 };
 use crate::diag::Diagnostic;
 use crate::source::{FileId, SourceText, Sources, Span, TextError};
@@ -156,7 +156,7 @@ impl Loader {
 
     fn raw_instance(&mut self, layer: &Layer, path: &str) -> Option<RawInstance> {
         let file = self.text(layer.world.as_ref(), path)?;
-        for place in instance::key_places(self.sources.get(file).text()) {
+        for place in secret::places_to_hide(self.sources.get(file).text()) {
             self.sources.mask(Span::new(file, place));
         }
         let text = self.sources.get(file).text();

@@ -72,9 +72,13 @@ crate::diag::rules! {
          * wrong: `api_key_ref = \"sk-…\"`\n\
          * right: `api_key_ref = \"env:OPENAI_API_KEY\"`\n\n\
          The other forms are `file:PATH`, `keyring:SERVICE/USER`, and the plain name of an entry of the keyring \
-         service `reqc`. A plain name that looks like a key (a known prefix, or 24 and more mixed characters) is \
-         refused. So is a login in a `url` (`https://USER:PASSWORD@HOST`), a parameter of a `url` or an `endpoint` that \
-         carries a key (`?key=…`), and a header that does: a request line is printed and kept as a golden file.\n\n\
+         service `reqc`. What looks like a key is refused as a \
+         reference: it begins as keys of a known provider do (`sk-`, `ghp_`, `glpat-`, `xoxb-`, …), is a JSON Web Token, or is 16 \
+         and more mixed characters. So is a login in a `url` (`https://USER:PASSWORD@HOST`), a key in the path or in a parameter \
+         of a `url` or an `endpoint` (`?key=…`), and a header that carries one by its name (`PRIVATE-TOKEN`) or its value \
+         (`Bearer …`): a request line is printed and kept as a golden file.\n\n\
+         Anywhere else in a file, in a prompt or a comment, only what is a key for certain is reported: a known beginning with \
+         16 and more characters behind it, or a private key.\n\n\
          If a real key was committed, revoke it: it stays in the history.";
     INSTANCE_EXTENDS = Error "provider/extends", "a provider instance extends nothing usable",
         "`extends` of a provider instance names another instance; it must exist and must not lead back to \
