@@ -27,6 +27,9 @@ pub const REQUEST: &str = "request.json";
 /// What every `request.json` has, beside the agent's name.
 const REQUEST_KEYS: [&str; 6] = ["provider_instance", "client_api", "wire", "method", "url", "headers"];
 
+/// What the conversation is called in the bodies of some wire format: every body has one of these members.
+const CONVERSATIONS: [&str; 5] = ["messages", "contents", "input", "prompt", "input_prefix"];
+
 /// A file that should be there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GoldenFile {
@@ -202,6 +205,10 @@ fn unasked(
         match manifest.names_file(&path) {
             true => {
                 let old = output.current(&join(folder, &path))?;
+                if old.as_ref().is_some_and(|bytes| !has_our_form(&path, bytes)) {
+                    found.foreign.push(path);
+                    continue;
+                }
                 let size = old.as_ref().map_or(0, Vec::len) as u64;
                 let most = MAX_REPOSITORY_BYTES >> 20;
                 left = left.checked_sub(size).ok_or_else(|| {
@@ -218,13 +225,24 @@ fn unasked(
     Ok(found)
 }
 
-/// Whether the `request.json` of a folder is one of ours: about an agent that has such a folder.
+/// Whether the `request.json` of a folder is one of ours.
 fn has_our_request(output: &dyn Output, folder: &str, slug: &str) -> Result<bool, String> {
-    let Some(bytes) = output.current(&join(folder, &format!("{slug}/{REQUEST}")))? else { return Ok(false) };
-    let Ok(Value::Object(request)) = serde_json::from_slice(&bytes) else { return Ok(false) };
-    let agent = request.get("agent").and_then(Value::as_str);
-    Ok(agent.is_some_and(|agent| golden_slug(agent) == slug)
-        && REQUEST_KEYS.iter().all(|key| request.contains_key(*key)))
+    let path = format!("{slug}/{REQUEST}");
+    Ok(output.current(&join(folder, &path))?.is_some_and(|bytes| has_our_form(&path, &bytes)))
+}
+
+/// Whether a file of the form `<slug>/<name>.json` can be one of ours, judged by what it holds: a request line of an agent that
+/// has such a folder, or a body that some API takes. A manifest alone is no proof, since anybody can write one.
+fn has_our_form(path: &str, bytes: &[u8]) -> bool {
+    let Ok(Value::Object(value)) = serde_json::from_slice(bytes) else { return false };
+    match path.split_once('/') {
+        Some((slug, REQUEST)) => {
+            let agent = value.get("agent").and_then(Value::as_str);
+            agent.is_some_and(|agent| golden_slug(agent) == slug)
+                && REQUEST_KEYS.iter().all(|key| value.contains_key(*key))
+        }
+        _ => CONVERSATIONS.iter().any(|key| value.contains_key(*key)),
+    }
 }
 
 /// Makes what is there what should be there.

@@ -3,10 +3,12 @@
 //! What reads a value knows more of it and told it already; here the text of every file is looked at as it stands. Whatever is
 //! found is hidden from all excerpts.
 
+use std::collections::HashSet;
+
 use crate::diag::Diagnostic;
 use crate::repo::rules::LITERAL_SECRET;
 use crate::repo::{Repo, secret};
-use crate::source::Span;
+use crate::source::{FileId, Span};
 
 /// How many keys of one file are told.
 const MOST: usize = 20;
@@ -19,7 +21,10 @@ pub(super) fn check(repo: &mut Repo, known: &[Diagnostic]) -> Vec<Diagnostic> {
         told.iter().any(meets)
     };
     let mut found: Vec<Span> = Vec::new();
-    for (file, source) in repo.sources.iter() {
+    let schemas: HashSet<FileId> = repo.schemas.values().flatten().map(|source| source.file).collect();
+    // What is part of the program is no stranger's, and schemas are large and never sent.
+    let is_looked_at = |file: FileId, path: &str| !path.starts_with("bundled:") && !schemas.contains(&file);
+    for (file, source) in repo.sources.iter().filter(|(file, source)| is_looked_at(*file, source.path())) {
         found.extend(secret::keys_in_text(source.text()).into_iter().take(MOST).map(|place| Span::new(file, place)));
     }
     told.iter().chain(&found).for_each(|span| repo.sources.mask(*span));
