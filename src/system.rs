@@ -90,7 +90,7 @@ pub(crate) fn now() -> std::time::SystemTime {
 }
 
 #[cfg(feature = "runtime")]
-pub(crate) use place::to_read;
+pub(crate) use place::{to_read, to_write};
 
 /// The bytes of a regular file anywhere on the disk, for what the command line names.
 ///

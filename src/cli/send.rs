@@ -117,6 +117,7 @@ fn talk(
 fn journal(options: &Options, send: &Send, resumed: Option<Resumed>) -> Result<Option<JournalFile>, Failure> {
     let create = |path: &std::path::PathBuf| {
         let path = options.path(path);
+        crate::system::to_write(&path, Some(options.directory()))?;
         let help = format!("`--resume {}` goes on with a session that is there", path.display());
         JournalFile::create(&path).map_err(|why| Failure::new(why).help(help))
     };

@@ -18,7 +18,7 @@ use crate::runtime::tools::{ProcessTool, Processes, ToolSet};
 use crate::runtime::trust::Grant;
 use crate::runtime::{Restored, image};
 use crate::source::{SourceText, Sources};
-use crate::system::{Disk, JournalFile, Places, SystemProcesses, to_read};
+use crate::system::{Disk, JournalFile, Places, SystemProcesses, to_read, to_write};
 use crate::world::World;
 
 /// Everything that a request is made from, beside the agent.
@@ -88,7 +88,7 @@ impl Input {
             Some(context) => from_context(options, opened, context)?,
             None => (real_setting(opened)?, Conversation::default()),
         };
-        let resumed = send.resume.as_deref().map(|path| resume(&options.path(path), send)).transpose()?;
+        let resumed = send.resume.as_deref().map(|path| resume(options, path, send)).transpose()?;
         let (tools, programs) = match &send.tools {
             Some(path) => {
                 tools(options, send, opened, path, terminal).map(|(tools, programs)| (Some(tools), programs))?
@@ -131,7 +131,9 @@ fn message(options: &Options, send: &Send) -> Result<Option<Vec<Block>>, Failure
     for source in &send.images {
         let image = match image::is_url(source) {
             true => Ok(image::at_url(source)),
-            false => image::read(&to_read(&options.path(Path::new(source))).map_err(Failure::from)?),
+            false => {
+                image::read(&to_read(&options.path(Path::new(source)), options.directory()).map_err(Failure::from)?)
+            }
         };
         let image = image.map_err(|why| match image::is_other_url(source) {
             true => Failure::new(format!("the image `{}` is neither a file nor at an http URL", shortened(source)))
@@ -169,7 +171,9 @@ fn completion(send: &Send, blocks: Option<&[Block]>) -> Result<Task, Failure> {
 }
 
 /// The session in a file, which stays as it is until something is sent.
-fn resume(path: &Path, send: &Send) -> Result<Resumed, Failure> {
+fn resume(options: &Options, path: &Path, send: &Send) -> Result<Resumed, Failure> {
+    let path = &options.path(path);
+    to_write(path, Some(options.directory()))?;
     let opened = JournalFile::open(path)?;
     let shown = path.display();
     let loaded =
@@ -193,7 +197,7 @@ fn from_context(options: &Options, opened: &mut Opened, wanted: &str) -> Result<
     if let Some(ready) = opened.compiler.context(wanted) {
         return Ok((Setting::of(&ready.context), ready.context.conversation.clone()));
     }
-    let path = to_read(&options.path(Path::new(wanted))).map_err(Failure::from)?;
+    let path = to_read(&options.path(Path::new(wanted)), options.directory()).map_err(Failure::from)?;
     let text = match crate::system::read_text(&path) {
         Ok(text) => text,
         Err(why) => {
@@ -231,7 +235,7 @@ fn tools(
     terminal: &Terminal,
 ) -> Result<(ToolSet, Vec<Grant>), Unusable> {
     let path = options.path(given);
-    let place = to_read(&path).map_err(Failure::from)?;
+    let place = to_read(&path, options.directory()).map_err(Failure::from)?;
     let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = place.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let given = given.to_string_lossy();

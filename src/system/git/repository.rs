@@ -1,5 +1,6 @@
 //! Which repository a folder belongs to, and whether what it says of itself may be believed.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
@@ -14,6 +15,9 @@ const MAX_POINTER_BYTES: u64 = 64 << 10;
 
 /// The most files and folders of an object store.
 const MAX_OBJECT_FILES: usize = 4_000_000;
+
+/// The most object stores that are borrowed from altogether: each is looked through.
+const MAX_STORES: usize = 50;
 
 /// The file that names the stores that a store of objects borrows from.
 const ALTERNATES: &str = "info/alternates";
@@ -50,7 +54,7 @@ impl Repository {
         inner.to_str().ok_or("its path is not UTF-8")?;
         let prefix = relative(&work_tree, root);
         let repository = Repository { work_tree, own, common, prefix, strangers };
-        repository.check_objects(&repository.objects(), 0)?;
+        repository.check_objects(&repository.objects(), 0, &mut BTreeSet::new())?;
         Ok(repository)
     }
 
@@ -76,7 +80,10 @@ impl Repository {
     }
 
     /// git opens whatever it finds among the objects: links would lead it away, and pipes would keep it.
-    fn check_objects(&self, store: &Path, borrowed: usize) -> Result<(), String> {
+    fn check_objects(&self, store: &Path, borrowed: usize, known: &mut BTreeSet<PathBuf>) -> Result<(), String> {
+        if known.len() > MAX_STORES {
+            return Err(format!("it borrows objects from more than {MAX_STORES} folders"));
+        }
         for (count, found) in WalkDir::new(store).follow_root_links(false).into_iter().enumerate() {
             let found = found.map_err(|error| format!("its objects cannot be listed: {error}"))?;
             let kind = found.file_type();
@@ -102,7 +109,9 @@ impl Repository {
                     store.join(ALTERNATES).display()
                 ));
             }
-            self.check_objects(&other, borrowed + 1)?;
+            if known.insert(other.clone()) {
+                self.check_objects(&other, borrowed + 1, known)?;
+            }
         }
         Ok(())
     }
