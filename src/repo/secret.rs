@@ -154,11 +154,26 @@ pub(crate) fn is_key_for_reference(text: &str) -> bool {
 /// The places of a text that are keys for certain.
 pub(crate) fn keys_in_text(text: &str) -> Vec<Range<usize>> {
     let is_it = |word: &str| is_token(word) || FORMS.iter().any(|form| form.is_whole_key(word));
-    let ends_word = |c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c));
-    let words =
-        text.split(ends_word).filter(|word| word.len() >= 20 && is_it(word.trim_start_matches(['-', '_', '.'])));
-    let mut places: Vec<Range<usize>> = words.map(|word| place(text, word)).collect();
-    places.extend(private_keys(text));
+    let is_key = |place: &Range<usize>| is_it(text[place.clone()].trim_start_matches(['-', '_', '.']));
+    long_words(text.as_bytes()).into_iter().filter(is_key).chain(private_keys(text)).collect()
+}
+
+/// The shortest word that can be a key for certain, in bytes.
+const SHORTEST: usize = 19;
+
+/// The places of words that are long enough. Every byte of a repository is looked at here: bytes, since signs beyond ASCII are in
+/// no key.
+fn long_words(bytes: &[u8]) -> Vec<Range<usize>> {
+    let mut places = Vec::new();
+    let mut start = 0;
+    for (at, byte) in bytes.iter().chain(std::iter::once(&b' ')).enumerate() {
+        if !byte.is_ascii_alphanumeric() && !matches!(byte, b'-' | b'_' | b'.') {
+            if at - start >= SHORTEST {
+                places.push(start..at);
+            }
+            start = at + 1;
+        }
+    }
     places
 }
 
@@ -360,7 +375,7 @@ fn is_private_key(text: &str) -> bool {
 /// The first lines of private keys that go on, to their end.
 fn private_keys(text: &str) -> Vec<Range<usize>> {
     let mut places = Vec::new();
-    for (start, _) in text.match_indices("-----BEGIN ") {
+    for start in memchr::memmem::find_iter(text.as_bytes(), "-----BEGIN ") {
         let end = text[start..].find("-----END ").map_or(text.len(), |end| start + end);
         let inner = &text[start..end];
         let is_long = inner.split_whitespace().any(|line| line.len() >= 40);
