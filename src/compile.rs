@@ -531,7 +531,7 @@ fn is_agent(repo: &Repo, hierarchy: &Hierarchy, id: ProfileId) -> bool {
 impl ReadyContext {
     fn new(repo: &Repo, context: Context, room: &Room) -> ReadyContext {
         let golden = match &repo.config.golden_contexts {
-            Some(globs) => globs.iter().any(|glob| glob.value.is_match(&context.name)),
+            Some(globs) => globs.value.iter().any(|glob| glob.value.is_match(&context.name)),
             None => context.golden,
         };
         let setting = Setting::of(&context);

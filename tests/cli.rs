@@ -1009,6 +1009,64 @@ fn a_diff_tells_what_a_change_lowers() {
     assert!(run.out.contains("schemas/wire/openai-chat.json is gone"), "{}", run.out);
 }
 
+/// What no body shows: what is compiled at all, against what, and where it is sent.
+#[test]
+fn a_diff_tells_what_a_change_takes_away() {
+    let agent = |name: &str, more: &str| format!("name = \"{name}\"\nextends = \"OpenAI Chat\"\n{more}");
+    let context = |name: &str, golden: bool| {
+        let history = "[{\"role\": \"user\", \"content\": \"x\"}]";
+        format!(
+            "{{\"name\": \"{name}\", \"why\": \"w\", \"kind\": \"chat\", \"golden\": {golden}, \"history\": {history}}}"
+        )
+    };
+    let (_scratch, root) = repository(&[
+        ("agents/a.toml", &agent("A", "")),
+        ("agents/b.toml", &agent("B", "")),
+        ("agents/c.toml", &agent("C", "match.file_patterns = [\"*.rs\"]\n")),
+        ("contexts/one.json", &context("one", true)),
+        ("contexts/two.json", &context("two", true)),
+        ("contexts/three.json", &context("three", true)),
+        ("models.toml", "A = \"m1\"\nC = \"m2\"\n"),
+        ("reqc.toml", "[rules]\n\"key/*\" = \"warning\"\n\"key/unknown\" = \"error\"\n"),
+    ]);
+    git(&root, &["init", "-q"]);
+    git(&root, &["add", "-A"]);
+    git(&root, &["commit", "-q", "-m", "before"]);
+    fs::remove_file(root.join("agents/a.toml")).expect("removed");
+    fs::remove_file(root.join("contexts/one.json")).expect("removed");
+    write(
+        &root,
+        &[
+            ("agents/b.toml", &agent("B", "abstract = true\n")),
+            ("agents/c.toml", &agent("C", "match.file_patterns = [\"*\"]\n")),
+            ("contexts/two.json", &context("two", false)),
+            ("models.toml", "C = \"m3\"\n"),
+            (
+                "reqc.toml",
+                "dialect = \"inja\"\n[golden]\ncontexts = [\"plain-turn\"]\n\
+                 [rules]\n\"key/unknown\" = \"error\"\n\"key/*\" = \"warning\"\n",
+            ),
+        ],
+    );
+    let told = reqc(&root, &["compile", "--diff", "HEAD"]).out;
+    let parts = [
+        "the agent A is gone",
+        "agents/b.toml:3: the agent B is abstract now",
+        "agents/c.toml:1: the agent C accepts other files",
+        "the context one is gone",
+        "the context two has no golden bodies any more",
+        "reqc.toml:3: the context three has no golden bodies any more",
+        "key/unknown is no error any more",
+        "models.toml:1: the model of C is `m3`",
+        "no model for A any more",
+        "the dialect is `inja`",
+    ];
+    let missing: Vec<&&str> = parts.iter().filter(|part| !told.contains(**part)).collect();
+    assert!(missing.is_empty(), "{missing:?} in {told}");
+    let report = reqc(&root, &["check"]).out;
+    assert!(report.contains("golden contexts"), "a report tells it without a revision: {report}");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_file_of_models_that_leads_outside_is_an_error() {

@@ -173,13 +173,13 @@ impl Options {
 
     /// What is lowered in this run.
     fn lowered(&self, opened: &Opened) -> Vec<Lowered> {
-        self.policy(opened, &opened.compiler, false).lowered(opened.compiler.repo())
+        self.policy(opened, &opened.compiler, false).lowered(&opened.compiler)
     }
 
     /// What the repository lowers and an older one did not.
     pub(super) fn newly_lowered(&self, opened: &Opened, older: &Compiler) -> Vec<Lowered> {
         let (now, before) = (self.policy(opened, &opened.compiler, false), self.policy(opened, older, false));
-        now.newly_lowered(opened.compiler.repo(), &before, older.repo())
+        now.newly_lowered(&opened.compiler, &before, older)
     }
 
     /// The figures of a run that compiled `agents` agents to `bodies` bodies.

@@ -109,7 +109,7 @@ pub(super) fn unknown_agents(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnost
 
 /// Findings about patterns in `golden.contexts` that select nothing.
 pub(super) fn unknown_contexts(config: &Config, contexts: &[Context]) -> Vec<Diagnostic> {
-    let globs = config.golden_contexts.iter().flatten();
+    let globs = config.golden_contexts.iter().flat_map(|globs| &globs.value);
     let unused = globs.filter(|glob| !contexts.iter().any(|context| glob.value.is_match(&context.name)));
     let mut suggestions = Suggestions::default();
     let findings = unused.map(|glob| {

@@ -7,11 +7,12 @@ use crate::compile::{Lowered, LoweredKind, LoweredTo};
 use crate::text::{Text, text};
 
 /// The words for each kind, in the order in which they are told.
-const KINDS: [(LoweredKind, &str); 5] = [
+const KINDS: [(LoweredKind, &str); 6] = [
     (LoweredKind::Rule, "rule"),
     (LoweredKind::Allow, "[[allow]]"),
     (LoweredKind::Extension, "[[extension]]"),
     (LoweredKind::Schema, "schema"),
+    (LoweredKind::Golden, "golden context"),
     (LoweredKind::Argument, "--allow"),
 ];
 
@@ -48,11 +49,11 @@ pub fn lowered_text(lowered: &[Lowered]) -> Text {
 
 fn line(it: &Lowered) -> Text {
     let place = it.place.as_ref().map_or(Text::new(), |(path, line)| text!("{}:{}: ", name(path), *line));
-    let of = |before: &'static str, value: &Option<String>| {
-        value.as_ref().map_or(Text::new(), |value| text!("{}`{}`", before, name(value)))
+    let of = |before: &'static str, value: Option<&str>| {
+        value.map_or(Text::new(), |value| text!("{}`{}`", before, name(value)))
     };
     let until = it.expires.as_ref().map_or(Text::new(), |date| text!(" until {}", date));
-    let scope = text!("{}{}{}", of(" for agents ", &it.agent), of(" in files ", &it.path), until);
+    let scope = text!("{}{}{}", of(" for agents ", it.agent.as_deref()), of(" in files ", it.path.as_deref()), until);
     let reason = it.reason.as_ref().map_or(Text::new(), |reason| text!(": {}", Text::line(reason).cut(200)));
     let what = name(&it.what);
     let said = match (it.kind, it.to) {
@@ -64,6 +65,16 @@ fn line(it: &Lowered) -> Text {
         (LoweredKind::Schema, _) => text!("a schema of the repository"),
         (LoweredKind::Layer, _) => text!("reqc.toml: layer = \"bundled\": nothing that comes with reqc takes part"),
         (LoweredKind::Argument, _) => text!("--allow {}", what),
+        (LoweredKind::Golden, _) => text!("the context {} has no golden bodies any more", what),
+        (LoweredKind::Context, _) => text!("the context {} is gone", what),
+        (LoweredKind::Agent, Some(LoweredTo::Abstract)) => {
+            text!("the agent {} is abstract now, and not compiled", what)
+        }
+        (LoweredKind::Agent, _) => text!("the agent {} is gone", what),
+        (LoweredKind::Match, _) => text!("the agent {} accepts other files: its `match` changed", what),
+        (LoweredKind::Model, Some(LoweredTo::Removed)) => text!("models.toml: no model for {} any more", what),
+        (LoweredKind::Model, _) => text!("the model of {} is{}", what, of(" ", it.value.as_deref())),
+        (LoweredKind::Dialect, _) => text!("reqc.toml: the dialect is{}", of(" ", it.value.as_deref())),
     };
     text!("{}{}{}{}", place, said, scope, reason)
 }
@@ -86,6 +97,7 @@ fn value(it: &Lowered) -> Value {
         "kind": it.kind.name(),
         "what": &*it.what,
         "to": it.to.map(LoweredTo::name),
+        "value": it.value.as_deref(),
         "agent": it.agent,
         "path": it.path,
         "fields": it.fields.iter().map(|field| &**field).collect::<Vec<_>>(),
