@@ -8,11 +8,13 @@ mod config;
 mod headers;
 mod instance;
 mod keys;
+mod listing;
 mod load;
 mod matching;
 mod roster;
 pub(crate) mod rules;
 mod tools;
+mod unread;
 
 pub use config::{ALLOW_KEYS, Allow, CONFIG_KEYS, Config, Date, Dialect, EXTENSION_KEYS, Extension, Level};
 pub use instance::{INSTANCE_KEYS, Instance, SecretRef};
