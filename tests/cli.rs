@@ -1009,6 +1009,26 @@ fn a_diff_tells_what_a_change_lowers() {
     assert!(run.out.contains("schemas/wire/openai-chat.json is gone"), "{}", run.out);
 }
 
+/// A name that nobody knows may be that of a file with a mistake.
+#[test]
+fn a_context_that_cannot_be_read_is_told_where_it_is_asked_for() {
+    let (_scratch, root) = repository(&[("agents/helper.toml", AGENT), ("contexts/own.json", "{\"name\": \"own\"")]);
+    for command in
+        [vec!["check"], vec!["compile", "--check"], vec!["compile", "--diff"], vec!["compile"], vec!["contexts"]]
+    {
+        let run = reqc(&root, &[&command[..], &["--context", "own", "--format", "json"]].concat());
+        let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+        assert_eq!(report["diagnostics"][0]["code"], "context/syntax", "{command:?}");
+        assert!(run.code == 2 && run.err.contains("there is no context `own`"), "{command:?}: {}", run.err);
+    }
+    let run = reqc(&root, &["render", "Helper", "--context", "own"]);
+    assert!(run.code == 2 && run.out.contains("contexts/own.json:1:1"), "{}", run.out);
+    assert!(reqc(&root, &["check", "--context", "nobody"]).code == 2);
+    fs::remove_file(root.join("contexts/own.json")).expect("removed");
+    let run = reqc(&root, &["check", "--context", "own", "--format", "json"]);
+    assert!(run.code == 2 && run.out.is_empty(), "{}", run.out);
+}
+
 /// What no body shows: what is compiled at all, against what, and where it is sent.
 #[test]
 fn a_diff_tells_what_a_change_takes_away() {

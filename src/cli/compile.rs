@@ -23,6 +23,7 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
         return diff::run(options, args, revision.as_deref(), terminal);
     }
     let mut opened = options.open()?;
+    options.selection(&opened, terminal)?;
     let target = Target::of(options, &opened, args)?;
     let Compared { drifts, foreign, manifest, kept, findings, agents, bodies } =
         compare(options, &opened, &target, args.all_contexts, terminal.quiet)?;

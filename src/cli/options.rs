@@ -137,6 +137,17 @@ impl Options {
         }
     }
 
+    /// What takes part. If nothing does, and files could not be read, what is wrong with them is shown: one of them may hold
+    /// what was asked for.
+    pub(super) fn selection<'o>(&self, opened: &'o Opened, terminal: &mut Terminal) -> Result<&'o Selection, Failure> {
+        if opened.selection.is_err() && !opened.compiler.is_fully_read() {
+            let sources = opened.compiler.sources();
+            let findings = self.settle_only(sources, opened, opened.errors(|_| true));
+            terminal.findings(self.format, sources, &self.summary(opened, 0, 0, &findings), &findings);
+        }
+        opened.selection()
+    }
+
     /// Findings of loading and of a run, with this run's severities, sorted.
     ///
     /// A run that made no body is an error, unless errors tell why.
