@@ -154,6 +154,7 @@ impl Compiler {
     /// Resolves every agent once: findings about merged profiles, and the templates that agents bring.
     fn prepare_agents(&mut self) {
         let mut findings = Vec::new();
+        findings.extend(self.refuse_too_many_values());
         let mut slugs: HashMap<String, ProfileId> = HashMap::new();
         let mut agents: Vec<(ProfileId, bool)> = Vec::new();
         for id in self.hierarchy.ids().filter(|&id| is_agent(&self.repo, &self.hierarchy, id)) {
@@ -191,6 +192,20 @@ impl Compiler {
         agents.sort_by(|a, b| self.hierarchy.get(a.0).name.value.cmp(&self.hierarchy.get(b.0).name.value));
         self.agents = agents;
         self.findings.extend(findings);
+    }
+
+    /// Makes agents unusable, from the first one on with which all merge too many values.
+    fn refuse_too_many_values(&mut self) -> Option<Diagnostic> {
+        let mut merged = 0_usize;
+        let mut is_beyond = |hierarchy: &Hierarchy, id: ProfileId| {
+            let values = hierarchy.chain(id).map_or(0, |chain| chain.iter().map(|profile| profile.values).sum());
+            merged = merged.saturating_add(values);
+            merged > work::MAX_MERGED
+        };
+        let agents = self.hierarchy.ids().filter(|&id| is_agent(&self.repo, &self.hierarchy, id));
+        let beyond: Vec<ProfileId> = agents.filter(|&id| is_beyond(&self.hierarchy, id)).collect();
+        beyond.iter().for_each(|&id| self.hierarchy.refuse(id));
+        Some(rules::too_many_values(&self.hierarchy, *beyond.first()?, beyond.len()))
     }
 
     /// Findings of loading, in no particular order.
@@ -291,7 +306,12 @@ impl Compiler {
         let (mut findings, mut cost, mut is_told) = (Findings::default(), 0_u64, false);
         let static_values = plan.static_values();
         let mut agent = AgentBodies { plan, bodies: Vec::new(), findings: Vec::new() };
+        let mut held = 0_usize;
         for ready in self.chosen_contexts(selection).filter(|ready| ready.context.kind() == agent.plan.kind) {
+            if held > work::MAX_HELD {
+                findings.extend([rules::agent_too_large(&agent.plan, &ready.context.name)]);
+                break;
+            }
             if cost > work::AGENT_LIMIT {
                 let finding = (!is_told).then(|| rules::agent_too_much_work(&agent.plan, &ready.context.name));
                 findings.extend(finding);
@@ -304,6 +324,7 @@ impl Compiler {
             cost = cost.saturating_add(made.cost);
             let found = match made.body {
                 Ok(body) => {
+                    held = held.saturating_add(body.compact().len());
                     let problems = check(&schemas, &body).err().unwrap_or_default();
                     cost = cost.saturating_add(work::of_body(static_values, problems.len()));
                     let found = self.located(&agent.plan, renderer, &request, &body, problems, &mut cost);
@@ -612,7 +633,31 @@ impl<'e> Renderers<'e> {
 pub fn settle(sources: &Sources, findings: Findings, policy: &Policy<'_>) -> Vec<Diagnostic> {
     let mut settled = policy.apply(sources, findings.into_vec());
     settled.sort_by(|a, b| order(sources, a).cmp(&order(sources, b)));
-    settled
+    bounded(settled)
+}
+
+/// The most findings of one rule and level that are reported, also to programs.
+const MOST_OF_A_RULE: usize = 10_000;
+
+/// The first findings of each rule. The last of them says how many there are beyond it.
+fn bounded(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut counts: HashMap<(&str, Severity), usize> = HashMap::new();
+    let mut last: HashMap<(&str, Severity), usize> = HashMap::new();
+    let mut kept: Vec<Diagnostic> = Vec::with_capacity(findings.len());
+    for finding in findings {
+        let key = (finding.rule.code, finding.severity);
+        let count = counts.entry(key).or_default();
+        *count += 1;
+        if *count <= MOST_OF_A_RULE {
+            last.insert(key, kept.len());
+            kept.push(finding);
+        }
+    }
+    for (key, count) in counts.into_iter().filter(|(_, count)| *count > MOST_OF_A_RULE) {
+        let more = count - MOST_OF_A_RULE;
+        kept[last[&key]].message.push_str(&format!("; {more} more findings of `{}` are left out", key.0));
+    }
+    kept
 }
 
 fn order<'a>(sources: &'a Sources, finding: &'a Diagnostic) -> (&'a str, u32, &'static str, &'a str) {

@@ -67,6 +67,8 @@ pub struct Profile {
     pub unset: Vec<Spanned<Vec<String>>>,
     /// What its descendants inherit: the file without the keys that are this profile's own.
     pub settings: Table,
+    /// How many values these are, nested ones too.
+    pub values: usize,
     /// Whether a finding says that it cannot be used; its descendants are then skipped.
     pub broken: bool,
 }
@@ -121,7 +123,8 @@ impl Profile {
             !is_secret && !NOT_INHERITED.contains(&key.name.as_str())
         });
         table.entries.shrink_to_fit();
-        Some(Profile { file, layer, name, extends, abstract_at, hidden, unset, settings: table, broken })
+        let values = table.values();
+        Some(Profile { file, layer, name, extends, abstract_at, hidden, unset, settings: table, values, broken })
     }
 
     /// What a file that cannot be read as a whole still tells: so much that nobody calls its name unknown.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::Compiler;
+use super::{Compiler, work};
 use crate::context::Context;
 use crate::diag::{Diagnostic, Rule, Suggestions};
 use crate::profile::Profile;
@@ -49,7 +49,8 @@ crate::diag::rules! {
         "Every template has its limits; these are the limits of all of them together, so that a repository from somebody else cannot keep a \
          build busy for hours. An agent may take 1,000 million units of work over all its contexts, and a run 8,000 million plus \
          250,000 per body. A usual body takes some ten thousand; `template/too-much-work` says what a unit is. The count is the \
-         same on every machine: the agents are added up in the order of their names.\n\n\
+         same on every machine: the agents are added up in the order of their names. Besides, the bodies of one agent may have \
+         128 MiB together, and all agents together may inherit 10,000,000 values.\n\n\
          Look for templates that work on much more data than they send, or compile fewer agents or contexts at a time with \
          `reqc check --agent NAME`.";
     UNKNOWN_RULE = Warning "config/unknown-rule", "`reqc.toml` names a rule that does not exist",
@@ -127,6 +128,29 @@ pub(super) fn agent_too_much_work(plan: &Plan<'_>, context: &Arc<str>) -> Diagno
         format!("the agent `{}` takes too much work: it is not compiled from context `{context}` on", plan.name());
     let finding = Diagnostic::new(&TOO_MUCH_WORK, plan.profile.name_span(), message);
     finding.help("look for templates that copy, join, compare or search long texts or lists again and again")
+}
+
+/// An agent whose bodies have more bytes together than are held.
+pub(super) fn agent_too_large(plan: &Plan<'_>, context: &Arc<str>) -> Diagnostic {
+    let most = work::MAX_HELD >> 20;
+    let message = format!(
+        "the bodies of `{}` have more than {most} MiB together: it is not compiled from context `{context}` on",
+        plan.name()
+    );
+    let finding = Diagnostic::new(&TOO_MUCH_WORK, plan.profile.name_span(), message);
+    finding.help("compile it for fewer contexts at a time, or look for what makes its bodies so large")
+}
+
+/// Agents that are not merged any more, the first of them.
+pub(super) fn too_many_values(hierarchy: &Hierarchy, first: ProfileId, agents: usize) -> Diagnostic {
+    let name = &hierarchy.get(first).name;
+    let others = if agents > 1 { format!(", nor are {} others", agents - 1) } else { String::new() };
+    let message = format!("merging the profiles takes too much work: `{}` is not compiled{others}", name.value);
+    let finding = Diagnostic::new(&TOO_MUCH_WORK, name.span, message);
+    finding.help(format!(
+        "all agents together inherit at most {} values: look for bases with very long lists or tables",
+        work::MAX_MERGED
+    ))
 }
 
 /// A run that used up its units before an agent.

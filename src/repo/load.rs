@@ -261,14 +261,16 @@ impl Loader {
     /// Reads and registers a file; a finding and `Err` with the file that it stands in if that fails.
     fn read(&mut self, world: &dyn World, path: &str) -> Result<FileId, FileId> {
         let shown = format!("{}{path}", self.shown_below);
-        let bytes = match self.bytes(world, path) {
+        let left = MAX_REPOSITORY_BYTES.saturating_sub(self.bytes_read);
+        let bytes = match world.read_within(path, left.min(MAX_FILE_BYTES)) {
             Ok(bytes) => bytes,
             Err(error) => {
                 let file = self.sources.add(shown.as_str(), SourceText::salvage(b""));
-                self.findings.push(unreadable(file, &shown, &error));
+                self.findings.push(unreadable(file, &shown, &error, left));
                 return Err(file);
             }
         };
+        self.bytes_read += bytes.len() as u64;
         match SourceText::from_bytes(&bytes) {
             Ok(text) => Ok(self.sources.add(shown, text)),
             Err(error) => {
@@ -277,14 +279,6 @@ impl Loader {
                 Err(file)
             }
         }
-    }
-
-    /// The bytes of a file, as long as all files together are not too large.
-    fn bytes(&mut self, world: &dyn World, path: &str) -> Result<Vec<u8>, ReadError> {
-        let left = MAX_REPOSITORY_BYTES.saturating_sub(self.bytes_read);
-        let bytes = world.read_within(path, left.min(MAX_FILE_BYTES))?;
-        self.bytes_read += bytes.len() as u64;
-        Ok(bytes)
     }
 
     /// A finding about a folder that could not be looked into.
@@ -322,11 +316,13 @@ impl Loader {
     }
 }
 
-fn unreadable(file: FileId, shown: &str, error: &ReadError) -> Diagnostic {
+/// `left` is what all files together may still have.
+fn unreadable(file: FileId, shown: &str, error: &ReadError, left: u64) -> Diagnostic {
     let (rule, message) = match error {
-        ReadError::TooLarge { size, limit } if *limit < MAX_FILE_BYTES => {
+        ReadError::TooLarge { size, limit } if left < MAX_FILE_BYTES && *limit == left => {
             let most = MAX_REPOSITORY_BYTES >> 20;
-            (&rules::TOO_LARGE, format!("`{shown}` has {size} bytes, and with it all files more than {most} MiB"))
+            let message = format!("`{shown}` has {size} bytes; with it, all files together have more than {most} MiB");
+            (&rules::TOO_LARGE, message)
         }
         ReadError::TooLarge { size, limit } => {
             (&rules::TOO_LARGE, format!("`{shown}` has {size} bytes; the limit is {limit}"))
