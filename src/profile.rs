@@ -181,7 +181,7 @@ fn check_name(
     match name {
         Some(name) if slug(&name.value).bytes().any(|byte| byte.is_ascii_alphanumeric()) => Some(name),
         Some(name) => {
-            let message = format!("the name `{}` holds no ASCII letter or digit", name.value);
+            let message = format!("the name `{}` has no ASCII letter or digit", name.value);
             let help = "golden files are named after it: use at least one of a-z, 0-9";
             reader.report(Diagnostic::new(&repo_rules::INVALID_VALUE, name.span, message).help(help));
             None
@@ -253,7 +253,7 @@ fn holds_secret(endpoint: &Node) -> bool {
 
 fn check_glob(reader: &mut Reader<'_, '_>, key: &str, pattern: &Spanned<Arc<str>>) {
     if let Err(why) = glob(&pattern.value) {
-        let message = format!("`{key}` holds no valid glob: {why}");
+        let message = format!("`{key}` contains an invalid glob: {why}");
         reader.report(Diagnostic::new(&repo_rules::INVALID_VALUE, pattern.span, message));
     }
 }

@@ -259,7 +259,7 @@ fn compile_removes_only_what_it_can_prove_its_own() {
     fs::remove_file(root.join("contexts/extra.json")).expect("removed");
     fs::remove_file(root.join("agents/child.toml")).expect("removed");
     let run = reqc(&root, &["compile", "--check"]);
-    assert!(run.code == 1 && run.out.contains("not asked for"), "{}", run.out);
+    assert!(run.code == 1 && run.out.contains("no longer needed"), "{}", run.out);
     let run = reqc(&root, &["compile"]);
     assert!(run.code == 0 && run.out.contains("golden/foreign"), "{}", run.out);
     mine.iter().for_each(|path| assert!(root.join(path).exists(), "{path}"));
@@ -990,7 +990,7 @@ fn a_diff_tells_what_a_change_lowers() {
     let run = reqc(&root, &["compile", "--diff", "HEAD"]);
     let parts = [
         "reqc.toml:2: key/unknown = \"off\"",
-        "key/unknown is no error any more",
+        "key/unknown is no longer an error",
         "reqc.toml:7: [[allow]] key/* for agents `Help*` until 2999-01-31: for a test",
     ];
     assert!(run.code == 0 && parts.iter().all(|part| run.out.contains(part)), "{}", run.out);
@@ -1003,10 +1003,10 @@ fn a_diff_tells_what_a_change_lowers() {
     let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
     let told: Vec<String> =
         report["lowered"].as_array().expect("a list").iter().map(|it| it["kind"].to_string()).collect();
-    assert_eq!(told, ["\"schema\"", "\"rule\""], "an edited schema, and a rule that is no error any more");
+    assert_eq!(told, ["\"schema\"", "\"rule\""], "an edited schema, and a rule that is no longer an error");
     fs::remove_file(root.join("schemas/wire/openai-chat.json")).expect("removed");
     let run = reqc(&root, &["compile", "--diff", "HEAD"]);
-    assert!(run.out.contains("schemas/wire/openai-chat.json is gone"), "{}", run.out);
+    assert!(run.out.contains("schemas/wire/openai-chat.json was removed"), "{}", run.out);
 }
 
 /// A name that nobody knows may be that of a file with a mistake.
@@ -1070,15 +1070,15 @@ fn a_diff_tells_what_a_change_takes_away() {
     );
     let told = reqc(&root, &["compile", "--diff", "HEAD"]).out;
     let parts = [
-        "the agent A is gone",
-        "agents/b.toml:3: the agent B is abstract now",
-        "agents/c.toml:1: the agent C accepts other files",
-        "the context one is gone",
-        "the context two has no golden bodies any more",
-        "reqc.toml:3: the context three has no golden bodies any more",
-        "key/unknown is no error any more",
+        "the agent A was removed",
+        "agents/b.toml:3: the agent B is now abstract",
+        "agents/c.toml:1: the `match` of the agent C changed",
+        "the context one was removed",
+        "the context two no longer has golden bodies",
+        "reqc.toml:3: the context three no longer has golden bodies",
+        "key/unknown is no longer an error",
         "models.toml:1: the model of C is `m3`",
-        "no model for A any more",
+        "models.toml no longer sets a model for A",
         "the dialect is `inja`",
     ];
     let missing: Vec<&&str> = parts.iter().filter(|part| !told.contains(**part)).collect();

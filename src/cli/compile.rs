@@ -194,7 +194,7 @@ fn drift_finding(opened: &mut Opened, drifts: &[Drift], target: &Target) -> Diag
     let count = |keep: fn(&Drift) -> bool| drifts.iter().filter(|drift| keep(drift)).count();
     let changed = count(|drift| drift.old.is_some() && drift.new.is_some());
     let (missing, orphaned) = (count(|drift| drift.old.is_none()), count(|drift| drift.new.is_none()));
-    let parts = [(changed, "differ"), (missing, "missing"), (orphaned, "not asked for")];
+    let parts = [(changed, "differ"), (missing, "missing"), (orphaned, "no longer needed")];
     let parts: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     let first = &drifts[0];
     let path = format!("{}{}", target.shown, first.path);

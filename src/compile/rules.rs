@@ -15,16 +15,18 @@ crate::diag::rules! {
     SLUG_COLLISION = Error "golden/slug-collision", "two agents would write the same golden folder",
         "Golden folders are named after the agent: ASCII letters and digits in lower case, every other run of characters one \
          `-`. `GPT (mini)` and `gpt mini-` share one. Rename one of the agents.";
-    NO_BODY = Error "select/no-body", "nothing is compiled of what was asked for",
-        "A run that makes no body proves nothing, so it must not pass. Either every profile is abstract, or none of the \
-         contexts is for the agents: completion agents need a completion, all others a chat.\n\n\
-         Name a context that fits (`reqc contexts` shows the kind of each), or add an agent that extends the abstract \
-         profiles. This cannot be silenced.";
+    NO_BODY = Error "select/no-body", "a run makes no body",
+        "A run that makes no body proves nothing, so it fails. Either every profile is abstract, or none of the contexts is of \
+         the agents' kind: completion agents need a completion, all others a chat.\n\n\
+         * wrong: `reqc check --agent Codestral --context plain-turn`, where the agent is for completions\n\
+         * right: `reqc check --agent Codestral --context completion-prefix-suffix`\n\n\
+         Name a context of the right kind (`reqc contexts` shows the kind of each), or add an agent that extends the abstract \
+         profiles. This finding cannot be silenced.";
     UNUSABLE_SLUG = Error "golden/unusable-name", "an agent's golden folder cannot be made on every system",
         "Golden folders are named after the agent. On Windows `con`, `prn`, `aux`, `nul`, `com1` to `com9` and `lpt1` to `lpt9` are \
          devices, not folders, and a name has 255 bytes at most. A repository with such a folder could not be checked out \
          everywhere.\n\n* wrong: `name = \"Aux\"`\n* right: `name = \"Auxiliary\"`";
-    ABSTRACT_SELECTED = Error "select/abstract", "an abstract profile was asked for",
+    ABSTRACT_SELECTED = Error "select/abstract", "an abstract profile is selected",
         "An abstract profile lacks something by design, so it has no body of its own. Ask for one of the agents \
          that extend it; `reqc tree` shows them, and `reqc show NAME` works for abstract profiles too.";
     UNKNOWN_AGENT = Warning "config/unknown-agent", "`models.toml` names an agent that does not exist",

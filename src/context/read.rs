@@ -211,10 +211,10 @@ impl<'a> Reader<'a> {
             && !name.starts_with('.');
         let why = match crate::world::unusable_name(&format!("{name}.json")) {
             _ if name.is_empty() => return,
-            _ if !legal => format!("`{name}` is no name for a context: use ASCII letters, digits, `-`, `_` and `.`"),
+            _ if !legal => format!("`{name}` is not a valid context name: use ASCII letters, digits, `-`, `_` and `.`"),
             // File systems may ignore case.
             _ if name.eq_ignore_ascii_case("request") => {
-                format!("`{name}` is no name for a context: golden folders have a `request.json`")
+                format!("`{name}` is not a valid context name: golden folders have a `request.json`")
             }
             Some(why) => format!("no golden file can be called `{name}.json`: {why}"),
             None => return,

@@ -150,7 +150,7 @@ fn glob(reader: &mut Reader<'_, '_>, key: &str, pattern: &Spanned<Arc<str>>) -> 
     match Glob::new(&pattern.value) {
         Ok(glob) => Some(glob),
         Err(why) => {
-            let message = format!("`{key}` is no valid glob: {why}");
+            let message = format!("`{key}` is not a valid glob: {why}");
             reader.report(Diagnostic::new(&rules::INVALID_VALUE, pattern.span, message));
             None
         }

@@ -285,7 +285,7 @@ impl Loader {
     fn unread(&mut self, folder: &Unread) {
         let shown = format!("{}{}", self.shown_below, folder.path);
         let file = self.sources.add(shown.as_str(), SourceText::salvage(b""));
-        let message = format!("`{shown}` cannot be looked into: {}", folder.why);
+        let message = format!("`{shown}` cannot be listed: {}", folder.why);
         let finding = Diagnostic::new(&rules::UNREADABLE, Span::file_start(file), message);
         self.findings.push(finding.maybe_help(how_to_make_readable(&folder.why)));
     }
@@ -352,7 +352,7 @@ fn not_text(file: FileId, bytes: &[u8], error: &TextError, shown: &str) -> Diagn
                 .help("save the file as UTF-8")
         }
         TextError::Nul { offset } => {
-            let message = format!("`{shown}` holds a NUL byte at offset {offset}");
+            let message = format!("`{shown}` contains a NUL byte at offset {offset}");
             Diagnostic::new(&rules::NOT_TEXT, Span::new(file, place(offset)..place(offset)), message)
                 .help("source files are text; write `\\u0000` if the character is meant")
         }

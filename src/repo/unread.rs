@@ -69,7 +69,7 @@ pub(super) fn not_looked_at() -> Suspicion {
     Suspicion {
         rule: &UNUSUAL_NAME,
         message: format!("is not read, and not looked at: files before it have {} MiB", MAX_ALL_BYTES >> 20),
-        help: "move files that are no sources out of the folders of sources".to_owned(),
+        help: "move files that are not sources out of the source folders".to_owned(),
     }
 }
 

@@ -57,22 +57,22 @@ fn line(it: &Lowered) -> Text {
     let reason = it.reason.as_ref().map_or(Text::new(), |reason| text!(": {}", Text::line(reason).cut(200)));
     let what = name(&it.what);
     let said = match (it.kind, it.to) {
-        (LoweredKind::Rule, Some(LoweredTo::Default)) => text!("{} is no error any more", what),
+        (LoweredKind::Rule, Some(LoweredTo::Default)) => text!("{} is no longer an error", what),
         (LoweredKind::Rule, to) => text!("{} = \"{}\"", what, to.map_or("", LoweredTo::name)),
         (LoweredKind::Allow, _) => text!("[[allow]] {}", what),
         (LoweredKind::Extension, _) => text!("[[extension]] of {}: {}", what, fields(it)),
-        (LoweredKind::Schema, Some(LoweredTo::Removed)) => text!("{} is gone", what),
+        (LoweredKind::Schema, Some(LoweredTo::Removed)) => text!("{} was removed", what),
         (LoweredKind::Schema, _) => text!("a schema of the repository"),
-        (LoweredKind::Layer, _) => text!("reqc.toml: layer = \"bundled\": nothing that comes with reqc takes part"),
+        (LoweredKind::Layer, _) => text!("reqc.toml: layer = \"bundled\": nothing bundled with reqc is used"),
         (LoweredKind::Argument, _) => text!("--allow {}", what),
-        (LoweredKind::Golden, _) => text!("the context {} has no golden bodies any more", what),
-        (LoweredKind::Context, _) => text!("the context {} is gone", what),
+        (LoweredKind::Golden, _) => text!("the context {} no longer has golden bodies", what),
+        (LoweredKind::Context, _) => text!("the context {} was removed", what),
         (LoweredKind::Agent, Some(LoweredTo::Abstract)) => {
-            text!("the agent {} is abstract now, and not compiled", what)
+            text!("the agent {} is now abstract, so it is not compiled", what)
         }
-        (LoweredKind::Agent, _) => text!("the agent {} is gone", what),
-        (LoweredKind::Match, _) => text!("the agent {} accepts other files: its `match` changed", what),
-        (LoweredKind::Model, Some(LoweredTo::Removed)) => text!("models.toml: no model for {} any more", what),
+        (LoweredKind::Agent, _) => text!("the agent {} was removed", what),
+        (LoweredKind::Match, _) => text!("the `match` of the agent {} changed", what),
+        (LoweredKind::Model, Some(LoweredTo::Removed)) => text!("models.toml no longer sets a model for {}", what),
         (LoweredKind::Model, _) => text!("the model of {} is{}", what, of(" ", it.value.as_deref())),
         (LoweredKind::Dialect, _) => text!("reqc.toml: the dialect is{}", of(" ", it.value.as_deref())),
     };

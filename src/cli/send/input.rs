@@ -173,7 +173,7 @@ fn resume(path: &Path, send: &Send) -> Result<Resumed, Failure> {
     let opened = JournalFile::open(path)?;
     let shown = path.display();
     let loaded =
-        Log::parse(&opened.bytes).map_err(|error| Failure::new(format!("`{shown}` is no session: {error}")))?;
+        Log::parse(&opened.bytes).map_err(|error| Failure::new(format!("`{shown}` is not a session: {error}")))?;
     let Some(log) = loaded.log else {
         return Err(Failure::new(format!("`{shown}` holds no session")).help("`--save FILE` begins one"));
     };
@@ -181,7 +181,7 @@ fn resume(path: &Path, send: &Send) -> Result<Resumed, Failure> {
         Terminal::warn(&format!("`{shown}` is a session of `{}`", shortened(log.agent())));
     }
     if loaded.tail_bytes > 0 {
-        let what = format!("the last {} bytes of `{shown}` are no complete line", loaded.tail_bytes);
+        let what = format!("the last {} bytes of `{shown}` are not a complete line", loaded.tail_bytes);
         Terminal::warn(&format!("{what}: they do not count"));
     }
     let complete_bytes = (opened.bytes.len() - loaded.tail_bytes) as u64;
