@@ -134,8 +134,7 @@ fn plain_path(path: &str) -> Result<(), NoAddress> {
 /// Whether a text is free of logins and of parameters that carry keys, however they are spelled.
 fn no_secret(text: &str) -> Result<(), NoAddress> {
     if holds_login(text) {
-        let help =
-            "remove what stands before `@`, and put the key in `api_key_ref`; if a real password was committed, change it";
+        let help = "remove what stands before `@`, and put the key in `api_key_ref`; if a real password was committed, change it";
         return Err(NoAddress::secret("it holds a login").help(help));
     }
     let query = text.split_once('?').map_or("", |(_, query)| query);
