@@ -26,7 +26,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde_json::Value;
 
-use crate::check::{Problem, Schemas, check};
+use crate::check::{AgentSchemas, Problem, Schemas, check};
 use crate::context::{self, Context};
 use crate::conversation::Conversation;
 use crate::diag::{Diagnostic, Findings, Severity, did_you_mean};
@@ -108,6 +108,33 @@ struct Done<R> {
     cost: u64,
 }
 
+/// What the bodies of one agent took so far.
+#[derive(Default)]
+struct Spent {
+    /// Units of work.
+    cost: u64,
+    /// Bytes of bodies.
+    held: usize,
+    /// Values of each body that no template renders.
+    static_values: usize,
+    /// Whether a finding says that a template works too much.
+    is_told: bool,
+}
+
+impl Spent {
+    fn is_too_much(&self) -> bool {
+        self.held > work::MAX_HELD || self.cost > work::AGENT_LIMIT
+    }
+
+    /// Why the agent is not compiled from a context on, unless that is told.
+    fn finding(&self, plan: &Plan<'_>, context: &Arc<str>) -> Option<Diagnostic> {
+        match self.held > work::MAX_HELD {
+            true => Some(rules::agent_too_large(plan, context)),
+            false => (!self.is_told).then(|| rules::agent_too_much_work(plan, context)),
+        }
+    }
+}
+
 impl<R> Run<R> {
     fn add(&mut self, agent: Done<R>) {
         self.results.extend(agent.result);
@@ -153,44 +180,68 @@ impl Compiler {
 
     /// Resolves every agent once: findings about merged profiles, and the templates that agents bring.
     fn prepare_agents(&mut self) {
-        let mut findings = Vec::new();
-        let mut slugs: HashMap<String, ProfileId> = HashMap::new();
-        let mut agents: Vec<(ProfileId, bool)> = Vec::new();
-        for id in self.hierarchy.ids().filter(|&id| is_agent(&self.repo, &self.hierarchy, id)) {
-            let Some(chain) = self.hierarchy.chain(id) else {
-                agents.push((id, false));
-                continue;
-            };
-            let prepared = caught(|| {
-                let resolved = resolve::resolve(chain, &mut findings);
-                (Plan::prepare(&self.repo, &mut self.engine, &resolved, &mut findings), resolved)
-            });
-            let (mut usable, resolved) = match prepared {
-                Ok(prepared) => prepared,
-                Err(panic) => {
-                    findings.extend(self.lost::<()>(id, &panic).findings);
-                    agents.push((id, false));
-                    continue;
-                }
-            };
-            if let Some(finding) = rules::unusable_slug(resolved.profile) {
-                findings.push(finding);
-                usable = false;
-            }
-            match slugs.get(&resolved.profile.slug()) {
-                Some(&other) => {
-                    findings.push(rules::slug_collision(resolved.profile, self.hierarchy.get(other)));
-                    // Neither of the two may write the folder.
-                    agents.iter_mut().filter(|(id, _)| *id == other).for_each(|(_, usable)| *usable = false);
-                    usable = false;
-                }
-                None => drop(slugs.insert(resolved.profile.slug(), id)),
-            }
-            agents.push((id, usable));
+        let mut findings: Vec<Diagnostic> = self.refuse_too_many_values().into_iter().collect();
+        let ids: Vec<ProfileId> =
+            self.hierarchy.ids().filter(|&id| is_agent(&self.repo, &self.hierarchy, id)).collect();
+        let mut agents: Vec<(ProfileId, bool)> = Vec::with_capacity(ids.len());
+        for id in ids {
+            agents.push((id, self.prepare_agent(id, &mut findings)));
         }
+        self.check_folders(&mut agents, &mut findings);
         agents.sort_by(|a, b| self.hierarchy.get(a.0).name.value.cmp(&self.hierarchy.get(b.0).name.value));
         self.agents = agents;
         self.findings.extend(findings);
+    }
+
+    /// Whether an agent can be compiled.
+    fn prepare_agent(&mut self, id: ProfileId, findings: &mut Vec<Diagnostic>) -> bool {
+        let Some(chain) = self.hierarchy.chain(id) else { return false };
+        let prepared = caught(|| {
+            let resolved = resolve::resolve(chain, findings);
+            Plan::prepare(&self.repo, &mut self.engine, &resolved, findings)
+        });
+        prepared.unwrap_or_else(|panic| {
+            findings.extend(self.lost::<()>(id, &panic).findings);
+            false
+        })
+    }
+
+    /// Agents whose golden folder cannot be made, or is another agent's too, cannot be compiled.
+    fn check_folders(&self, agents: &mut [(ProfileId, bool)], findings: &mut Vec<Diagnostic>) {
+        let mut slugs: HashMap<String, usize> = HashMap::new();
+        for at in 0..agents.len() {
+            let id = agents[at].0;
+            if self.hierarchy.chain(id).is_none() {
+                continue;
+            }
+            let profile = self.hierarchy.get(id);
+            if let Some(finding) = rules::unusable_slug(profile) {
+                findings.push(finding);
+                agents[at].1 = false;
+            }
+            if let Some(&other) = slugs.get(&profile.slug()) {
+                findings.push(rules::slug_collision(profile, self.hierarchy.get(agents[other].0)));
+                // Neither of the two may write the folder.
+                agents[other].1 = false;
+                agents[at].1 = false;
+            } else {
+                slugs.insert(profile.slug(), at);
+            }
+        }
+    }
+
+    /// Makes agents unusable, from the first one on with which all merge too many values.
+    fn refuse_too_many_values(&mut self) -> Option<Diagnostic> {
+        let mut merged = 0_usize;
+        let mut is_beyond = |hierarchy: &Hierarchy, id: ProfileId| {
+            let values = hierarchy.chain(id).map_or(0, |chain| chain.iter().map(|profile| profile.values).sum());
+            merged = merged.saturating_add(values);
+            merged > work::MAX_MERGED
+        };
+        let agents = self.hierarchy.ids().filter(|&id| is_agent(&self.repo, &self.hierarchy, id));
+        let beyond: Vec<ProfileId> = agents.filter(|&id| is_beyond(&self.hierarchy, id)).collect();
+        beyond.iter().for_each(|&id| self.hierarchy.refuse(id));
+        Some(rules::too_many_values(&self.hierarchy, *beyond.first()?, beyond.len()))
     }
 
     /// Findings of loading, in no particular order.
@@ -288,39 +339,52 @@ impl Compiler {
             return Done { result: None, findings: Vec::new(), bodies: 0, cost: 0 };
         };
         let schemas = self.schemas.of(&plan);
-        let (mut findings, mut cost, mut is_told) = (Findings::default(), 0_u64, false);
-        let static_values = plan.static_values();
+        let mut findings = Findings::default();
+        let mut spent = Spent { static_values: plan.static_values(), ..Spent::default() };
         let mut agent = AgentBodies { plan, bodies: Vec::new(), findings: Vec::new() };
         for ready in self.chosen_contexts(selection).filter(|ready| ready.context.kind() == agent.plan.kind) {
-            if cost > work::AGENT_LIMIT {
-                let finding = (!is_told).then(|| rules::agent_too_much_work(&agent.plan, &ready.context.name));
-                findings.extend(finding);
+            if spent.is_too_much() {
+                findings.extend(spent.finding(&agent.plan, &ready.context.name));
                 break;
             }
             let memo = (!selection.without_memo).then_some(&ready.memo);
             let request = Request { memo, ..ready.request(&agent.plan, selection.model.as_deref()) };
             let renderer = renderers.get(&ready.prepared);
-            let made = agent.plan.made(&self.repo.sources, renderer, &request);
-            cost = cost.saturating_add(made.cost);
-            let found = match made.body {
-                Ok(body) => {
-                    let problems = check(&schemas, &body).err().unwrap_or_default();
-                    cost = cost.saturating_add(work::of_body(static_values, problems.len()));
-                    let found = self.located(&agent.plan, renderer, &request, &body, problems, &mut cost);
-                    // What is found in a body does not make it go away: a repository may lower such findings.
-                    agent.bodies.push((ready, body));
-                    found
-                }
-                Err(found) => found,
-            };
-            is_told |= found.iter().any(|finding| finding.rule == &render_rules::TOO_MUCH_WORK);
+            let (body, found) = self.make(&agent.plan, &schemas, renderer, &request, &mut spent);
+            // What is found in a body does not make it go away: a repository may lower such findings.
+            agent.bodies.extend(body.map(|body| (ready, body)));
             let reach = |finding: Diagnostic| finding.reaching(agent.plan.name(), Some(&ready.context.name));
             findings.extend(found.into_iter().map(reach));
         }
         agent.findings = findings.into_vec();
         let bodies = agent.bodies.len();
         let result = visit(&agent);
-        Done { result: Some(result), findings: agent.findings, bodies, cost }
+        Done { result: Some(result), findings: agent.findings, bodies, cost: spent.cost }
+    }
+
+    /// One body and what is found in it.
+    fn make(
+        &self,
+        plan: &Plan<'_>,
+        schemas: &AgentSchemas,
+        renderer: &Renderer<'_>,
+        request: &Request<'_>,
+        spent: &mut Spent,
+    ) -> (Option<Body>, Vec<Diagnostic>) {
+        let made = plan.made(&self.repo.sources, renderer, request);
+        spent.cost = spent.cost.saturating_add(made.cost);
+        let (body, found) = match made.body {
+            Ok(body) => {
+                spent.held = spent.held.saturating_add(body.compact().len());
+                let problems = check(schemas, &body).err().unwrap_or_default();
+                spent.cost = spent.cost.saturating_add(work::of_body(spent.static_values, problems.len()));
+                let found = self.located(plan, renderer, request, &body, problems, &mut spent.cost);
+                (Some(body), found)
+            }
+            Err(found) => (None, found),
+        };
+        spent.is_told |= found.iter().any(|finding| finding.rule == &render_rules::TOO_MUCH_WORK);
+        (body, found)
     }
 
     /// Problems of a body as findings at the lines that wrote them; once an agent has cost too much, at the templates.
@@ -531,7 +595,7 @@ fn is_agent(repo: &Repo, hierarchy: &Hierarchy, id: ProfileId) -> bool {
 impl ReadyContext {
     fn new(repo: &Repo, context: Context, room: &Room) -> ReadyContext {
         let golden = match &repo.config.golden_contexts {
-            Some(globs) => globs.iter().any(|glob| glob.value.is_match(&context.name)),
+            Some(globs) => globs.value.iter().any(|glob| glob.value.is_match(&context.name)),
             None => context.golden,
         };
         let setting = Setting::of(&context);
@@ -612,7 +676,31 @@ impl<'e> Renderers<'e> {
 pub fn settle(sources: &Sources, findings: Findings, policy: &Policy<'_>) -> Vec<Diagnostic> {
     let mut settled = policy.apply(sources, findings.into_vec());
     settled.sort_by(|a, b| order(sources, a).cmp(&order(sources, b)));
-    settled
+    bounded(settled)
+}
+
+/// The most findings of one rule and level that are reported, also to programs.
+const MOST_OF_A_RULE: usize = 10_000;
+
+/// The first findings of each rule. The last of them says how many there are beyond it.
+fn bounded(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut counts: HashMap<(&str, Severity), usize> = HashMap::new();
+    let mut last: HashMap<(&str, Severity), usize> = HashMap::new();
+    let mut kept: Vec<Diagnostic> = Vec::with_capacity(findings.len());
+    for finding in findings {
+        let key = (finding.rule.code, finding.severity);
+        let count = counts.entry(key).or_default();
+        *count += 1;
+        if *count <= MOST_OF_A_RULE {
+            last.insert(key, kept.len());
+            kept.push(finding);
+        }
+    }
+    for (key, count) in counts.into_iter().filter(|(_, count)| *count > MOST_OF_A_RULE) {
+        let more = count - MOST_OF_A_RULE;
+        kept[last[&key]].message.push_str(&format!("; {more} more findings of `{}` are left out", key.0));
+    }
+    kept
 }
 
 fn order<'a>(sources: &'a Sources, finding: &'a Diagnostic) -> (&'a str, u32, &'static str, &'a str) {

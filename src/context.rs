@@ -99,18 +99,22 @@ pub fn read(file: FileId, layer: LayerKind, text: &str, findings: &mut Vec<Diagn
     let mut context = read::Reader::new(file, &places, findings).context(layer, &value)?;
     if let Task::Chat(history) = &context.conversation.task {
         let normal = conversation::normalise(history, &conversation::Rules::default());
-        for change in &normal.changes {
-            let message = Pointer::root().member("history").element(change.message());
-            let finding = Diagnostic::new(
-                &rules::NOT_NORMAL,
-                places.span(file, &message),
-                format!("not in normal form: {}", change.describe()),
-            );
-            findings.push(finding.help("it is dropped before anything is rendered: remove it, or complete the pair"));
+        let changes = normal.changes.iter();
+        findings.extend(changes.take(read::MOST).map(|change| not_normal(file, &places, change)));
+        let more = normal.changes.len().saturating_sub(read::MOST);
+        if let Some(last) = findings.last_mut().filter(|_| more > 0) {
+            last.message.push_str(&format!(", and {more} more findings in this file"));
         }
         context.conversation.task = Task::Chat(normal.history);
     }
     Some(context)
+}
+
+fn not_normal(file: FileId, places: &read::Places<'_>, change: &conversation::Change) -> Diagnostic {
+    let message = Pointer::root().member("history").element(change.message());
+    let what = format!("not in normal form: {}", change.describe());
+    Diagnostic::new(&rules::NOT_NORMAL, places.span(file, &message), what)
+        .help("it is dropped before anything is rendered: remove it, or complete the pair")
 }
 
 impl Context {

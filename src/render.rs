@@ -108,7 +108,7 @@ pub struct Engine {
     /// The templates of each profile file.
     by_file: HashMap<FileId, Vec<TemplateId>>,
     /// What each partial reads, its includes followed.
-    reads_of_partials: HashMap<Arc<str>, Arc<BTreeSet<String>>>,
+    reads_of_partials: HashMap<Arc<str>, BTreeSet<String>>,
     /// The maps of literals that findings stand in.
     maps: Mutex<HashMap<Span, Arc<OffsetMap>>>,
 }
@@ -196,13 +196,20 @@ impl Engine {
         &self.templates[id.0 as usize].reads
     }
 
-    /// The full names of what the templates of one profile file include, directly or not, whether it is there or not.
-    pub(crate) fn partials_of_file(&self, file: FileId) -> BTreeSet<Arc<str>> {
+    /// The full names of what the templates of one profile file include, directly or not, whether it is there or not. Each
+    /// name in an include takes one of `left`; once none is left, no further template is looked at.
+    pub(crate) fn partials_of_file(&self, file: FileId, left: &mut usize) -> BTreeSet<Arc<str>> {
         let templates = self.by_file.get(&file).into_iter().flatten();
         let mut reached = BTreeSet::new();
         self.follow(templates.map(|id| &self.templates[id.0 as usize].name).collect(), &mut |_, analysis| {
-            let targets = analysis.includes.iter().flat_map(|include| &include.names);
-            reached.extend(targets.map(|target| Arc::from(includes::full_name(target))));
+            let targets = || analysis.includes.iter().flat_map(|include| &include.names);
+            let Some(rest) = left.checked_sub(targets().count()) else {
+                *left = 0;
+                return false;
+            };
+            *left = rest;
+            reached.extend(targets().map(|target| Arc::from(includes::full_name(target))));
+            true
         });
         reached
     }
@@ -327,18 +334,20 @@ impl Engine {
         self.guards.get(name).map_or(range.clone(), |guards| guards.original(range))
     }
 
-    /// Visits templates and everything that they include, each once.
-    fn follow<'e>(&'e self, names: Vec<&'e Arc<str>>, visit: &mut impl FnMut(&'e Arc<str>, &'e Analysis)) {
+    /// Visits templates and everything that they include, each once, as long as `visit` says so.
+    fn follow<'e>(&'e self, names: Vec<&'e Arc<str>>, visit: &mut impl FnMut(&'e Arc<str>, &'e Analysis) -> bool) {
         let (mut seen, mut pending) = (HashSet::new(), names);
         while let Some(name) = pending.pop() {
             let Some(analysis) = self.analyses.get(name).filter(|_| seen.insert(name)) else { continue };
-            visit(name, analysis);
+            if !visit(name, analysis) {
+                return;
+            }
             let targets = analysis.includes.iter().flat_map(|include| &include.names);
             pending.extend(targets.filter_map(|target| self.partial_names.get(includes::full_name(target).as_ref())));
         }
     }
 
-    fn reads_of(&mut self, name: &Arc<str>) -> BTreeSet<String> {
+    fn reads_of(&self, name: &Arc<str>) -> BTreeSet<String> {
         let Some(analysis) = self.analyses.get(name) else { return BTreeSet::new() };
         let mut reads = analysis.reads.clone();
         let targets = analysis.includes.iter().flat_map(|include| &include.names);
@@ -347,19 +356,8 @@ impl Engine {
             .cloned()
             .collect();
         for partial in included {
-            reads.extend(self.reads_of_partial(&partial).iter().cloned());
+            reads.extend(self.reads_of_partials.get(&partial).into_iter().flatten().cloned());
         }
-        reads
-    }
-
-    fn reads_of_partial(&mut self, name: &Arc<str>) -> Arc<BTreeSet<String>> {
-        if let Some(known) = self.reads_of_partials.get(name) {
-            return Arc::clone(known);
-        }
-        let mut reads = BTreeSet::new();
-        self.follow(vec![name], &mut |_, analysis| reads.extend(analysis.reads.iter().cloned()));
-        let reads = Arc::new(reads);
-        self.reads_of_partials.insert(Arc::clone(name), Arc::clone(&reads));
         reads
     }
 }

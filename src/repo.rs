@@ -9,12 +9,14 @@ pub(crate) mod folders;
 mod headers;
 mod instance;
 mod keys;
+mod listing;
 mod load;
 mod matching;
 mod roster;
 pub(crate) mod rules;
 pub(crate) mod secret;
 mod tools;
+mod unread;
 
 pub use config::{ALLOW_KEYS, Allow, CONFIG_KEYS, Config, Date, Dialect, EXTENSION_KEYS, Extension, Level};
 pub use instance::{INSTANCE_KEYS, Instance, SecretRef};

@@ -3,7 +3,7 @@
 //!
 //! An expectation is `~ CODE` behind a comment sign at the line itself, or `~^ CODE` in the line below (one `^` per
 //! line): `#~ extends/cycle` in TOML, `{#~ template/undefined #}` in templates. Where no comment can stand, the file
-//! `expected` lists `PATH:LINE CODE`. What people see is held by `report.snap`.
+//! `expected` lists `PATH:LINE CODE`. A file `select` names an agent that is asked for. What people see is held by `report.snap`.
 
 #![expect(clippy::disallowed_methods, reason = "the test itself reads the case folders")]
 
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use reqc::compile::{Compiler, Policy, Selection, settle};
+use reqc::compile::{Compiler, Policy, SelectError, Selection, settle};
 use reqc::diag::{Diagnostic, Findings, Severity};
 use reqc::repo::{Date, LayerKind, LoadOptions};
 use reqc::report::{self, Look, Summary};
@@ -52,6 +52,7 @@ fn run(case: &Path) -> Result<(), Failed> {
     let mut findings = Findings::default();
     findings.extend(compiler.findings().iter().cloned());
     findings.extend(run.findings.into_vec());
+    findings.extend(selected(case, &compiler));
     let policy = Policy {
         config: &compiler.repo().config,
         deny: vec![],
@@ -81,6 +82,18 @@ fn run(case: &Path) -> Result<(), Failed> {
     settings.set_omit_expression(true);
     settings.bind(|| insta::assert_snapshot!("report", shown));
     Ok(())
+}
+
+/// What is wrong with asking for the agent that the file `select` names.
+fn selected(case: &Path, compiler: &Compiler) -> Option<Diagnostic> {
+    let name = fs::read_to_string(case.join("select")).ok()?;
+    match compiler.select_agents(|agent| agent == name.trim(), name.trim()) {
+        Err(error) => match *error {
+            SelectError::Abstract(finding) => Some(finding),
+            SelectError::Unknown { .. } => None,
+        },
+        Ok(_) => None,
+    }
 }
 
 /// A few bundled contexts, so that a new one changes no report, and the case's own.

@@ -23,6 +23,7 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
         return diff::run(options, args, revision.as_deref(), terminal);
     }
     let mut opened = options.open()?;
+    options.selection(&opened, terminal)?;
     let target = Target::of(options, &opened, args)?;
     let Compared { drifts, foreign, manifest, kept, findings, agents, bodies } =
         compare(options, &opened, &target, args.all_contexts, terminal.quiet)?;
@@ -193,7 +194,7 @@ fn drift_finding(opened: &mut Opened, drifts: &[Drift], target: &Target) -> Diag
     let count = |keep: fn(&Drift) -> bool| drifts.iter().filter(|drift| keep(drift)).count();
     let changed = count(|drift| drift.old.is_some() && drift.new.is_some());
     let (missing, orphaned) = (count(|drift| drift.old.is_none()), count(|drift| drift.new.is_none()));
-    let parts = [(changed, "differ"), (missing, "missing"), (orphaned, "not asked for")];
+    let parts = [(changed, "differ"), (missing, "missing"), (orphaned, "no longer needed")];
     let parts: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     let first = &drifts[0];
     let path = format!("{}{}", target.shown, first.path);

@@ -137,6 +137,17 @@ impl Options {
         }
     }
 
+    /// What takes part. If nothing does, and files could not be read, what is wrong with them is shown: one of them may hold
+    /// what was asked for.
+    pub(super) fn selection<'o>(&self, opened: &'o Opened, terminal: &mut Terminal) -> Result<&'o Selection, Failure> {
+        if opened.selection.is_err() && !opened.compiler.is_fully_read() {
+            let sources = opened.compiler.sources();
+            let findings = self.settle_only(sources, opened, opened.errors(|_| true));
+            terminal.findings(self.format, sources, &self.summary(opened, 0, 0, &findings), &findings);
+        }
+        opened.selection()
+    }
+
     /// Findings of loading and of a run, with this run's severities, sorted.
     ///
     /// A run that made no body is an error, unless errors tell why.
@@ -173,13 +184,13 @@ impl Options {
 
     /// What is lowered in this run.
     fn lowered(&self, opened: &Opened) -> Vec<Lowered> {
-        self.policy(opened, &opened.compiler, false).lowered(opened.compiler.repo())
+        self.policy(opened, &opened.compiler, false).lowered(&opened.compiler)
     }
 
     /// What the repository lowers and an older one did not.
     pub(super) fn newly_lowered(&self, opened: &Opened, older: &Compiler) -> Vec<Lowered> {
         let (now, before) = (self.policy(opened, &opened.compiler, false), self.policy(opened, older, false));
-        now.newly_lowered(opened.compiler.repo(), &before, older.repo())
+        now.newly_lowered(&opened.compiler, &before, older)
     }
 
     /// The figures of a run that compiled `agents` agents to `bodies` bodies.

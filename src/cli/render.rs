@@ -13,6 +13,7 @@ use crate::text::Text;
 
 pub(super) fn run(options: &Options, agent: &str, curl: bool, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
+    options.selection(&opened, terminal)?;
     let id = opened.agent(agent)?;
     let compiler = &opened.compiler;
     let Some(plan) = compiler.plan(id) else {

@@ -54,8 +54,13 @@ impl Policy<'_> {
         if self.allow.iter().any(|pattern| matches(pattern, code)) {
             return Level::Off;
         }
+        self.configured(code, finding.severity)
+    }
+
+    /// The level that `[rules]` gives a rule, or else its usual one.
+    pub(super) fn configured(&self, code: &str, usual: Severity) -> Level {
         let configured = self.config.levels.iter().rev().find(|(pattern, _)| matches(&pattern.value, code));
-        configured.map_or(Level::On(finding.severity), |(_, level)| *level)
+        configured.map_or(Level::On(usual), |(_, level)| *level)
     }
 
     /// Whether entries silence the whole finding. An entry for some agents takes these out of its reach.

@@ -88,7 +88,7 @@ pub(crate) fn endpoint(text: &str) -> Result<(), NoAddress> {
 fn behind_scheme(url: &str) -> Result<&str, NoAddress> {
     let schemes = ["https", "http"];
     let other_scheme = |scheme: &str| match scheme.len() <= 8 && scheme.bytes().all(|b| b.is_ascii_alphabetic()) {
-        true => NoAddress::wrong(&format!("`{scheme}` is no scheme that requests are sent by")),
+        true => NoAddress::wrong(&format!("`{scheme}` is not a scheme for requests")),
         false => NoAddress::wrong("requests are sent by `https` or `http`"),
     };
     if let Some((scheme, rest)) = url.split_once("://") {
@@ -134,13 +134,13 @@ fn plain_path(path: &str) -> Result<(), NoAddress> {
 /// Whether a text is free of logins and of parameters that carry keys, however they are spelled.
 fn no_secret(text: &str) -> Result<(), NoAddress> {
     if holds_login(text) {
-        let help = "remove what stands before `@`: keys belong into `api_key_ref`; if a real password was committed, change it";
+        let help = "remove what stands before `@`, and put the key in `api_key_ref`; if a real password was committed, change it";
         return Err(NoAddress::secret("it holds a login").help(help));
     }
     let decoded = percent_decoded(text);
     match [text, &percent_decoded(&decoded), &decoded].into_iter().any(holds_key) {
         true => Err(NoAddress::secret("it holds a key")
-            .help("remove it: keys belong into `api_key_ref`; if a real key was committed, revoke it")),
+            .help("remove it, and put the key in `api_key_ref`; if a real key was committed, revoke it")),
         false => Ok(()),
     }
 }
@@ -215,9 +215,9 @@ mod tests {
             ("localhost:8080", "the scheme is missing"),
             ("api.example.com", "the scheme is missing"),
             ("http:/x", "`//` is missing behind the scheme"),
-            ("htp:/x", "`htp` is no scheme that requests are sent by"),
-            ("ftp://a.example", "`ftp` is no scheme that requests are sent by"),
-            ("HTTP://a.example", "`HTTP` is no scheme that requests are sent by"),
+            ("htp:/x", "`htp` is not a scheme for requests"),
+            ("ftp://a.example", "`ftp` is not a scheme for requests"),
+            ("HTTP://a.example", "`HTTP` is not a scheme for requests"),
             ("https://", "it names no host"),
             ("https:///v1", "it names no host"),
             ("http://:8080", "it names no host"),

@@ -72,7 +72,7 @@ fn reserved(name: &str) -> Option<&'static str> {
 }
 
 const KEY_HELP: &str =
-    "keys belong into `api_key_ref`, which sets the right header; if a real key was committed, revoke it";
+    "put the key in `api_key_ref`, which sets the right header; if a real key was committed, revoke it";
 
 #[cfg(test)]
 mod tests {

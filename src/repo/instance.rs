@@ -58,7 +58,7 @@ impl SecretRef {
         match text.split_once(':') {
             Some(("env", name)) => match is_variable(name) {
                 true => Ok(SecretRef::Env(name.into())),
-                false => malformed("this is no name of an environment variable"),
+                false => malformed("this is not the name of an environment variable"),
             },
             Some(("file", "")) => malformed("the path is missing"),
             Some(("file", path)) => Ok(SecretRef::File(path.into())),
@@ -72,7 +72,7 @@ impl SecretRef {
                 let near = did_you_mean(kind, ["env", "file", "keyring"]).map(|_| "env");
                 Err(NoSecretRef::Malformed(match near {
                     Some(_) => format!("did you mean `env:{rest}`?"),
-                    None => format!("`{kind}:` is no kind of reference"),
+                    None => format!("`{kind}:` is not a kind of reference"),
                 }))
             }
             None if text.is_empty() => malformed("it is empty"),
@@ -178,7 +178,7 @@ impl RawInstance {
 
 fn read_secret(reader: &mut Reader<'_, '_>, text: &Spanned<Arc<str>>) -> Option<Spanned<SecretRef>> {
     const HELP: &str = "write `env:NAME`, `file:PATH` or `keyring:SERVICE/USER`";
-    let what = "`api_key_ref` is no reference to a key";
+    let what = "`api_key_ref` is not a reference to a key";
     match SecretRef::parse(&text.value) {
         Ok(value) => return Some(Spanned { value, span: text.span }),
         Err(NoSecretRef::Malformed(why)) => {

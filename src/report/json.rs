@@ -170,6 +170,7 @@ mod tests {
               "kind": "rule",
               "what": "key/unknown",
               "to": null,
+              "value": null,
               "agent": null,
               "path": null,
               "fields": [],

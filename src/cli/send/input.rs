@@ -14,6 +14,7 @@ use crate::conversation::{Block, Conversation, Task, TaskKind};
 use crate::diag::{Diagnostic, Severity, did_you_mean};
 use crate::render::Folders;
 use crate::repo::{LayerKind, read_tools_below};
+use crate::resolve::ProfileId;
 use crate::runtime::tools::{ProcessTool, Processes, ToolSet};
 use crate::runtime::trust::Grant;
 use crate::runtime::{Restored, image};
@@ -76,11 +77,7 @@ impl Input {
         if !errors.is_empty() {
             return Err(Unusable::Findings(errors));
         }
-        let mut about_agent = opened.findings_of(id);
-        // Told once the request is compiled, also if a repository allows the finding.
-        about_agent.retain(|finding| finding.rule.code != "provider/plain-http");
-        let about_agent = options.settle_only(opened.compiler.sources(), opened, about_agent);
-        terminal.findings_aside(options.format, opened.compiler.sources(), &about_agent);
+        tell_of_agent(options, opened, id, terminal);
         if send.tools.is_some() && !offers_tools {
             Terminal::warn(&format!("`{}` offers no tools: it needs `enable_tools = true`", send.agent));
         }
@@ -120,6 +117,15 @@ impl Input {
 
 fn is_empty(conversation: &Conversation) -> bool {
     matches!(&conversation.task, Task::Chat(history) if history.is_empty())
+}
+
+/// Shows what was found in an agent's files.
+fn tell_of_agent(options: &Options, opened: &Opened, id: ProfileId, terminal: &Terminal) {
+    let sources = opened.compiler.sources();
+    let mut findings = opened.findings_of(id);
+    // Told once the request is compiled, also if a repository allows the finding.
+    findings.retain(|finding| finding.rule.code != "provider/plain-http");
+    terminal.findings_aside(options.format, sources, &options.settle_only(sources, opened, findings));
 }
 
 /// The message of the command line: its text, then its images.
@@ -177,7 +183,7 @@ fn resume(options: &Options, path: &Path, send: &Send) -> Result<Resumed, Failur
     let opened = JournalFile::open(path)?;
     let shown = path.display();
     let loaded =
-        Log::parse(&opened.bytes).map_err(|error| Failure::new(format!("`{shown}` is no session: {error}")))?;
+        Log::parse(&opened.bytes).map_err(|error| Failure::new(format!("`{shown}` is not a session: {error}")))?;
     let Some(log) = loaded.log else {
         return Err(Failure::new(format!("`{shown}` holds no session")).help("`--save FILE` begins one"));
     };
@@ -185,7 +191,7 @@ fn resume(options: &Options, path: &Path, send: &Send) -> Result<Resumed, Failur
         Terminal::warn(&format!("`{shown}` is a session of `{}`", shortened(log.agent())));
     }
     if loaded.tail_bytes > 0 {
-        let what = format!("the last {} bytes of `{shown}` are no complete line", loaded.tail_bytes);
+        let what = format!("the last {} bytes of `{shown}` are not a complete line", loaded.tail_bytes);
         Terminal::warn(&format!("{what}: they do not count"));
     }
     let complete_bytes = (opened.bytes.len() - loaded.tail_bytes) as u64;

@@ -9,7 +9,9 @@ use walkdir::{DirEntry, Error, IntoIter, WalkDir};
 
 use super::{Disk, broken_link, no_text, not_utf8};
 use crate::system::{bounded, relative, words};
-use crate::world::{Entry, EntryKind, MAX_DEPTH, MAX_ENTRIES, MAX_LINKED_FOLDERS, ReadError, Unread, Walk, is_hidden};
+use crate::world::{
+    Entry, EntryKind, MAX_DEPTH, MAX_ENTRIES, MAX_LINKED_FOLDERS, ReadError, Unread, Walk, is_hidden, names_source,
+};
 
 /// Everything below a folder; see [`World::walk`](crate::world::World::walk).
 pub(super) fn walk(disk: &Disk, folder: &str) -> Walk {
@@ -39,12 +41,12 @@ struct Walker<'d> {
 impl Walker<'_> {
     fn run(&mut self, mut walk: IntoIter) -> Result<(), String> {
         while let Some(found) = walk.next() {
-            self.seen += 1;
-            if self.seen > MAX_ENTRIES {
-                return Err(format!("there are more than {MAX_ENTRIES} files and folders below it"));
-            }
+            self.see()?;
             match found {
-                Ok(entry) if entry.file_type().is_dir() && begins_with_dot(entry.path()) => walk.skip_current_dir(),
+                Ok(entry) if entry.file_type().is_dir() && begins_with_dot(entry.path()) => {
+                    walk.skip_current_dir();
+                    self.hidden_folder(&entry)?;
+                }
                 Ok(entry) if no_text(&self.disk.root, entry.path()) => {
                     if entry.file_type().is_dir() {
                         walk.skip_current_dir();
@@ -52,7 +54,7 @@ impl Walker<'_> {
                     self.unread(&relative(&self.disk.root, entry.path()), not_utf8());
                 }
                 Ok(entry) if entry.file_type().is_dir() => self.folder(&entry, &mut walk)?,
-                Ok(entry) if is_hidden_name(entry.path()) => {}
+                Ok(entry) if is_hidden_name(entry.path()) => self.hidden(entry.path()),
                 Ok(entry) => self.file(relative(&self.disk.root, entry.path())),
                 Err(error) => self.failure(&error),
             }
@@ -62,6 +64,40 @@ impl Walker<'_> {
 
     fn file(&mut self, path: String) {
         self.found.entries.push(Entry { path, kind: EntryKind::File });
+    }
+
+    fn hidden(&mut self, path: &Path) {
+        let path = relative(&self.disk.root, path);
+        if names_source(&path) {
+            self.found.hidden.push(path);
+        }
+    }
+
+    /// What files in a hidden folder are called. What git keeps is no source of anybody's.
+    fn hidden_folder(&mut self, entry: &DirEntry) -> Result<(), String> {
+        if entry.file_name() == ".git" {
+            return Ok(());
+        }
+        if entry.path_is_symlink() {
+            self.found.hidden.push(relative(&self.disk.root, entry.path()));
+            return Ok(());
+        }
+        let below = WalkDir::new(entry.path()).follow_links(false).follow_root_links(false);
+        for inner in below.into_iter().filter_entry(|inner| inner.file_name() != ".git").flatten() {
+            self.see()?;
+            if !inner.file_type().is_dir() {
+                self.hidden(inner.path());
+            }
+        }
+        Ok(())
+    }
+
+    fn see(&mut self) -> Result<(), String> {
+        self.seen += 1;
+        match self.seen > MAX_ENTRIES {
+            true => Err(format!("there are more than {MAX_ENTRIES} files and folders below it")),
+            false => Ok(()),
+        }
     }
 
     fn folder(&mut self, entry: &DirEntry, walk: &mut IntoIter) -> Result<(), String> {
@@ -196,5 +232,7 @@ fn sorted(mut found: Walk) -> Walk {
     found.entries.dedup();
     found.unread.sort_by(|a, b| a.path.cmp(&b.path));
     found.unread.dedup();
+    found.hidden.sort();
+    found.hidden.dedup();
     found
 }
