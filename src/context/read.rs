@@ -1,6 +1,7 @@
 //! From JSON values to a context, with findings at their places.
 
 use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -19,6 +20,22 @@ pub(super) struct Reader<'a> {
     places: &'a Places<'a>,
     findings: &'a mut Vec<Diagnostic>,
     failed: bool,
+    leaves: Leaves,
+}
+
+/// Where the texts of a conversation stand in its file, by their address: they stay what they are on their way to templates.
+#[derive(Debug, Default)]
+pub(super) struct Leaves(HashMap<usize, Pointer>);
+
+impl Leaves {
+    fn add(&mut self, text: &str, at: Pointer) {
+        self.0.insert(text.as_ptr() as usize, at);
+    }
+
+    /// Where a text stands; `None` if it does not come from the file.
+    pub(super) fn of(&self, text: &str) -> Option<&Pointer> {
+        self.0.get(&(text.as_ptr() as usize))
+    }
 }
 
 /// Where the values of a file stand: looked up once a finding asks.
@@ -67,11 +84,11 @@ struct Object<'v> {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(file: FileId, places: &'a Places<'a>, findings: &'a mut Vec<Diagnostic>) -> Reader<'a> {
-        Reader { file, places, findings, failed: false }
+        Reader { file, places, findings, failed: false, leaves: Leaves::default() }
     }
 
-    /// The context, or `None` if anything was wrong.
-    pub(super) fn context(mut self, layer: LayerKind, value: &Value) -> Option<Context> {
+    /// The context and where its texts stand, or `None` if anything was wrong.
+    pub(super) fn context(mut self, layer: LayerKind, value: &Value) -> Option<(Context, Leaves)> {
         let root = self.object(value, &Pointer::root(), "a context", &KEYS)?;
         let name = self.filled_text(&root, "name");
         self.check_name(&root, &name);
@@ -89,7 +106,7 @@ impl<'a> Reader<'a> {
             omit_system_prompt,
         };
         let context = Context { file: self.file, layer, name, why, golden, language, project, conversation };
-        (!self.failed).then_some(context)
+        (!self.failed).then_some((context, self.leaves))
     }
 
     fn span(&self, at: &Pointer) -> Span {
@@ -118,7 +135,7 @@ impl<'a> Reader<'a> {
 
     fn text(&mut self, object: &Object<'_>, key: &str, required: bool) -> Arc<str> {
         match object.members.get(key) {
-            Some(Value::String(text)) => Arc::from(text.as_str()),
+            Some(Value::String(text)) => self.leaf(text, object.at.member(key)),
             Some(other) => {
                 self.fail(&object.at.member(key), format!("`{key}` must be a string, not {}", describe(other)));
                 Arc::from("")
@@ -130,6 +147,12 @@ impl<'a> Reader<'a> {
                 Arc::from("")
             }
         }
+    }
+
+    fn leaf(&mut self, text: &str, at: Pointer) -> Arc<str> {
+        let text: Arc<str> = Arc::from(text);
+        self.leaves.add(&text, at);
+        text
     }
 
     /// A text that must be there and not blank.
@@ -297,7 +320,7 @@ impl<'a> Reader<'a> {
             }
         };
         let blocks = match object.members.get("content") {
-            Some(Value::String(text)) => vec![Block::Text(Arc::from(text.as_str()))],
+            Some(Value::String(text)) => vec![Block::Text(self.leaf(text, at.member("content")))],
             Some(Value::Array(_)) => self.list(&object, "content", Reader::block),
             _ => {
                 self.fail(at, "`content` must be a string or an array of blocks".into());
@@ -400,7 +423,8 @@ impl<'a> Reader<'a> {
             }
         }
         let id = self.text(object, "tool_use_id", true);
-        Some(Block::ToolResult { id, content: content.into(), is_error: self.flag(object, "is_error"), images })
+        let content = self.leaf(&content, object.at.member("content"));
+        Some(Block::ToolResult { id, content, is_error: self.flag(object, "is_error"), images })
     }
 
     fn image(&mut self, object: &Object<'_>) -> Image {

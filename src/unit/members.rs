@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::Value;
 
-use crate::provider::{Breakpoint, CachePlan, CacheTtl, Cacheable, add_cache_control};
+use crate::provider::{Breakpoint, CacheMark, CachePlan, CacheTtl, Cacheable, add_cache_control};
 
 /// The members of a body, in order.
 #[derive(Debug, Clone, Default)]
@@ -38,7 +38,7 @@ struct Marked {
     breakpoint: Breakpoint,
     ttl: CacheTtl,
     /// `None` if there is no place for it.
-    value: Option<Arc<Shared>>,
+    value: Option<(Arc<Shared>, CacheMark)>,
 }
 
 /// A member of a body, to be checked.
@@ -93,13 +93,13 @@ impl Shared {
         &self.value
     }
 
-    fn marked(&self, breakpoint: Breakpoint, ttl: CacheTtl) -> Option<Arc<Shared>> {
+    fn marked(&self, breakpoint: Breakpoint, ttl: CacheTtl) -> Option<(Arc<Shared>, CacheMark)> {
         let mut known = self.marked.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = known.iter().find(|known| (known.breakpoint, known.ttl) == (breakpoint, ttl)) {
             return found.value.clone();
         }
         let mut value = self.value.clone();
-        let value = value.mark(breakpoint, ttl).then(|| Arc::new(Shared::new(value)));
+        let value = value.mark(breakpoint, ttl).map(|mark| (Arc::new(Shared::new(value)), mark));
         known.push(Marked { breakpoint, ttl, value: value.clone() });
         value
     }
@@ -116,16 +116,14 @@ impl Cacheable for Member {
         }
     }
 
-    fn mark(&mut self, breakpoint: Breakpoint, ttl: CacheTtl) -> bool {
+    fn mark(&mut self, breakpoint: Breakpoint, ttl: CacheTtl) -> Option<CacheMark> {
         match self {
             Member::Own(value) => value.mark(breakpoint, ttl),
-            Member::Shared(shared) => match shared.marked(breakpoint, ttl) {
-                Some(marked) => {
-                    *shared = marked;
-                    true
-                }
-                None => false,
-            },
+            Member::Shared(shared) => {
+                let (marked, mark) = shared.marked(breakpoint, ttl)?;
+                *shared = marked;
+                Some(mark)
+            }
         }
     }
 }
@@ -210,8 +208,8 @@ impl Members {
     }
 
     /// The prompt-cache step.
-    pub(super) fn add_cache_control(&mut self, plan: &CachePlan) {
-        add_cache_control(&mut self.0, plan);
+    pub(super) fn add_cache_control(&mut self, plan: &CachePlan) -> Vec<CacheMark> {
+        add_cache_control(&mut self.0, plan)
     }
 
     pub(super) fn to_value(&self) -> Value {

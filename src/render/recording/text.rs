@@ -1,0 +1,191 @@
+//! Texts that know who wrote each of their bytes.
+
+use std::sync::Arc;
+
+use super::marks::NodeId;
+use crate::json::Pointer;
+
+/// The number of a frame.
+pub(super) type FrameId = u32;
+
+/// A file that a prompt read.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ReadFile {
+    /// Whose file it is.
+    pub place: ReadPlace,
+    /// Its path there.
+    pub path: Arc<str>,
+}
+
+/// Where a prompt's file was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ReadPlace {
+    /// In the project that the conversation is about.
+    Project,
+    /// In a layer, by its number among those that the prompt may read.
+    Layer(usize),
+}
+
+/// Who wrote some bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Writer {
+    /// Text of a template, or a literal of an expression: the template, and where in its own text. As long as the bytes,
+    /// unless escapes were decoded.
+    Template { template: u32, at: usize, len: usize },
+    /// A leaf of the data, from a byte of its text on.
+    Data { path: Arc<Pointer>, at: usize },
+    /// A file that a prompt read, from a byte on.
+    File { file: Arc<ReadFile>, at: usize },
+    /// The tag that wrote them: quotes and commas of JSON.
+    Tag,
+    /// They were computed, from these.
+    Computed { from: Arc<[Input]> },
+}
+
+/// What a computed text was made of.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Input {
+    Data(Arc<Pointer>),
+    File(Arc<ReadFile>),
+    Template { template: u32, at: usize, len: usize },
+}
+
+/// A run of bytes with one writer.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Run {
+    pub(super) len: usize,
+    pub(super) writer: Writer,
+    /// How often the bytes were escaped as JSON since.
+    pub(super) escaped: u8,
+    /// The tag that wrote them first.
+    pub(super) tag: Option<NodeId>,
+    /// Which of all emissions that was; 0 for literal text.
+    pub(super) emission: u32,
+    /// Where the render was then.
+    pub(super) frame: FrameId,
+    /// 0, or 1 if the system prompt's own recording knows tag and frame.
+    pub(super) recording: u8,
+}
+
+/// A text and its writers, in order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Told {
+    pub(super) text: String,
+    pub(super) runs: Vec<Run>,
+}
+
+impl Told {
+    /// A text with one writer.
+    pub(super) fn one(text: &str, writer: Writer) -> Told {
+        let run = Run { len: text.len(), writer, escaped: 0, tag: None, emission: 0, frame: 0, recording: 0 };
+        Told { text: text.to_owned(), runs: vec![run] }
+    }
+
+    pub(super) fn push(&mut self, other: &Told) {
+        self.text.push_str(&other.text);
+        self.runs.extend(other.runs.iter().cloned());
+    }
+
+    pub(super) fn push_one(&mut self, text: &str, writer: Writer) {
+        self.push(&Told::one(text, writer));
+    }
+
+    /// A part of the text.
+    pub(super) fn part(&self, range: std::ops::Range<usize>) -> Told {
+        let (mut runs, mut start) = (Vec::new(), 0);
+        for run in &self.runs {
+            let end = start + run.len;
+            let (from, to) = (range.start.max(start), range.end.min(end));
+            if from < to {
+                runs.push(run.cut(from - start, to - from));
+            }
+            start = end;
+        }
+        Told { text: self.text[range].to_owned(), runs }
+    }
+
+    /// The text as a JSON string.
+    pub(super) fn escaped(&self) -> Told {
+        let mut json = Told::one("\"", Writer::Tag);
+        let mut start = 0;
+        for run in &self.runs {
+            // Runs end at characters: writers are texts.
+            let part = escape(&self.text[start..start + run.len]);
+            start += run.len;
+            json.runs.push(Run { len: part.len(), escaped: run.escaped + 1, ..run.clone() });
+            json.text.push_str(&part);
+        }
+        json.push_one("\"", Writer::Tag);
+        json
+    }
+
+    /// What a text was computed from.
+    pub(super) fn inputs(&self) -> impl Iterator<Item = Input> {
+        self.runs.iter().flat_map(|run| match &run.writer {
+            Writer::Data { path, .. } => vec![Input::Data(Arc::clone(path))],
+            Writer::File { file, .. } => vec![Input::File(Arc::clone(file))],
+            Writer::Template { template, at, len } => {
+                vec![Input::Template { template: *template, at: *at, len: *len }]
+            }
+            Writer::Computed { from } => from.to_vec(),
+            Writer::Tag => Vec::new(),
+        })
+    }
+}
+
+impl Run {
+    /// Some of the bytes of a run; not those of one that was escaped, which only ends as a whole where it is cut.
+    fn cut(&self, from: usize, len: usize) -> Run {
+        let writer = match &self.writer {
+            Writer::Template { template, at, len: whole } if self.escaped == 0 && *whole == self.len => {
+                Writer::Template { template: *template, at: at + from, len }
+            }
+            Writer::Data { path, at } if self.escaped == 0 => Writer::Data { path: Arc::clone(path), at: at + from },
+            Writer::File { file, at } if self.escaped == 0 => Writer::File { file: Arc::clone(file), at: at + from },
+            other => other.clone(),
+        };
+        Run { len, writer, ..self.clone() }
+    }
+}
+
+/// A text as it stands in a JSON string.
+fn escape(text: &str) -> String {
+    let mut json = serde_json::to_string(text).expect("a string serialises into memory");
+    json.pop();
+    json.remove(0);
+    json
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(text: &str, at: usize) -> Told {
+        Told::one(text, Writer::Data { path: Arc::new(Pointer::root().member("a")), at })
+    }
+
+    #[test]
+    fn parts_keep_their_places() {
+        let mut told = data("abc", 0);
+        told.push_one("-", Writer::Tag);
+        told.push(&data("de", 7));
+        let part = told.part(1..5);
+        assert_eq!(part.text, "bc-d");
+        let places: Vec<_> = part.runs.iter().map(|run| (run.len, run.writer.clone())).collect();
+        assert_eq!(places, [
+            (2, data("", 1).runs[0].writer.clone()),
+            (1, Writer::Tag),
+            (1, data("", 7).runs[0].writer.clone())
+        ]);
+    }
+
+    #[test]
+    fn escapes_make_runs_longer() {
+        let mut told = data("a\n", 0);
+        told.push(&data("é\"", 2));
+        let json = told.escaped();
+        assert_eq!(json.text, "\"a\\né\\\"\"");
+        assert_eq!(json.runs.iter().map(|run| run.len).collect::<Vec<_>>(), [1, 3, 4, 1]);
+        assert_eq!(json.escaped().text, serde_json::to_string(&json.text).expect("serialises"));
+    }
+}
