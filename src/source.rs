@@ -41,6 +41,11 @@ impl Span {
         Span { file, start: 0, end: 0 }
     }
 
+    /// Whether `other` starts inside of this span.
+    pub fn contains(self, other: Span) -> bool {
+        other.file == self.file && (self.start..=self.end).contains(&other.start)
+    }
+
     /// The range as `usize` bounds, for slicing.
     pub fn range(self) -> std::ops::Range<usize> {
         self.start as usize..self.end as usize

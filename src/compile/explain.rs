@@ -222,7 +222,7 @@ impl Compiler {
         let mut source = ValueSource {
             kind: SourceKind::Template,
             span: Some(written.span),
-            tag: Some(written.span),
+            tag: written.tag.or(Some(written.span)),
             steps: written.steps,
             data: None,
             made_of: Vec::new(),

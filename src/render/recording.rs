@@ -47,7 +47,11 @@ struct Marked {
 /// What a template wrote, and who wrote each byte.
 pub(crate) struct Recording {
     told: Told,
+    /// Where each run starts.
+    starts: Vec<usize>,
     frames: Vec<Frame>,
+    /// The tag at which the output became too large.
+    stopped: Option<NodeId>,
     marked: Arc<Marked>,
     /// Why nobody can be named.
     unknown: Option<&'static str>,
@@ -64,10 +68,19 @@ pub struct Written {
     pub by: By,
     /// The template's text that wrote them first: literal text, or the tag.
     pub span: Span,
+    /// The tag, if one wrote them.
+    pub tag: Option<Span>,
     /// How the render got there: the innermost step first.
     pub steps: Vec<Step>,
     /// Where the value starts that a tag wrote and the bytes are in; `None` for literal text.
     pub value_from: Option<usize>,
+}
+
+impl Written {
+    /// What stands in the template itself: literal text, or the tag whatever it wrote.
+    pub fn statement(&self) -> Span {
+        self.tag.filter(|_| self.value_from.is_some()).unwrap_or(self.span)
+    }
 }
 
 /// The source of some bytes.
@@ -227,6 +240,9 @@ impl Renderer<'_> {
     /// What wrote the byte at which the output became too large.
     pub(super) fn record_limit(&self, sources: &Sources, id: TemplateId, root: &Value) -> Option<Span> {
         let recording = self.record(id, root, None, None);
+        if let Some(tag) = recording.stopped {
+            return Some(recording.node_span(self.engine, sources, tag));
+        }
         let len = recording.told.text.len();
         let last = recording.written(self.engine, sources, len.saturating_sub(1)..len).pop();
         last.map(|written| written.span)
@@ -252,7 +268,8 @@ impl Renderer<'_> {
             }
             _ => (told, None),
         };
-        Recording { told, frames: log.frames, marked, unknown, prompt: None }
+        let (frames, stopped) = (log.frames, log.stopped);
+        Recording { starts: told.starts(), told, frames, stopped, marked, unknown, prompt: None }
     }
 }
 
@@ -283,7 +300,8 @@ impl Recording {
             Some(own) => (own.frames.clone(), Arc::clone(&own.marked)),
             None => (Vec::new(), Arc::new(renderer.engine.no_marks())),
         };
-        Recording { told, frames, marked, unknown: own.and_then(|own| own.unknown), prompt: None }
+        let unknown = own.and_then(|own| own.unknown);
+        Recording { starts: told.starts(), told, frames, stopped: None, marked, unknown, prompt: None }
     }
 
     /// The output.
@@ -291,19 +309,13 @@ impl Recording {
         &self.told.text
     }
 
-    /// Why nobody can be named, if that is so.
-    pub(crate) fn unknown(&self) -> Option<&'static str> {
-        self.unknown
-    }
-
     /// Who wrote a range of the output, in order. What wrote nothing inside of it is left out, but not at the start of an
     /// empty range.
     pub(crate) fn written(&self, engine: &Engine, sources: &Sources, range: Range<usize>) -> Vec<Written> {
+        let first = self.starts.partition_point(|&start| start < range.start).saturating_sub(1);
         let mut written = Vec::new();
-        let mut start = 0;
-        for (index, run) in self.told.runs.iter().enumerate() {
-            let output = start..start + run.len;
-            start = output.end;
+        for (index, run) in self.told.runs.iter().enumerate().skip(first) {
+            let output = self.starts[index]..self.starts[index] + run.len;
             let overlaps = output.start < range.end && output.end > range.start;
             let touches = range.is_empty() && output.start <= range.start && range.start < output.end;
             if output.start > range.end {
@@ -318,14 +330,11 @@ impl Recording {
 
     /// The tag that wrote nothing, somewhere in a range of the output.
     pub(crate) fn empty_tag(&self, engine: &Engine, sources: &Sources, range: &Range<usize>) -> Option<Span> {
-        let (mut start, mut found) = (0, None);
-        for run in &self.told.runs {
-            if run.len == 0 && run.emission > 0 && (range.start..=range.end).contains(&start) {
-                found = Some(run);
-            }
-            start += run.len;
-        }
-        found.and_then(|run| self.owner(run).tag_span(engine, sources, run))
+        let runs = self.told.runs.iter().zip(&self.starts).rev();
+        let is_there = |(run, start): &(&Run, &usize)| {
+            run.len == 0 && run.emission > 0 && (range.start..=range.end).contains(*start)
+        };
+        { runs }.find(is_there).map(|(run, _)| run).and_then(|run| self.owner(run).tag_span(engine, sources, run))
     }
 
     /// The recording that knows a run's tag and frame.
@@ -374,7 +383,7 @@ impl Recording {
             }
         };
         let value_from = (run.emission > 0).then(|| self.value_start(index, output.start));
-        Written { output: inside, by, span, steps: owner.steps(engine, sources, run.frame), value_from }
+        Written { output: inside, by, span, tag, steps: owner.steps(engine, sources, run.frame), value_from }
     }
 
     /// Where the value starts that a run is a part of.

@@ -339,7 +339,10 @@ impl Assembly<'_> {
         let bare = self.bare_value(&recording, found.as_ref(), text, error);
         let (rule, span, help) = match bare {
             Some((span, help)) => (&rules::UNQUOTED, span, Some(help)),
-            None => (rule(&error.problem), found.as_ref().map_or(literal, |found| found.span), error.problem.help()),
+            None => {
+                let span = found.as_ref().map_or(literal, Written::statement);
+                (rule(&error.problem), span, error.problem.help())
+            }
         };
         let message = format!("`{at}` is not valid JSON: {}", error.problem.message());
         let mut finding = Diagnostic::new(rule, span, message).label(excerpt(text, &error.range));
@@ -356,7 +359,7 @@ impl Assembly<'_> {
         for step in found.iter().flat_map(|found| &found.steps) {
             finding = finding.related(step.span, step.kind.phrase());
         }
-        if span.file != literal.file || !(literal.start..=literal.end).contains(&span.start) {
+        if !literal.contains(span) && !found.iter().flat_map(|found| &found.steps).any(|step| literal.contains(step.span)) {
             finding = finding.related(literal, "rendered for this value");
         }
         finding.maybe_help(help.map(str::to_owned))
@@ -396,7 +399,7 @@ impl Assembly<'_> {
         }
         let found = found?;
         let start = found.value_from.filter(|&start| error.range.start > start)?;
-        Some((found.span, if text[..start].ends_with('"') { WITH_QUOTES } else { WITHOUT_QUOTES }))
+        Some((found.tag?, if text[..start].ends_with('"') { WITH_QUOTES } else { WITHOUT_QUOTES }))
     }
 }
 

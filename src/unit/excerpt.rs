@@ -19,8 +19,12 @@ pub(super) fn excerpt(text: &str, range: &Range<usize>) -> String {
         }
         squeezed
     };
-    let (before, marked, after) = (squeeze(&text[start..from]), squeeze(&text[from..to]), squeeze(&text[to..end]));
-    let (head, tail) = (if start > 0 { "…" } else { "" }, if end < text.len() { "…" } else { "" });
+    let (before, marked) = (squeeze(&text[start..from]), squeeze(&text[from..to]));
+    let head = if start > 0 { "…" } else { "" };
+    if to < range.end.min(text.len()) {
+        return format!("rendered: {head}{before}▶{marked}…◀");
+    }
+    let (after, tail) = (squeeze(&text[to..end]), if end < text.len() { "…" } else { "" });
     format!("rendered: {head}{before}▶{marked}◀{after}{tail}")
 }
 

@@ -266,10 +266,10 @@ impl<'a> Record<'a> {
             return Place::at(splice.literal);
         };
         let mut steps: Vec<(Span, &'static str)> = first.steps.iter().map(|step| (step.span, step.kind.phrase())).collect();
-        if first.span.file != splice.literal.file || !contains(splice.literal, first.span) {
+        let is_inside = |span: &Span| splice.literal.contains(*span);
+        if !is_inside(&first.span) && !steps.iter().any(|(span, _)| is_inside(span)) {
             steps.push((splice.literal, "rendered for this value"));
         }
-        steps.dedup();
         let (data, file) = match &first.by {
             By::Data { path, .. } => (Some(Arc::clone(path)), None),
             By::File { file, bytes } => (None, Some((Arc::clone(file), bytes.clone().unwrap_or(0..0)))),
@@ -320,10 +320,6 @@ impl Plan<'_> {
 
 /// What a recording costs, compared with a plain render.
 const RECORDED: u64 = 4;
-
-fn contains(outer: Span, inner: Span) -> bool {
-    (outer.start..=outer.end).contains(&inner.start)
-}
 
 /// A text without its quotes; any other value as it is.
 fn inside(recorded: &Recorded, range: &Range<usize>) -> Range<usize> {

@@ -13,7 +13,7 @@ use minijinja::{Environment, Error, Output, State, Value};
 use super::super::functions;
 use super::super::values::Members;
 use super::marks::{Key, MARK, Node, NodeId, NodeKind, Scope, VALUE};
-use super::text::{FrameId, Input, ReadFile, Told, Writer};
+use super::text::{FrameId, Input, MAX_INPUTS, ReadFile, Told, Writer};
 use crate::json::Pointer;
 
 /// What is known of a value.
@@ -72,6 +72,8 @@ pub(super) struct Log {
     silent: bool,
     /// The tag whose value is written next.
     tag: Option<NodeId>,
+    /// The tag whose value could not be written.
+    pub(super) stopped: Option<NodeId>,
     emissions: u32,
     pub(super) branches: BTreeSet<NodeId>,
 }
@@ -92,9 +94,12 @@ pub(super) fn install(environment: &mut Environment<'static>) {
         if with(|log| std::mem::take(&mut log.silent)) == Some(true) {
             return Ok(());
         }
-        functions::emit(out, state, value)?;
-        with(|log| log.emit(value));
-        Ok(())
+        let written = functions::emit(out, state, value);
+        with(|log| match &written {
+            Ok(()) => log.emit(value),
+            Err(_) => log.stopped = log.tag,
+        });
+        written
     });
 }
 
@@ -147,6 +152,7 @@ impl Log {
             read: None,
             silent: false,
             tag: None,
+            stopped: None,
             emissions: 0,
             branches: BTreeSet::new(),
         }
@@ -537,9 +543,6 @@ impl Log {
         }
     }
 }
-
-/// How many parts of a computed text are named.
-const MAX_INPUTS: usize = 16;
 
 fn of_data(text: &str, path: &Arc<Pointer>) -> Told {
     Told::one(text, Writer::Data { path: Arc::clone(path), at: 0 })

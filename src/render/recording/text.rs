@@ -5,6 +5,11 @@ use std::sync::Arc;
 use super::marks::NodeId;
 use crate::json::Pointer;
 
+/// How many runs a text may have: as many as a long history makes, fewer than a loop that doubles a text.
+const MAX_RUNS: usize = 1 << 18;
+/// How many parts of a computed text are named.
+pub(super) const MAX_INPUTS: usize = 16;
+
 /// The number of a frame.
 pub(super) type FrameId = u32;
 
@@ -83,11 +88,31 @@ impl Told {
 
     pub(super) fn push(&mut self, other: &Told) {
         self.text.push_str(&other.text);
-        self.runs.extend(other.runs.iter().cloned());
+        match self.runs.len() + other.runs.len() > MAX_RUNS {
+            false => self.runs.extend(other.runs.iter().cloned()),
+            true => self.forget(),
+        }
+    }
+
+    /// Takes a text that is made of too many parts for a computed one.
+    fn forget(&mut self) {
+        let from: Arc<[Input]> = self.inputs().take(MAX_INPUTS).collect();
+        let run = Run { len: self.text.len(), ..Told::one("", Writer::Computed { from }).runs.remove(0) };
+        self.runs = vec![run];
     }
 
     pub(super) fn push_one(&mut self, text: &str, writer: Writer) {
         self.push(&Told::one(text, writer));
+    }
+
+    /// Where each run starts.
+    pub(super) fn starts(&self) -> Vec<usize> {
+        let mut end = 0;
+        let starts = self.runs.iter().map(|run| {
+            end += run.len;
+            end - run.len
+        });
+        starts.collect()
     }
 
     /// A part of the text.
