@@ -136,6 +136,11 @@ pub enum SourceKind {
 }
 
 impl SourceKind {
+    /// Whether the place is inferred: what stands there takes part, but is not what was written.
+    pub fn is_inferred(self) -> bool {
+        matches!(self, SourceKind::Computed | SourceKind::Unknown)
+    }
+
     /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {

@@ -132,7 +132,10 @@ pub(crate) fn anchor<'c>(history: &'c [Message], message: usize, path: &[&str]) 
         Some(message.blocks.get(index.parse::<usize>().ok()?)?.anchor(rest))
     };
     match path {
-        ["role"] => Some(Anchor { text: first, relation: Relation::InMessage("role") }),
+        ["role"] => {
+            let member = if message.item.is_some() { "kind" } else { "role" };
+            Some(Anchor { text: first, relation: Relation::InMessage(member) })
+        }
         ["content"] => match message.blocks.iter().find_map(Block::text) {
             Some(text) => Some(Anchor { text, relation: Relation::Itself }),
             None => Some(Anchor { text: first, relation: Relation::Message }),

@@ -148,6 +148,17 @@ pub enum StepKind {
 }
 
 impl StepKind {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            StepKind::Include => "included at",
+            StepKind::Macro => "called at",
+            StepKind::CallBlock => "in `call` at",
+            StepKind::SetBlock => "in `set` at",
+            StepKind::FilterBlock => "in `filter` at",
+        }
+    }
+
     /// As a phrase for messages.
     pub fn phrase(self) -> &'static str {
         match self {
@@ -253,16 +264,17 @@ impl Renderer<'_> {
         let name = &self.engine.templates[id.0 as usize].name;
         let mut environment = marked.environment.clone();
         environment.set_fuel(Some(self.fuel.saturating_mul(STEPS)));
+        let mut output = functions::Limited::new(MAX_OUTPUT);
         let render = || {
-            let mut output = functions::Limited::new(MAX_OUTPUT);
             let rendered = environment.get_template(name).map(|it| it.render_captured_to(root.clone(), &mut output));
             // What was written before a failure is as good as all of it.
             drop(rendered);
         };
         let ((told, log), _) =
             account::metered(|| shadow::follow(Arc::clone(&marked.nodes), root, prompt, render));
+        let output = output.into_text();
         let (told, unknown) = match text {
-            Some(text) if told.text != text => {
+            Some(text) if told.text != text || output != text => {
                 let unknown = Told::one(text, Writer::Computed { from: Arc::new([]) });
                 (unknown, Some("the engine cannot be followed here"))
             }

@@ -388,6 +388,7 @@ impl Log {
                 ("tojson", _) => told.escaped(),
                 ("trim", _) => trimmed(&told),
                 ("string", _) => told,
+                (_, Some(text)) if text.eq_ignore_ascii_case(&told.text) => Told { text: text.to_owned(), ..told },
                 (_, text) => {
                     let from: Arc<[Input]> = told.inputs().take(MAX_INPUTS).collect();
                     Told::one(text?, Writer::Computed { from })
@@ -411,11 +412,13 @@ impl Log {
         let known = match name {
             "tojson" => self.operand(first?).map(|(value, known)| self.json(value, known.as_ref(), 0)),
             "join" => self.joined(operands),
-            "trim" | "strip_signature_suffix" | "head_lines" | "basename" | "dirname" | "ext" | "string" | "tool_id" => {
+            "trim" | "strip_signature_suffix" | "head_lines" | "basename" | "dirname" | "ext" | "string" | "tool_id"
+            | "lower" | "upper" | "title" | "capitalize" => {
                 let told = self.told_of(first?)?;
                 return match name {
                     "trim" => told_as(value, trimmed(&told)),
                     "basename" | "ext" => ends_with(&told, text),
+                    "lower" | "upper" | "title" | "capitalize" => in_other_case(&told, text),
                     _ => starts_with(&told, text),
                 }
                 .or_else(|| Some(Known::Text(Arc::new(self.computed(text, operands)))));
@@ -556,6 +559,12 @@ fn trimmed(told: &Told) -> Told {
     let start = told.text.len() - told.text.trim_start().len();
     let len = told.text.trim().len();
     told.part(start..start + len)
+}
+
+/// A text that differs in the case of its letters only: byte by byte.
+fn in_other_case(told: &Told, text: &str) -> Option<Known> {
+    let same = text.eq_ignore_ascii_case(&told.text);
+    same.then(|| Known::Text(Arc::new(Told { text: text.to_owned(), ..told.clone() })))
 }
 
 fn starts_with(told: &Told, text: &str) -> Option<Known> {
