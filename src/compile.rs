@@ -6,6 +6,7 @@
 
 mod coverage;
 mod explain;
+mod impact;
 mod invisible;
 mod lowered;
 mod policy;
@@ -15,6 +16,7 @@ pub(crate) mod rules;
 mod work;
 
 pub use explain::{Explanation, SourceKind, ValueSource};
+pub use impact::{Asked, Reached};
 pub use lowered::{Lowered, LoweredKind, LoweredTo};
 pub use policy::Policy;
 pub(crate) use policy::{check_allowed, check_code};

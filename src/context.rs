@@ -134,7 +134,12 @@ impl ContextSource {
     /// Reads the file of a context again.
     pub(crate) fn read(context: &Context, text: &str) -> Option<ContextSource> {
         let (read, leaves) = read_with_leaves(context.file, context.layer, text, &mut Vec::new())?;
-        Some(ContextSource { file: context.file, conversation: read.conversation, leaves, tree: json::parse_tree(text).ok()? })
+        Some(ContextSource {
+            file: context.file,
+            conversation: read.conversation,
+            leaves,
+            tree: json::parse_tree(text).ok()?,
+        })
     }
 
     /// The place of a value of the file.
@@ -155,7 +160,9 @@ impl ContextSource {
             }
             ["files_metadata", rest @ ..] => below("files", rest),
             ["project_name"] => below("project", &["name"]),
-            [first @ ("history" | "prefix" | "suffix" | "language" | "system_layers" | "tools"), rest @ ..] => below(first, rest),
+            [first @ ("history" | "prefix" | "suffix" | "language" | "system_layers" | "tools"), rest @ ..] => {
+                below(first, rest)
+            }
             _ => return None,
         };
         self.span(&at)

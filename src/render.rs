@@ -434,6 +434,11 @@ impl Renderer<'_> {
         recording.written(self.engine, sources, range)
     }
 
+    /// The tags of the branches and loops that a template went into.
+    pub(crate) fn branches(&self, sources: &Sources, recording: &Recording) -> Vec<Span> {
+        recording.branches(self.engine, sources)
+    }
+
     /// The tag that wrote nothing somewhere in a range of what a template gave, if there is one.
     pub(crate) fn empty_tag(&self, sources: &Sources, recording: &Recording, range: &Range<usize>) -> Option<Span> {
         recording.empty_tag(self.engine, sources, range)

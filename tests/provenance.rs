@@ -107,9 +107,8 @@ fn inexact(compiler: &Compiler) -> BTreeMap<String, usize> {
     let mut reasons = BTreeMap::new();
     explain_all(compiler, |_, _, it| {
         for source in it.sources.iter().filter(|source| source.kind.is_inferred() || source.span.is_none()) {
-            let tag = source.tag.map(|tag| {
-                format!("{} {}", compiler.sources().describe(tag), compiler.sources().slice(tag))
-            });
+            let tag =
+                source.tag.map(|tag| format!("{} {}", compiler.sources().describe(tag), compiler.sources().slice(tag)));
             *reasons.entry(format!("{} {tag:?} {:?}", source.kind.name(), source.data)).or_default() += source.len;
         }
     });
@@ -157,7 +156,8 @@ fn citations(collection: &Collection, compiler: &Compiler) -> BTreeMap<Cited, Ve
     let mut cited: BTreeMap<Cited, Vec<Place>> = BTreeMap::new();
     explain_all(compiler, |agent, context, it| {
         let from_template = it.sources.iter().filter(|source| source.len > 0 && !source.kind.is_inferred());
-        let from_template = from_template.filter(|source| source.kind != SourceKind::Tag).filter_map(|source| source.span);
+        let from_template =
+            from_template.filter(|source| source.kind != SourceKind::Tag).filter_map(|source| source.span);
         let from_step = it.step.and_then(|(_, setting)| setting).filter(|_| it.sources.is_empty());
         let from_profile = it.literal.filter(|_| it.sources.is_empty());
         // Of a file that is read whole and trimmed, the first byte is cited: the rest of its line stands for it.
@@ -260,4 +260,257 @@ fn changing_what_is_cited_changes_values_of_the_bundled_agents() {
 #[test]
 fn changing_what_is_cited_changes_values_of_the_other_dialect() {
     assert_cited(&Collection::flat(), 300);
+}
+
+/// Makes templates at random: statements and expressions of all kinds, whose output is a list of texts.
+struct Grammar(fastrand::Rng);
+
+impl Grammar {
+    fn pick<'c>(&mut self, choices: &[&'c str]) -> &'c str {
+        choices[self.0.usize(..choices.len())]
+    }
+
+    fn template(&mut self) -> String {
+        let mut template = String::from(
+            "{% macro m(a, b='d') %}<{{ a }}-{{ b }}{% if caller is defined %}{{ caller() }}{% endif %}>{% endmacro %}{% import 'partials/lib.jinja' as lib %}\
+             {%- set ns = namespace(t='n') -%}{% set s = 'sé\\n' %}[\"\"",
+        );
+        for _ in 0..self.0.usize(1..6) {
+            let statement = self.statement(3);
+            template.push_str(&statement);
+        }
+        template + "]"
+    }
+
+    fn space(&mut self) -> &'static str {
+        ["", "", " ", "\n", "  \n "][self.0.usize(..5)]
+    }
+
+    fn dash(&mut self) -> &'static str {
+        ["", "", "-"][self.0.usize(..3)]
+    }
+
+    /// A tag, with whatever trims the text around it.
+    fn tag(&mut self, inner: &str) -> String {
+        let (before, after) = (self.dash(), self.dash());
+        format!("{}{{%{before} {inner} {after}%}}{}", self.space(), self.space())
+    }
+
+    /// Writes a comma and an element, or nothing.
+    fn statement(&mut self, depth: usize) -> String {
+        if depth == 0 {
+            return self.element();
+        }
+        let inner = depth - 1;
+        match self.0.usize(..14) {
+            0 => format!("{}{}{}", self.tag("if ctx.history"), self.statement(inner), self.tag("endif")),
+            1 => {
+                let (test, yes, no) = (self.test(), self.statement(inner), self.statement(inner));
+                format!("{}{yes}{}{no}{}", self.tag(&format!("if {test}")), self.tag("else"), self.tag("endif"))
+            }
+            2 => {
+                let body = self.statement(inner);
+                format!("{}{body}{}", self.tag("for x in ctx.history"), self.tag("endfor"))
+            }
+            3 => {
+                let body = self.statement(inner);
+                format!("{}{body}{}", self.tag("for x in ['p', 'q', s]"), self.tag("endfor"))
+            }
+            4 => {
+                let text = self.text(inner);
+                format!("{}{text}{}", self.tag("set s"), self.tag("endset"))
+            }
+            5 => {
+                let (text, filter) =
+                    (self.text(inner), self.pick(&["trim", "upper", "tojson", "replace('a', 'b')", "indent(2)"]));
+                format!("{}{text}{}", self.tag(&format!("set s | {filter}")), self.tag("endset"))
+            }
+            6 => {
+                let expression = self.expression(2);
+                self.tag(&format!("set s = {expression}"))
+            }
+            7 => {
+                let expression = self.expression(2);
+                self.tag(&format!("set ns.t = {expression}"))
+            }
+            8 => format!("{}{}{}", self.tag("with s = ns.t ~ '!'"), self.statement(inner), self.tag("endwith")),
+            9 => {
+                self.pick(&["{% include 'partials/one.jinja' %}", "{%- include \"partials/two.jinja\" -%}"]).to_owned()
+            }
+            10 => format!(",\"{}\"", self.pick(&["literal", "é", "{% raw %}{{ raw }}{% endraw %}", "{# gone #}", ""])),
+            11 => {
+                let text = self.text(inner);
+                format!(
+                    "{}{}{text}{}{}{}",
+                    self.tag("set t"),
+                    self.tag("filter upper"),
+                    self.tag("endfilter"),
+                    self.tag("endset"),
+                    ",{{ tojson(t) }}"
+                )
+            }
+            12 => {
+                let text = self.text(inner);
+                format!(
+                    "{}{}{text}{}{}{}",
+                    self.tag("set t"),
+                    self.tag("call m('k')"),
+                    self.tag("endcall"),
+                    self.tag("endset"),
+                    ",{{ tojson(t) }}"
+                )
+            }
+            _ => self.element(),
+        }
+    }
+
+    fn element(&mut self) -> String {
+        let expression = self.expression(3);
+        match self.0.usize(..4) {
+            0 => format!(",{}{{{{ tojson({expression}) }}}}", self.space()),
+            1 => format!(",{{{{- ({expression}) | tojson -}}}}{}", self.space()),
+            2 => format!(",{{{{ tojson({expression} if {} else {}) }}}}", self.test(), self.expression(1)),
+            _ => format!(
+                ",\"a{{{{ ({expression}) | replace('\"', '') | replace('\\\\', '') | replace('\\n', '') }}}}b\""
+            ),
+        }
+    }
+
+    /// What a capture holds.
+    fn text(&mut self, depth: usize) -> String {
+        let expression = self.expression(2);
+        match self.0.usize(..6) {
+            0 => format!(" text {{{{ {expression} }}}}{}", self.space()),
+            1 if depth > 0 => format!(
+                "{}{}{}{}",
+                self.tag("for y in [1, 2]"),
+                self.text(depth - 1),
+                "{{ loop.index }}{{ y }}",
+                self.tag("endfor")
+            ),
+            2 if depth > 0 => format!("{}{}{}", self.tag("if ns.t"), self.text(depth - 1), self.tag("endif")),
+            3 if depth > 0 => format!("{}{}{}{{{{ u }}}}", self.tag("set u"), self.text(depth - 1), self.tag("endset")),
+            4 => "{% include 'partials/text.jinja' %}".to_owned(),
+            _ => format!("{{{{ {expression} }}}}"),
+        }
+    }
+
+    fn test(&mut self) -> &'static str {
+        self.pick(&["s", "ns.t == 's'", "'a' in s", "ctx.history | length > 1", "x is defined", "not s", "1 > 2"])
+    }
+
+    /// An expression that gives a text.
+    fn expression(&mut self, depth: usize) -> String {
+        if depth == 0 {
+            return self
+                .pick(&[
+                    "s",
+                    "ns.t",
+                    "'a'",
+                    "\"it's \\\"q\\\"\\n\"",
+                    "ctx.history[0].content",
+                    "ctx['history'][-1].role",
+                    "ctx.history | length | string",
+                    "(ctx.history | first).content",
+                    "'é' * 3",
+                    "ctx.system_prompt",
+                ])
+                .to_owned();
+        }
+        let (a, b) = (self.expression(depth - 1), self.expression(depth - 1));
+        match self.0.usize(..18) {
+            0 => format!("({a} ~ {b})"),
+            1 => format!("({a} + {b})"),
+            2 => format!("({a} if {} else {b})", self.test()),
+            3 => format!("({a} or {b})"),
+            4 => format!("m({a})"),
+            5 => format!("m({a}, b={b})"),
+            6 => format!("lib.wrap({a})"),
+            7 => format!("({a} | trim)"),
+            8 => format!(
+                "({a} | {})",
+                self.pick(&["upper", "lower", "title", "capitalize", "string", "tojson", "reverse", "indent(3, true)"])
+            ),
+            9 => format!("({a} | default({b}, true))"),
+            10 => format!("[{a}, {b}] | join({})", self.pick(&["', '", "s", "''"])),
+            11 => format!("({a})[{}]", self.pick(&["1:", ":2", "1:-1", "::2", ":"])),
+            12 => format!("({a} | replace('a', {b}))"),
+            13 => format!("{{'k': {a}}}.k"),
+            14 => format!("[{a}, {b}][{}]", self.pick(&["0", "1", "-1"])),
+            15 => format!("tojson([{a}, {{'k': {b}}}, 1, none, true])"),
+            16 => format!("[{a}, {b}] | map('upper') | join"),
+            _ => a,
+        }
+    }
+}
+
+/// A repository of agents with a template each.
+fn agents_with(templates: &[String]) -> Compiler {
+    let mut files: Vec<(String, String)> = vec![
+        ("providers/p.toml".into(), "name = \"P\"\nclient_api = \"OpenAI Compatible\"\nurl = \"https://p.example/v1\"\n".into()),
+        ("agents/base.toml".into(), "name = \"Base\"\nabstract = true\nprovider_instance = \"P\"\nendpoint = \"chat\"\nsystem_prompt = \"You {{ upper('are') }} {{ agent_role('me') | trim }}\\n{{ language }}\"\n[body]\n".into()),
+        ("roles/me.md".into(), "a rôle\nof two lines\n".into()),
+        ("partials/lib.jinja".into(), "ignored {{ 1 }}{% macro wrap(t) -%} ({{ t }}) {%- endmacro %}".into()),
+        ("partials/one.jinja".into(), ",{{ tojson(s) }}{% include 'partials/two.jinja' %}".into()),
+        ("partials/two.jinja".into(), "{% for m in ctx.history %},\"{{ loop.index }}\"{% endfor %}".into()),
+        ("partials/text.jinja".into(), "text of a file {{ s }} {% set s = 'inner' %}{{ s -}}  \n".into()),
+        ("contexts/turn.json".into(), r#"{"name": "turn", "why": "one", "kind": "chat", "golden": true, "language": "Rust",
+            "history": [{"role": "user", "content": "hel\u0000lo \"q\""}, {"role": "assistant", "content": [{"type": "text", "text": "é\n x"}]}, {"role": "user", "content": "more"}]}"#.into()),
+    ];
+    for (index, template) in templates.iter().enumerate() {
+        let escaped = serde_json::to_string(template).expect("a string").replace('\u{7f}', "\\u007f");
+        files.push((
+            format!("agents/a{index}.toml"),
+            format!("name = \"A{index}\"\nextends = \"Base\"\n[body]\nx = {escaped}\n"),
+        ));
+    }
+    let world: MemoryWorld = files.into_iter().collect();
+    let options = LoadOptions { without_bundled: true, ..LoadOptions::default() };
+    Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), options)
+}
+
+/// `REQC_TEMPLATES=100000` tries that many.
+#[test]
+fn random_templates_are_followed_byte_by_byte() {
+    let wanted = std::env::var("REQC_TEMPLATES").ok().and_then(|count| count.parse().ok()).unwrap_or(5_000);
+    let mut grammar = Grammar(fastrand::Rng::with_seed(11));
+    let (mut followed, mut failed) = (0, 0);
+    for _ in 0..wanted / 50_usize {
+        let templates: Vec<String> = (0..50).map(|_| grammar.template()).collect();
+        let compiler = agents_with(&templates);
+        for (index, template) in templates.iter().enumerate() {
+            let id = compiler.hierarchy().by_name(&format!("A{index}")).expect("it is there");
+            match compiler.explain(id, "turn", None, None) {
+                Some(Ok((_, explained))) => {
+                    followed += 1;
+                    let unknown: Vec<_> = explained
+                        .iter()
+                        .flat_map(|it| &it.sources)
+                        .filter(|source| source.kind == SourceKind::Unknown)
+                        .collect();
+                    assert!(unknown.is_empty(), "{template}");
+                }
+                Some(Err(found)) => {
+                    failed += 1;
+                    if failed < 20 {
+                        println!(
+                            "{template}\n   {:?}",
+                            found.iter().map(|f| (&f.rule.code, &f.message)).collect::<Vec<_>>()
+                        );
+                    }
+                }
+                None => {
+                    failed += 1;
+                    if failed < 20 {
+                        println!(
+                            "{template}\n   {:?}",
+                            compiler.findings().iter().map(|f| (&f.rule.code, &f.message)).collect::<Vec<_>>()
+                        );
+                    }
+                }
+            }
+        }
+    }
+    println!("{followed} templates followed, {failed} with findings");
+    assert!(followed * 2 > wanted, "{followed} of {wanted}");
 }

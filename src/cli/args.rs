@@ -126,6 +126,12 @@ pub(super) enum Command {
         /// The value, as a JSON pointer: /messages/0/content
         pointer: Option<String>,
     },
+    /// Tell which agents, contexts and values a place of a file reaches
+    Impact {
+        /// The place: FILE, FILE:LINE or FILE:LINE:COLUMN, named as findings name it
+        #[arg(value_name = "PLACE", value_parser = filled)]
+        place: String,
+    },
     /// List contexts and why they are there
     Contexts,
     /// List provider instances, and whether their keys are found; no key is printed

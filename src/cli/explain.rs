@@ -24,7 +24,9 @@ pub(super) fn run(options: &Options, agent: &str, pointer: Option<&str>, termina
     };
     if explained.is_empty() {
         let message = format!("there is nothing at `{}` in the body", pointer.unwrap_or_default());
-        return Err(Failure::new(message).help("without a pointer, the whole body is shown with the source of each line"));
+        return Err(
+            Failure::new(message).help("without a pointer, the whole body is shown with the source of each line")
+        );
     }
     let sources = compiler.sources();
     match (options.format, wanted) {

@@ -16,7 +16,13 @@ use crate::unit::{Author, Body, Place, Plan, ProviderStep, Record, Target, norma
 
 impl Compiler {
     /// A problem as a finding at the place that wrote it, with what led there.
-    pub(super) fn finding_at(&self, problem: Problem, place: Place, plan: &Plan<'_>, ready: &ReadyContext) -> Diagnostic {
+    pub(super) fn finding_at(
+        &self,
+        problem: Problem,
+        place: Place,
+        plan: &Plan<'_>,
+        ready: &ReadyContext,
+    ) -> Diagnostic {
         let (span, related) = self.in_files(&place, plan, ready);
         let mut finding = Diagnostic::new(problem.rule, span, problem.message).maybe_help(problem.help);
         finding = finding.label(place.excerpt.unwrap_or_default());
@@ -168,6 +174,29 @@ impl Compiler {
         model: Option<&str>,
         pointer: Option<&Pointer>,
     ) -> Option<Result<(Body, Vec<Explanation>), Vec<Diagnostic>>> {
+        let explained = self.explain_values(id, context, model, pointer, false)?;
+        Some(explained.map(|(body, explained, _)| (body, explained)))
+    }
+
+    /// Every leaf of a body, and the branches that its templates took.
+    #[expect(clippy::type_complexity, reason = "three results of one record")]
+    pub(super) fn explain_with_branches(
+        &self,
+        id: ProfileId,
+        context: &str,
+    ) -> Option<Result<(Body, Vec<Explanation>, Vec<Span>), Vec<Diagnostic>>> {
+        self.explain_values(id, context, None, None, true)
+    }
+
+    #[expect(clippy::type_complexity, reason = "three results of one record")]
+    fn explain_values(
+        &self,
+        id: ProfileId,
+        context: &str,
+        model: Option<&str>,
+        pointer: Option<&Pointer>,
+        with_branches: bool,
+    ) -> Option<Result<(Body, Vec<Explanation>, Vec<Span>), Vec<Diagnostic>>> {
         let (plan, ready) = (self.plan(id)?, self.context(context)?);
         if ready.context.kind() != plan.kind {
             return None;
@@ -185,8 +214,9 @@ impl Compiler {
             Some(self.explanation(&record, pointer, value, &plan, ready))
         };
         let explained = pointers.into_iter().filter_map(explain).collect();
+        let branches = if with_branches { record.branches() } else { Vec::new() };
         drop(record);
-        Some(Ok((body, explained)))
+        Some(Ok((body, explained, branches)))
     }
 
     fn explanation(
@@ -243,7 +273,7 @@ impl Compiler {
             }
             By::File { file, bytes } => {
                 source.kind = SourceKind::File;
-                source.span = self.file_span(&file, bytes.unwrap_or(0..0), plan, ready);
+                source.span = self.file_span(&file, bytes, plan, ready);
             }
             By::Computed(from) => {
                 source.kind = SourceKind::Computed;

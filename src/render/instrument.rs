@@ -136,7 +136,9 @@ impl Instrument<'_> {
         let Expr::Var(var) = name else { return };
         let from = span(name).end;
         let index = self.ranges.tokens().partition_point(|(_, range)| range.start < from);
-        let Some((_, tag)) = self.ranges.tokens()[index..].iter().find(|(mark, _)| *mark == Mark::BlockEnd) else { return };
+        let Some((_, tag)) = self.ranges.tokens()[index..].iter().find(|(mark, _)| *mark == Mark::BlockEnd) else {
+            return;
+        };
         // What trims the text behind the tag must go on doing so.
         let trim = if self.text[tag.clone()].starts_with('-') { "-" } else { "" };
         self.edits.put(tag.end, format!("{{%do {VARIABLE}({}){trim}%}}", var.id));

@@ -9,7 +9,7 @@ mod text;
 
 pub use text::{ReadFile, ReadPlace};
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -50,6 +50,7 @@ pub(crate) struct Recording {
     /// Where each run starts.
     starts: Vec<usize>,
     frames: Vec<Frame>,
+    branches: BTreeSet<NodeId>,
     /// The tag at which the output became too large.
     stopped: Option<NodeId>,
     marked: Arc<Marked>,
@@ -88,21 +89,19 @@ impl Written {
 pub enum By {
     /// Literal text of a template.
     Template,
-    /// A value of the data, from a byte of its text on, escaped as JSON so many times.
+    /// A value of the data.
     Data {
         /// Its place in `ctx`.
         path: Arc<Pointer>,
-        /// The first byte.
-        at: usize,
-        /// How often it was escaped.
-        escaped: u8,
+        /// The bytes of its text.
+        bytes: Range<usize>,
     },
     /// A file that a prompt read.
     File {
         /// Which.
         file: Arc<ReadFile>,
-        /// Its bytes; all of it if they were escaped.
-        bytes: Option<Range<usize>>,
+        /// The bytes of its text.
+        bytes: Range<usize>,
     },
     /// A tag, with what it writes around values.
     Tag,
@@ -270,8 +269,7 @@ impl Renderer<'_> {
             // What was written before a failure is as good as all of it.
             drop(rendered);
         };
-        let ((told, log), _) =
-            account::metered(|| shadow::follow(Arc::clone(&marked.nodes), root, prompt, render));
+        let ((told, log), _) = account::metered(|| shadow::follow(Arc::clone(&marked.nodes), root, prompt, render));
         let output = output.into_text();
         let (told, unknown) = match text {
             Some(text) if told.text != text || output != text => {
@@ -280,8 +278,8 @@ impl Renderer<'_> {
             }
             _ => (told, None),
         };
-        let (frames, stopped) = (log.frames, log.stopped);
-        Recording { starts: told.starts(), told, frames, stopped, marked, unknown, prompt: None }
+        let (frames, branches, stopped) = (log.frames, log.branches, log.stopped);
+        Recording { starts: told.starts(), told, frames, branches, stopped, marked, unknown, prompt: None }
     }
 }
 
@@ -308,12 +306,12 @@ impl Recording {
             }
         }
         told.runs.iter_mut().for_each(|run| run.recording = 1);
-        let (frames, marked) = match own {
-            Some(own) => (own.frames.clone(), Arc::clone(&own.marked)),
-            None => (Vec::new(), Arc::new(renderer.engine.no_marks())),
+        let (frames, branches, marked) = match own {
+            Some(own) => (own.frames.clone(), own.branches.clone(), Arc::clone(&own.marked)),
+            None => (Vec::new(), BTreeSet::new(), Arc::new(renderer.engine.no_marks())),
         };
         let unknown = own.and_then(|own| own.unknown);
-        Recording { starts: told.starts(), told, frames, stopped: None, marked, unknown, prompt: None }
+        Recording { starts: told.starts(), told, frames, branches, stopped: None, marked, unknown, prompt: None }
     }
 
     /// The output.
@@ -338,6 +336,11 @@ impl Recording {
             }
         }
         written
+    }
+
+    /// The tags of the branches and loops that were gone into.
+    pub(crate) fn branches(&self, engine: &Engine, sources: &Sources) -> Vec<Span> {
+        self.branches.iter().map(|&id| self.node_span(engine, sources, id)).collect()
     }
 
     /// The tag that wrote nothing, somewhere in a range of the output.
@@ -368,27 +371,22 @@ impl Recording {
         let run = &self.told.runs[index];
         let owner = self.owner(run);
         let inside = asked.start.max(output.start)..asked.end.min(output.end).max(asked.start.max(output.start));
-        let from = inside.start - output.start;
-        let len = inside.len();
+        let text = &self.told.text[output.clone()];
+        let source = run.source(text, inside.start - output.start, inside.len());
+        let shifted = |at: usize| at + source.start..at + source.end;
         let tag = owner.tag_span(engine, sources, run);
         let start_of_file = || engine.span(sources, owner.marked.names.last().map_or("", |name| name), 0..0);
         let mut span = tag.unwrap_or_else(start_of_file);
         let by = match (&run.writer, self.unknown) {
             (_, Some(reason)) => By::Unknown(reason),
-            (Writer::Template { template, at, len: whole }, _) => {
-                let is_exact = run.escaped == 0 && *whole == run.len;
-                let range = if is_exact { at + from..at + from + len } else { *at..at + whole };
+            (Writer::Template { template, at, len }, _) => {
+                let is_exact = *len == text::unescaped_len(text, run.escaped);
+                let range = if is_exact { shifted(*at) } else { *at..at + len };
                 span = owner.template_span(engine, sources, *template, range);
                 By::Template
             }
-            (Writer::Data { path, at }, _) => {
-                let skipped = if run.escaped == 0 { from } else { 0 };
-                By::Data { path: Arc::clone(path), at: at + skipped, escaped: run.escaped }
-            }
-            (Writer::File { file, at }, _) => {
-                let bytes = (run.escaped == 0).then(|| at + from..at + from + len);
-                By::File { file: Arc::clone(file), bytes }
-            }
+            (Writer::Data { path, at }, _) => By::Data { path: Arc::clone(path), bytes: shifted(*at) },
+            (Writer::File { file, at }, _) => By::File { file: Arc::clone(file), bytes: shifted(*at) },
             (Writer::Tag, _) => By::Tag,
             (Writer::Computed { from }, _) => {
                 By::Computed(from.iter().map(|input| owner.input(engine, sources, input)).collect())

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::json::Place;
 use crate::compile::{Explanation, SourceKind, ValueSource};
 use crate::json::Pointer;
+use crate::render::Step;
 use crate::source::{Sources, Span};
 use crate::text::{Text, cut, text};
 use crate::unit::ProviderStep;
@@ -20,7 +21,9 @@ const SHOWN: usize = 120;
 /// A value at length: who wrote it, through which steps, and from what.
 pub fn explanation_text(explanation: &Explanation, sources: &Sources) -> Text {
     let mut shown = text!("{} = {}\n", explanation.pointer.to_string(), excerpt(&explanation.value.to_string()));
-    let mut line = |what: &str, span: Span| shown.push(&text!("  {} {}{}\n", padded(what), at(sources, span), said(sources, span)));
+    let mut line = |what: &str, span: Span| {
+        shown.push(&text!("  {} {}{}\n", padded(what), at(sources, span), said(sources, span)))
+    };
     if let Some((step, setting)) = explanation.step {
         match setting {
             Some(setting) => line(step_phrase(step), setting),
@@ -33,8 +36,15 @@ pub fn explanation_text(explanation: &Explanation, sources: &Sources) -> Text {
         let what = if index == 0 { "replaces" } else { "which replaced" };
         shown.push(&text!("  {} {}{}\n", padded(what), at(sources, *span), said(sources, *span)));
     }
-    for source in explanation.sources.iter().filter(|source| source.kind != SourceKind::Tag || explanation.sources.len() == 1) {
-        shown.push(&source_text(source, sources));
+    let is_blank = |span: Span| sources.slice(span).trim().is_empty();
+    let mut before: &[Step] = &[];
+    for source in &explanation.sources {
+        let is_alone = explanation.sources.len() == 1;
+        let is_space = source.kind == SourceKind::Template && source.span.is_some_and(is_blank);
+        if is_alone || source.kind != SourceKind::Tag && !is_space {
+            shown.push(&source_text(source, source.steps != before, sources));
+            before = &source.steps;
+        }
     }
     if let Some(literal) = explanation.literal.filter(|_| !explanation.sources.is_empty()) {
         shown.push(&text!("  {} {}\n", padded("rendered for"), at(sources, literal)));
@@ -42,9 +52,12 @@ pub fn explanation_text(explanation: &Explanation, sources: &Sources) -> Text {
     shown
 }
 
-fn source_text(source: &ValueSource, sources: &Sources) -> Text {
+/// Who wrote a run; the steps are left out where they are those of the run before.
+fn source_text(source: &ValueSource, with_steps: bool, sources: &Sources) -> Text {
     let mut shown = Text::new();
-    let mut line = |what: &str, span: Span| shown.push(&text!("  {} {}{}\n", padded(what), at(sources, span), said(sources, span)));
+    let mut line = |what: &str, span: Span| {
+        shown.push(&text!("  {} {}{}\n", padded(what), at(sources, span), said(sources, span)))
+    };
     match (source.kind, source.span) {
         (SourceKind::Data, Some(span)) => line("comes from", span),
         (SourceKind::File, Some(span)) => line("read from", span),
@@ -55,10 +68,12 @@ fn source_text(source: &ValueSource, sources: &Sources) -> Text {
         line(if source.kind == SourceKind::Computed { "computed by" } else { "written by" }, tag);
     }
     source.made_of.iter().for_each(|span| line("  made of", *span));
-    source.steps.iter().for_each(|step| line(&format!("  {}", step.kind.name()), step.span));
+    source.steps.iter().filter(|_| with_steps).for_each(|step| line(&format!("  {}", step.kind.name()), step.span));
     match (source.kind, source.span, &source.data) {
         (SourceKind::Unknown, ..) => shown.push(&text!("  not attributable: the engine cannot be followed here\n")),
-        (SourceKind::Data, None, Some(path)) => shown.push(&text!("  {} `ctx{}`\n", padded("comes from"), path.as_str())),
+        (SourceKind::Data, None, Some(path)) => {
+            shown.push(&text!("  {} `ctx{}`\n", padded("comes from"), path.as_str()))
+        }
         _ => {}
     }
     shown
@@ -119,7 +134,8 @@ fn margin(explanation: &Explanation, sources: &Sources) -> Text {
         let place = setting.map_or_else(|| text!("default"), |setting| at(sources, setting));
         return text!("{} {}", step_phrase(step), place);
     }
-    let first = explanation.sources.iter().find(|source| source.kind != SourceKind::Tag).or(explanation.sources.first());
+    let first =
+        explanation.sources.iter().find(|source| source.kind != SourceKind::Tag).or(explanation.sources.first());
     let Some(source) = first else {
         return explanation.literal.map(|literal| at(sources, literal)).unwrap_or_default();
     };
@@ -135,7 +151,14 @@ fn margin(explanation: &Explanation, sources: &Sources) -> Text {
 }
 
 /// The lines of a value with two spaces of indentation; those of leaves with their pointer.
-fn pretty(value: &Value, at: &Pointer, lead: &str, tail: &str, depth: usize, lines: &mut Vec<(String, Option<Pointer>)>) {
+fn pretty(
+    value: &Value,
+    at: &Pointer,
+    lead: &str,
+    tail: &str,
+    depth: usize,
+    lines: &mut Vec<(String, Option<Pointer>)>,
+) {
     let indent = "  ".repeat(depth);
     let mut each = |open: char, close: char, inner: Vec<(String, Pointer, &Value)>| {
         lines.push((format!("{indent}{lead}{open}"), None));
@@ -151,9 +174,8 @@ fn pretty(value: &Value, at: &Pointer, lead: &str, tail: &str, depth: usize, lin
             each('[', ']', inner.collect());
         }
         Value::Object(members) if !members.is_empty() => {
-            let inner = members.iter().map(|(key, value)| {
-                (format!("{}: ", Value::from(key.as_str())), at.member(key), value)
-            });
+            let inner =
+                members.iter().map(|(key, value)| (format!("{}: ", Value::from(key.as_str())), at.member(key), value));
             each('{', '}', inner.collect());
         }
         leaf => lines.push((format!("{indent}{lead}{leaf}{tail}"), Some(at.clone()))),

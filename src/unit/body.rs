@@ -359,7 +359,9 @@ impl Assembly<'_> {
         for step in found.iter().flat_map(|found| &found.steps) {
             finding = finding.related(step.span, step.kind.phrase());
         }
-        if !literal.contains(span) && !found.iter().flat_map(|found| &found.steps).any(|step| literal.contains(step.span)) {
+        if !literal.contains(span)
+            && !found.iter().flat_map(|found| &found.steps).any(|step| literal.contains(step.span))
+        {
             finding = finding.related(literal, "rendered for this value");
         }
         finding.maybe_help(help.map(str::to_owned))

@@ -163,10 +163,13 @@ impl<'r> Plan<'r> {
 
     /// Where a value of `[body]`, or its key, is written; `splices` tell which templates of lists gave an element.
     pub(super) fn literal(&self, pointer: &Pointer, target: Target, splices: &[Splice]) -> Span {
-        self.find(pointer, splices).map_or_else(|| self.whole(), |found| match (target, found.key) {
-            (Target::Key, Some(key)) => key,
-            _ => found.value,
-        })
+        self.find(pointer, splices).map_or_else(
+            || self.whole(),
+            |found| match (target, found.key) {
+                (Target::Key, Some(key)) => key,
+                _ => found.value,
+            },
+        )
     }
 
     /// Where a value of `[body]` is written, and what earlier levels of the chain said of it, the nearest first.

@@ -7,11 +7,11 @@ use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::Request;
 use super::body::{Body, Splice};
+use super::excerpt::excerpt;
 use super::memo::Costed;
 use super::plan::{Plan, Target};
-use super::Request;
-use super::excerpt::excerpt;
 use crate::json::{self, Pointer, Tree};
 use crate::provider::{CacheMark, tool_source};
 use crate::render::{By, ReadFile, Recording, Renderer, Written};
@@ -168,7 +168,9 @@ impl<'a> Record<'a> {
 
     /// Where a text is written from a byte on.
     pub(crate) fn place_in_text(&self, pointer: &Pointer, from: usize) -> Place {
-        let Owner::Splice(index, splice, inner) = self.owner(pointer) else { return self.place(pointer, Target::Value) };
+        let Owner::Splice(index, splice, inner) = self.owner(pointer) else {
+            return self.place(pointer, Target::Value);
+        };
         let found = self.recorded(index).and_then(|recorded| {
             let span = recorded.tree.locate(&inner)?.span.clone();
             let text: String = serde_json::from_str(recorded.text.get(span.clone())?).ok()?;
@@ -203,6 +205,13 @@ impl<'a> Record<'a> {
                 Author::Literal { span, overrode }
             }
         }
+    }
+
+    /// The branches and loops that templates went into.
+    pub(crate) fn branches(&self) -> Vec<Span> {
+        let recorded = (0..self.recorded.len()).filter_map(|index| self.recorded(index));
+        let recordings = recorded.map(|recorded| &recorded.recording).chain(self.prompt().map(|prompt| &**prompt));
+        recordings.flat_map(|recording| self.renderer.branches(self.sources, recording)).collect()
     }
 
     fn owner(&self, pointer: &Pointer) -> Owner<'_> {
@@ -265,14 +274,15 @@ impl<'a> Record<'a> {
         let Some(first) = runs.iter().find(|run| run.by != By::Tag).or(runs.first()) else {
             return Place::at(splice.literal);
         };
-        let mut steps: Vec<(Span, &'static str)> = first.steps.iter().map(|step| (step.span, step.kind.phrase())).collect();
+        let mut steps: Vec<(Span, &'static str)> =
+            first.steps.iter().map(|step| (step.span, step.kind.phrase())).collect();
         let is_inside = |span: &Span| splice.literal.contains(*span);
         if !is_inside(&first.span) && !steps.iter().any(|(span, _)| is_inside(span)) {
             steps.push((splice.literal, "rendered for this value"));
         }
         let (data, file) = match &first.by {
             By::Data { path, .. } => (Some(Arc::clone(path)), None),
-            By::File { file, bytes } => (None, Some((Arc::clone(file), bytes.clone().unwrap_or(0..0)))),
+            By::File { file, bytes } => (None, Some((Arc::clone(file), bytes.clone()))),
             _ => (None, None),
         };
         let excerpt = Some(excerpt(&recorded.text, &range));

@@ -1,7 +1,8 @@
 //! Marks in a template's compiled text, through which a render can be followed.
 //!
-//! `{{ a.b }}` becomes `{{ __x(__x(a,0).b,1) }}`: the functions see every value on its way, and give it on. Literal text, captures and
-//! includes get marks that write nothing: `{{__t(2)}}`. What a mark stands for is a [`Node`].
+//! `{{ a.b }}` becomes `{{ ((((a)|__x(0)).b)|__x(1)) }}`: the filter sees every value on its way, and gives it on. Literal text,
+//! captures and includes get marks that write nothing: `{{0|__t(2)}}`. What a mark stands for is a [`Node`]. Marks are filters since
+//! macros capture the functions that they call, which changes what the engine makes of their variables.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -41,23 +42,38 @@ pub(super) enum NodeKind {
     Const,
     Variable,
     /// `base.key`, or `base["key"]`.
-    Member { base: NodeId, key: Key },
+    Member {
+        base: NodeId,
+        key: Key,
+    },
     /// A filter or a function with a value or values.
-    Call { name: Arc<str>, operands: Vec<NodeId> },
+    Call {
+        name: Arc<str>,
+        operands: Vec<NodeId>,
+    },
     /// `a ~ b` or `a + b`.
-    Join { left: NodeId, right: NodeId },
+    Join {
+        left: NodeId,
+        right: NodeId,
+    },
     /// One of the expressions inside: the one that was looked at last.
     Choice,
     /// A part of a text.
-    Slice { base: NodeId },
+    Slice {
+        base: NodeId,
+    },
     /// Anything else.
     Other,
     /// A variable that a `set` block gave, and the filters that it went through.
-    Captured { filters: Vec<Arc<str>> },
+    Captured {
+        filters: Vec<Arc<str>>,
+    },
     /// What follows is captured, or run apart.
     Enter(Scope),
     /// It ends here; the filters that its text goes through before it is written.
-    Leave { filters: Vec<Arc<str>> },
+    Leave {
+        filters: Vec<Arc<str>>,
+    },
     /// It ends here, and its text is dropped.
     Drop,
     Include,
@@ -137,9 +153,11 @@ impl Tag<'_> {
     /// Whether this is a `set` with a body.
     fn is_block(&self) -> bool {
         !self.tokens.iter().any(|(token, _)| matches!(token, Token::Assign))
-            || self.tokens.iter().position(|(token, _)| matches!(token, Token::Pipe)).is_some_and(|pipe| {
-                self.tokens[..pipe].iter().all(|(token, _)| !matches!(token, Token::Assign))
-            })
+            || self
+                .tokens
+                .iter()
+                .position(|(token, _)| matches!(token, Token::Pipe))
+                .is_some_and(|pipe| self.tokens[..pipe].iter().all(|(token, _)| !matches!(token, Token::Assign)))
     }
 
     /// The names of the filters behind each `|`, or of those of a `filter` tag.
@@ -214,7 +232,7 @@ impl<'t> Marker<'t> {
                 if let Some((target, filters, range)) = sets.pop() {
                     let id = self.add(NodeKind::Captured { filters }, range);
                     let trim = if self.text[..tag.range.end].ends_with("-%}") { "-" } else { "" };
-                    self.edits.put(tag.range.end, format!("{{%set {target}={VALUE}({target},{id}){trim}%}}"));
+                    self.edits.put(tag.range.end, format!("{{%set {target}={target}|{VALUE}({id}){trim}%}}"));
                 }
             }
             "macro" => self.after(tag, NodeKind::Enter(Scope::Macro)),
@@ -244,13 +262,13 @@ impl<'t> Marker<'t> {
     fn before(&mut self, tag: &Tag<'_>, kind: NodeKind) {
         let id = self.add(kind, tag.range.clone());
         let trim = if self.text[tag.range.start..].starts_with("{%-") { "-" } else { "" };
-        self.edits.put(tag.range.start, format!("{{{{{trim}{MARK}({id})}}}}"));
+        self.edits.put(tag.range.start, format!("{{{{{trim}0|{MARK}({id})}}}}"));
     }
 
     fn after(&mut self, tag: &Tag<'_>, kind: NodeKind) {
         let id = self.add(kind, tag.range.clone());
         let trim = if self.text[..tag.range.end].ends_with("-%}") { "-" } else { "" };
-        self.edits.put(tag.range.end, format!("{{{{{MARK}({id}){trim}}}}}"));
+        self.edits.put(tag.range.end, format!("{{{{0|{MARK}({id}){trim}}}}}"));
     }
 
     fn raw(&mut self, raw: &'t str) {
@@ -260,11 +278,11 @@ impl<'t> Marker<'t> {
         }
         let id = self.add(NodeKind::Raw(Arc::from(raw)), at..at + raw.len());
         match raw_tag(&self.text[..at]) {
-            None => self.edits.put(at, format!("{{{{{MARK}({id})}}}}")),
+            None => self.edits.put(at, format!("{{{{0|{MARK}({id})}}}}")),
             // Inside of the tag nothing is code. What trims the text before the tag must go on doing so.
             Some(tag) => {
                 let trim = if self.text[tag..].starts_with("{%-") { "-" } else { "" };
-                self.edits.put(tag, format!("{{{{{trim}{MARK}({id})}}}}"));
+                self.edits.put(tag, format!("{{{{{trim}0|{MARK}({id})}}}}"));
             }
         }
     }
@@ -380,7 +398,7 @@ impl Marker<'_> {
         };
         let range = self.ranges.range(expression);
         let id = self.add(kind, range.clone());
-        self.edits.wrap(&range, VALUE, &format!(",{id}"));
+        self.edits.wrap(&range, "(", &format!(")|{VALUE}({id})"));
         id
     }
 
@@ -407,9 +425,7 @@ impl Marker<'_> {
                 let operands = self.arguments(&it.args);
                 operands.first().map_or(NodeKind::Other, |&base| NodeKind::Slice { base })
             }
-            CallType::Function(name) => {
-                NodeKind::Call { name: Arc::from(name), operands: self.arguments(&it.args) }
-            }
+            CallType::Function(name) => NodeKind::Call { name: Arc::from(name), operands: self.arguments(&it.args) },
             CallType::Method(object, name) => {
                 self.value(object);
                 NodeKind::Call { name: Arc::from(format!(".{name}")), operands: self.arguments(&it.args) }

@@ -85,8 +85,8 @@ thread_local! {
 
 /// Makes an environment tell what happens.
 pub(super) fn install(environment: &mut Environment<'static>) {
-    environment.add_function(VALUE, |value: Value, id: NodeId| with(|log| log.value(value.clone(), id)).unwrap_or(value));
-    environment.add_function(MARK, |id: NodeId| {
+    environment.add_filter(VALUE, |value: Value, id: NodeId| with(|log| log.value(value.clone(), id)).unwrap_or(value));
+    environment.add_filter(MARK, |_: Value, id: NodeId| {
         with(|log| log.mark(id));
         Value::from(())
     });
@@ -412,8 +412,18 @@ impl Log {
         let known = match name {
             "tojson" => self.operand(first?).map(|(value, known)| self.json(value, known.as_ref(), 0)),
             "join" => self.joined(operands),
-            "trim" | "strip_signature_suffix" | "head_lines" | "basename" | "dirname" | "ext" | "string" | "tool_id"
-            | "lower" | "upper" | "title" | "capitalize" => {
+            "trim"
+            | "strip_signature_suffix"
+            | "head_lines"
+            | "basename"
+            | "dirname"
+            | "ext"
+            | "string"
+            | "tool_id"
+            | "lower"
+            | "upper"
+            | "title"
+            | "capitalize" => {
                 let told = self.told_of(first?)?;
                 return match name {
                     "trim" => told_as(value, trimmed(&told)),

@@ -1,5 +1,6 @@
 //! Texts that know who wrote each of their bytes.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::marks::NodeId;
@@ -116,13 +117,13 @@ impl Told {
     }
 
     /// A part of the text.
-    pub(super) fn part(&self, range: std::ops::Range<usize>) -> Told {
+    pub(super) fn part(&self, range: Range<usize>) -> Told {
         let (mut runs, mut start) = (Vec::new(), 0);
         for run in &self.runs {
             let end = start + run.len;
             let (from, to) = (range.start.max(start), range.end.min(end));
             if from < to {
-                runs.push(run.cut(from - start, to - from));
+                runs.push(run.cut(&self.text[start..end], from - start, to - from));
             }
             start = end;
         }
@@ -159,18 +160,56 @@ impl Told {
 }
 
 impl Run {
-    /// Some of the bytes of a run; not those of one that was escaped, which only ends as a whole where it is cut.
-    fn cut(&self, from: usize, len: usize) -> Run {
+    /// Some of the bytes of a run, whose own text is `text`.
+    fn cut(&self, text: &str, from: usize, len: usize) -> Run {
+        let source = self.source(text, from, len);
         let writer = match &self.writer {
-            Writer::Template { template, at, len: whole } if self.escaped == 0 && *whole == self.len => {
-                Writer::Template { template: *template, at: at + from, len }
+            Writer::Template { template, at, len: whole } if *whole == unescaped_len(text, self.escaped) => {
+                Writer::Template { template: *template, at: at + source.start, len: source.len() }
             }
-            Writer::Data { path, at } if self.escaped == 0 => Writer::Data { path: Arc::clone(path), at: at + from },
-            Writer::File { file, at } if self.escaped == 0 => Writer::File { file: Arc::clone(file), at: at + from },
+            Writer::Data { path, at } => Writer::Data { path: Arc::clone(path), at: at + source.start },
+            Writer::File { file, at } => Writer::File { file: Arc::clone(file), at: at + source.start },
             other => other.clone(),
         };
         Run { len, writer, ..self.clone() }
     }
+
+    /// Some of the bytes of a run as they were before they were escaped.
+    pub(super) fn source(&self, text: &str, from: usize, len: usize) -> Range<usize> {
+        let start = unescaped_len(text.get(..from).unwrap_or(text), self.escaped);
+        let end = unescaped_len(text.get(..from + len).unwrap_or(text), self.escaped);
+        start..end
+    }
+}
+
+/// How many bytes a text had before it was escaped as JSON so many times.
+pub(super) fn unescaped_len(text: &str, times: u8) -> usize {
+    match times {
+        0 => text.len(),
+        1 => unescape(text).map(char::len_utf8).sum(),
+        times => unescaped_len(&unescape(text).collect::<String>(), times - 1),
+    }
+}
+
+/// The characters that a part of a JSON string stands for; what is cut off in an escape is left out.
+fn unescape(text: &str) -> impl Iterator<Item = char> + '_ {
+    let mut chars = text.chars();
+    std::iter::from_fn(move || match chars.next()? {
+        '\\' => match chars.next()? {
+            'n' => Some('\n'),
+            't' => Some('\t'),
+            'r' => Some('\r'),
+            'b' => Some('\u{8}'),
+            'f' => Some('\u{c}'),
+            // Only control characters are written so.
+            'u' => {
+                let digits: String = chars.by_ref().take(4).collect();
+                char::from_u32(u32::from_str_radix(&digits, 16).ok()?)
+            }
+            same => Some(same),
+        },
+        c => Some(c),
+    })
 }
 
 /// A text as it stands in a JSON string.
@@ -197,11 +236,10 @@ mod tests {
         let part = told.part(1..5);
         assert_eq!(part.text, "bc-d");
         let places: Vec<_> = part.runs.iter().map(|run| (run.len, run.writer.clone())).collect();
-        assert_eq!(places, [
-            (2, data("", 1).runs[0].writer.clone()),
-            (1, Writer::Tag),
-            (1, data("", 7).runs[0].writer.clone())
-        ]);
+        assert_eq!(
+            places,
+            [(2, data("", 1).runs[0].writer.clone()), (1, Writer::Tag), (1, data("", 7).runs[0].writer.clone())]
+        );
     }
 
     #[test]
@@ -211,6 +249,9 @@ mod tests {
         let json = told.escaped();
         assert_eq!(json.text, "\"a\\né\\\"\"");
         assert_eq!(json.runs.iter().map(|run| run.len).collect::<Vec<_>>(), [1, 3, 4, 1]);
+        assert_eq!(json.runs[1].source("a\\n", 1, 2), 1..2);
+        // Two pairs of quotes.
+        assert_eq!(unescaped_len(&json.escaped().text, 2), told.text.len() + 4);
         assert_eq!(json.escaped().text, serde_json::to_string(&json.text).expect("serialises"));
     }
 }
