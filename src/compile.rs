@@ -15,7 +15,7 @@ mod route;
 pub(crate) mod rules;
 mod work;
 
-pub use explain::{Explanation, SourceKind, ValueSource};
+pub use explain::{Explained, Explanation, SourceKind, ValueSource};
 pub use impact::{Asked, Reached};
 pub use lowered::{Lowered, LoweredKind, LoweredTo};
 pub use policy::Policy;

@@ -184,7 +184,7 @@ fn characters(bytes: &[u8]) -> usize {
 /// The table of all files of a run. Files are only ever added, so a [`FileId`] stays valid.
 #[derive(Debug, Default)]
 pub struct Sources {
-    files: boxcar::Vec<SourceFile>,
+    files: Box<boxcar::Vec<SourceFile>>,
 }
 
 impl Sources {
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn positions_count_characters_and_clamp() {
-        let mut sources = Sources::default();
+        let sources = Sources::default();
         let id = sources.add("a", SourceText::from_bytes("é\nxyz".as_bytes()).expect("valid"));
         let file = sources.get(id);
         assert_eq!(file.position(0), Position { line: 1, column: 1 });
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn columns_of_long_lines_are_those_that_counting_gives() {
         let text = format!("a\n{}\n{}", "é€x".repeat(BLOCK), "y".repeat(BLOCK * 2 - 5));
-        let mut sources = Sources::default();
+        let sources = Sources::default();
         let id = sources.add("a", SourceText::from_bytes(text.as_bytes()).expect("valid"));
         let file = sources.get(id);
         for (offset, _) in text.char_indices().step_by(997).chain([(text.len(), ' ')]) {

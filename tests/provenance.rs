@@ -95,8 +95,8 @@ fn explain_all(compiler: &Compiler, mut visit: impl FnMut(&str, &str, &Explanati
     for &(id, _) in compiler.agents() {
         let agent = compiler.hierarchy().get(id).name.value.to_string();
         for ready in compiler.contexts() {
-            if let Some(Ok((_, explained))) = compiler.explain(id, &ready.context.name, None, None) {
-                explained.iter().for_each(|it| visit(&agent, &ready.context.name, it));
+            if let Some(Ok(explained)) = compiler.explain(id, &ready.context.name, None, None) {
+                explained.values.iter().for_each(|it| visit(&agent, &ready.context.name, it));
             }
         }
     }
@@ -481,9 +481,10 @@ fn random_templates_are_followed_byte_by_byte() {
         for (index, template) in templates.iter().enumerate() {
             let id = compiler.hierarchy().by_name(&format!("A{index}")).expect("it is there");
             match compiler.explain(id, "turn", None, None) {
-                Some(Ok((_, explained))) => {
+                Some(Ok(explained)) => {
                     followed += 1;
                     let unknown: Vec<_> = explained
+                        .values
                         .iter()
                         .flat_map(|it| &it.sources)
                         .filter(|source| source.kind == SourceKind::Unknown)

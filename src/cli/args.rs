@@ -128,7 +128,7 @@ pub(super) enum Command {
     },
     /// Tell which agents, contexts and values a place of a file reaches
     Impact {
-        /// The place: FILE, FILE:LINE or FILE:LINE:COLUMN, named as findings name it
+        /// The place: a file, with a line and a column if you like: `partials/x.jinja:3:7`
         #[arg(value_name = "PLACE", value_parser = filled)]
         place: String,
     },

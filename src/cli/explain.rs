@@ -17,12 +17,12 @@ pub(super) fn run(options: &Options, agent: &str, pointer: Option<&str>, termina
     let context = pick_context(&opened, id)?;
     let model = compiler.client_model(&plan, options.model.as_deref());
     let wanted = pointer.map(Pointer::parse);
-    let (body, explained) = match compiler.explain(id, &context, model, wanted.as_ref()) {
+    let explained = match compiler.explain(id, &context, model, wanted.as_ref()) {
         Some(Ok(explained)) => explained,
         Some(Err(findings)) => return Ok(show_findings(options, &opened, findings, terminal)),
         None => return Err(Failure::new(format!("`{agent}` has no body for `{context}`"))),
     };
-    if explained.is_empty() {
+    if explained.values.is_empty() {
         let message = format!("there is nothing at `{}` in the body", pointer.unwrap_or_default());
         return Err(
             Failure::new(message).help("without a pointer, the whole body is shown with the source of each line")
@@ -31,10 +31,12 @@ pub(super) fn run(options: &Options, agent: &str, pointer: Option<&str>, termina
     let sources = compiler.sources();
     match (options.format, wanted) {
         (Format::Json, _) => {
-            terminal.text(&report::explanation_json(plan.name(), &context, &explained, sources));
+            terminal.text(&report::explanation_json(plan.name(), &context, &explained.values, sources));
         }
-        (_, Some(_)) => explained.iter().for_each(|it| terminal.text(&report::explanation_text(it, sources))),
-        (_, None) => terminal.text(&report::margin_text(body.value(), &explained, sources, terminal.width())),
+        (_, Some(_)) => explained.values.iter().for_each(|it| terminal.text(&report::explanation_text(it, sources))),
+        (_, None) => {
+            terminal.text(&report::margin_text(explained.body.value(), &explained.values, sources, terminal.width()));
+        }
     }
     Ok(Status::Clean)
 }

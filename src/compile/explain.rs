@@ -84,6 +84,18 @@ impl Compiler {
     }
 }
 
+/// A body, and who wrote its values.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Explained {
+    /// The body.
+    pub body: Body,
+    /// The values that were asked for, in the order of the body.
+    pub values: Vec<Explanation>,
+    /// The tags of the branches and loops that templates went into, if they were asked for.
+    pub(super) branches: Vec<Span>,
+}
+
 /// Who wrote a value of a body.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -173,22 +185,19 @@ impl Compiler {
         context: &str,
         model: Option<&str>,
         pointer: Option<&Pointer>,
-    ) -> Option<Result<(Body, Vec<Explanation>), Vec<Diagnostic>>> {
-        let explained = self.explain_values(id, context, model, pointer, false)?;
-        Some(explained.map(|(body, explained, _)| (body, explained)))
+    ) -> Option<Result<Explained, Vec<Diagnostic>>> {
+        self.explain_values(id, context, model, pointer, false)
     }
 
     /// Every leaf of a body, and the branches that its templates took.
-    #[expect(clippy::type_complexity, reason = "three results of one record")]
     pub(super) fn explain_with_branches(
         &self,
         id: ProfileId,
         context: &str,
-    ) -> Option<Result<(Body, Vec<Explanation>, Vec<Span>), Vec<Diagnostic>>> {
+    ) -> Option<Result<Explained, Vec<Diagnostic>>> {
         self.explain_values(id, context, None, None, true)
     }
 
-    #[expect(clippy::type_complexity, reason = "three results of one record")]
     fn explain_values(
         &self,
         id: ProfileId,
@@ -196,7 +205,7 @@ impl Compiler {
         model: Option<&str>,
         pointer: Option<&Pointer>,
         with_branches: bool,
-    ) -> Option<Result<(Body, Vec<Explanation>, Vec<Span>), Vec<Diagnostic>>> {
+    ) -> Option<Result<Explained, Vec<Diagnostic>>> {
         let (plan, ready) = (self.plan(id)?, self.context(context)?);
         if ready.context.kind() != plan.kind {
             return None;
@@ -213,10 +222,10 @@ impl Compiler {
             let value = body.value().pointer(pointer.as_str())?.clone();
             Some(self.explanation(&record, pointer, value, &plan, ready))
         };
-        let explained = pointers.into_iter().filter_map(explain).collect();
+        let values = pointers.into_iter().filter_map(explain).collect();
         let branches = if with_branches { record.branches() } else { Vec::new() };
         drop(record);
-        Some(Ok((body, explained, branches)))
+        Some(Ok(Explained { body, values, branches }))
     }
 
     fn explanation(

@@ -98,10 +98,10 @@ impl Compiler {
         let mut contexts: BTreeMap<Arc<str>, BTreeSet<Pointer>> = BTreeMap::new();
         for ready in self.contexts().iter().filter(|ready| ready.context.kind() == plan.kind) {
             let name = &ready.context.name;
-            let Some(Ok((_, explained, deciding))) = self.explain_with_branches(id, name) else { continue };
-            let values = explained.iter().filter(|it| writers(it).any(|span| hits(&span)));
+            let Some(Ok(explained)) = self.explain_with_branches(id, name) else { continue };
+            let values = explained.values.iter().filter(|it| writers(it).any(|span| hits(&span)));
             let pointers: BTreeSet<Pointer> = values.map(|it| it.pointer.clone()).collect();
-            if !pointers.is_empty() || deciding.iter().any(hits) {
+            if !pointers.is_empty() || explained.branches.iter().any(hits) {
                 contexts.insert(Arc::clone(name), pointers);
             }
         }

@@ -38,8 +38,8 @@ pub(crate) fn tool_source(wire: WireFormat, inner: &Pointer) -> Option<Pointer> 
     let tokens: Vec<String> = inner.tokens().collect();
     let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
     let (index, rest) = match (wire, tokens.as_slice()) {
-        (WireFormat::GoogleGenerateContent, [_, "functionDeclarations", index, rest @ ..]) => (index, rest),
-        (WireFormat::AnthropicMessages | WireFormat::OpenAiResponses, [index, rest @ ..]) => (index, rest),
+        (WireFormat::GoogleGenerateContent, [_, "functionDeclarations", index, rest @ ..])
+        | (WireFormat::AnthropicMessages | WireFormat::OpenAiResponses, [index, rest @ ..]) => (index, rest),
         (WireFormat::GoogleGenerateContent, _) => return None,
         (_, [index, "function", rest @ ..]) => (index, rest),
         (_, [index]) => (index, &[][..]),

@@ -22,7 +22,7 @@ const SHOWN: usize = 120;
 pub fn explanation_text(explanation: &Explanation, sources: &Sources) -> Text {
     let mut shown = text!("{} = {}\n", explanation.pointer.to_string(), excerpt(&explanation.value.to_string()));
     let mut line = |what: &str, span: Span| {
-        shown.push(&text!("  {} {}{}\n", padded(what), at(sources, span), said(sources, span)))
+        shown.push(&text!("  {} {}{}\n", padded(what), at(sources, span), said(sources, span)));
     };
     if let Some((step, setting)) = explanation.step {
         match setting {
@@ -56,7 +56,7 @@ pub fn explanation_text(explanation: &Explanation, sources: &Sources) -> Text {
 fn source_text(source: &ValueSource, with_steps: bool, sources: &Sources) -> Text {
     let mut shown = Text::new();
     let mut line = |what: &str, span: Span| {
-        shown.push(&text!("  {} {}{}\n", padded(what), at(sources, span), said(sources, span)))
+        shown.push(&text!("  {} {}{}\n", padded(what), at(sources, span), said(sources, span)));
     };
     match (source.kind, source.span) {
         (SourceKind::Data, Some(span)) => line("comes from", span),
@@ -72,7 +72,7 @@ fn source_text(source: &ValueSource, with_steps: bool, sources: &Sources) -> Tex
     match (source.kind, source.span, &source.data) {
         (SourceKind::Unknown, ..) => shown.push(&text!("  not attributable: the engine cannot be followed here\n")),
         (SourceKind::Data, None, Some(path)) => {
-            shown.push(&text!("  {} `ctx{}`\n", padded("comes from"), path.as_str()))
+            shown.push(&text!("  {} `ctx{}`\n", padded("comes from"), path.as_str()));
         }
         _ => {}
     }
@@ -178,7 +178,7 @@ fn pretty(
                 members.iter().map(|(key, value)| (format!("{}: ", Value::from(key.as_str())), at.member(key), value));
             each('{', '}', inner.collect());
         }
-        leaf => lines.push((format!("{indent}{lead}{leaf}{tail}"), Some(at.clone()))),
+        scalar => lines.push((format!("{indent}{lead}{scalar}{tail}"), Some(at.clone()))),
     }
 }
 

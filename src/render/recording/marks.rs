@@ -190,13 +190,26 @@ impl Tag<'_> {
     }
 }
 
+/// The blocks around a tag.
+#[derive(Default)]
+struct Blocks<'t> {
+    sets: Vec<SetBlock<'t>>,
+    /// The filters of each `filter` block.
+    filters: Vec<Vec<Arc<str>>>,
+}
+
+struct SetBlock<'t> {
+    /// What it assigns, as it is written.
+    target: &'t str,
+    filters: Vec<Arc<str>>,
+    tag: Range<usize>,
+}
+
 /// Tags and literal text, from the tokens: the engine's tree does not say where a body begins and ends.
 impl<'t> Marker<'t> {
     fn tags(&mut self) -> Result<(), Error> {
         let mut open: Option<Tag<'t>> = None;
-        // `set` blocks around: what they assign, the filters, their tag.
-        let mut sets: Vec<(&'t str, Vec<Arc<str>>, Range<usize>)> = Vec::new();
-        let mut filters: Vec<Vec<Arc<str>>> = Vec::new();
+        let mut blocks = Blocks::default();
         for token in machinery::tokenize(self.text, false, SyntaxConfig::default()) {
             let (token, span) = token?;
             let range = span.start_offset as usize..span.end_offset as usize;
@@ -206,7 +219,7 @@ impl<'t> Marker<'t> {
                 (Token::BlockEnd, Some(_)) => {
                     let mut tag = open.take().expect("just matched");
                     tag.range.end = range.end;
-                    self.tag(&tag, &mut sets, &mut filters);
+                    self.tag(&tag, &mut blocks);
                 }
                 (token, Some(tag)) => tag.tokens.push((token, range)),
                 _ => {}
@@ -215,22 +228,18 @@ impl<'t> Marker<'t> {
         Ok(())
     }
 
-    fn tag(
-        &mut self,
-        tag: &Tag<'t>,
-        sets: &mut Vec<(&'t str, Vec<Arc<str>>, Range<usize>)>,
-        filters: &mut Vec<Vec<Arc<str>>>,
-    ) {
+    fn tag(&mut self, tag: &Tag<'t>, blocks: &mut Blocks<'t>) {
         let none = Vec::new;
         match tag.keyword() {
             "set" if tag.is_block() => {
-                sets.push((tag.target(self.text), tag.filters(), tag.range.clone()));
+                let (target, filters) = (tag.target(self.text), tag.filters());
+                blocks.sets.push(SetBlock { target, filters, tag: tag.range.clone() });
                 self.after(tag, NodeKind::Enter(Scope::Set));
             }
             "endset" => {
                 self.before(tag, NodeKind::Leave { filters: none() });
-                if let Some((target, filters, range)) = sets.pop() {
-                    let id = self.add(NodeKind::Captured { filters }, range);
+                if let Some(SetBlock { target, filters, tag: opened }) = blocks.sets.pop() {
+                    let id = self.add(NodeKind::Captured { filters }, opened);
                     let trim = if self.text[..tag.range.end].ends_with("-%}") { "-" } else { "" };
                     self.edits.put(tag.range.end, format!("{{%set {target}={target}|{VALUE}({id}){trim}%}}"));
                 }
@@ -239,11 +248,11 @@ impl<'t> Marker<'t> {
             "endmacro" | "endcall" => self.before(tag, NodeKind::Leave { filters: none() }),
             "call" => self.after(tag, NodeKind::Enter(Scope::Caller)),
             "filter" => {
-                filters.push(tag.filters());
+                blocks.filters.push(tag.filters());
                 self.after(tag, NodeKind::Enter(Scope::Filter));
             }
             "endfilter" => {
-                let filters = filters.pop().unwrap_or_default();
+                let filters = blocks.filters.pop().unwrap_or_default();
                 self.before(tag, NodeKind::Leave { filters });
             }
             "include" => {
