@@ -5,6 +5,8 @@
 //! bodies of one agent at a time to a visitor. Results are ordered by agent, whatever the threads do.
 
 mod coverage;
+mod explain;
+mod impact;
 mod invisible;
 mod lowered;
 mod policy;
@@ -14,6 +16,8 @@ pub(crate) mod rules;
 mod secrets;
 mod work;
 
+pub use explain::{Explained, Explanation, SourceKind, ValueSource};
+pub use impact::{Asked, Reached};
 pub use lowered::{Lowered, LoweredKind, LoweredTo};
 pub use policy::Policy;
 pub(crate) use policy::{check_allowed, check_code};
@@ -21,24 +25,22 @@ pub use route::{PassedOver, Route};
 pub use rules::{all_rules, rule};
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
-use serde_json::Value;
 
 use crate::check::{AgentSchemas, Problem, Schemas, check};
-use crate::context::{self, Context};
+use crate::context::{self, Context, ContextSource};
 use crate::conversation::Conversation;
 use crate::diag::{Diagnostic, Findings, Severity, did_you_mean};
-use crate::json::Pointer;
 use crate::panics::{Panic, caught};
 use crate::profile::{self, slug};
 use crate::provider;
 use crate::render::{Engine, Folders, PromptScope, Renderer, rules as render_rules};
 use crate::repo::{self, LayerKind, LoadOptions, Repo};
 use crate::resolve::{self, Hierarchy, ProfileId, ResolvedProfile};
-use crate::source::{FileId, SourceText, Sources, Span};
-use crate::unit::{Body, Memo, Plan, Prepared, Request, Room, Target};
+use crate::source::{FileId, SourceText, Sources};
+use crate::unit::{Body, Memo, Plan, Prepared, Record, Request, Room, Target};
 use crate::world::{MemoryWorld, World};
 use work::Ledger;
 
@@ -63,6 +65,7 @@ pub struct ReadyContext {
     prepared: Prepared,
     memo: Memo,
     scopes: HashMap<LayerKind, Arc<PromptScope>>,
+    source: OnceLock<Option<ContextSource>>,
 }
 
 /// Which agents and contexts take part, and with which model.
@@ -350,7 +353,7 @@ impl Compiler {
             let memo = (!selection.without_memo).then_some(&ready.memo);
             let request = Request { memo, ..ready.request(&agent.plan, selection.model.as_deref()) };
             let renderer = renderers.get(&ready.prepared);
-            let (body, found) = self.make(&agent.plan, &schemas, renderer, &request, &mut spent);
+            let (body, found) = self.make(&agent.plan, &schemas, ready, renderer, &request, &mut spent);
             // What is found in a body does not make it go away: a repository may lower such findings.
             agent.bodies.extend(body.map(|body| (ready, body)));
             let reach = |finding: Diagnostic| finding.reaching(agent.plan.name(), Some(&ready.context.name));
@@ -367,6 +370,7 @@ impl Compiler {
         &self,
         plan: &Plan<'_>,
         schemas: &AgentSchemas,
+        ready: &ReadyContext,
         renderer: &Renderer<'_>,
         request: &Request<'_>,
         spent: &mut Spent,
@@ -375,10 +379,11 @@ impl Compiler {
         spent.cost = spent.cost.saturating_add(made.cost);
         let (body, found) = match made.body {
             Ok(body) => {
-                spent.held = spent.held.saturating_add(body.compact().len());
+                spent.held = spent.held.saturating_add(body.weight());
                 let problems = check(schemas, &body).err().unwrap_or_default();
                 spent.cost = spent.cost.saturating_add(work::of_body(spent.static_values, problems.len()));
-                let found = self.located(plan, renderer, request, &body, problems, &mut spent.cost);
+                let record = Record::new(plan, &self.repo.sources, renderer, request, &body);
+                let found = self.located(plan, ready, &record, problems, &mut spent.cost);
                 (Some(body), found)
             }
             Err(found) => (None, found),
@@ -391,32 +396,31 @@ impl Compiler {
     fn located(
         &self,
         plan: &Plan<'_>,
-        renderer: &Renderer<'_>,
-        request: &Request<'_>,
-        body: &Body,
+        ready: &ReadyContext,
+        record: &Record<'_>,
         problems: Vec<Problem>,
         cost: &mut u64,
     ) -> Vec<Diagnostic> {
-        let traced = if problems.is_empty() { 0 } else { MAX_TRACED.min(1 + MAX_TRACED_BYTES / body.compact().len()) };
-        let finding = |(index, problem): (usize, Problem)| {
-            let what = if problem.is_about_key() { Target::Key } else { Target::Value };
-            let place = match problem.place {
-                Some(place) => place,
-                None if index < traced && *cost <= work::AGENT_LIMIT => {
-                    let (place, spent) =
-                        plan.traced(&self.repo.sources, renderer, request, body, &problem.pointer, what);
-                    *cost = cost.saturating_add(spent);
-                    place
-                }
-                None => plan.place(body, &problem.pointer, what),
+        let mut asked = HashSet::new();
+        let finding = |problem: Problem| {
+            let target = if problem.is_about_key() { Target::Key } else { Target::Value };
+            if let Some(place) = problem.place {
+                return Diagnostic::new(problem.rule, place, problem.message).maybe_help(problem.help);
+            }
+            if record.splice(&problem.pointer).is_some_and(|splice| asked.insert(splice)) {
+                *cost = cost.saturating_add(record.cost(&problem.pointer));
+            }
+            let place = match *cost <= work::AGENT_LIMIT {
+                true => record.place(&problem.pointer, target),
+                false => record.rough_place(&problem.pointer, target),
             };
-            Diagnostic::new(problem.rule, place, problem.message).maybe_help(problem.help)
+            self.finding_at(problem, place, plan, ready)
         };
-        problems.into_iter().enumerate().map(finding).collect()
+        problems.into_iter().map(finding).collect()
     }
 
     /// Registers a file that findings can point into, for instance a golden file.
-    pub fn add_source(&mut self, path: String, text: SourceText) -> FileId {
+    pub fn add_source(&self, path: String, text: SourceText) -> FileId {
         self.repo.sources.add(path, text)
     }
 
@@ -454,35 +458,6 @@ impl Compiler {
         let own = || self.repo.models.get(plan.name()).map(|model| &*model.value);
         // A blank name is none.
         given.filter(|model| !model.trim().is_empty()).or_else(own).filter(|model| !model.trim().is_empty())
-    }
-
-    /// Where the value at a pointer of a body is written; `None` if there is no such body.
-    pub fn trace(&self, id: ProfileId, context: &str, pointer: &Pointer) -> Option<Span> {
-        let (plan, ready) = (self.plan(id)?, self.context(context)?);
-        let renderer = self.engine.renderer(ReadyContext::size_class(&ready.prepared));
-        let request = ready.request(&plan, None);
-        let body = plan.body(&self.repo.sources, &renderer, &request).ok()?;
-        Some(plan.trace(&self.repo.sources, &renderer, &request, &body, pointer, Target::Value))
-    }
-
-    /// The place that made a value of a body what it is: the system prompt's, if the value holds a system prompt that the
-    /// old value does not; else the one that wrote it.
-    pub fn cause(
-        &self,
-        id: ProfileId,
-        context: &str,
-        pointer: &Pointer,
-        old: Option<&Value>,
-        new: &Value,
-    ) -> Option<Span> {
-        let (plan, ready) = (self.plan(id)?, self.context(context)?);
-        let renderer = self.engine.renderer(ReadyContext::size_class(&ready.prepared));
-        let prompt = plan.system_prompt(&self.repo.sources, &renderer, &ready.request(&plan, None)).ok().flatten();
-        let holds = |value: Option<&Value>| {
-            prompt.as_deref().is_some_and(|prompt| value.is_some_and(|value| has_text(value, prompt)))
-        };
-        let setting = plan.profile.string("system_prompt").filter(|_| holds(Some(new)) && !holds(old));
-        setting.map(|setting| setting.span).or_else(|| self.trace(id, context, pointer))
     }
 
     fn chosen_contexts<'c>(&'c self, selection: &Selection) -> impl Iterator<Item = &'c ReadyContext> {
@@ -569,23 +544,8 @@ pub enum SelectError {
     Abstract(Diagnostic),
 }
 
-/// How many problems of one body are traced into its templates, each by rendering one again.
-const MAX_TRACED: usize = 100;
-/// The most bytes that are rendered for that, of a body that is not larger itself.
-const MAX_TRACED_BYTES: usize = 512 * 1024;
-
 /// Stack of the worker threads: deep but limited recursion in templates needs more than the usual 2 MiB.
 pub(crate) const STACK_BYTES: usize = 16 * 1024 * 1024;
-
-/// Whether some string of a value holds a text.
-fn has_text(value: &Value, text: &str) -> bool {
-    match value {
-        Value::String(string) => string.contains(text),
-        Value::Array(elements) => elements.iter().any(|element| has_text(element, text)),
-        Value::Object(members) => members.values().any(|member| has_text(member, text)),
-        _ => false,
-    }
-}
 
 fn is_agent(repo: &Repo, hierarchy: &Hierarchy, id: ProfileId) -> bool {
     let profile = hierarchy.get(id);
@@ -601,7 +561,7 @@ impl ReadyContext {
         let setting = Setting::of(&context);
         let scopes = repo.layers.iter().map(|layer| (layer.kind, setting.scope(repo, layer.kind))).collect();
         let prepared = Prepared::new(context.conversation.clone());
-        ReadyContext { context, golden, prepared, memo: Memo::sharing(room), scopes }
+        ReadyContext { context, golden, prepared, memo: Memo::sharing(room), scopes, source: OnceLock::new() }
     }
 
     fn request<'a>(&'a self, plan: &Plan<'_>, model: Option<&'a str>) -> Request<'a> {

@@ -13,7 +13,7 @@ mod wire;
 
 pub use api::{Auth, Capability, ClientApi};
 pub use cache::{Breakpoint, CachePlan, CacheTtl};
-pub(crate) use cache::{Cacheable, add_cache_control};
+pub(crate) use cache::{CacheMark, Cacheable, add_cache_control};
 pub use instances::check_instances;
 pub(crate) use request::is_in_the_clear;
 #[cfg(feature = "runtime")]
@@ -22,4 +22,5 @@ pub(crate) use request::is_loopback;
 pub(crate) use request::placeholder;
 pub use request::{Header, HeaderValue, MODEL_PLACEHOLDER, RequestLine, request_line};
 pub use tools::tool_definitions;
+pub(crate) use tools::tool_source;
 pub use wire::WireFormat;

@@ -20,15 +20,17 @@ mod limits;
 mod names;
 mod operators;
 mod prompt;
+mod ranges;
+mod recording;
 pub(crate) mod rules;
-mod trace;
 mod values;
 
 pub(crate) use account::LIMIT as ACCOUNT_LIMIT;
 pub use data::ContextData;
 pub use functions::IdRule;
 pub use prompt::{Folders, PromptScope};
-pub use trace::Origin;
+pub(crate) use recording::Recording;
+pub use recording::{By, From as ComputedFrom, ReadFile, ReadPlace, Step, StepKind, Written};
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
@@ -111,6 +113,7 @@ pub struct Engine {
     reads_of_partials: HashMap<Arc<str>, BTreeSet<String>>,
     /// The maps of literals that findings stand in.
     maps: Mutex<HashMap<Span, Arc<OffsetMap>>>,
+    recorder: recording::Recorder,
 }
 
 struct Template {
@@ -140,6 +143,7 @@ impl Engine {
             by_file: HashMap::new(),
             reads_of_partials: HashMap::new(),
             maps: Mutex::default(),
+            recorder: recording::Recorder::default(),
         };
         let mut findings = Vec::new();
         for (name, partial) in &repo.partials {
@@ -423,20 +427,19 @@ impl Renderer<'_> {
         self.render(sources, id, &scope.root())
     }
 
-    /// What wrote a range of a body template's output: exact for literal text, the emitting tag for values.
-    pub fn origin(&self, sources: &Sources, id: TemplateId, input: &BodyInput<'_>, output: Range<usize>) -> Origin {
-        trace::origin(self, sources, id, &input.root(), output)
+    /// Who wrote a range of what a template gave.
+    pub(crate) fn written(&self, sources: &Sources, recording: &Recording, range: Range<usize>) -> Vec<Written> {
+        recording.written(self.engine, sources, range)
     }
 
-    /// The tag that wrote nothing somewhere in a range of a body template's output, if there is one.
-    pub(crate) fn empty_tag(
-        &self,
-        sources: &Sources,
-        id: TemplateId,
-        input: &BodyInput<'_>,
-        output: &Range<usize>,
-    ) -> Option<Span> {
-        trace::nothing(self, sources, id, &input.root(), output)
+    /// The tags of the branches and loops that a template went into.
+    pub(crate) fn branches(&self, sources: &Sources, recording: &Recording) -> Vec<Span> {
+        recording.branches(self.engine, sources)
+    }
+
+    /// The tag that wrote nothing somewhere in a range of what a template gave, if there is one.
+    pub(crate) fn empty_tag(&self, sources: &Sources, recording: &Recording, range: &Range<usize>) -> Option<Span> {
+        recording.empty_tag(self.engine, sources, range)
     }
 
     fn render(&self, sources: &Sources, id: TemplateId, root: &Value) -> Rendered {
@@ -454,8 +457,8 @@ impl Renderer<'_> {
         let text = match result {
             Ok(_) => Ok(output.into_text()),
             Err(_) if output.is_full() => {
-                let place = trace::origin(self, sources, id, root, MAX_OUTPUT..MAX_OUTPUT);
-                Err(Box::new(errors::too_large(place.span)))
+                let place = self.record_limit(sources, id, root);
+                Err(Box::new(errors::too_large(place.unwrap_or_else(|| self.engine.span(sources, name, 0..0)))))
             }
             Err(error) => Err(Box::new(errors::runtime(self.engine, sources, name, &error))),
         };

@@ -7,12 +7,14 @@
 mod bound;
 mod diff;
 mod excerpt;
+mod explain;
 mod human;
 mod json;
 mod lowered;
 mod short;
 
 pub use diff::{DiffGroup, diff_json, diff_text};
+pub use explain::{explanation_json, explanation_text, margin_text};
 pub use human::{Look, human, human_findings};
 pub use json::json;
 pub use lowered::lowered_text;

@@ -36,7 +36,7 @@ pub(super) fn run(options: &Options, agent: &str, curl: bool, terminal: &mut Ter
 }
 
 /// The one context that was asked for.
-fn pick_context(opened: &Opened, id: ProfileId) -> Result<String, Failure> {
+pub(super) fn pick_context(opened: &Opened, id: ProfileId) -> Result<String, Failure> {
     let kind = opened.compiler.plan(id).map(|plan| plan.kind);
     let fitting = opened.compiler.contexts().iter().filter(|ready| Some(ready.context.kind()) == kind);
     let fitting: Vec<&str> = fitting.map(|ready| ready.context.name.as_ref()).collect();

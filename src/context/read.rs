@@ -1,6 +1,7 @@
 //! From JSON values to a context, with findings at their places.
 
 use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -21,6 +22,22 @@ pub(super) struct Reader<'a> {
     /// How many findings there were.
     found: usize,
     failed: bool,
+    leaves: Leaves,
+}
+
+/// Where the texts of a conversation stand in its file, by their address: they stay what they are on their way to templates.
+#[derive(Debug, Default)]
+pub(super) struct Leaves(HashMap<usize, Pointer>);
+
+impl Leaves {
+    fn add(&mut self, text: &str, at: Pointer) {
+        self.0.insert(text.as_ptr() as usize, at);
+    }
+
+    /// Where a text stands; `None` if it does not come from the file.
+    pub(super) fn of(&self, text: &str) -> Option<&Pointer> {
+        self.0.get(&(text.as_ptr() as usize))
+    }
 }
 
 /// How many findings of one file are told.
@@ -72,14 +89,14 @@ struct Object<'v> {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(file: FileId, places: &'a Places<'a>, findings: &'a mut Vec<Diagnostic>) -> Reader<'a> {
-        Reader { file, places, findings, found: 0, failed: false }
+        Reader { file, places, findings, found: 0, failed: false, leaves: Leaves::default() }
     }
 
-    /// The context, or `None` if anything was wrong.
-    pub(super) fn context(mut self, layer: LayerKind, value: &Value) -> Option<Context> {
+    /// The context and where its texts stand, or `None` if anything was wrong.
+    pub(super) fn context(mut self, layer: LayerKind, value: &Value) -> Option<(Context, Leaves)> {
         let context = self.whole(layer, value);
         self.tell_the_rest();
-        context.filter(|_| !self.failed)
+        context.filter(|_| !self.failed).map(|context| (context, self.leaves))
     }
 
     fn whole(&mut self, layer: LayerKind, value: &Value) -> Option<Context> {
@@ -148,7 +165,7 @@ impl<'a> Reader<'a> {
 
     fn text(&mut self, object: &Object<'_>, key: &str, required: bool) -> Arc<str> {
         match object.members.get(key) {
-            Some(Value::String(text)) => Arc::from(text.as_str()),
+            Some(Value::String(text)) => self.leaf(text, object.at.member(key)),
             Some(other) => {
                 self.fail(&object.at.member(key), format!("`{key}` must be a string, not {}", describe(other)));
                 Arc::from("")
@@ -160,6 +177,12 @@ impl<'a> Reader<'a> {
                 Arc::from("")
             }
         }
+    }
+
+    fn leaf(&mut self, text: &str, at: Pointer) -> Arc<str> {
+        let text: Arc<str> = Arc::from(text);
+        self.leaves.add(&text, at);
+        text
     }
 
     /// A text that must be there and not blank.
@@ -327,7 +350,7 @@ impl<'a> Reader<'a> {
             }
         };
         let blocks = match object.members.get("content") {
-            Some(Value::String(text)) => vec![Block::Text(Arc::from(text.as_str()))],
+            Some(Value::String(text)) => vec![Block::Text(self.leaf(text, at.member("content")))],
             Some(Value::Array(_)) => self.list(&object, "content", Reader::block),
             _ => {
                 self.fail(at, "`content` must be a string or an array of blocks".into());
@@ -430,7 +453,8 @@ impl<'a> Reader<'a> {
             }
         }
         let id = self.text(object, "tool_use_id", true);
-        Some(Block::ToolResult { id, content: content.into(), is_error: self.flag(object, "is_error"), images })
+        let content = self.leaf(&content, object.at.member("content"));
+        Some(Block::ToolResult { id, content, is_error: self.flag(object, "is_error"), images })
     }
 
     fn image(&mut self, object: &Object<'_>) -> Image {

@@ -61,7 +61,7 @@ struct Related<'a> {
 
 /// One-based; columns count characters; the end is exclusive.
 #[derive(Serialize)]
-struct Place<'a> {
+pub(super) struct Place<'a> {
     file: &'a str,
     line: usize,
     column: usize,
@@ -95,7 +95,7 @@ impl<'a> Finding<'a> {
 }
 
 impl<'a> Place<'a> {
-    fn new(span: Span, sources: &'a Sources) -> Place<'a> {
+    pub(super) fn new(span: Span, sources: &'a Sources) -> Place<'a> {
         let file = sources.get(span.file);
         let (start, end) = (file.position(span.start as usize), file.position(span.end as usize));
         let (end_line, end_column) = (end.line, end.column);
