@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use reqc::compile::{Compiler, Explanation, SourceKind};
+use reqc::compile::{Compiler, Explanation, Selection, SourceKind};
 use reqc::json::Pointer;
 use reqc::repo::LoadOptions;
 use reqc::system::Embedded;
@@ -595,8 +595,43 @@ list = ["{% if false %}1{% endif %}", "{{ 2 }}", 3]
         for source in &it.sources {
             told.push_str(&format!("  {} {}\n", source.kind.name(), source.span.map_or("nowhere".to_owned(), at)));
             source.made_of.iter().for_each(|span| told.push_str(&format!("    of {}\n", at(*span))));
-            source.steps.iter().for_each(|step| told.push_str(&format!("    {} {}\n", step.kind.name(), at(step.span))));
+            source
+                .steps
+                .iter()
+                .for_each(|step| told.push_str(&format!("    {} {}\n", step.kind.name(), at(step.span))));
         }
     }
     insta::assert_snapshot!("each_mechanism", told);
+}
+
+#[test]
+fn a_role_that_is_no_text_is_told_in_the_role_once() {
+    let agent = |name: &str| {
+        format!(
+            "name = \"{name}\"\nextends = \"Base\"\nsystem_prompt = \"{{{{ agent_role('me') }}}}\"\n[body]\nx = \"1\"\n"
+        )
+    };
+    let base = "name = \"Base\"\nabstract = true\nprovider_instance = \"P\"\nendpoint = \"chat\"\n[body]\n";
+    let world = MemoryWorld::from_iter([
+        ("agents/base.toml", base.as_bytes().to_vec()),
+        ("agents/a.toml", agent("A").into_bytes()),
+        ("agents/b.toml", agent("B").into_bytes()),
+        ("roles/me.md", b"the role\nwith a \0\n".to_vec()),
+        (
+            "providers/p.toml",
+            b"name = \"P\"\nclient_api = \"OpenAI Compatible\"\nurl = \"https://p.example/v1\"\n".to_vec(),
+        ),
+        (
+            "contexts/c.json",
+            br#"{"name": "c", "why": "w", "kind": "chat", "history": [{"role": "user", "content": "x"}]}"#.to_vec(),
+        ),
+    ]);
+    let options = LoadOptions { without_bundled: true, ..LoadOptions::default() };
+    let compiler = Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), options);
+    let mut found = compiler.run(&Selection::default(), |_| ()).findings.into_vec();
+    found.retain(|finding| finding.rule.code.starts_with("prompt/"));
+    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(finding.rule.code, "prompt/not-text");
+    assert_eq!(compiler.sources().describe(finding.primary.span), "roles/me.md:2");
+    assert_eq!(finding.agents.len(), 2);
 }
