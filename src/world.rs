@@ -457,7 +457,7 @@ mod tests {
     #[test]
     fn lists_skip_what_lies_deeper() {
         let deep = (0..1000).map(|number| (format!("a/b/{number}"), ""));
-        let world = MemoryWorld::from_iter(deep.chain(["a/b.md", "a/b0", "a/c"].map(|path| (path.to_owned(), ""))));
+        let world: MemoryWorld = deep.chain(["a/b.md", "a/b0", "a/c"].map(|path| (path.to_owned(), ""))).collect();
         let (entries, looked_at) = world.list_counted("a").expect("it can be listed");
         assert_eq!(
             entries.iter().map(|entry| entry.path.as_str()).collect::<Vec<_>>(),

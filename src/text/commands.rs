@@ -9,7 +9,7 @@
 //! | Travis | `travis_fold:…`, `travis_time:…` | `travis-build`, `lib/travis/build/bash` |
 //! | Buildkite | `--- …`, `+++ …`, `~~~ …`, `^^^ +++` at the start of a line | its manual, “Managing log output” |
 //!
-//! Jenkins, Drone, Woodpecker and CircleCI read nothing but control characters.
+//! Jenkins, Drone, Woodpecker and `CircleCI` read nothing but control characters.
 
 /// What may stand at the start of a line before the `:` that makes it a command.
 const HEADS: [&str; 5] = [":", "section_start", "section_end", "travis_fold", "travis_time"];
