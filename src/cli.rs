@@ -30,6 +30,8 @@ use args::{Args, Command};
 use options::Options;
 use terminal::Terminal;
 
+use crate::compile::Report;
+
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
@@ -79,6 +81,18 @@ impl From<String> for Failure {
 }
 
 type Outcome = Result<Status, Failure>;
+
+/// Shows a report and tells whether it fails the run.
+fn report(options: &Options, report: &Report, terminal: &mut Terminal) -> Status {
+    terminal.report(options.format, report);
+    if report.fails() { Status::Findings } else { Status::Clean }
+}
+
+/// Shows findings that are the reason why there is nothing else to show.
+fn show_findings(options: &Options, report: &Report, terminal: &mut Terminal) -> Status {
+    terminal.findings(options.format, report);
+    Status::Findings
+}
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {

@@ -1,21 +1,27 @@
 //! The front door: a repository in, bodies and findings out.
 //!
 //! Input: the files of both layers. Output: a [`Compiler`], which has read and checked everything that does not
-//! depend on a conversation, and [`Compiler::run`], which makes every selected body in parallel and hands the
-//! bodies of one agent at a time to a visitor. Results are ordered by agent, whatever the threads do.
+//! depend on a conversation, and [`Compiler::report`], which makes every selected body in parallel and tells what was found as
+//! a [`Report`]. [`Compiler::report_each`] hands the bodies of one agent at a time to a visitor, and
+//! [`Compiler::compare_golden`] compares them with files. Results are ordered by agent, whatever the threads do.
 
+mod compare;
 mod coverage;
 mod invisible;
 mod lowered;
 mod policy;
 mod reach;
+mod report;
 mod route;
 pub(crate) mod rules;
 mod work;
 
+pub use compare::Purpose;
 pub use lowered::{Lowered, LoweredKind, LoweredTo};
-pub use policy::Policy;
+use policy::Policy;
+pub use policy::PolicyOptions;
 pub(crate) use policy::{check_allowed, check_code};
+pub use report::{Report, Summary};
 pub use route::{PassedOver, Route};
 pub use rules::{all_rules, rule};
 
@@ -31,7 +37,7 @@ use crate::conversation::Conversation;
 use crate::diag::{Diagnostic, Findings, Severity, did_you_mean};
 use crate::json::Pointer;
 use crate::panics::{Panic, caught};
-use crate::profile::{self, slug};
+use crate::profile;
 use crate::provider;
 use crate::render::{Engine, Folders, PromptScope, Renderer, rules as render_rules};
 use crate::repo::{self, LayerKind, LoadOptions, Repo};
@@ -95,6 +101,13 @@ pub struct Run<R> {
     pub findings: Findings,
     /// How many bodies were made.
     pub bodies: usize,
+}
+
+impl Selection {
+    /// Whether every agent and context takes part.
+    pub fn is_everything(&self) -> bool {
+        self.agents.is_none() && self.contexts.is_none()
+    }
 }
 
 /// What one agent gave.
@@ -234,8 +247,19 @@ impl Compiler {
         Plan::new(&self.repo, &self.engine, self.resolve(id)?)
     }
 
-    /// Makes every selected body. `visit` is called on worker threads, once per agent.
+    /// Makes every selected body. `visit` is called on worker threads, once per agent. What is found is as it is: no policy
+    /// was applied, and what loading found is not among it; [`Compiler::report`] does both.
     pub fn run<R: Send>(&self, selection: &Selection, visit: impl Fn(&AgentBodies<'_>) -> R + Sync) -> Run<R> {
+        self.run_after(Findings::default(), selection, visit)
+    }
+
+    /// Makes every selected body, with findings that were made before.
+    fn run_after<R: Send>(
+        &self,
+        findings: Findings,
+        selection: &Selection,
+        visit: impl Fn(&AgentBodies<'_>) -> R + Sync,
+    ) -> Run<R> {
         let chosen = |id: &ProfileId| selection.agents.as_ref().is_none_or(|ids| ids.contains(id));
         let agents: Vec<ProfileId> =
             self.agents.iter().filter(|(id, usable)| *usable && chosen(id)).map(|(id, _)| *id).collect();
@@ -256,13 +280,13 @@ impl Compiler {
             Ok(pool) => pool.install(all),
             Err(_) => all(),
         };
-        self.put_together(&agents, done, limit)
+        let run = Run { results: Vec::new(), findings, bodies: 0 };
+        self.put_together(run, &agents, done, limit)
     }
 
     /// The agents that have a place in the run, in their order.
-    fn put_together<R>(&self, agents: &[ProfileId], done: Vec<Option<Done<R>>>, limit: u64) -> Run<R> {
+    fn put_together<R>(&self, mut run: Run<R>, agents: &[ProfileId], done: Vec<Option<Done<R>>>, limit: u64) -> Run<R> {
         let places = work::places(done.iter().map(|done| done.as_ref().map(|done| done.cost)), limit);
-        let mut run = Run { results: Vec::new(), findings: Findings::default(), bodies: 0 };
         done.into_iter().take(places).flatten().for_each(|done| run.add(done));
         if let Some(&first) = agents.get(places) {
             run.findings.extend([rules::run_too_much_work(&self.hierarchy, first, agents.len() - places)]);
@@ -606,26 +630,4 @@ impl<'e> Renderers<'e> {
     fn get(&self, prepared: &Prepared) -> &Renderer<'e> {
         &self.by_size[&ReadyContext::size_class(prepared)]
     }
-}
-
-/// Sorts findings by file and place and applies a policy: what is left is what is reported.
-pub fn settle(sources: &Sources, findings: Findings, policy: &Policy<'_>) -> Vec<Diagnostic> {
-    let mut settled = policy.apply(sources, findings.into_vec());
-    settled.sort_by(|a, b| order(sources, a).cmp(&order(sources, b)));
-    settled
-}
-
-fn order<'a>(sources: &'a Sources, finding: &'a Diagnostic) -> (&'a str, u32, &'static str, &'a str) {
-    let span = finding.primary.span;
-    (sources.get(span.file).path(), span.start, finding.rule.code, &finding.message)
-}
-
-/// Whether findings fail a run.
-pub fn fails(findings: &[Diagnostic]) -> bool {
-    findings.iter().any(|finding| finding.severity == Severity::Error)
-}
-
-/// The golden folder of an agent.
-pub fn golden_slug(name: &str) -> String {
-    slug(name)
 }

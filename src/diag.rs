@@ -287,6 +287,15 @@ impl Suggestions {
     }
 }
 
+/// `1 agent`, `2 agents`, `2 bodies`.
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    match (number, noun.strip_suffix('y')) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(stem)) => format!("{number} {stem}ies"),
+        (_, None) => format!("{number} {noun}s"),
+    }
+}
+
 /// The most names that a help text lists.
 const LISTED: usize = 40;
 

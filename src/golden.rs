@@ -1,21 +1,25 @@
 //! Golden bodies: which files they are, and how those on disk differ.
 //!
-//! Input: the bodies of one agent. Output: [`GoldenFile`]s, and [`Drift`] against what an [`Output`] holds.
-//! Deciding is separate from writing: [`apply`] and [`Manifest`] alone change anything. What
+//! Input: the bodies of one agent. Output: [`GoldenFile`]s, and [`Drift`] against what a [`Target`] holds.
+//! Deciding is separate from writing: [`Comparison::write`] alone changes anything, through [`apply`] and [`Manifest`]. What
 //! was not written here is left alone; a [`Manifest`] proves what was.
 
 mod manifest;
 pub(crate) mod rules;
+mod target;
 
 pub use manifest::{MANIFEST, Manifest, Proof};
+pub(crate) use target::Comparer;
+pub use target::{Comparison, Target};
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::compile::{AgentBodies, golden_slug};
-use crate::unit::Plan;
+use crate::diff::{ChangedFile, Subject};
+use crate::profile::slug;
+use crate::unit::{Body, Plan};
 use crate::world::{EntryKind, MAX_REPOSITORY_BYTES, Output};
 
 /// The folder of golden files.
@@ -53,17 +57,31 @@ pub struct Drift {
     pub new: Option<String>,
 }
 
-/// The files of one agent: `request.json`, and a body per context that goldens are written for.
-pub fn files(agent: &AgentBodies<'_>, model: Option<&str>, all_contexts: bool) -> Vec<GoldenFile> {
-    let slug = golden_slug(agent.plan.name());
-    let mut files =
-        vec![GoldenFile { path: format!("{slug}/{REQUEST}"), context: None, text: request_json(&agent.plan, model) }];
-    for (ready, body) in agent.bodies.iter().filter(|(ready, _)| all_contexts || ready.golden) {
-        let context = &ready.context.name;
-        let path = format!("{slug}/{context}.json");
-        files.push(GoldenFile { path, context: Some(Arc::clone(context)), text: body.pretty() });
+impl From<&Drift> for ChangedFile {
+    fn from(drift: &Drift) -> ChangedFile {
+        let (slug, name) = drift.path.split_once('/').unwrap_or(("", &drift.path));
+        let context = Some(name.trim_end_matches(".json")).filter(|name| *name != "request");
+        ChangedFile {
+            subject: Subject {
+                agent: drift.agent.clone().unwrap_or_else(|| Arc::from(slug)),
+                context: context.map(Arc::from),
+            },
+            path: drift.path.clone(),
+            old: drift.old.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned()),
+            new: drift.new.clone(),
+        }
     }
-    files
+}
+
+/// The files of one agent: `request.json`, and one for each of the bodies, which come with the names of their contexts.
+pub fn files<'b>(plan: &Plan<'_>, bodies: impl Iterator<Item = (&'b Arc<str>, &'b Body)>) -> Vec<GoldenFile> {
+    let slug = slug(plan.name());
+    let request = GoldenFile { path: format!("{slug}/{REQUEST}"), context: None, text: request_json(plan, None) };
+    let body = |(context, body): (&Arc<str>, &Body)| {
+        let path = format!("{slug}/{context}.json");
+        GoldenFile { path, context: Some(Arc::clone(context)), text: body.pretty() }
+    };
+    std::iter::once(request).chain(bodies.map(body)).collect()
 }
 
 /// `request.json`: everything of a request but its body.
@@ -163,12 +181,12 @@ pub fn orphans<'n>(
     agents: impl Iterator<Item = &'n Arc<str>>,
     manifest: &Manifest,
 ) -> Result<Surplus, String> {
-    let slugs: HashSet<String> = agents.map(|name| golden_slug(name)).collect();
+    let slugs: HashSet<String> = agents.map(|name| slug(name)).collect();
     let mut found = Surplus::default();
     for entry in output.list(folder)?.into_iter().filter(|entry| entry.kind == EntryKind::Folder) {
-        let slug = entry.path.rsplit('/').next().unwrap_or_default();
-        if !slugs.contains(slug) {
-            found = found.and(unasked(output, folder, slug, listed(output, folder, slug)?, manifest)?);
+        let name = entry.path.rsplit('/').next().unwrap_or_default();
+        if !slugs.contains(name) {
+            found = found.and(unasked(output, folder, name, listed(output, folder, name)?, manifest)?);
         }
     }
     // A whole folder of other files is somebody else's, and no reason to say anything.
@@ -219,12 +237,11 @@ fn unasked(
 }
 
 /// Whether the `request.json` of a folder is one of ours: about an agent that has such a folder.
-fn has_our_request(output: &dyn Output, folder: &str, slug: &str) -> Result<bool, String> {
-    let Some(bytes) = output.current(&join(folder, &format!("{slug}/{REQUEST}")))? else { return Ok(false) };
+fn has_our_request(output: &dyn Output, folder: &str, name: &str) -> Result<bool, String> {
+    let Some(bytes) = output.current(&join(folder, &format!("{name}/{REQUEST}")))? else { return Ok(false) };
     let Ok(Value::Object(request)) = serde_json::from_slice(&bytes) else { return Ok(false) };
     let agent = request.get("agent").and_then(Value::as_str);
-    Ok(agent.is_some_and(|agent| golden_slug(agent) == slug)
-        && REQUEST_KEYS.iter().all(|key| request.contains_key(*key)))
+    Ok(agent.is_some_and(|agent| slug(agent) == name) && REQUEST_KEYS.iter().all(|key| request.contains_key(*key)))
 }
 
 /// Makes what is there what should be there.

@@ -26,7 +26,8 @@
 //! 11. `runtime` (a default feature): the same bodies, sent; answers as typed events, tools in a loop.
 //!
 //! [`compile`] is the front door that runs them all: [`Compiler::load`](compile::Compiler::load) reads and checks a
-//! repository, [`Compiler::run`](compile::Compiler::run) makes the bodies in parallel. [`cli`] is the command line.
+//! repository, [`Compiler::report`](compile::Compiler::report) makes the bodies in parallel and tells what was found. [`cli`] is
+//! the command line.
 //!
 //! # Example
 //!
@@ -35,7 +36,7 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use reqc::compile::{Compiler, Selection};
+//! use reqc::compile::{Compiler, PolicyOptions, Selection};
 //! use reqc::repo::LoadOptions;
 //! use reqc::system::Embedded;
 //! use reqc::world::MemoryWorld;
@@ -58,10 +59,13 @@
 //! assert_eq!(body.value()["temperature"], 0.2);
 //! assert_eq!(body.value()["messages"][0]["content"], "Say hello first.");
 //!
-//! // All bodies of all agents; the visitor is called once per agent.
-//! let run = compiler.run(&Selection::default(), |agent| agent.bodies.len());
-//! assert!(run.findings.is_empty());
-//! assert_eq!(run.results, [run.bodies]);
+//! // All bodies of all agents, and what is found in them.
+//! let report = compiler.report(&Selection::default(), &PolicyOptions::default());
+//! assert!(report.findings.is_empty());
+//! // The same with a visitor, which is called once per agent.
+//! let visit = |agent: &reqc::compile::AgentBodies<'_>| agent.bodies.len();
+//! let (report, bodies) = compiler.report_each(&Selection::default(), &PolicyOptions::default(), visit);
+//! assert_eq!(bodies, [report.summary.bodies]);
 //! ```
 
 mod chain;

@@ -72,7 +72,7 @@ pub struct Position {
 }
 
 /// One source file: its path relative to the layer's root and its normalised text.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct SourceFile {
     path: Arc<str>,
     text: Arc<SourceText>,
@@ -176,29 +176,30 @@ fn characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count()
 }
 
-/// The table of all files of a run. Files are only ever added, so a [`FileId`] stays valid.
-#[derive(Debug, Default)]
+/// The table of all files of a run. Files are only ever added, so a [`FileId`] stays valid, in copies too; a copy shares the
+/// files.
+#[derive(Debug, Clone, Default)]
 pub struct Sources {
-    files: Vec<SourceFile>,
+    files: Vec<Arc<SourceFile>>,
 }
 
 impl Sources {
     /// Adds a file and returns its id.
     pub fn add(&mut self, path: impl Into<Arc<str>>, text: SourceText) -> FileId {
         let id = FileId(u32::try_from(self.files.len()).expect("fewer than 2^32 files"));
-        self.files.push(SourceFile {
+        self.files.push(Arc::new(SourceFile {
             path: path.into(),
             text: Arc::new(text),
             line_starts: OnceLock::new(),
             characters: OnceLock::new(),
             masked: Vec::new(),
-        });
+        }));
         id
     }
 
     /// Hides a part of a file from whoever shows its text.
     pub fn mask(&mut self, span: Span) {
-        let masked = &mut self.files[span.file.0 as usize].masked;
+        let masked = &mut Arc::make_mut(&mut self.files[span.file.0 as usize]).masked;
         let place = masked.partition_point(|known| known.start <= span.start);
         masked.insert(place, span);
     }
@@ -221,7 +222,7 @@ impl Sources {
 
     /// All files with their ids.
     pub fn iter(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
-        (0..).map(FileId).zip(&self.files)
+        (0..).map(FileId).zip(self.files.iter().map(Arc::as_ref))
     }
 
     /// How many files there are.

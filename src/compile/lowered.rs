@@ -127,7 +127,7 @@ impl Lowered {
 
 impl Policy<'_> {
     /// What is lowered in this run, in the order in which it is written.
-    pub fn lowered(&self, repo: &Repo) -> Vec<Lowered> {
+    pub(super) fn lowered(&self, repo: &Repo) -> Vec<Lowered> {
         let rules = self.config.levels.iter().filter_map(|(code, level)| {
             let lowered = Lowered::new(LoweredKind::Rule, &code.value).at(repo, code.span);
             Some(Lowered { to: Some(lowers(&code.value, *level)?), ..lowered })
@@ -139,13 +139,13 @@ impl Policy<'_> {
             ..Lowered::new(LoweredKind::Extension, &entry.instance).at(repo, entry.span)
         });
         let layer = self.config.is_bundled_layer.then(|| layer(repo));
-        let arguments = self.allow.iter().map(|code| Lowered::new(LoweredKind::Argument, code));
+        let arguments = self.options.allow.iter().map(|code| Lowered::new(LoweredKind::Argument, code));
         rules.chain(allows).chain(extensions).chain(schemas(repo)).chain(layer).chain(arguments).collect()
     }
 
     /// What this side, of `repo`, lowers and an older side did not: new entries, rules that it made errors, and
     /// schemas of its own that are gone.
-    pub fn newly_lowered(&self, repo: &Repo, older: &Policy<'_>, older_repo: &Repo) -> Vec<Lowered> {
+    pub(super) fn newly_lowered(&self, repo: &Repo, older: &Policy<'_>, older_repo: &Repo) -> Vec<Lowered> {
         let known: HashSet<String> = older.lowered(older_repo).iter().map(Lowered::key).collect();
         let new = self.lowered(repo).into_iter().filter(|it| !known.contains(&it.key()));
         let errors: HashSet<&str> = self.raised().collect();

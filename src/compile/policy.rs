@@ -3,27 +3,42 @@
 use std::collections::HashMap;
 
 use super::rules::{NOT_LOWERABLE, UNKNOWN_RULE, all_rules, rule};
-use crate::diag::{Diagnostic, Severity, did_you_mean};
+use crate::diag::{Diagnostic, Findings, Severity, did_you_mean};
 use crate::repo::{Allow, Config, Date, Level, rules as repo_rules};
 use crate::source::{FileId, Sources};
 
-/// Which findings are dropped and which fail a run.
-pub struct Policy<'c> {
-    /// `reqc.toml`.
-    pub config: &'c Config,
+/// What a run makes of findings, beside what `reqc.toml` says.
+#[derive(Debug, Clone, Default)]
+pub struct PolicyOptions {
     /// Codes that are errors in this run, whatever they are otherwise; a family as `family/*`.
     pub deny: Vec<String>,
     /// Codes that are dropped in this run.
     pub allow: Vec<String>,
     /// Today, for entries that expire; unknown means that nothing expires.
     pub today: Option<Date>,
-    /// Whether the whole repository was looked at: only then can an entry be called unused.
-    pub complete: bool,
+    /// Whether the whole repository is looked at: only then can an entry be called unused. Unknown means that it is if every
+    /// agent and context takes part.
+    pub complete: Option<bool>,
+}
+
+/// Which findings are dropped and which fail a run.
+pub(super) struct Policy<'c> {
+    /// `reqc.toml`.
+    pub(super) config: &'c Config,
+    pub(super) options: &'c PolicyOptions,
+    /// Whether the whole repository was looked at.
+    pub(super) complete: bool,
 }
 
 impl Policy<'_> {
-    /// The findings that are left, with the severity of this run.
-    pub(super) fn apply(&self, sources: &Sources, findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    /// The findings that are left, with the severity of this run, sorted by file and place.
+    pub(super) fn judge(&self, sources: &Sources, findings: Findings) -> Vec<Diagnostic> {
+        let mut left = self.apply(sources, findings.into_vec());
+        left.sort_by(|a, b| order(sources, a).cmp(&order(sources, b)));
+        left
+    }
+
+    fn apply(&self, sources: &Sources, findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
         let mut used = vec![false; self.config.allows.len()];
         let mut left: Vec<Diagnostic> = Vec::with_capacity(findings.len());
         let mut entries = Entries::default();
@@ -48,10 +63,10 @@ impl Policy<'_> {
         if !finding.rule.can_be_lowered() {
             return Level::On(finding.severity);
         }
-        if self.deny.iter().any(|pattern| matches(pattern, code)) {
+        if self.options.deny.iter().any(|pattern| matches(pattern, code)) {
             return Level::On(Severity::Error);
         }
-        if self.allow.iter().any(|pattern| matches(pattern, code)) {
+        if self.options.allow.iter().any(|pattern| matches(pattern, code)) {
             return Level::Off;
         }
         let configured = self.config.levels.iter().rev().find(|(pattern, _)| matches(&pattern.value, code));
@@ -100,7 +115,7 @@ impl Policy<'_> {
     }
 
     pub(super) fn is_expired(&self, entry: &Allow) -> bool {
-        entry.expires.zip(self.today).is_some_and(|(expires, today)| expires < today)
+        entry.expires.zip(self.options.today).is_some_and(|(expires, today)| expires < today)
     }
 
     fn unused(&self, used: &[bool]) -> Vec<Diagnostic> {
@@ -119,6 +134,11 @@ impl Policy<'_> {
         });
         findings.collect()
     }
+}
+
+fn order<'a>(sources: &'a Sources, finding: &'a Diagnostic) -> (&'a str, u32, &'static str, &'a str) {
+    let span = finding.primary.span;
+    (sources.get(span.file).path(), span.start, finding.rule.code, &finding.message)
 }
 
 /// The `[[allow]]` entries for a code in a file: of thousands of findings most have these in common.

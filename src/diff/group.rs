@@ -39,10 +39,10 @@ impl Group {
 /// Groups equal changes. Groups are ordered by their first appearance, the changes of one body by document order.
 pub fn group(changes: impl IntoIterator<Item = (Subject, Change)>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    let mut known: HashMap<String, usize> = HashMap::new();
+    let mut known: HashMap<(bool, String, Identity), usize> = HashMap::new();
     for (subject, change) in changes {
         let is_request = subject.context.is_none();
-        let key = format!("{is_request}{}\u{0}{:?}", pattern(&change.pointer), change.kind);
+        let key = (is_request, pattern(&change.pointer), change.kind.identity());
         match known.get(&key) {
             Some(&index) => groups[index].add(subject, &change),
             None => {
@@ -91,7 +91,28 @@ fn is_index(token: &str) -> bool {
     !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// What makes changes equal: the kind, and the JSON text of both values. Values that are equal although their keys are in
+/// another order are two changes.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Identity {
+    Added(String),
+    Removed(String),
+    Replaced(String, String),
+    Reordered(Vec<String>, Vec<String>),
+    File(FileChange),
+}
+
 impl ChangeKind {
+    fn identity(&self) -> Identity {
+        match self {
+            ChangeKind::Added(new) => Identity::Added(new.to_string()),
+            ChangeKind::Removed(old) => Identity::Removed(old.to_string()),
+            ChangeKind::Replaced(old, new) => Identity::Replaced(old.to_string(), new.to_string()),
+            ChangeKind::Reordered(old, new) => Identity::Reordered(old.clone(), new.clone()),
+            ChangeKind::File(change) => Identity::File(*change),
+        }
+    }
+
     /// The change on one line: `0.7 → 1.0`, `+ "x"`, `- "x"`; long values are cut to `width` characters each.
     pub fn describe(&self, width: usize) -> String {
         match self {

@@ -16,7 +16,7 @@ pub struct Change {
 }
 
 /// What happened to a file as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FileChange {
     /// It was not there.
     New,

@@ -3,8 +3,11 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Summary, lowered};
-use crate::diag::Diagnostic;
+use super::diff::changes_json;
+use super::{Format, lowered};
+use crate::compile::{Lowered, Report, Summary};
+use crate::diag::{Diagnostic, Rule};
+use crate::diff::CausedGroup;
 use crate::source::{Sources, Span};
 use crate::text::Text;
 
@@ -12,18 +15,32 @@ use crate::text::Text;
 const VERSION: u32 = 1;
 
 /// The whole report as pretty-printed JSON.
-pub fn json(findings: &[Diagnostic], sources: &Sources, summary: &Summary) -> Text {
-    let report = Report {
-        version: VERSION,
-        summary: Counts::new(summary),
-        diagnostics: findings.iter().map(|finding| Finding::new(finding, sources)).collect(),
-        lowered: lowered::values(&summary.lowered),
-    };
-    Text::json(&report)
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Json;
+
+impl Format for Json {
+    fn report(&self, report: &Report, _: &[&'static Rule]) -> Text {
+        let document = Document {
+            version: VERSION,
+            summary: Counts::new(&report.summary),
+            diagnostics: report.findings.iter().map(|finding| Finding::new(finding, &report.sources)).collect(),
+            lowered: lowered::values(&report.summary.lowered),
+        };
+        Text::json(&document)
+    }
+
+    /// Programs get the same document as ever.
+    fn findings(&self, report: &Report, rules: &[&'static Rule]) -> Text {
+        self.report(report, rules)
+    }
+
+    fn changes(&self, groups: &[CausedGroup], lowered: &[Lowered]) -> Text {
+        changes_json(groups, lowered)
+    }
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct Document<'a> {
     version: u32,
     summary: Counts,
     diagnostics: Vec<Finding<'a>>,
@@ -105,9 +122,9 @@ impl<'a> Place<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::example;
+    use super::super::tests::{example, report as made};
     use super::*;
-    use crate::compile::{Lowered, LoweredKind};
+    use crate::compile::LoweredKind;
 
     fn report() -> Text {
         let (sources, mut finding) = example();
@@ -121,7 +138,7 @@ mod tests {
             skipped: 6,
             lowered: vec![Lowered::new(LoweredKind::Rule, "key/unknown")],
         };
-        json(&[finding], &sources, &summary)
+        Json.report(&made(sources, vec![finding], summary), &[])
     }
 
     #[test]
@@ -185,7 +202,7 @@ mod tests {
 
     #[test]
     fn nothing_found_is_an_empty_list() {
-        let text = json(&[], &Sources::default(), &Summary::default());
+        let text = Json.report(&Report::default(), &[]);
         assert!(text.ends_with("\"diagnostics\": [],\n  \"lowered\": []\n}\n"));
     }
 

@@ -66,24 +66,7 @@ impl Input {
         opened: &mut Opened,
         terminal: &Terminal,
     ) -> Result<Input, Unusable> {
-        let id = opened.agent(&send.agent)?;
-        let Some(plan) = opened.compiler.plan(id) else {
-            return Err(Unusable::Findings(opened.findings_of(id)));
-        };
-        let (kind, instance) = (plan.kind, plan.instance.name.value.to_string());
-        let offers_tools = plan.profile.is_on("enable_tools");
-        let errors = opened.errors_of_settings(&instance);
-        if !errors.is_empty() {
-            return Err(Unusable::Findings(errors));
-        }
-        let mut about_agent = opened.findings_of(id);
-        // Told once the request is compiled, also if a repository allows the finding.
-        about_agent.retain(|finding| finding.rule.code != "provider/plain-http");
-        let about_agent = options.settle_only(opened.compiler.sources(), opened, about_agent);
-        terminal.findings_aside(options.format, opened.compiler.sources(), &about_agent);
-        if send.tools.is_some() && !offers_tools {
-            Terminal::warn(&format!("`{}` offers no tools: it needs `enable_tools = true`", send.agent));
-        }
+        let kind = usable_agent(options, send, opened, terminal)?;
         let (setting, mut base) = match options.one_context()? {
             Some(context) => from_context(options, opened, context)?,
             None => (real_setting(opened)?, Conversation::default()),
@@ -116,6 +99,26 @@ impl Input {
             None => Restored::New(self.base.clone()),
         }
     }
+}
+
+/// What kind of task the agent is for, if it can be used. What is found about it is told.
+fn usable_agent(options: &Options, send: &Send, opened: &Opened, terminal: &Terminal) -> Result<TaskKind, Unusable> {
+    let id = opened.agent(&send.agent)?;
+    let Some(plan) = opened.compiler.plan(id) else {
+        return Err(Unusable::Findings(opened.findings_of(id)));
+    };
+    let errors = opened.errors_of_settings(&plan.instance.name.value);
+    if !errors.is_empty() {
+        return Err(Unusable::Findings(errors));
+    }
+    let mut about_agent = opened.findings_of(id);
+    // Told once the request is compiled, also if a repository allows the finding.
+    about_agent.retain(|finding| finding.rule.code != "provider/plain-http");
+    terminal.findings_aside(options.format, &opened.report_of(about_agent));
+    if send.tools.is_some() && !plan.profile.is_on("enable_tools") {
+        Terminal::warn(&format!("`{}` offers no tools: it needs `enable_tools = true`", send.agent));
+    }
+    Ok(plan.kind)
 }
 
 fn is_empty(conversation: &Conversation) -> bool {
@@ -248,7 +251,7 @@ fn tools(
     if found.iter().any(|finding| finding.severity == Severity::Error) {
         return Err(Unusable::FindingsIn(sources, found));
     }
-    terminal.findings_aside(options.format, &sources, &options.settle_only(&sources, opened, found));
+    terminal.findings_aside(options.format, &opened.report_in(sources, found));
     let may_run = specs.iter().filter(|_| !send.dry_run && !send.curl);
     let programs = may_run.map(|spec| processes.grant(spec, &opened.root)).collect::<Result<_, _>>();
     let programs = programs.map_err(Failure::from)?;
