@@ -30,7 +30,7 @@ pub struct Problem {
 impl Problem {
     /// Whether the problem is the member's name rather than its value.
     pub fn is_about_key(&self) -> bool {
-        self.rule == &schema::rules::UNKNOWN_FIELD
+        self.rule.is_about_key
     }
 }
 

@@ -111,10 +111,8 @@ mod tests {
     use crate::source::{FileId, SourceText, Sources, Span};
     use std::sync::Arc;
 
-    pub(super) static ERROR: Rule =
-        Rule { code: "render/undefined", severity: Severity::Error, summary: "s", page: "p" };
-    pub(super) static WARNING: Rule =
-        Rule { code: "coverage/unused", severity: Severity::Warning, summary: "s", page: "p" };
+    pub(super) static ERROR: Rule = Rule::new("render/undefined", Severity::Error, "s", "p");
+    pub(super) static WARNING: Rule = Rule::new("coverage/unused", Severity::Warning, "s", "p");
 
     pub(super) fn source(sources: &mut Sources, path: &str, text: &str) -> FileId {
         sources.add(path, SourceText::from_bytes(text.as_bytes()).expect("valid text"))

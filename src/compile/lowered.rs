@@ -167,7 +167,7 @@ impl Policy<'_> {
 
 /// What a level lowers the rules of a pattern to; `None` if none is lowered.
 fn lowers(pattern: &str, level: Level) -> Option<LoweredTo> {
-    let rules = all_rules().into_iter().filter(|rule| matches(pattern, rule.code) && rule.can_be_lowered());
+    let rules = all_rules().into_iter().filter(|rule| matches(pattern, rule.code) && rule.can_be_lowered);
     match level {
         Level::Off => (rules.count() > 0).then_some(LoweredTo::Off),
         Level::On(level) => rules.map(|rule| rule.severity).any(|usual| usual > level).then_some(LoweredTo::Warning),

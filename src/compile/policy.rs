@@ -43,7 +43,7 @@ impl Policy<'_> {
         let mut left: Vec<Diagnostic> = Vec::with_capacity(findings.len());
         let mut entries = Entries::default();
         for mut finding in findings {
-            if finding.rule.can_be_lowered() && self.is_allowed(sources, &mut finding, &mut entries, &mut used) {
+            if finding.rule.can_be_lowered && self.is_allowed(sources, &mut finding, &mut entries, &mut used) {
                 continue;
             }
             match self.level(&finding) {
@@ -60,7 +60,7 @@ impl Policy<'_> {
 
     fn level(&self, finding: &Diagnostic) -> Level {
         let code = finding.rule.code;
-        if !finding.rule.can_be_lowered() {
+        if !finding.rule.can_be_lowered {
             return Level::On(finding.severity);
         }
         if self.options.deny.iter().any(|pattern| matches(pattern, code)) {
@@ -146,7 +146,7 @@ type Entries = HashMap<(&'static str, FileId), Vec<usize>>;
 
 /// Whether a pattern names at least one rule that may be silenced.
 fn can_silence(pattern: &str) -> bool {
-    all_rules().iter().any(|rule| matches(pattern, rule.code) && rule.can_be_lowered())
+    all_rules().iter().any(|rule| matches(pattern, rule.code) && rule.can_be_lowered)
 }
 
 /// Whether a code matches a pattern: the code itself or `family/*`.
