@@ -328,7 +328,7 @@ impl Compiler {
             cost = cost.saturating_add(made.cost);
             let found = match made.body {
                 Ok(body) => {
-                    let problems = check(&schemas, &body).err().unwrap_or_default();
+                    let problems = check(&schemas, &body);
                     cost = cost.saturating_add(work::of_body(static_values, problems.len()));
                     let found = self.located(&agent.plan, renderer, &request, &body, problems, &mut cost);
                     // What is found in a body does not make it go away: a repository may lower such findings.
