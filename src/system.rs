@@ -40,7 +40,7 @@ pub(crate) use trust::is_ci;
 
 use std::path::{Path, PathBuf};
 
-use crate::world::World;
+use crate::world::{Clock, World};
 #[cfg(feature = "runtime")]
 use crate::world::{MAX_FILE_BYTES, ReadError};
 
@@ -63,9 +63,13 @@ fn is_program(path: &Path) -> bool {
 }
 
 /// This machine's clock.
-#[cfg(feature = "runtime")]
-pub(crate) fn now() -> std::time::SystemTime {
-    std::time::SystemTime::now()
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> std::time::SystemTime {
+        std::time::SystemTime::now()
+    }
 }
 
 #[cfg(feature = "runtime")]

@@ -1,4 +1,4 @@
-//! The one door to the outside: files of a layer, the place goldens are written to, journals, the date.
+//! The one door to the outside: files of a layer, the place goldens are written to, journals, the date, the clock.
 //!
 //! The compiler sees files only through [`World`], so that it runs the same over a directory, over the bundled
 //! files in the binary, over a git revision, and over a [`MemoryWorld`] in tests. The real implementations live
@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 /// The largest file that is read, in bytes. Whatever reads a file asks for its size first.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
@@ -103,6 +104,12 @@ pub trait Output: Send + Sync {
     ///
     /// A phrase that names the folder.
     fn list(&self, folder: &str) -> Result<Vec<Entry>, String>;
+}
+
+/// What time it is.
+pub trait Clock: Send + Sync {
+    /// Now.
+    fn now(&self) -> SystemTime;
 }
 
 /// A place that lines are added to, and stay.

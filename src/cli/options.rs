@@ -190,6 +190,7 @@ impl Opened {
     }
 
     /// The compiler, while nobody else has it.
+    #[cfg(feature = "runtime")]
     pub(super) fn compiler_mut(&mut self) -> &mut Compiler {
         Arc::get_mut(&mut self.compiler).expect("sources are added before anything is sent")
     }

@@ -15,7 +15,7 @@ use crate::runtime::trust::{Bundled, Grant};
 use crate::runtime::{
     Agent, CompileError, Compiled, Error, Event, Outcome as Ended, Session, Transport, TransportOptions, Turn,
 };
-use crate::system::{Embedded, JournalFile, SystemSecrets, TrustFolder};
+use crate::system::{Embedded, JournalFile, SystemClock, SystemSecrets, TrustFolder};
 use crate::world::Journal;
 use input::{Input, Resumed, Unusable};
 use output::Printer;
@@ -48,7 +48,8 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
             let secrets = SystemSecrets::new(&opened.root);
             let wanted = wanted(&opened, &compiled, &input, &secrets)?;
             trust::ask(&opened.root, &wanted, send.trust, &TrustFolder::of_person(&opened.root))?;
-            let transport = Transport::new(Arc::new(secrets), TransportOptions::default());
+            let transport =
+                Transport::new(Arc::new(secrets), TransportOptions::default()).with_clock(Arc::new(SystemClock));
             let mut printer = Printer::new(options.format, terminal);
             let (session, ended) = talk(options, send, agent, transport, input, &mut printer)?;
             printer.end(&session, &compiled, &ended);

@@ -10,7 +10,7 @@ use super::output::shortened;
 use crate::compile::Setting;
 use crate::context;
 use crate::conversation::log::Log;
-use crate::conversation::{Block, Conversation, Task, TaskKind};
+use crate::conversation::{Block, Conversation, Image, Task, TaskKind};
 use crate::diag::{Diagnostic, Severity, did_you_mean};
 use crate::render::Folders;
 use crate::repo::{LayerKind, read_tools_below};
@@ -134,7 +134,7 @@ fn message(options: &Options, send: &Send) -> Result<Option<Vec<Block>>, Failure
     for source in &send.images {
         let image = match image::is_url(source) {
             true => Ok(image::at_url(source)),
-            false => image::read(&to_read(&options.path(Path::new(source))).map_err(Failure::from)?),
+            false => read_image(&to_read(&options.path(Path::new(source))).map_err(Failure::from)?),
         };
         let image = image.map_err(|why| match image::is_other_url(source) {
             true => Failure::new(format!("the image `{}` is neither a file nor at an http URL", shortened(source)))
@@ -144,6 +144,12 @@ fn message(options: &Options, send: &Send) -> Result<Option<Vec<Block>>, Failure
         blocks.push(Block::Image(image));
     }
     Ok((!blocks.is_empty()).then_some(blocks))
+}
+
+/// The image in a file; a phrase that goes on after the image's name if there is none.
+fn read_image(path: &Path) -> Result<Image, String> {
+    let bytes = crate::system::read_bytes(path, image::MAX_BYTES)?;
+    image::of_bytes(&bytes).ok_or_else(|| "is no PNG, JPEG, GIF or WebP".to_owned())
 }
 
 fn text(send: &Send) -> Result<Option<String>, Failure> {
