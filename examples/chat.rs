@@ -12,11 +12,9 @@ use std::io::{BufRead, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use reqc::compile::{Compiler, Setting};
+use reqc::compile::{Compiler, Folders, LoadOptions, Setting};
 use reqc::conversation::log::Log;
 use reqc::conversation::{Block, Conversation};
-use reqc::render::Folders;
-use reqc::repo::LoadOptions;
 use reqc::runtime::{Agent, Event, MemorySecrets, Outcome, Restored, Session, Transport, TransportOptions, Turn};
 use reqc::system::{Embedded, JournalFile};
 use reqc::world::MemoryWorld;

@@ -9,10 +9,9 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use reqc::compile::{Compiler, Setting};
+use reqc::compile::{Compiler, Folders, LoadOptions, Setting};
 use reqc::conversation::{Block, Conversation};
-use reqc::render::Folders;
-use reqc::repo::{LoadOptions, Subject};
+use reqc::repo::Subject;
 use reqc::runtime::{Agent, MemorySecrets, Session, Transport, TransportOptions};
 use reqc::system::Embedded;
 use reqc::world::MemoryWorld;

@@ -10,10 +10,8 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use reqc::compile::{Compiler, Setting};
+use reqc::compile::{Compiler, Folders, LoadOptions, Setting};
 use reqc::conversation::{Block, Conversation, Tool};
-use reqc::render::Folders;
-use reqc::repo::LoadOptions;
 use reqc::runtime::hooks::{Hooks, Permission, Showing};
 use reqc::runtime::tools::{BoxFuture, FnTool, ToolOutput, ToolSet};
 use reqc::runtime::{Agent, Event, MemorySecrets, Session, ToolCall, Transport, TransportOptions};

@@ -31,6 +31,7 @@ use options::Options;
 use terminal::Terminal;
 
 use crate::compile::Report;
+use crate::world::AccessError;
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +78,12 @@ impl Failure {
 impl From<String> for Failure {
     fn from(message: String) -> Failure {
         Failure::new(message)
+    }
+}
+
+impl From<AccessError> for Failure {
+    fn from(error: AccessError) -> Failure {
+        Failure::new(error)
     }
 }
 

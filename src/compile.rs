@@ -25,7 +25,17 @@ pub use report::{Report, Summary};
 pub use route::{PassedOver, Route};
 pub use rules::{all_rules, rule};
 
+#[doc(inline)]
+pub use crate::render::Folders;
+#[doc(inline)]
+pub use crate::repo::{Date, LoadOptions};
+#[doc(inline)]
+pub use crate::resolve::ProfileId;
+#[doc(inline)]
+pub use crate::unit::Body;
+
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -39,11 +49,11 @@ use crate::json::Pointer;
 use crate::panics::{Panic, caught};
 use crate::profile;
 use crate::provider;
-use crate::render::{Engine, Folders, PromptScope, Renderer, rules as render_rules};
-use crate::repo::{self, LayerKind, LoadOptions, Repo};
-use crate::resolve::{self, Hierarchy, ProfileId, ResolvedProfile};
+use crate::render::{Engine, PromptScope, Renderer, rules as render_rules};
+use crate::repo::{self, LayerKind, Repo};
+use crate::resolve::{self, Hierarchy, ResolvedProfile};
 use crate::source::{FileId, SourceText, Sources, Span};
-use crate::unit::{Body, Memo, Plan, Prepared, Request, Room, Target};
+use crate::unit::{Memo, Plan, Prepared, Request, Room, Target};
 use crate::world::{MemoryWorld, World};
 use work::Ledger;
 
@@ -84,6 +94,7 @@ pub struct Selection {
 }
 
 /// All bodies of one agent.
+#[non_exhaustive]
 pub struct AgentBodies<'c> {
     /// The agent.
     pub plan: Plan<'c>,
@@ -94,6 +105,7 @@ pub struct AgentBodies<'c> {
 }
 
 /// What a run gave.
+#[non_exhaustive]
 pub struct Run<R> {
     /// What the visitor returned, ordered by the agent's name.
     pub results: Vec<R>,
@@ -515,6 +527,7 @@ impl Compiler {
 
 /// Why nothing was selected.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum SelectError {
     /// Nothing has the name.
     Unknown {
@@ -528,6 +541,17 @@ pub enum SelectError {
     /// The name is that of an abstract profile.
     Abstract(Diagnostic),
 }
+
+impl fmt::Display for SelectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SelectError::Unknown { what, wanted, .. } => write!(f, "there is no {what} `{wanted}`"),
+            SelectError::Abstract(finding) => f.write_str(&finding.message),
+        }
+    }
+}
+
+impl std::error::Error for SelectError {}
 
 /// How many problems of one body are traced into its templates, each by rendering one again.
 const MAX_TRACED: usize = 100;

@@ -29,6 +29,7 @@ impl Severity {
 
 /// A kind of finding: its stable code, default severity and documentation page.
 #[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Rule {
     /// Stable `family/kebab-case` code.
     pub code: &'static str,
@@ -81,6 +82,7 @@ pub(crate) use rules;
 
 /// A place that a finding points at, with what to say there.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Label {
     /// Where.
     pub span: Span,
@@ -90,6 +92,7 @@ pub struct Label {
 
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Diagnostic {
     /// What kind of finding this is.
     pub rule: &'static Rule,

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use crate::diff::{ChangedFile, Subject};
 use crate::profile::slug;
 use crate::unit::{Body, Plan};
-use crate::world::{EntryKind, MAX_REPOSITORY_BYTES, Output};
+use crate::world::{AccessError, EntryKind, MAX_REPOSITORY_BYTES, Output};
 
 /// The folder of golden files.
 pub const FOLDER: &str = "golden";
@@ -33,6 +33,7 @@ const REQUEST_KEYS: [&str; 6] = ["provider_instance", "client_api", "wire", "met
 
 /// A file that should be there.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct GoldenFile {
     /// Path relative to the folder of golden files: `<slug>/<context>.json`.
     pub path: String,
@@ -44,6 +45,7 @@ pub struct GoldenFile {
 
 /// A difference between what should be there and what is.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Drift {
     /// Path relative to the folder of golden files.
     pub path: String,
@@ -116,7 +118,7 @@ pub fn compare(
     folder: &str,
     agent: &Arc<str>,
     expected: Vec<GoldenFile>,
-) -> Result<Vec<Drift>, String> {
+) -> Result<Vec<Drift>, AccessError> {
     let mut drifts = Vec::new();
     for file in expected {
         let old = output.current(&join(folder, &file.path))?;
@@ -164,7 +166,7 @@ pub fn surplus(
     slug: &str,
     expected: &[GoldenFile],
     manifest: &Manifest,
-) -> Result<Surplus, String> {
+) -> Result<Surplus, AccessError> {
     let expected: HashSet<&str> = expected.iter().map(|file| file.path.as_str()).collect();
     let paths = listed(output, folder, slug)?.into_iter().filter(|path| !expected.contains(path.as_str()));
     unasked(output, folder, slug, paths.collect(), manifest)
@@ -180,7 +182,7 @@ pub fn orphans<'n>(
     folder: &str,
     agents: impl Iterator<Item = &'n Arc<str>>,
     manifest: &Manifest,
-) -> Result<Surplus, String> {
+) -> Result<Surplus, AccessError> {
     let slugs: HashSet<String> = agents.map(|name| slug(name)).collect();
     let mut found = Surplus::default();
     for entry in output.list(folder)?.into_iter().filter(|entry| entry.kind == EntryKind::Folder) {
@@ -195,7 +197,7 @@ pub fn orphans<'n>(
 }
 
 /// The paths of the form `<slug>/<name>.json`; the one of `request.json`, which proves whose the others are, comes last.
-fn listed(output: &dyn Output, folder: &str, slug: &str) -> Result<Vec<String>, String> {
+fn listed(output: &dyn Output, folder: &str, slug: &str) -> Result<Vec<String>, AccessError> {
     let files = output.list(&join(folder, slug))?.into_iter().filter(|entry| entry.kind == EntryKind::File);
     let names = files.filter_map(|entry| entry.path.rsplit('/').next().map(str::to_owned));
     let mut names: Vec<String> = names.filter(|name| name.ends_with(".json")).collect();
@@ -210,7 +212,7 @@ fn unasked(
     slug: &str,
     paths: Vec<String>,
     manifest: &Manifest,
-) -> Result<Surplus, String> {
+) -> Result<Surplus, AccessError> {
     let mut found = Surplus::default();
     if paths.is_empty() || !has_our_request(output, folder, slug)? {
         return Ok(Surplus { foreign: paths, ..found });
@@ -237,7 +239,7 @@ fn unasked(
 }
 
 /// Whether the `request.json` of a folder is one of ours: about an agent that has such a folder.
-fn has_our_request(output: &dyn Output, folder: &str, name: &str) -> Result<bool, String> {
+fn has_our_request(output: &dyn Output, folder: &str, name: &str) -> Result<bool, AccessError> {
     let Some(bytes) = output.current(&join(folder, &format!("{name}/{REQUEST}")))? else { return Ok(false) };
     let Ok(Value::Object(request)) = serde_json::from_slice(&bytes) else { return Ok(false) };
     let agent = request.get("agent").and_then(Value::as_str);
@@ -249,7 +251,7 @@ fn has_our_request(output: &dyn Output, folder: &str, name: &str) -> Result<bool
 /// # Errors
 ///
 /// A phrase that names the first file that could not be written.
-pub fn apply(output: &dyn Output, folder: &str, drifts: &[Drift]) -> Result<(), String> {
+pub fn apply(output: &dyn Output, folder: &str, drifts: &[Drift]) -> Result<(), AccessError> {
     for drift in drifts {
         let path = join(folder, &drift.path);
         match &drift.new {

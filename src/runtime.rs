@@ -32,6 +32,10 @@ pub mod trust;
 mod turn;
 
 pub use crate::conversation::Usage;
+#[doc(inline)]
+pub use crate::provider::{ClientApi, Header, HeaderValue, RequestLine, WireFormat};
+#[doc(inline)]
+pub use crate::repo::{SecretRef, ToolSpec};
 pub use agent::{Agent, CompileError, Compiled};
 pub use error::{Category, Error};
 pub use event::{Answer, Event, MalformedInput, Outcome, StopReason, ToolCall};

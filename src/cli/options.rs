@@ -206,14 +206,13 @@ impl Opened {
 
 fn select_failure(compiler: &Compiler, error: &SelectError) -> Failure {
     match error {
-        SelectError::Unknown { what, wanted, help } => {
+        SelectError::Unknown { what, help, .. } => {
             let listing = if *what == "agent" {
                 "`reqc list --all` shows every agent"
             } else {
                 "`reqc contexts` shows every context"
             };
-            Failure::new(format!("there is no {what} `{wanted}`"))
-                .help(help.clone().unwrap_or_else(|| listing.to_owned()))
+            Failure::new(error.to_string()).help(help.clone().unwrap_or_else(|| listing.to_owned()))
         }
         SelectError::Abstract(finding) => {
             let place = compiler.sources().describe(finding.primary.span);

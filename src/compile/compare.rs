@@ -7,9 +7,11 @@ use super::{AgentBodies, Compiler, Lowered, PolicyOptions, Report, Selection};
 use crate::diff::{self, CausedGroup, Change, ChangeKind, ChangedFile, Subject};
 use crate::golden::{self, Comparer, Comparison, GoldenFile, Target};
 use crate::resolve::ProfileId;
+use crate::world::AccessError;
 
 /// What comparing with golden files is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Purpose {
     /// To write them: that they differ is no finding.
     Write,
@@ -40,7 +42,7 @@ impl Compiler {
         options: &PolicyOptions,
         (purpose, all_contexts): (Purpose, bool),
         tick: impl Fn() + Sync,
-    ) -> Result<(Report, Comparison), String> {
+    ) -> Result<(Report, Comparison), AccessError> {
         let contexts = self.contexts.iter().map(|ready| ready.context.name.as_ref());
         let comparer = Comparer::new(target, contexts, selection.is_everything() && self.is_fully_read())?;
         let (mut found, agents) = self.found(selection, |agent| {

@@ -40,6 +40,7 @@ pub struct Lowered {
 
 /// What lowers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum LoweredKind {
     /// An entry of `[rules]`.
     Rule,
@@ -71,6 +72,7 @@ impl LoweredKind {
 
 /// What became of a rule or a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LoweredTo {
     /// The rule's findings are dropped.
     Off,

@@ -18,6 +18,7 @@ pub struct Subject {
 
 /// A change and the bodies that have it.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Group {
     /// The pointer, with `*` for indices that are not the same everywhere.
     pub pointer: String,

@@ -8,7 +8,7 @@ use super::{Drift, FOLDER, GoldenFile, Manifest, Proof, Surplus, apply, compare,
 use crate::diag::Diagnostic;
 use crate::profile::slug;
 use crate::source::{SourceText, Sources, Span};
-use crate::world::Output;
+use crate::world::{AccessError, Output};
 
 /// A place for golden files.
 #[derive(Clone)]
@@ -62,7 +62,7 @@ impl<'t> Comparer<'t> {
         target: &'t Target,
         contexts: impl Iterator<Item = &'c str>,
         is_all: bool,
-    ) -> Result<Comparer<'t>, String> {
+    ) -> Result<Comparer<'t>, AccessError> {
         let manifest = Manifest::read(target.output.as_ref(), target.folder, target.proof, contexts)?;
         Ok(Comparer { target, manifest, is_all })
     }
@@ -73,7 +73,7 @@ impl<'t> Comparer<'t> {
     }
 
     /// Compares the files of one agent.
-    pub(crate) fn agent(&self, name: &Arc<str>, files: Vec<GoldenFile>) -> Result<AgentFiles, String> {
+    pub(crate) fn agent(&self, name: &Arc<str>, files: Vec<GoldenFile>) -> Result<AgentFiles, AccessError> {
         let (output, folder) = (self.target.output.as_ref(), self.target.folder);
         let lines = Manifest::lines(self.target.proof, &files);
         let surplus = match self.lists_folders() {
@@ -89,7 +89,7 @@ impl<'t> Comparer<'t> {
         self,
         agents: Vec<Option<AgentFiles>>,
         names: impl ExactSizeIterator<Item = &'n Arc<str>>,
-    ) -> Result<Comparison, String> {
+    ) -> Result<Comparison, AccessError> {
         let is_all = self.is_all && agents.len() == names.len() && agents.iter().all(Option::is_some);
         let (output, folder) = (self.target.output.as_ref(), self.target.folder);
         let orphans = match self.lists_folders() {
@@ -137,8 +137,8 @@ impl Comparison {
     /// # Errors
     ///
     /// A phrase that names the first of them.
-    pub fn check(&self) -> Result<(), String> {
-        self.manifest.check(&self.drifts).map_err(|why| format!("{}: {why}", self.target.shown))
+    pub fn check(&self) -> Result<(), AccessError> {
+        self.manifest.check(&self.drifts).map_err(|why| format!("{}: {why}", self.target.shown).into())
     }
 
     /// Makes what is there what should be there. The manifest lists a file before it is there and until it is gone.
@@ -146,7 +146,7 @@ impl Comparison {
     /// # Errors
     ///
     /// As [`Comparison::check`]; or a phrase that names the file that cannot be written.
-    pub fn write(mut self) -> Result<(), String> {
+    pub fn write(mut self) -> Result<(), AccessError> {
         self.check()?;
         let Target { output, folder, proof, .. } = &self.target;
         let (drifts, lines) = (&self.drifts, &self.lines);

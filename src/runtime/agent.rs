@@ -1,5 +1,6 @@
 //! An agent that can be sent to: the compiler's plan, a setting and a model.
 
+use std::fmt;
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
@@ -24,6 +25,7 @@ pub struct Agent {
 
 /// A request that was compiled: exactly what is sent, but for the key.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Compiled {
     /// Method, URL and headers.
     pub line: RequestLine,
@@ -39,6 +41,7 @@ pub struct Compiled {
 
 /// Why a request could not be compiled.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum CompileError {
     /// The agent or its templates are wrong; the findings say where.
     Findings(Vec<Diagnostic>),
@@ -52,6 +55,18 @@ pub enum CompileError {
         wants: TaskKind,
     },
 }
+
+impl fmt::Display for CompileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CompileError::Findings(_) => f.write_str("the request could not be compiled"),
+            CompileError::NoModel(agent) => write!(f, "no model for `{agent}`"),
+            CompileError::WrongKind { agent, wants } => write!(f, "`{agent}` is a {} agent", wants.name()),
+        }
+    }
+}
+
+impl std::error::Error for CompileError {}
 
 impl Agent {
     /// The agent with a name.
@@ -132,20 +147,17 @@ impl Agent {
 impl CompileError {
     /// As an error of a request, on one line.
     pub fn into_error(self, compiler: &Compiler) -> Error {
+        let error = Error::new(Category::Config, self.to_string());
         match self {
-            CompileError::NoModel(agent) => {
-                Error::new(Category::Config, format!("no model for `{agent}`")).detail(MODEL_HELP)
-            }
-            CompileError::WrongKind { agent, wants } => {
-                Error::new(Category::Config, format!("`{agent}` is a {} agent", wants.name()))
-            }
+            CompileError::NoModel(_) => error.detail(MODEL_HELP),
+            CompileError::WrongKind { .. } => error,
             CompileError::Findings(findings) => {
                 let first = findings.first();
                 let detail = first.map_or_else(String::new, |finding| {
                     let place = compiler.sources().describe(finding.primary.span);
                     format!("{} {place} {}", finding.rule.code, finding.message)
                 });
-                Error::new(Category::Config, "the request could not be compiled").detail(detail)
+                error.detail(detail)
             }
         }
     }

@@ -18,7 +18,7 @@ use ring::digest::{Context, SHA256};
 use super::{Category, Compiled, Error};
 use crate::provider::{ClientApi, is_in_the_clear};
 use crate::repo::{Instance, LoadOptions, SecretRef};
-use crate::world::{MemoryWorld, World};
+use crate::world::{AccessError, MemoryWorld, World};
 
 /// One thing that a repository asks for. Displayed, it is one line that says what would happen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub trait TrustStore: Send + Sync {
     /// # Errors
     ///
     /// A phrase that says why it cannot be remembered.
-    fn remember(&self, fingerprint: &str, text: &str) -> Result<(), String>;
+    fn remember(&self, fingerprint: &str, text: &str) -> Result<(), AccessError>;
 }
 
 impl Grant {

@@ -287,7 +287,7 @@ struct Watched {
 }
 
 impl Journal for Watched {
-    fn append(&mut self, line: &str) -> Result<(), String> {
+    fn append(&mut self, line: &str) -> Result<(), reqc::world::AccessError> {
         self.seen.lock().unwrap().push((line.to_owned(), (self.received)()));
         self.inner.append(line)
     }
@@ -432,7 +432,7 @@ async fn a_restored_session_whose_host_brings_the_results_was_not_interrupted() 
 struct Refusing(MemoryJournal, &'static str);
 
 impl Journal for Refusing {
-    fn append(&mut self, line: &str) -> Result<(), String> {
+    fn append(&mut self, line: &str) -> Result<(), reqc::world::AccessError> {
         if line.contains(self.1) { Err("the disk is full".into()) } else { self.0.append(line) }
     }
 }

@@ -252,7 +252,8 @@ fn tools(
     let processes = Arc::new(SystemProcesses::new(folder).map_err(Failure::from)?.supervised());
     let mut sources = Sources::default();
     let (specs, mut found) = read_tools_below(shown_below, &world, &name, &mut sources);
-    let missing = specs.iter().filter_map(|spec| Some(spec.not_found(&processes.find(&spec.program.value).err()?)));
+    let missing =
+        specs.iter().filter_map(|spec| Some(spec.not_found(&processes.find(&spec.program.value).err()?.to_string())));
     found.extend(missing);
     if found.iter().any(|finding| finding.severity == Severity::Error) {
         return Err(Unusable::FindingsIn(sources, found));

@@ -9,7 +9,7 @@ use super::super::{Category, Error};
 use super::Start;
 use crate::conversation::log::{Entry, Log};
 use crate::conversation::{Block, Conversation, Item, ItemKind, Message, Role, SystemLayer, Task, TaskKind, Usage};
-use crate::world::Journal;
+use crate::world::{AccessError, Journal};
 
 /// A session's state.
 pub(super) struct State {
@@ -250,7 +250,7 @@ fn part(mut conversation: Conversation) -> (Conversation, Vec<Message>) {
     (conversation, history)
 }
 
-fn unwritable(why: String) -> Error {
+fn unwritable(why: AccessError) -> Error {
     config("the session cannot be written").detail(why)
 }
 
