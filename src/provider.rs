@@ -11,8 +11,9 @@ pub(crate) mod rules;
 mod tools;
 mod wire;
 
+pub use crate::profile::Breakpoint;
 pub use api::{Auth, Capability, ClientApi};
-pub use cache::{Breakpoint, CachePlan, CacheTtl};
+pub use cache::{CachePlan, CacheTtl};
 pub(crate) use cache::{Cacheable, add_cache_control};
 pub use instances::check_instances;
 pub(crate) use request::is_in_the_clear;

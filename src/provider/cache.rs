@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use crate::profile::Breakpoint;
+
 /// How many breakpoints a request may have.
 /// Source: <https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching>.
 const MAX_BREAKPOINTS: usize = 4;
@@ -17,17 +19,6 @@ pub struct CachePlan {
     pub ttl: CacheTtl,
 }
 
-/// A place for a breakpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Breakpoint {
-    /// The last system block.
-    System,
-    /// The last tool.
-    Tools,
-    /// The last block of the second-to-last message.
-    History,
-}
-
 /// How long a cache entry lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CacheTtl {
@@ -38,24 +29,12 @@ pub enum CacheTtl {
     OneHour,
 }
 
-impl Breakpoint {
-    /// The breakpoint with a name.
-    pub fn from_name(name: &str) -> Option<Breakpoint> {
-        match name {
-            "system" => Some(Breakpoint::System),
-            "tools" => Some(Breakpoint::Tools),
-            "history" => Some(Breakpoint::History),
-            _ => None,
-        }
-    }
-
-    /// The member that it stands in.
-    fn member(self) -> &'static str {
-        match self {
-            Breakpoint::System => "system",
-            Breakpoint::Tools => "tools",
-            Breakpoint::History => "messages",
-        }
+/// The member of a body that a breakpoint stands in.
+fn member_of(breakpoint: Breakpoint) -> &'static str {
+    match breakpoint {
+        Breakpoint::System => "system",
+        Breakpoint::Tools => "tools",
+        Breakpoint::History => "messages",
     }
 }
 
@@ -72,9 +51,9 @@ pub(crate) trait Cacheable {
 pub(crate) fn add_cache_control<M: Cacheable>(members: &mut [(Arc<str>, M)], plan: &CachePlan) {
     let authored = members.iter().map(|(name, member)| member.authored(name)).sum();
     let mut free = MAX_BREAKPOINTS.saturating_sub(authored);
-    for breakpoint in [Breakpoint::System, Breakpoint::Tools, Breakpoint::History] {
+    for breakpoint in Breakpoint::ALL {
         let wanted = plan.breakpoints.is_empty() || plan.breakpoints.contains(&breakpoint);
-        let member = members.iter_mut().find(|(name, _)| **name == *breakpoint.member());
+        let member = members.iter_mut().find(|(name, _)| **name == *member_of(breakpoint));
         if let Some((_, member)) = member.filter(|_| wanted && free > 0)
             && member.mark(breakpoint, plan.ttl)
         {
