@@ -11,7 +11,7 @@ mod structural;
 
 pub use cause::{CausedGroup, grouped};
 pub use file::ChangedFile;
-pub use group::{Group, Subject, group};
+pub use group::{BodyId, Group, group};
 pub use structural::{Change, ChangeKind, FileChange, structural};
 
 use similar::TextDiff;

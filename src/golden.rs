@@ -1,23 +1,23 @@
 //! Golden bodies: which files they are, and how those on disk differ.
 //!
-//! Input: the bodies of one agent. Output: [`GoldenFile`]s, and [`Drift`] against what a [`Target`] holds.
+//! Input: the bodies of one agent. Output: [`GoldenFile`]s, and [`Drift`] against what a [`GoldenFolder`] holds.
 //! Deciding is separate from writing: [`Comparison::write`] alone changes anything, through [`apply`] and [`Manifest`]. What
 //! was not written here is left alone; a [`Manifest`] proves what was.
 
+mod folder;
 mod manifest;
 pub(crate) mod rules;
-mod target;
 
+pub(crate) use folder::Comparer;
+pub use folder::{Comparison, GoldenFolder};
 pub use manifest::{MANIFEST, Manifest, Proof};
-pub(crate) use target::Comparer;
-pub use target::{Comparison, Target};
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::diff::{ChangedFile, Subject};
+use crate::diff::{BodyId, ChangedFile};
 use crate::profile::slug;
 use crate::unit::{Body, Plan};
 use crate::world::{AccessError, EntryKind, MAX_REPOSITORY_BYTES, Output};
@@ -64,7 +64,7 @@ impl From<&Drift> for ChangedFile {
         let (slug, name) = drift.path.split_once('/').unwrap_or(("", &drift.path));
         let context = Some(name.trim_end_matches(".json")).filter(|name| *name != "request");
         ChangedFile {
-            subject: Subject {
+            subject: BodyId {
                 agent: drift.agent.clone().unwrap_or_else(|| Arc::from(slug)),
                 context: context.map(Arc::from),
             },

@@ -20,7 +20,7 @@ pub(crate) use keys::Reader;
 #[cfg(feature = "runtime")]
 pub(crate) use load::read_tools_below;
 pub use load::{LoadOptions, load, read_tools};
-pub use matching::{Dimension, Glob, Matcher, Mismatch, Subject};
+pub use matching::{Dimension, FileToRoute, Glob, Matcher, Mismatch};
 pub(crate) use matching::{MAX_GLOBS, glob};
 pub use roster::{ROSTER_KEYS, ROSTERS_KEYS, Roster};
 pub use tools::{DEFAULT_OUTPUT_LIMIT, DEFAULT_TIME_LIMIT, TOOL_KEYS, TOOLS_KEYS, ToolSpec};

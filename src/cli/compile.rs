@@ -9,7 +9,7 @@ use super::{Failure, Outcome, Status, Terminal, diff, report};
 use crate::compile::{Purpose, Report};
 use crate::diag::count;
 use crate::diff::ChangedFile;
-use crate::golden::{Comparison, Drift, Target};
+use crate::golden::{Comparison, Drift, GoldenFolder};
 use crate::system::Disk;
 use crate::text::{Text, text};
 use crate::world::Output;
@@ -20,9 +20,9 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
         return diff::run(options, args, revision.as_deref(), terminal);
     }
     let opened = options.open()?;
-    let target = target(options, &opened, args)?;
+    let folder = folder(options, &opened, args)?;
     let purpose = if args.check { Purpose::Check } else { Purpose::Write };
-    let (found, comparison) = compare(&opened, &target, purpose, args.all_contexts, terminal.quiet)?;
+    let (found, comparison) = compare(&opened, &folder, purpose, args.all_contexts, terminal.quiet)?;
     let status = report(options, &found, terminal);
     if args.check {
         if options.format == Format::Human {
@@ -35,7 +35,7 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
     if found.summary.bodies == 0 && status == Status::Findings {
         return Ok(status);
     }
-    let written = written(comparison.drifts(), target.shown());
+    let written = written(comparison.drifts(), folder.shown());
     write(comparison)?;
     if options.format == Format::Human {
         terminal.say(&written);
@@ -44,27 +44,27 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
 }
 
 /// Where bodies go.
-fn target(options: &Options, opened: &Opened, args: &Compile) -> Result<Target, Failure> {
+fn folder(options: &Options, opened: &Opened, args: &Compile) -> Result<GoldenFolder, Failure> {
     match &args.out {
         None => Ok(golden(opened)),
         Some(path) if path.as_os_str().is_empty() => Err(Failure::new("`--out` names no folder")),
         Some(path) => {
             let path = options.directory().join(path);
             let disk = Disk::create(&path, Some(&opened.root))?;
-            Ok(Target::folder(Arc::new(disk), path.display().to_string()))
+            Ok(GoldenFolder::named(Arc::new(disk), path.display().to_string()))
         }
     }
 }
 
 /// The folder of golden files.
-pub(super) fn golden(opened: &Opened) -> Target {
-    Target::golden(Arc::clone(&opened.disk) as Arc<dyn Output>)
+pub(super) fn golden(opened: &Opened) -> GoldenFolder {
+    GoldenFolder::of_repository(Arc::clone(&opened.disk) as Arc<dyn Output>)
 }
 
-/// Compiles what is selected and compares it with what a target holds.
+/// Compiles what is selected and compares it with what a folder holds.
 pub(super) fn compare(
     opened: &Opened,
-    target: &Target,
+    folder: &GoldenFolder,
     purpose: Purpose,
     all_contexts: bool,
     quiet: bool,
@@ -72,7 +72,7 @@ pub(super) fn compare(
     let selection = opened.selection()?;
     let progress = Progress::start(opened.compiler.agents().len(), quiet);
     let tick = || progress.tick();
-    Ok(opened.compiler.compare_golden(target, selection, &opened.policy, (purpose, all_contexts), tick)?)
+    Ok(opened.compiler.compare_golden(folder, selection, &opened.policy, (purpose, all_contexts), tick)?)
 }
 
 fn write(comparison: Comparison) -> Result<(), Failure> {

@@ -7,7 +7,7 @@ use super::options::{Opened, Options};
 use super::{Failure, Outcome, Status, Terminal, show_findings};
 use crate::compile::{PassedOver, Route};
 use crate::diag::{Diagnostic, did_you_mean};
-use crate::repo::{Roster, Subject};
+use crate::repo::{FileToRoute, Roster};
 use crate::text::text;
 
 pub(super) fn run(options: &Options, arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
@@ -20,7 +20,7 @@ pub(super) fn run(options: &Options, arguments: &Arguments, terminal: &mut Termi
             found => return Ok(show_findings(options, &opened.report_of(found), terminal)),
         },
     };
-    let subject = Subject::new(&arguments.file, arguments.project.as_deref());
+    let subject = FileToRoute::new(&arguments.file, arguments.project.as_deref());
     let route = opened.compiler.route(roster, &subject);
     let agent = route.agent.map(|id| opened.compiler.hierarchy().get(id).name.value.to_string());
     match options.format {

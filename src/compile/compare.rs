@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{AgentBodies, Compiler, Lowered, PolicyOptions, Report, Selection};
-use crate::diff::{self, CausedGroup, Change, ChangeKind, ChangedFile, Subject};
-use crate::golden::{self, Comparer, Comparison, GoldenFile, Target};
+use crate::diff::{self, BodyId, CausedGroup, Change, ChangeKind, ChangedFile};
+use crate::golden::{self, Comparer, Comparison, GoldenFile, GoldenFolder};
 use crate::resolve::ProfileId;
 use crate::world::AccessError;
 
@@ -30,21 +30,21 @@ impl AgentBodies<'_> {
 }
 
 impl Compiler {
-    /// Makes every selected body and compares it with what a target holds. `tick` is called once per agent.
+    /// Makes every selected body and compares it with what a folder holds. `tick` is called once per agent.
     ///
     /// # Errors
     ///
     /// A phrase, if a golden file cannot be read.
     pub fn compare_golden(
         &self,
-        target: &Target,
+        folder: &GoldenFolder,
         selection: &Selection,
         options: &PolicyOptions,
         (purpose, all_contexts): (Purpose, bool),
         tick: impl Fn() + Sync,
     ) -> Result<(Report, Comparison), AccessError> {
         let contexts = self.contexts.iter().map(|ready| ready.context.name.as_ref());
-        let comparer = Comparer::new(target, contexts, selection.is_everything() && self.is_fully_read())?;
+        let comparer = Comparer::new(folder, contexts, selection.is_everything() && self.is_fully_read())?;
         let (mut found, agents) = self.found(selection, |agent| {
             tick();
             let files = (!self.is_broken(agent, options)).then(|| agent.golden_files(all_contexts));
@@ -115,7 +115,7 @@ impl Compiler {
 
 /// The files of an agent whose text changed, then those that are gone.
 fn changed(agent: &Arc<str>, files: Vec<GoldenFile>, mut known: Vec<GoldenFile>) -> Vec<ChangedFile> {
-    let subject = |context: Option<Arc<str>>| Subject { agent: Arc::clone(agent), context };
+    let subject = |context: Option<Arc<str>>| BodyId { agent: Arc::clone(agent), context };
     let mut changes = Vec::new();
     for file in files {
         let old = known.iter().position(|old| old.path == file.path).map(|at| known.remove(at).text);
@@ -138,7 +138,7 @@ fn changed(agent: &Arc<str>, files: Vec<GoldenFile>, mut known: Vec<GoldenFile>)
 struct Causes<'c> {
     compiler: &'c Compiler,
     /// The bytes of the new text of each subject.
-    sizes: HashMap<&'c Subject, usize>,
+    sizes: HashMap<&'c BodyId, usize>,
     /// The bytes that may still be made of each agent.
     left: HashMap<Arc<str>, usize>,
 }
@@ -150,7 +150,7 @@ const MADE_AT_LEAST: usize = 16 * 1024;
 
 impl Causes<'_> {
     /// The place that caused a change: the one that wrote the new value.
-    fn of(&mut self, subject: &Subject, change: &Change) -> Option<String> {
+    fn of(&mut self, subject: &BodyId, change: &Change) -> Option<String> {
         let id = self.compiler.hierarchy().by_name(&subject.agent)?;
         let (old, new) = match &change.kind {
             ChangeKind::Added(new) => (None, new),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::{Change, ChangeKind, ChangedFile, Group, Subject, group};
+use super::{BodyId, Change, ChangeKind, ChangedFile, Group, group};
 
 /// A group and the place that caused it.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,13 +37,13 @@ impl CausedGroup {
 
 /// All changes of some files, equal ones as one. `cause` tells `path:line` of what caused a change; it is asked once for each
 /// change of each agent.
-pub fn grouped(files: &[ChangedFile], mut cause: impl FnMut(&Subject, &Change) -> Option<String>) -> Vec<CausedGroup> {
+pub fn grouped(files: &[ChangedFile], mut cause: impl FnMut(&BodyId, &Change) -> Option<String>) -> Vec<CausedGroup> {
     let changes = files.iter().flat_map(|file| file.changes().into_iter().map(|change| (file.subject.clone(), change)));
     merged(group(changes).into_iter().flat_map(|group| by_cause(&mut cause, group)).collect())
 }
 
 /// A group of equal changes as one for each line that caused them.
-fn by_cause(cause: &mut impl FnMut(&Subject, &Change) -> Option<String>, group: Group) -> Vec<CausedGroup> {
+fn by_cause(cause: &mut impl FnMut(&BodyId, &Change) -> Option<String>, group: Group) -> Vec<CausedGroup> {
     let mut known: BTreeMap<Arc<str>, Option<String>> = BTreeMap::new();
     let mut groups: IndexMap<Option<String>, CausedGroup> = IndexMap::new();
     let Group { pointer, change, is_request, subjects } = group;

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use super::{Change, ChangeKind, FileChange, Subject, structural, textual};
+use super::{BodyId, Change, ChangeKind, FileChange, structural, textual};
 use crate::json::Pointer;
 
 /// A file whose text differs between two sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedFile {
     /// Whose file it is.
-    pub subject: Subject,
+    pub subject: BodyId,
     /// Path relative to the folder of golden files.
     pub path: String,
     /// The older text; `None`: there is none.

@@ -9,7 +9,7 @@ use crate::text::cut;
 
 /// What was compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Subject {
+pub struct BodyId {
     /// The agent.
     pub agent: Arc<str>,
     /// The context; `None` for the request line.
@@ -27,7 +27,7 @@ pub struct Group {
     /// Whether it is about `request.json`.
     pub is_request: bool,
     /// The bodies, in the order they came.
-    pub subjects: Vec<Subject>,
+    pub subjects: Vec<BodyId>,
 }
 
 impl Group {
@@ -38,7 +38,7 @@ impl Group {
 }
 
 /// Groups equal changes. Groups are ordered by their first appearance, the changes of one body by document order.
-pub fn group(changes: impl IntoIterator<Item = (Subject, Change)>) -> Vec<Group> {
+pub fn group(changes: impl IntoIterator<Item = (BodyId, Change)>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let mut known: HashMap<(bool, String, Identity), usize> = HashMap::new();
     for (subject, change) in changes {
@@ -68,7 +68,7 @@ impl Group {
         self.subjects.extend(other.subjects);
     }
 
-    fn add(&mut self, subject: Subject, change: &Change) {
+    fn add(&mut self, subject: BodyId, change: &Change) {
         if change.pointer != self.change.pointer {
             self.pointer = merge(&self.pointer, change.pointer.as_str());
         }
@@ -155,8 +155,8 @@ mod tests {
     use crate::diff::structural;
     use serde_json::json;
 
-    fn subject(agent: &str, context: &str) -> Subject {
-        Subject { agent: agent.into(), context: Some(context.into()) }
+    fn subject(agent: &str, context: &str) -> BodyId {
+        BodyId { agent: agent.into(), context: Some(context.into()) }
     }
 
     #[test]

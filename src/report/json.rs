@@ -62,7 +62,7 @@ struct Finding<'a> {
     severity: &'a str,
     message: &'a str,
     #[serde(flatten)]
-    place: Place<'a>,
+    place: Location<'a>,
     help: Option<&'a str>,
     agents: Vec<&'a str>,
     contexts: Vec<&'a str>,
@@ -73,12 +73,12 @@ struct Finding<'a> {
 struct Related<'a> {
     message: &'a str,
     #[serde(flatten)]
-    place: Place<'a>,
+    place: Location<'a>,
 }
 
 /// One-based; columns count characters; the end is exclusive.
 #[derive(Serialize)]
-struct Place<'a> {
+struct Location<'a> {
     file: &'a str,
     line: usize,
     column: usize,
@@ -100,23 +100,23 @@ impl<'a> Finding<'a> {
             code: finding.rule.code,
             severity: finding.severity.name(),
             message: &finding.message,
-            place: Place::new(finding.primary.span, sources),
+            place: Location::new(finding.primary.span, sources),
             help: finding.help.as_deref(),
             agents: finding.agents.iter().map(AsRef::as_ref).collect(),
             contexts: finding.contexts.iter().map(AsRef::as_ref).collect(),
             related: related
-                .map(|label| Related { message: &label.message, place: Place::new(label.span, sources) })
+                .map(|label| Related { message: &label.message, place: Location::new(label.span, sources) })
                 .collect(),
         }
     }
 }
 
-impl<'a> Place<'a> {
-    fn new(span: Span, sources: &'a Sources) -> Place<'a> {
+impl<'a> Location<'a> {
+    fn new(span: Span, sources: &'a Sources) -> Location<'a> {
         let file = sources.get(span.file);
         let (start, end) = (file.position(span.start as usize), file.position(span.end as usize));
         let (end_line, end_column) = (end.line, end.column);
-        Place { file: file.path(), line: start.line, column: start.column, end_line, end_column }
+        Location { file: file.path(), line: start.line, column: start.column, end_line, end_column }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::super::exchange::{Ended, Exchange, Wire};
+use super::super::exchange::{Connection, Ended, Exchange};
 use super::super::hooks::{Hooks, Showing, Turning};
 use super::super::redact::Redactor;
 use super::super::tool_loop::{Next, RequestId};
@@ -122,7 +122,7 @@ impl<'a> Drive<'a> {
         if compiled.exposes_key() {
             tracing::warn!(url = compiled.address(), "the key travels in the clear: use https");
         }
-        let wire = Wire {
+        let wire = Connection {
             transport: &self.shared.transport,
             emitter: &self.emitter,
             cancel: &self.cancel,

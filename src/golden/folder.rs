@@ -10,24 +10,24 @@ use crate::profile::slug;
 use crate::source::{SourceText, Sources, Span};
 use crate::world::{AccessError, Output};
 
-/// A place for golden files.
+/// A folder of golden files.
 #[derive(Clone)]
-pub struct Target {
+pub struct GoldenFolder {
     output: Arc<dyn Output>,
     folder: &'static str,
     shown: Arc<str>,
     proof: Proof,
 }
 
-impl Target {
+impl GoldenFolder {
     /// The folder `golden/` of a repository.
-    pub fn golden(output: Arc<dyn Output>) -> Target {
-        Target { output, folder: FOLDER, shown: format!("{FOLDER}/").into(), proof: Proof::Names }
+    pub fn of_repository(output: Arc<dyn Output>) -> GoldenFolder {
+        GoldenFolder { output, folder: FOLDER, shown: format!("{FOLDER}/").into(), proof: Proof::Names }
     }
 
     /// The whole of a folder that somebody named, where anything may lie.
-    pub fn folder(output: Arc<dyn Output>, shown: impl Into<Arc<str>>) -> Target {
-        Target { output, folder: "", shown: shown.into(), proof: Proof::Contents }
+    pub fn named(output: Arc<dyn Output>, shown: impl Into<Arc<str>>) -> GoldenFolder {
+        GoldenFolder { output, folder: "", shown: shown.into(), proof: Proof::Contents }
     }
 
     /// The folder, as people call it.
@@ -41,9 +41,9 @@ impl Target {
     }
 }
 
-/// Compares a target with what should be there, an agent at a time.
+/// Compares a folder with what should be there, an agent at a time.
 pub(crate) struct Comparer<'t> {
-    target: &'t Target,
+    golden: &'t GoldenFolder,
     manifest: Manifest,
     /// Whether every agent takes part, so that what no agent asks for is surplus.
     is_all: bool,
@@ -57,25 +57,25 @@ pub(crate) struct AgentFiles {
 }
 
 impl<'t> Comparer<'t> {
-    /// Reads the manifest of a target. `contexts` are the names of all contexts.
+    /// Reads the manifest of a folder. `contexts` are the names of all contexts.
     pub(crate) fn new<'c>(
-        target: &'t Target,
+        golden: &'t GoldenFolder,
         contexts: impl Iterator<Item = &'c str>,
         is_all: bool,
     ) -> Result<Comparer<'t>, AccessError> {
-        let manifest = Manifest::read(target.output.as_ref(), target.folder, target.proof, contexts)?;
-        Ok(Comparer { target, manifest, is_all })
+        let manifest = Manifest::read(golden.output.as_ref(), golden.folder, golden.proof, contexts)?;
+        Ok(Comparer { golden, manifest, is_all })
     }
 
     /// Whether an agent's whole folder is ours to look at.
     fn lists_folders(&self) -> bool {
-        self.is_all && self.target.proof == Proof::Names
+        self.is_all && self.golden.proof == Proof::Names
     }
 
     /// Compares the files of one agent.
     pub(crate) fn agent(&self, name: &Arc<str>, files: Vec<GoldenFile>) -> Result<AgentFiles, AccessError> {
-        let (output, folder) = (self.target.output.as_ref(), self.target.folder);
-        let lines = Manifest::lines(self.target.proof, &files);
+        let (output, folder) = (self.golden.output.as_ref(), self.golden.folder);
+        let lines = Manifest::lines(self.golden.proof, &files);
         let surplus = match self.lists_folders() {
             true => surplus(output, folder, &slug(name), &files, &self.manifest)?,
             false => Surplus::default(),
@@ -91,7 +91,7 @@ impl<'t> Comparer<'t> {
         names: impl ExactSizeIterator<Item = &'n Arc<str>>,
     ) -> Result<Comparison, AccessError> {
         let is_all = self.is_all && agents.len() == names.len() && agents.iter().all(Option::is_some);
-        let (output, folder) = (self.target.output.as_ref(), self.target.folder);
+        let (output, folder) = (self.golden.output.as_ref(), self.golden.folder);
         let orphans = match self.lists_folders() {
             true => orphans(output, folder, names, &self.manifest)?,
             false => Surplus::default(),
@@ -104,17 +104,17 @@ impl<'t> Comparer<'t> {
             lines.extend(files.lines);
         }
         drifts.extend(orphans.drifts);
-        if is_all && self.target.proof == Proof::Contents {
+        if is_all && self.golden.proof == Proof::Contents {
             let expected = lines.keys().map(String::as_str).collect();
             drifts.extend(self.manifest.unasked(output, folder, &expected)?);
         }
-        Ok(Comparison { target: self.target.clone(), drifts, foreign, manifest: self.manifest, lines, is_all })
+        Ok(Comparison { golden: self.golden.clone(), drifts, foreign, manifest: self.manifest, lines, is_all })
     }
 }
 
-/// A target compared with what should be there.
+/// A folder compared with what should be there.
 pub struct Comparison {
-    target: Target,
+    golden: GoldenFolder,
     drifts: Vec<Drift>,
     /// The paths of files among them that were not written here.
     foreign: Vec<String>,
@@ -138,7 +138,7 @@ impl Comparison {
     ///
     /// A phrase that names the first of them.
     pub fn check(&self) -> Result<(), AccessError> {
-        self.manifest.check(&self.drifts).map_err(|why| format!("{}: {why}", self.target.shown).into())
+        self.manifest.check(&self.drifts).map_err(|why| format!("{}: {why}", self.golden.shown).into())
     }
 
     /// Makes what is there what should be there. The manifest lists a file before it is there and until it is gone.
@@ -148,7 +148,7 @@ impl Comparison {
     /// As [`Comparison::check`]; or a phrase that names the file that cannot be written.
     pub fn write(mut self) -> Result<(), AccessError> {
         self.check()?;
-        let Target { output, folder, proof, .. } = &self.target;
+        let GoldenFolder { output, folder, proof, .. } = &self.golden;
         let (drifts, lines) = (&self.drifts, &self.lines);
         self.manifest.extend(output.as_ref(), folder, lines)?;
         apply(output.as_ref(), folder, drifts)?;
@@ -166,8 +166,8 @@ impl Comparison {
             1 => String::new(),
             all => format!(", and neither were {} others", all - 1),
         };
-        let message = format!("`{}{first}` was not written by reqc{others}", self.target.shown);
-        let finding = Diagnostic::new(&FOREIGN, self.target.source(sources, first, b""), message);
+        let message = format!("`{}{first}` was not written by reqc{others}", self.golden.shown);
+        let finding = Diagnostic::new(&FOREIGN, self.golden.source(sources, first, b""), message);
         Some(finding.help("it is left alone: delete it if it is the body of a context that was removed, else move it"))
     }
 
@@ -180,7 +180,7 @@ impl Comparison {
         let parts = [(changed, "differ"), (missing, "missing"), (orphaned, "not asked for")];
         let parts: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
         let message = format!("golden files are out of date: {}", parts.join(", "));
-        let span = self.target.source(sources, &first.path, first.old.as_deref().unwrap_or_default());
+        let span = self.golden.source(sources, &first.path, first.old.as_deref().unwrap_or_default());
         let finding = Diagnostic::new(&DRIFT, span, message)
             .help("`reqc compile --diff` shows what changed; `reqc compile` writes the files");
         let reach = |finding: Diagnostic, drift: &Drift| match &drift.agent {
