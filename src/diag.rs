@@ -84,7 +84,7 @@ pub(crate) use rules;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Label {
-    /// Where.
+    /// The place.
     pub span: Span,
     /// What to say there; may be empty for a primary label.
     pub message: String,

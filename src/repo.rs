@@ -100,7 +100,7 @@ pub struct Repo {
 pub enum PartialState {
     /// A partial that was read.
     Found,
-    /// Nothing.
+    /// No file has it.
     Missing,
     /// A file, or a folder that it is in, with a finding of its own.
     Broken,

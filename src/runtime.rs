@@ -40,6 +40,6 @@ pub use agent::{Agent, CompileError, Compiled};
 pub use error::{Category, Error};
 pub use event::{Answer, Event, MalformedInput, Outcome, StopReason, ToolCall};
 pub use secret::{ExposeSecret, MemorySecrets, SecretError, SecretString, Secrets};
-pub use session::{AgentLoop, Restored, Session};
+pub use session::{AgentLoop, Session, SessionStart};
 pub use transport::{RetryPolicy, Transport, TransportOptions};
 pub use turn::Turn;

@@ -183,7 +183,7 @@ impl Walk {
 pub struct Unread {
     /// Path relative to the root.
     pub path: String,
-    /// Why.
+    /// Why it could not be looked into.
     pub why: ReadError,
 }
 

@@ -28,7 +28,7 @@ pub struct Lowered {
     pub path: Option<String>,
     /// Fields of bodies, as JSON pointers.
     pub fields: Vec<Arc<str>>,
-    /// Why.
+    /// The reason that the entry gives.
     pub reason: Option<Arc<str>>,
     /// The last day it holds, as `YYYY-MM-DD`.
     pub expires: Option<String>,

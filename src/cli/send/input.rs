@@ -16,7 +16,7 @@ use crate::render::Folders;
 use crate::repo::{LayerKind, read_tools_below};
 use crate::runtime::tools::{ProcessTool, Processes, ToolSet};
 use crate::runtime::trust::Grant;
-use crate::runtime::{Restored, image};
+use crate::runtime::{SessionStart, image};
 use crate::source::{SourceText, Sources};
 use crate::system::{Disk, JournalFile, Places, SystemProcesses, to_read};
 use crate::world::World;
@@ -93,10 +93,10 @@ impl Input {
     }
 
     /// What the session begins with.
-    pub(super) fn restored(&self) -> Restored {
+    pub(super) fn restored(&self) -> SessionStart {
         match &self.resumed {
-            Some(resumed) => Restored::Loaded(resumed.log.clone(), self.base.clone()),
-            None => Restored::New(self.base.clone()),
+            Some(resumed) => SessionStart::Resumed(resumed.log.clone(), self.base.clone()),
+            None => SessionStart::New(self.base.clone()),
         }
     }
 }

@@ -318,7 +318,7 @@ impl AnswerBuilder {
         self.slots.len()
     }
 
-    /// Ends the answer: completes its calls and settles why the model stopped.
+    /// Ends the answer: completes its calls and says why the model stopped.
     pub(super) fn end(&mut self) -> Result<StopReason, Error> {
         let Some(stop) = self.stop.clone() else {
             return Err(Error::new(Category::Network, "the connection ended before the answer was complete"));
@@ -330,7 +330,7 @@ impl AnswerBuilder {
             }
         }
         self.ended = true;
-        Ok(self.settle(stop))
+        Ok(self.agreed(stop))
     }
 
     /// Whether a call may count as complete now that the answer is.
@@ -349,7 +349,7 @@ impl AnswerBuilder {
 
     /// The reason that the rest of the answer agrees with: servers say `stop` beside calls, and `tool_calls` without
     /// any.
-    fn settle(&self, stop: StopReason) -> StopReason {
+    fn agreed(&self, stop: StopReason) -> StopReason {
         let calls = self.slots.iter().any(|slot| matches!(slot, Slot::Call(Call { done: Some(_), .. })));
         match stop {
             StopReason::MaxTokens | StopReason::Refusal => stop,
