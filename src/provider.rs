@@ -16,6 +16,8 @@ pub use api::{Auth, Capability, ClientApi};
 pub use cache::{CachePlan, CacheTtl};
 pub(crate) use cache::{Cacheable, add_cache_control};
 pub use instances::check_instances;
+#[cfg(feature = "runtime")]
+pub(crate) use request::UrlParts;
 pub(crate) use request::is_in_the_clear;
 #[cfg(feature = "runtime")]
 pub(crate) use request::is_loopback;

@@ -17,6 +17,8 @@ pub use json::Json;
 pub use lowered::lowered_text;
 pub use short::Short;
 
+use std::ops::Range;
+
 use crate::compile::{Lowered, Report, Summary};
 use crate::diag::Rule;
 use crate::diff::CausedGroup;
@@ -83,14 +85,27 @@ fn name(name: &str) -> Text {
 /// A line broken at spaces into lines of up to `width` characters; what stands in backticks stays together if it is
 /// not long.
 fn wrapped(line: &str, width: usize) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for word in words(line, width * 3 / 4) {
-        match lines.last_mut() {
-            Some(last) if last.chars().count() + 1 + word.chars().count() <= width => last.extend([" ", word]),
-            _ => lines.push(word.to_owned()),
+    let words = words(line, width * 3 / 4);
+    let lines = fill(words.iter().map(|word| word.chars().count()), width);
+    lines.into_iter().map(|line| words[line].join(" ")).collect::<Vec<_>>().join("\n")
+}
+
+/// Which words stand on which line of up to `width` characters, with a space between two of them, as ranges of their indices.
+pub(crate) fn fill(words: impl Iterator<Item = usize>, width: usize) -> Vec<Range<usize>> {
+    let (mut lines, mut used): (Vec<Range<usize>>, usize) = (Vec::new(), 0);
+    for (index, word) in words.enumerate() {
+        match lines.last_mut().filter(|_| used + 1 + word <= width) {
+            Some(line) => {
+                line.end = index + 1;
+                used += 1 + word;
+            }
+            None => {
+                lines.push(index..index + 1);
+                used = word;
+            }
         }
     }
-    lines.join("\n")
+    lines
 }
 
 /// The words of a line; text in backticks is one word unless it has more than `longest` characters.

@@ -9,7 +9,7 @@ use super::{Category, Error};
 use crate::compile::{Compiler, STACK_BYTES, Setting};
 use crate::conversation::{Conversation, TaskKind};
 use crate::diag::{Diagnostic, did_you_mean};
-use crate::provider::{ClientApi, HeaderValue, RequestLine, WireFormat, is_in_the_clear};
+use crate::provider::{ClientApi, HeaderValue, RequestLine, UrlParts, WireFormat, is_in_the_clear};
 use crate::resolve::ProfileId;
 use crate::unit::Body;
 
@@ -169,10 +169,7 @@ const MODEL_HELP: &str = "name one with `--model`, in `models.toml`, or as the p
 impl Compiled {
     /// The URL as it may be told: without credentials and query.
     pub fn address(&self) -> String {
-        let url = self.line.url.split(['?', '#']).next().unwrap_or_default();
-        let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        format!("{scheme}://{}{path}", authority.rsplit('@').next().unwrap_or_default())
+        UrlParts::of(&self.line.url).to_string()
     }
 
     /// Whether the key would travel in the clear: plain HTTP to a host that is not this machine.
