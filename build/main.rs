@@ -5,6 +5,8 @@
 
 #[path = "../src/check/schema/extend.rs"]
 mod extend;
+#[path = "../src/repo/folders.rs"]
+mod folders;
 #[path = "../src/check/schema/node.rs"]
 mod node;
 mod validators;
@@ -13,7 +15,7 @@ use std::path::PathBuf;
 
 fn main() {
     // `include_dir` notices only files that it already knows: rebuild when a bundled file comes or goes.
-    for folder in ["agents", "contexts", "partials", "providers", "roles", "schemas", "build", "src/check/schema"] {
+    for folder in folders::ALL.into_iter().chain(["build", "src/check/schema", "src/repo/folders.rs"]) {
         println!("cargo::rerun-if-changed={folder}");
     }
     let variable = |name: &str| PathBuf::from(std::env::var_os(name).expect("cargo sets it"));

@@ -6,6 +6,8 @@ mod args;
 mod check;
 mod compile;
 mod diff;
+mod explain;
+mod impact;
 mod init;
 mod list;
 mod options;
@@ -142,6 +144,8 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
         Command::Check { path } => check::run(&options.at(path), terminal),
         Command::Compile(compile) => compile::run(&options, &compile, terminal),
         Command::List { all, tag } => list::agents(&options, all, tag.as_deref(), terminal),
+        Command::Explain { agent, pointer } => explain::run(&options, &agent, pointer.as_deref(), terminal),
+        Command::Impact { place } => impact::run(&options, &place, terminal),
         Command::Contexts => list::contexts(&options, terminal),
         Command::Tree => tree::run(&options, terminal),
         Command::Show { agent } => show::run(&options, &agent, terminal),

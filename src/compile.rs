@@ -7,6 +7,8 @@
 
 mod compare;
 mod coverage;
+mod explain;
+mod impact;
 mod invisible;
 mod lowered;
 mod policy;
@@ -14,9 +16,12 @@ mod reach;
 mod report;
 mod route;
 pub(crate) mod rules;
+mod secrets;
 mod work;
 
 pub use compare::Purpose;
+pub use explain::{Explained, Explanation, SourceKind, ValueSource};
+pub use impact::{Asked, Reached};
 pub use lowered::{Lowered, LoweredKind, LoweredTo};
 use policy::Policy;
 pub use policy::PolicyOptions;
@@ -36,24 +41,22 @@ pub use crate::unit::Body;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
-use serde_json::Value;
 
-use crate::check::{Problem, Schemas, check};
-use crate::context::{self, Context};
+use crate::check::{AgentSchemas, Problem, Schemas, check};
+use crate::context::{self, Context, ContextSource};
 use crate::conversation::Conversation;
 use crate::diag::{Diagnostic, Findings, Severity, did_you_mean};
-use crate::json::Pointer;
 use crate::panics::{Panic, caught};
 use crate::profile;
 use crate::provider;
 use crate::render::{Engine, PromptScope, Renderer, rules as render_rules};
 use crate::repo::{self, LayerKind, Repo};
 use crate::resolve::{self, Hierarchy, ResolvedProfile};
-use crate::source::{FileId, SourceText, Sources, Span};
-use crate::unit::{Memo, Plan, Prepared, Request, Room, Target};
+use crate::source::{FileId, SourceText, Sources};
+use crate::unit::{Memo, Plan, Prepared, Record, Request, Room, Target};
 use crate::world::{MemoryWorld, World};
 use work::Ledger;
 
@@ -78,6 +81,7 @@ pub struct ReadyContext {
     prepared: Prepared,
     memo: Memo,
     scopes: HashMap<LayerKind, Arc<PromptScope>>,
+    source: OnceLock<Option<ContextSource>>,
 }
 
 /// Which agents and contexts take part, and with which model.
@@ -132,6 +136,33 @@ struct Done<R> {
     cost: u64,
 }
 
+/// What the bodies of one agent took so far.
+#[derive(Default)]
+struct Spent {
+    /// Units of work.
+    cost: u64,
+    /// Bytes of bodies.
+    held: usize,
+    /// Values of each body that no template renders.
+    static_values: usize,
+    /// Whether a finding says that a template works too much.
+    is_told: bool,
+}
+
+impl Spent {
+    fn is_too_much(&self) -> bool {
+        self.held > work::MAX_HELD || self.cost > work::AGENT_LIMIT
+    }
+
+    /// Why the agent is not compiled from a context on, unless that is told.
+    fn finding(&self, plan: &Plan<'_>, context: &Arc<str>) -> Option<Diagnostic> {
+        match self.held > work::MAX_HELD {
+            true => Some(rules::agent_too_large(plan, context)),
+            false => (!self.is_told).then(|| rules::agent_too_much_work(plan, context)),
+        }
+    }
+}
+
 impl<R> Run<R> {
     fn add(&mut self, agent: Done<R>) {
         self.results.extend(agent.result);
@@ -146,10 +177,9 @@ impl Compiler {
         let loaded = repo::load(own, bundled, options);
         let (mut repo, mut findings) = (loaded.repo, loaded.findings);
         let (profiles, more) = profile::read_all(&repo);
-        // What looks like a key is shown nowhere, not even where it stands.
-        let secrets = more.iter().filter(|finding| finding.rule == &repo::rules::LITERAL_SECRET);
-        secrets.for_each(|finding| repo.sources.mask(finding.primary.span));
         findings.extend(more);
+        // What looks like a key is shown nowhere, not even where it stands.
+        findings.extend(secrets::check(&mut repo, &findings));
         let (hierarchy, more) = Hierarchy::build(profiles);
         findings.extend(more);
         let (contexts, more) = context::read_all(&repo);
@@ -178,44 +208,68 @@ impl Compiler {
 
     /// Resolves every agent once: findings about merged profiles, and the templates that agents bring.
     fn prepare_agents(&mut self) {
-        let mut findings = Vec::new();
-        let mut slugs: HashMap<String, ProfileId> = HashMap::new();
-        let mut agents: Vec<(ProfileId, bool)> = Vec::new();
-        for id in self.hierarchy.ids().filter(|&id| is_agent(&self.repo, &self.hierarchy, id)) {
-            let Some(chain) = self.hierarchy.chain(id) else {
-                agents.push((id, false));
-                continue;
-            };
-            let prepared = caught(|| {
-                let resolved = resolve::resolve(chain, &mut findings);
-                (Plan::prepare(&self.repo, &mut self.engine, &resolved, &mut findings), resolved)
-            });
-            let (mut usable, resolved) = match prepared {
-                Ok(prepared) => prepared,
-                Err(panic) => {
-                    findings.extend(self.lost::<()>(id, &panic).findings);
-                    agents.push((id, false));
-                    continue;
-                }
-            };
-            if let Some(finding) = rules::unusable_slug(resolved.profile) {
-                findings.push(finding);
-                usable = false;
-            }
-            match slugs.get(&resolved.profile.slug()) {
-                Some(&other) => {
-                    findings.push(rules::slug_collision(resolved.profile, self.hierarchy.get(other)));
-                    // Neither of the two may write the folder.
-                    agents.iter_mut().filter(|(id, _)| *id == other).for_each(|(_, usable)| *usable = false);
-                    usable = false;
-                }
-                None => drop(slugs.insert(resolved.profile.slug(), id)),
-            }
-            agents.push((id, usable));
+        let mut findings: Vec<Diagnostic> = self.refuse_too_many_values().into_iter().collect();
+        let ids: Vec<ProfileId> =
+            self.hierarchy.ids().filter(|&id| is_agent(&self.repo, &self.hierarchy, id)).collect();
+        let mut agents: Vec<(ProfileId, bool)> = Vec::with_capacity(ids.len());
+        for id in ids {
+            agents.push((id, self.prepare_agent(id, &mut findings)));
         }
+        self.check_folders(&mut agents, &mut findings);
         agents.sort_by(|a, b| self.hierarchy.get(a.0).name.value.cmp(&self.hierarchy.get(b.0).name.value));
         self.agents = agents;
         self.findings.extend(findings);
+    }
+
+    /// Whether an agent can be compiled.
+    fn prepare_agent(&mut self, id: ProfileId, findings: &mut Vec<Diagnostic>) -> bool {
+        let Some(chain) = self.hierarchy.chain(id) else { return false };
+        let prepared = caught(|| {
+            let resolved = resolve::resolve(chain, findings);
+            Plan::prepare(&self.repo, &mut self.engine, &resolved, findings)
+        });
+        prepared.unwrap_or_else(|panic| {
+            findings.extend(self.lost::<()>(id, &panic).findings);
+            false
+        })
+    }
+
+    /// Agents whose golden folder cannot be made, or is another agent's too, cannot be compiled.
+    fn check_folders(&self, agents: &mut [(ProfileId, bool)], findings: &mut Vec<Diagnostic>) {
+        let mut slugs: HashMap<String, usize> = HashMap::new();
+        for at in 0..agents.len() {
+            let id = agents[at].0;
+            if self.hierarchy.chain(id).is_none() {
+                continue;
+            }
+            let profile = self.hierarchy.get(id);
+            if let Some(finding) = rules::unusable_slug(profile) {
+                findings.push(finding);
+                agents[at].1 = false;
+            }
+            if let Some(&other) = slugs.get(&profile.slug()) {
+                findings.push(rules::slug_collision(profile, self.hierarchy.get(agents[other].0)));
+                // Neither of the two may write the folder.
+                agents[other].1 = false;
+                agents[at].1 = false;
+            } else {
+                slugs.insert(profile.slug(), at);
+            }
+        }
+    }
+
+    /// Makes agents unusable, from the first one on with which all merge too many values.
+    fn refuse_too_many_values(&mut self) -> Option<Diagnostic> {
+        let mut merged = 0_usize;
+        let mut is_beyond = |hierarchy: &Hierarchy, id: ProfileId| {
+            let values = hierarchy.chain(id).map_or(0, |chain| chain.iter().map(|profile| profile.values).sum());
+            merged = merged.saturating_add(values);
+            merged > work::MAX_MERGED
+        };
+        let agents = self.hierarchy.ids().filter(|&id| is_agent(&self.repo, &self.hierarchy, id));
+        let beyond: Vec<ProfileId> = agents.filter(|&id| is_beyond(&self.hierarchy, id)).collect();
+        beyond.iter().for_each(|&id| self.hierarchy.refuse(id));
+        Some(rules::too_many_values(&self.hierarchy, *beyond.first()?, beyond.len()))
     }
 
     /// Findings of loading, in no particular order.
@@ -324,71 +378,85 @@ impl Compiler {
             return Done { result: None, findings: Vec::new(), bodies: 0, cost: 0 };
         };
         let schemas = self.schemas.of(&plan);
-        let (mut findings, mut cost, mut is_told) = (Findings::default(), 0_u64, false);
-        let static_values = plan.static_values();
+        let mut findings = Findings::default();
+        let mut spent = Spent { static_values: plan.static_values(), ..Spent::default() };
         let mut agent = AgentBodies { plan, bodies: Vec::new(), findings: Vec::new() };
         for ready in self.chosen_contexts(selection).filter(|ready| ready.context.kind() == agent.plan.kind) {
-            if cost > work::AGENT_LIMIT {
-                let finding = (!is_told).then(|| rules::agent_too_much_work(&agent.plan, &ready.context.name));
-                findings.extend(finding);
+            if spent.is_too_much() {
+                findings.extend(spent.finding(&agent.plan, &ready.context.name));
                 break;
             }
             let memo = (!selection.without_memo).then_some(&ready.memo);
             let request = Request { memo, ..ready.request(&agent.plan, selection.model.as_deref()) };
             let renderer = renderers.get(&ready.prepared);
-            let made = agent.plan.made(&self.repo.sources, renderer, &request);
-            cost = cost.saturating_add(made.cost);
-            let found = match made.body {
-                Ok(body) => {
-                    let problems = check(&schemas, &body);
-                    cost = cost.saturating_add(work::of_body(static_values, problems.len()));
-                    let found = self.located(&agent.plan, renderer, &request, &body, problems, &mut cost);
-                    // What is found in a body does not make it go away: a repository may lower such findings.
-                    agent.bodies.push((ready, body));
-                    found
-                }
-                Err(found) => found,
-            };
-            is_told |= found.iter().any(|finding| finding.rule == &render_rules::TOO_MUCH_WORK);
+            let (body, found) = self.make(&agent.plan, &schemas, ready, renderer, &request, &mut spent);
+            // What is found in a body does not make it go away: a repository may lower such findings.
+            agent.bodies.extend(body.map(|body| (ready, body)));
             let reach = |finding: Diagnostic| finding.reaching(agent.plan.name(), Some(&ready.context.name));
             findings.extend(found.into_iter().map(reach));
         }
         agent.findings = findings.into_vec();
         let bodies = agent.bodies.len();
         let result = visit(&agent);
-        Done { result: Some(result), findings: agent.findings, bodies, cost }
+        Done { result: Some(result), findings: agent.findings, bodies, cost: spent.cost }
+    }
+
+    /// One body and what is found in it.
+    fn make(
+        &self,
+        plan: &Plan<'_>,
+        schemas: &AgentSchemas,
+        ready: &ReadyContext,
+        renderer: &Renderer<'_>,
+        request: &Request<'_>,
+        spent: &mut Spent,
+    ) -> (Option<Body>, Vec<Diagnostic>) {
+        let made = plan.made(&self.repo.sources, renderer, request);
+        spent.cost = spent.cost.saturating_add(made.cost);
+        let (body, found) = match made.body {
+            Ok(body) => {
+                spent.held = spent.held.saturating_add(body.weight());
+                let problems = check(schemas, &body);
+                spent.cost = spent.cost.saturating_add(work::of_body(spent.static_values, problems.len()));
+                let record = Record::new(plan, &self.repo.sources, renderer, request, &body);
+                let found = self.located(plan, ready, &record, problems, &mut spent.cost);
+                (Some(body), found)
+            }
+            Err(found) => (None, found),
+        };
+        spent.is_told |= found.iter().any(|finding| finding.rule == &render_rules::TOO_MUCH_WORK);
+        (body, found)
     }
 
     /// Problems of a body as findings at the lines that wrote them; once an agent has cost too much, at the templates.
     fn located(
         &self,
         plan: &Plan<'_>,
-        renderer: &Renderer<'_>,
-        request: &Request<'_>,
-        body: &Body,
+        ready: &ReadyContext,
+        record: &Record<'_>,
         problems: Vec<Problem>,
         cost: &mut u64,
     ) -> Vec<Diagnostic> {
-        let traced = if problems.is_empty() { 0 } else { MAX_TRACED.min(1 + MAX_TRACED_BYTES / body.compact().len()) };
-        let finding = |(index, problem): (usize, Problem)| {
-            let what = if problem.is_about_key() { Target::Key } else { Target::Value };
-            let place = match problem.place {
-                Some(place) => place,
-                None if index < traced && *cost <= work::AGENT_LIMIT => {
-                    let (place, spent) =
-                        plan.traced(&self.repo.sources, renderer, request, body, &problem.pointer, what);
-                    *cost = cost.saturating_add(spent);
-                    place
-                }
-                None => plan.place(body, &problem.pointer, what),
+        let mut asked = HashSet::new();
+        let finding = |problem: Problem| {
+            let target = if problem.is_about_key() { Target::Key } else { Target::Value };
+            if let Some(place) = problem.place {
+                return Diagnostic::new(problem.rule, place, problem.message).maybe_help(problem.help);
+            }
+            if record.splice(&problem.pointer).is_some_and(|splice| asked.insert(splice)) {
+                *cost = cost.saturating_add(record.cost(&problem.pointer));
+            }
+            let place = match *cost <= work::AGENT_LIMIT {
+                true => record.place(&problem.pointer, target),
+                false => record.rough_place(&problem.pointer, target),
             };
-            Diagnostic::new(problem.rule, place, problem.message).maybe_help(problem.help)
+            self.finding_at(problem, place, plan, ready)
         };
-        problems.into_iter().enumerate().map(finding).collect()
+        problems.into_iter().map(finding).collect()
     }
 
     /// Registers a file that findings can point into, for instance a golden file.
-    pub fn add_source(&mut self, path: String, text: SourceText) -> FileId {
+    pub fn add_source(&self, path: String, text: SourceText) -> FileId {
         self.repo.sources.add(path, text)
     }
 
@@ -426,35 +494,6 @@ impl Compiler {
         let own = || self.repo.models.get(plan.name()).map(|model| &*model.value);
         // A blank name is none.
         given.filter(|model| !model.trim().is_empty()).or_else(own).filter(|model| !model.trim().is_empty())
-    }
-
-    /// Where the value at a pointer of a body is written; `None` if there is no such body.
-    pub fn trace(&self, id: ProfileId, context: &str, pointer: &Pointer) -> Option<Span> {
-        let (plan, ready) = (self.plan(id)?, self.context(context)?);
-        let renderer = self.engine.renderer(ReadyContext::size_class(&ready.prepared));
-        let request = ready.request(&plan, None);
-        let body = plan.body(&self.repo.sources, &renderer, &request).ok()?;
-        Some(plan.trace(&self.repo.sources, &renderer, &request, &body, pointer, Target::Value))
-    }
-
-    /// The place that made a value of a body what it is: the system prompt's, if the value holds a system prompt that the
-    /// old value does not; else the one that wrote it.
-    pub fn cause(
-        &self,
-        id: ProfileId,
-        context: &str,
-        pointer: &Pointer,
-        old: Option<&Value>,
-        new: &Value,
-    ) -> Option<Span> {
-        let (plan, ready) = (self.plan(id)?, self.context(context)?);
-        let renderer = self.engine.renderer(ReadyContext::size_class(&ready.prepared));
-        let prompt = plan.system_prompt(&self.repo.sources, &renderer, &ready.request(&plan, None)).ok().flatten();
-        let holds = |value: Option<&Value>| {
-            prompt.as_deref().is_some_and(|prompt| value.is_some_and(|value| has_text(value, prompt)))
-        };
-        let setting = plan.profile.string("system_prompt").filter(|_| holds(Some(new)) && !holds(old));
-        setting.map(|setting| setting.span).or_else(|| self.trace(id, context, pointer))
     }
 
     fn chosen_contexts<'c>(&'c self, selection: &Selection) -> impl Iterator<Item = &'c ReadyContext> {
@@ -553,23 +592,8 @@ impl fmt::Display for SelectError {
 
 impl std::error::Error for SelectError {}
 
-/// How many problems of one body are traced into its templates, each by rendering one again.
-const MAX_TRACED: usize = 100;
-/// The most bytes that are rendered for that, of a body that is not larger itself.
-const MAX_TRACED_BYTES: usize = 512 * 1024;
-
 /// Stack of the worker threads: deep but limited recursion in templates needs more than the usual 2 MiB.
 pub(crate) const STACK_BYTES: usize = 16 * 1024 * 1024;
-
-/// Whether some string of a value holds a text.
-fn has_text(value: &Value, text: &str) -> bool {
-    match value {
-        Value::String(string) => string.contains(text),
-        Value::Array(elements) => elements.iter().any(|element| has_text(element, text)),
-        Value::Object(members) => members.values().any(|member| has_text(member, text)),
-        _ => false,
-    }
-}
 
 fn is_agent(repo: &Repo, hierarchy: &Hierarchy, id: ProfileId) -> bool {
     let profile = hierarchy.get(id);
@@ -579,13 +603,13 @@ fn is_agent(repo: &Repo, hierarchy: &Hierarchy, id: ProfileId) -> bool {
 impl ReadyContext {
     fn new(repo: &Repo, context: Context, room: &Room) -> ReadyContext {
         let golden = match &repo.config.golden_contexts {
-            Some(globs) => globs.iter().any(|glob| glob.value.is_match(&context.name)),
+            Some(globs) => globs.value.iter().any(|glob| glob.value.is_match(&context.name)),
             None => context.golden,
         };
         let setting = Setting::of(&context);
         let scopes = repo.layers.iter().map(|layer| (layer.kind, setting.scope(repo, layer.kind))).collect();
         let prepared = Prepared::new(context.conversation.clone());
-        ReadyContext { context, golden, prepared, memo: Memo::sharing(room), scopes }
+        ReadyContext { context, golden, prepared, memo: Memo::sharing(room), scopes, source: OnceLock::new() }
     }
 
     fn request<'a>(&'a self, plan: &Plan<'_>, model: Option<&'a str>) -> Request<'a> {

@@ -12,9 +12,9 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::conversation::{self, Conversation, Message, Task, TaskKind};
+use crate::conversation::{self, Anchor, Conversation, Message, Relation, Task, TaskKind};
 use crate::diag::Diagnostic;
-use crate::json::{self, Pointer};
+use crate::json::{self, Pointer, Tree};
 use crate::panics::caught;
 use crate::repo::{LayerKind, Repo, rules as repo_rules};
 use crate::source::{FileId, Span};
@@ -86,6 +86,15 @@ pub fn read_all(repo: &Repo) -> (Vec<Context>, Vec<Diagnostic>) {
 
 /// Reads one context file; findings and `None` if it is unusable.
 pub fn read(file: FileId, layer: LayerKind, text: &str, findings: &mut Vec<Diagnostic>) -> Option<Context> {
+    read_with_leaves(file, layer, text, findings).map(|(context, _)| context)
+}
+
+fn read_with_leaves(
+    file: FileId,
+    layer: LayerKind,
+    text: &str,
+    findings: &mut Vec<Diagnostic>,
+) -> Option<(Context, read::Leaves)> {
     let value = match json::parse(text) {
         Ok(value) => value,
         Err(error) => {
@@ -96,21 +105,89 @@ pub fn read(file: FileId, layer: LayerKind, text: &str, findings: &mut Vec<Diagn
         }
     };
     let places = read::Places::new(text);
-    let mut context = read::Reader::new(file, &places, findings).context(layer, &value)?;
+    let (mut context, leaves) = read::Reader::new(file, &places, findings).context(layer, &value)?;
     if let Task::Chat(history) = &context.conversation.task {
         let normal = conversation::normalise(history, &conversation::Rules::default());
-        for change in &normal.changes {
-            let message = Pointer::root().member("history").element(change.message());
-            let finding = Diagnostic::new(
-                &rules::NOT_NORMAL,
-                places.span(file, &message),
-                format!("not in normal form: {}", change.describe()),
-            );
-            findings.push(finding.help("it is dropped before anything is rendered: remove it, or complete the pair"));
+        let changes = normal.changes.iter();
+        findings.extend(changes.take(read::MOST).map(|change| not_normal(file, &places, change)));
+        let more = normal.changes.len().saturating_sub(read::MOST);
+        if let Some(last) = findings.last_mut().filter(|_| more > 0) {
+            last.message.push_str(&format!(", and {more} more findings in this file"));
         }
         context.conversation.task = Task::Chat(normal.history);
     }
-    Some(context)
+    Some((context, leaves))
+}
+
+/// A context file, read once more: where the values that templates see stand in it.
+pub(crate) struct ContextSource {
+    file: FileId,
+    conversation: Conversation,
+    leaves: read::Leaves,
+    tree: Tree,
+}
+
+impl ContextSource {
+    /// Reads the file of a context again.
+    pub(crate) fn read(context: &Context, text: &str) -> Option<ContextSource> {
+        let (read, leaves) = read_with_leaves(context.file, context.layer, text, &mut Vec::new())?;
+        Some(ContextSource {
+            file: context.file,
+            conversation: read.conversation,
+            leaves,
+            tree: json::parse_tree(text).ok()?,
+        })
+    }
+
+    /// The place of a value of the file.
+    pub(crate) fn span(&self, at: &Pointer) -> Option<Span> {
+        self.tree.locate(at).map(|tree| Span::new(self.file, tree.span.clone()))
+    }
+
+    /// The place of a value of the template data; `history` is the file's in the normal form that the template saw.
+    pub(crate) fn data_span(&self, path: &Pointer, normal: impl FnOnce(&[Message]) -> Vec<Message>) -> Option<Span> {
+        let tokens: Vec<String> = path.tokens().collect();
+        let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
+        let at = match tokens.as_slice() {
+            ["history", index, rest @ ..] => {
+                let Task::Chat(history) = &self.conversation.task else { return None };
+                let history = normal(history);
+                let anchor = conversation::anchor(&history, index.parse().ok()?, rest)?;
+                self.at_anchor(&anchor)?
+            }
+            ["files_metadata", rest @ ..] => below("files", rest),
+            ["project_name"] => below("project", &["name"]),
+            [first @ ("history" | "prefix" | "suffix" | "language" | "system_layers" | "tools"), rest @ ..] => {
+                below(first, rest)
+            }
+            _ => return None,
+        };
+        self.span(&at)
+    }
+
+    fn at_anchor(&self, anchor: &Anchor<'_>) -> Option<Pointer> {
+        let at = self.leaves.of(anchor.text)?;
+        match &anchor.relation {
+            Relation::Itself => Some(at.clone()),
+            Relation::Beside(rest) => Some(rest.iter().fold(at.parent()?, |at, token| at.member(token))),
+            Relation::InMessage(member) => {
+                let message = at.tokens().take(2).fold(Pointer::root(), |at, token| at.member(&token));
+                Some(message.member(member))
+            }
+            Relation::Message => Some(at.tokens().take(2).fold(Pointer::root(), |at, token| at.member(&token))),
+        }
+    }
+}
+
+fn below(member: &str, rest: &[&str]) -> Pointer {
+    rest.iter().fold(Pointer::root().member(member), |at, token| at.member(token))
+}
+
+fn not_normal(file: FileId, places: &read::Places<'_>, change: &conversation::Change) -> Diagnostic {
+    let message = Pointer::root().member("history").element(change.message());
+    let what = format!("not in normal form: {}", change.describe());
+    Diagnostic::new(&rules::NOT_NORMAL, places.span(file, &message), what)
+        .help("it is dropped before anything is rendered: remove it, or complete the pair")
 }
 
 impl Context {

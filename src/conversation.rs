@@ -10,6 +10,7 @@ pub mod log;
 mod normalise;
 mod usage;
 
+pub(crate) use data::{Anchor, Relation, anchor};
 pub use item::{Item, PodEvent};
 pub use normalise::{Change, Normal, Rules, normalise};
 pub use usage::Usage;
@@ -272,15 +273,24 @@ impl Conversation {
     /// The whole system prompt: the agent's own and the layers by priority, joined by a blank line, blank ones
     /// skipped. `None` if nothing is left.
     pub fn system_prompt(&self, own: Option<&str>) -> Option<String> {
-        let own = own.filter(|_| !self.omit_system_prompt).map(|text| (0, text));
-        let layers = self.system_layers.iter().map(|layer| (layer.priority, layer.text.as_ref()));
-        let mut parts: Vec<(i64, &str)> = own.into_iter().chain(layers).collect();
-        parts.retain(|(_, text)| !text.trim().is_empty());
-        parts.sort_by_key(|(priority, _)| *priority);
-        let texts: Vec<&str> = parts.into_iter().map(|(_, text)| text).collect();
-        (!texts.is_empty()).then(|| texts.join("\n\n"))
+        let texts: Vec<&str> = self.prompt_parts(own).into_iter().map(|(_, text)| text).collect();
+        (!texts.is_empty()).then(|| texts.join(PROMPT_SEPARATOR))
+    }
+
+    /// The parts of the system prompt in order: the number of the layer, or `None` for the agent's own part, and the text.
+    pub(crate) fn prompt_parts<'t>(&'t self, own: Option<&'t str>) -> Vec<(Option<usize>, &'t str)> {
+        let own = own.filter(|_| !self.omit_system_prompt).map(|text| (0, None, text));
+        let layers = self.system_layers.iter().enumerate();
+        let layers = layers.map(|(index, layer)| (layer.priority, Some(index), layer.text.as_ref()));
+        let mut parts: Vec<(i64, Option<usize>, &str)> = own.into_iter().chain(layers).collect();
+        parts.retain(|(_, _, text)| !text.trim().is_empty());
+        parts.sort_by_key(|(priority, ..)| *priority);
+        parts.into_iter().map(|(_, layer, text)| (layer, text)).collect()
     }
 }
+
+/// What stands between the parts of a system prompt.
+pub(crate) const PROMPT_SEPARATOR: &str = "\n\n";
 
 #[cfg(test)]
 mod tests {

@@ -17,19 +17,20 @@ pub use structural::{Change, ChangeKind, FileChange, structural};
 use similar::TextDiff;
 
 /// A textual diff with three lines of context, for those who ask for it. Of long texts that have little in common all between
-/// the first and the last difference is removed and added.
+/// the first and the last difference is removed and added. It starts with `diff a/NAME b/NAME`: Buildkite takes the usual
+/// `--- a/NAME` for the head of a group.
 pub fn textual(old: &str, new: &str, name: &str) -> String {
     let (before, after): (Vec<&str>, Vec<&str>) =
         (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
+    let header = format!("diff a/{name} b/{name}\n");
     if bounded::is_cheap(&before, &after) {
-        let diff = TextDiff::from_lines(old, new);
-        return diff.unified_diff().context_radius(3).header(&format!("a/{name}"), &format!("b/{name}")).to_string();
+        return format!("{header}{}", TextDiff::from_lines(old, new).unified_diff().context_radius(3));
     }
     let (removed, added) = bounded::middles(&before, &after);
     let place = |range: &std::ops::Range<usize>| format!("{},{}", range.start + 1, range.len());
-    let header = format!("--- a/{name}\n+++ b/{name}\n@@ -{} +{} @@\n", place(&removed), place(&added));
+    let hunk = format!("@@ -{} +{} @@\n", place(&removed), place(&added));
     let line = |sign: char, line: &&str| format!("{sign}{}\n", line.trim_end_matches('\n'));
     let removed = before[removed].iter().map(|it| line('-', it));
     let added = after[added].iter().map(|it| line('+', it));
-    std::iter::once(header).chain(removed).chain(added).collect()
+    [header, hunk].into_iter().chain(removed).chain(added).collect()
 }

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use crate::diff::{BodyId, ChangedFile};
 use crate::profile::slug;
 use crate::unit::{Body, Plan};
-use crate::world::{AccessError, EntryKind, MAX_REPOSITORY_BYTES, Output};
+use crate::world::{AccessError, EntryKind, MAX_REPOSITORY_BYTES, Output, join};
 
 /// The folder of golden files.
 pub const FOLDER: &str = "golden";
@@ -30,6 +30,9 @@ pub const REQUEST: &str = "request.json";
 
 /// What every `request.json` has, beside the agent's name.
 const REQUEST_KEYS: [&str; 6] = ["provider_instance", "client_api", "wire", "method", "url", "headers"];
+
+/// What the conversation is called in the bodies of some wire format: every body has one of these members.
+const CONVERSATIONS: [&str; 5] = ["messages", "contents", "input", "prompt", "input_prefix"];
 
 /// A file that should be there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -222,6 +225,10 @@ fn unasked(
         match manifest.names_file(&path) {
             true => {
                 let old = output.current(&join(folder, &path))?;
+                if old.as_ref().is_some_and(|bytes| !has_our_form(&path, bytes)) {
+                    found.foreign.push(path);
+                    continue;
+                }
                 let size = old.as_ref().map_or(0, Vec::len) as u64;
                 let most = MAX_REPOSITORY_BYTES >> 20;
                 left = left.checked_sub(size).ok_or_else(|| {
@@ -238,12 +245,23 @@ fn unasked(
     Ok(found)
 }
 
-/// Whether the `request.json` of a folder is one of ours: about an agent that has such a folder.
+/// Whether the `request.json` of a folder is one of ours.
 fn has_our_request(output: &dyn Output, folder: &str, name: &str) -> Result<bool, AccessError> {
-    let Some(bytes) = output.current(&join(folder, &format!("{name}/{REQUEST}")))? else { return Ok(false) };
-    let Ok(Value::Object(request)) = serde_json::from_slice(&bytes) else { return Ok(false) };
-    let agent = request.get("agent").and_then(Value::as_str);
-    Ok(agent.is_some_and(|agent| slug(agent) == name) && REQUEST_KEYS.iter().all(|key| request.contains_key(*key)))
+    let path = format!("{name}/{REQUEST}");
+    Ok(output.current(&join(folder, &path))?.is_some_and(|bytes| has_our_form(&path, &bytes)))
+}
+
+/// Whether a file of the form `<slug>/<name>.json` can be one of ours, judged by what it holds: a request line of an agent that
+/// has such a folder, or a body that some API takes. A manifest alone is no proof, since anybody can write one.
+fn has_our_form(path: &str, bytes: &[u8]) -> bool {
+    let Ok(Value::Object(value)) = serde_json::from_slice(bytes) else { return false };
+    match path.split_once('/') {
+        Some((folder, REQUEST)) => {
+            let agent = value.get("agent").and_then(Value::as_str);
+            agent.is_some_and(|agent| slug(agent) == folder) && REQUEST_KEYS.iter().all(|key| value.contains_key(*key))
+        }
+        _ => CONVERSATIONS.iter().any(|key| value.contains_key(*key)),
+    }
 }
 
 /// Makes what is there what should be there.
@@ -260,8 +278,4 @@ pub fn apply(output: &dyn Output, folder: &str, drifts: &[Drift]) -> Result<(), 
         }
     }
     Ok(())
-}
-
-fn join(folder: &str, path: &str) -> String {
-    if folder.is_empty() { path.to_owned() } else { format!("{folder}/{path}") }
 }

@@ -87,6 +87,11 @@ pub enum Problem {
     TooDeep,
 }
 
+/// How long a text is inside of a JSON string, in bytes.
+pub(crate) fn escaped_len(text: &str) -> usize {
+    serde_json::to_string(text).expect("a string serialises into memory").len() - "\"\"".len()
+}
+
 /// How many values a value holds, itself included.
 pub(crate) fn count(value: &Value) -> usize {
     match value {

@@ -67,6 +67,8 @@ pub struct Profile {
     pub unset: Vec<Spanned<Vec<String>>>,
     /// What its descendants inherit: the file without the keys that are this profile's own.
     pub settings: Table,
+    /// How many values these are, nested ones too.
+    pub values: usize,
     /// Whether a finding says that it cannot be used; its descendants are then skipped.
     pub broken: bool,
 }
@@ -121,7 +123,8 @@ impl Profile {
             !is_secret && !NOT_INHERITED.contains(&key.name.as_str())
         });
         table.entries.shrink_to_fit();
-        Some(Profile { file, layer, name, extends, abstract_at, hidden, unset, settings: table, broken })
+        let values = table.values();
+        Some(Profile { file, layer, name, extends, abstract_at, hidden, unset, settings: table, values, broken })
     }
 
     /// What a file that cannot be read as a whole still tells: so much that nobody calls its name unknown.
@@ -178,7 +181,7 @@ fn check_name(
     match name {
         Some(name) if slug(&name.value).bytes().any(|byte| byte.is_ascii_alphanumeric()) => Some(name),
         Some(name) => {
-            let message = format!("the name `{}` holds no ASCII letter or digit", name.value);
+            let message = format!("the name `{}` has no ASCII letter or digit", name.value);
             let help = "golden files are named after it: use at least one of a-z, 0-9";
             reader.report(Diagnostic::new(&repo_rules::INVALID_VALUE, name.span, message).help(help));
             None
@@ -250,7 +253,7 @@ fn holds_secret(endpoint: &Node) -> bool {
 
 fn check_glob(reader: &mut Reader<'_, '_>, key: &str, pattern: &Spanned<Arc<str>>) {
     if let Err(why) = glob(&pattern.value) {
-        let message = format!("`{key}` holds no valid glob: {why}");
+        let message = format!("`{key}` contains an invalid glob: {why}");
         reader.report(Diagnostic::new(&repo_rules::INVALID_VALUE, pattern.span, message));
     }
 }

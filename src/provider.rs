@@ -13,14 +13,17 @@ mod wire;
 
 pub use crate::profile::Breakpoint;
 pub use api::{Auth, Capability, ClientApi};
+pub(crate) use cache::{CacheMark, Cacheable, add_cache_control};
 pub use cache::{CachePlan, CacheTtl};
-pub(crate) use cache::{Cacheable, add_cache_control};
 pub use instances::check_instances;
 #[cfg(feature = "runtime")]
 pub(crate) use request::UrlParts;
 pub(crate) use request::is_in_the_clear;
 #[cfg(feature = "runtime")]
 pub(crate) use request::is_loopback;
+#[cfg(feature = "runtime")]
+pub(crate) use request::placeholder;
 pub use request::{Header, HeaderValue, MODEL_PLACEHOLDER, RequestLine, request_line};
 pub use tools::tool_definitions;
+pub(crate) use tools::tool_source;
 pub use wire::WireFormat;

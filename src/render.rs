@@ -20,15 +20,17 @@ mod limits;
 mod names;
 mod operators;
 mod prompt;
+mod ranges;
+mod recording;
 pub(crate) mod rules;
-mod trace;
 mod values;
 
 pub(crate) use account::LIMIT as ACCOUNT_LIMIT;
 pub use data::ContextData;
 pub use functions::IdRule;
 pub use prompt::{Folders, PromptScope};
-pub use trace::Origin;
+pub(crate) use recording::Recording;
+pub use recording::{By, From as ComputedFrom, ReadFile, ReadPlace, Step, StepKind, Written};
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
@@ -108,9 +110,10 @@ pub struct Engine {
     /// The templates of each profile file.
     by_file: HashMap<FileId, Vec<TemplateId>>,
     /// What each partial reads, its includes followed.
-    reads_of_partials: HashMap<Arc<str>, Arc<BTreeSet<String>>>,
+    reads_of_partials: HashMap<Arc<str>, BTreeSet<String>>,
     /// The maps of literals that findings stand in.
     maps: Mutex<HashMap<Span, Arc<OffsetMap>>>,
+    recorder: recording::Recorder,
 }
 
 struct Template {
@@ -140,6 +143,7 @@ impl Engine {
             by_file: HashMap::new(),
             reads_of_partials: HashMap::new(),
             maps: Mutex::default(),
+            recorder: recording::Recorder::default(),
         };
         let mut findings = Vec::new();
         for (name, partial) in &repo.partials {
@@ -196,13 +200,20 @@ impl Engine {
         &self.templates[id.0 as usize].reads
     }
 
-    /// The full names of what the templates of one profile file include, directly or not, whether it is there or not.
-    pub(crate) fn partials_of_file(&self, file: FileId) -> BTreeSet<Arc<str>> {
+    /// The full names of what the templates of one profile file include, directly or not, whether it is there or not. Each
+    /// name in an include takes one of `left`; once none is left, no further template is looked at.
+    pub(crate) fn partials_of_file(&self, file: FileId, left: &mut usize) -> BTreeSet<Arc<str>> {
         let templates = self.by_file.get(&file).into_iter().flatten();
         let mut reached = BTreeSet::new();
         self.follow(templates.map(|id| &self.templates[id.0 as usize].name).collect(), &mut |_, analysis| {
-            let targets = analysis.includes.iter().flat_map(|include| &include.names);
-            reached.extend(targets.map(|target| Arc::from(includes::full_name(target))));
+            let targets = || analysis.includes.iter().flat_map(|include| &include.names);
+            let Some(rest) = left.checked_sub(targets().count()) else {
+                *left = 0;
+                return false;
+            };
+            *left = rest;
+            reached.extend(targets().map(|target| Arc::from(includes::full_name(target))));
+            true
         });
         reached
     }
@@ -327,18 +338,20 @@ impl Engine {
         self.guards.get(name).map_or(range.clone(), |guards| guards.original(range))
     }
 
-    /// Visits templates and everything that they include, each once.
-    fn follow<'e>(&'e self, names: Vec<&'e Arc<str>>, visit: &mut impl FnMut(&'e Arc<str>, &'e Analysis)) {
+    /// Visits templates and everything that they include, each once, as long as `visit` says so.
+    fn follow<'e>(&'e self, names: Vec<&'e Arc<str>>, visit: &mut impl FnMut(&'e Arc<str>, &'e Analysis) -> bool) {
         let (mut seen, mut pending) = (HashSet::new(), names);
         while let Some(name) = pending.pop() {
             let Some(analysis) = self.analyses.get(name).filter(|_| seen.insert(name)) else { continue };
-            visit(name, analysis);
+            if !visit(name, analysis) {
+                return;
+            }
             let targets = analysis.includes.iter().flat_map(|include| &include.names);
             pending.extend(targets.filter_map(|target| self.partial_names.get(includes::full_name(target).as_ref())));
         }
     }
 
-    fn reads_of(&mut self, name: &Arc<str>) -> BTreeSet<String> {
+    fn reads_of(&self, name: &Arc<str>) -> BTreeSet<String> {
         let Some(analysis) = self.analyses.get(name) else { return BTreeSet::new() };
         let mut reads = analysis.reads.clone();
         let targets = analysis.includes.iter().flat_map(|include| &include.names);
@@ -347,19 +360,8 @@ impl Engine {
             .cloned()
             .collect();
         for partial in included {
-            reads.extend(self.reads_of_partial(&partial).iter().cloned());
+            reads.extend(self.reads_of_partials.get(&partial).into_iter().flatten().cloned());
         }
-        reads
-    }
-
-    fn reads_of_partial(&mut self, name: &Arc<str>) -> Arc<BTreeSet<String>> {
-        if let Some(known) = self.reads_of_partials.get(name) {
-            return Arc::clone(known);
-        }
-        let mut reads = BTreeSet::new();
-        self.follow(vec![name], &mut |_, analysis| reads.extend(analysis.reads.iter().cloned()));
-        let reads = Arc::new(reads);
-        self.reads_of_partials.insert(Arc::clone(name), Arc::clone(&reads));
         reads
     }
 }
@@ -425,20 +427,19 @@ impl Renderer<'_> {
         self.render(sources, id, &scope.root())
     }
 
-    /// What wrote a range of a body template's output: exact for literal text, the emitting tag for values.
-    pub fn origin(&self, sources: &Sources, id: TemplateId, input: &BodyInput<'_>, output: Range<usize>) -> Origin {
-        trace::origin(self, sources, id, &input.root(), output)
+    /// Who wrote a range of what a template gave.
+    pub(crate) fn written(&self, sources: &Sources, recording: &Recording, range: Range<usize>) -> Vec<Written> {
+        recording.written(self.engine, sources, range)
     }
 
-    /// The tag that wrote nothing somewhere in a range of a body template's output, if there is one.
-    pub(crate) fn empty_tag(
-        &self,
-        sources: &Sources,
-        id: TemplateId,
-        input: &BodyInput<'_>,
-        output: &Range<usize>,
-    ) -> Option<Span> {
-        trace::nothing(self, sources, id, &input.root(), output)
+    /// The tags of the branches and loops that a template went into.
+    pub(crate) fn branches(&self, sources: &Sources, recording: &Recording) -> Vec<Span> {
+        recording.branches(self.engine, sources)
+    }
+
+    /// The tag that wrote nothing somewhere in a range of what a template gave, if there is one.
+    pub(crate) fn empty_tag(&self, sources: &Sources, recording: &Recording, range: &Range<usize>) -> Option<Span> {
+        recording.empty_tag(self.engine, sources, range)
     }
 
     fn render(&self, sources: &Sources, id: TemplateId, root: &Value) -> Rendered {
@@ -456,8 +457,8 @@ impl Renderer<'_> {
         let text = match result {
             Ok(_) => Ok(output.into_text()),
             Err(_) if output.is_full() => {
-                let place = trace::origin(self, sources, id, root, MAX_OUTPUT..MAX_OUTPUT);
-                Err(Box::new(errors::too_large(place.span)))
+                let place = self.record_limit(sources, id, root);
+                Err(Box::new(errors::too_large(place.unwrap_or_else(|| self.engine.span(sources, name, 0..0)))))
             }
             Err(error) => Err(Box::new(errors::runtime(self.engine, sources, name, &error))),
         };

@@ -5,14 +5,18 @@
 
 pub(crate) mod address;
 mod config;
+pub(crate) mod folders;
 mod headers;
 mod instance;
 mod keys;
+mod listing;
 mod load;
 mod matching;
 mod roster;
 pub(crate) mod rules;
+pub(crate) mod secret;
 mod tools;
+mod unread;
 
 pub use config::{ALLOW_KEYS, Allow, CONFIG_KEYS, Config, Date, Dialect, EXTENSION_KEYS, Extension, Level};
 pub use instance::{INSTANCE_KEYS, Instance, SecretRef};
@@ -25,11 +29,11 @@ pub(crate) use matching::{MAX_GLOBS, glob};
 pub use roster::{ROSTER_KEYS, ROSTERS_KEYS, Roster};
 pub use tools::{DEFAULT_OUTPUT_LIMIT, DEFAULT_TIME_LIMIT, TOOL_KEYS, TOOLS_KEYS, ToolSpec};
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::diag::Diagnostic;
-use crate::source::{FileId, Sources, Spanned};
+use crate::source::{FileId, SourceText, Sources, Spanned};
 use crate::world::{ReadError, World};
 
 /// Which layer something belongs to.
@@ -67,6 +71,8 @@ pub struct LayerFile {
 pub struct Repo {
     /// Every source file.
     pub sources: Sources,
+    /// Files that prompts read, once somebody asked for a place in them.
+    prompt_files: Mutex<HashMap<(LayerKind, String), FileId>>,
     /// The layers, bundled first.
     pub layers: Vec<Layer>,
     /// `reqc.toml`.
@@ -134,6 +140,20 @@ impl Repo {
         let bundled =
             self.layers.iter().filter(move |candidate| candidate.kind == LayerKind::Bundled && layer != candidate.kind);
         own.chain(bundled).filter(|layer| layer.active)
+    }
+
+    /// A file of a layer that prompts read, as a source; `None` if it is not there, or no text.
+    pub(crate) fn prompt_file(&self, layer: &Layer, path: &str) -> Option<FileId> {
+        let mut known = self.prompt_files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&file) = known.get(&(layer.kind, path.to_owned())) {
+            return Some(file);
+        }
+        let text = SourceText::from_bytes(&layer.world.read(path).ok()?).ok()?;
+        let is_embedded = layer.kind == LayerKind::Bundled && !self.config.is_bundled_layer;
+        let shown = if is_embedded { format!("bundled:{path}") } else { path.to_owned() };
+        let file = self.sources.add(shown, text);
+        known.insert((layer.kind, path.to_owned()), file);
+        Some(file)
     }
 
     /// Whether no layer that is compiled has a profile, readable or not.

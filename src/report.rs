@@ -7,11 +7,13 @@
 mod bound;
 mod diff;
 mod excerpt;
+mod explain;
 mod human;
 mod json;
 mod lowered;
 mod short;
 
+pub use explain::{explanation_json, explanation_text, margin_text};
 pub use human::Human;
 pub use json::Json;
 pub use lowered::lowered_text;

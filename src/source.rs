@@ -41,6 +41,11 @@ impl Span {
         Span { file, start: 0, end: 0 }
     }
 
+    /// Whether `other` starts inside of this span.
+    pub fn contains(self, other: Span) -> bool {
+        other.file == self.file && (self.start..=self.end).contains(&other.start)
+    }
+
     /// The range as `usize` bounds, for slicing.
     pub fn range(self) -> std::ops::Range<usize> {
         self.start as usize..self.end as usize
@@ -180,26 +185,26 @@ fn characters(bytes: &[u8]) -> usize {
 /// files.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
-    files: Vec<Arc<SourceFile>>,
+    files: Box<boxcar::Vec<Arc<SourceFile>>>,
 }
 
 impl Sources {
     /// Adds a file and returns its id.
-    pub fn add(&mut self, path: impl Into<Arc<str>>, text: SourceText) -> FileId {
-        let id = FileId(u32::try_from(self.files.len()).expect("fewer than 2^32 files"));
-        self.files.push(Arc::new(SourceFile {
+    pub fn add(&self, path: impl Into<Arc<str>>, text: SourceText) -> FileId {
+        let index = self.files.push(Arc::new(SourceFile {
             path: path.into(),
             text: Arc::new(text),
             line_starts: OnceLock::new(),
             characters: OnceLock::new(),
             masked: Vec::new(),
         }));
-        id
+        FileId(u32::try_from(index).expect("fewer than 2^32 files"))
     }
 
     /// Hides a part of a file from whoever shows its text.
     pub fn mask(&mut self, span: Span) {
-        let masked = &mut Arc::make_mut(&mut self.files[span.file.0 as usize]).masked;
+        let file = self.files.get_mut(span.file.0 as usize).expect("ids are those of files");
+        let masked = &mut Arc::make_mut(file).masked;
         let place = masked.partition_point(|known| known.start <= span.start);
         masked.insert(place, span);
     }
@@ -222,12 +227,12 @@ impl Sources {
 
     /// All files with their ids.
     pub fn iter(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
-        (0..).map(FileId).zip(self.files.iter().map(Arc::as_ref))
+        (0..).map(FileId).zip(self.files.iter().map(|(_, file)| file.as_ref()))
     }
 
     /// How many files there are.
     pub fn len(&self) -> usize {
-        self.files.len()
+        self.files.count()
     }
 
     /// Whether no file was added.
@@ -242,7 +247,7 @@ mod tests {
 
     #[test]
     fn positions_count_characters_and_clamp() {
-        let mut sources = Sources::default();
+        let sources = Sources::default();
         let id = sources.add("a", SourceText::from_bytes("é\nxyz".as_bytes()).expect("valid"));
         let file = sources.get(id);
         assert_eq!(file.position(0), Position { line: 1, column: 1 });
@@ -254,7 +259,7 @@ mod tests {
     #[test]
     fn columns_of_long_lines_are_those_that_counting_gives() {
         let text = format!("a\n{}\n{}", "é€x".repeat(BLOCK), "y".repeat(BLOCK * 2 - 5));
-        let mut sources = Sources::default();
+        let sources = Sources::default();
         let id = sources.add("a", SourceText::from_bytes(text.as_bytes()).expect("valid"));
         let file = sources.get(id);
         for (offset, _) in text.char_indices().step_by(997).chain([(text.len(), ' ')]) {

@@ -40,6 +40,8 @@ pub(crate) use trust::is_ci;
 
 use std::path::{Path, PathBuf};
 
+use crate::golden;
+use crate::repo::folders;
 use crate::world::{Clock, World};
 #[cfg(feature = "runtime")]
 use crate::world::{MAX_FILE_BYTES, ReadError};
@@ -48,6 +50,13 @@ use crate::world::{MAX_FILE_BYTES, ReadError};
 fn words(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+/// A path below a folder, with `/` between its parts.
+fn relative(folder: &Path, path: &Path) -> String {
+    let inner = path.strip_prefix(folder).unwrap_or(path);
+    let parts: Vec<_> = inner.components().map(|part| part.as_os_str().to_string_lossy()).collect();
+    parts.join("/")
 }
 
 /// Whether a file can be run.
@@ -62,6 +71,18 @@ fn is_program(path: &Path) -> bool {
     path.is_file()
 }
 
+/// The programs of a name, with one of these endings, in the folders of `PATH`. A relative folder means the one that the person
+/// stands in, which may be a stranger's: it is left out.
+fn in_path(name: &str, endings: &'static [&'static str]) -> impl Iterator<Item = PathBuf> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&folders).filter(|folder| folder.is_absolute()).collect();
+    let file = move |folder: &Path, ending: &str| folder.join(format!("{name}{ending}"));
+    let files = folders
+        .into_iter()
+        .flat_map(move |folder| endings.iter().map(|ending| file(&folder, ending)).collect::<Vec<_>>());
+    files.filter(|path| is_program(path))
+}
+
 /// This machine's clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
@@ -73,7 +94,7 @@ impl Clock for SystemClock {
 }
 
 #[cfg(feature = "runtime")]
-pub(crate) use place::to_read;
+pub(crate) use place::{to_read, to_write};
 
 /// The bytes of a regular file anywhere on the disk, for what the command line names.
 ///
@@ -152,7 +173,7 @@ pub fn find_root(folder: &Path, named: bool) -> Result<PathBuf, String> {
     let start = disk.root().to_path_buf();
     let Some(end) = start.ancestors().position(place::is_repository).filter(|_| !named) else { return Ok(start) };
     let above = || start.ancestors().take(end + 1).skip(1);
-    let is_root = |folder: &&Path| is_marked(folder) || folder.join("agents").is_dir();
+    let is_root = |folder: &&Path| is_marked(folder) || folder.join(folders::AGENTS).is_dir();
     // Somebody who stands in `agents/` means the repository, although the folder holds profiles.
     let inside = |folder: &&Path| is_root(folder) && start.strip_prefix(folder).is_ok_and(is_part);
     if let Some(root) = above().find(inside) {
@@ -172,14 +193,13 @@ fn is_marked(folder: &Path) -> bool {
 /// Whether a path relative to a root lies in one of the folders that a repository has by convention.
 fn is_part(rest: &Path) -> bool {
     let first = rest.components().next().map(|part| part.as_os_str().to_string_lossy().into_owned());
-    first.is_some_and(|first| {
-        ["agents", "partials", "contexts", "roles", "providers", "golden", "schemas"].contains(&first.as_str())
-    })
+    first.is_some_and(|first| first == golden::FOLDER || folders::ALL.contains(&first.as_str()))
 }
 
 /// Whether a folder may be a flat repository: it holds a profile, a TOML file with a top-level `name`.
 fn has_profiles(disk: &Disk) -> bool {
-    let entries = World::list(disk, "").unwrap_or_default();
+    // One that cannot be listed is not left for what lies above it.
+    let Ok(entries) = World::list(disk, "") else { return true };
     entries.iter().filter(|entry| entry.path.ends_with(".toml")).any(|entry| is_flat_profile(disk, &entry.path))
 }
 

@@ -291,7 +291,11 @@ impl Printer {
             return (length, None);
         }
         let seen = self.is_seen(c);
-        let apart = self.commands.is_before(if seen { c } else { '\u{2400}' });
+        // A joiner that stays is no part of what people and systems see.
+        let apart = match seen && hidden::is_hidden(c) && !matches!(c, '\n' | '\t') {
+            true => false,
+            false => self.commands.is_before(if seen { c } else { '\u{2400}' }),
+        };
         self.before = Some(c);
         let escaped = match (apart, seen) {
             (false, true) => None,
@@ -358,6 +362,12 @@ pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
+/// Bytes as pairs of hexadecimal digits in lower case.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let digit = |number: u8| char::from_digit(u32::from(number), 16).expect("below 16");
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -389,7 +399,19 @@ mod tests {
         assert_eq!(shown("a ##[error]b ##vso[c]"), "a ##\\[error]b ##vso\\[c]");
         assert_eq!(shown("##teamcity[x] ###[y]"), "##teamcity\\[x] ###\\[y]");
         assert_eq!(shown("section_start:1:x"), "section_start\\:1:x");
+        assert_eq!(shown("travis_fold:start:x\ntravis_time:start:x"), "travis_fold\\:start:x\ntravis_time\\:start:x");
+        assert_eq!(shown("#\u{fe0f}#\u{fe0f}[error]x"), "#\u{fe0f}#\u{fe0f}\\[error]x");
         assert_eq!(shown("std::error, ## [x], a::b"), "std::error, ## [x], a::b");
+    }
+
+    #[test]
+    fn no_line_is_the_head_of_a_group() {
+        let shown = |text: &str| Text::lines(text).to_string();
+        assert_eq!(shown("--- a\n+++\tb\n~~~ c\n^^^ +++"), "---\\ a\n+++␉b\n~~~\\ c\n^^^\\ +++");
+        assert_eq!(Text::source("+++\tb\n  --- a").as_str(), "+++\\\tb\n  ---\\ a");
+        for text in ["---\nname: x\n---\n", "-----BEGIN x", "a --- b", "---|---", "- - -"] {
+            assert_eq!(shown(text), text);
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! TOML text → a tree whose every node knows its place.
 //!
-//! The only user of `toml_edit`. Input: normalised text of one file. Output: [`Table`], in the author's order,
+//! The only user of `toml_edit` and of its lexer. Input: normalised text of one file. Output: [`Table`], in the author's order,
 //! with byte spans for keys and values. What the keys mean is no business of this module.
 
 mod string;
@@ -38,6 +38,15 @@ pub enum Kind {
 }
 
 impl Node {
+    /// How many values this is, with those in it.
+    fn values(&self) -> usize {
+        match &self.kind {
+            Kind::Array(elements) => 1 + elements.iter().map(Node::values).sum::<usize>(),
+            Kind::Table(table) => 1 + table.values(),
+            _ => 1,
+        }
+    }
+
     /// What kind of value this is, with its article, for messages.
     pub fn describe(&self) -> &'static str {
         match self.kind {
@@ -74,6 +83,11 @@ impl Table {
         self.entry(name).map(|(_, node)| node)
     }
 
+    /// How many values it holds, nested ones too.
+    pub fn values(&self) -> usize {
+        self.entries.iter().map(|(_, node)| node.values()).sum()
+    }
+
     /// A key and its value.
     pub fn entry(&self, name: &str) -> Option<&(Key, Node)> {
         self.entries.iter().find(|(key, _)| key.name == name)
@@ -100,11 +114,27 @@ impl std::error::Error for SyntaxError {}
 /// The longest text that is parsed, in bytes: what the parser makes of a text can take a hundred times its size.
 const MAX_BYTES: usize = 2 * 1024 * 1024;
 
+/// The most signs between keys and values: each of these takes half a kilobyte while it is parsed.
+const MAX_VALUES: usize = 250_000;
+
+/// Where a text has more keys and values than it may have. Strings and comments are passed over: they may be long.
+fn too_many_values(text: &str) -> Option<Range<usize>> {
+    use toml_parser::lexer::TokenKind;
+    // Few texts have as many of these signs even with their strings.
+    if memchr::memchr3_iter(b',', b'=', b'.', text.as_bytes()).count() <= MAX_VALUES {
+        return None;
+    }
+    let is_counted = |kind| matches!(kind, TokenKind::Comma | TokenKind::Equals | TokenKind::Dot);
+    let mut signs = toml_parser::Source::new(text).lex().filter(|token| is_counted(token.kind()));
+    let beyond = signs.nth(MAX_VALUES)?.span();
+    Some(beyond.start()..beyond.end())
+}
+
 /// Parses one file.
 ///
 /// # Errors
 ///
-/// The first mistake and its place; the text is too long.
+/// The first mistake and its place; the text is too long, or has too many values.
 pub fn parse(text: &str) -> Result<Table, SyntaxError> {
     if text.len() > MAX_BYTES {
         let end = text.floor_char_boundary(MAX_BYTES);
@@ -112,6 +142,9 @@ pub fn parse(text: &str) -> Result<Table, SyntaxError> {
             message: format!("a TOML file has at most {} MiB", MAX_BYTES >> 20),
             span: end..end,
         });
+    }
+    if let Some(span) = too_many_values(text) {
+        return Err(SyntaxError { message: format!("a TOML file has at most {MAX_VALUES} keys and values"), span });
     }
     let document = toml_edit::Document::parse(text).map_err(|error| syntax_error(text, &error))?;
     Ok(table(document.as_table().iter(), |name| document.as_table().key(name)))
@@ -213,6 +246,16 @@ mod tests {
         let a = body.get("a").expect("there");
         assert_eq!(&text[a.span.clone()], "[1, {k = 2.0}]");
         assert_eq!(&text[body.entry("a").expect("there").0.span.clone()], "a");
+    }
+
+    #[test]
+    fn values_are_counted_and_texts_are_not() {
+        let list = |count: usize| format!("a = [{}]\n", "1,".repeat(count));
+        assert!(parse(&list(200_000)).is_ok());
+        let error = parse(&list(300_000)).expect_err("too many");
+        assert!(error.message.contains("250000 keys") && error.span.start > 400_000, "{error:?}");
+        let prose = "a=1, ".repeat(100_000);
+        assert!(parse(&format!("a = \"\"\"{prose}\"\"\"\nb = '''{prose}'''\n# {prose}\n")).is_ok());
     }
 
     #[test]

@@ -4,10 +4,12 @@
 //! [`Body`], which only this module can make. Neither files nor rules of content are its business.
 
 mod body;
+mod excerpt;
 mod members;
 mod memo;
 mod plan;
 mod prompt;
+mod record;
 pub(crate) mod rules;
 
 pub use body::{Body, Splice};
@@ -15,10 +17,12 @@ pub(crate) use members::{CheckId, MemberRef};
 pub use memo::{Memo, Room};
 pub use plan::{Plan, Target};
 pub use prompt::SystemPrompt;
+pub use record::{Author, ProviderStep};
+pub(crate) use record::{Place, Record};
 
 use std::sync::{Arc, OnceLock};
 
-use crate::conversation::{Block, Conversation, Task, Tool, normalise};
+use crate::conversation::{Block, Conversation, Message, Normal, Task, Tool, normalise};
 use crate::provider::ClientApi;
 use crate::render::{ContextData, PromptScope};
 
@@ -43,8 +47,7 @@ impl Prepared {
             && history.iter().flat_map(|message| &message.blocks).any(Block::is_thinking)
         {
             for api in ClientApi::ALL {
-                // The strictest format of the API: completion formats carry no thinking at all.
-                let normal = normalise(history, &api.wire("").normal_form(api.name()));
+                let normal = normal_form(history, api);
                 if !normal.changes.is_empty() {
                     let changed = Conversation { task: Task::Chat(normal.history), ..conversation.clone() };
                     variants.push((api, ContextData::new(&changed)));
@@ -63,6 +66,11 @@ impl Prepared {
     fn variant(&self, api: ClientApi) -> Option<&(ClientApi, ContextData)> {
         self.variants.iter().find(|(variant, _)| *variant == api)
     }
+}
+
+/// A history in the normal form of a client API: that of its strictest format, since completion formats carry no thinking.
+pub(crate) fn normal_form(history: &[Message], api: ClientApi) -> Normal {
+    normalise(history, &api.wire("").normal_form(api.name()))
 }
 
 /// Everything that one body is made from, beside the plan.

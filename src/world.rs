@@ -22,6 +22,9 @@ pub const MAX_SESSION_BYTES: u64 = 512 << 20;
 /// The most files and folders that one walk looks at.
 pub const MAX_ENTRIES: usize = 200_000;
 
+/// The most links to folders that one walk goes through: each is resolved, and each may double what is seen.
+pub(crate) const MAX_LINKED_FOLDERS: usize = 1_000;
+
 /// How many folders deep a walk goes.
 pub const MAX_DEPTH: usize = 64;
 
@@ -169,12 +172,15 @@ pub struct Walk {
     pub entries: Vec<Entry>,
     /// What could not be looked into, sorted by path: what is in there is not known.
     pub unread: Vec<Unread>,
+    /// Hidden files that are called like source files, and hidden links to folders, sorted by path. They are only named: nothing
+    /// reads them.
+    pub hidden: Vec<String>,
 }
 
 impl Walk {
     /// A walk that found nothing but that it cannot look into a folder.
     pub(crate) fn unread(path: &str, why: ReadError) -> Walk {
-        Walk { entries: Vec::new(), unread: vec![Unread { path: path.to_owned(), why }] }
+        Walk { unread: vec![Unread { path: path.to_owned(), why }], ..Walk::default() }
     }
 }
 
@@ -258,6 +264,36 @@ impl MemoryWorld {
         paths.map(|(path, _)| path).take_while(move |path| path.starts_with(&start))
     }
 
+    /// What stands directly in a folder. What lies below a folder in it is skipped, however much it is.
+    fn children(&self, folder: &str, looked_at: &mut usize) -> Result<Vec<Entry>, ReadError> {
+        if is_hidden(folder) {
+            return Err(ReadError::Hidden);
+        }
+        let start = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let (mut entries, mut from) = (Vec::new(), Bound::Included(start.clone()));
+        while let Some((path, _)) = self.files.range::<String, _>((from, Bound::Unbounded)).next() {
+            let Some(rest) = path.strip_prefix(&start) else { break };
+            let child = &path[..start.len() + rest.find('/').unwrap_or(rest.len())];
+            let kind = if child.len() == path.len() { EntryKind::File } else { EntryKind::Folder };
+            // Whatever begins with `child/` comes before `child0`.
+            from = match kind {
+                EntryKind::File => Bound::Excluded(path.clone()),
+                EntryKind::Folder => Bound::Included(format!("{child}0")),
+            };
+            *looked_at += 1;
+            // Only files are called like keys.
+            let is_visible = match kind {
+                EntryKind::File => !is_hidden(path),
+                EntryKind::Folder => !is_hidden(&format!("{child}/")),
+            };
+            if is_visible {
+                entries.push(Entry { path: child.to_owned(), kind });
+            }
+        }
+        entries.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(entries)
+    }
+
     /// All paths and their bytes, sorted by path.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.files.iter().map(|(path, bytes)| (path.as_str(), &**bytes))
@@ -286,32 +322,27 @@ impl World for MemoryWorld {
         if is_hidden(folder) {
             return Walk::unread(folder, ReadError::Hidden);
         }
-        let below = self.below(folder).filter(|path| !is_hidden(path));
-        let entries = below.map(|path| Entry { path: path.clone(), kind: EntryKind::File }).collect();
-        Walk { entries, unread: Vec::new() }
+        let mut walk = Walk::default();
+        for path in self.below(folder) {
+            match is_hidden(path) {
+                false => walk.entries.push(Entry { path: path.clone(), kind: EntryKind::File }),
+                true if names_source(path) && !path.split('/').any(|part| part == ".git") => {
+                    walk.hidden.push(path.clone());
+                }
+                true => {}
+            }
+        }
+        walk
     }
 
     fn list_counted(&self, folder: &str) -> Result<(Vec<Entry>, usize), ReadError> {
-        Ok((self.list(folder)?, self.below(folder).count()))
+        let mut looked_at = 0;
+        let entries = self.children(folder, &mut looked_at)?;
+        Ok((entries, looked_at))
     }
 
     fn list(&self, folder: &str) -> Result<Vec<Entry>, ReadError> {
-        if is_hidden(folder) {
-            return Err(ReadError::Hidden);
-        }
-        let skip = if folder.is_empty() { 0 } else { folder.len() + 1 };
-        let mut entries: Vec<Entry> = Vec::new();
-        for path in self.below(folder).filter(|path| !is_hidden(path)) {
-            let name = path[skip..].split('/').next().unwrap_or_default();
-            let child = &path[..skip + name.len()];
-            let kind = if child.len() == path.len() { EntryKind::File } else { EntryKind::Folder };
-            if entries.last().is_none_or(|last| last.path != child) {
-                entries.push(Entry { path: child.to_owned(), kind });
-            }
-        }
-        entries.sort_by(|a, b| a.path.cmp(&b.path));
-        entries.dedup();
-        Ok(entries)
+        self.children(folder, &mut 0)
     }
 
     fn kind(&self, path: &str) -> Result<EntryKind, ReadError> {
@@ -369,6 +400,12 @@ pub fn is_hidden(path: &str) -> bool {
     path.split('/').any(|part| part.starts_with('.') && part != "." && part != "..") || is_key_name(path)
 }
 
+/// Whether a path ends as those of source files do, whatever the case.
+pub(crate) fn names_source(path: &str) -> bool {
+    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
+    ["toml", "jinja", "json"].iter().any(|known| ending.eq_ignore_ascii_case(known))
+}
+
 /// Names of private keys, whatever the case: those of `ssh-keygen`, and the endings of what key stores are kept in.
 fn is_key_name(path: &str) -> bool {
     const NAMES: [&str; 6] = ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk"];
@@ -404,6 +441,11 @@ pub(crate) fn unusable_name(name: &str) -> Option<&'static str> {
         _ if is_numbered("com") || is_numbered("lpt") => Some("that is a device on Windows"),
         _ => None,
     }
+}
+
+/// The path of something in a folder; the folder `""` is the root.
+pub(crate) fn join(folder: &str, path: &str) -> String {
+    if folder.is_empty() { path.to_owned() } else { format!("{folder}/{path}") }
 }
 
 /// Folds `.` and `..` out of a relative path; `None` if it leaves the root or is absolute.
@@ -450,6 +492,18 @@ mod tests {
         assert_eq!(world.read("agents"), Err(ReadError::Folder));
         assert_eq!(world.walk("agents").entries.len(), 1);
         assert_eq!(world.walk("agent").entries.len(), 0);
+    }
+
+    #[test]
+    fn lists_skip_what_lies_deeper() {
+        let deep = (0..1000).map(|number| (format!("a/b/{number}"), ""));
+        let world = MemoryWorld::from_iter(deep.chain(["a/b.md", "a/b0", "a/c"].map(|path| (path.to_owned(), ""))));
+        let (entries, looked_at) = world.list_counted("a").expect("it can be listed");
+        assert_eq!(
+            entries.iter().map(|entry| entry.path.as_str()).collect::<Vec<_>>(),
+            ["a/b", "a/b.md", "a/b0", "a/c"]
+        );
+        assert_eq!(looked_at, 4);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //!
 //! An expectation is `~ CODE` behind a comment sign at the line itself, or `~^ CODE` in the line below (one `^` per
 //! line): `#~ extends/cycle` in TOML, `{#~ template/undefined #}` in templates. Where no comment can stand, the file
-//! `expected` lists `PATH:LINE CODE`. What people see is held by `report.snap`.
+//! `expected` lists `PATH:LINE CODE`. A file `select` names an agent that is asked for. What people see is held by `report.snap`.
 
 #![expect(clippy::disallowed_methods, reason = "the test itself reads the case folders")]
 
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use reqc::compile::{Compiler, PolicyOptions, Selection};
+use reqc::compile::{Compiler, PolicyOptions, SelectError, Selection};
 use reqc::diag::Diagnostic;
 use reqc::repo::{Date, LayerKind, LoadOptions};
 use reqc::report::{Format as _, Human};
@@ -49,7 +49,10 @@ fn run(case: &Path) -> Result<(), Failed> {
     let compiler = Compiler::load(Arc::new(disk), Arc::new(Embedded::bundled()), LoadOptions::default());
     let selection = Selection { contexts: Some(contexts(&compiler)), ..Selection::default() };
     let policy = PolicyOptions { today: Date::parse(TODAY), complete: Some(true), ..PolicyOptions::default() };
-    let report = compiler.report(&selection, &policy);
+    let mut report = compiler.report(&selection, &policy);
+    let selected = selected(case, &compiler);
+    report.summary.errors += selected.iter().count();
+    report.findings.extend(selected);
 
     let found: BTreeSet<Place> = report.findings.iter().map(|finding| place(&compiler, finding)).collect();
     let expected = expected(case);
@@ -70,6 +73,18 @@ fn run(case: &Path) -> Result<(), Failed> {
     settings.set_omit_expression(true);
     settings.bind(|| insta::assert_snapshot!("report", shown));
     Ok(())
+}
+
+/// What is wrong with asking for the agent that the file `select` names.
+fn selected(case: &Path, compiler: &Compiler) -> Option<Diagnostic> {
+    let name = fs::read_to_string(case.join("select")).ok()?;
+    match compiler.select_agents(|agent| agent == name.trim(), name.trim()) {
+        Err(error) => match *error {
+            SelectError::Abstract(finding) => Some(finding),
+            _ => None,
+        },
+        Ok(_) => None,
+    }
 }
 
 /// A few bundled contexts, so that a new one changes no report, and the case's own.

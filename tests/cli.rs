@@ -259,7 +259,7 @@ fn compile_removes_only_what_it_can_prove_its_own() {
     fs::remove_file(root.join("contexts/extra.json")).expect("removed");
     fs::remove_file(root.join("agents/child.toml")).expect("removed");
     let run = reqc(&root, &["compile", "--check"]);
-    assert!(run.code == 1 && run.out.contains("not asked for"), "{}", run.out);
+    assert!(run.code == 1 && run.out.contains("no longer needed"), "{}", run.out);
     let run = reqc(&root, &["compile"]);
     assert!(run.code == 0 && run.out.contains("golden/foreign"), "{}", run.out);
     mine.iter().for_each(|path| assert!(root.join(path).exists(), "{path}"));
@@ -990,7 +990,7 @@ fn a_diff_tells_what_a_change_lowers() {
     let run = reqc(&root, &["compile", "--diff", "HEAD"]);
     let parts = [
         "reqc.toml:2: key/unknown = \"off\"",
-        "key/unknown is no error any more",
+        "key/unknown is no longer an error",
         "reqc.toml:7: [[allow]] key/* for agents `Help*` until 2999-01-31: for a test",
     ];
     assert!(run.code == 0 && parts.iter().all(|part| run.out.contains(part)), "{}", run.out);
@@ -1003,10 +1003,88 @@ fn a_diff_tells_what_a_change_lowers() {
     let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
     let told: Vec<String> =
         report["lowered"].as_array().expect("a list").iter().map(|it| it["kind"].to_string()).collect();
-    assert_eq!(told, ["\"schema\"", "\"rule\""], "an edited schema, and a rule that is no error any more");
+    assert_eq!(told, ["\"schema\"", "\"rule\""], "an edited schema, and a rule that is no longer an error");
     fs::remove_file(root.join("schemas/wire/openai-chat.json")).expect("removed");
     let run = reqc(&root, &["compile", "--diff", "HEAD"]);
-    assert!(run.out.contains("schemas/wire/openai-chat.json is gone"), "{}", run.out);
+    assert!(run.out.contains("schemas/wire/openai-chat.json was removed"), "{}", run.out);
+}
+
+/// A name that nobody knows may be that of a file with a mistake.
+#[test]
+fn a_context_that_cannot_be_read_is_told_where_it_is_asked_for() {
+    let (_scratch, root) = repository(&[("agents/helper.toml", AGENT), ("contexts/own.json", "{\"name\": \"own\"")]);
+    for command in
+        [vec!["check"], vec!["compile", "--check"], vec!["compile", "--diff"], vec!["compile"], vec!["contexts"]]
+    {
+        let run = reqc(&root, &[&command[..], &["--context", "own", "--format", "json"]].concat());
+        let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+        assert_eq!(report["diagnostics"][0]["code"], "context/syntax", "{command:?}");
+        assert!(run.code == 2 && run.err.contains("there is no context `own`"), "{command:?}: {}", run.err);
+    }
+    let run = reqc(&root, &["render", "Helper", "--context", "own"]);
+    assert!(run.code == 2 && run.out.contains("contexts/own.json:1:1"), "{}", run.out);
+    assert!(reqc(&root, &["check", "--context", "nobody"]).code == 2);
+    fs::remove_file(root.join("contexts/own.json")).expect("removed");
+    let run = reqc(&root, &["check", "--context", "own", "--format", "json"]);
+    assert!(run.code == 2 && run.out.is_empty(), "{}", run.out);
+}
+
+/// What no body shows: what is compiled at all, against what, and where it is sent.
+#[test]
+fn a_diff_tells_what_a_change_takes_away() {
+    let agent = |name: &str, more: &str| format!("name = \"{name}\"\nextends = \"OpenAI Chat\"\n{more}");
+    let context = |name: &str, golden: bool| {
+        let history = "[{\"role\": \"user\", \"content\": \"x\"}]";
+        format!(
+            "{{\"name\": \"{name}\", \"why\": \"w\", \"kind\": \"chat\", \"golden\": {golden}, \"history\": {history}}}"
+        )
+    };
+    let (_scratch, root) = repository(&[
+        ("agents/a.toml", &agent("A", "")),
+        ("agents/b.toml", &agent("B", "")),
+        ("agents/c.toml", &agent("C", "match.file_patterns = [\"*.rs\"]\n")),
+        ("contexts/one.json", &context("one", true)),
+        ("contexts/two.json", &context("two", true)),
+        ("contexts/three.json", &context("three", true)),
+        ("models.toml", "A = \"m1\"\nC = \"m2\"\n"),
+        ("reqc.toml", "[rules]\n\"key/*\" = \"warning\"\n\"key/unknown\" = \"error\"\n"),
+    ]);
+    git(&root, &["init", "-q"]);
+    git(&root, &["add", "-A"]);
+    git(&root, &["commit", "-q", "-m", "before"]);
+    fs::remove_file(root.join("agents/a.toml")).expect("removed");
+    fs::remove_file(root.join("contexts/one.json")).expect("removed");
+    write(
+        &root,
+        &[
+            ("agents/b.toml", &agent("B", "abstract = true\n")),
+            ("agents/c.toml", &agent("C", "match.file_patterns = [\"*\"]\n")),
+            ("contexts/two.json", &context("two", false)),
+            ("models.toml", "C = \"m3\"\n"),
+            (
+                "reqc.toml",
+                "dialect = \"inja\"\n[golden]\ncontexts = [\"plain-turn\"]\n\
+                 [rules]\n\"key/unknown\" = \"error\"\n\"key/*\" = \"warning\"\n",
+            ),
+        ],
+    );
+    let told = reqc(&root, &["compile", "--diff", "HEAD"]).out;
+    let parts = [
+        "the agent A was removed",
+        "agents/b.toml:3: the agent B is now abstract",
+        "agents/c.toml:1: the `match` of the agent C changed",
+        "the context one was removed",
+        "the context two no longer has golden bodies",
+        "reqc.toml:3: the context three no longer has golden bodies",
+        "key/unknown is no longer an error",
+        "models.toml:1: the model of C is `m3`",
+        "models.toml no longer sets a model for A",
+        "the dialect is `inja`",
+    ];
+    let missing: Vec<&&str> = parts.iter().filter(|part| !told.contains(**part)).collect();
+    assert!(missing.is_empty(), "{missing:?} in {told}");
+    let report = reqc(&root, &["check"]).out;
+    assert!(report.contains("golden contexts"), "a report tells it without a revision: {report}");
 }
 
 #[cfg(unix)]

@@ -235,7 +235,7 @@ fn usable(file: FileId, name: &str, text: &SourceText) -> Result<WireFormat, Box
     let wire = format.unwrap_or(name);
     let Some(known) = WireFormat::ALL.into_iter().find(|known| known.name() == wire) else {
         let known = WireFormat::ALL.map(WireFormat::name).join(", ");
-        let message = format!("`{}` is no wire format", crate::text::cut(wire, graph::QUOTED));
+        let message = format!("`{}` is not a wire format", crate::text::cut(wire, graph::QUOTED));
         return Err(at(message, 0..0, Some(format!("known are: {known}"))));
     };
     if text.as_str().len() > MAX_BYTES {

@@ -117,6 +117,21 @@ pub(super) enum Command {
         #[arg(long)]
         curl: bool,
     },
+    /// Tell who wrote a value of a request body, or with no pointer each line of it
+    #[command(visible_alias = "why")]
+    Explain {
+        /// The agent's name
+        #[arg(value_parser = filled)]
+        agent: String,
+        /// The value, as a JSON pointer: /messages/0/content
+        pointer: Option<String>,
+    },
+    /// Tell which agents, contexts and values a place of a file reaches
+    Impact {
+        /// The place: a file, with a line and a column if you like: `partials/x.jinja:3:7`
+        #[arg(value_name = "PLACE", value_parser = filled)]
+        place: String,
+    },
     /// List contexts and why they are there
     Contexts,
     /// List provider instances, and whether their keys are found; no key is printed

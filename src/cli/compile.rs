@@ -20,6 +20,7 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
         return diff::run(options, args, revision.as_deref(), terminal);
     }
     let opened = options.open()?;
+    options.selection(&opened, terminal)?;
     let folder = folder(options, &opened, args)?;
     let purpose = if args.check { Purpose::Check } else { Purpose::Write };
     let (found, comparison) = compare(&opened, &folder, purpose, args.all_contexts, terminal.quiet)?;

@@ -14,6 +14,7 @@ use crate::text::{Text, text};
 
 pub(super) fn run(options: &Options, args: &Compile, revision: Option<&str>, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
+    options.selection(&opened, terminal)?;
     let (found, changes, lowered) = match revision {
         None => against_golden(&opened, args.all_contexts, terminal.quiet)?,
         Some(revision) => against_revision(options, &opened, revision, args.all_contexts)?,

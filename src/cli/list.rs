@@ -15,6 +15,7 @@ use crate::text::{Text, text};
 
 pub(super) fn agents(options: &Options, all: bool, tag: Option<&str>, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
+    options.selection(&opened, terminal)?;
     let unusable = opened.compiler.agents().iter().filter(|(_, usable)| !usable).map(|(id, _)| *id);
     let unusable: HashSet<ProfileId> = unusable.collect();
     let rows: Vec<Row> = listed(&opened, all)?.into_iter().map(|id| Row::of(&opened, id, &unusable)).collect();
@@ -109,6 +110,7 @@ impl Row {
 
 pub(super) fn contexts(options: &Options, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
+    options.selection(&opened, terminal)?;
     let names = &opened.selection()?.contexts;
     let all = opened.compiler.contexts().iter();
     let chosen = all.filter(|ready| names.as_ref().is_none_or(|names| names.contains(&ready.context.name)));

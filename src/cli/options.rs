@@ -4,8 +4,8 @@ use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::Failure;
 use super::args::{Common, Format};
+use super::{Failure, Terminal};
 use crate::compile::{Compiler, PolicyOptions, Report, SelectError, Selection, check_allowed, check_code};
 use crate::diag::{Diagnostic, Severity};
 use crate::repo::{Date, Glob, LoadOptions};
@@ -131,6 +131,15 @@ impl Options {
             Some(_) => Err(Failure::new("`--model` has no effect here: golden bodies use the profile's own model")
                 .help("`reqc render AGENT --model M` shows a body with another one")),
         }
+    }
+
+    /// What takes part. If nothing does, and files could not be read, what is wrong with them is shown: one of them may hold
+    /// what was asked for.
+    pub(super) fn selection<'o>(&self, opened: &'o Opened, terminal: &mut Terminal) -> Result<&'o Selection, Failure> {
+        if opened.selection.is_err() && !opened.compiler.is_fully_read() {
+            terminal.findings(self.format, &opened.report_of(opened.errors(|_| true)));
+        }
+        opened.selection()
     }
 }
 

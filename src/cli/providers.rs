@@ -1,7 +1,6 @@
 //! `reqc providers`: the provider instances, and whether their keys are found.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -12,17 +11,16 @@ use super::{Outcome, Status, Terminal};
 use crate::provider::ClientApi;
 use crate::repo::{Instance, SecretRef};
 use crate::runtime::Secrets;
-use crate::runtime::trust::{Bundled, Grant, TrustStore};
-use crate::system::{Embedded, SystemSecrets, TrustFolder};
+use crate::runtime::trust::{Grant, TrustStore};
+use crate::system::{SystemSecrets, TrustFolder};
 use crate::text::text;
 
 pub(super) fn run(options: &Options, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
     let keys = Keys {
         secrets: SystemSecrets::new(&opened.root),
-        bundled: Bundled::read(&Embedded::bundled()),
         trusted: TrustFolder::of_person(&opened.root),
-        root: &opened.root,
+        opened: &opened,
     };
     let uses = uses(&opened);
     let instances = opened.compiler.repo().instances.values();
@@ -66,9 +64,8 @@ enum Found {
 /// Where keys are looked for. One that nobody has allowed is not read.
 struct Keys<'o> {
     secrets: SystemSecrets,
-    bundled: Bundled,
     trusted: TrustFolder,
-    root: &'o Path,
+    opened: &'o Opened,
 }
 
 impl Keys<'_> {
@@ -93,9 +90,15 @@ impl Keys<'_> {
         }
     }
 
+    /// Whether somebody allowed requests of an agent that go by this instance.
     fn is_allowed(&self, instance: &Instance, reference: &SecretRef) -> bool {
-        let grant = Grant::of_instance(instance, self.secrets.file_of(reference).as_deref());
-        grant.is_some_and(|it| self.bundled.covers(&it) || self.trusted.is_trusted(&it.fingerprint(self.root)))
+        let (compiler, file) = (&self.opened.compiler, self.secrets.file_of(reference));
+        let plans = compiler.agents().iter().filter_map(|(id, _)| compiler.plan(*id));
+        let mut own = plans.filter(|plan| plan.instance.name.value == instance.name.value);
+        own.any(|plan| {
+            let grant = Grant::of_agent(&plan, file.as_deref());
+            grant.is_some_and(|it| self.trusted.is_trusted(&it.fingerprint(&self.opened.root)))
+        })
     }
 }
 

@@ -11,6 +11,7 @@ use crate::text::Text;
 
 pub(super) fn run(options: &Options, agent: &str, curl: bool, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
+    options.selection(&opened, terminal)?;
     let id = opened.agent(agent)?;
     let compiler = &opened.compiler;
     let Some(plan) = compiler.plan(id) else {
@@ -33,7 +34,7 @@ pub(super) fn run(options: &Options, agent: &str, curl: bool, terminal: &mut Ter
 }
 
 /// The one context that was asked for.
-fn pick_context(opened: &Opened, id: ProfileId) -> Result<String, Failure> {
+pub(super) fn pick_context(opened: &Opened, id: ProfileId) -> Result<String, Failure> {
     let kind = opened.compiler.plan(id).map(|plan| plan.kind);
     let fitting = opened.compiler.contexts().iter().filter(|ready| Some(ready.context.kind()) == kind);
     let fitting: Vec<&str> = fitting.map(|ready| ready.context.name.as_ref()).collect();

@@ -63,8 +63,8 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
 fn wanted(opened: &Opened, compiled: &Compiled, input: &Input, secrets: &SystemSecrets) -> Result<Vec<Grant>, Failure> {
     let instance = opened.compiler.repo().instances.get(&compiled.instance).expect("it was compiled with it");
     let key_file = instance.api_key_ref.as_ref().and_then(|reference| secrets.file_of(&reference.value));
-    let server = Grant::of_request(compiled, instance, key_file.as_deref()).map_err(failure)?;
-    let is_own = Bundled::read(&Embedded::bundled()).covers(&server);
+    let server = Grant::of_request(compiled, key_file.as_deref()).map_err(failure)?;
+    let is_own = Bundled::read(Arc::new(Embedded::bundled())).covers(&server);
     Ok(Some(server).filter(|_| !is_own).into_iter().chain(input.programs.iter().cloned()).collect())
 }
 
@@ -118,6 +118,7 @@ fn talk(
 fn journal(options: &Options, send: &Send, resumed: Option<Resumed>) -> Result<Option<JournalFile>, Failure> {
     let create = |path: &std::path::PathBuf| {
         let path = options.path(path);
+        crate::system::to_write(&path, Some(options.directory()))?;
         let help = format!("`--resume {}` goes on with a session that is there", path.display());
         JournalFile::create(&path).map_err(|why| Failure::new(why).help(help))
     };

@@ -17,6 +17,7 @@ use crate::toml::{Kind, Table};
 
 pub(super) fn run(options: &Options, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
+    options.selection(&opened, terminal)?;
     let shown = shown(&opened)?;
     let roots: Vec<ProfileId> = shown.iter().copied().filter(|&id| parent(&opened, id).is_none()).collect();
     let tree = Tree::new(&opened, &shown);

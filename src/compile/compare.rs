@@ -87,7 +87,7 @@ impl Compiler {
             changes.extend(gone.flat_map(|(name, files)| changed(&name, Vec::new(), files)));
         }
         let (now, then) = (self.policy(options, false), older.policy(options, false));
-        let lowered = now.newly_lowered(&self.repo, &then, &older.repo);
+        let lowered = now.newly_lowered(self, &then, older);
         (report, changes, lowered)
     }
 

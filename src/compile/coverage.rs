@@ -30,7 +30,7 @@ impl Compiler {
 
     fn fits_no_context(&self, id: ProfileId) -> Diagnostic {
         let name = &self.hierarchy.get(id).name;
-        let message = format!("no body is made of `{}`: none of the contexts is for it", name.value);
+        let message = format!("`{}` has no body: none of the contexts is of its kind", name.value);
         let finding = Diagnostic::new(&NO_BODY, name.span, message).reaching(&name.value, None);
         finding.help("`reqc contexts` shows the kind of each context; name one that fits, or add one")
     }
@@ -42,8 +42,8 @@ impl Compiler {
         own.sort_by_key(|profile| (self.repo.sources.get(profile.file).path(), profile.name.span.start));
         let first = own.first()?;
         let message = match own.iter().all(|profile| profile.is_abstract()) {
-            true => "no body is made: every profile is abstract",
-            false => "no body is made",
+            true => "the run makes no body: every profile is abstract",
+            false => "the run makes no body",
         };
         let finding = Diagnostic::new(&NO_BODY, first.abstract_at.unwrap_or(first.name.span), message);
         Some(finding.help("add an agent that extends it, or compile the bundled ones with `--bundled`"))

@@ -1,4 +1,4 @@
-//! `text/invisible`: characters that a reviewer does not see and a model reads.
+//! `text/invisible`: characters that a reviewer cannot see and a model reads.
 //!
 //! Looks at the text of all files that prompts and bodies are made of, as it stands in the file, at names, decoded, and at
 //! paths. Conversations of contexts are left alone: they hold such characters on purpose.
@@ -12,13 +12,15 @@ use crate::source::{FileId, SourceText, Span, Spanned};
 use crate::text::{Hidden, hidden, name_of};
 
 rules! {
-    INVISIBLE = Warning "text/invisible", "a character that nobody sees",
-        "Marks that turn the direction of text around, zero-width characters, tags and control characters are read by a model \
-         and seen by nobody: a reviewer of a pull request reads something else than what is sent. In names they make two \
-         things look alike.\n\n\
-         What belongs where it stands is not reported: right-to-left letters, joiners in scripts that need them, and joiners \
+    INVISIBLE = Warning "text/invisible", "an invisible character",
+        "A model reads marks that change the direction of text, zero-width characters, tags, blank symbols and control \
+         characters, but a reviewer of a pull request cannot see them: what is reviewed is not what is sent. In names, they make \
+         two different things look the same.\n\n\
+         Characters in their proper place are not reported: right-to-left letters, joiners in scripts that need them, and joiners \
          and selectors in emoji. Neither are the conversations of contexts.\n\n\
-         Remove the character. If it is meant, write it so that it can be seen: `\"\\u202E\"` in a TOML string, \
+         * wrong: `name = \"Re<U+200B>viewer\"`, where `<U+200B>` is the character itself\n\
+         * right: `name = \"Reviewer\"`\n\n\
+         If the character is intended, write it as an escape, so that it can be seen: `\"\\u202E\"` in a TOML string, \
          `{{ \"\\u202E\" }}` in a template.";
 }
 
@@ -78,9 +80,9 @@ fn at(file: FileId, path: &str, run: &Run) -> Diagnostic {
     let number = u32::from(run.first);
     let escape = if number > 0xffff { format!("\\U{number:08X}") } else { format!("\\u{number:04X}") };
     let help = match path.rsplit('.').next() {
-        Some("toml") => format!("remove it; if it is meant, write `{escape}` in a string in double quotes"),
+        Some("toml") => format!("remove it; if it is intended, write `{escape}` in a string in double quotes"),
         Some("md" | "json") => "remove it".to_owned(),
-        _ => format!("remove it; if it is meant, write `{{{{ \"{escape}\" }}}}`"),
+        _ => format!("remove it; if it is intended, write `{{{{ \"{escape}\" }}}}`"),
     };
     Diagnostic::new(&INVISIBLE, Span::new(file, run.start..run.end), told(run)).help(help)
 }
@@ -88,16 +90,16 @@ fn at(file: FileId, path: &str, run: &Run) -> Diagnostic {
 fn told(run: &Run) -> String {
     let name = name_of(run.first);
     match run.chars {
-        1 => format!("nobody sees this character: {name}"),
-        more => format!("nobody sees these {more} characters: {name} is the first"),
+        1 => format!("invisible character: {name}"),
+        more => format!("{more} invisible characters, the first is {name}"),
     }
 }
 
 /// A name with a character that cannot be seen, also one that is written as an escape.
 fn in_name(name: &str, span: Span, what: &str) -> Option<Diagnostic> {
     let found = name.chars().find(|c| c.is_control()).or_else(|| hidden(name).next().map(|hidden| hidden.char))?;
-    let message = format!("{what} has a character that nobody sees: {}", name_of(found));
-    Some(Diagnostic::new(&INVISIBLE, span, message).help("remove it: what looks the same must be the same"))
+    let message = format!("{what} contains an invisible character: {}", name_of(found));
+    Some(Diagnostic::new(&INVISIBLE, span, message).help("remove it: names that look the same must be the same"))
 }
 
 /// Names that are written with escapes; what stands in the text itself is told there.

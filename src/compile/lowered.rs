@@ -1,14 +1,14 @@
 //! What a repository and the command line lowered. A gate that was opened a little must say so: reviewers see it in every
 //! report, and what a change adds to it in the diff.
 
-use std::collections::HashSet;
+mod change;
+
 use std::sync::Arc;
 
-use super::Policy;
 use super::policy::matches;
 use super::rules::all_rules;
+use super::{Compiler, Policy};
 use crate::check::schema::is_built_in;
-use crate::diag::Severity;
 use crate::provider::WireFormat;
 use crate::repo::{Allow, LayerFile, LayerKind, Level, Repo};
 use crate::source::{SourceText, Span};
@@ -18,10 +18,12 @@ use crate::source::{SourceText, Span};
 pub struct Lowered {
     /// What it is.
     pub kind: LoweredKind,
-    /// A rule's code or family, a provider instance, or the path of a schema.
+    /// A rule's code or family, a provider instance, the path of a schema, or the name of an agent or context.
     pub what: Arc<str>,
-    /// What became of a rule or a schema.
+    /// What became of it.
     pub to: Option<LoweredTo>,
+    /// The value of a setting.
+    pub value: Option<Arc<str>>,
     /// The agents that it is for, as a pattern; `None`: all.
     pub agent: Option<String>,
     /// The files that it is for, as a pattern; `None`: all.
@@ -54,6 +56,18 @@ pub enum LoweredKind {
     Layer,
     /// `--allow`.
     Argument,
+    /// A context marked `golden` that `golden.contexts` leaves out; of a change, any context without golden bodies from now on.
+    Golden,
+    /// A context that a change removed.
+    Context,
+    /// An agent that a change removed, or made abstract.
+    Agent,
+    /// The `match` of an agent, which a change altered.
+    Match,
+    /// An entry of `models.toml` that a change added, altered or removed.
+    Model,
+    /// `dialect`, which a change altered.
+    Dialect,
 }
 
 impl LoweredKind {
@@ -66,11 +80,17 @@ impl LoweredKind {
             LoweredKind::Schema => "schema",
             LoweredKind::Layer => "layer",
             LoweredKind::Argument => "argument",
+            LoweredKind::Golden => "golden",
+            LoweredKind::Context => "context",
+            LoweredKind::Agent => "agent",
+            LoweredKind::Match => "match",
+            LoweredKind::Model => "model",
+            LoweredKind::Dialect => "dialect",
         }
     }
 }
 
-/// What became of a rule or a schema.
+/// What became of something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LoweredTo {
@@ -82,6 +102,8 @@ pub enum LoweredTo {
     Default,
     /// The older side had it; of a bundled layer: it lacks schemas.
     Removed,
+    /// The older side compiled it, and now it can only be extended.
+    Abstract,
 }
 
 impl LoweredTo {
@@ -92,6 +114,7 @@ impl LoweredTo {
             LoweredTo::Warning => "warning",
             LoweredTo::Default => "default",
             LoweredTo::Removed => "removed",
+            LoweredTo::Abstract => "abstract",
         }
     }
 }
@@ -103,6 +126,7 @@ impl Lowered {
             kind,
             what: Arc::from(what),
             to: None,
+            value: None,
             agent: None,
             path: None,
             fields: Vec::new(),
@@ -121,15 +145,16 @@ impl Lowered {
 
     /// What it lowers, wherever that is said.
     fn key(&self) -> String {
-        let Lowered { kind, what, to, agent, path, fields, reason, expires, place: _, text } = self;
+        let Lowered { kind, what, to, value, agent, path, fields, reason, expires, place: _, text } = self;
         let text = text.as_ref().map(|text| text.as_str());
-        format!("{:?}", (kind, what, to, agent, path, fields, reason, expires, text))
+        format!("{:?}", (kind, what, to, value, agent, path, fields, reason, expires, text))
     }
 }
 
 impl Policy<'_> {
     /// What is lowered in this run, in the order in which it is written.
-    pub(super) fn lowered(&self, repo: &Repo) -> Vec<Lowered> {
+    pub(super) fn lowered(&self, compiler: &Compiler) -> Vec<Lowered> {
+        let repo = &compiler.repo;
         let rules = self.config.levels.iter().filter_map(|(code, level)| {
             let lowered = Lowered::new(LoweredKind::Rule, &code.value).at(repo, code.span);
             Some(Lowered { to: Some(lowers(&code.value, *level)?), ..lowered })
@@ -142,29 +167,17 @@ impl Policy<'_> {
         });
         let layer = self.config.is_bundled_layer.then(|| layer(repo));
         let arguments = self.options.allow.iter().map(|code| Lowered::new(LoweredKind::Argument, code));
-        rules.chain(allows).chain(extensions).chain(schemas(repo)).chain(layer).chain(arguments).collect()
+        let settings = rules.chain(allows).chain(extensions).chain(schemas(repo));
+        settings.chain(without_golden(compiler)).chain(layer).chain(arguments).collect()
     }
+}
 
-    /// What this side, of `repo`, lowers and an older side did not: new entries, rules that it made errors, and
-    /// schemas of its own that are gone.
-    pub(super) fn newly_lowered(&self, repo: &Repo, older: &Policy<'_>, older_repo: &Repo) -> Vec<Lowered> {
-        let known: HashSet<String> = older.lowered(older_repo).iter().map(Lowered::key).collect();
-        let new = self.lowered(repo).into_iter().filter(|it| !known.contains(&it.key()));
-        let errors: HashSet<&str> = self.raised().collect();
-        let raised = older.raised().filter(|code| !errors.contains(code));
-        let no_errors =
-            raised.map(|code| Lowered { to: Some(LoweredTo::Default), ..Lowered::new(LoweredKind::Rule, code) });
-        let kept: HashSet<Arc<str>> = schemas(repo).map(|it| it.what).collect();
-        let gone = schemas(older_repo).filter(|it| !kept.contains(&it.what));
-        let gone = gone.map(|it| Lowered { to: Some(LoweredTo::Removed), place: None, text: None, ..it });
-        new.chain(no_errors).chain(gone).collect()
-    }
-
-    /// Codes that `[rules]` makes errors.
-    fn raised(&self) -> impl Iterator<Item = &str> {
-        let errors = self.config.levels.iter().filter(|(_, level)| *level == Level::On(Severity::Error));
-        errors.map(|(code, _)| &*code.value)
-    }
+/// Contexts that are marked `golden`, and that `golden.contexts` leaves out.
+fn without_golden(compiler: &Compiler) -> Vec<Lowered> {
+    let Some(globs) = &compiler.repo.config.golden_contexts else { return Vec::new() };
+    let left_out = compiler.contexts.iter().filter(|ready| ready.context.golden && !ready.golden);
+    let lowered = left_out.map(|ready| Lowered::new(LoweredKind::Golden, &ready.context.name));
+    lowered.map(|lowered| lowered.at(&compiler.repo, globs.span)).collect()
 }
 
 /// What a level lowers the rules of a pattern to; `None` if none is lowered.

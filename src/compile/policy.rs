@@ -35,7 +35,7 @@ impl Policy<'_> {
     pub(super) fn judge(&self, sources: &Sources, findings: Findings) -> Vec<Diagnostic> {
         let mut left = self.apply(sources, findings.into_vec());
         left.sort_by(|a, b| order(sources, a).cmp(&order(sources, b)));
-        left
+        bounded(left)
     }
 
     fn apply(&self, sources: &Sources, findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
@@ -69,8 +69,13 @@ impl Policy<'_> {
         if self.options.allow.iter().any(|pattern| matches(pattern, code)) {
             return Level::Off;
         }
+        self.configured(code, finding.severity)
+    }
+
+    /// The level that `[rules]` gives a rule, or else its usual one.
+    pub(super) fn configured(&self, code: &str, usual: Severity) -> Level {
         let configured = self.config.levels.iter().rev().find(|(pattern, _)| matches(&pattern.value, code));
-        configured.map_or(Level::On(finding.severity), |(_, level)| *level)
+        configured.map_or(Level::On(usual), |(_, level)| *level)
     }
 
     /// Whether entries silence the whole finding. An entry for some agents takes these out of its reach.
@@ -134,6 +139,30 @@ impl Policy<'_> {
         });
         findings.collect()
     }
+}
+
+/// The most findings of one rule and level that are reported, also to programs.
+const MOST_OF_A_RULE: usize = 10_000;
+
+/// The first findings of each rule. The last of them says how many there are beyond it.
+fn bounded(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut counts: HashMap<(&str, Severity), usize> = HashMap::new();
+    let mut last: HashMap<(&str, Severity), usize> = HashMap::new();
+    let mut kept: Vec<Diagnostic> = Vec::with_capacity(findings.len());
+    for finding in findings {
+        let key = (finding.rule.code, finding.severity);
+        let count = counts.entry(key).or_default();
+        *count += 1;
+        if *count <= MOST_OF_A_RULE {
+            last.insert(key, kept.len());
+            kept.push(finding);
+        }
+    }
+    for (key, count) in counts.into_iter().filter(|(_, count)| *count > MOST_OF_A_RULE) {
+        let more = count - MOST_OF_A_RULE;
+        kept[last[&key]].message.push_str(&format!("; {more} more findings of `{}` are left out", key.0));
+    }
+    kept
 }
 
 fn order<'a>(sources: &'a Sources, finding: &'a Diagnostic) -> (&'a str, u32, &'static str, &'a str) {

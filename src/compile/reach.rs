@@ -29,9 +29,10 @@ impl Compiler {
     fn agents_by_file(&self, files: &BTreeSet<FileId>) -> BTreeMap<FileId, Vec<Arc<str>>> {
         let mut reached: BTreeMap<FileId, Vec<Arc<str>>> = BTreeMap::new();
         let mut known: HashMap<FileId, BTreeSet<FileId>> = HashMap::new();
+        let mut left = MAX_INCLUDES;
         for (id, _) in &self.agents {
             let name = &self.hierarchy.get(*id).name.value;
-            for file in self.files_of(*id, files, &mut known) {
+            for file in self.files_of(*id, files, &mut known, &mut left) {
                 reached.entry(file).or_default().push(Arc::clone(name));
             }
         }
@@ -45,19 +46,20 @@ impl Compiler {
         id: ProfileId,
         files: &BTreeSet<FileId>,
         known: &mut HashMap<FileId, BTreeSet<FileId>>,
+        left: &mut usize,
     ) -> BTreeSet<FileId> {
         let mut used = BTreeSet::new();
         for profile in self.hierarchy.lineage(id) {
             let file = self.hierarchy.get(profile).file;
-            used.extend(known.entry(file).or_insert_with(|| self.files_of_file(file, files)).iter().copied());
+            used.extend(known.entry(file).or_insert_with(|| self.files_of_file(file, files, left)).iter().copied());
         }
         used.extend(self.files_of_instance(id).iter().copied().filter(|file| files.contains(file)));
         used
     }
 
     /// Which of some files a profile file uses, itself included.
-    fn files_of_file(&self, file: FileId, files: &BTreeSet<FileId>) -> BTreeSet<FileId> {
-        let partials = self.engine.partials_of_file(file);
+    fn files_of_file(&self, file: FileId, files: &BTreeSet<FileId>, left: &mut usize) -> BTreeSet<FileId> {
+        let partials = self.engine.partials_of_file(file, left);
         let partials = partials.iter().filter_map(|partial| self.repo.partial_file(partial));
         partials.chain([file]).filter(|file| files.contains(file)).collect()
     }
@@ -70,5 +72,7 @@ impl Compiler {
     }
 }
 
+/// The most includes that are followed for that, in all.
+const MAX_INCLUDES: usize = 5_000_000;
 /// The most names of agents that are noted on findings of loading, in all.
 const MAX_NAMES: usize = 1_000_000;

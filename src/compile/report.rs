@@ -153,7 +153,7 @@ impl Compiler {
             errors: count(Severity::Error),
             warnings: count(Severity::Warning),
             skipped: self.skipped(),
-            lowered: self.policy(options, false).lowered(&self.repo),
+            lowered: self.policy(options, false).lowered(self),
         }
     }
 

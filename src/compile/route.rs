@@ -69,8 +69,13 @@ impl Compiler {
 
 /// What a profile's `match` accepts.
 fn matcher(profile: &ResolvedProfile<'_>) -> Matcher {
-    let [files, paths, projects] = MATCH_KEYS.map(|key| patterns(profile, key));
+    let [files, paths, projects] = match_patterns(profile);
     Matcher::new(files, paths, projects)
+}
+
+/// The patterns of a profile's `match`: of files, paths and projects.
+pub(super) fn match_patterns<'r>(profile: &ResolvedProfile<'r>) -> [Vec<&'r str>; 3] {
+    MATCH_KEYS.map(|key| patterns(profile, key))
 }
 
 fn patterns<'r>(profile: &ResolvedProfile<'r>, key: &str) -> Vec<&'r str> {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::Compiler;
+use super::{Compiler, work};
 use crate::context::Context;
 use crate::diag::{Diagnostic, Rule, Suggestions};
 use crate::profile::Profile;
@@ -15,16 +15,18 @@ crate::diag::rules! {
     SLUG_COLLISION = Error "golden/slug-collision", "two agents would write the same golden folder",
         "Golden folders are named after the agent: ASCII letters and digits in lower case, every other run of characters one \
          `-`. `GPT (mini)` and `gpt mini-` share one. Rename one of the agents.";
-    NO_BODY = Error "select/no-body", "nothing is compiled of what was asked for",
-        "A run that makes no body proves nothing, so it must not pass. Either every profile is abstract, or none of the \
-         contexts is for the agents: completion agents need a completion, all others a chat.\n\n\
-         Name a context that fits (`reqc contexts` shows the kind of each), or add an agent that extends the abstract \
-         profiles. This cannot be silenced.";
+    NO_BODY = Error "select/no-body", "a run makes no body",
+        "A run that makes no body proves nothing, so it fails. Either every profile is abstract, or none of the contexts is of \
+         the agents' kind: completion agents need a completion, all others a chat.\n\n\
+         * wrong: `reqc check --agent Codestral --context plain-turn`, where the agent is for completions\n\
+         * right: `reqc check --agent Codestral --context completion-prefix-suffix`\n\n\
+         Name a context of the right kind (`reqc contexts` shows the kind of each), or add an agent that extends the abstract \
+         profiles. This finding cannot be silenced.";
     UNUSABLE_SLUG = Error "golden/unusable-name", "an agent's golden folder cannot be made on every system",
         "Golden folders are named after the agent. On Windows `con`, `prn`, `aux`, `nul`, `com1` to `com9` and `lpt1` to `lpt9` are \
          devices, not folders, and a name has 255 bytes at most. A repository with such a folder could not be checked out \
          everywhere.\n\n* wrong: `name = \"Aux\"`\n* right: `name = \"Auxiliary\"`";
-    ABSTRACT_SELECTED = Error "select/abstract", "an abstract profile was asked for",
+    ABSTRACT_SELECTED = Error "select/abstract", "an abstract profile is selected",
         "An abstract profile lacks something by design, so it has no body of its own. Ask for one of the agents \
          that extend it; `reqc tree` shows them, and `reqc show NAME` works for abstract profiles too.";
     UNKNOWN_AGENT = Warning "config/unknown-agent", "`models.toml` names an agent that does not exist",
@@ -49,7 +51,8 @@ crate::diag::rules! {
         "Every template has its limits; these are the limits of all of them together, so that a repository from somebody else cannot keep a \
          build busy for hours. An agent may take 1,000 million units of work over all its contexts, and a run 8,000 million plus \
          250,000 per body. A usual body takes some ten thousand; `template/too-much-work` says what a unit is. The count is the \
-         same on every machine: the agents are added up in the order of their names.\n\n\
+         same on every machine: the agents are added up in the order of their names. Besides, the bodies of one agent may have \
+         128 MiB together, and all agents together may inherit 10,000,000 values.\n\n\
          Look for templates that work on much more data than they send, or compile fewer agents or contexts at a time with \
          `reqc check --agent NAME`.";
     UNKNOWN_RULE = Warning "config/unknown-rule", "`reqc.toml` names a rule that does not exist",
@@ -109,7 +112,7 @@ pub(super) fn unknown_agents(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnost
 
 /// Findings about patterns in `golden.contexts` that select nothing.
 pub(super) fn unknown_contexts(config: &Config, contexts: &[Context]) -> Vec<Diagnostic> {
-    let globs = config.golden_contexts.iter().flatten();
+    let globs = config.golden_contexts.iter().flat_map(|globs| &globs.value);
     let unused = globs.filter(|glob| !contexts.iter().any(|context| glob.value.is_match(&context.name)));
     let mut suggestions = Suggestions::default();
     let findings = unused.map(|glob| {
@@ -127,6 +130,29 @@ pub(super) fn agent_too_much_work(plan: &Plan<'_>, context: &Arc<str>) -> Diagno
         format!("the agent `{}` takes too much work: it is not compiled from context `{context}` on", plan.name());
     let finding = Diagnostic::new(&TOO_MUCH_WORK, plan.profile.name_span(), message);
     finding.help("look for templates that copy, join, compare or search long texts or lists again and again")
+}
+
+/// An agent whose bodies have more bytes together than are held.
+pub(super) fn agent_too_large(plan: &Plan<'_>, context: &Arc<str>) -> Diagnostic {
+    let most = work::MAX_HELD >> 20;
+    let message = format!(
+        "the bodies of `{}` have more than {most} MiB together: it is not compiled from context `{context}` on",
+        plan.name()
+    );
+    let finding = Diagnostic::new(&TOO_MUCH_WORK, plan.profile.name_span(), message);
+    finding.help("compile it for fewer contexts at a time, or look for what makes its bodies so large")
+}
+
+/// Agents that are not merged any more, the first of them.
+pub(super) fn too_many_values(hierarchy: &Hierarchy, first: ProfileId, agents: usize) -> Diagnostic {
+    let name = &hierarchy.get(first).name;
+    let others = if agents > 1 { format!(", nor are {} others", agents - 1) } else { String::new() };
+    let message = format!("merging the profiles takes too much work: `{}` is not compiled{others}", name.value);
+    let finding = Diagnostic::new(&TOO_MUCH_WORK, name.span, message);
+    finding.help(format!(
+        "all agents together inherit at most {} values: look for bases with very long lists or tables",
+        work::MAX_MERGED
+    ))
 }
 
 /// A run that used up its units before an agent.

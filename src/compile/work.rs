@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 /// Units of work that one agent may take, over all of its contexts.
 pub(super) const AGENT_LIMIT: u64 = 1_000_000_000;
 /// Units for each value of a body that no template renders: it is merged, copied, checked and compared.
-const STATIC_VALUE: u64 = 60;
+const STATIC_VALUE: u64 = 250;
 /// Units for each problem of a body: it is explained, and its place is looked for.
 const PROBLEM: u64 = 50_000;
 
@@ -15,6 +15,11 @@ const PROBLEM: u64 = 50_000;
 pub(super) fn of_body(static_values: usize, problems: usize) -> u64 {
     STATIC_VALUE.saturating_mul(static_values as u64).saturating_add(PROBLEM.saturating_mul(problems as u64))
 }
+/// The most bytes that the bodies of one agent may have together: they are held until all are made.
+pub(super) const MAX_HELD: usize = 128 << 20;
+/// The most values that are merged for all agents together: each agent merges those of its whole chain.
+pub(super) const MAX_MERGED: usize = 10_000_000;
+
 /// Units that every run may take.
 const RUN_BASE: u64 = 8_000_000_000;
 /// Further units per body: several times what a usual one takes.

@@ -1,6 +1,7 @@
 //! From JSON values to a context, with findings at their places.
 
 use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -18,8 +19,29 @@ pub(super) struct Reader<'a> {
     file: FileId,
     places: &'a Places<'a>,
     findings: &'a mut Vec<Diagnostic>,
+    /// How many findings there were.
+    found: usize,
     failed: bool,
+    leaves: Leaves,
 }
+
+/// Where the texts of a conversation stand in its file, by their address: they stay what they are on their way to templates.
+#[derive(Debug, Default)]
+pub(super) struct Leaves(HashMap<usize, Pointer>);
+
+impl Leaves {
+    fn add(&mut self, text: &str, at: Pointer) {
+        self.0.insert(text.as_ptr() as usize, at);
+    }
+
+    /// Where a text stands; `None` if it does not come from the file.
+    pub(super) fn of(&self, text: &str) -> Option<&Pointer> {
+        self.0.get(&(text.as_ptr() as usize))
+    }
+}
+
+/// How many findings of one file are told.
+pub(super) const MOST: usize = 1_000;
 
 /// Where the values of a file stand: looked up once a finding asks.
 pub(super) struct Places<'a> {
@@ -67,11 +89,17 @@ struct Object<'v> {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(file: FileId, places: &'a Places<'a>, findings: &'a mut Vec<Diagnostic>) -> Reader<'a> {
-        Reader { file, places, findings, failed: false }
+        Reader { file, places, findings, found: 0, failed: false, leaves: Leaves::default() }
     }
 
-    /// The context, or `None` if anything was wrong.
-    pub(super) fn context(mut self, layer: LayerKind, value: &Value) -> Option<Context> {
+    /// The context and where its texts stand, or `None` if anything was wrong.
+    pub(super) fn context(mut self, layer: LayerKind, value: &Value) -> Option<(Context, Leaves)> {
+        let context = self.whole(layer, value);
+        self.tell_the_rest();
+        context.filter(|_| !self.failed).map(|context| (context, self.leaves))
+    }
+
+    fn whole(&mut self, layer: LayerKind, value: &Value) -> Option<Context> {
         let root = self.object(value, &Pointer::root(), "a context", &KEYS)?;
         let name = self.filled_text(&root, "name");
         self.check_name(&root, &name);
@@ -88,8 +116,7 @@ impl<'a> Reader<'a> {
             system_layers: self.list(&root, "system_layers", Reader::system_layer),
             omit_system_prompt,
         };
-        let context = Context { file: self.file, layer, name, why, golden, language, project, conversation };
-        (!self.failed).then_some(context)
+        Some(Context { file: self.file, layer, name, why, golden, language, project, conversation })
     }
 
     fn span(&self, at: &Pointer) -> Span {
@@ -97,8 +124,26 @@ impl<'a> Reader<'a> {
     }
 
     fn fail(&mut self, at: &Pointer, message: String) {
-        self.findings.push(Diagnostic::new(&rules::INVALID, self.span(at), message));
+        let finding = |reader: &Self| Diagnostic::new(&rules::INVALID, reader.span(at), message);
+        self.report(finding);
         self.failed = true;
+    }
+
+    /// Keeps a finding. It is made only if it is among the first: looking up a place is the costly part.
+    fn report(&mut self, finding: impl FnOnce(&Self) -> Diagnostic) {
+        self.found += 1;
+        if self.found <= MOST {
+            let finding = finding(self);
+            self.findings.push(finding);
+        }
+    }
+
+    /// Says at the last finding how many there are beyond it.
+    fn tell_the_rest(&mut self) {
+        let more = self.found.saturating_sub(MOST);
+        if let Some(last) = self.findings.last_mut().filter(|_| more > 0) {
+            last.message.push_str(&format!(", and {more} more findings in this file"));
+        }
     }
 
     fn object<'v>(&mut self, value: &'v Value, at: &Pointer, what: &str, known: &[&str]) -> Option<Object<'v>> {
@@ -107,18 +152,20 @@ impl<'a> Reader<'a> {
             return None;
         };
         for key in members.keys().filter(|key| !known.contains(&key.as_str())) {
-            let span = self.places.of(at).and_then(|tree| tree.key_span(key)).unwrap_or(0..0);
-            let help =
-                did_you_mean(key, known.iter().copied()).unwrap_or_else(|| format!("known keys: {}", known.join(", ")));
-            let message = format!("unknown key `{key}` in {what}");
-            self.findings.push(Diagnostic::new(&rules::UNKNOWN_KEY, Span::new(self.file, span), message).help(help));
+            self.report(|reader| {
+                let span = reader.places.of(at).and_then(|tree| tree.key_span(key)).unwrap_or(0..0);
+                let help = did_you_mean(key, known.iter().copied())
+                    .unwrap_or_else(|| format!("known keys: {}", known.join(", ")));
+                let message = format!("unknown key `{key}` in {what}");
+                Diagnostic::new(&rules::UNKNOWN_KEY, Span::new(reader.file, span), message).help(help)
+            });
         }
         Some(Object { members, at: at.clone() })
     }
 
     fn text(&mut self, object: &Object<'_>, key: &str, required: bool) -> Arc<str> {
         match object.members.get(key) {
-            Some(Value::String(text)) => Arc::from(text.as_str()),
+            Some(Value::String(text)) => self.leaf(text, object.at.member(key)),
             Some(other) => {
                 self.fail(&object.at.member(key), format!("`{key}` must be a string, not {}", describe(other)));
                 Arc::from("")
@@ -130,6 +177,12 @@ impl<'a> Reader<'a> {
                 Arc::from("")
             }
         }
+    }
+
+    fn leaf(&mut self, text: &str, at: Pointer) -> Arc<str> {
+        let text: Arc<str> = Arc::from(text);
+        self.leaves.add(&text, at);
+        text
     }
 
     /// A text that must be there and not blank.
@@ -181,10 +234,10 @@ impl<'a> Reader<'a> {
             && !name.starts_with('.');
         let why = match crate::world::unusable_name(&format!("{name}.json")) {
             _ if name.is_empty() => return,
-            _ if !legal => format!("`{name}` is no name for a context: use ASCII letters, digits, `-`, `_` and `.`"),
+            _ if !legal => format!("`{name}` is not a valid context name: use ASCII letters, digits, `-`, `_` and `.`"),
             // File systems may ignore case.
             _ if name.eq_ignore_ascii_case("request") => {
-                format!("`{name}` is no name for a context: golden folders have a `request.json`")
+                format!("`{name}` is not a valid context name: golden folders have a `request.json`")
             }
             Some(why) => format!("no golden file can be called `{name}.json`: {why}"),
             None => return,
@@ -297,7 +350,7 @@ impl<'a> Reader<'a> {
             }
         };
         let blocks = match object.members.get("content") {
-            Some(Value::String(text)) => vec![Block::Text(Arc::from(text.as_str()))],
+            Some(Value::String(text)) => vec![Block::Text(self.leaf(text, at.member("content")))],
             Some(Value::Array(_)) => self.list(&object, "content", Reader::block),
             _ => {
                 self.fail(at, "`content` must be a string or an array of blocks".into());
@@ -400,7 +453,8 @@ impl<'a> Reader<'a> {
             }
         }
         let id = self.text(object, "tool_use_id", true);
-        Some(Block::ToolResult { id, content: content.into(), is_error: self.flag(object, "is_error"), images })
+        let content = self.leaf(&content, object.at.member("content"));
+        Some(Block::ToolResult { id, content, is_error: self.flag(object, "is_error"), images })
     }
 
     fn image(&mut self, object: &Object<'_>) -> Image {

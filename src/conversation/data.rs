@@ -100,7 +100,97 @@ fn image_data(image: &Image) -> Value {
     json!({"type": "image", "data": &*image.data, "media_type": &*image.media_type, "is_url": image.is_url})
 }
 
+/// A text of a conversation, and where a value of the template data stands, seen from it.
+pub(crate) struct Anchor<'c> {
+    pub(crate) text: &'c str,
+    pub(crate) relation: Relation,
+}
+
+/// Where a value stands, seen from a text.
+pub(crate) enum Relation {
+    /// It is the text.
+    Itself,
+    /// Below the object that holds the text.
+    Beside(Vec<String>),
+    /// A member of the message that holds the text.
+    InMessage(&'static str),
+    /// The message that holds the text.
+    Message,
+}
+
+/// What a value of a message's template data is made of; `None` if it is not in the history.
+pub(crate) fn anchor<'c>(history: &'c [Message], message: usize, path: &[&str]) -> Option<Anchor<'c>> {
+    let message = history.get(message)?;
+    if let ["content_blocks", index, "name"] = path
+        && let Block::ToolResult { id, .. } = message.blocks.get(index.parse::<usize>().ok()?)?
+    {
+        return called_name(history, id).map(|text| Anchor { text, relation: Relation::Itself });
+    }
+    let first = message.blocks.first().map(Block::anchor_text)?;
+    let blocks = |path: &[&str]| -> Option<Anchor<'c>> {
+        let (index, rest) = path.split_first()?;
+        Some(message.blocks.get(index.parse::<usize>().ok()?)?.anchor(rest))
+    };
+    match path {
+        ["role"] => {
+            let member = if message.item.is_some() { "kind" } else { "role" };
+            Some(Anchor { text: first, relation: Relation::InMessage(member) })
+        }
+        ["content"] => match message.blocks.iter().find_map(Block::text) {
+            Some(text) => Some(Anchor { text, relation: Relation::Itself }),
+            None => Some(Anchor { text: first, relation: Relation::Message }),
+        },
+        ["content_blocks", rest @ ..] if !rest.is_empty() => blocks(rest),
+        ["content_blocks"] => Some(Anchor { text: first, relation: Relation::InMessage("content") }),
+        ["images", index, rest @ ..] => {
+            let mut images = message.blocks.iter().filter(|block| block.image().is_some());
+            Some(images.nth(index.parse::<usize>().ok()?)?.anchor(rest))
+        }
+        _ => Some(Anchor { text: first, relation: Relation::Message }),
+    }
+}
+
+/// The name that the call with an id has.
+fn called_name<'c>(history: &'c [Message], wanted: &str) -> Option<&'c str> {
+    history.iter().flat_map(|message| &message.blocks).find_map(|block| match block {
+        Block::ToolUse { id, name, .. } if **id == *wanted => Some(&**name),
+        _ => None,
+    })
+}
+
+fn image_anchor<'c>(image: &'c Image, path: &[&str]) -> Anchor<'c> {
+    let relation = Relation::Beside(path.iter().map(|&token| token.to_owned()).collect());
+    Anchor { text: &image.data, relation }
+}
+
 impl Block {
+    /// A text that every block of its kind has.
+    fn anchor_text(&self) -> &str {
+        match self {
+            Block::Text(text) | Block::Thinking { text, .. } => text,
+            Block::RedactedThinking { data, .. } => data,
+            Block::ToolUse { id, .. } | Block::ToolResult { id, .. } => id,
+            Block::Image(image) => &image.data,
+        }
+    }
+
+    fn anchor(&self, path: &[&str]) -> Anchor<'_> {
+        let itself = |text| Anchor { text, relation: Relation::Itself };
+        match (self, path) {
+            // A text may stand for its whole message.
+            (Block::Text(text), ["text"]) => return itself(text),
+            (Block::ToolResult { content, .. }, ["content"]) => return itself(content),
+            (Block::ToolResult { images, .. }, ["images", index, rest @ ..]) => {
+                if let Some(image) = index.parse().ok().and_then(|index: usize| images.get(index)) {
+                    return image_anchor(image, rest);
+                }
+            }
+            _ => {}
+        }
+        let relation = Relation::Beside(path.iter().map(|&token| token.to_owned()).collect());
+        Anchor { text: self.anchor_text(), relation }
+    }
+
     fn text(&self) -> Option<&str> {
         match self {
             Block::Text(text) => Some(text),

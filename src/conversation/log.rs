@@ -77,7 +77,7 @@ struct Line {
 pub struct Loaded {
     /// The log; `None` if not even the first line is complete: the session never began.
     pub log: Option<Log>,
-    /// How many bytes at the end are no complete line. They must be cut off before anything is appended.
+    /// How many bytes at the end are not a complete line. They must be cut off before anything is appended.
     pub tail_bytes: usize,
 }
 

@@ -177,7 +177,7 @@ impl Comparison {
         let count = |keep: fn(&Drift) -> bool| self.drifts.iter().filter(|drift| keep(drift)).count();
         let changed = count(|drift| drift.old.is_some() && drift.new.is_some());
         let (missing, orphaned) = (count(|drift| drift.old.is_none()), count(|drift| drift.new.is_none()));
-        let parts = [(changed, "differ"), (missing, "missing"), (orphaned, "not asked for")];
+        let parts = [(changed, "differ"), (missing, "missing"), (orphaned, "no longer needed")];
         let parts: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
         let message = format!("golden files are out of date: {}", parts.join(", "));
         let span = self.golden.source(sources, &first.path, first.old.as_deref().unwrap_or_default());

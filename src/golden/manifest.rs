@@ -3,12 +3,13 @@
 //! A manifest lies beside the files and is made of sorted lines. In `golden/`, which is committed and merged, it lists the names
 //! of bodies, one per context: it changes when a context does, and two branches seldom touch the same line. In a folder that
 //! somebody named, where anything may lie, it lists each file with a fingerprint of its bytes: nobody can claim a file there
-//! without knowing what it holds.
+//! without knowing what it holds. Who knows it can: so a file must also have the form of those that are written here, and lie
+//! beside the request line of an agent of its folder's name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Drift, GoldenFile, REQUEST, join};
-use crate::world::{AccessError, Output};
+use super::{Drift, GoldenFile, REQUEST, has_our_form, has_our_request};
+use crate::world::{AccessError, Output, join};
 
 /// The file's name, in the folder of golden files.
 pub const MANIFEST: &str = ".reqc-manifest";
@@ -79,7 +80,15 @@ impl Manifest {
         expected: &BTreeSet<&str>,
     ) -> Result<Vec<Drift>, AccessError> {
         let mut drifts = Vec::new();
+        let mut ours: BTreeMap<&str, bool> = BTreeMap::new();
         for path in self.lines.keys().filter(|path| !expected.contains(path.as_str())) {
+            let slug = path.split('/').next().unwrap_or_default();
+            if !ours.contains_key(slug) {
+                ours.insert(slug, has_our_request(output, folder, slug)?);
+            }
+            if !ours[slug] {
+                continue;
+            }
             let old = output.current(&join(folder, path))?;
             if old.as_ref().is_some_and(|bytes| self.wrote(path, bytes)) {
                 drifts.push(Drift { path: path.clone(), agent: None, context: None, old, new: None });
@@ -104,8 +113,9 @@ impl Manifest {
         }
     }
 
+    /// Whether a file is listed, holds what is listed, and that can be ours.
     fn wrote(&self, path: &str, bytes: &[u8]) -> bool {
-        self.lines.get(path).is_some_and(|known| *known == fingerprint(bytes))
+        self.lines.get(path).is_some_and(|known| *known == fingerprint(bytes)) && has_our_form(path, bytes)
     }
 
     /// What a manifest lists of the files of one agent.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use crate::json::Pointer;
 use crate::profile::Breakpoint;
 
 /// How many breakpoints a request may have.
@@ -38,28 +39,65 @@ fn member_of(breakpoint: Breakpoint) -> &'static str {
     }
 }
 
+/// Where a breakpoint was added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CacheMark {
+    breakpoint: Breakpoint,
+    /// The message, for [`Breakpoint::History`].
+    message: usize,
+    /// The block or tool.
+    block: usize,
+    /// Whether the blocks were a text before.
+    was_text: bool,
+}
+
+impl CacheMark {
+    /// Where the value at a pointer stood before the step; `None` if the step made it.
+    pub(crate) fn before(&self, pointer: &Pointer) -> Option<Pointer> {
+        let member = Pointer::root().member(member_of(self.breakpoint));
+        let list = match self.breakpoint {
+            Breakpoint::History => member.element(self.message).member("content"),
+            Breakpoint::System | Breakpoint::Tools => member,
+        };
+        let block = list.element(self.block);
+        if pointer.below(&block.member("cache_control")).is_some() {
+            return None;
+        }
+        match pointer.below(&list) {
+            Some(inner) if self.was_text && !inner.as_str().is_empty() => {
+                (*pointer == block.member("text")).then_some(list)
+            }
+            _ => Some(pointer.clone()),
+        }
+    }
+}
+
 /// A member of a body in which breakpoints can be.
 pub(crate) trait Cacheable {
     /// How many breakpoints the author set in a member of that name.
     fn authored(&self, name: &str) -> usize;
 
-    /// Marks a breakpoint; `false` if there is no place for it, or it is marked.
-    fn mark(&mut self, breakpoint: Breakpoint, ttl: CacheTtl) -> bool;
+    /// Marks a breakpoint, and says where; `None` if there is no place for it, or it is marked.
+    fn mark(&mut self, breakpoint: Breakpoint, ttl: CacheTtl) -> Option<CacheMark>;
 }
 
 /// Marks up to four breakpoints; those that the body already has count, and history gives way first.
-pub(crate) fn add_cache_control<M: Cacheable>(members: &mut [(Arc<str>, M)], plan: &CachePlan) {
+/// Says which it added.
+pub(crate) fn add_cache_control<M: Cacheable>(members: &mut [(Arc<str>, M)], plan: &CachePlan) -> Vec<CacheMark> {
     let authored = members.iter().map(|(name, member)| member.authored(name)).sum();
     let mut free = MAX_BREAKPOINTS.saturating_sub(authored);
+    let mut marks = Vec::new();
     for breakpoint in Breakpoint::ALL {
         let wanted = plan.breakpoints.is_empty() || plan.breakpoints.contains(&breakpoint);
         let member = members.iter_mut().find(|(name, _)| **name == *member_of(breakpoint));
         if let Some((_, member)) = member.filter(|_| wanted && free > 0)
-            && member.mark(breakpoint, plan.ttl)
+            && let Some(mark) = member.mark(breakpoint, plan.ttl)
         {
             free -= 1;
+            marks.push(mark);
         }
     }
+    marks
 }
 
 impl Cacheable for Value {
@@ -74,13 +112,17 @@ impl Cacheable for Value {
         }
     }
 
-    fn mark(&mut self, breakpoint: Breakpoint, ttl: CacheTtl) -> bool {
-        let mark = match ttl {
+    fn mark(&mut self, breakpoint: Breakpoint, ttl: CacheTtl) -> Option<CacheMark> {
+        let value = match ttl {
             CacheTtl::FiveMinutes => json!({"type": "ephemeral"}),
             CacheTtl::OneHour => json!({"type": "ephemeral", "ttl": "1h"}),
         };
-        let block = target(self, breakpoint).filter(|block| !block.contains_key("cache_control"));
-        block.map(|block| block.insert("cache_control".to_owned(), mark)).is_some()
+        let (block, mark) = target(self, breakpoint)?;
+        if block.contains_key("cache_control") {
+            return None;
+        }
+        block.insert("cache_control".to_owned(), value);
+        Some(mark)
     }
 }
 
@@ -89,27 +131,36 @@ fn elements(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-fn target(member: &mut Value, breakpoint: Breakpoint) -> Option<&mut Map<String, Value>> {
+/// What a breakpoint is put on.
+fn target(member: &mut Value, breakpoint: Breakpoint) -> Option<(&mut Map<String, Value>, CacheMark)> {
+    let mark = CacheMark { breakpoint, message: 0, block: 0, was_text: false };
     match breakpoint {
-        Breakpoint::System => last_block(member),
-        Breakpoint::Tools => member.as_array_mut()?.last_mut()?.as_object_mut(),
+        Breakpoint::System => last_block(member, mark),
+        Breakpoint::Tools => {
+            let tools = member.as_array_mut()?;
+            let block = tools.len().checked_sub(1)?;
+            Some((tools[block].as_object_mut()?, CacheMark { block, ..mark }))
+        }
         Breakpoint::History => {
             let messages = member.as_array_mut()?;
-            let second_to_last = messages.len().checked_sub(2)?;
-            last_block(messages[second_to_last].get_mut("content")?)
+            let message = messages.len().checked_sub(2)?;
+            last_block(messages[message].get_mut("content")?, CacheMark { message, ..mark })
         }
     }
 }
 
 /// The last block that can carry a mark: a string becomes a block, thinking and empty blocks are stepped over.
-fn last_block(content: &mut Value) -> Option<&mut Map<String, Value>> {
+fn last_block(content: &mut Value, mark: CacheMark) -> Option<(&mut Map<String, Value>, CacheMark)> {
+    let was_text = content.is_string();
     if let Value::String(text) = content {
         if text.is_empty() {
             return None;
         }
         *content = json!([{"type": "text", "text": text}]);
     }
-    content.as_array_mut()?.iter_mut().rev().find(|block| can_carry(block))?.as_object_mut()
+    let blocks = content.as_array_mut()?.iter_mut().enumerate().rev();
+    let (block, found) = { blocks }.find(|(_, block)| can_carry(block))?;
+    Some((found.as_object_mut()?, CacheMark { block, was_text, ..mark }))
 }
 
 fn can_carry(block: &Value) -> bool {

@@ -122,7 +122,7 @@ pub(crate) fn is_loopback(host: &str) -> bool {
 }
 
 /// What a golden file shows instead of a key.
-fn placeholder(secret: &SecretRef) -> String {
+pub(crate) fn placeholder(secret: &SecretRef) -> String {
     match secret {
         SecretRef::Env(name) => format!("${{{name}}}"),
         SecretRef::File(path) => format!("${{file:{path}}}"),

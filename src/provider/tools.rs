@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::WireFormat;
 use crate::conversation::Tool;
+use crate::json::Pointer;
 
 /// The tool definitions in the wire format's own shape; `None` if there are no tools.
 ///
@@ -30,6 +31,29 @@ fn definition(wire: WireFormat, tool: &Tool) -> Value {
         }
         _ => json!({"type": "function", "function": {"name": name, "description": description, "parameters": schema}}),
     }
+}
+
+/// The place in a context that a value of the tool definitions comes from; `None` for what a wire format adds.
+pub(crate) fn tool_source(wire: WireFormat, inner: &Pointer) -> Option<Pointer> {
+    let tokens: Vec<String> = inner.tokens().collect();
+    let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
+    let (index, rest) = match (wire, tokens.as_slice()) {
+        (WireFormat::GoogleGenerateContent, [_, "functionDeclarations", index, rest @ ..])
+        | (WireFormat::AnthropicMessages | WireFormat::OpenAiResponses, [index, rest @ ..]) => (index, rest),
+        (WireFormat::GoogleGenerateContent, _) => return None,
+        (_, [index, "function", rest @ ..]) => (index, rest),
+        (_, [index]) => (index, &[][..]),
+        _ => return None,
+    };
+    let tool = Pointer::root().member("tools").member(index);
+    let (member, rest) = match rest {
+        [] => return Some(tool),
+        ["name", rest @ ..] => ("name", rest),
+        ["description", rest @ ..] => ("description", rest),
+        ["input_schema" | "parameters" | "parametersJsonSchema", rest @ ..] => ("schema", rest),
+        _ => return None,
+    };
+    Some(rest.iter().fold(tool.member(member), |at, token| at.member(token)))
 }
 
 #[cfg(test)]

@@ -14,6 +14,9 @@ use super::{instrument, operators};
 /// Stands among the members of `ctx` that are read for “any of them”.
 pub(super) const ALL_OF_CTX: &str = "*";
 
+/// The members of `ctx`.
+const CTX_MEMBERS: [&str; 5] = ["history", "prefix", "suffix", "files_metadata", "system_prompt"];
+
 /// What is known of one template.
 #[derive(Debug, Default)]
 pub(super) struct Analysis {
@@ -293,7 +296,10 @@ impl Walker {
     fn member_read(&mut self, object: &Expr<'_>, name: &str) {
         match object {
             Expr::Var(var) if var.id == "ctx" => {
-                self.found.reads.insert(name.to_owned());
+                // Nobody asks for other names, and there may be very many.
+                if CTX_MEMBERS.contains(&name) {
+                    self.found.reads.insert(name.to_owned());
+                }
                 self.found.variables.push((var.id.to_owned(), range(var.span())));
             }
             object => self.expression(object),

@@ -1,5 +1,6 @@
 //! The other engine's spellings, rewritten in place: every byte offset stays true.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use minijinja::machinery::{self, Token};
@@ -162,11 +163,19 @@ pub(super) fn findings(
 
 /// Variables that are set in a loop and read after it, with the place of the first such read.
 fn outliving(analysis: &Analysis) -> Vec<(&str, Range<usize>)> {
-    let mut found: Vec<(&str, Range<usize>)> = Vec::new();
+    if analysis.set_in_loops.is_empty() {
+        return Vec::new();
+    }
+    let mut reads: HashMap<&str, Vec<&Range<usize>>> = HashMap::new();
+    analysis.variables.iter().for_each(|(name, at)| reads.entry(name).or_default().push(at));
+    reads.values_mut().for_each(|places| places.sort_unstable_by_key(|at| at.start));
+    let (mut found, mut names) = (Vec::new(), HashSet::new());
     for (name, around) in &analysis.set_in_loops {
-        let read = analysis.variables.iter().find(|(variable, at)| variable == name && at.start >= around.end);
-        if let Some((_, at)) = read.filter(|(variable, _)| found.iter().all(|(known, _)| known != variable)) {
-            found.push((name, at.clone()));
+        let Some(places) = reads.get(name.as_str()).filter(|_| !names.contains(name.as_str())) else { continue };
+        let first = places.partition_point(|at| at.start < around.end);
+        if let Some(&at) = places.get(first) {
+            names.insert(name.as_str());
+            found.push((name.as_str(), at.clone()));
         }
     }
     found

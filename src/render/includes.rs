@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -48,8 +48,25 @@ impl Engine {
             self.check_calls(repo, name, &functions, findings);
         }
         let graph = Links::of(self, &names);
+        self.reads_of_partials = self.reads_by_partial(&names, &graph);
         self.check_cycles(repo, &names, &graph, findings);
         self.spread_breakage(&names, &graph);
+    }
+
+    /// What each partial reads, its includes followed: each takes what those behind it read. Partials of a circle may lack some
+    /// of it, and never run.
+    fn reads_by_partial(&self, names: &[Arc<str>], links: &Links) -> HashMap<Arc<str>, BTreeSet<String>> {
+        let mut reads: Vec<BTreeSet<String>> = vec![BTreeSet::new(); names.len()];
+        for at in links.finished() {
+            let mut own = self.analyses.get(&names[at]).map_or_else(BTreeSet::new, |analysis| analysis.reads.clone());
+            for read in links.targets[at].iter().flat_map(|&target| &reads[target]) {
+                if !own.contains(read) {
+                    own.insert(read.clone());
+                }
+            }
+            reads[at] = own;
+        }
+        names.iter().cloned().zip(reads).collect()
     }
 
     /// Checks the includes of one template, in every branch.
@@ -179,17 +196,22 @@ impl Links {
         links
     }
 
-    /// The largest sets of partials that all include each other, directly or not, in the order of their first members.
-    /// Kosaraju's way, without recursion.
-    fn groups(&self) -> Vec<Vec<usize>> {
+    /// All partials, each behind what it includes, circles aside.
+    fn finished(&self) -> Vec<usize> {
         let mut finished = Vec::new();
         let mut seen = vec![false; self.targets.len()];
         for start in 0..self.targets.len() {
             walk(start, &self.targets, &mut seen, &mut finished);
         }
+        finished
+    }
+
+    /// The largest sets of partials that all include each other, directly or not, in the order of their first members.
+    /// Kosaraju's way, without recursion.
+    fn groups(&self) -> Vec<Vec<usize>> {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         let mut seen = vec![false; self.targets.len()];
-        for &start in finished.iter().rev() {
+        for &start in self.finished().iter().rev() {
             let mut group = Vec::new();
             walk(start, &self.users, &mut seen, &mut group);
             group.sort_unstable();

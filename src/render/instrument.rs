@@ -3,17 +3,12 @@
 //!
 //! Ordinary templates need few: `message.role == "user"` compares with a short literal, and `history[0]` reads one element.
 
-use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
-use std::ops::Range;
-
 use minijinja::machinery::ast::{self, BinOpKind, CallArg, CallType, Expr, Stmt, UnaryOpKind};
-use minijinja::machinery::{self, Token};
-use minijinja::syntax::SyntaxConfig;
 use minijinja::value::ValueKind;
 
 use super::guards::Edits;
 use super::operators::{BREADTH, FACTOR, NAMESPACE, RESULT, SLICE, TEXT, VARIABLE, WHOLE};
+use super::ranges::{Mark, Ranges, Side, raw_tag, span};
 
 /// Literals up to this size are small, in bytes: comparing with them is a matter of one step.
 const SMALL_TEXT: usize = 1_024;
@@ -35,63 +30,15 @@ const LOOP_COUNTERS: [&str; 9] =
 
 /// The guards of a template.
 pub(super) fn edits(text: &str, tree: &Stmt<'_>) -> Edits {
-    let mut instrument =
-        Instrument { text, tokens: OnceCell::new(), ranges: RefCell::default(), edits: Edits::default() };
+    let mut instrument = Instrument { text, ranges: Ranges::new(text), edits: Edits::default() };
     instrument.statement(tree);
     instrument.edits
 }
 
-/// A token that tells where operands begin and end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mark {
-    Open,
-    Close,
-    BracketOpen,
-    BracketClose,
-    BraceOpen,
-    BraceClose,
-    Colon,
-    BlockEnd,
-    Other,
-}
-
-fn tokens(text: &str) -> Vec<(Mark, Range<usize>)> {
-    let tokens = machinery::tokenize(text, false, SyntaxConfig::default());
-    let marks = tokens.map_while(Result::ok).map(|(token, span)| {
-        let mark = match token {
-            Token::ParenOpen => Mark::Open,
-            Token::ParenClose => Mark::Close,
-            Token::BracketOpen => Mark::BracketOpen,
-            Token::BracketClose => Mark::BracketClose,
-            Token::BraceOpen => Mark::BraceOpen,
-            Token::BraceClose => Mark::BraceClose,
-            Token::Colon => Mark::Colon,
-            Token::BlockEnd => Mark::BlockEnd,
-            _ => Mark::Other,
-        };
-        (mark, span.start_offset as usize..span.end_offset as usize)
-    });
-    marks.collect()
-}
-
 struct Instrument<'t> {
     text: &'t str,
-    /// The tokens, once a guard asks for them: most templates need none.
-    tokens: OnceCell<Vec<(Mark, Range<usize>)>>,
-    /// Ranges of expressions, by their address: each is needed for every operator around it.
-    ranges: RefCell<HashMap<usize, Range<usize>>>,
+    ranges: Ranges<'t>,
     edits: Edits,
-}
-
-fn span(expression: &Expr<'_>) -> Range<usize> {
-    let span = expression.span();
-    span.start_offset as usize..span.end_offset as usize
-}
-
-impl Instrument<'_> {
-    fn tokens(&self) -> &[(Mark, Range<usize>)] {
-        self.tokens.get_or_init(|| tokens(self.text))
-    }
 }
 
 /// Statements.
@@ -188,19 +135,14 @@ impl Instrument<'_> {
     fn imported(&mut self, name: &Expr<'_>) {
         let Expr::Var(var) = name else { return };
         let from = span(name).end;
-        let index = self.tokens().partition_point(|(_, range)| range.start < from);
-        let Some((_, tag)) = self.tokens()[index..].iter().find(|(mark, _)| *mark == Mark::BlockEnd) else { return };
+        let index = self.ranges.tokens().partition_point(|(_, range)| range.start < from);
+        let Some((_, tag)) = self.ranges.tokens()[index..].iter().find(|(mark, _)| *mark == Mark::BlockEnd) else {
+            return;
+        };
         // What trims the text behind the tag must go on doing so.
         let trim = if self.text[tag.clone()].starts_with('-') { "-" } else { "" };
         self.edits.put(tag.end, format!("{{%do {VARIABLE}({}){trim}%}}", var.id));
     }
-}
-
-/// Where the tag starts that makes what follows literal, if the text ends with one.
-fn raw_tag(before: &str) -> Option<usize> {
-    let at = before.trim_end().strip_suffix("%}")?.rfind("{%")?;
-    let inner = before[at + 2..].trim_end().strip_suffix("%}")?;
-    (inner.trim_matches(['-', '+', ' ', '\n', '\t', '\r']) == "raw").then_some(at)
 }
 
 fn targets_namespace(target: &Expr<'_>) -> bool {
@@ -365,10 +307,9 @@ impl Instrument<'_> {
 
     /// `a[b:c:d]` becomes `__s(a,b,c,d)`.
     fn slice(&mut self, whole: &Expr<'_>, it: &ast::Slice<'_>) {
-        let range = self.range(whole);
-        let base = self.operand(&it.expr, Side::Left);
-        let text = self.text;
-        let marks = self.tokens.get_or_init(|| tokens(text));
+        let range = self.ranges.range(whole);
+        let base = self.ranges.operand(&it.expr, Side::Left);
+        let marks = self.ranges.tokens();
         let first = marks.partition_point(|(_, range)| range.start < base.end);
         let mut missing = [it.start.is_none(), it.stop.is_none(), it.step.is_none()].into_iter();
         let mut depth = 0;
@@ -394,7 +335,7 @@ impl Instrument<'_> {
     }
 
     fn guard(&mut self, expression: &Expr<'_>, function: &str, arguments: &str) {
-        let range = self.range(expression);
+        let range = self.ranges.range(expression);
         self.edits.wrap(&range, function, arguments);
     }
 }
@@ -574,87 +515,11 @@ fn is_text_literal(expression: &Expr<'_>) -> bool {
     matches!(expression, Expr::Const(it) if it.value.kind() == ValueKind::String)
 }
 
-/// Which side of its operator an operand stands on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Left,
-    Right,
-}
-
-/// Ranges. The engine's own begin too late for members of members, and too early for comparisons.
-impl Instrument<'_> {
-    /// The range of an expression, without parentheses around it.
-    fn range(&self, expression: &Expr<'_>) -> Range<usize> {
-        let address = std::ptr::from_ref(expression) as usize;
-        let known = self.ranges.borrow().get(&address).cloned();
-        known.unwrap_or_else(|| {
-            let range = self.measured(expression);
-            self.ranges.borrow_mut().insert(address, range.clone());
-            range
-        })
-    }
-
-    fn measured(&self, expression: &Expr<'_>) -> Range<usize> {
-        let own = span(expression);
-        match expression {
-            Expr::Var(_) | Expr::Const(_) | Expr::List(_) | Expr::Tuple(_) | Expr::Map(_) => own,
-            Expr::UnaryOp(it) => self.unary(it, own),
-            Expr::BinOp(it) => self.operand(&it.left, Side::Left).start..self.operand(&it.right, Side::Right).end,
-            Expr::Compare(it) => {
-                let last = it.ops.last().map(|last| self.operand(&last.expr, Side::Right).end);
-                self.operand(&it.expr, Side::Left).start..last.unwrap_or(own.end)
-            }
-            Expr::IfExpr(it) => {
-                let last = it.false_expr.as_ref().unwrap_or(&it.test_expr);
-                self.operand(&it.true_expr, Side::Left).start..self.operand(last, Side::Right).end
-            }
-            Expr::Slice(it) => self.operand(&it.expr, Side::Left).start..own.end,
-            Expr::GetAttr(it) => self.operand(&it.expr, Side::Left).start..own.end,
-            Expr::GetItem(it) => self.operand(&it.expr, Side::Left).start..own.end,
-            Expr::Call(it) => self.operand(&it.expr, Side::Left).start..own.end,
-            Expr::Test(it) => self.operand(&it.expr, Side::Left).start..own.end,
-            Expr::Filter(it) => {
-                let start = it.expr.as_ref().map_or(own.start, |inner| self.operand(inner, Side::Left).start);
-                start..own.end
-            }
-        }
-    }
-
-    /// `not x` and `-x`; `x not in y` and `x is not y` are the same to the engine.
-    fn unary(&self, it: &ast::UnaryOp<'_>, own: Range<usize>) -> Range<usize> {
-        let inner = self.operand(&it.expr, Side::Right);
-        let starts_with = |text: &str| self.text[own.start..].starts_with(text);
-        let is_prefix = match it.op {
-            UnaryOpKind::Not => starts_with("not") && own.start < inner.start,
-            UnaryOpKind::Neg => true,
-        };
-        let start = if is_prefix { own.start } else { self.range(&it.expr).start };
-        start..inner.end.max(own.end)
-    }
-
-    /// The range of an operand, with its parentheses.
-    fn operand(&self, expression: &Expr<'_>, side: Side) -> Range<usize> {
-        let mut range = self.range(expression);
-        let mut before = self.tokens().partition_point(|(_, token)| token.start < range.start);
-        let mut after = self.tokens().partition_point(|(_, token)| token.start < range.end);
-        loop {
-            let open = before.checked_sub(1).map(|index| &self.tokens()[index]).filter(|(mark, _)| *mark == Mark::Open);
-            let close = self.tokens().get(after).filter(|(mark, _)| *mark == Mark::Close);
-            let is_enclosed = match side {
-                Side::Left => close.is_some(),
-                Side::Right => open.is_some(),
-            };
-            let (Some((_, open)), Some((_, close)), true) = (open, close, is_enclosed) else { return range };
-            range = open.start..close.end;
-            before -= 1;
-            after += 1;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use minijinja::machinery;
+    use minijinja::syntax::SyntaxConfig;
 
     fn guarded(text: &str) -> String {
         let tree = machinery::parse(text, "t", SyntaxConfig::default()).expect("parses");

@@ -22,8 +22,8 @@ pub(super) const MAX_MEMBERS: usize = 256;
 
 /// The longest name, in bytes: each step that uses a name compares or copies it.
 const MAX_NAME: usize = 256;
-/// Parameters of one macro: each call takes a step for all of them.
-const MAX_PARAMETERS: usize = 250;
+/// Parameters of one macro: each call, and each reading of its list of them, takes a step for all.
+const MAX_PARAMETERS: usize = 50;
 
 /// Counts while tokens go by.
 #[derive(Debug, Default)]
@@ -145,8 +145,8 @@ mod tests {
             Some("more than 256 bytes in a name")
         );
         let declared = |count: usize| format!("{{% macro f({}) %}}{{% endmacro %}}", "a,".repeat(count));
-        assert_eq!(too_long(&declared(200)), None);
-        assert_eq!(too_long(&declared(300)).as_deref(), Some("more than 250 parameters"));
+        assert_eq!(too_long(&declared(40)), None);
+        assert_eq!(too_long(&declared(60)).as_deref(), Some("more than 50 parameters"));
     }
 
     #[test]

@@ -29,6 +29,11 @@ pub(super) const NAMESPACE: &str = "__n";
 /// What names of guards begin with: no template may assign such a name.
 pub(super) const RESERVED: &str = "__";
 
+/// Whether a function is a guard that gives on its first argument.
+pub(super) fn is_guard(name: &str) -> bool {
+    [RESULT, WHOLE, BREADTH, FACTOR, VARIABLE, NAMESPACE].contains(&name)
+}
+
 /// The longest list that adding or repeating may make.
 const MAX_ELEMENTS: usize = 1_000_000;
 

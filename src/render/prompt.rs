@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use minijinja::{Error, ErrorKind, Value};
 
+use super::recording::{self, ReadFile, ReadPlace};
 use super::{account, rules};
 use crate::diag::{Rule, did_you_mean};
 use crate::source::{SourceText, TextError};
@@ -144,8 +145,9 @@ impl PromptScope {
 
     fn charged_read(&self, path: &str) -> Result<String, Error> {
         charge_path(path)?;
-        let text = self.read_file(path)?;
+        let (text, file) = self.read_file(path)?;
         account::make(text.len())?;
+        recording::note_read(|| file, text.len());
         Ok(text)
     }
 
@@ -177,7 +179,7 @@ impl PromptScope {
         normalise_path(rest).map_or(Target::Outside, |path| Target::In(worlds, path))
     }
 
-    fn read_file(&self, path: &str) -> Result<String, Refusal> {
+    fn read_file(&self, path: &str) -> Result<(String, ReadFile), Refusal> {
         let (worlds, inner) = match self.target(path) {
             Target::In(worlds, inner) => (worlds, inner),
             Target::Outside => return Err(outside(path)),
@@ -188,7 +190,10 @@ impl PromptScope {
         };
         for world in &worlds {
             match world.read(&inner) {
-                Ok(bytes) => return decode(path, &bytes),
+                Ok(bytes) => {
+                    let file = ReadFile { place: self.place_of(world), path: Arc::from(inner.as_str()) };
+                    return decode(path, &bytes).map(|text| (text, file));
+                }
                 Err(ReadError::Missing) => {}
                 Err(ReadError::Outside) => return Err(outside(path)),
                 Err(ReadError::Hidden) => return Err(hidden(path)),
@@ -203,6 +208,13 @@ impl PromptScope {
             false => "ask `file_exists` first if it is optional; contexts bring the files of their virtual project",
         };
         Err(refusal.help(near_files(&worlds, &inner).unwrap_or_else(|| general.to_owned())))
+    }
+
+    fn place_of(&self, world: &Arc<dyn World>) -> ReadPlace {
+        match self.layers.iter().position(|layer| Arc::ptr_eq(layer, world)) {
+            Some(index) => ReadPlace::Layer(index),
+            None => ReadPlace::Project,
+        }
     }
 
     fn file_exists(&self, path: &str) -> Result<bool, Refusal> {
@@ -329,12 +341,12 @@ mod tests {
     #[test]
     fn reads_are_confined() {
         let scope = scope();
-        assert_eq!(scope.read_file("${PROJECT_DIR}/src/a.rs").expect("there"), "a");
-        assert_eq!(scope.read_file("/project/src/a.rs").expect("there"), "a");
-        assert_eq!(scope.read_file("src/../README.md").expect("there"), "one\ntwo\nthree\n");
-        assert_eq!(scope.read_file(":/x").expect("there"), "own");
-        assert_eq!(scope.read_file(":/roles/base.md").expect("there"), "bundled");
-        assert_eq!(scope.read_file("${CONFIG_DIR}/x").expect("there"), "own");
+        assert_eq!(scope.read_file("${PROJECT_DIR}/src/a.rs").expect("there").0, "a");
+        assert_eq!(scope.read_file("/project/src/a.rs").expect("there").0, "a");
+        assert_eq!(scope.read_file("src/../README.md").expect("there").0, "one\ntwo\nthree\n");
+        assert_eq!(scope.read_file(":/x").expect("there").0, "own");
+        assert_eq!(scope.read_file(":/roles/base.md").expect("there").0, "bundled");
+        assert_eq!(scope.read_file("${CONFIG_DIR}/x").expect("there").0, "own");
         for path in ["/etc/passwd", "../x", "${HOME}/.ssh/id", "${PROJECT_DIR}/../x", ":/../x", "c:/x"] {
             assert_eq!(scope.read_file(path).expect_err(path).rule.code, "prompt/outside");
             assert!(scope.file_exists(path).is_err(), "{path}");

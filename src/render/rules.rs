@@ -26,9 +26,11 @@ crate::diag::rules! {
         "Rendering is limited to 200,000 steps plus 5,000 per content block of the conversation, so that a loop that never \
          ends does not hang a build or a conversation. Normal templates need a few hundred steps per message.";
     TOO_LONG = Error "template/too-long", "a template is too long",
-        "A template may have 4 MiB of text, 10,000 tags, 64 `{% block %}`, and assign 256 different members of namespaces. The longest \
-         ones that people write have a few hundred tags.\n\n\
-         Divide it into partials. Data that a prompt quotes belongs in a file, which `read_file` reads.";
+        "A template may have 4 MiB of text, 10,000 tags, 64 `{% block %}`, macros of 50 parameters and names of 256 bytes, and \
+         assign 256 different members of namespaces. The longest templates that people write have a few hundred tags.\n\n\
+         Divide it into partials. Data that a prompt quotes belongs in a file, which `read_file` reads.\n\n\
+         * wrong: a system prompt with a list of 20,000 words, each in a tag\n\
+         * right: `{{ read_file(':/docs/words.md') }}`";
     TOO_MUCH_WORK = Error "template/too-much-work", "a template works on too much data",
         "Each operation costs units by the size of what it touches: a byte that is read 1, a byte that is made 2, an element of a \
          list 32, a step 16. A template may spend 400 million of them, and so may the templates of one body together: enough for an \

@@ -3,7 +3,7 @@
 //! Input: a text as it is written. Output: what is wrong with it, in words that quote nothing in which a key may be. What
 //! passes here keeps its host: behind a base URL, no endpoint can lead to another one.
 
-use super::instance::{key_places, looks_like_key};
+use super::secret::{is_key_in_path, is_secret_name, is_secret_value, places_to_hide};
 use crate::diag::did_you_mean;
 
 /// Why no request can be sent to an address.
@@ -88,7 +88,7 @@ pub(crate) fn endpoint(text: &str) -> Result<(), NoAddress> {
 fn behind_scheme(url: &str) -> Result<&str, NoAddress> {
     let schemes = ["https", "http"];
     let other_scheme = |scheme: &str| match scheme.len() <= 8 && scheme.bytes().all(|b| b.is_ascii_alphabetic()) {
-        true => NoAddress::wrong(&format!("`{scheme}` is no scheme that requests are sent by")),
+        true => NoAddress::wrong(&format!("`{scheme}` is not a scheme for requests")),
         false => NoAddress::wrong("requests are sent by `https` or `http`"),
     };
     if let Some((scheme, rest)) = url.split_once("://") {
@@ -103,7 +103,7 @@ fn behind_scheme(url: &str) -> Result<&str, NoAddress> {
         (Some("https" | "http"), _) => Err(NoAddress::wrong("`//` is missing behind the scheme")),
         (Some(scheme), Some(help)) => Err(other_scheme(scheme).help(help)),
         _ => {
-            let shown = if key_places(url).is_empty() && !url.contains(['?', '#', '=']) { url } else { "…" };
+            let shown = if places_to_hide(url).is_empty() && !url.contains(['?', '#', '=']) { url } else { "…" };
             let help = format!("write `https://{shown}`, or `http://{shown}` if the server does not speak TLS");
             Err(NoAddress::wrong("the scheme is missing").help(help))
         }
@@ -134,17 +134,13 @@ fn plain_path(path: &str) -> Result<(), NoAddress> {
 /// Whether a text is free of logins and of parameters that carry keys, however they are spelled.
 fn no_secret(text: &str) -> Result<(), NoAddress> {
     if holds_login(text) {
-        let help = "remove what stands before `@`: keys belong into `api_key_ref`; if a real password was committed, change it";
+        let help = "remove what stands before `@`, and put the key in `api_key_ref`; if a real password was committed, change it";
         return Err(NoAddress::secret("it holds a login").help(help));
     }
-    let query = text.split_once('?').map_or("", |(_, query)| query);
-    let is_key = |parameter: &str| {
-        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-        !value.is_empty() && (is_key_name(name) || looks_like_key(value))
-    };
-    match query.split(['&', ';', '#']).any(is_key) {
+    let decoded = percent_decoded(text);
+    match [text, &percent_decoded(&decoded), &decoded].into_iter().any(holds_key) {
         true => Err(NoAddress::secret("it holds a key")
-            .help("remove the parameter: keys belong into `api_key_ref`; if a real key was committed, revoke it")),
+            .help("remove it, and put the key in `api_key_ref`; if a real key was committed, revoke it")),
         false => Ok(()),
     }
 }
@@ -165,34 +161,16 @@ fn holds_login(text: &str) -> bool {
     !is_path && (authority.contains(['@', '＠', '﹫']) || authority.to_ascii_lowercase().contains("%40"))
 }
 
-/// Whether a parameter of this name carries a key, however the name is spelled.
-fn is_key_name(name: &str) -> bool {
-    const NAMES: [&str; 22] = [
-        "key",
-        "apikey",
-        "xapikey",
-        "accesskey",
-        "secretkey",
-        "subscriptionkey",
-        "token",
-        "accesstoken",
-        "authtoken",
-        "apitoken",
-        "bearer",
-        "jwt",
-        "auth",
-        "authorization",
-        "secret",
-        "clientsecret",
-        "password",
-        "passwd",
-        "pwd",
-        "sig",
-        "signature",
-        "credentials",
-    ];
-    let name: String = percent_decoded(name).chars().filter(char::is_ascii_alphanumeric).collect();
-    NAMES.contains(&name.to_ascii_lowercase().as_str())
+/// Whether a key stands in a URL: as a parameter, wherever parameters begin, or as a part of the host or the path.
+fn holds_key(text: &str) -> bool {
+    let is_named = |part: &str| {
+        let pair = part.split_once('=');
+        pair.is_some_and(|(name, value)| !value.is_empty() && is_secret_name(name))
+    };
+    let is_key = |part: &str| is_key_in_path(part) || part.split([':', '.', '=', '@']).any(is_key_in_path);
+    let (path, query) = text.split_once(['?', '#']).unwrap_or((text, ""));
+    path.split(['/', '&', ';']).any(|part| is_named(part) || is_key(part))
+        || query.split(['/', '&', ';', '?', '#']).any(|part| is_named(part) || is_secret_value(part))
 }
 
 /// A text with its `%XX` of ASCII characters replaced.
@@ -237,9 +215,9 @@ mod tests {
             ("localhost:8080", "the scheme is missing"),
             ("api.example.com", "the scheme is missing"),
             ("http:/x", "`//` is missing behind the scheme"),
-            ("htp:/x", "`htp` is no scheme that requests are sent by"),
-            ("ftp://a.example", "`ftp` is no scheme that requests are sent by"),
-            ("HTTP://a.example", "`HTTP` is no scheme that requests are sent by"),
+            ("htp:/x", "`htp` is not a scheme for requests"),
+            ("ftp://a.example", "`ftp` is not a scheme for requests"),
+            ("HTTP://a.example", "`HTTP` is not a scheme for requests"),
             ("https://", "it names no host"),
             ("https:///v1", "it names no host"),
             ("http://:8080", "it names no host"),
@@ -286,6 +264,15 @@ mod tests {
             "https://a.example/v1?x=1&API_KEY=abc",
             "https://a.example/v1?x=1;access%5Ftoken=abc",
             "https://a.example/v1?x=sk-abcdefgh",
+            "https://a.example/v1?x=1?token=abc",
+            "https://a.example/v1?x=1#private_token=abc",
+            "https://a.example/v1;token=abc/x",
+            "https://a.example/glpat-a1B2c3D4e5F6g7H8i9J0/v1",
+            "https://a.example/v1/sk%2Dabcdef123456/x",
+            "https://a.example/v1?x%3D1%26api_key%3Dabc",
+            "https://a.example/v1?x=1%2526token%253Dabc",
+            "https://gsk_a1B2c3D4e5F6.a.example/v1",
+            "https://a.example/v1?openai_api_key=abc",
         ] {
             let wrong = base_url(url).expect_err(url);
             assert!(wrong.holds_secret && !wrong.why.contains("pw"), "{url}: {wrong:?}");

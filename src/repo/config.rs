@@ -24,7 +24,7 @@ pub struct Config {
     /// The templates' dialect.
     pub dialect: Dialect,
     /// `golden.contexts`: globs of context names that goldens are written for; `None`: those marked `golden`.
-    pub golden_contexts: Option<Vec<Spanned<Glob>>>,
+    pub golden_contexts: Option<Spanned<Vec<Spanned<Glob>>>>,
     /// `[rules]`: a level per rule code.
     pub levels: Vec<(Spanned<Arc<str>>, Level)>,
     /// `[[allow]]`.
@@ -132,7 +132,7 @@ impl Config {
     }
 }
 
-fn golden_contexts(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> Option<Vec<Spanned<Glob>>> {
+fn golden_contexts(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> Option<Spanned<Vec<Spanned<Glob>>>> {
     let mut reader = Reader::new(file, table, findings);
     reader.only("[golden]", &["contexts"]);
     let patterns = reader.strings("contexts")?;
@@ -143,14 +143,14 @@ fn golden_contexts(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) 
     let globs = patterns.value.iter().filter_map(|pattern| {
         glob(&mut reader, "contexts", pattern).map(|value| Spanned { value, span: pattern.span })
     });
-    Some(globs.collect())
+    Some(Spanned { value: globs.collect(), span: patterns.span })
 }
 
 fn glob(reader: &mut Reader<'_, '_>, key: &str, pattern: &Spanned<Arc<str>>) -> Option<Glob> {
     match Glob::new(&pattern.value) {
         Ok(glob) => Some(glob),
         Err(why) => {
-            let message = format!("`{key}` is no valid glob: {why}");
+            let message = format!("`{key}` is not a valid glob: {why}");
             reader.report(Diagnostic::new(&rules::INVALID_VALUE, pattern.span, message));
             None
         }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::secret::is_key_for_reference;
 use super::{LayerKind, Reader, address, headers, rules};
 use crate::diag::{Diagnostic, Suggestions, did_you_mean, listed};
 use crate::source::{FileId, Span, Spanned};
@@ -51,13 +51,14 @@ impl SecretRef {
     /// Reads a reference.
     fn parse(text: &str) -> Result<SecretRef, NoSecretRef> {
         let malformed = |why: &str| Err(NoSecretRef::Malformed(why.to_owned()));
-        if looks_like_key(text.strip_prefix("env:").unwrap_or(text)) {
+        // A path may hold anything.
+        if is_key_for_reference(text.strip_prefix("file:").map_or(text, file_name)) {
             return Err(NoSecretRef::Key);
         }
         match text.split_once(':') {
             Some(("env", name)) => match is_variable(name) {
                 true => Ok(SecretRef::Env(name.into())),
-                false => malformed("this is no name of an environment variable"),
+                false => malformed("this is not the name of an environment variable"),
             },
             Some(("file", "")) => malformed("the path is missing"),
             Some(("file", path)) => Ok(SecretRef::File(path.into())),
@@ -71,7 +72,7 @@ impl SecretRef {
                 let near = did_you_mean(kind, ["env", "file", "keyring"]).map(|_| "env");
                 Err(NoSecretRef::Malformed(match near {
                     Some(_) => format!("did you mean `env:{rest}`?"),
-                    None => format!("`{kind}:` is no kind of reference"),
+                    None => format!("`{kind}:` is not a kind of reference"),
                 }))
             }
             None if text.is_empty() => malformed("it is empty"),
@@ -104,6 +105,10 @@ enum NoSecretRef {
     Malformed(String),
 }
 
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
 fn is_variable(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
@@ -111,37 +116,6 @@ fn is_variable(name: &str) -> bool {
 /// Whether a name is written like that of an environment variable: `SOME_KEY`.
 fn is_constant(name: &str) -> bool {
     name.contains('_') && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
-}
-
-/// Whether a plain name is more likely a key: a provider's prefix, or long and mixed.
-pub(super) fn looks_like_key(text: &str) -> bool {
-    let mixed = text.bytes().any(|b| b.is_ascii_digit()) && text.bytes().any(|b| b.is_ascii_lowercase());
-    has_key_prefix(text) || (text.len() >= 24 && mixed && !text.contains([' ', '/', ':']))
-}
-
-/// Where a text holds what looks like a key, or the login of a URL, in quotes or not: whatever is wrong around it, it must not
-/// be shown.
-pub(super) fn key_places(text: &str) -> Vec<Range<usize>> {
-    let ends_word = |c: char| c.is_whitespace() || "\"'=,[]{}#".contains(c);
-    // A long word with dots is more likely a host.
-    let is_key = |word: &&str| has_key_prefix(word) || (looks_like_key(word) && !word.contains('.'));
-    let place = |word: &str| {
-        let start = word.as_ptr() as usize - text.as_ptr() as usize;
-        start..start + word.len()
-    };
-    let hidden = |word: &'_ str| {
-        let login = word.rsplit_once('@').map(|(login, _)| login.split_once("://").map_or(login, |(_, login)| login));
-        // The parts of a URL.
-        let part = || word.split([':', '/', '?', '&']).find(|part| has_key_prefix(part));
-        Some(word).filter(is_key).or(login).or_else(part).map(place)
-    };
-    text.split(ends_word).filter_map(hidden).collect()
-}
-
-/// How keys of providers begin.
-fn has_key_prefix(text: &str) -> bool {
-    let prefixes = ["sk-", "sk_", "gsk_", "AIza", "xai-", "hf_", "Bearer ", "ghp_", "pk-"];
-    prefixes.iter().any(|prefix| text.starts_with(prefix))
 }
 
 /// One provider file, before `extends` is resolved.
@@ -204,7 +178,7 @@ impl RawInstance {
 
 fn read_secret(reader: &mut Reader<'_, '_>, text: &Spanned<Arc<str>>) -> Option<Spanned<SecretRef>> {
     const HELP: &str = "write `env:NAME`, `file:PATH` or `keyring:SERVICE/USER`";
-    let what = "`api_key_ref` is no reference to a key";
+    let what = "`api_key_ref` is not a reference to a key";
     match SecretRef::parse(&text.value) {
         Ok(value) => return Some(Spanned { value, span: text.span }),
         Err(NoSecretRef::Malformed(why)) => {

@@ -14,6 +14,9 @@ pub(crate) struct Reader<'t, 'f> {
     findings: &'f mut Vec<Diagnostic>,
 }
 
+/// How many unknown keys of one table are told.
+const MOST_UNKNOWN: usize = 1_000;
+
 impl<'t, 'f> Reader<'t, 'f> {
     pub(crate) fn new(file: FileId, table: &'t Table, findings: &'f mut Vec<Diagnostic>) -> Reader<'t, 'f> {
         Reader { file, table, findings }
@@ -40,16 +43,19 @@ impl<'t, 'f> Reader<'t, 'f> {
 
     /// Warns of keys that are not in `known`, leaving out those that have findings of their own.
     pub(crate) fn only_beside(&mut self, what: &str, known: &[&str], is_reported: impl Fn(&str) -> bool) {
-        for (key, _) in &self.table.entries {
-            if known.contains(&key.name.as_str()) || is_reported(&key.name) {
-                continue;
-            }
+        let is_unknown = |name: &str| !known.contains(&name) && !is_reported(name);
+        let mut unknown = self.table.entries.iter().map(|(key, _)| key).filter(|key| is_unknown(&key.name));
+        for key in unknown.by_ref().take(MOST_UNKNOWN) {
             let span = Span::new(self.file, key.span.clone());
             let help = did_you_mean(&key.name, known.iter().copied())
                 .unwrap_or_else(|| format!("known keys: {}", known.join(", ")));
             self.findings.push(
                 Diagnostic::new(&rules::UNKNOWN_KEY, span, format!("unknown key `{}` in {what}", key.name)).help(help),
             );
+        }
+        let more = unknown.count();
+        if let Some(last) = self.findings.last_mut().filter(|_| more > 0) {
+            last.message.push_str(&format!(", and {more} more"));
         }
     }
 

@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::mem::take;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::instance::{self, RawInstance};
-use super::{Config, Layer, LayerFile, LayerKind, Loaded, Reader, Repo, Roster, ToolSpec, roster, rules, tools};
+use super::listing::Listing;
+use super::unread::{self, Suspicion};
+use super::{
+    Config, Layer, LayerFile, LayerKind, Loaded, Reader, Repo, Roster, ToolSpec, roster, rules, secret, tools,
+};
 use crate::diag::Diagnostic;
 use crate::source::{FileId, SourceText, Sources, Span, TextError};
 use crate::toml::{self, Table};
-use crate::world::{EntryKind, MAX_FILE_BYTES, MAX_REPOSITORY_BYTES, ReadError, Unread, World};
+use crate::world::{MAX_FILE_BYTES, MAX_REPOSITORY_BYTES, ReadError, Unread, World};
 
 /// What takes part in a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -120,8 +124,8 @@ impl Loader {
 
     fn layer(&mut self, layer: &Layer) {
         let world = layer.world.as_ref();
-        let (listing, unread) = Listing::of(world);
-        unread.iter().for_each(|folder| self.unread(folder));
+        let listing = Listing::of(world);
+        listing.unread.iter().for_each(|folder| self.unread(folder));
         if layer.active {
             for path in &listing.profiles {
                 match self.read(world, path) {
@@ -150,11 +154,46 @@ impl Loader {
                 self.instance(raw);
             }
         }
+        if self.shown_below.is_empty() {
+            self.not_read(world, &listing);
+        }
+    }
+
+    /// Findings about files that look like sources and are not read.
+    fn not_read(&mut self, world: &dyn World, listing: &Listing) {
+        let hidden = listing.hidden.iter().map(|path| (path, String::new(), unread::hidden()));
+        let mut found: Vec<(&String, String, Suspicion)> = hidden.collect();
+        let mut left = unread::MAX_ALL_BYTES;
+        for (path, like) in &listing.others {
+            let bytes = match world.read_within(path, left.min(unread::MAX_BYTES)) {
+                Ok(bytes) => bytes,
+                Err(ReadError::TooLarge { limit, .. }) if limit < unread::MAX_BYTES => {
+                    found.push((path, String::new(), unread::not_looked_at()));
+                    break;
+                }
+                // No source is as large, and what cannot be read is none.
+                Err(_) => Vec::new(),
+            };
+            left -= bytes.len() as u64;
+            let text = String::from_utf8(bytes).unwrap_or_default();
+            if let Some(suspicion) = unread::suspicion(path, &text, *like) {
+                found.push((path, text, suspicion));
+            }
+        }
+        let more = found.len().saturating_sub(unread::MOST);
+        for (index, (path, text, Suspicion { rule, message, help })) in found.into_iter().take(unread::MOST).enumerate()
+        {
+            let file = self.sources.add(path.as_str(), SourceText::salvage(text.as_bytes()));
+            let others =
+                if index + 1 == unread::MOST && more > 0 { format!(", and so are {more} more") } else { String::new() };
+            let finding = Diagnostic::new(rule, Span::file_start(file), format!("`{path}` {message}{others}"));
+            self.findings.push(finding.help(help));
+        }
     }
 
     fn raw_instance(&mut self, layer: &Layer, path: &str) -> Option<RawInstance> {
         let file = self.text(layer.world.as_ref(), path)?;
-        for place in instance::key_places(self.sources.get(file).text()) {
+        for place in secret::places_to_hide(self.sources.get(file).text()) {
             self.sources.mask(Span::new(file, place));
         }
         let text = self.sources.get(file).text();
@@ -224,14 +263,16 @@ impl Loader {
     /// Reads and registers a file; a finding and `Err` with the file that it stands in if that fails.
     fn read(&mut self, world: &dyn World, path: &str) -> Result<FileId, FileId> {
         let shown = format!("{}{path}", self.shown_below);
-        let bytes = match self.bytes(world, path) {
+        let left = MAX_REPOSITORY_BYTES.saturating_sub(self.bytes_read);
+        let bytes = match world.read_within(path, left.min(MAX_FILE_BYTES)) {
             Ok(bytes) => bytes,
             Err(error) => {
                 let file = self.sources.add(shown.as_str(), SourceText::salvage(b""));
-                self.findings.push(unreadable(file, &shown, &error));
+                self.findings.push(unreadable(file, &shown, &error, left));
                 return Err(file);
             }
         };
+        self.bytes_read += bytes.len() as u64;
         match SourceText::from_bytes(&bytes) {
             Ok(text) => Ok(self.sources.add(shown, text)),
             Err(error) => {
@@ -242,19 +283,11 @@ impl Loader {
         }
     }
 
-    /// The bytes of a file, as long as all files together are not too large.
-    fn bytes(&mut self, world: &dyn World, path: &str) -> Result<Vec<u8>, ReadError> {
-        let left = MAX_REPOSITORY_BYTES.saturating_sub(self.bytes_read);
-        let bytes = world.read_within(path, left.min(MAX_FILE_BYTES))?;
-        self.bytes_read += bytes.len() as u64;
-        Ok(bytes)
-    }
-
     /// A finding about a folder that could not be looked into.
     fn unread(&mut self, folder: &Unread) {
         let shown = format!("{}{}", self.shown_below, folder.path);
         let file = self.sources.add(shown.as_str(), SourceText::salvage(b""));
-        let message = format!("`{shown}` cannot be looked into: {}", folder.why);
+        let message = format!("`{shown}` cannot be listed: {}", folder.why);
         let finding = Diagnostic::new(&rules::UNREADABLE, Span::file_start(file), message);
         self.findings.push(finding.maybe_help(how_to_make_readable(&folder.why)));
     }
@@ -267,6 +300,7 @@ impl Loader {
         let instances = instance::resolve(&self.raw_instances, &mut self.findings);
         let instance_files = instance::files(&self.raw_instances);
         Repo {
+            prompt_files: Mutex::default(),
             sources: take(&mut self.sources),
             is_bundled_root: config.is_bundled_layer,
             layers,
@@ -285,11 +319,13 @@ impl Loader {
     }
 }
 
-fn unreadable(file: FileId, shown: &str, error: &ReadError) -> Diagnostic {
+/// `left` is what all files together may still have.
+fn unreadable(file: FileId, shown: &str, error: &ReadError, left: u64) -> Diagnostic {
     let (rule, message) = match error {
-        ReadError::TooLarge { size, limit } if *limit < MAX_FILE_BYTES => {
+        ReadError::TooLarge { size, limit } if left < MAX_FILE_BYTES && *limit == left => {
             let most = MAX_REPOSITORY_BYTES >> 20;
-            (&rules::TOO_LARGE, format!("`{shown}` has {size} bytes, and with it all files more than {most} MiB"))
+            let message = format!("`{shown}` has {size} bytes; with it, all files together have more than {most} MiB");
+            (&rules::TOO_LARGE, message)
         }
         ReadError::TooLarge { size, limit } => {
             (&rules::TOO_LARGE, format!("`{shown}` has {size} bytes; the limit is {limit}"))
@@ -319,7 +355,7 @@ fn not_text(file: FileId, bytes: &[u8], error: &TextError, shown: &str) -> Diagn
                 .help("save the file as UTF-8")
         }
         TextError::Nul { offset } => {
-            let message = format!("`{shown}` holds a NUL byte at offset {offset}");
+            let message = format!("`{shown}` contains a NUL byte at offset {offset}");
             Diagnostic::new(&rules::NOT_TEXT, Span::new(file, place(offset)..place(offset)), message)
                 .help("source files are text; write `\\u0000` if the character is meant")
         }
@@ -328,85 +364,4 @@ fn not_text(file: FileId, bytes: &[u8], error: &TextError, shown: &str) -> Diagn
             Diagnostic::new(&rules::TOO_LARGE, Span::file_start(file), message)
         }
     }
-}
-
-/// The paths of a layer's files by what they are.
-#[derive(Default)]
-struct Listing {
-    profiles: Vec<String>,
-    /// Name (`partials/…`) and path.
-    partials: Vec<(String, String)>,
-    contexts: Vec<String>,
-    schemas: Vec<String>,
-    providers: Vec<String>,
-}
-
-/// TOML files at the root that are no profiles.
-const ROOT_FILES: [&str; 7] =
-    ["reqc.toml", "models.toml", "rosters.toml", "Cargo.toml", "pyproject.toml", "rustfmt.toml", "clippy.toml"];
-
-impl Listing {
-    fn of(world: &dyn World) -> (Listing, Vec<Unread>) {
-        let (mut listing, mut walks) = (Listing::default(), Walks { world, unread: Vec::new() });
-        let candidates = match world.kind("agents") {
-            // One flat folder of profiles.
-            Err(ReadError::Missing) | Ok(EntryKind::File) => walks.root(),
-            _ => walks.below("agents"),
-        };
-        for path in candidates.into_iter().chain(walks.below("partials")) {
-            match partial_name(&path) {
-                Some(name) => listing.partials.push((name.to_owned(), path)),
-                None if path.ends_with(".toml") => listing.profiles.push(path),
-                None => {}
-            }
-        }
-        let mut named = |folder: &str, ending: &str| {
-            let paths = walks.below(folder).into_iter().filter(|path| path.ends_with(ending));
-            paths.collect::<Vec<_>>()
-        };
-        listing.contexts = named("contexts", ".json");
-        listing.schemas = named("schemas/wire", ".json");
-        listing.providers = named("providers", ".toml");
-        (listing, walks.unread)
-    }
-}
-
-/// Lists folders, and keeps what could not be looked into.
-struct Walks<'w> {
-    world: &'w dyn World,
-    unread: Vec<Unread>,
-}
-
-impl Walks<'_> {
-    fn below(&mut self, folder: &str) -> Vec<String> {
-        let found = self.world.walk(folder);
-        self.unread.extend(found.unread);
-        found.entries.into_iter().map(|entry| entry.path).collect()
-    }
-
-    /// The files at the root that may be profiles or partials.
-    fn root(&mut self) -> Vec<String> {
-        match self.world.list("") {
-            Ok(entries) => entries
-                .into_iter()
-                .map(|entry| entry.path)
-                .filter(|path| !ROOT_FILES.contains(&path.as_str()))
-                .collect(),
-            Err(why) => {
-                self.unread.push(Unread { path: ".".to_owned(), why });
-                Vec::new()
-            }
-        }
-    }
-}
-
-/// The name that includes use: from the innermost `partials/` folder on, for files in one.
-fn partial_name(path: &str) -> Option<&str> {
-    if !path.ends_with(".jinja") {
-        return None;
-    }
-    if path.starts_with("partials/") {
-        return Some(path);
-    }
-    path.find("/partials/").map(|at| &path[at + 1..])
 }

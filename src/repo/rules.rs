@@ -16,6 +16,21 @@ crate::diag::rules! {
          file is read. All source files of a repository may have 128 MiB together.\n\n\
          Most often a data file lies in the wrong folder: `agents/`, `partials/`, `contexts/` and `providers/` \
          are read whole.";
+    NOT_READ = Error "repo/not-read", "a file holds a source, and is not read",
+        "The file holds a profile, a provider instance, a context or a schema, but it lies where none is read, or has a name that \
+         no source has. What it defines is missing from the run, and nothing else would say so.\n\n\
+         * wrong: `helper.toml` at the root of a repository with a folder `agents/`\n\
+         * right: `agents/helper.toml`\n\
+         * wrong: `agents/helper.TOML`, `agents/helper.toml.bak`\n\
+         * right: `agents/helper.toml`\n\n\
+         Profiles are read from `agents/` and below, or from the root if there is no such folder; contexts from `contexts/`, \
+         provider instances from `providers/`, schemas from `schemas/wire/`. A file that is there for another reason belongs \
+         elsewhere.";
+    UNUSUAL_NAME = Warning "repo/unusual-name", "a file is called almost like a source, and is not read",
+        "Names of source files are compared letter by letter: `.TOML` is not `.toml`, and a name that begins with a dot is hidden. \
+         A file that is called almost like a source was most often meant as one.\n\n\
+         * wrong: `partials/turn.jinja2`, `Reqc.toml`, `agents/.new/helper.toml`\n\
+         * right: `partials/turn.jinja`, `reqc.toml`, `agents/new/helper.toml`";
     EMPTY = Error "repo/empty", "there is no profile to compile",
         "A repository needs at least one profile: `agents/*.toml`, or `*.toml` in one flat folder.\n\n\
          `reqc init` writes a small repository to start from; `-C DIR` names another folder; `--bundled` compiles the \
@@ -72,9 +87,13 @@ crate::diag::rules! {
          * wrong: `api_key_ref = \"sk-…\"`\n\
          * right: `api_key_ref = \"env:OPENAI_API_KEY\"`\n\n\
          The other forms are `file:PATH`, `keyring:SERVICE/USER`, and the plain name of an entry of the keyring \
-         service `reqc`. A plain name that looks like a key (a known prefix, or 24 and more mixed characters) is \
-         refused. So is a login in a `url` (`https://USER:PASSWORD@HOST`), a parameter of a `url` or an `endpoint` that \
-         carries a key (`?key=…`), and a header that does: a request line is printed and kept as a golden file.\n\n\
+         service `reqc`. What looks like a key is refused as a \
+         reference: it begins as keys of a known provider do (`sk-`, `ghp_`, `glpat-`, `xoxb-`, …), is a JSON Web Token, or is 16 \
+         and more mixed characters. So is a login in a `url` (`https://USER:PASSWORD@HOST`), a key in the path or in a parameter \
+         of a `url` or an `endpoint` (`?key=…`), and a header that carries one by its name (`PRIVATE-TOKEN`) or its value \
+         (`Bearer …`): a request line is printed and kept as a golden file.\n\n\
+         Anywhere else in a file, in a prompt or a comment, only what is a key for certain is reported: a known beginning with \
+         16 and more characters behind it, or a private key.\n\n\
          If a real key was committed, revoke it: it stays in the history.";
     INSTANCE_EXTENDS = Error "provider/extends", "a provider instance extends nothing usable",
         "`extends` of a provider instance names another instance; it must exist and must not lead back to \

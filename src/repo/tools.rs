@@ -131,7 +131,7 @@ fn check_name(reader: &mut Reader<'_, '_>, name: &Spanned<Arc<str>>) -> bool {
     let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     let fits = (1..=64).contains(&name.value.len()) && name.value.bytes().all(is_legal);
     if !fits {
-        let message = format!("`{}` is no name of a tool", name.value);
+        let message = format!("`{}` is not a valid tool name", name.value);
         let finding = Diagnostic::new(&rules::INVALID_VALUE, name.span, message);
         reader.report(finding.help("providers take up to 64 ASCII letters, digits, `_` and `-`"));
     }
@@ -154,7 +154,7 @@ fn check_command(reader: &mut Reader<'_, '_>, command: &Spanned<Vec<Spanned<Arc<
 
 fn check_variable(reader: &mut Reader<'_, '_>, name: &Spanned<Arc<str>>) {
     if name.value.is_empty() || name.value.contains(['=', '\0', '$']) {
-        let message = format!("`{}` is no name of an environment variable", name.value);
+        let message = format!("`{}` is not the name of an environment variable", name.value);
         let finding = Diagnostic::new(&rules::INVALID_VALUE, name.span, message);
         reader.report(finding.help("`env` lists names only; the values are those that reqc itself was given"));
     }
@@ -334,12 +334,12 @@ mod tests {
         let said = |lines: &str| found(lines).join("; ");
         assert_eq!(tools("[[tool]]\nname = \"t\"").1, ["a [[tool]] entry needs `description` and `command`"]);
         assert_eq!(said("comand = 1"), "unknown key `comand` in [[tool]]");
-        assert_eq!(said("name = \"a b\""), "`a b` is no name of a tool");
+        assert_eq!(said("name = \"a b\""), "`a b` is not a valid tool name");
         assert_eq!(said("command = []"), "`command` names no program");
         assert_eq!(said("command = \"ls -l\""), "`command` must be an array of strings, not a string");
         assert_eq!(said("timeout_seconds = 0"), "`timeout_seconds` must be from 1 to 86400");
         assert_eq!(said("max_output_bytes = 1.5"), "`max_output_bytes` must be an integer, not a float");
-        assert_eq!(said("env = [\"A=1\"]"), "`A=1` is no name of an environment variable");
+        assert_eq!(said("env = [\"A=1\"]"), "`A=1` is not the name of an environment variable");
         assert_eq!(said("working_directory = \"no\""), "a tool cannot run in `no`: there is no such folder");
         assert_eq!(
             said("working_directory = \"in/../..\""),

@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn a_flood_is_counted() {
-        let mut sources = Sources::default();
+        let sources = Sources::default();
         let file = sources.add("a", SourceText::salvage(b""));
         let finding = |rule| Diagnostic::new(rule, Span::file_start(file), "m");
         let findings: Vec<Diagnostic> = std::iter::repeat_with(|| finding(&WARNING)).take(12_345).collect();

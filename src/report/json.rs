@@ -78,7 +78,7 @@ struct Related<'a> {
 
 /// One-based; columns count characters; the end is exclusive.
 #[derive(Serialize)]
-struct Location<'a> {
+pub(super) struct Location<'a> {
     file: &'a str,
     line: usize,
     column: usize,
@@ -112,7 +112,7 @@ impl<'a> Finding<'a> {
 }
 
 impl<'a> Location<'a> {
-    fn new(span: Span, sources: &'a Sources) -> Location<'a> {
+    pub(super) fn new(span: Span, sources: &'a Sources) -> Location<'a> {
         let file = sources.get(span.file);
         let (start, end) = (file.position(span.start as usize), file.position(span.end as usize));
         let (end_line, end_column) = (end.line, end.column);
@@ -187,6 +187,7 @@ mod tests {
               "kind": "rule",
               "what": "key/unknown",
               "to": null,
+              "value": null,
               "agent": null,
               "path": null,
               "fields": [],

@@ -8,11 +8,12 @@ use crate::diag::count;
 use crate::text::{Text, text};
 
 /// The words for each kind, in the order in which they are told.
-const KINDS: [(LoweredKind, &str); 5] = [
+const KINDS: [(LoweredKind, &str); 6] = [
     (LoweredKind::Rule, "rule"),
     (LoweredKind::Allow, "[[allow]]"),
     (LoweredKind::Extension, "[[extension]]"),
     (LoweredKind::Schema, "schema"),
+    (LoweredKind::Golden, "golden context"),
     (LoweredKind::Argument, "--allow"),
 ];
 
@@ -49,22 +50,32 @@ pub fn lowered_text(lowered: &[Lowered]) -> Text {
 
 fn line(it: &Lowered) -> Text {
     let place = it.place.as_ref().map_or(Text::new(), |(path, line)| text!("{}:{}: ", name(path), *line));
-    let of = |before: &'static str, value: &Option<String>| {
-        value.as_ref().map_or(Text::new(), |value| text!("{}`{}`", before, name(value)))
+    let of = |before: &'static str, value: Option<&str>| {
+        value.map_or(Text::new(), |value| text!("{}`{}`", before, name(value)))
     };
     let until = it.expires.as_ref().map_or(Text::new(), |date| text!(" until {}", date));
-    let scope = text!("{}{}{}", of(" for agents ", &it.agent), of(" in files ", &it.path), until);
+    let scope = text!("{}{}{}", of(" for agents ", it.agent.as_deref()), of(" in files ", it.path.as_deref()), until);
     let reason = it.reason.as_ref().map_or(Text::new(), |reason| text!(": {}", Text::line(reason).cut(200)));
     let what = name(&it.what);
     let said = match (it.kind, it.to) {
-        (LoweredKind::Rule, Some(LoweredTo::Default)) => text!("{} is no error any more", what),
+        (LoweredKind::Rule, Some(LoweredTo::Default)) => text!("{} is no longer an error", what),
         (LoweredKind::Rule, to) => text!("{} = \"{}\"", what, to.map_or("", LoweredTo::name)),
         (LoweredKind::Allow, _) => text!("[[allow]] {}", what),
         (LoweredKind::Extension, _) => text!("[[extension]] of {}: {}", what, fields(it)),
-        (LoweredKind::Schema, Some(LoweredTo::Removed)) => text!("{} is gone", what),
+        (LoweredKind::Schema, Some(LoweredTo::Removed)) => text!("{} was removed", what),
         (LoweredKind::Schema, _) => text!("a schema of the repository"),
-        (LoweredKind::Layer, _) => text!("reqc.toml: layer = \"bundled\": nothing that comes with reqc takes part"),
+        (LoweredKind::Layer, _) => text!("reqc.toml: layer = \"bundled\": nothing bundled with reqc is used"),
         (LoweredKind::Argument, _) => text!("--allow {}", what),
+        (LoweredKind::Golden, _) => text!("the context {} no longer has golden bodies", what),
+        (LoweredKind::Context, _) => text!("the context {} was removed", what),
+        (LoweredKind::Agent, Some(LoweredTo::Abstract)) => {
+            text!("the agent {} is now abstract, so it is not compiled", what)
+        }
+        (LoweredKind::Agent, _) => text!("the agent {} was removed", what),
+        (LoweredKind::Match, _) => text!("the `match` of the agent {} changed", what),
+        (LoweredKind::Model, Some(LoweredTo::Removed)) => text!("models.toml no longer sets a model for {}", what),
+        (LoweredKind::Model, _) => text!("the model of {} is{}", what, of(" ", it.value.as_deref())),
+        (LoweredKind::Dialect, _) => text!("reqc.toml: the dialect is{}", of(" ", it.value.as_deref())),
     };
     text!("{}{}{}{}", place, said, scope, reason)
 }
@@ -87,6 +98,7 @@ fn value(it: &Lowered) -> Value {
         "kind": it.kind.name(),
         "what": &*it.what,
         "to": it.to.map(LoweredTo::name),
+        "value": it.value.as_deref(),
         "agent": it.agent,
         "path": it.path,
         "fields": it.fields.iter().map(|field| &**field).collect::<Vec<_>>(),

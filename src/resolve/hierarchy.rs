@@ -85,6 +85,11 @@ impl Hierarchy {
         usable.then(|| ids.iter().map(|id| &self.profiles[id.index()]).collect())
     }
 
+    /// Makes a profile unusable. A finding says why.
+    pub(crate) fn refuse(&mut self, id: ProfileId) {
+        self.usable[id.index()] = false;
+    }
+
     /// The profile and what it descends from, as the files say it: each once, even around a cycle, and of a chain that is
     /// much too long the nearest.
     pub fn lineage(&self, id: ProfileId) -> Vec<ProfileId> {

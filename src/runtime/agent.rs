@@ -9,7 +9,7 @@ use super::{Category, Error};
 use crate::compile::{Compiler, STACK_BYTES, Setting};
 use crate::conversation::{Conversation, TaskKind};
 use crate::diag::{Diagnostic, did_you_mean};
-use crate::provider::{ClientApi, HeaderValue, RequestLine, UrlParts, WireFormat, is_in_the_clear};
+use crate::provider::{ClientApi, HeaderValue, MODEL_PLACEHOLDER, RequestLine, UrlParts, WireFormat, is_in_the_clear};
 use crate::resolve::ProfileId;
 use crate::unit::Body;
 
@@ -29,6 +29,8 @@ pub struct Agent {
 pub struct Compiled {
     /// Method, URL and headers.
     pub line: RequestLine,
+    /// The URL with `${MODEL}` where the model stands, unless the model's name would change what the URL means.
+    pub target: String,
     /// The body.
     pub body: Body,
     /// The client API.
@@ -126,7 +128,11 @@ impl Agent {
         let body = self.compiler.live_body(&plan, conversation, &self.setting, model);
         let body = body.map_err(CompileError::Findings)?;
         let (line, instance) = (plan.request_line(model), Arc::clone(&plan.instance.name.value));
-        Ok(Compiled { line, body, api: plan.api, wire: plan.wire, instance })
+        let target = match is_plain(plan.model(model)) {
+            true => plan.request_line(Some(MODEL_PLACEHOLDER)).url,
+            false => line.url.clone(),
+        };
+        Ok(Compiled { line, target, body, api: plan.api, wire: plan.wire, instance })
     }
 
     /// [`Agent::compile`] on a thread of its own: templates may nest deeper than the stacks of async workers allow.
@@ -165,6 +171,12 @@ impl CompileError {
 
 /// What to do if nobody names a model.
 const MODEL_HELP: &str = "name one with `--model`, in `models.toml`, or as the profile's `model`";
+
+/// Whether the name of a model is one word in a URL, and no part of it leads elsewhere.
+fn is_plain(model: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+    model.bytes().all(is_plain) && model.bytes().any(|byte| byte.is_ascii_alphanumeric())
+}
 
 impl Compiled {
     /// The URL as it may be told: without credentials and query.

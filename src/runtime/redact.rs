@@ -19,9 +19,9 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde_json::Value;
 
 use super::tools::ToolOutput;
-use super::trust::hex;
 use super::{Answer, Error, Event, MalformedInput, StopReason, ToolCall};
 use crate::conversation::Block;
+use crate::text::hex;
 pub(super) use events::Redacting;
 
 /// What stands in place of a key.

@@ -170,7 +170,7 @@ impl Transport {
             return Err(config(format!("`{address}` must begin with http:// or https://")));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(config(format!("the URL of `{address}` holds a login: keys belong into `api_key_ref`")));
+            return Err(config(format!("the URL of `{address}` holds a login: put the key in `api_key_ref`")));
         }
         let method = request.line.method.parse().map_err(|_| config("the method is none".into()))?;
         let mut http = reqwest::Request::new(method, url);

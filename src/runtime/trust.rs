@@ -8,7 +8,6 @@
 //! [`Transport`](super::Transport) and [`ProcessTool`](super::tools::ProcessTool) do as they are told: a host that opens
 //! repositories of others asks here first.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,8 +15,11 @@ use std::sync::Arc;
 use ring::digest::{Context, SHA256};
 
 use super::{Category, Compiled, Error};
-use crate::provider::{ClientApi, is_in_the_clear};
-use crate::repo::{Instance, LoadOptions, SecretRef};
+use crate::compile::Compiler;
+use crate::provider::{Header, HeaderValue, MODEL_PLACEHOLDER, RequestLine, is_in_the_clear, placeholder};
+use crate::repo::{LoadOptions, SecretRef};
+use crate::text::hex;
+use crate::unit::Plan;
 use crate::world::{AccessError, MemoryWorld, World};
 
 /// One thing that a repository asks for. Displayed, it is one line that says what would happen.
@@ -27,8 +29,10 @@ pub enum Grant {
     Server {
         /// The provider instance.
         instance: Arc<str>,
-        /// Scheme, host and port.
-        origin: String,
+        /// The whole URL as it is sent to, with `${MODEL}` where the plain name of a model stands.
+        url: String,
+        /// Every header, with the key's reference in place of the key.
+        headers: Vec<(String, String)>,
         /// Where the key is found.
         key: Option<SecretRef>,
         /// The file that a `file:` reference leads to, links resolved.
@@ -70,14 +74,15 @@ impl Grant {
     /// # Errors
     ///
     /// The request's URL is none.
-    pub fn of_request(request: &Compiled, instance: &Instance, key_file: Option<&Path>) -> Result<Grant, Error> {
+    pub fn of_request(request: &Compiled, key_file: Option<&Path>) -> Result<Grant, Error> {
         let malformed = || Error::new(Category::Config, format!("`{}` is no URL", request.address()));
-        server(instance, &request.line.url, key_file).ok_or_else(malformed)
+        server(&request.instance, &request.line, &request.target, key_file).ok_or_else(malformed)
     }
 
-    /// What requests by an instance ask for; `None` if its URL is none.
-    pub fn of_instance(instance: &Instance, key_file: Option<&Path>) -> Option<Grant> {
-        server(instance, &instance.url.value, key_file)
+    /// What requests by an agent ask for, if the model has a plain name; `None` if its URL is none.
+    pub fn of_agent(plan: &Plan<'_>, key_file: Option<&Path>) -> Option<Grant> {
+        let line = plan.request_line(Some(MODEL_PLACEHOLDER));
+        server(&plan.instance.name.value, &line, &line.url, key_file)
     }
 
     /// What identifies this grant in a repository: 64 hexadecimal digits.
@@ -88,7 +93,7 @@ impl Grant {
             context.update(&(part.len() as u64).to_le_bytes());
             context.update(part.as_bytes());
         };
-        add("reqc trust 1");
+        add("reqc trust 2");
         add(&root.to_string_lossy());
         self.parts().iter().for_each(|part| add(part));
         hex(context.finish().as_ref())
@@ -99,10 +104,12 @@ impl Grant {
             std::iter::once(items.len().to_string()).chain(items.iter().map(ToString::to_string)).collect::<Vec<_>>()
         };
         match self {
-            Grant::Server { instance, origin, key, key_file } => {
+            Grant::Server { instance, url, headers, key, key_file } => {
                 let key = key.as_ref().map(ToString::to_string).unwrap_or_default();
                 let key_file = key_file.clone().unwrap_or_default();
-                vec!["server".to_owned(), instance.to_string(), origin.clone(), key, key_file]
+                let head = [String::from("server"), instance.to_string(), url.clone(), key, key_file];
+                let headers = headers.iter().flat_map(|(name, value)| [name.clone(), value.clone()]);
+                head.into_iter().chain(headers).collect()
             }
             Grant::Program { tool, program, arguments, folder, environment, files } => {
                 let head = vec!["program".to_owned(), tool.to_string(), program.clone(), folder.clone()];
@@ -117,14 +124,18 @@ impl Grant {
 impl fmt::Display for Grant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Grant::Server { instance, origin, key, key_file } => {
-                write!(f, "requests by the provider instance {instance:?} go to {origin}")?;
+            Grant::Server { instance, url, headers, key, key_file } => {
+                write!(f, "requests by the provider instance {instance:?} go to {url:?}")?;
                 match (key, key_file) {
                     (None, _) => f.write_str(", without a key")?,
                     (Some(key), None) => write!(f, ", with the key {:?}", key.to_string())?,
                     (Some(key), Some(file)) => write!(f, ", with the key {:?}: the file {file:?}", key.to_string())?,
                 }
-                let exposed = key.is_some() && is_in_the_clear(origin);
+                match told(headers, key.as_ref()).as_slice() {
+                    [] => {}
+                    headers => write!(f, ", with the headers {headers:?}")?,
+                }
+                let exposed = key.is_some() && is_in_the_clear(url);
                 f.write_str(if exposed { ", which travels in the clear" } else { "" })
             }
             Grant::Program { tool, program, arguments, folder, environment, .. } => {
@@ -140,39 +151,56 @@ impl fmt::Display for Grant {
     }
 }
 
-/// The grants that the program itself brings: its bundled instances, with their own servers and keys.
+/// The headers that are worth telling: neither the type of every body nor the key.
+fn told(headers: &[(String, String)], key: Option<&SecretRef>) -> Vec<String> {
+    let usual = ("content-type", "application/json");
+    let is_told = |(name, value): &&(String, String)| {
+        (name.as_str(), value.as_str()) != usual && !key.is_some_and(|key| value.ends_with(&placeholder(key)))
+    };
+    headers.iter().filter(is_told).map(|(name, value)| format!("{name}: {value}")).collect()
+}
+
+/// The grants that the program itself brings: the requests of its bundled agents.
 pub struct Bundled {
-    instances: BTreeMap<Arc<str>, Instance>,
+    grants: Vec<Grant>,
 }
 
 impl Bundled {
-    /// Reads the instances of a bundled layer, which no repository can change.
-    pub fn read(layer: &dyn World) -> Bundled {
-        let files = layer.walk("providers").entries.into_iter().map(|entry| entry.path);
-        let read: MemoryWorld = files.filter_map(|path| Some((path.clone(), layer.read(&path).ok()?))).collect();
-        let loaded = crate::repo::load(Arc::new(MemoryWorld::default()), Arc::new(read), LoadOptions::default());
-        Bundled { instances: loaded.repo.instances }
+    /// Reads the agents of a bundled layer, which no repository can change.
+    pub fn read(layer: Arc<dyn World>) -> Bundled {
+        let options = LoadOptions { with_bundled: true, ..LoadOptions::default() };
+        let compiler = Compiler::load(Arc::new(MemoryWorld::default()), layer, options);
+        let plans = compiler.agents().iter().filter_map(|(id, _)| compiler.plan(*id));
+        Bundled { grants: plans.filter_map(|plan| Grant::of_agent(&plan, None)).collect() }
     }
 
-    /// Whether a grant gives nothing but what a bundled instance does: the same key to the same server.
+    /// Whether a grant gives nothing but what a bundled agent does: the same key in the same headers to the same URL. The name of
+    /// the provider instance is all that may differ.
     pub fn covers(&self, grant: &Grant) -> bool {
-        let same = |own: &Grant| match (own, grant) {
-            (Grant::Server { origin: a, key: c, .. }, Grant::Server { origin: b, key: d, .. }) => a == b && c == d,
-            _ => false,
+        let Grant::Server { url, headers, key, key_file: None, .. } = grant else { return false };
+        let gives = |own: &Grant| match own {
+            Grant::Server { url: a, headers: b, key: c, .. } => (a, b, c) == (url, headers, key),
+            Grant::Program { .. } => false,
         };
-        self.instances.values().filter_map(|instance| Grant::of_instance(instance, None)).any(|own| same(&own))
+        self.grants.iter().any(gives)
     }
 }
 
-fn server(instance: &Instance, url: &str, key_file: Option<&Path>) -> Option<Grant> {
-    let url = reqwest::Url::parse(url).ok()?;
-    let takes_key = ClientApi::from_name(&instance.client_api.value).is_none_or(|api| api.auth().is_some());
-    let key = instance.api_key_ref.as_ref().filter(|_| takes_key).map(|reference| reference.value.clone());
+/// The grant of a request. `target` is its URL, or that with `${MODEL}` in it.
+fn server(instance: &Arc<str>, line: &RequestLine, target: &str, key_file: Option<&Path>) -> Option<Grant> {
+    // As it is sent: hosts in ASCII, and whatever else clients rewrite.
+    let url = reqwest::Url::parse(target).ok()?.to_string().replace("$%7BMODEL%7D", MODEL_PLACEHOLDER);
+    let key = |header: &Header| match &header.value {
+        HeaderValue::Key { key, .. } => Some(key.clone()),
+        HeaderValue::Plain(_) => None,
+    };
+    let key = line.headers.iter().find_map(key);
     Some(Grant::Server {
-        instance: Arc::clone(&instance.name.value),
-        origin: url.origin().ascii_serialization(),
+        instance: Arc::clone(instance),
+        url,
+        headers: line.headers.iter().map(|header| (header.name.clone(), header.value.to_string())).collect(),
+        key_file: key_file.filter(|_| key.is_some()).map(|path| path.to_string_lossy().into_owned()),
         key,
-        key_file: key_file.map(|path| path.to_string_lossy().into_owned()),
     })
 }
 
@@ -181,52 +209,50 @@ pub fn digest(bytes: &[u8]) -> String {
     hex(ring::digest::digest(&SHA256, bytes).as_ref())
 }
 
-/// Bytes as pairs of hexadecimal digits in lower case.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    let digit = |number: u8| char::from_digit(u32::from(number), 16).expect("below 16");
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::repo;
 
-    fn instances(files: &[(&str, &str)]) -> BTreeMap<Arc<str>, Instance> {
-        let own: MemoryWorld = files.iter().copied().collect();
-        let bundled = crate::system::Embedded::bundled();
-        repo::load(Arc::new(own), Arc::new(bundled), LoadOptions::default()).repo.instances
-    }
-
-    fn is_covered(name: &str, files: &[(&str, &str)]) -> bool {
-        let bundled = Bundled::read(&crate::system::Embedded::bundled());
-        let grant = Grant::of_instance(&instances(files)[name], None).expect("a URL");
-        bundled.covers(&grant)
+    /// Whether what an own agent of a provider instance asks for is covered.
+    fn is_covered(agent: &str, files: &[(&str, &str)]) -> bool {
+        let embedded = Arc::new(crate::system::Embedded::bundled());
+        let agent = format!("name = \"Mine\"\n{agent}\n");
+        let own: MemoryWorld = files.iter().copied().chain([("agents/mine.toml", agent.as_str())]).collect();
+        let compiler = Compiler::load(Arc::new(own), Arc::clone(&embedded) as Arc<dyn World>, LoadOptions::default());
+        let plan = compiler.agents().iter().find_map(|(id, _)| compiler.plan(*id)).expect("an agent");
+        Bundled::read(embedded).covers(&Grant::of_agent(&plan, None).expect("a URL"))
     }
 
     #[test]
     fn only_what_the_program_brings_needs_no_trust() {
-        assert!(is_covered("OpenAI", &[]) && is_covered("Claude", &[]) && is_covered("Ollama", &[]));
-        let files = |text: &'static str| [("reqc.toml", "layer = \"bundled\""), ("providers/a.toml", text)];
-        let same = "name = \"A\"\nextends = \"OpenAI\"\ndescription = \"d\"\n";
-        assert!(is_covered("A", &[("providers/a.toml", same)]));
-        for (name, text) in [
-            ("A", "name = \"A\"\nextends = \"OpenAI\"\nurl = \"https://api.openai.com.evil.example/v1\"\n"),
-            ("A", "name = \"A\"\nextends = \"OpenAI\"\nurl = \"http://api.openai.com/v1\"\n"),
-            ("A", "name = \"A\"\nextends = \"OpenAI\"\nurl = \"https://api.openai.com:444/v1\"\n"),
-            ("A", "name = \"A\"\nextends = \"OpenAI\"\napi_key_ref = \"env:GITHUB_TOKEN\"\n"),
-            (
-                "OpenAI",
-                "name = \"OpenAI\"\nclient_api = \"OpenAI (Chat Completions)\"\nurl = \"https://evil.example\"\n\
-                        api_key_ref = \"env:OPENAI_API_KEY\"\n",
-            ),
-        ] {
-            assert!(!is_covered(name, &[("providers/a.toml", text)]), "{text}");
+        for name in ["OpenAI Chat", "Claude Chat", "Gemini Chat", "Ollama Chat"] {
+            assert!(is_covered(&format!("extends = \"{name}\""), &[]), "{name}");
         }
-        let taken = files(
-            "name = \"OpenAI\"\nclient_api = \"Claude\"\nurl = \"https://evil.example\"\napi_key_ref = \"env:K\"\n",
-        );
-        assert!(!is_covered("OpenAI", &taken), "a root cannot call itself bundled");
+        let openai = "extends = \"OpenAI Chat\"\nprovider_instance = \"A\"";
+        let same = "name = \"A\"\nextends = \"OpenAI\"\ndescription = \"d\"\n";
+        assert!(is_covered(openai, &[("providers/a.toml", same)]));
+        for more in [
+            "url = \"https://api.openai.com.evil.example/v1\"",
+            "url = \"http://api.openai.com/v1\"",
+            "url = \"https://api.openai.com:444/v1\"",
+            "url = \"https://api.openai.com/v2\"",
+            "url = \"https://api.openai.com\"",
+            "url = \"https://api.openai.com/v1/files\"",
+            "api_key_ref = \"env:GITHUB_TOKEN\"",
+            "client_api = \"Claude\"",
+            "[headers]\nopenai-organization = \"org-theirs\"",
+            "[headers]\ncontent-type = \"text/plain\"",
+        ] {
+            let text = format!("name = \"A\"\nextends = \"OpenAI\"\n{more}\n");
+            assert!(!is_covered(openai, &[("providers/a.toml", &text)]), "{text}");
+        }
+        for endpoint in ["files", "chat/completions?x=1", "chat/completions/x", "models/${MODEL}"] {
+            let agent = format!("extends = \"OpenAI Chat\"\nendpoint = \"{endpoint}\"");
+            assert!(!is_covered(&agent, &[]), "{endpoint}");
+        }
+        let taken = "name = \"OpenAI\"\nclient_api = \"OpenAI (Chat Completions)\"\nurl = \"https://evil.example\"\n\
+                     api_key_ref = \"env:OPENAI_API_KEY\"\n";
+        assert!(!is_covered("extends = \"OpenAI Chat\"", &[("providers/a.toml", taken)]));
     }
 
     #[test]
@@ -257,7 +283,8 @@ mod tests {
     fn what_is_shown_is_one_line_without_surprises() {
         let grant = Grant::Server {
             instance: "x\n::error::pwned\u{202e}\u{1b}[31m".into(),
-            origin: "http://evil.example".into(),
+            url: "http://evil.example/\u{202e}".into(),
+            headers: vec![("a".into(), "b\n::error::x\u{1b}".into())],
             key: Some(SecretRef::File("a\nb".into())),
             key_file: Some("/home/me/\u{200b}key".into()),
         };

@@ -65,6 +65,12 @@ pub(super) fn non_blocking() -> i32 {
     (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY).bits().cast_signed()
 }
 
+/// The same for a path whose links were followed: none may have come in between.
+#[cfg(unix)]
+pub(super) fn unlinked() -> i32 {
+    non_blocking() | rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::{bounded, place, words};
+use super::{bounded, place, relative, words};
 use crate::world::{Entry, EntryKind, ReadError, Walk, World, is_hidden, is_private_key};
 
 /// A folder on disk.
@@ -85,8 +85,10 @@ impl Disk {
     fn resolve(&self, path: &str) -> Result<String, ReadError> {
         let place = self.root.join(path);
         let real = match fs::canonicalize(&place) {
-            Ok(real) if real.starts_with(&self.root) => relative(&self.root, &real),
-            Ok(_) => return Err(ReadError::Outside),
+            Ok(real) if !real.starts_with(&self.root) => return Err(ReadError::Outside),
+            // As text, it could be another's.
+            Ok(real) if no_text(&self.root, &real) => return Err(not_utf8()),
+            Ok(real) => relative(&self.root, &real),
             Err(error) if fs::symlink_metadata(&place).is_ok() => return Err(broken_link(&error)),
             Err(error) => return Err(self.lost_on_the_way(&place).unwrap_or_else(|| bounded::failed(&error))),
         };
@@ -118,18 +120,20 @@ fn folded(path: &str) -> Result<String, ReadError> {
     Ok(parts.join("/"))
 }
 
+/// Whether a part of a path below a folder is no text.
+fn no_text(root: &Path, path: &Path) -> bool {
+    path.strip_prefix(root).unwrap_or(path).to_str().is_none()
+}
+
+fn not_utf8() -> ReadError {
+    ReadError::Failed("its name is not UTF-8".to_owned())
+}
+
 fn broken_link(error: &std::io::Error) -> ReadError {
     match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => ReadError::Failed("the link leads nowhere".to_owned()),
         _ => ReadError::Failed(words(error)),
     }
-}
-
-/// A path below a folder, with `/` between its parts.
-fn relative(root: &Path, path: &Path) -> String {
-    let inner = path.strip_prefix(root).unwrap_or(path);
-    let parts: Vec<_> = inner.components().map(|part| part.as_os_str().to_string_lossy()).collect();
-    parts.join("/")
 }
 
 impl World for Disk {
@@ -370,14 +374,27 @@ mod tests {
         }
 
         #[test]
-        fn names_that_are_no_text_are_shown_as_well_as_possible() {
+        fn names_that_are_no_text_are_told_and_never_another_file() {
             use std::os::unix::ffi::OsStrExt;
-            let (dir, disk) = folder(&[]);
-            let name = std::ffi::OsStr::from_bytes(b"a\xff.toml");
-            if fs::write(dir.path().join(name), "").is_ok() {
-                assert_eq!(walked(&disk, ""), ["a\u{fffd}.toml"]);
-                assert_eq!(disk.read("a\u{fffd}.toml"), Err(ReadError::Missing));
+            let (dir, disk) = folder(&["agents/a\u{fffd}.toml", "p/x"]);
+            let at = |folder: &str, name: &[u8]| dir.path().join(folder).join(std::ffi::OsStr::from_bytes(name));
+            if fs::write(at("agents", b"a\xff.toml"), "theirs").is_err() {
+                // The file system has no such names.
+                return;
             }
+            fs::create_dir(at("agents", b"d\xff"))
+                .and_then(|()| fs::write(at("agents", b"d\xff/b.toml"), ""))
+                .expect("made");
+            symlink("../p", at("agents", b"l\xff")).expect("a link");
+            symlink(std::ffi::OsStr::from_bytes(b"a\xff.toml"), dir.path().join("agents/link.toml")).expect("a link");
+            let found = disk.walk("agents");
+            assert_eq!(paths(&found.entries), ["agents/a\u{fffd}.toml", "agents/link.toml"]);
+            let told: Vec<&str> = found.unread.iter().map(|it| it.path.as_str()).collect();
+            assert_eq!(told, ["agents/a\u{fffd}.toml", "agents/d\u{fffd}", "agents/l\u{fffd}"]);
+            assert!(found.unread.iter().all(|it| it.why == not_utf8()));
+            assert_eq!(disk.read("agents/a\u{fffd}.toml").as_deref(), Ok("agents/a\u{fffd}.toml".as_bytes()));
+            assert_eq!(disk.read("agents/link.toml"), Err(not_utf8()));
+            assert!(World::list(&disk, "agents").is_err());
         }
 
         #[test]

@@ -1,10 +1,13 @@
 //! The bundled files: put into the binary when it is built.
 
+use std::path::Path;
+
 use include_dir::{Dir, include_dir};
 
-use crate::world::{Entry, EntryKind, MemoryWorld, ReadError, Walk, World};
+use super::relative;
+use crate::world::{self, Entry, EntryKind, MemoryWorld, ReadError, Walk, World};
 
-/// The folders of the crate's root that are embedded. `build/main.rs` watches the same ones.
+/// The folders of the crate's root that are embedded: all of [`folders::ALL`](crate::repo::folders::ALL), by name, since a macro reads them.
 static FOLDERS: [(&str, Dir<'_>); 6] = [
     ("agents", include_dir!("$CARGO_MANIFEST_DIR/agents")),
     ("contexts", include_dir!("$CARGO_MANIFEST_DIR/contexts")),
@@ -31,8 +34,7 @@ impl Embedded {
 
 fn add(files: &mut MemoryWorld, name: &str, folder: &'static Dir<'static>) {
     for file in folder.files() {
-        let parts: Vec<_> = file.path().components().map(|part| part.as_os_str().to_string_lossy()).collect();
-        files.insert_static(format!("{name}/{}", parts.join("/")), file.contents());
+        files.insert_static(world::join(name, &relative(Path::new(""), file.path())), file.contents());
     }
     folder.dirs().for_each(|inner| add(files, name, inner));
 }
@@ -66,8 +68,9 @@ mod tests {
 
     #[test]
     fn the_binary_holds_what_the_folders_hold() {
-        let disk = Disk::open(std::path::Path::new(env!("CARGO_MANIFEST_DIR"))).expect("the crate's root");
+        let disk = Disk::open(Path::new(env!("CARGO_MANIFEST_DIR"))).expect("the crate's root");
         let bundled = Embedded::bundled();
+        assert_eq!(FOLDERS.each_ref().map(|(name, _)| *name), crate::repo::folders::ALL);
         for (folder, _) in &FOLDERS {
             let found = bundled.walk(folder);
             assert!(!found.entries.is_empty());

@@ -7,6 +7,7 @@
 mod objects;
 mod program;
 mod repository;
+mod running;
 mod stand_in;
 mod tree;
 
@@ -181,8 +182,10 @@ mod tests {
         must(&disk, &["config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"]);
         must(&disk, &["config", "branch.main.remote", "origin"]);
         must(&disk, &["config", "branch.main.merge", "refs/heads/main"]);
+        must(&disk, &["checkout", "-q", "-b", "side"]);
+        must(&disk, &["checkout", "-q", "main"]);
         disk.replace("agents/a.toml", b"2").expect("writable");
-        commit_all(&disk);
+        must(&disk, &["commit", "-q", "-a", "-m", "two"]);
         let short = must(&disk, &["rev-parse", "--short", "HEAD~1"]);
         let names = [
             "HEAD~1",
@@ -196,7 +199,21 @@ mod tests {
             "@{upstream}",
             "main@{1}",
             "HEAD@{1}",
-            "HEAD^{/one}~1",
+            "HEAD^{/two}~1",
+            "HEAD^{/one}",
+            ":/^one",
+            ":/!-two",
+            "v1^{/one}",
+            "v1^0",
+            "v1~0",
+            "@~",
+            "@^{}^1",
+            "@{u}",
+            "@{push}",
+            "main@{push}",
+            "@{-1}",
+            "main@{1 second ago}~1",
+            "v1-0-gdescribed".replace("described", &short).leak(),
             &short,
         ];
         for name in names {
@@ -251,6 +268,93 @@ mod tests {
                 root.display()
             );
         }
+    }
+
+    #[test]
+    fn a_git_folder_elsewhere_must_say_whose_it_is() {
+        let (_dir, disk) = repository(&[("agents/a.toml", "1")]);
+        commit_all(&disk);
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let base = fs::canonicalize(scratch.path()).expect("it is there");
+        let (own, tree) = (base.join("data"), base.join("tree"));
+        let [own_text, tree_text] = [&own, &tree].map(|path| path.display().to_string());
+        must(&disk, &["clone", "-q", "--separate-git-dir", &own_text, &disk.root().display().to_string(), &tree_text]);
+        let why = GitRevision::load(&tree, "HEAD").expect_err("anybody can write such a file");
+        let command = format!("`git --git-dir={own_text} config core.worktree {tree_text}`");
+        assert!(why.contains("does not say that it belongs to this work tree") && why.contains(&command), "{why}");
+        must(&disk, &["--git-dir", &own_text, "config", "core.worktree", &tree_text]);
+        assert_eq!(paths(&GitRevision::load(&tree, "HEAD").expect("a commit")), ["agents/a.toml"]);
+    }
+
+    #[test]
+    fn borrowed_objects_are_copied_by_what_the_message_says() {
+        let (_dir, disk) = repository(&[("agents/a.toml", "1")]);
+        commit_all(&disk);
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let clone = scratch.path().join("clone");
+        must(&disk, &["clone", "-q", "--shared", &disk.root().display().to_string(), &clone.display().to_string()]);
+        let why = GitRevision::load(&clone, "HEAD").expect_err("anybody can write such a file");
+        assert!(why.contains("`git repack -a -d`, and then delete `"), "{why}");
+        must(&Disk::open(&clone).expect("it is there"), &["repack", "-a", "-d", "-q"]);
+        fs::remove_file(why.rsplit('`').nth(1).expect("a path")).expect("it is there");
+        assert_eq!(paths(&GitRevision::load(&clone, "HEAD").expect("a commit")), ["agents/a.toml"]);
+    }
+
+    #[test]
+    fn a_further_work_tree_has_a_head_of_its_own() {
+        for format in ["files", "reftable"] {
+            let dir = tempfile::tempdir().expect("a temporary folder");
+            let disk = Disk::open(dir.path()).expect("it exists");
+            let scratch = tempfile::tempdir().expect("a temporary folder");
+            let tree = scratch.path().join("tree");
+            must(&disk, &["init", "-q", "-b", "main", &format!("--ref-format={format}")]);
+            disk.replace("agents/a.toml", b"1").expect("writable");
+            commit_all(&disk);
+            must(&disk, &["worktree", "add", "-q", "-b", "side", &tree.display().to_string()]);
+            disk.replace("agents/a.toml", b"2").expect("writable");
+            commit_all(&disk);
+            let further = Disk::open(&tree).expect("it is there");
+            must(&further, &["update-ref", "refs/bisect/bad", "HEAD"]);
+            for (rev, text) in
+                [("HEAD", "1"), ("HEAD@{0}", "1"), ("side", "1"), ("refs/bisect/bad", "1"), ("main-worktree/HEAD", "2")]
+            {
+                let world = GitRevision::load(&tree, rev).unwrap_or_else(|why| panic!("{format} {rev}: {why}"));
+                assert_eq!(world.read("agents/a.toml").as_deref(), Ok(text.as_bytes()), "{format} {rev}");
+            }
+            let world = GitRevision::load(disk.root(), "HEAD").expect("a commit");
+            assert_eq!(world.read("agents/a.toml").as_deref(), Ok(b"2".as_slice()), "{format}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_of_git_that_is_a_link_is_not_followed() {
+        use std::os::unix::fs::symlink;
+        let (_other, other) = repository(&[("agents/secret.toml", "1")]);
+        commit_all(&other);
+        let theirs = must(&other, &["rev-parse", "HEAD"]);
+        for folder in ["objects", "refs", "logs"] {
+            let (_dir, disk) = repository(&[("agents/a.toml", "1")]);
+            commit_all(&disk);
+            let ours = disk.root().join(".git").join(folder);
+            fs::remove_dir_all(&ours).expect("it is there");
+            symlink(other.root().join(".git").join(folder), &ours).expect("a link");
+            for rev in [theirs.as_str(), "HEAD", "main@{0}"] {
+                let found = GitRevision::load(disk.root(), rev);
+                assert!(found.as_ref().map_or(true, |world| paths(world) == ["agents/a.toml"]), "{folder} {rev}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_copied_is_bounded_altogether() {
+        let (_dir, disk) = repository(&[("agents/a.toml", "1")]);
+        commit_all(&disk);
+        for name in ["A_HEAD", "B_HEAD", "C_HEAD"] {
+            let holes = fs::File::create(disk.root().join(".git").join(name)).expect("writable");
+            holes.set_len(30 << 20).expect("a file of holes");
+        }
+        assert!(GitRevision::load(disk.root(), "HEAD").expect_err("too much").contains("the limit is"));
     }
 
     #[test]

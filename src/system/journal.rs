@@ -118,20 +118,20 @@ impl Journal for JournalFile {
 
 fn open(path: &Path, options: &mut OpenOptions) -> Result<OpenedJournal, String> {
     let shown = path.display();
-    // A link that came with a repository must not decide which file grows.
-    super::place::to_write(path, super::place::started_in().as_deref())?;
+    // A link that came with a repository must not decide which file grows. What is opened is what was looked at.
+    let place = super::place::to_write(path, None)?;
     // A pipe would wait for its other end, a device has no end to append to.
-    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        let what = if path.is_dir() { "a folder" } else { "not a regular file" };
+    if fs::metadata(&place).is_ok_and(|found| !found.is_file()) {
+        let what = if place.is_dir() { "a folder" } else { "not a regular file" };
         return Err(format!("`{shown}` is {what}"));
     }
     // What people say to their agents is nobody else's business.
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600).custom_flags(super::bounded::non_blocking());
+        options.mode(0o600).custom_flags(super::bounded::unlinked());
     }
-    let mut file = options.read(true).write(true).open(path).map_err(|error| cannot_open(path, &error))?;
+    let mut file = options.read(true).write(true).open(&place).map_err(|error| cannot_open(path, &error))?;
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => return Err(format!("`{shown}` is in use by another process")),
         // Some file systems have no locks: then it is the person who must not open a file twice.
@@ -142,7 +142,7 @@ fn open(path: &Path, options: &mut OpenOptions) -> Result<OpenedJournal, String>
     }
     let bytes = whole(&mut file).map_err(|why| format!("`{shown}` cannot be read: {why}"))?;
     if bytes.is_empty() {
-        sync_folder(path);
+        sync_folder(&place);
     }
     let journal = JournalFile { file, path: path.to_owned(), length: bytes.len() as u64, spoilt: false };
     Ok(OpenedJournal { journal, bytes })

@@ -1,20 +1,23 @@
 //! Where files may be written that somebody named.
 
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::words;
 
+/// How many links one path may go through, as in Linux.
+const MAX_LINKS: usize = 40;
+
 /// The path with `..` and links resolved; the last parts of it need not exist.
 ///
-/// A link that lies in a repository is refused: it came with the repository, and must not decide where files go. Other links are
-/// the system's or the person's. Nothing is written into a `.git` either. `root` is a repository even if nothing marks it as
-/// one.
+/// A link that lies in a repository is refused, also where a link of the person leads to it: it came with the repository, and
+/// must not decide where files go. Other links are the system's or the person's. Nothing is written into a `.git` either. `root`
+/// is a repository even if nothing marks it as one.
 ///
 /// # Errors
 ///
 /// A phrase that names the place.
-pub(super) fn to_write(path: &Path, root: Option<&Path>) -> Result<PathBuf, String> {
+pub(crate) fn to_write(path: &Path, root: Option<&Path>) -> Result<PathBuf, String> {
     let place = followed(path, root, "written to")?;
     match place.components().any(|part| is_git(&part.as_os_str().to_string_lossy())) {
         true => Err(format!("`{}` is not written to: it lies in a `.git`", path.display())),
@@ -23,49 +26,64 @@ pub(super) fn to_write(path: &Path, root: Option<&Path>) -> Result<PathBuf, Stri
 }
 
 /// Where a file lies that the command line names to be read: links that came with a repository are not followed, whatever
-/// they lead to. The folder that the command was started in counts as one.
+/// they lead to. The folder that the command was started in counts as one, and so does `root`.
 ///
 /// # Errors
 ///
 /// A phrase that names the place.
 #[cfg(feature = "runtime")]
-pub(crate) fn to_read(path: &Path) -> Result<PathBuf, String> {
-    followed(path, started_in().as_deref(), "read")
+pub(crate) fn to_read(path: &Path, root: &Path) -> Result<PathBuf, String> {
+    followed(path, Some(root), "read")
 }
 
 /// The folder that the command was started in, unless that is everything.
-pub(super) fn started_in() -> Option<PathBuf> {
+fn started_in() -> Option<PathBuf> {
     std::env::current_dir().ok().filter(|folder| folder.parent().is_some())
 }
 
-/// A path with its links followed, but for those that lie in a repository.
+/// A path with its links followed one by one, but for those that lie in a repository.
 fn followed(path: &Path, root: Option<&Path>, what: &str) -> Result<PathBuf, String> {
     let shown = path.display();
     let whole = std::path::absolute(path).map_err(|error| format!("`{shown}` is no path: {}", words(&error)))?;
-    let mut place = PathBuf::new();
-    for part in whole.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(place.pop()),
-            part => {
-                let next = place.join(part);
-                place = match fs::symlink_metadata(&next).is_ok_and(|found| found.is_symlink()) {
-                    true => target(&next, &place, root).map_err(|why| format!("`{shown}` is not {what}: {why}"))?,
-                    false => next,
-                };
+    let root = root.and_then(|root| fs::canonicalize(root).ok()).filter(|root| root.parent().is_some());
+    let roots: Vec<PathBuf> = root.into_iter().chain(started_in()).collect();
+    let (mut ahead, mut place, mut links) = (parts_of(&whole), PathBuf::new(), 0);
+    while let Some(part) = ahead.pop() {
+        match part.as_os_str() {
+            part if part == "." => continue,
+            part if part == ".." => {
+                place.pop();
+                continue;
             }
+            _ => {}
         }
+        let next = place.join(&part);
+        if !fs::symlink_metadata(&next).is_ok_and(|found| found.is_symlink()) {
+            place = next;
+            continue;
+        }
+        links += 1;
+        let target = match links > MAX_LINKS {
+            true => Err("it goes through too many links".to_owned()),
+            false => target(&next, &place, &roots),
+        };
+        ahead.extend(parts_of(&target.map_err(|why| format!("`{shown}` is not {what}: {why}"))?));
     }
     Ok(place)
 }
 
-/// Where a link in a folder leads, if it may be followed.
-fn target(link: &Path, folder: &Path, root: Option<&Path>) -> Result<PathBuf, String> {
+/// The parts of a path, the first one last.
+fn parts_of(path: &Path) -> Vec<PathBuf> {
+    path.components().rev().map(|part| PathBuf::from(part.as_os_str())).collect()
+}
+
+/// What a link in a folder says, if it may be followed.
+fn target(link: &Path, folder: &Path, roots: &[PathBuf]) -> Result<PathBuf, String> {
     let shown = link.display();
-    if root.is_some_and(|root| folder.starts_with(root)) || folder.ancestors().any(is_repository) {
+    if roots.iter().any(|root| folder.starts_with(root)) || folder.ancestors().any(is_repository) {
         return Err(format!("`{shown}` is a link that lies in a repository"));
     }
-    fs::canonicalize(link).map_err(|error| format!("the link `{shown}` cannot be followed: {}", words(&error)))
+    fs::read_link(link).map_err(|error| format!("the link `{shown}` cannot be followed: {}", words(&error)))
 }
 
 /// Whether a folder is marked as the root of a repository.
@@ -113,6 +131,15 @@ mod tests {
             assert!(to_write(&base.join(refused), None).is_err(), "{refused}");
         }
         assert!(to_write(&base.join("plain/inner/up"), Some(&base.join("plain"))).is_err());
+        // A link of the person that leads to one of the repository; and circles.
+        link("repo/build", "own");
+        link("repo", "repository");
+        link("around", "about");
+        link("about", "around");
+        for refused in ["own", "own/x", "repository/build/x", "mine/../repo/build", "around/x"] {
+            assert!(to_write(&base.join(refused), None).is_err(), "{refused}");
+        }
+        assert_eq!(to_write(&base.join("repository/new"), None), Ok(base.join("repo/new")));
         assert!(to_write(&base.join("repo/new"), None).is_ok());
     }
 }

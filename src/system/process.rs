@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 
-use super::{Disk, is_program, words};
+use super::{Disk, in_path, is_program, words};
 use crate::repo::ToolSpec;
 use crate::runtime::tools::{BoxFuture, Ended, Process, Processes};
 use crate::runtime::trust::{Grant, digest};
@@ -81,11 +81,7 @@ impl SystemProcesses {
                 (false, _) => Err(format!("there is no program `{program}`")),
             };
         }
-        let folders = std::env::var_os("PATH").unwrap_or_default();
-        let folders = std::env::split_paths(&folders).filter(|folder| folder.is_absolute());
-        let candidates =
-            folders.flat_map(|folder| endings().map(move |ending| folder.join(format!("{program}{ending}"))));
-        let found = candidates.into_iter().find(|path| is_program(path));
+        let found = in_path(program, ENDINGS).next();
         found.ok_or_else(|| format!("there is no program `{program}` in `PATH`"))
     }
 
@@ -329,9 +325,7 @@ impl Drop for Group {
 }
 
 /// What a program's file may end with. On Windows a file without an ending is likely a script for another system.
-fn endings() -> impl Iterator<Item = &'static str> {
-    if cfg!(windows) { [".exe", ".cmd", ".bat", ""].iter() } else { [""].iter() }.copied()
-}
+const ENDINGS: &[&str] = if cfg!(windows) { &[".exe", ".cmd", ".bat", ""] } else { &[""] };
 
 // The tests look at processes through `/proc`.
 #[cfg(all(test, target_os = "linux"))]

@@ -5,16 +5,23 @@
 //! | GitHub | `::name …::` behind white space at the start of a line, `##[name]` anywhere | `ActionCommand.cs` of actions/runner |
 //! | Azure | `##vso[…]`, `##[…]` anywhere | `Command.cs` of microsoft/azure-pipelines-agent |
 //! | `TeamCity` | `##teamcity[…]` anywhere | its manual, “Service Messages” |
-//! | GitLab, Travis | `section_start:…`, `travis_fold:…` | their manuals |
+//! | GitLab | `section_start:…`, `section_end:…` | its manual, “Custom collapsible sections” |
+//! | Travis | `travis_fold:…`, `travis_time:…` | `travis-build`, `lib/travis/build/bash` |
+//! | Buildkite | `--- …`, `+++ …`, `~~~ …`, `^^^ +++` at the start of a line | its manual, “Managing log output” |
+//!
+//! Jenkins, Drone, Woodpecker and CircleCI read nothing but control characters.
 
 /// What may stand at the start of a line before the `:` that makes it a command.
-const HEADS: [&str; 4] = [":", "section_start", "section_end", "travis_fold"];
+const HEADS: [&str; 5] = [":", "section_start", "section_end", "travis_fold", "travis_time"];
+
+/// What may stand at the start of a line before the space that makes it the head of a group.
+const GROUPS: [&str; 4] = ["---", "+++", "~~~", "^^^"];
 
 /// Where in a line we are, as far as commands care. One that begins is broken with a `\` before the character that
 /// would complete it.
 #[derive(Debug, Default)]
 pub(super) struct Commands {
-    /// The start of the line, without white space before it, as far as it may be one of [`HEADS`].
+    /// The start of the line, without white space before it, as far as it may be one of [`HEADS`] or [`GROUPS`].
     head: String,
     /// How many `#` stand directly before, or before the word that stands directly before.
     hashes: usize,
@@ -23,10 +30,16 @@ pub(super) struct Commands {
 }
 
 impl Commands {
-    /// Takes the next character. Whether it would complete the start of a command, and must be kept apart from what is
-    /// before.
+    /// Takes the next character that can be seen. Whether it would complete the start of a command, and must be kept apart
+    /// from what is before.
     pub(super) fn is_before(&mut self, c: char) -> bool {
-        let starts = c == ':' && HEADS.contains(&self.head.as_str()) || c == '[' && self.hashes >= 2;
+        let head = self.head.as_str();
+        let starts = match c {
+            ':' => HEADS.contains(&head),
+            '[' => self.hashes >= 2,
+            '\n' => false,
+            c => c.is_whitespace() && GROUPS.contains(&head),
+        };
         self.note(c);
         if starts {
             self.head.push(' ');

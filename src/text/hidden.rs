@@ -1,8 +1,9 @@
 //! Characters that nobody sees: controls, marks of direction, zero-width characters.
 //!
 //! The properties are Unicode's: `Default_Ignorable_Code_Point` (which holds `Bidi_Control`), the general categories `Cc`,
-//! `Cf`, `Zl` and `Zp` but for marks that are drawn, and noncharacters. Some of them belong where they stand: what joins
-//! an emoji to the next, the letters of scripts that need joiners, and selectors of a variant behind what they select.
+//! `Cf`, `Zl` and `Zp` but for marks that are drawn, noncharacters, and a few symbols that are drawn as nothing. Some of them
+//! belong where they stand: what joins an emoji to the next, the letters of scripts that need joiners, and selectors of a
+//! variant behind what they select.
 
 use icu_properties::props::{
     CanonicalCombiningClass, DefaultIgnorableCodePoint, Emoji, GeneralCategory, Ideographic, JoiningType,
@@ -21,16 +22,22 @@ pub(super) fn is_hidden(c: char) -> bool {
         _ => false,
     };
     is_control
+        || BLANK.contains(&c)
         || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)
         || CodePointSetData::new::<NoncharacterCodePoint>().contains(c)
 }
+
+/// Symbols and letters that fonts draw as nothing, although Unicode does not call them ignorable: a braille pattern without
+/// dots, a note without a head, a filler of a script.
+const BLANK: [char; 3] = ['\u{2800}', '\u{1d159}', '\u{16fe4}'];
 
 /// Whether a hidden character belongs where it stands, behind the one before.
 pub(super) fn belongs(before: Option<char>, c: char) -> bool {
     let Some(before) = before else { return false };
     match c {
         '\u{200d}' if is_emoji(before) || before == '\u{fe0f}' => true,
-        '\u{200c}' | '\u{200d}' | '\u{180b}'..='\u{180f}' => needs_joiners(before),
+        '\u{200c}' | '\u{200d}' => needs_joiners(before),
+        '\u{180b}'..='\u{180f}' => ('\u{1820}'..='\u{18aa}').contains(&before),
         '\u{fe0e}' | '\u{fe0f}' => is_emoji(before) || matches!(before, '0'..='9' | '#' | '*'),
         '\u{fe00}'..='\u{fe0d}' | '\u{e0100}'..='\u{e01ef}' => CodePointSetData::new::<Ideographic>().contains(before),
         _ => false,
@@ -101,7 +108,7 @@ pub(crate) fn name_of(c: char) -> String {
 }
 
 /// The names of those that are met, from `UnicodeData.txt`; of controls the first alias of `NameAliases.txt`.
-const NAMES: [(char, &str); 70] = [
+const NAMES: [(char, &str); 73] = [
     ('\u{0}', "NULL"),
     ('\u{1}', "START OF HEADING"),
     ('\u{2}', "START OF TEXT"),
@@ -164,12 +171,15 @@ const NAMES: [(char, &str); 70] = [
     ('\u{206d}', "ACTIVATE ARABIC FORM SHAPING"),
     ('\u{206e}', "NATIONAL DIGIT SHAPES"),
     ('\u{206f}', "NOMINAL DIGIT SHAPES"),
+    ('\u{2800}', "BRAILLE PATTERN BLANK"),
     ('\u{3164}', "HANGUL FILLER"),
     ('\u{feff}', "ZERO WIDTH NO-BREAK SPACE"),
     ('\u{ffa0}', "HALFWIDTH HANGUL FILLER"),
     ('\u{fff9}', "INTERLINEAR ANNOTATION ANCHOR"),
     ('\u{fffa}', "INTERLINEAR ANNOTATION SEPARATOR"),
     ('\u{fffb}', "INTERLINEAR ANNOTATION TERMINATOR"),
+    ('\u{16fe4}', "KHITAN SMALL SCRIPT FILLER"),
+    ('\u{1d159}', "MUSICAL SYMBOL NULL NOTEHEAD"),
     ('\u{e0001}', "LANGUAGE TAG"),
     ('\u{e007f}', "CANCEL TAG"),
 ];

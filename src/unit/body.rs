@@ -5,15 +5,19 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
+use super::excerpt::excerpt;
 use super::members::{Member, MemberRef, Members};
 use super::memo::{Costed, Fragment, FragmentKey, Prompt};
-use super::plan::{Part, Plan, Target};
+use super::plan::{Part, Plan};
 use super::prompt::SystemPrompt;
+use super::record::Steps;
 use super::{Request, rules};
-use crate::diag::{Diagnostic, Rule};
+use crate::diag::{Diagnostic, Label, Rule};
 use crate::json::{self, JsonError, Pointer, Problem};
 use crate::provider::tool_definitions;
-use crate::render::{ACCOUNT_LIMIT, BodyInput, Rendered, Renderer, TemplateId, rules as render_rules};
+use crate::render::{
+    ACCOUNT_LIMIT, BodyInput, Recording, Rendered, Renderer, TemplateId, Written, rules as render_rules,
+};
 use crate::source::{Sources, Span};
 
 /// A request body, exactly as it is sent.
@@ -23,6 +27,7 @@ pub struct Body {
     /// The members as one value, if it was asked for.
     value: OnceLock<Value>,
     splices: Vec<Splice>,
+    steps: Steps,
 }
 
 /// A value of a body that a template rendered.
@@ -34,6 +39,8 @@ pub struct Splice {
     pub literal: Span,
     /// The template.
     pub template: TemplateId,
+    /// The units of work that it took.
+    pub(super) cost: u64,
 }
 
 impl Body {
@@ -50,6 +57,16 @@ impl Body {
     /// What templates rendered, in order of the body.
     pub fn splices(&self) -> &[Splice] {
         &self.splices
+    }
+
+    /// What the provider steps did.
+    pub(super) fn steps(&self) -> &Steps {
+        &self.steps
+    }
+
+    /// About how many bytes it holds that no other body does.
+    pub(crate) fn weight(&self) -> usize {
+        self.members.weight()
     }
 
     /// The body as it goes over the wire.
@@ -116,16 +133,19 @@ impl Plan<'_> {
 
     /// The steps behind the templates.
     fn complete(&self, mut members: Members, splices: Vec<Splice>, request: &Request<'_>) -> Body {
+        let mut steps = Steps::default();
         if let Some(tools) = self.tools(request) {
             members.push(Arc::from("tools"), tools);
+            steps.has_tools = true;
         }
         if let Some(cache) = &self.cache {
-            members.add_cache_control(cache);
+            steps.marks = members.add_cache_control(cache);
         }
         if self.wire.has_model_in_body() {
             members.push_front(Arc::from("model"), Member::Own(self.model(request.model).into()));
+            steps.has_model = true;
         }
-        Body { members, value: OnceLock::new(), splices }
+        Body { members, value: OnceLock::new(), splices, steps }
     }
 
     /// The tool definitions, as the body's last member; `None` if there are none.
@@ -154,7 +174,7 @@ impl Plan<'_> {
         self.prompt(sources, renderer, request).result
     }
 
-    fn prompt(&self, sources: &Sources, renderer: &Renderer<'_>, request: &Request<'_>) -> Prompt {
+    pub(super) fn prompt(&self, sources: &Sources, renderer: &Renderer<'_>, request: &Request<'_>) -> Prompt {
         let conversation = &request.conversation.conversation;
         let template = self.prompt.filter(|_| !conversation.omit_system_prompt);
         let whole = |own: Option<&str>| conversation.system_prompt(own).map(SystemPrompt::new);
@@ -171,72 +191,19 @@ impl Plan<'_> {
         }
     }
 
-    fn input<'a>(&self, request: &'a Request<'_>, system_prompt: Option<&'a SystemPrompt>) -> BodyInput<'a> {
+    pub(super) fn input<'a>(&self, request: &'a Request<'_>, system_prompt: Option<&'a SystemPrompt>) -> BodyInput<'a> {
         let system_prompt = system_prompt.map(SystemPrompt::as_str);
         BodyInput { context: request.conversation.data(self.api), system_prompt, ids: self.wire.ids() }
     }
 
-    /// Where the value at a pointer of one body is written: as [`Plan::origin`], but inside of what a template
-    /// rendered down to the template's text or tag. Renders again: for a few pointers, not for all.
-    pub fn trace(
-        &self,
-        sources: &Sources,
-        renderer: &Renderer<'_>,
-        request: &Request<'_>,
-        body: &Body,
-        pointer: &Pointer,
-        target: Target,
-    ) -> Span {
-        self.traced(sources, renderer, request, body, pointer, target).0
-    }
-
-    /// The same, with what it cost.
-    pub(crate) fn traced(
-        &self,
-        sources: &Sources,
-        renderer: &Renderer<'_>,
-        request: &Request<'_>,
-        body: &Body,
-        pointer: &Pointer,
-        target: Target,
-    ) -> (Span, u64) {
-        let splice = body.splices.iter().find_map(|splice| Some((splice, pointer.below(&splice.pointer)?)));
-        // A key beside a template stands in the profile, whatever the template writes.
-        let splice = splice.filter(|(_, inner)| target == Target::Value || inner.parent().is_some());
-        let Some((splice, inner)) = splice else { return (self.origin(pointer, target), 0) };
-        let system_prompt = self.prompt(sources, renderer, request);
-        let (prompt_cost, system_prompt) = (system_prompt.cost, system_prompt.result.ok().flatten());
-        let input = self.input(request, system_prompt.as_ref());
-        let traced = || {
-            let Rendered { text, cost } = renderer.body(sources, splice.template, &input);
-            let place = text.ok().and_then(|text| place_in(&json::blank_trailing_commas(text), &inner, target));
-            let span = place.map(|place| renderer.origin(sources, splice.template, &input, place).span);
-            Costed { result: span, cost: cost.saturating_mul(TRACED) }
-        };
-        let Costed { result: span, cost } = match request.memo.filter(|_| self.shares(renderer, splice.template)) {
-            Some(memo) => {
-                let key = self.fragment_key(renderer, request, splice.template, system_prompt.as_ref());
-                memo.trace((key, inner.clone(), target), traced)
-            }
-            None => traced(),
-        };
-        (span.unwrap_or(splice.literal), prompt_cost.saturating_add(cost))
-    }
-
-    /// As [`Plan::trace`], but of what a template rendered only the template: for the rest of many pointers.
-    pub fn place(&self, body: &Body, pointer: &Pointer, target: Target) -> Span {
-        let splice = body.splices.iter().find(|splice| pointer.below(&splice.pointer).is_some());
-        splice.map_or_else(|| self.origin(pointer, target), |splice| splice.literal)
-    }
-
     /// Whether other agents may ask for what a template gives: they use it too, and with the same system prompt if it reads that.
-    fn shares(&self, renderer: &Renderer<'_>, template: TemplateId) -> bool {
+    pub(super) fn shares(&self, renderer: &Renderer<'_>, template: TemplateId) -> bool {
         let has_own_prompt = self.prompt.is_some_and(|prompt| !renderer.is_shared(prompt));
         renderer.is_shared(template) && !(has_own_prompt && renderer.reads(template, "system_prompt"))
     }
 
     /// Everything that a template's fragment depends on.
-    fn fragment_key(
+    pub(super) fn fragment_key(
         &self,
         renderer: &Renderer<'_>,
         request: &Request<'_>,
@@ -258,19 +225,10 @@ pub(crate) struct Made {
     pub(crate) cost: u64,
 }
 
-/// How often a template is rendered to tell who wrote a place of its output.
-const TRACED: u64 = 3;
 /// Units for a value of the JSON that a template gives: what holds it is larger than its text.
 const VALUE: u64 = 256;
-/// The same for a finding about output that is not JSON: up to three places.
+/// How often the cost of a template is charged whose output is not JSON: it is recorded.
 const EXPLAINED: u64 = 9;
-
-/// Where a value stands in what a template gave.
-fn place_in(text: &str, inner: &Pointer, target: Target) -> Option<Range<usize>> {
-    let tree = json::parse_tree(text).ok()?;
-    let key = || tree.locate(&inner.parent()?)?.key_span(&inner.tokens().last()?);
-    (target == Target::Key).then(key).flatten().or_else(|| Some(tree.locate(inner)?.span.clone()))
-}
 
 struct Assembly<'a> {
     plan: &'a Plan<'a>,
@@ -348,7 +306,7 @@ impl Assembly<'_> {
                 None
             }
             Ok(member) => {
-                member.iter().for_each(|_| self.splices.push(Splice { pointer: at.clone(), literal, template }));
+                member.iter().for_each(|_| self.splices.push(Splice { pointer: at.clone(), literal, template, cost }));
                 member
             }
             Err(finding) => {
@@ -380,41 +338,75 @@ impl Assembly<'_> {
     }
 
     fn not_json(&self, template: TemplateId, literal: Span, at: &Pointer, text: &str, error: &JsonError) -> Diagnostic {
-        let origin = |range: Range<usize>| self.renderer.origin(self.sources, template, self.input, range);
-        let (span, bare) = match self.bare_value(template, text, error) {
-            Some((span, help)) => (span, Some(help)),
-            None => (origin(error.range.clone()).span, None),
+        let recording = self.recording(template, text);
+        let place = |range: &Range<usize>| self.written(&recording, range);
+        let found = place(&error.range);
+        let bare = self.bare_value(&recording, found.as_ref(), text, error);
+        let (rule, span, help) = match bare {
+            Some((span, help)) => (&rules::UNQUOTED, span, Some(help)),
+            None => {
+                let span = found.as_ref().map_or(literal, Written::statement);
+                (rule(&error.problem), span, error.problem.help())
+            }
         };
-        let rule = if bare.is_some() { &rules::UNQUOTED } else { rule(&error.problem) };
         let message = format!("`{at}` is not valid JSON: {}", error.problem.message());
         let mut finding = Diagnostic::new(rule, span, message).label(excerpt(text, &error.range));
+        let mut relate = |range: &Range<usize>, what: &str| {
+            let span = place(range).map_or(literal, |found| found.span);
+            finding.related.push(Label { span, message: what.to_owned() });
+        };
         if let Problem::DuplicateKey(_, first) = &error.problem {
-            finding = finding.related(origin(first.clone()).span, "first here");
+            relate(first, "first here");
         }
         if let Some(opened) = &error.opened {
-            let bracket = &text[opened.clone()];
-            finding = finding.related(origin(opened.clone()).span, format!("`{bracket}` is open since here"));
+            relate(opened, &format!("`{}` is open since here", &text[opened.clone()]));
         }
-        if span.file != literal.file || !(literal.start..=literal.end).contains(&span.start) {
+        for step in found.iter().flat_map(|found| &found.steps) {
+            finding = finding.related(step.span, step.kind.phrase());
+        }
+        if !literal.contains(span)
+            && !found.iter().flat_map(|found| &found.steps).any(|step| literal.contains(step.span))
+        {
             finding = finding.related(literal, "rendered for this value");
         }
-        finding.maybe_help(bare.or(error.problem.help()).map(str::to_owned))
+        finding.maybe_help(help.map(str::to_owned))
+    }
+
+    fn recording(&self, template: TemplateId, text: &str) -> Recording {
+        let prompt = self.plan.recorded_prompt(self.sources, self.renderer, self.request).map(Arc::new);
+        // Trailing commas are spaces by now.
+        let rendered = self.renderer.body(self.sources, template, self.input).text;
+        self.renderer.record_body(template, self.input, prompt.as_ref(), rendered.as_deref().unwrap_or(text))
+    }
+
+    /// Who wrote the first byte of a range, or the last byte of the output.
+    fn written(&self, recording: &Recording, range: &Range<usize>) -> Option<Written> {
+        let len = recording.text().len();
+        let start = range.start.min(len.saturating_sub(1));
+        let end = range.end.clamp((start + 1).min(len), len);
+        self.renderer.written(self.sources, recording, start..end).into_iter().next()
     }
 
     /// The tag whose value breaks the JSON around it, and what to write instead: a value that parsing fails inside of, or
     /// one that is not there at all.
-    fn bare_value(&self, template: TemplateId, text: &str, error: &JsonError) -> Option<(Span, &'static str)> {
+    fn bare_value(
+        &self,
+        recording: &Recording,
+        found: Option<&Written>,
+        text: &str,
+        error: &JsonError,
+    ) -> Option<(Span, &'static str)> {
         const WITHOUT_QUOTES: &str = "write `{{ tojson(value) }}`, which quotes and escapes it";
         const WITH_QUOTES: &str =
             "write `{{ tojson(value) }}` instead of quotes around the value: it escapes what is inside";
         if error.problem == Problem::MissingValue {
             let gap = text[..error.range.start].trim_end().len()..error.range.start;
-            let span = self.renderer.empty_tag(self.sources, template, self.input, &gap)?;
+            let span = self.renderer.empty_tag(self.sources, recording, &gap)?;
             return Some((span, WITHOUT_QUOTES));
         }
-        let origin = self.renderer.origin(self.sources, template, self.input, error.range.clone());
-        let start = origin.inside_value_from?;
-        Some((origin.span, if text[..start].ends_with('"') { WITH_QUOTES } else { WITHOUT_QUOTES }))
+        let found = found?;
+        let start = found.value_from.filter(|&start| error.range.start > start)?;
+        Some((found.tag?, if text[..start].ends_with('"') { WITH_QUOTES } else { WITHOUT_QUOTES }))
     }
 }
 
@@ -437,39 +429,5 @@ fn rule(problem: &Problem) -> &'static Rule {
         Problem::BadNumber | Problem::NumberOutOfRange => &rules::NUMBER,
         Problem::TooDeep => &rules::TOO_DEEP,
         _ => &rules::SYNTAX,
-    }
-}
-
-/// The output around a mistake, on one line: `…"a": 1 ▶"b"◀: 2…`.
-fn excerpt(text: &str, range: &Range<usize>) -> String {
-    const AROUND: usize = 24;
-    let start = text.floor_char_boundary(range.start.saturating_sub(AROUND));
-    let (from, to) =
-        (text.floor_char_boundary(range.start), text.ceil_char_boundary(range.end.min(range.start + AROUND)));
-    let end = text.ceil_char_boundary((to + AROUND).min(text.len()));
-    let squeeze = |part: &str| {
-        let mut squeezed = part.split_whitespace().collect::<Vec<_>>().join(" ");
-        if part.starts_with(char::is_whitespace) && !squeezed.is_empty() {
-            squeezed.insert(0, ' ');
-        }
-        if part.ends_with(char::is_whitespace) && !squeezed.is_empty() {
-            squeezed.push(' ');
-        }
-        squeezed
-    };
-    let (before, marked, after) = (squeeze(&text[start..from]), squeeze(&text[from..to]), squeeze(&text[to..end]));
-    let (head, tail) = (if start > 0 { "…" } else { "" }, if end < text.len() { "…" } else { "" });
-    format!("rendered: {head}{before}▶{marked}◀{after}{tail}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn excerpts_are_short_and_mark_the_place() {
-        assert_eq!(excerpt("[1 2]", &(3..4)), "rendered: [1 ▶2◀]");
-        let long = format!("[{}]", "\"é\", ".repeat(40));
-        assert!(excerpt(&long, &(100..101)).chars().count() < 80);
     }
 }

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::Value;
 
-use crate::provider::{Breakpoint, CachePlan, CacheTtl, Cacheable, add_cache_control};
+use super::memo::Weight;
+use crate::provider::{Breakpoint, CacheMark, CachePlan, CacheTtl, Cacheable, add_cache_control};
 
 /// The members of a body, in order.
 #[derive(Debug, Clone, Default)]
@@ -38,7 +39,7 @@ struct Marked {
     breakpoint: Breakpoint,
     ttl: CacheTtl,
     /// `None` if there is no place for it.
-    value: Option<Arc<Shared>>,
+    value: Option<(Arc<Shared>, CacheMark)>,
 }
 
 /// A member of a body, to be checked.
@@ -93,13 +94,13 @@ impl Shared {
         &self.value
     }
 
-    fn marked(&self, breakpoint: Breakpoint, ttl: CacheTtl) -> Option<Arc<Shared>> {
+    fn marked(&self, breakpoint: Breakpoint, ttl: CacheTtl) -> Option<(Arc<Shared>, CacheMark)> {
         let mut known = self.marked.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = known.iter().find(|known| (known.breakpoint, known.ttl) == (breakpoint, ttl)) {
             return found.value.clone();
         }
         let mut value = self.value.clone();
-        let value = value.mark(breakpoint, ttl).then(|| Arc::new(Shared::new(value)));
+        let value = value.mark(breakpoint, ttl).map(|mark| (Arc::new(Shared::new(value)), mark));
         known.push(Marked { breakpoint, ttl, value: value.clone() });
         value
     }
@@ -116,16 +117,14 @@ impl Cacheable for Member {
         }
     }
 
-    fn mark(&mut self, breakpoint: Breakpoint, ttl: CacheTtl) -> bool {
+    fn mark(&mut self, breakpoint: Breakpoint, ttl: CacheTtl) -> Option<CacheMark> {
         match self {
             Member::Own(value) => value.mark(breakpoint, ttl),
-            Member::Shared(shared) => match shared.marked(breakpoint, ttl) {
-                Some(marked) => {
-                    *shared = marked;
-                    true
-                }
-                None => false,
-            },
+            Member::Shared(shared) => {
+                let (marked, mark) = shared.marked(breakpoint, ttl)?;
+                *shared = marked;
+                Some(mark)
+            }
         }
     }
 }
@@ -185,6 +184,15 @@ impl Members {
         self.0.iter().map(|(name, member)| (&**name, member))
     }
 
+    /// About how many bytes the members of this body alone hold.
+    pub(super) fn weight(&self) -> usize {
+        let own = |(_, member): (&str, &Member)| match member {
+            Member::Own(value) => value.weight(),
+            Member::Shared(_) => 0,
+        };
+        self.iter().map(own).sum()
+    }
+
     /// No members yet, with room for those of a profile.
     pub(super) fn with_capacity(len: usize) -> Members {
         // Beside those of the profile: the model, and the tools.
@@ -210,8 +218,8 @@ impl Members {
     }
 
     /// The prompt-cache step.
-    pub(super) fn add_cache_control(&mut self, plan: &CachePlan) {
-        add_cache_control(&mut self.0, plan);
+    pub(super) fn add_cache_control(&mut self, plan: &CachePlan) -> Vec<CacheMark> {
+        add_cache_control(&mut self.0, plan)
     }
 
     pub(super) fn to_value(&self) -> Value {

@@ -17,12 +17,12 @@ use serde_json::Value;
 use super::members::Shared;
 use super::plan::Target;
 use super::prompt::SystemPrompt;
+use super::record::Place;
 use crate::diag::Diagnostic;
 use crate::json::Pointer;
 use crate::provider::{ClientApi, WireFormat};
 use crate::render::{IdRule, TemplateId};
 use crate::repo::LayerKind;
-use crate::source::Span;
 
 /// A result, and the units of work that it costs whoever uses it: also those that find it made already, so that no
 /// account depends on which thread came first.
@@ -53,7 +53,7 @@ pub struct Memo {
     /// By the profile's own part, and the layer whose files it sees.
     prompts: Mutex<HashMap<(Option<TemplateId>, LayerKind), Prompt>>,
     tools: Mutex<HashMap<WireFormat, Option<Arc<Shared>>>>,
-    traces: Mutex<HashMap<TraceKey, Costed<Option<Span>>>>,
+    traces: Mutex<HashMap<TraceKey, Costed<Place>>>,
     room: Room,
 }
 
@@ -78,7 +78,7 @@ impl Room {
 }
 
 /// About how many bytes a kept value holds.
-trait Weight {
+pub(super) trait Weight {
     fn weight(&self) -> usize;
 }
 
@@ -110,9 +110,9 @@ impl Weight for Prompt {
     }
 }
 
-impl Weight for Costed<Option<Span>> {
+impl Weight for Costed<Place> {
     fn weight(&self) -> usize {
-        HOLDER
+        HOLDER * 4 + self.result.excerpt.as_ref().map_or(0, String::len)
     }
 }
 
@@ -156,7 +156,7 @@ impl Memo {
     }
 
     /// What wrote a place: a mistake in a shared template is found in the bodies of all its agents.
-    pub(super) fn trace(&self, key: TraceKey, trace: impl FnOnce() -> Costed<Option<Span>>) -> Costed<Option<Span>> {
+    pub(super) fn trace(&self, key: TraceKey, trace: impl FnOnce() -> Costed<Place>) -> Costed<Place> {
         self.remember(&self.traces, key, trace)
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::body::Splice;
 use super::members::Shared;
 use crate::conversation::TaskKind;
 use crate::diag::{Diagnostic, Suggestions, listed};
@@ -155,46 +156,81 @@ impl<'r> Plan<'r> {
         request_line(self.instance, self.api, self.endpoint.value, self.model(client_model))
     }
 
-    /// Where the value at a pointer of this agent's bodies is written: in the merged body, or the key that makes a
-    /// provider step write it.
-    pub fn origin(&self, pointer: &Pointer, target: Target) -> Span {
+    /// Where a setting is written.
+    pub(super) fn setting(&self, key: &str) -> Option<Span> {
+        self.profile.merged.get(key).map(Merged::span)
+    }
+
+    /// Where a value of `[body]`, or its key, is written; `splices` tell which templates of lists gave an element.
+    pub(super) fn literal(&self, pointer: &Pointer, target: Target, splices: &[Splice]) -> Span {
+        self.find(pointer, splices).map_or_else(
+            || self.whole(),
+            |found| match (target, found.key) {
+                (Target::Key, Some(key)) => key,
+                _ => found.value,
+            },
+        )
+    }
+
+    /// Where a value of `[body]` is written, and what earlier levels of the chain said of it, the nearest first.
+    pub(super) fn levels(&self, pointer: &Pointer, splices: &[Splice]) -> (Span, Vec<Span>) {
+        self.find(pointer, splices).map_or_else(|| (self.whole(), Vec::new()), |found| (found.value, found.overrode))
+    }
+
+    fn find(&self, pointer: &Pointer, splices: &[Splice]) -> Option<Literal> {
         let tokens: Vec<String> = pointer.tokens().collect();
-        let first = tokens.first().map(String::as_str);
-        let setting = |key: &str| self.profile.merged.get(key).map(Merged::span);
-        let step = match first {
-            Some("model") => setting("model"),
-            Some("tools") => setting("enable_tools"),
-            _ if tokens.iter().any(|token| token == "cache_control") && self.cache.is_some() => setting("cache_prompt"),
-            _ => None,
-        };
-        step.or_else(|| self.profile.body().and_then(|body| origin_in(body, &tokens, target)))
-            .or_else(|| self.profile.merged.get("body").map(Merged::key_span))
-            .unwrap_or_else(|| self.profile.name_span())
+        literal_in(self.profile.body()?, &tokens, splices)
+    }
+
+    /// The body as a whole.
+    fn whole(&self) -> Span {
+        self.profile.merged.get("body").map_or_else(|| self.profile.name_span(), Merged::key_span)
     }
 }
 
-/// The place of the deepest merged member on the way to a pointer.
-fn origin_in(table: &MergedTable<'_>, tokens: &[String], target: Target) -> Option<Span> {
-    let (first, rest) = tokens.split_first()?;
-    let merged = table.get(first)?;
-    let deeper = merged.table().and_then(|inner| origin_in(inner, rest, target));
-    let here = || match (rest, target) {
-        ([], Target::Key) => merged.key_span(),
-        _ => element_span(merged.file, merged.node, rest, target),
-    };
-    Some(deeper.unwrap_or_else(here))
+/// A value of `[body]`.
+struct Literal {
+    key: Option<Span>,
+    value: Span,
+    overrode: Vec<Span>,
 }
 
-fn element_span(file: FileId, node: &Node, tokens: &[String], target: Target) -> Span {
+/// The deepest member on the way to a pointer.
+fn literal_in(table: &MergedTable<'_>, tokens: &[String], splices: &[Splice]) -> Option<Literal> {
+    let (first, rest) = tokens.split_first()?;
+    let merged = table.get(first)?;
+    let deeper = merged.table().filter(|_| !rest.is_empty()).and_then(|inner| literal_in(inner, rest, splices));
+    Some(deeper.unwrap_or_else(|| match rest {
+        [] => Literal {
+            key: Some(merged.key_span()),
+            value: merged.span(),
+            overrode: merged.overrode.iter().map(|level| Span::new(level.file, level.node.span.clone())).collect(),
+        },
+        rest => element(merged.file, merged.node, rest, splices),
+    }))
+}
+
+fn element(file: FileId, node: &Node, tokens: &[String], splices: &[Splice]) -> Literal {
     let child = tokens.split_first().and_then(|(first, rest)| match &node.kind {
-        Kind::Array(elements) => Some((None, elements.get(first.parse::<usize>().ok()?)?, rest)),
+        Kind::Array(elements) => {
+            let is_there = |node: &&Node| {
+                let span = Span::new(file, node.span.clone());
+                let is_template = matches!(&node.kind, Kind::String(text) if is_template(text));
+                !is_template || splices.iter().any(|splice| splice.literal == span)
+            };
+            Some((None, elements.iter().filter(is_there).nth(first.parse().ok()?)?, rest))
+        }
         Kind::Table(table) => table.entry(first).map(|(key, node)| (Some(key), node, rest)),
         _ => None,
     });
     match child {
-        Some((Some(key), _, [])) if target == Target::Key => Span::new(file, key.span.clone()),
-        Some((_, node, rest)) => element_span(file, node, rest, target),
-        None => Span::new(file, node.span.clone()),
+        Some((key, node, [])) => Literal {
+            key: key.map(|key| Span::new(file, key.span.clone())),
+            value: Span::new(file, node.span.clone()),
+            overrode: Vec::new(),
+        },
+        Some((_, node, rest)) => element(file, node, rest, splices),
+        None => Literal { key: None, value: Span::new(file, node.span.clone()), overrode: Vec::new() },
     }
 }
 

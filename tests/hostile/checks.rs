@@ -7,8 +7,21 @@ use std::path::{Path, PathBuf};
 use super::recipe::Recipe;
 use super::sandbox::{Ran, SECRET, Sandbox};
 
-/// How a line begins that a continuous-integration system takes for a command.
-const WORKFLOW_COMMANDS: [&str; 4] = ["::", "##[", "##vso[", "##teamcity["];
+/// How a line begins that a continuous-integration system takes for a command or for the head of a group.
+const WORKFLOW_COMMANDS: [&str; 12] = [
+    "::",
+    "##[",
+    "##vso[",
+    "##teamcity[",
+    "section_start:",
+    "section_end:",
+    "travis_fold:",
+    "travis_time:",
+    "--- ",
+    "+++ ",
+    "~~~ ",
+    "^^^ ",
+];
 
 /// What one command did wrong.
 pub(crate) fn ran(recipe: &Recipe, ran: &Ran) -> Vec<String> {
@@ -66,8 +79,9 @@ pub(crate) fn text(stream: &str, bytes: &[u8]) -> Option<String> {
     if let Some(at) = (0..chars.len()).find(|&at| is_hostile(chars[at]) && !is_joiner(&chars, at)) {
         return Some(format!("{stream} has U+{:04X}", u32::from(chars[at])));
     }
+    let seen = plain.replace('\u{fe0f}', "");
     let command = |line: &&str| WORKFLOW_COMMANDS.iter().any(|start| line.trim_start().starts_with(start));
-    plain.lines().find(command).map(|line| format!("{stream} has the line {line:?}"))
+    seen.lines().find(command).map(|line| format!("{stream} has the line {line:?}"))
 }
 
 /// Text without the sequences that colour it.
@@ -99,11 +113,16 @@ fn is_hostile(c: char) -> bool {
         c if c.is_control() => true,
         '\u{ad}'
         | '\u{61c}'
+        | '\u{115f}'
+        | '\u{1160}'
         | '\u{180e}'
         | '\u{200b}'..='\u{200f}'
         | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}'
+        | '\u{2800}'
+        | '\u{3164}'
         | '\u{feff}'
+        | '\u{ffa0}'
         | '\u{fff9}'..='\u{fffb}'
         | '\u{e0000}'..='\u{e0fff}' => true,
         _ => false,

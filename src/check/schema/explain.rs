@@ -72,8 +72,10 @@ fn nearest(
     match nearest_branch(context).filter(|_| own.is_none()) {
         Some(index) => context[index].iter().for_each(|inner| explain(schema, body, inner, mistakes)),
         None => {
-            let message =
-                own.map_or_else(|| format!("`{at}` fits no form that the API takes"), |said| format!("`{at}`: {said}"));
+            let message = own.map_or_else(
+                || format!("`{at}` matches none of the forms that the API accepts"),
+                |said| format!("`{at}`: {said}"),
+            );
             mistakes.push(Mistake::value(at, message, Hint::None));
         }
     }

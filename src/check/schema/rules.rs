@@ -27,6 +27,10 @@ crate::diag::rules! {
          * `unevaluatedProperties`, `unevaluatedItems`, `$dynamicRef`, `$anchor`, and `$id` inside of a schema: list the \
          fields, and write `$ref` with a JSON pointer\n\
          * patterns with look-around or back references, or larger than some thousand states: patterns run in linear time\n\n\
-         A body whose check would still take too much work, because of its size and the schema's alternatives, is told here \
-         as well.";
+         A body whose check would still take too much work, because of its size and the schema's alternatives, has this finding \
+         as well.\n\n\
+         * wrong: `{ \"$ref\": \"common.json#/model\" }`: another file\n\
+         * right: `{ \"$ref\": \"#/$defs/model\" }`, with the definition in the same file\n\
+         * wrong: `\"pattern\": \"^(?!gpt-3)\"`\n\
+         * right: `\"enum\": [\"gpt-5\", \"gpt-5-mini\"]`";
 }

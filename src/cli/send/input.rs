@@ -14,11 +14,12 @@ use crate::conversation::{Block, Conversation, Image, Task, TaskKind};
 use crate::diag::{Diagnostic, Severity, did_you_mean};
 use crate::render::Folders;
 use crate::repo::{LayerKind, read_tools_below};
+use crate::resolve::ProfileId;
 use crate::runtime::tools::{ProcessTool, Processes, ToolSet};
 use crate::runtime::trust::Grant;
 use crate::runtime::{SessionStart, image};
 use crate::source::{SourceText, Sources};
-use crate::system::{Disk, JournalFile, Places, SystemProcesses, to_read};
+use crate::system::{Disk, JournalFile, Places, SystemProcesses, to_read, to_write};
 use crate::world::World;
 
 /// Everything that a request is made from, beside the agent.
@@ -71,7 +72,7 @@ impl Input {
             Some(context) => from_context(options, opened, context)?,
             None => (real_setting(opened)?, Conversation::default()),
         };
-        let resumed = send.resume.as_deref().map(|path| resume(&options.path(path), send)).transpose()?;
+        let resumed = send.resume.as_deref().map(|path| resume(options, path, send)).transpose()?;
         let (tools, programs) = match &send.tools {
             Some(path) => {
                 tools(options, send, opened, path, terminal).map(|(tools, programs)| (Some(tools), programs))?
@@ -111,10 +112,7 @@ fn usable_agent(options: &Options, send: &Send, opened: &Opened, terminal: &Term
     if !errors.is_empty() {
         return Err(Unusable::Findings(errors));
     }
-    let mut about_agent = opened.findings_of(id);
-    // Told once the request is compiled, also if a repository allows the finding.
-    about_agent.retain(|finding| finding.rule.code != "provider/plain-http");
-    terminal.findings_aside(options.format, &opened.report_of(about_agent));
+    tell_of_agent(options, opened, id, terminal);
     if send.tools.is_some() && !plan.profile.is_on("enable_tools") {
         Terminal::warn(&format!("`{}` offers no tools: it needs `enable_tools = true`", send.agent));
     }
@@ -123,6 +121,14 @@ fn usable_agent(options: &Options, send: &Send, opened: &Opened, terminal: &Term
 
 fn is_empty(conversation: &Conversation) -> bool {
     matches!(&conversation.task, Task::Chat(history) if history.is_empty())
+}
+
+/// Shows what was found in an agent's files.
+fn tell_of_agent(options: &Options, opened: &Opened, id: ProfileId, terminal: &Terminal) {
+    let mut findings = opened.findings_of(id);
+    // Told once the request is compiled, also if a repository allows the finding.
+    findings.retain(|finding| finding.rule.code != "provider/plain-http");
+    terminal.findings_aside(options.format, &opened.report_of(findings));
 }
 
 /// The message of the command line: its text, then its images.
@@ -134,7 +140,9 @@ fn message(options: &Options, send: &Send) -> Result<Option<Vec<Block>>, Failure
     for source in &send.images {
         let image = match image::is_url(source) {
             true => Ok(image::at_url(source)),
-            false => read_image(&to_read(&options.path(Path::new(source))).map_err(Failure::from)?),
+            false => {
+                read_image(&to_read(&options.path(Path::new(source)), options.directory()).map_err(Failure::from)?)
+            }
         };
         let image = image.map_err(|why| match image::is_other_url(source) {
             true => Failure::new(format!("the image `{}` is neither a file nor at an http URL", shortened(source)))
@@ -178,11 +186,13 @@ fn completion(send: &Send, blocks: Option<&[Block]>) -> Result<Task, Failure> {
 }
 
 /// The session in a file, which stays as it is until something is sent.
-fn resume(path: &Path, send: &Send) -> Result<Resumed, Failure> {
+fn resume(options: &Options, path: &Path, send: &Send) -> Result<Resumed, Failure> {
+    let path = &options.path(path);
+    to_write(path, Some(options.directory()))?;
     let opened = JournalFile::open(path)?;
     let shown = path.display();
     let loaded =
-        Log::parse(&opened.bytes).map_err(|error| Failure::new(format!("`{shown}` is no session: {error}")))?;
+        Log::parse(&opened.bytes).map_err(|error| Failure::new(format!("`{shown}` is not a session: {error}")))?;
     let Some(log) = loaded.log else {
         return Err(Failure::new(format!("`{shown}` holds no session")).help("`--save FILE` begins one"));
     };
@@ -190,7 +200,7 @@ fn resume(path: &Path, send: &Send) -> Result<Resumed, Failure> {
         Terminal::warn(&format!("`{shown}` is a session of `{}`", shortened(log.agent())));
     }
     if loaded.tail_bytes > 0 {
-        let what = format!("the last {} bytes of `{shown}` are no complete line", loaded.tail_bytes);
+        let what = format!("the last {} bytes of `{shown}` are not a complete line", loaded.tail_bytes);
         Terminal::warn(&format!("{what}: they do not count"));
     }
     let complete_bytes = (opened.bytes.len() - loaded.tail_bytes) as u64;
@@ -202,7 +212,7 @@ fn from_context(options: &Options, opened: &mut Opened, wanted: &str) -> Result<
     if let Some(ready) = opened.compiler.context(wanted) {
         return Ok((Setting::of(&ready.context), ready.context.conversation.clone()));
     }
-    let path = to_read(&options.path(Path::new(wanted))).map_err(Failure::from)?;
+    let path = to_read(&options.path(Path::new(wanted)), options.directory()).map_err(Failure::from)?;
     let text = match crate::system::read_text(&path) {
         Ok(text) => text,
         Err(why) => {
@@ -240,7 +250,7 @@ fn tools(
     terminal: &Terminal,
 ) -> Result<(ToolSet, Vec<Grant>), Unusable> {
     let path = options.path(given);
-    let place = to_read(&path).map_err(Failure::from)?;
+    let place = to_read(&path, options.directory()).map_err(Failure::from)?;
     let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = place.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let given = given.to_string_lossy();

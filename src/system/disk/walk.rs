@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, Error, IntoIter, WalkDir};
 
-use super::{Disk, broken_link, relative};
-use crate::system::{bounded, words};
-use crate::world::{Entry, EntryKind, MAX_DEPTH, MAX_ENTRIES, ReadError, Unread, Walk, is_hidden};
-
-/// The most links to folders that one walk goes through: each is resolved, and each may double what is seen.
-const MAX_LINKS: usize = 1_000;
+use super::{Disk, broken_link, no_text, not_utf8};
+use crate::system::{bounded, relative, words};
+use crate::world::{
+    Entry, EntryKind, MAX_DEPTH, MAX_ENTRIES, MAX_LINKED_FOLDERS, ReadError, Unread, Walk, is_hidden, names_source,
+};
 
 /// Everything below a folder; see [`World::walk`](crate::world::World::walk).
 pub(super) fn walk(disk: &Disk, folder: &str) -> Walk {
@@ -42,14 +41,20 @@ struct Walker<'d> {
 impl Walker<'_> {
     fn run(&mut self, mut walk: IntoIter) -> Result<(), String> {
         while let Some(found) = walk.next() {
-            self.seen += 1;
-            if self.seen > MAX_ENTRIES {
-                return Err(format!("there are more than {MAX_ENTRIES} files and folders below it"));
-            }
+            self.see()?;
             match found {
-                Ok(entry) if entry.file_type().is_dir() && begins_with_dot(entry.path()) => walk.skip_current_dir(),
+                Ok(entry) if entry.file_type().is_dir() && begins_with_dot(entry.path()) => {
+                    walk.skip_current_dir();
+                    self.hidden_folder(&entry)?;
+                }
+                Ok(entry) if no_text(&self.disk.root, entry.path()) => {
+                    if entry.file_type().is_dir() {
+                        walk.skip_current_dir();
+                    }
+                    self.unread(&relative(&self.disk.root, entry.path()), not_utf8());
+                }
                 Ok(entry) if entry.file_type().is_dir() => self.folder(&entry, &mut walk)?,
-                Ok(entry) if is_hidden_name(entry.path()) => {}
+                Ok(entry) if is_hidden_name(entry.path()) => self.hidden(entry.path()),
                 Ok(entry) => self.file(relative(&self.disk.root, entry.path())),
                 Err(error) => self.failure(&error),
             }
@@ -61,6 +66,40 @@ impl Walker<'_> {
         self.found.entries.push(Entry { path, kind: EntryKind::File });
     }
 
+    fn hidden(&mut self, path: &Path) {
+        let path = relative(&self.disk.root, path);
+        if names_source(&path) {
+            self.found.hidden.push(path);
+        }
+    }
+
+    /// What files in a hidden folder are called. What git keeps is no source of anybody's.
+    fn hidden_folder(&mut self, entry: &DirEntry) -> Result<(), String> {
+        if entry.file_name() == ".git" {
+            return Ok(());
+        }
+        if entry.path_is_symlink() {
+            self.found.hidden.push(relative(&self.disk.root, entry.path()));
+            return Ok(());
+        }
+        let below = WalkDir::new(entry.path()).follow_links(false).follow_root_links(false);
+        for inner in below.into_iter().filter_entry(|inner| inner.file_name() != ".git").flatten() {
+            self.see()?;
+            if !inner.file_type().is_dir() {
+                self.hidden(inner.path());
+            }
+        }
+        Ok(())
+    }
+
+    fn see(&mut self) -> Result<(), String> {
+        self.seen += 1;
+        match self.seen > MAX_ENTRIES {
+            true => Err(format!("there are more than {MAX_ENTRIES} files and folders below it")),
+            false => Ok(()),
+        }
+    }
+
     fn folder(&mut self, entry: &DirEntry, walk: &mut IntoIter) -> Result<(), String> {
         let path = relative(&self.disk.root, entry.path());
         if entry.depth() > MAX_DEPTH {
@@ -68,8 +107,8 @@ impl Walker<'_> {
             self.unread(&path, ReadError::Failed(format!("it lies more than {MAX_DEPTH} folders deep")));
         } else if entry.path_is_symlink() {
             self.links += 1;
-            if self.links > MAX_LINKS {
-                return Err(format!("there are more than {MAX_LINKS} links to folders below it"));
+            if self.links > MAX_LINKED_FOLDERS {
+                return Err(format!("there are more than {MAX_LINKED_FOLDERS} links to folders below it"));
             }
             self.link(&path, entry.path(), walk);
         }
@@ -101,6 +140,9 @@ impl Walker<'_> {
     fn failure(&mut self, error: &Error) {
         let Some(place) = error.path().filter(|path| !is_hidden_name(path)) else { return };
         let path = relative(&self.disk.root, place);
+        if no_text(&self.disk.root, place) {
+            return self.unread(&path, not_utf8());
+        }
         if error.loop_ancestor().is_some() {
             if looks_like_file(&path) {
                 self.found.entries.push(Entry { path, kind: EntryKind::Folder });
@@ -145,6 +187,10 @@ pub(super) fn children(disk: &Disk, folder: &str) -> Result<(Vec<Entry>, usize),
         if begins_with_dot(&child.path()) {
             continue;
         }
+        if child.file_name().to_str().is_none() {
+            let name = child.file_name().to_string_lossy().into_owned();
+            return Err(ReadError::Failed(format!("the name `{name}` in it is not UTF-8")));
+        }
         let kind = child_kind(&child);
         if kind == EntryKind::Folder || !is_hidden_name(&child.path()) {
             entries.push(Entry { path: relative(&disk.root, &child.path()), kind });
@@ -186,5 +232,7 @@ fn sorted(mut found: Walk) -> Walk {
     found.entries.dedup();
     found.unread.sort_by(|a, b| a.path.cmp(&b.path));
     found.unread.dedup();
+    found.hidden.sort();
+    found.hidden.dedup();
     found
 }

@@ -1,16 +1,17 @@
 //! Reading objects: their size first, then their bytes.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{ChildStdin, ChildStdout, Stdio};
 
-use super::program::{Git, start};
+use super::program::Git;
+use super::running::Running;
 use super::stand_in::ObjectFormat;
 use crate::system::words;
 use crate::world::MAX_REPOSITORY_BYTES;
 
 /// A `git cat-file --batch` process. It is asked for one object at a time, so that no pipe fills up.
 pub(super) struct Objects {
-    child: Child,
+    running: Running,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     format: ObjectFormat,
@@ -26,11 +27,12 @@ struct Header {
 
 impl Objects {
     pub(super) fn open(git: &Git, format: ObjectFormat) -> Result<Objects, String> {
-        let mut child = start(git.command(&["cat-file", "--batch"]).stdin(Stdio::piped()).stdout(Stdio::piped()))?;
-        match (child.stdin.take(), child.stdout.take()) {
+        let mut command = git.command(&["cat-file", "--batch"]);
+        let running = Running::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()))?;
+        match (running.take_input(), running.take_output()) {
             (Some(input), Some(output)) => {
                 let output = BufReader::new(output);
-                Ok(Objects { child, input, output, format, left: MAX_REPOSITORY_BYTES })
+                Ok(Objects { running, input, output, format, left: MAX_REPOSITORY_BYTES })
             }
             _ => Err("git cannot be run: it has no pipes".to_owned()),
         }
@@ -46,7 +48,8 @@ impl Objects {
         if !self.format.names(name) && !name.ends_with("^{tree}") {
             return Err(named("has no name that git gives".to_owned()));
         }
-        let header = self.ask(name).map_err(named)?;
+        self.running.lives();
+        let header = self.ask(name).map_err(|why| named(self.running.why().unwrap_or(why)))?;
         if header.kind != kind {
             return Err(named(format!("is a {}, not a {kind}", header.kind)));
         }
@@ -57,7 +60,8 @@ impl Objects {
             return Err(format!("its files have more than {} MiB together", MAX_REPOSITORY_BYTES >> 20));
         }
         self.left -= header.size;
-        self.bytes(header.size).map_err(|error| named(format!("cannot be read: {}", words(&error))))
+        let bytes = self.bytes(header.size).map_err(|error| self.running.why().unwrap_or_else(|| words(&error)));
+        bytes.map_err(|why| named(format!("cannot be read: {why}")))
     }
 
     fn ask(&mut self, name: &str) -> Result<Header, String> {
@@ -85,13 +89,5 @@ impl Objects {
             true => Ok(bytes),
             false => Err(std::io::Error::other("git ended")),
         }
-    }
-}
-
-impl Drop for Objects {
-    fn drop(&mut self) {
-        // It only reads, so it can be ended at any time; waiting keeps it from staying as a zombie.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

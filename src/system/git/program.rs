@@ -3,10 +3,11 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use super::repository;
-use crate::system::{is_program, words};
+use super::running::Running;
+use crate::system::{in_path, words};
 
 /// The largest configuration that is read, in bytes.
 const MAX_CONFIGURATION_BYTES: u64 = 1 << 20;
@@ -14,29 +15,29 @@ const MAX_CONFIGURATION_BYTES: u64 = 1 << 20;
 /// The most that is read of what git prints.
 const MAX_OUTPUT_BYTES: u64 = 16 << 20;
 
-/// Memory that git may ask for, in bytes: it holds one object and what that is stored as a difference from. Linux only.
-#[cfg(target_os = "linux")]
-const MAX_MEMORY_BYTES: u64 = 1 << 30;
-
-/// Processor time that one git may take, in seconds: objects can be made so that each costs seconds to unpack. Linux only.
-#[cfg(target_os = "linux")]
-const MAX_CPU_SECONDS: u64 = 120;
-
 /// git, to be run in a folder of our own.
 #[derive(Debug)]
 pub(super) struct Git {
     program: PathBuf,
-    /// What git takes for its repository.
+    /// Where it runs.
     folder: PathBuf,
+    /// What git takes for its repository.
+    own: PathBuf,
     variables: Vec<(String, String)>,
     objects: Option<PathBuf>,
 }
 
 impl Git {
-    /// The git of `PATH`, run in `folder`. What lies in the work tree is not run, whatever `PATH` says.
-    pub(super) fn new(folder: &Path, work_tree: &Path) -> Result<Git, String> {
-        let program = program(work_tree).ok_or("git cannot be run: it is in no folder of `PATH`")?;
-        Ok(Git { program, folder: folder.to_owned(), variables: Vec::new(), objects: None })
+    /// The git of `PATH`, run in `folder`. What lies in a checkout of strangers is not run, whatever `PATH` says.
+    pub(super) fn new(folder: &Path, strangers: &Strangers) -> Result<Git, String> {
+        let program =
+            strangers.program().ok_or("git cannot be run: it is in no folder of `PATH` outside of the tree")?;
+        Ok(Git { program, folder: folder.to_owned(), own: folder.to_owned(), variables: Vec::new(), objects: None })
+    }
+
+    /// The same with what git takes for its repository: `folder` itself, or what stands for a further work tree in it.
+    pub(super) fn with_own_folder(self, own: PathBuf) -> Git {
+        Git { own, ..self }
     }
 
     /// The same with the folder of the objects.
@@ -53,12 +54,12 @@ impl Git {
 
     /// The keys, in lower case but for the middle part, and the values of a configuration file. Nothing is included, and nothing
     /// that it names is run.
-    pub(super) fn read_configuration(path: &Path, work_tree: &Path) -> Result<Vec<(String, String)>, String> {
+    pub(super) fn read_configuration(path: &Path, strangers: &Strangers) -> Result<Vec<(String, String)>, String> {
         let Some(bytes) = repository::read(path, MAX_CONFIGURATION_BYTES)? else { return Ok(Vec::new()) };
         let folder = tempfile::tempdir().map_err(|error| words(&error))?;
         let copy = folder.path().join("copy");
         fs::write(&copy, bytes).map_err(|error| words(&error))?;
-        let git = Git::new(folder.path(), work_tree)?;
+        let git = Git::new(folder.path(), strangers)?;
         let listed = git.run(&["config", "--file", "copy", "--no-includes", "--null", "--list"])?;
         let listed = String::from_utf8_lossy(&listed).into_owned();
         let entries = listed.split('\0').filter(|entry| !entry.is_empty());
@@ -75,7 +76,7 @@ impl Git {
             command.env_remove(name);
         }
         let nowhere = self.folder.join("none");
-        command.env("GIT_DIR", &self.folder).env("HOME", &nowhere).env("XDG_CONFIG_HOME", &nowhere);
+        command.env("GIT_DIR", &self.own).env("HOME", &nowhere).env("XDG_CONFIG_HOME", &nowhere);
         command.env("GIT_CONFIG_GLOBAL", &nowhere).env("GIT_CONFIG_SYSTEM", &nowhere);
         let fixed = [
             ("GIT_CONFIG_NOSYSTEM", "1"),
@@ -102,14 +103,14 @@ impl Git {
         // A file, not a pipe: nobody need read it while git runs.
         let errors = self.folder.join("errors");
         let said = File::create(&errors).map_err(|error| words(&error))?;
-        let mut child = start(self.command(arguments).stdout(Stdio::piped()).stderr(said))?;
+        let running = Running::start(self.command(arguments).stdout(Stdio::piped()).stderr(said))?;
         let mut bytes = Vec::new();
-        let read = child.stdout.take().map(|output| output.take(MAX_OUTPUT_BYTES).read_to_end(&mut bytes));
+        let read = running.take_output().map(|output| output.take(MAX_OUTPUT_BYTES).read_to_end(&mut bytes));
         let whole = matches!(read, Some(Ok(size)) if (size as u64) < MAX_OUTPUT_BYTES);
         if !whole {
-            let _ = child.kill();
+            running.end();
         }
-        let status = child.wait().map_err(|error| format!("git cannot be run: {}", words(&error)))?;
+        let status = running.wait()?;
         if status.success() && whole {
             return Ok(bytes);
         }
@@ -120,27 +121,51 @@ impl Git {
     }
 }
 
-/// Starts git, and bounds what it takes where the system can.
-pub(super) fn start(command: &mut Command) -> Result<Child, String> {
-    let child = command.spawn().map_err(|error| format!("git cannot be run: {}", words(&error)))?;
-    #[cfg(target_os = "linux")]
-    if let Some(id) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
-        use rustix::process::{Resource, Rlimit, prlimit};
-        let limits = [(Resource::Data, MAX_MEMORY_BYTES), (Resource::Cpu, MAX_CPU_SECONDS)];
-        for (resource, limit) in limits {
-            // It may have ended already.
-            let _ = prlimit(Some(id), resource, Rlimit { current: Some(limit), maximum: Some(limit) });
-        }
-    }
-    Ok(child)
+/// The checkouts whose files may be a stranger's: no program in them is run.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Strangers {
+    folders: Vec<PathBuf>,
 }
 
-/// The first git in a folder of `PATH` that does not lie in the work tree. A relative folder means the one that the person stands
-/// in, which may be a stranger's.
-fn program(work_tree: &Path) -> Option<PathBuf> {
-    let name = format!("git{}", std::env::consts::EXE_SUFFIX);
-    let path = std::env::var_os("PATH")?;
-    let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
-    let mut programs = folders.map(|folder| folder.join(&name)).filter(|program| is_program(program));
-    programs.find(|program| fs::canonicalize(program).is_ok_and(|real| !real.starts_with(work_tree)))
+impl Strangers {
+    /// Every checkout that a canonical path lies in: a submodule's too, and those that it is a submodule of.
+    pub(super) fn around(path: &Path) -> Strangers {
+        Strangers::default().and(path)
+    }
+
+    /// These, and those that another canonical path lies in. A checkout that is the whole disk holds the system's programs.
+    pub(super) fn and(mut self, path: &Path) -> Strangers {
+        let is_checkout = |folder: &&Path| fs::symlink_metadata(folder.join(".git")).is_ok();
+        let found = path.ancestors().filter(is_checkout).filter(|folder| folder.parent().is_some());
+        self.folders.extend(found.map(Path::to_owned));
+        self
+    }
+
+    /// The first git in a folder of `PATH` that neither lies in a checkout nor is reached through one.
+    fn program(&self) -> Option<PathBuf> {
+        let is_theirs = |path: PathBuf| self.folders.iter().any(|folder| path.starts_with(folder));
+        let is_ours = |path: &Path| fs::canonicalize(path).is_ok_and(|real| !is_theirs(real));
+        let is_usable = |program: &PathBuf| program.parent().is_some_and(is_ours) && is_ours(program);
+        in_path("git", &[std::env::consts::EXE_SUFFIX]).find(is_usable)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_program_of_any_checkout_around_is_not_run() {
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let base = fs::canonicalize(scratch.path()).expect("it is there");
+        fs::create_dir_all(base.join("above/.git")).expect("writable");
+        fs::create_dir_all(base.join("above/sub/inner")).expect("writable");
+        fs::write(base.join("above/sub/.git"), "gitdir: ../.git/modules/sub\n").expect("writable");
+        let found = Strangers::around(&base.join("above/sub/inner")).folders;
+        assert_eq!(found[..2], [base.join("above/sub"), base.join("above")]);
+        assert!(!found.contains(&PathBuf::from("/")));
+        let strangers = Strangers { folders: vec![PathBuf::from("/")] };
+        assert!(Git::new(&base, &strangers).expect_err("all is theirs").contains("outside of the tree"));
+    }
 }

@@ -1,12 +1,13 @@
 //! Which repository a folder belongs to, and whether what it says of itself may be believed.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use walkdir::WalkDir;
 
-use super::program::Git;
-use crate::system::{bounded, words};
+use super::program::{Git, Strangers};
+use crate::system::{bounded, relative, words};
 use crate::world::ReadError;
 
 /// The longest file that tells where something lies, in bytes.
@@ -14,6 +15,15 @@ const MAX_POINTER_BYTES: u64 = 64 << 10;
 
 /// The most files and folders of an object store.
 const MAX_OBJECT_FILES: usize = 4_000_000;
+
+/// The most object stores that are borrowed from altogether: each is looked through.
+const MAX_STORES: usize = 50;
+
+/// The file that names the stores that a store of objects borrows from.
+const ALTERNATES: &str = "info/alternates";
+
+/// The most further work trees that are looked at.
+const MAX_WORK_TREES: usize = 1_000;
 
 /// How many object stores may borrow from each other in a row: git itself follows five.
 const MAX_BORROWED: usize = 5;
@@ -28,6 +38,7 @@ pub(super) struct Repository {
     /// The folder of refs, configuration and objects.
     common: PathBuf,
     prefix: String,
+    strangers: Strangers,
 }
 
 impl Repository {
@@ -35,12 +46,15 @@ impl Repository {
     pub(super) fn around(root: &Path) -> Result<Repository, String> {
         let found = root.ancestors().find(|folder| fs::symlink_metadata(folder.join(".git")).is_ok());
         let work_tree = found.ok_or("there is no `.git` in it or above")?.to_owned();
-        let own = own_folder(&work_tree)?;
+        let strangers = Strangers::around(&work_tree);
+        let own = own_folder(&work_tree, &strangers)?;
         let common = common_folder(&own)?;
-        let parts = root.strip_prefix(&work_tree).unwrap_or(Path::new("")).components();
-        let parts: Vec<_> = parts.map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
-        let repository = Repository { work_tree, own, common, prefix: parts.join("/") };
-        repository.check_objects(&repository.objects(), 0)?;
+        let strangers = further_work_trees(&common)?.iter().fold(strangers.and(&own), |all, tree| all.and(tree));
+        let inner = root.strip_prefix(&work_tree).unwrap_or(root);
+        inner.to_str().ok_or("its path is not UTF-8")?;
+        let prefix = relative(&work_tree, root);
+        let repository = Repository { work_tree, own, common, prefix, strangers };
+        repository.check_objects(&repository.objects(), 0, &mut BTreeSet::new())?;
         Ok(repository)
     }
 
@@ -52,8 +66,8 @@ impl Repository {
         &self.common
     }
 
-    pub(super) fn work_tree(&self) -> &Path {
-        &self.work_tree
+    pub(super) fn strangers(&self) -> &Strangers {
+        &self.strangers
     }
 
     pub(super) fn objects(&self) -> PathBuf {
@@ -66,8 +80,11 @@ impl Repository {
     }
 
     /// git opens whatever it finds among the objects: links would lead it away, and pipes would keep it.
-    fn check_objects(&self, store: &Path, borrowed: usize) -> Result<(), String> {
-        for (count, found) in WalkDir::new(store).into_iter().enumerate() {
+    fn check_objects(&self, store: &Path, borrowed: usize, known: &mut BTreeSet<PathBuf>) -> Result<(), String> {
+        if known.len() > MAX_STORES {
+            return Err(format!("it borrows objects from more than {MAX_STORES} folders"));
+        }
+        for (count, found) in WalkDir::new(store).follow_root_links(false).into_iter().enumerate() {
             let found = found.map_err(|error| format!("its objects cannot be listed: {error}"))?;
             let kind = found.file_type();
             if !kind.is_file() && !kind.is_dir() {
@@ -77,7 +94,7 @@ impl Repository {
                 return Err(format!("it has more than {MAX_OBJECT_FILES} files of objects"));
             }
         }
-        let lines = pointer(&store.join("info/alternates"))?.unwrap_or_default();
+        let lines = pointer(&store.join(ALTERNATES))?.unwrap_or_default();
         for line in lines.split('\n').filter(|line| !line.is_empty() && !line.starts_with('#')) {
             let other = borrowed_store(store, line)?;
             if borrowed >= MAX_BORROWED {
@@ -86,10 +103,15 @@ impl Repository {
             if !other.starts_with(&self.work_tree) && !other.starts_with(&self.common) && !is_allowed(&other) {
                 let shown = other.display();
                 return Err(format!(
-                    "it borrows objects from `{shown}`: `git repack -a -d` copies them, or name that folder in GIT_ALTERNATE_OBJECT_DIRECTORIES"
+                    "it borrows objects from `{shown}`, and a stranger could have said so: if you did, name that folder in the \
+                     variable GIT_ALTERNATE_OBJECT_DIRECTORIES, or copy the objects by `git repack -a -d`, and then delete \
+                     `{}`",
+                    store.join(ALTERNATES).display()
                 ));
             }
-            self.check_objects(&other, borrowed + 1)?;
+            if known.insert(other.clone()) {
+                self.check_objects(&other, borrowed + 1, known)?;
+            }
         }
         Ok(())
     }
@@ -120,34 +142,46 @@ fn is_allowed(folder: &Path) -> bool {
 }
 
 /// The folder that a work tree's `.git` is, or points to.
-fn own_folder(work_tree: &Path) -> Result<PathBuf, String> {
+fn own_folder(work_tree: &Path, strangers: &Strangers) -> Result<PathBuf, String> {
     let marker = work_tree.join(".git");
     let real = canonical(&marker)?;
-    if real.is_dir() {
-        return if real.starts_with(work_tree) { Ok(real) } else { Err(leads_away(&real)) };
-    }
-    let text = pointer(&marker)?.unwrap_or_default();
-    let target = text.strip_prefix("gitdir:").ok_or("its `.git` is neither a folder nor says where one is")?.trim();
-    let own = canonical(&work_tree.join(target))?;
-    match own.starts_with(work_tree) || points_back(&own, work_tree, &marker)? {
+    let (own, is_pointed_to) = match real.is_dir() {
+        true => (real, false),
+        false => {
+            let text = pointer(&marker)?.unwrap_or_default();
+            let target = text.strip_prefix("gitdir:").ok_or("its `.git` is neither a folder nor says where one is")?;
+            (canonical(&work_tree.join(target.trim()))?, true)
+        }
+    };
+    let is_theirs = own.starts_with(work_tree) || is_named_by_person(&own);
+    match is_theirs || is_pointed_to && points_back(&own, work_tree, &marker, strangers)? {
         true => Ok(own),
-        false => Err(leads_away(&own)),
+        false => Err(leads_away(&own, work_tree)),
     }
 }
 
-fn leads_away(folder: &Path) -> String {
-    format!("its `.git` leads to `{}`, which does not say that it belongs to this work tree", folder.display())
+/// Whether the person names a folder as that of a repository, as git itself wants to be told.
+fn is_named_by_person(folder: &Path) -> bool {
+    std::env::var_os("GIT_DIR").is_some_and(|named| fs::canonicalize(named).is_ok_and(|named| named == folder))
+}
+
+fn leads_away(folder: &Path, work_tree: &Path) -> String {
+    let (folder, work_tree) = (folder.display(), work_tree.display());
+    format!(
+        "its `.git` leads to `{folder}`, which does not say that it belongs to this work tree: if you put it there, run \
+         `git --git-dir={folder} config core.worktree {work_tree}`, or name it in the variable GIT_DIR"
+    )
 }
 
 /// Whether a folder outside of the work tree says that it is this work tree's: what lies outside is not a stranger's.
-fn points_back(own: &Path, work_tree: &Path, marker: &Path) -> Result<bool, String> {
+fn points_back(own: &Path, work_tree: &Path, marker: &Path, strangers: &Strangers) -> Result<bool, String> {
     // A further work tree: `<repository>/worktrees/<name>/gitdir` names its `.git`.
     if let Some(back) = pointer(&own.join("gitdir"))? {
         return Ok(fs::canonicalize(own.join(back.trim())).is_ok_and(|back| back == marker));
     }
     // A submodule: `core.worktree` of its configuration names the work tree.
     for name in ["config", "config.worktree"] {
-        for (key, value) in Git::read_configuration(&own.join(name), work_tree)? {
+        for (key, value) in Git::read_configuration(&own.join(name), strangers)? {
             if key == "core.worktree" && fs::canonicalize(own.join(value)).is_ok_and(|back| back == work_tree) {
                 return Ok(true);
             }
@@ -164,6 +198,21 @@ fn common_folder(own: &Path) -> Result<PathBuf, String> {
         true => Ok(common),
         false => Err(format!("`{}` is not part of `{}`", own.display(), common.display())),
     }
+}
+
+/// The folders of a repository's further work trees.
+fn further_work_trees(common: &Path) -> Result<Vec<PathBuf>, String> {
+    let Ok(found) = fs::read_dir(common.join("worktrees")) else { return Ok(Vec::new()) };
+    let mut trees = Vec::new();
+    for (count, tree) in found.flatten().enumerate() {
+        if count > MAX_WORK_TREES {
+            return Err(format!("it has more than {MAX_WORK_TREES} work trees"));
+        }
+        let marker = pointer(&tree.path().join("gitdir")).unwrap_or_default();
+        let marker = marker.and_then(|marker| fs::canonicalize(tree.path().join(marker.trim())).ok());
+        trees.extend(marker.and_then(|marker| marker.parent().map(Path::to_owned)));
+    }
+    Ok(trees)
 }
 
 fn canonical(path: &Path) -> Result<PathBuf, String> {

@@ -9,9 +9,9 @@ use walkdir::WalkDir;
 
 use super::program::Git;
 use super::repository::{Repository, read};
-use crate::system::words;
+use crate::system::{relative, words};
 
-/// The largest file of refs that is copied, in bytes.
+/// The most bytes that all files that are copied may have together.
 const MAX_REFS_BYTES: u64 = 64 << 20;
 
 /// The largest file of one ref.
@@ -43,11 +43,18 @@ const CONFIGURATION: &str = "\
 #[derive(Debug)]
 pub(super) struct StandIn {
     folder: TempDir,
+    /// What a further work tree has of its own lies here, with its last `/`; empty for the first one.
+    own: &'static str,
     git: Git,
     format: ObjectFormat,
     is_partial: bool,
     is_shallow: bool,
+    /// How many bytes may still be copied.
+    left: u64,
 }
+
+/// Where what a further work tree has of its own lies in a repository, with its last `/`.
+const FURTHER: &str = "worktrees/own/";
 
 /// How objects are named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,8 +82,10 @@ impl StandIn {
     /// Stands in for a repository, with the history of its refs if that is needed.
     pub(super) fn of(repository: &Repository, with_history: bool) -> Result<StandIn, String> {
         let folder = tempfile::tempdir().map_err(|error| words(&error))?;
-        let mut git = Git::new(folder.path(), repository.work_tree())?.with_objects(repository.objects());
-        let configuration = Git::read_configuration(&repository.common().join("config"), repository.work_tree())?;
+        let own = if repository.own() == repository.common() { "" } else { FURTHER };
+        let git = Git::new(folder.path(), repository.strangers())?.with_objects(repository.objects());
+        let mut git = git.with_own_folder(folder.path().join(own));
+        let configuration = Git::read_configuration(&repository.common().join("config"), repository.strangers())?;
         let value =
             |key: &str| configuration.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.as_str());
         let (format, extension) = match value("extensions.objectformat") {
@@ -91,17 +100,17 @@ impl StandIn {
             .iter()
             .any(|(key, value)| key == "extensions.partialclone" || key.ends_with(".promisor") && value != "false");
         let is_reftable = value("extensions.refstorage").is_some_and(|storage| storage == "reftable");
-        let mut stand_in = StandIn { folder, git, format, is_partial, is_shallow: false };
+        let left = MAX_REFS_BYTES;
+        let mut stand_in = StandIn { folder, own, git, format, is_partial, is_shallow: false, left };
         let storage = if is_reftable { "[extensions]\n\trefStorage = reftable\n" } else { "" };
         stand_in.write("config", format!("{CONFIGURATION}{extension}{storage}").as_bytes())?;
-        stand_in.copy_heads(repository.own())?;
-        stand_in.check_head(is_reftable)?;
-        stand_in.copy_refs(repository.common(), is_reftable)?;
-        if with_history {
-            stand_in.copy_folder(repository.common(), "logs")?;
-            stand_in.copy_file(repository.own(), "logs/HEAD")?;
+        stand_in.copy_work_tree(repository.common(), "", is_reftable, with_history)?;
+        if own == FURTHER {
+            stand_in.write(&format!("{FURTHER}commondir"), b"../..\n")?;
+            stand_in.copy_work_tree(repository.own(), FURTHER, is_reftable, with_history)?;
         }
-        stand_in.is_shallow = stand_in.copy_file(repository.common(), "shallow")?;
+        stand_in.check_head()?;
+        stand_in.is_shallow = stand_in.copy_file(repository.common(), "shallow", "")?;
         Ok(stand_in)
     }
 
@@ -115,12 +124,19 @@ impl StandIn {
 
     /// The name of the commit that a revision stands for.
     pub(super) fn commit(&self, rev: &str) -> Result<String, String> {
-        let name = self.git.run(&["rev-parse", "--verify", &format!("{rev}^{{commit}}")]);
+        // In two steps: what follows `:/` is a text to search for, to its end.
+        let object = self.object(rev)?;
+        self.object(&format!("{object}^{{commit}}"))
+    }
+
+    /// The name of the one object that a revision stands for.
+    fn object(&self, rev: &str) -> Result<String, String> {
+        let name = self.git.run(&["rev-parse", "--verify", "--end-of-options", rev]);
         let name = name.map_err(|why| format!("{why}{}", self.advice(rev)))?;
         let name = String::from_utf8_lossy(&name).trim().to_owned();
         match self.format.names(&name) {
             true => Ok(name),
-            false => Err("git gives no name of an object".to_owned()),
+            false => Err("it names no object, or more than one".to_owned()),
         }
     }
 
@@ -141,72 +157,87 @@ impl StandIn {
         made.and_then(|()| fs::write(path, bytes)).map_err(|error| words(&error))
     }
 
-    /// Copies a regular file; whether it is there.
-    fn copy_file(&self, from: &Path, name: &str) -> Result<bool, String> {
-        match read(&from.join(name), MAX_REFS_BYTES)? {
-            Some(bytes) => self.write(name, &bytes).map(|()| true),
-            None => Ok(false),
+    /// Copies a regular file of a repository to the same place below `to`; whether it is there.
+    fn copy_file(&mut self, from: &Path, name: &str, to: &str) -> Result<bool, String> {
+        let Some(bytes) = read(&from.join(name), self.left)? else { return Ok(false) };
+        self.left -= bytes.len() as u64;
+        self.write(&format!("{to}{name}"), &bytes).map(|()| true)
+    }
+
+    /// Copies what one work tree, or all of them, have: `HEAD` and its kin, refs, and their history if that is needed.
+    fn copy_work_tree(&mut self, from: &Path, to: &str, is_reftable: bool, with_history: bool) -> Result<(), String> {
+        self.copy_heads(from, to)?;
+        self.copy_refs(from, to, is_reftable)?;
+        match with_history {
+            true => self.copy_folder(from, "logs", to),
+            false => Ok(()),
         }
     }
 
     /// `HEAD` and its kin: `FETCH_HEAD`, `ORIG_HEAD` and others.
-    fn copy_heads(&self, own: &Path) -> Result<(), String> {
-        for (count, found) in fs::read_dir(own).map_err(|error| words(&error))?.enumerate() {
+    fn copy_heads(&mut self, from: &Path, to: &str) -> Result<(), String> {
+        for (count, found) in fs::read_dir(from).map_err(|error| words(&error))?.enumerate() {
             if count > MAX_REFS {
                 return Err(format!("its `.git` holds more than {MAX_REFS} files"));
             }
             let name = found.map_err(|error| words(&error))?.file_name().to_string_lossy().into_owned();
             if name.ends_with("HEAD") && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_') {
-                self.copy_file(own, &name)?;
+                self.copy_file(from, &name, to)?;
             }
         }
         Ok(())
     }
 
     /// git takes no folder for a repository whose `HEAD` is neither a branch nor a commit.
-    fn check_head(&self, is_reftable: bool) -> Result<(), String> {
-        let bytes = read(&self.folder.path().join("HEAD"), MAX_REFS_BYTES)?.unwrap_or_default();
+    fn check_head(&self) -> Result<(), String> {
+        let bytes = read(&self.folder.path().join(self.own).join("HEAD"), MAX_REFS_BYTES)?.unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
-        // What git writes where the branch is in a table.
-        let in_table = is_reftable && text.trim() == "ref: refs/heads/.invalid";
         let names =
             |text: &str| text.strip_prefix("ref:").map_or(self.format.names(text), |target| is_ref(target.trim()));
-        match in_table || names(text.trim()) {
+        // git writes a name that no branch can have where the branch is in a table.
+        match text.trim() == "ref: refs/heads/.invalid" || names(text.trim()) {
             true => Ok(()),
             false => Err("its `HEAD` names no branch and no commit".to_owned()),
         }
     }
 
-    fn copy_refs(&self, common: &Path, is_reftable: bool) -> Result<(), String> {
-        fs::create_dir_all(self.folder.path().join("refs")).map_err(|error| words(&error))?;
+    fn copy_refs(&mut self, from: &Path, to: &str, is_reftable: bool) -> Result<(), String> {
+        let refs = self.folder.path().join(to).join("refs");
+        fs::create_dir_all(refs).map_err(|error| words(&error))?;
         if is_reftable {
-            self.copy_file(common, "refs/heads")?;
-            self.copy_folder(common, "reftable")?;
-            return self.check_tables();
+            self.copy_file(from, "refs/heads", to)?;
+            self.copy_folder(from, "reftable", to)?;
+            return self.check_tables(to);
         }
-        let packed = read(&common.join("packed-refs"), MAX_REFS_BYTES)?.unwrap_or_default();
+        let packed = read(&from.join("packed-refs"), self.left)?.unwrap_or_default();
+        self.left -= packed.len() as u64;
         let packed = String::from_utf8_lossy(&packed).into_owned();
         let named = packed.lines().filter_map(|line| line.split_once(' '));
         let named = named.filter(|(name, path)| self.format.names(name) && is_ref(path));
         let mut refs: BTreeMap<String, String> = named.map(|(name, path)| (path.to_owned(), name.to_owned())).collect();
-        for path in files(common, "refs")?.into_iter().filter(|path| is_ref(path)) {
-            let bytes = read(&common.join(&path), MAX_REF_BYTES)?.unwrap_or_default();
+        for path in files(from, "refs")?.into_iter().filter(|path| is_ref(path)) {
+            let bytes = read(&from.join(&path), MAX_REF_BYTES)?.unwrap_or_default();
             let text = String::from_utf8_lossy(&bytes).trim().to_owned();
             match text.strip_prefix("ref:") {
                 Some(target) if is_ref(target.trim()) => {
-                    self.write(&path, format!("ref: {}\n", target.trim()).as_bytes())?;
+                    self.write(&format!("{to}{path}"), format!("ref: {}\n", target.trim()).as_bytes())?;
+                }
+                // A work tree's own are read from files alone.
+                _ if self.format.names(&text) && !to.is_empty() => {
+                    self.write(&format!("{to}{path}"), text.as_bytes())?;
                 }
                 _ if self.format.names(&text) => drop(refs.insert(path, text)),
                 _ => {}
             }
         }
         let lines: Vec<String> = refs.iter().map(|(path, name)| format!("{name} {path}\n")).collect();
-        self.write("packed-refs", lines.concat().as_bytes())
+        self.write(&format!("{to}packed-refs"), lines.concat().as_bytes())
     }
 
     /// git opens the tables that the list names, wherever they are: they must be those that were copied.
-    fn check_tables(&self) -> Result<(), String> {
-        let list = read(&self.folder.path().join("reftable/tables.list"), MAX_REFS_BYTES)?.unwrap_or_default();
+    fn check_tables(&self, to: &str) -> Result<(), String> {
+        let list = self.folder.path().join(to).join("reftable/tables.list");
+        let list = read(&list, MAX_REFS_BYTES)?.unwrap_or_default();
         let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
         let is_table = |name: &[u8]| name.ends_with(b".ref") && name[0] != b'.' && name.iter().all(is_plain);
         match list.split(|byte| *byte == b'\n').filter(|name| !name.is_empty()).all(is_table) {
@@ -216,21 +247,18 @@ impl StandIn {
     }
 
     /// Copies the regular files of a folder.
-    fn copy_folder(&self, from: &Path, name: &str) -> Result<(), String> {
-        let mut left = MAX_REFS_BYTES;
+    fn copy_folder(&mut self, from: &Path, name: &str, to: &str) -> Result<(), String> {
         for path in files(from, name)? {
-            let bytes = read(&from.join(&path), left)?.unwrap_or_default();
-            left -= bytes.len() as u64;
-            self.write(&path, &bytes)?;
+            self.copy_file(from, &path, to)?;
         }
         Ok(())
     }
 }
 
-/// The paths of the regular files below a folder, with `/` between their parts; links are left out.
+/// The paths of the regular files below a folder, with `/` between their parts; links are left out, the folder too if it is one.
 fn files(from: &Path, folder: &str) -> Result<Vec<String>, String> {
     let mut paths = Vec::new();
-    for (count, found) in WalkDir::new(from.join(folder)).into_iter().enumerate() {
+    for (count, found) in WalkDir::new(from.join(folder)).follow_root_links(false).into_iter().enumerate() {
         let found = match found {
             Ok(found) => found,
             Err(_) if count == 0 => return Ok(paths),
@@ -239,20 +267,25 @@ fn files(from: &Path, folder: &str) -> Result<Vec<String>, String> {
         if count > MAX_REFS {
             return Err(format!("it has more than {MAX_REFS} {folder}"));
         }
-        if found.file_type().is_file() {
-            let parts = found.path().strip_prefix(from).unwrap_or(found.path()).components();
-            let parts: Vec<_> = parts.map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
-            paths.push(parts.join("/"));
+        // A name that is no text cannot be asked for.
+        if found.file_type().is_file() && found.path().to_str().is_some() {
+            paths.push(relative(from, found.path()));
         }
     }
     Ok(paths)
 }
 
-/// What `@{upstream}` asks the configuration for.
+/// What `@{upstream}` and `@{push}` ask the configuration for. Of a remote that is where it fetches from and pushes to, as names
+/// of refs: nothing that git could call or run.
 fn upstreams(configuration: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
     let is_asked = |key: &str| {
-        key.starts_with("branch.") && (key.ends_with(".remote") || key.ends_with(".merge"))
-            || key.starts_with("remote.") && key.ends_with(".fetch")
+        let is_one_of = |kind: &str, names: [&str; 3]| {
+            let name = key.strip_prefix(kind).and_then(|rest| rest.rsplit_once('.'));
+            name.is_some_and(|(_, name)| names.contains(&name))
+        };
+        is_one_of("branch.", ["remote", "merge", "pushremote"])
+            || is_one_of("remote.", ["fetch", "push", "pushdefault"])
+            || matches!(key, "remote.pushdefault" | "push.default")
     };
     configuration.iter().filter(move |(key, _)| is_asked(key)).map(|(key, value)| (key.as_str(), value.as_str()))
 }

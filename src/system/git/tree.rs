@@ -4,16 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::objects::Objects;
-use crate::world::{MAX_DEPTH, MAX_ENTRIES, MAX_FILE_BYTES, MemoryWorld, is_hidden};
-
-/// The folders that are loaded, besides TOML files at the root.
-const FOLDERS: [&str; 6] = ["agents", "contexts", "partials", "providers", "roles", "schemas"];
+use crate::repo::folders;
+use crate::text::hex;
+use crate::world::{MAX_DEPTH, MAX_ENTRIES, MAX_FILE_BYTES, MAX_LINKED_FOLDERS, MemoryWorld, is_hidden, join};
 
 /// How many links one path may go through.
 const MAX_LINKS: usize = 40;
-
-/// How many links to folders are followed altogether.
-const MAX_LINKED_FOLDERS: usize = 1_000;
 
 /// The longest path that a link may hold, in bytes.
 const MAX_LINK_BYTES: u64 = 4 << 10;
@@ -34,7 +30,15 @@ struct Node {
     object: String,
 }
 
-type Folder = Arc<BTreeMap<String, Node>>;
+/// What a folder holds.
+#[derive(Debug, Default)]
+struct Nodes {
+    named: BTreeMap<String, Node>,
+    /// Names that are no text, shown as well as possible: each could be another's.
+    no_text: Vec<(String, Kind)>,
+}
+
+type Folder = Arc<Nodes>;
 
 /// The trees of one commit, read when they are needed.
 pub(super) struct Trees {
@@ -62,7 +66,7 @@ impl Trees {
         };
         for part in prefix.split('/').filter(|part| !part.is_empty()) {
             let Some(root) = trees.root.take() else { break };
-            let found = trees.folder(&root)?.get(part).cloned();
+            let found = trees.folder(&root)?.named.get(part).cloned();
             trees.root = found.filter(|node| node.kind == Kind::Folder);
         }
         Ok(trees)
@@ -88,7 +92,11 @@ impl Trees {
         if trail.len() > MAX_DEPTH {
             return Err(format!("`{shown}` lies more than {MAX_DEPTH} folders deep"));
         }
-        for (name, node) in self.folder(folder)?.iter().filter(|(name, _)| !is_hidden(name)) {
+        let nodes = self.folder(folder)?;
+        if let Some((name, _)) = nodes.no_text.iter().find(|(name, kind)| is_needed(&join(shown, name), *kind)) {
+            return Err(format!("the name of `{}` is not UTF-8", join(shown, name)));
+        }
+        for (name, node) in nodes.named.iter().filter(|(name, _)| !is_hidden(name)) {
             let path = join(shown, name);
             if !is_needed(&path, node.kind) {
                 continue;
@@ -158,7 +166,7 @@ impl Trees {
             if folder.kind != Kind::Folder {
                 return Ok(None);
             }
-            let Some(node) = self.folder(&folder.clone())?.get(&part).cloned() else { return Ok(None) };
+            let Some(node) = self.folder(&folder.clone())?.named.get(&part).cloned() else { return Ok(None) };
             if node.kind == Kind::Link {
                 links += 1;
                 let Some(target) = self.link(&node)?.filter(|_| links <= MAX_LINKS) else { return Ok(None) };
@@ -178,7 +186,7 @@ impl Trees {
             return Ok(Some(known.clone()));
         }
         let bytes = self.objects.read(&link.object, "blob", MAX_LINK_BYTES)?;
-        let target = String::from_utf8_lossy(&bytes).into_owned();
+        let Ok(target) = String::from_utf8(bytes) else { return Ok(None) };
         if target.is_empty() || target.starts_with('/') || target.contains('\0') {
             return Ok(None);
         }
@@ -198,8 +206,8 @@ impl Trees {
 }
 
 /// Reads a tree object: `<mode> <name>\0` and the bytes of an object's name, for each entry.
-fn parse(mut bytes: &[u8], name_bytes: usize) -> Option<BTreeMap<String, Node>> {
-    let mut nodes = BTreeMap::new();
+fn parse(mut bytes: &[u8], name_bytes: usize) -> Option<Nodes> {
+    let mut nodes = Nodes::default();
     while !bytes.is_empty() {
         let end = memchr::memchr(0, bytes)?;
         let about = String::from_utf8_lossy(&bytes[..end]);
@@ -207,7 +215,11 @@ fn parse(mut bytes: &[u8], name_bytes: usize) -> Option<BTreeMap<String, Node>> 
         let object = bytes.get(end + 1..end + 1 + name_bytes)?;
         // Names that would lead elsewhere are in no tree that git made.
         if !matches!(name, "" | "." | "..") && !name.contains('/') {
-            nodes.insert(name.to_owned(), Node { kind: Kind::of_mode(mode), object: hexadecimal(object) });
+            let kind = Kind::of_mode(mode);
+            match std::str::from_utf8(&bytes[..end]) {
+                Ok(_) => drop(nodes.named.insert(name.to_owned(), Node { kind, object: hex(object) })),
+                Err(_) => nodes.no_text.push((name.to_owned(), kind)),
+            }
         }
         bytes = &bytes[end + 1 + name_bytes..];
     }
@@ -225,19 +237,10 @@ impl Kind {
     }
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
-    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or('0');
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-}
-
-fn join(folder: &str, name: &str) -> String {
-    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
-}
-
-/// Whether an agent repository has something at a path. A link may lead to either.
+/// Whether an agent repository has something at a path: in its folders, or a TOML file at the root. A link may lead to either.
 fn is_needed(path: &str, kind: Kind) -> bool {
     let (first, is_inside) = path.split_once('/').map_or((path, false), |(first, _)| (first, true));
-    let is_folder = FOLDERS.contains(&first);
+    let is_folder = folders::ALL.contains(&first);
     match kind {
         Kind::File => is_folder && is_inside || !is_inside && path.ends_with(".toml"),
         Kind::Folder => is_folder,
@@ -255,12 +258,15 @@ mod tests {
         let entry = |about: &str| [about.as_bytes(), &[0, 0xab], &[0x12; 19]].concat();
         let tree =
             [entry("100644 a"), entry("40000 b"), entry("120000 c"), entry("100644 .."), entry("100644 x/y")].concat();
-        let nodes = parse(&tree, 20).expect("a tree");
+        let nodes = parse(&tree, 20).expect("a tree").named;
         assert_eq!(nodes.keys().collect::<Vec<_>>(), ["a", "b", "c"]);
         assert_eq!(
             (nodes["b"].kind, nodes["a"].object.as_str()),
             (Kind::Folder, format!("ab{}", "12".repeat(19)).as_str())
         );
         assert!(parse(&tree[..30], 20).is_none());
+        let no_text = [b"100644 a\xff\0".as_slice(), &[0; 20]].concat();
+        let nodes = parse(&no_text, 20).expect("a tree");
+        assert!(nodes.named.is_empty() && nodes.no_text == [("a\u{fffd}".to_owned(), Kind::File)]);
     }
 }

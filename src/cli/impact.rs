@@ -1,0 +1,75 @@
+//! `reqc impact`: what a place of a file reaches.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use super::args::Format;
+use super::options::Options;
+use super::{Failure, Outcome, Status, Terminal};
+use crate::compile::{Asked, Reached};
+use crate::diag::count;
+use crate::json::Pointer;
+use crate::text::{Text, text};
+
+/// How many pointers of an agent are shown.
+const SHOWN: usize = 6;
+
+pub(super) fn run(options: &Options, place: &str, terminal: &mut Terminal) -> Outcome {
+    let opened = options.open()?;
+    let asked = Asked::parse(place);
+    let selection = opened.selection()?;
+    let reached = opened.compiler.impact(&asked, selection.agents.as_deref()).map_err(|(message, near)| {
+        let failure = Failure::new(message);
+        match near {
+            Some(near) => failure.help(near),
+            None => failure.help("files are named as findings name them: `partials/x.jinja:3:7`"),
+        }
+    })?;
+    match options.format {
+        Format::Json => terminal.json(&document(place, &reached)),
+        _ => terminal.text(&shown(place, &reached)),
+    }
+    Ok(Status::Clean)
+}
+
+fn shown(place: &str, reached: &[Reached]) -> Text {
+    if reached.is_empty() {
+        return text!("{} reaches nothing\n", place);
+    }
+    let bodies = reached.iter().map(|it| it.contexts.len()).sum();
+    let (bodies, agents) = (count(bodies, "body"), count(reached.len(), "agent"));
+    let mut shown = text!("{} reaches {} of {}\n", place, bodies, agents);
+    let width = reached.iter().map(|it| it.agent.chars().count()).max().unwrap_or(0);
+    for it in reached {
+        let name = Text::line(&it.agent).padded(width);
+        shown.push(&text!("  {}  {}  {}\n", name, count(it.contexts.len(), "context"), values(it)));
+    }
+    shown
+}
+
+fn values(it: &Reached) -> Text {
+    let pointers: BTreeSet<&Pointer> = it.contexts.values().flatten().collect();
+    let mut parts: Vec<Text> = pointers.iter().take(SHOWN).map(|pointer| Text::line(pointer.as_str())).collect();
+    if pointers.len() > SHOWN {
+        parts.push(text!("and {} more", (pointers.len() - SHOWN).to_string()));
+    }
+    if pointers.is_empty() && !it.contexts.is_empty() {
+        parts.push(text!("decides what is written"));
+    }
+    if it.request {
+        parts.push(text!("the request beside the body"));
+    }
+    Text::join(&parts, ", ")
+}
+
+fn document(place: &str, reached: &[Reached]) -> serde_json::Value {
+    let agents = reached.iter().map(|it| {
+        let contexts = it.contexts.iter().map(|(name, pointers)| {
+            let pointers: Vec<&str> = pointers.iter().map(Pointer::as_str).collect();
+            json!({"context": &**name, "pointers": pointers})
+        });
+        json!({"agent": &*it.agent, "request": it.request, "contexts": contexts.collect::<Vec<_>>()})
+    });
+    json!({"version": 1, "place": place, "agents": agents.collect::<Vec<_>>()})
+}

@@ -1,0 +1,332 @@
+//! Who wrote a value of a body, in terms of files: for findings, `reqc explain`, and the causes of a diff.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::{Compiler, ReadyContext};
+use crate::check::Problem;
+use crate::context::ContextSource;
+use crate::diag::Diagnostic;
+use crate::json::Pointer;
+use crate::render::{By, ComputedFrom, ReadFile, ReadPlace, Step, Written};
+use crate::resolve::ProfileId;
+use crate::source::Span;
+use crate::unit::{Author, Body, Place, Plan, ProviderStep, Record, Target, normal_form};
+
+impl Compiler {
+    /// A problem as a finding at the place that wrote it, with what led there.
+    pub(super) fn finding_at(
+        &self,
+        problem: Problem,
+        place: Place,
+        plan: &Plan<'_>,
+        ready: &ReadyContext,
+    ) -> Diagnostic {
+        let (span, related) = self.in_files(&place, plan, ready);
+        let mut finding = Diagnostic::new(problem.rule, span, problem.message).maybe_help(problem.help);
+        finding = finding.label(place.excerpt.unwrap_or_default());
+        related.into_iter().fold(finding, |finding, (span, what)| finding.related(span, what))
+    }
+
+    /// The place that made a value of a body what it is: of a text that changed, the first byte that differs.
+    pub fn cause(
+        &self,
+        id: ProfileId,
+        context: &str,
+        pointer: &Pointer,
+        old: Option<&Value>,
+        new: &Value,
+    ) -> Option<Span> {
+        let (plan, ready) = (self.plan(id)?, self.context(context)?);
+        let renderer = self.engine.renderer(ReadyContext::size_class(&ready.prepared));
+        let request = ready.request(&plan, None);
+        let body = plan.body(&self.repo.sources, &renderer, &request).ok()?;
+        let record = Record::new(&plan, &self.repo.sources, &renderer, &request, &body);
+        let place = match (old.and_then(Value::as_str), new.as_str()) {
+            (Some(old), Some(new)) => record.place_in_text(pointer, common_prefix(old, new)),
+            _ => record.place(pointer, Target::Value),
+        };
+        Some(self.in_files(&place, &plan, ready).0)
+    }
+
+    /// The place that wrote something, and what led there: files that prompts read are places of their own.
+    fn in_files(&self, place: &Place, plan: &Plan<'_>, ready: &ReadyContext) -> (Span, Vec<(Span, &'static str)>) {
+        let read = place.file.as_ref().and_then(|(file, bytes)| self.file_span(file, bytes.clone(), plan, ready));
+        let mut related = Vec::new();
+        let span = read.unwrap_or(place.span);
+        if read.is_some() {
+            related.push((place.span, "read here"));
+        }
+        related.extend(place.steps.iter().copied());
+        let data = place.data.as_ref().and_then(|path| self.data_span(path, plan, ready));
+        related.extend(data.map(|span| (span, "the value comes from here")));
+        (span, related)
+    }
+
+    /// A range of a file that a prompt read.
+    fn file_span(&self, file: &ReadFile, bytes: Range<usize>, plan: &Plan<'_>, ready: &ReadyContext) -> Option<Span> {
+        match file.place {
+            ReadPlace::Project => {
+                let files = Pointer::root().member("project").member("files");
+                ready.source(self)?.span(&files.member(&file.path))
+            }
+            ReadPlace::Layer(index) => {
+                let layer = self.repo.readable_layers(plan.profile.profile.layer).nth(index)?;
+                Some(Span::new(self.repo.prompt_file(layer, &file.path)?, bytes))
+            }
+        }
+    }
+
+    /// Where a value of the template data is written in its context file.
+    fn data_span(&self, path: &Pointer, plan: &Plan<'_>, ready: &ReadyContext) -> Option<Span> {
+        ready.source(self)?.data_span(path, |history| normal_form(history, plan.api).history)
+    }
+}
+
+/// A body, and who wrote its values.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Explained {
+    /// The body.
+    pub body: Body,
+    /// The values that were asked for, in the order of the body.
+    pub values: Vec<Explanation>,
+    /// The tags of the branches and loops that templates went into, if they were asked for.
+    pub(super) branches: Vec<Span>,
+}
+
+/// Who wrote a value of a body.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// Where in the body.
+    pub pointer: Pointer,
+    /// The value.
+    pub value: Value,
+    /// The literal of the profile that it stands in: the value itself, or the template that rendered it. `None` if a provider step
+    /// wrote it.
+    pub literal: Option<Span>,
+    /// What earlier levels of the chain said, the nearest first.
+    pub overrode: Vec<Span>,
+    /// The provider step that wrote it, and its setting.
+    pub step: Option<(ProviderStep, Option<Span>)>,
+    /// What a template wrote, run by run; or the one value of the context that a step wrote.
+    pub sources: Vec<ValueSource>,
+}
+
+/// Who wrote a run of a value's text.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ValueSource {
+    /// What kind of source it is.
+    pub kind: SourceKind,
+    /// The text to edit, if it is in a file.
+    pub span: Option<Span>,
+    /// The template's text or tag that wrote it.
+    pub tag: Option<Span>,
+    /// The steps that led there, the innermost first.
+    pub steps: Vec<Step>,
+    /// The place in the template data, for values of a conversation.
+    pub data: Option<Pointer>,
+    /// What a computed text was made of.
+    pub made_of: Vec<Span>,
+    /// How many bytes of the rendered JSON these are.
+    pub len: usize,
+}
+
+/// A kind of source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SourceKind {
+    /// Literal text of a template.
+    Template,
+    /// A value of the conversation.
+    Data,
+    /// A file that a prompt read.
+    File,
+    /// A tag, with what it writes around values.
+    Tag,
+    /// Computed by a tag: an inferred place.
+    Computed,
+    /// Nobody can tell.
+    Unknown,
+}
+
+impl SourceKind {
+    /// Whether the place is inferred: what stands there takes part, but is not what was written.
+    pub fn is_inferred(self) -> bool {
+        matches!(self, SourceKind::Computed | SourceKind::Unknown)
+    }
+
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            SourceKind::Template => "template",
+            SourceKind::Data => "data",
+            SourceKind::File => "file",
+            SourceKind::Tag => "tag",
+            SourceKind::Computed => "computed",
+            SourceKind::Unknown => "unknown",
+        }
+    }
+}
+
+impl Compiler {
+    /// One body of one agent, and who wrote the value at a pointer of it, or without a pointer each of its leaves. `None` if
+    /// there is no such body.
+    ///
+    /// # Errors
+    ///
+    /// Why the body cannot be made.
+    pub fn explain(
+        &self,
+        id: ProfileId,
+        context: &str,
+        model: Option<&str>,
+        pointer: Option<&Pointer>,
+    ) -> Option<Result<Explained, Vec<Diagnostic>>> {
+        self.explain_values(id, context, model, pointer, false)
+    }
+
+    /// Every leaf of a body, and the branches that its templates took.
+    pub(super) fn explain_with_branches(
+        &self,
+        id: ProfileId,
+        context: &str,
+    ) -> Option<Result<Explained, Vec<Diagnostic>>> {
+        self.explain_values(id, context, None, None, true)
+    }
+
+    fn explain_values(
+        &self,
+        id: ProfileId,
+        context: &str,
+        model: Option<&str>,
+        pointer: Option<&Pointer>,
+        with_branches: bool,
+    ) -> Option<Result<Explained, Vec<Diagnostic>>> {
+        let (plan, ready) = (self.plan(id)?, self.context(context)?);
+        if ready.context.kind() != plan.kind {
+            return None;
+        }
+        let renderer = self.engine.renderer(ReadyContext::size_class(&ready.prepared));
+        let request = ready.request(&plan, model);
+        let body = match plan.body(&self.repo.sources, &renderer, &request) {
+            Ok(body) => body,
+            Err(findings) => return Some(Err(findings)),
+        };
+        let record = Record::new(&plan, &self.repo.sources, &renderer, &request, &body);
+        let pointers = pointer.map_or_else(|| leaves(body.value()), |pointer| vec![pointer.clone()]);
+        let explain = |pointer: Pointer| {
+            let value = body.value().pointer(pointer.as_str())?.clone();
+            Some(self.explanation(&record, pointer, value, &plan, ready))
+        };
+        let values = pointers.into_iter().filter_map(explain).collect();
+        let branches = if with_branches { record.branches() } else { Vec::new() };
+        drop(record);
+        Some(Ok(Explained { body, values, branches }))
+    }
+
+    fn explanation(
+        &self,
+        record: &Record<'_>,
+        pointer: Pointer,
+        value: Value,
+        plan: &Plan<'_>,
+        ready: &ReadyContext,
+    ) -> Explanation {
+        let mut explanation =
+            Explanation { pointer, value, literal: None, overrode: Vec::new(), step: None, sources: Vec::new() };
+        match record.author(&explanation.pointer) {
+            Author::Literal { span, overrode } => {
+                (explanation.literal, explanation.overrode) = (Some(span), overrode);
+            }
+            Author::Template { literal, written } => {
+                explanation.literal = Some(literal);
+                explanation.sources = written.into_iter().map(|it| self.source(it, plan, ready)).collect();
+            }
+            Author::Step { step, setting, source } => {
+                explanation.step = Some((step, setting));
+                explanation.sources.extend(source.map(|path| ValueSource {
+                    kind: SourceKind::Data,
+                    span: ready.source(self).and_then(|source| source.span(&path)),
+                    tag: None,
+                    steps: Vec::new(),
+                    data: Some(path),
+                    made_of: Vec::new(),
+                    len: 0,
+                }));
+            }
+        }
+        explanation
+    }
+
+    fn source(&self, written: Written, plan: &Plan<'_>, ready: &ReadyContext) -> ValueSource {
+        let mut source = ValueSource {
+            kind: SourceKind::Template,
+            span: Some(written.span),
+            tag: written.tag.or(Some(written.span)),
+            steps: written.steps,
+            data: None,
+            made_of: Vec::new(),
+            len: written.output.len(),
+        };
+        match written.by {
+            By::Template => {}
+            By::Tag => source.kind = SourceKind::Tag,
+            By::Data { path, .. } => {
+                source.kind = SourceKind::Data;
+                source.span = self.data_span(&path, plan, ready);
+                source.data = Some((*path).clone());
+            }
+            By::File { file, bytes } => {
+                source.kind = SourceKind::File;
+                source.span = self.file_span(&file, bytes, plan, ready);
+            }
+            By::Computed(from) => {
+                source.kind = SourceKind::Computed;
+                let place = |from: ComputedFrom| match from {
+                    ComputedFrom::Data(path) => self.data_span(&path, plan, ready),
+                    ComputedFrom::File(file) => self.file_span(&file, 0..0, plan, ready),
+                    ComputedFrom::Template(span) => Some(span),
+                };
+                source.made_of = from.into_iter().filter_map(place).collect();
+            }
+            By::Unknown(_) => source.kind = SourceKind::Unknown,
+        }
+        source
+    }
+}
+
+/// The leaves of a value: scalars, empty lists and empty objects.
+fn leaves(value: &Value) -> Vec<Pointer> {
+    fn walk(value: &Value, at: Pointer, found: &mut Vec<Pointer>) {
+        match value {
+            Value::Array(elements) if !elements.is_empty() => {
+                elements.iter().enumerate().for_each(|(index, element)| walk(element, at.element(index), found));
+            }
+            Value::Object(members) if !members.is_empty() => {
+                members.iter().for_each(|(key, member)| walk(member, at.member(key), found));
+            }
+            _ => found.push(at),
+        }
+    }
+    let mut found = Vec::new();
+    walk(value, Pointer::root(), &mut found);
+    found
+}
+
+impl ReadyContext {
+    /// The file, with the places of its values.
+    fn source(&self, compiler: &Compiler) -> Option<&ContextSource> {
+        let text = || compiler.repo.sources.get(self.context.file).text();
+        self.source.get_or_init(|| ContextSource::read(&self.context, text())).as_ref()
+    }
+}
+
+/// How many bytes two texts begin with alike.
+fn common_prefix(a: &str, b: &str) -> usize {
+    let alike = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    b.floor_char_boundary(alike)
+}

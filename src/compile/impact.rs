@@ -1,0 +1,165 @@
+//! What a place of a file reaches: the other way round from explaining a value.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::{Compiler, Explanation};
+use crate::diag::did_you_mean;
+use crate::json::Pointer;
+use crate::resolve::ProfileId;
+use crate::source::Span;
+
+/// A place of which somebody asks what it reaches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// The file, as reports show it.
+    pub path: String,
+    /// The line, from 1; `None`: the whole file.
+    pub line: Option<usize>,
+    /// The column in characters, from 1; `None`: the whole line.
+    pub column: Option<usize>,
+}
+
+/// What a place reaches of one agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reached {
+    /// The agent.
+    pub agent: Arc<str>,
+    /// By context: the values of its body that the place wrote. Without any, the place only decides what is written.
+    pub contexts: BTreeMap<Arc<str>, BTreeSet<Pointer>>,
+    /// Whether it reaches the request beside the body: URL, headers, model.
+    pub request: bool,
+}
+
+impl Asked {
+    /// Reads `FILE`, `FILE:LINE` or `FILE:LINE:COLUMN`; a file name may hold colons.
+    pub fn parse(text: &str) -> Asked {
+        let number = |part: &str| part.parse::<usize>().ok().filter(|&number| number > 0);
+        let last = |text: &str| text.rsplit_once(':').and_then(|(rest, part)| Some((rest.to_owned(), number(part)?)));
+        match last(text) {
+            None => Asked { path: text.to_owned(), line: None, column: None },
+            Some((rest, one)) => match last(&rest) {
+                None => Asked { path: rest, line: Some(one), column: None },
+                Some((path, line)) => Asked { path, line: Some(line), column: Some(one) },
+            },
+        }
+    }
+
+    /// The bytes of a file's text that are asked for; `None` if there is no such line.
+    fn range(&self, text: &str) -> Option<Range<usize>> {
+        let Some(line) = self.line else { return Some(0..text.len()) };
+        let found = text.split('\n').nth(line - 1)?;
+        let start = found.as_ptr() as usize - text.as_ptr() as usize;
+        let Some(column) = self.column else { return Some(start..start + found.len().max(1)) };
+        let (at, c) = found.char_indices().nth(column - 1)?;
+        Some(start + at..start + at + c.len_utf8())
+    }
+}
+
+impl Compiler {
+    /// What a place reaches, sorted by agent.
+    ///
+    /// # Errors
+    ///
+    /// A phrase that says that there is no such file or line, with what is near.
+    pub fn impact(
+        &self,
+        asked: &Asked,
+        agents: Option<&[ProfileId]>,
+    ) -> Result<Vec<Reached>, (String, Option<String>)> {
+        let chosen = self.agents().iter().filter(|(id, usable)| *usable && agents.is_none_or(|ids| ids.contains(id)));
+        let chosen: Vec<ProfileId> = chosen.map(|(id, _)| *id).collect();
+        let reached: Vec<Reached> = chosen.into_par_iter().filter_map(|id| self.reached(asked, id)).collect();
+        // Files that prompts read are sources once they were read.
+        self.check_asked(asked)?;
+        Ok(reached)
+    }
+
+    fn check_asked(&self, asked: &Asked) -> Result<(), (String, Option<String>)> {
+        let mut files = self.sources().iter().map(|(_, file)| file);
+        let Some(file) = files.find(|file| **file.path() == *asked.path) else {
+            let paths = self.sources().iter().map(|(_, file)| &**file.path());
+            let near = did_you_mean(&asked.path, paths);
+            return Err((format!("no agent is made from `{}`", asked.path), near));
+        };
+        match asked.range(file.text()) {
+            Some(_) => Ok(()),
+            None => Err((format!("`{}` has no such place", asked.path), None)),
+        }
+    }
+
+    fn reached(&self, asked: &Asked, id: ProfileId) -> Option<Reached> {
+        let plan = self.plan(id)?;
+        let hits = |span: &Span| self.hits(asked, *span);
+        let mut contexts: BTreeMap<Arc<str>, BTreeSet<Pointer>> = BTreeMap::new();
+        for ready in self.contexts().iter().filter(|ready| ready.context.kind() == plan.kind) {
+            let name = &ready.context.name;
+            let Some(Ok(explained)) = self.explain_with_branches(id, name) else { continue };
+            let values = explained.values.iter().filter(|it| writers(it).any(|span| hits(&span)));
+            let pointers: BTreeSet<Pointer> = values.map(|it| it.pointer.clone()).collect();
+            if !pointers.is_empty() || explained.branches.iter().any(hits) {
+                contexts.insert(Arc::clone(name), pointers);
+            }
+        }
+        let settings =
+            ["provider_instance", "endpoint"].into_iter().filter_map(|key| Some(plan.profile.string(key)?.span));
+        let models = self.repo().models.get(plan.name()).map(|model| model.span);
+        let path = |span: Span| &**self.sources().get(span.file).path();
+        let is_instance = path(plan.instance.client_api.span) == asked.path;
+        let request = is_instance || settings.chain(models).any(|span| hits(&span));
+        (request || !contexts.is_empty()).then(|| Reached { agent: Arc::clone(plan.name()), contexts, request })
+    }
+
+    fn hits(&self, asked: &Asked, span: Span) -> bool {
+        let file = self.sources().get(span.file);
+        if **file.path() != *asked.path {
+            return false;
+        }
+        let Some(range) = asked.range(file.text()) else { return false };
+        let (start, end) = (span.start as usize, (span.end as usize).max(span.start as usize + 1));
+        start < range.end && range.start < end
+    }
+}
+
+/// Every place that takes part in a value.
+fn writers(explanation: &Explanation) -> impl Iterator<Item = Span> + '_ {
+    let literal = explanation.literal.filter(|_| explanation.sources.is_empty());
+    let step = explanation.step.and_then(|(_, setting)| setting);
+    let sources = explanation.sources.iter().flat_map(|source| {
+        let steps = source.steps.iter().map(|step| step.span);
+        [source.span, source.tag].into_iter().flatten().chain(source.made_of.iter().copied()).chain(steps)
+    });
+    literal.into_iter().chain(step).chain(sources)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_read_from_the_right() {
+        let asked = |text: &str| {
+            let Asked { path, line, column } = Asked::parse(text);
+            (path, line, column)
+        };
+        assert_eq!(asked("a.toml"), ("a.toml".to_owned(), None, None));
+        assert_eq!(asked("a.toml:3"), ("a.toml".to_owned(), Some(3), None));
+        assert_eq!(asked("a.toml:3:4"), ("a.toml".to_owned(), Some(3), Some(4)));
+        assert_eq!(asked("bundled:a.toml:3"), ("bundled:a.toml".to_owned(), Some(3), None));
+        assert_eq!(asked("a:b"), ("a:b".to_owned(), None, None));
+    }
+
+    #[test]
+    fn lines_and_columns_are_characters() {
+        let place = |line, column| Asked { path: String::new(), line, column };
+        assert_eq!(place(None, None).range("é\nab"), Some(0..5));
+        assert_eq!(place(Some(2), None).range("é\nab"), Some(3..5));
+        assert_eq!(place(Some(1), Some(1)).range("é\nab"), Some(0..2));
+        assert_eq!(place(Some(2), Some(3)).range("é\nab"), None);
+        assert_eq!(place(Some(3), None).range("é\nab"), None);
+    }
+}

@@ -1,0 +1,466 @@
+//! Marks in a template's compiled text, through which a render can be followed.
+//!
+//! `{{ a.b }}` becomes `{{ ((((a)|__x(0)).b)|__x(1)) }}`: the filter sees every value on its way, and gives it on. Literal text,
+//! captures and includes get marks that write nothing: `{{0|__t(2)}}`. What a mark stands for is a [`Node`]. Marks are filters since
+//! macros capture the functions that they call, which changes what the engine makes of their variables.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use minijinja::Error;
+use minijinja::machinery::ast::{self, BinOpKind, CallArg, CallType, Expr, Stmt};
+use minijinja::machinery::{self, Token};
+use minijinja::syntax::SyntaxConfig;
+
+use super::super::guards::Edits;
+use super::super::operators::{self, SLICE};
+use super::super::ranges::{Ranges, raw_tag};
+
+/// Around an expression.
+pub(super) const VALUE: &str = "__x";
+/// Writes nothing; tells where the render is.
+pub(super) const MARK: &str = "__t";
+
+/// What a mark stands for.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) kind: NodeKind,
+    /// Which template, by its number among those that were marked.
+    pub(super) template: u32,
+    /// Where in the template's own text.
+    pub(super) range: Range<usize>,
+}
+
+/// The number of a node.
+pub(super) type NodeId = u32;
+
+#[derive(Debug)]
+pub(super) enum NodeKind {
+    /// Literal text follows.
+    Raw(Arc<str>),
+    /// A literal of an expression.
+    Const,
+    Variable,
+    /// `base.key`, or `base["key"]`.
+    Member {
+        base: NodeId,
+        key: Key,
+    },
+    /// A filter or a function with a value or values.
+    Call {
+        name: Arc<str>,
+        operands: Vec<NodeId>,
+    },
+    /// `a ~ b` or `a + b`.
+    Join {
+        left: NodeId,
+        right: NodeId,
+    },
+    /// One of the expressions inside: the one that was looked at last.
+    Choice,
+    /// A part of a text.
+    Slice {
+        base: NodeId,
+    },
+    /// Anything else.
+    Other,
+    /// A variable that a `set` block gave, and the filters that it went through.
+    Captured {
+        filters: Vec<Arc<str>>,
+    },
+    /// What follows is captured, or run apart.
+    Enter(Scope),
+    /// It ends here; the filters that its text goes through before it is written.
+    Leave {
+        filters: Vec<Arc<str>>,
+    },
+    /// It ends here, and its text is dropped.
+    Drop,
+    Include,
+    Included,
+    /// A branch or a loop's body that was taken.
+    Branch,
+}
+
+#[derive(Debug)]
+pub(super) enum Key {
+    Name(Arc<str>),
+    Index(usize),
+    /// What an expression gives.
+    Computed(NodeId),
+}
+
+/// What a captured part of a template is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    Set,
+    Macro,
+    Caller,
+    Filter,
+    Import,
+}
+
+/// Marks a template's compiled text. `original` leads from its offsets to those of the template's own text; nodes are added to
+/// `nodes`, which number them.
+pub(super) fn mark(
+    text: &str,
+    template: u32,
+    nodes: &mut Vec<Node>,
+    first: NodeId,
+    original: &dyn Fn(Range<usize>) -> Range<usize>,
+) -> Result<String, Error> {
+    let tree = machinery::parse(text, "", SyntaxConfig::default())?;
+    let mut marker =
+        Marker { text, template, ranges: Ranges::new(text), edits: Edits::default(), nodes, first, original };
+    marker.tags()?;
+    marker.statement(&tree);
+    Ok(marker.edits.apply(text).0)
+}
+
+struct Marker<'t> {
+    text: &'t str,
+    template: u32,
+    ranges: Ranges<'t>,
+    edits: Edits,
+    nodes: &'t mut Vec<Node>,
+    /// The number of the first of `nodes`.
+    first: NodeId,
+    original: &'t dyn Fn(Range<usize>) -> Range<usize>,
+}
+
+impl Marker<'_> {
+    fn add(&mut self, kind: NodeKind, range: Range<usize>) -> NodeId {
+        let range = (self.original)(range);
+        self.nodes.push(Node { kind, template: self.template, range });
+        self.first + NodeId::try_from(self.nodes.len() - 1).expect("fewer than 2^32 nodes")
+    }
+}
+
+/// A tag: its range, and the tokens between its ends.
+struct Tag<'t> {
+    range: Range<usize>,
+    tokens: Vec<(Token<'t>, Range<usize>)>,
+}
+
+impl Tag<'_> {
+    fn keyword(&self) -> &str {
+        match self.tokens.first() {
+            Some((Token::Ident(name), _)) => name,
+            _ => "",
+        }
+    }
+
+    /// Whether this is a `set` with a body.
+    fn is_block(&self) -> bool {
+        !self.tokens.iter().any(|(token, _)| matches!(token, Token::Assign))
+            || self
+                .tokens
+                .iter()
+                .position(|(token, _)| matches!(token, Token::Pipe))
+                .is_some_and(|pipe| self.tokens[..pipe].iter().all(|(token, _)| !matches!(token, Token::Assign)))
+    }
+
+    /// The names of the filters behind each `|`, or of those of a `filter` tag.
+    fn filters(&self) -> Vec<Arc<str>> {
+        let from_first = usize::from(self.keyword() == "filter");
+        let (mut depth, mut filters) = (0_i32, Vec::new());
+        for (index, (token, _)) in self.tokens.iter().enumerate() {
+            match token {
+                Token::ParenOpen | Token::BracketOpen | Token::BraceOpen => depth += 1,
+                Token::ParenClose | Token::BracketClose | Token::BraceClose => depth -= 1,
+                _ => {}
+            }
+            let follows = matches!(token, Token::Pipe) || from_first == 1 && index == 0;
+            if depth == 0
+                && follows
+                && let Some((Token::Ident(name), _)) = self.tokens.get(index + 1)
+            {
+                filters.push(Arc::from(*name));
+            }
+        }
+        filters
+    }
+
+    /// What a `set` block assigns, as it is written.
+    fn target<'s>(&self, text: &'s str) -> &'s str {
+        let end = self.tokens.iter().find(|(token, _)| matches!(token, Token::Pipe)).map(|(_, range)| range.start);
+        let end = end.or(self.tokens.last().map(|(_, range)| range.end)).unwrap_or(self.range.start);
+        let start = self.tokens.get(1).map_or(end, |(_, range)| range.start);
+        text[start..end].trim()
+    }
+}
+
+/// The blocks around a tag.
+#[derive(Default)]
+struct Blocks<'t> {
+    sets: Vec<SetBlock<'t>>,
+    /// The filters of each `filter` block.
+    filters: Vec<Vec<Arc<str>>>,
+}
+
+struct SetBlock<'t> {
+    /// What it assigns, as it is written.
+    target: &'t str,
+    filters: Vec<Arc<str>>,
+    tag: Range<usize>,
+}
+
+/// Tags and literal text, from the tokens: the engine's tree does not say where a body begins and ends.
+impl<'t> Marker<'t> {
+    fn tags(&mut self) -> Result<(), Error> {
+        let mut open: Option<Tag<'t>> = None;
+        let mut blocks = Blocks::default();
+        for token in machinery::tokenize(self.text, false, SyntaxConfig::default()) {
+            let (token, span) = token?;
+            let range = span.start_offset as usize..span.end_offset as usize;
+            match (token, &mut open) {
+                (Token::TemplateData(raw), _) => self.raw(raw),
+                (Token::BlockStart, _) => open = Some(Tag { range, tokens: Vec::new() }),
+                (Token::BlockEnd, Some(_)) => {
+                    let mut tag = open.take().expect("just matched");
+                    tag.range.end = range.end;
+                    self.tag(&tag, &mut blocks);
+                }
+                (token, Some(tag)) => tag.tokens.push((token, range)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn tag(&mut self, tag: &Tag<'t>, blocks: &mut Blocks<'t>) {
+        let none = Vec::new;
+        match tag.keyword() {
+            "set" if tag.is_block() => {
+                let (target, filters) = (tag.target(self.text), tag.filters());
+                blocks.sets.push(SetBlock { target, filters, tag: tag.range.clone() });
+                self.after(tag, NodeKind::Enter(Scope::Set));
+            }
+            "endset" => {
+                self.before(tag, NodeKind::Leave { filters: none() });
+                if let Some(SetBlock { target, filters, tag: opened }) = blocks.sets.pop() {
+                    let id = self.add(NodeKind::Captured { filters }, opened);
+                    let trim = if self.text[..tag.range.end].ends_with("-%}") { "-" } else { "" };
+                    self.edits.put(tag.range.end, format!("{{%set {target}={target}|{VALUE}({id}){trim}%}}"));
+                }
+            }
+            "macro" => self.after(tag, NodeKind::Enter(Scope::Macro)),
+            "endmacro" | "endcall" => self.before(tag, NodeKind::Leave { filters: none() }),
+            "call" => self.after(tag, NodeKind::Enter(Scope::Caller)),
+            "filter" => {
+                blocks.filters.push(tag.filters());
+                self.after(tag, NodeKind::Enter(Scope::Filter));
+            }
+            "endfilter" => {
+                let filters = blocks.filters.pop().unwrap_or_default();
+                self.before(tag, NodeKind::Leave { filters });
+            }
+            "include" => {
+                self.before(tag, NodeKind::Include);
+                self.after(tag, NodeKind::Included);
+            }
+            "import" | "from" => {
+                self.before(tag, NodeKind::Enter(Scope::Import));
+                self.after(tag, NodeKind::Drop);
+            }
+            "if" | "elif" | "else" | "for" => self.after(tag, NodeKind::Branch),
+            _ => {}
+        }
+    }
+
+    fn before(&mut self, tag: &Tag<'_>, kind: NodeKind) {
+        let id = self.add(kind, tag.range.clone());
+        let trim = if self.text[tag.range.start..].starts_with("{%-") { "-" } else { "" };
+        self.edits.put(tag.range.start, format!("{{{{{trim}0|{MARK}({id})}}}}"));
+    }
+
+    fn after(&mut self, tag: &Tag<'_>, kind: NodeKind) {
+        let id = self.add(kind, tag.range.clone());
+        let trim = if self.text[..tag.range.end].ends_with("-%}") { "-" } else { "" };
+        self.edits.put(tag.range.end, format!("{{{{0|{MARK}({id}){trim}}}}}"));
+    }
+
+    fn raw(&mut self, raw: &'t str) {
+        let at = raw.as_ptr() as usize - self.text.as_ptr() as usize;
+        if raw.is_empty() {
+            return;
+        }
+        let id = self.add(NodeKind::Raw(Arc::from(raw)), at..at + raw.len());
+        match raw_tag(&self.text[..at]) {
+            None => self.edits.put(at, format!("{{{{0|{MARK}({id})}}}}")),
+            // Inside of the tag nothing is code. What trims the text before the tag must go on doing so.
+            Some(tag) => {
+                let trim = if self.text[tag..].starts_with("{%-") { "-" } else { "" };
+                self.edits.put(tag, format!("{{{{{trim}0|{MARK}({id})}}}}"));
+            }
+        }
+    }
+}
+
+/// Statements: the expressions in them.
+impl Marker<'_> {
+    fn statements(&mut self, statements: &[Stmt<'_>]) {
+        statements.iter().for_each(|statement| self.statement(statement));
+    }
+
+    fn statement(&mut self, statement: &Stmt<'_>) {
+        match statement {
+            Stmt::Template(it) => self.statements(&it.children),
+            Stmt::EmitExpr(it) => self.emitted(&it.expr),
+            Stmt::ForLoop(it) => {
+                self.value(&it.iter);
+                self.statements(&it.body);
+                self.statements(&it.else_body);
+            }
+            Stmt::IfCond(it) => {
+                self.statements(&it.true_body);
+                self.statements(&it.false_body);
+            }
+            Stmt::WithBlock(it) => {
+                self.values(it.assignments.iter().map(|(_, value)| value));
+                self.statements(&it.body);
+            }
+            Stmt::Set(it) => self.values([&it.expr]),
+            Stmt::SetBlock(it) => self.statements(&it.body),
+            Stmt::AutoEscape(it) => self.statements(&it.body),
+            Stmt::FilterBlock(it) => self.statements(&it.body),
+            Stmt::Block(it) => self.statements(&it.body),
+            Stmt::Macro(it) => self.macro_body(it),
+            Stmt::CallBlock(it) => {
+                self.arguments(&it.call.args);
+                self.macro_body(&it.macro_decl);
+            }
+            Stmt::Do(it) => drop(self.arguments(&it.call.args)),
+            Stmt::EmitRaw(_) | Stmt::Import(_) | Stmt::FromImport(_) | Stmt::Extends(_) | Stmt::Include(_) => {}
+        }
+    }
+
+    fn macro_body(&mut self, it: &ast::Macro<'_>) {
+        self.values(&it.defaults);
+        self.statements(&it.body);
+    }
+
+    /// What a tag writes. Blocks and loops that write themselves do so without a value.
+    fn emitted(&mut self, expression: &Expr<'_>) {
+        if let Expr::Call(call) = expression {
+            match call.identify_call() {
+                CallType::Function("super") | CallType::Block(_) => return,
+                CallType::Function("loop") => return drop(self.arguments(&call.args)),
+                _ => {}
+            }
+        }
+        self.value(expression);
+    }
+}
+
+/// Expressions.
+impl Marker<'_> {
+    /// Marks an expression and what it is made of.
+    fn value(&mut self, expression: &Expr<'_>) -> NodeId {
+        if let Some(inner) = guarded(expression) {
+            return self.value(inner);
+        }
+        let kind = match expression {
+            Expr::Const(_) => NodeKind::Const,
+            Expr::Var(_) => NodeKind::Variable,
+            Expr::GetAttr(it) => NodeKind::Member { base: self.value(&it.expr), key: Key::Name(Arc::from(it.name)) },
+            Expr::GetItem(it) => {
+                let base = self.value(&it.expr);
+                NodeKind::Member { base, key: self.key(&it.subscript_expr) }
+            }
+            Expr::Filter(it) => {
+                let mut operands: Vec<NodeId> = it.expr.iter().map(|inner| self.value(inner)).collect();
+                operands.extend(self.arguments(&it.args));
+                NodeKind::Call { name: Arc::from(it.name), operands }
+            }
+            Expr::Call(it) => self.call(it),
+            Expr::BinOp(it) => match it.op {
+                BinOpKind::Concat | BinOpKind::Add => {
+                    NodeKind::Join { left: self.value(&it.left), right: self.value(&it.right) }
+                }
+                BinOpKind::ScOr | BinOpKind::ScAnd => {
+                    self.value(&it.left);
+                    self.value(&it.right);
+                    NodeKind::Choice
+                }
+                _ => NodeKind::Other,
+            },
+            Expr::IfExpr(it) => {
+                self.value(&it.true_expr);
+                self.values(&it.false_expr);
+                NodeKind::Choice
+            }
+            Expr::List(it) => {
+                self.values(&it.items);
+                NodeKind::Other
+            }
+            Expr::Map(it) => {
+                self.values(&it.values);
+                NodeKind::Other
+            }
+            Expr::Tuple(it) => {
+                self.values(&it.items);
+                // A wrapper would take its elements for arguments.
+                return self.add(NodeKind::Other, self.ranges.range(expression));
+            }
+            _ => NodeKind::Other,
+        };
+        let range = self.ranges.range(expression);
+        let id = self.add(kind, range.clone());
+        self.edits.wrap(&range, "(", &format!(")|{VALUE}({id})"));
+        id
+    }
+
+    fn values<'e, 's: 'e>(&mut self, expressions: impl IntoIterator<Item = &'e Expr<'s>>) {
+        for expression in expressions {
+            self.value(expression);
+        }
+    }
+
+    fn key(&mut self, expression: &Expr<'_>) -> Key {
+        match expression {
+            Expr::Const(it) => match (it.value.as_str(), it.value.as_usize()) {
+                (Some(name), _) => Key::Name(Arc::from(name)),
+                (None, Some(index)) => Key::Index(index),
+                _ => Key::Computed(self.value(expression)),
+            },
+            other => Key::Computed(self.value(other)),
+        }
+    }
+
+    fn call(&mut self, it: &ast::Call<'_>) -> NodeKind {
+        match it.identify_call() {
+            CallType::Function(SLICE) => {
+                let operands = self.arguments(&it.args);
+                operands.first().map_or(NodeKind::Other, |&base| NodeKind::Slice { base })
+            }
+            CallType::Function(name) => NodeKind::Call { name: Arc::from(name), operands: self.arguments(&it.args) },
+            CallType::Method(object, name) => {
+                self.value(object);
+                NodeKind::Call { name: Arc::from(format!(".{name}")), operands: self.arguments(&it.args) }
+            }
+            CallType::Block(_) | CallType::Object(_) => NodeKind::Other,
+        }
+    }
+
+    fn arguments(&mut self, arguments: &[CallArg<'_>]) -> Vec<NodeId> {
+        let mut operands = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            match argument {
+                CallArg::Pos(it) => operands.push(self.value(it)),
+                CallArg::Kwarg(_, it) => self.values([it]),
+                CallArg::PosSplat(_) | CallArg::KwargSplat(_) => {}
+            }
+        }
+        operands
+    }
+}
+
+/// What a guard is put around.
+fn guarded<'e, 't>(expression: &'e Expr<'t>) -> Option<&'e Expr<'t>> {
+    let Expr::Call(call) = expression else { return None };
+    match (call.identify_call(), call.args.first()) {
+        (CallType::Function(name), Some(CallArg::Pos(inner))) if operators::is_guard(name) => Some(inner),
+        _ => None,
+    }
+}

@@ -1,0 +1,257 @@
+//! Texts that know who wrote each of their bytes.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::marks::NodeId;
+use crate::json::Pointer;
+
+/// How many runs a text may have: as many as a long history makes, fewer than a loop that doubles a text.
+const MAX_RUNS: usize = 1 << 18;
+/// How many parts of a computed text are named.
+pub(super) const MAX_INPUTS: usize = 16;
+
+/// The number of a frame.
+pub(super) type FrameId = u32;
+
+/// A file that a prompt read.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ReadFile {
+    /// Whose file it is.
+    pub place: ReadPlace,
+    /// Its path there.
+    pub path: Arc<str>,
+}
+
+/// Where a prompt's file was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ReadPlace {
+    /// In the project that the conversation is about.
+    Project,
+    /// In a layer, by its number among those that the prompt may read.
+    Layer(usize),
+}
+
+/// Who wrote some bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Writer {
+    /// Text of a template, or a literal of an expression: the template, and where in its own text. As long as the bytes,
+    /// unless escapes were decoded.
+    Template { template: u32, at: usize, len: usize },
+    /// A leaf of the data, from a byte of its text on.
+    Data { path: Arc<Pointer>, at: usize },
+    /// A file that a prompt read, from a byte on.
+    File { file: Arc<ReadFile>, at: usize },
+    /// The tag that wrote them: quotes and commas of JSON.
+    Tag,
+    /// They were computed, from these.
+    Computed { from: Arc<[Input]> },
+}
+
+/// What a computed text was made of.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Input {
+    Data(Arc<Pointer>),
+    File(Arc<ReadFile>),
+    Template { template: u32, at: usize, len: usize },
+}
+
+/// A run of bytes with one writer.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Run {
+    pub(super) len: usize,
+    pub(super) writer: Writer,
+    /// How often the bytes were escaped as JSON since.
+    pub(super) escaped: u8,
+    /// The tag that wrote them first.
+    pub(super) tag: Option<NodeId>,
+    /// Which of all emissions that was; 0 for literal text.
+    pub(super) emission: u32,
+    /// Where the render was then.
+    pub(super) frame: FrameId,
+    /// 0, or 1 if the system prompt's own recording knows tag and frame.
+    pub(super) recording: u8,
+}
+
+/// A text and its writers, in order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Told {
+    pub(super) text: String,
+    pub(super) runs: Vec<Run>,
+}
+
+impl Told {
+    /// A text with one writer.
+    pub(super) fn one(text: &str, writer: Writer) -> Told {
+        let run = Run { len: text.len(), writer, escaped: 0, tag: None, emission: 0, frame: 0, recording: 0 };
+        Told { text: text.to_owned(), runs: vec![run] }
+    }
+
+    pub(super) fn push(&mut self, other: &Told) {
+        self.text.push_str(&other.text);
+        match self.runs.len() + other.runs.len() > MAX_RUNS {
+            false => self.runs.extend(other.runs.iter().cloned()),
+            true => self.forget(),
+        }
+    }
+
+    /// Takes a text that is made of too many parts for a computed one.
+    fn forget(&mut self) {
+        let from: Arc<[Input]> = self.inputs().take(MAX_INPUTS).collect();
+        let run = Run { len: self.text.len(), ..Told::one("", Writer::Computed { from }).runs.remove(0) };
+        self.runs = vec![run];
+    }
+
+    pub(super) fn push_one(&mut self, text: &str, writer: Writer) {
+        self.push(&Told::one(text, writer));
+    }
+
+    /// Where each run starts.
+    pub(super) fn starts(&self) -> Vec<usize> {
+        let mut end = 0;
+        let starts = self.runs.iter().map(|run| {
+            end += run.len;
+            end - run.len
+        });
+        starts.collect()
+    }
+
+    /// A part of the text.
+    pub(super) fn part(&self, range: Range<usize>) -> Told {
+        let (mut runs, mut start) = (Vec::new(), 0);
+        for run in &self.runs {
+            let end = start + run.len;
+            let (from, to) = (range.start.max(start), range.end.min(end));
+            if from < to {
+                runs.push(run.cut(&self.text[start..end], from - start, to - from));
+            }
+            start = end;
+        }
+        Told { text: self.text[range].to_owned(), runs }
+    }
+
+    /// The text as a JSON string.
+    pub(super) fn escaped(&self) -> Told {
+        let mut json = Told::one("\"", Writer::Tag);
+        let mut start = 0;
+        for run in &self.runs {
+            // Runs end at characters: writers are texts.
+            let part = escape(&self.text[start..start + run.len]);
+            start += run.len;
+            json.runs.push(Run { len: part.len(), escaped: run.escaped + 1, ..run.clone() });
+            json.text.push_str(&part);
+        }
+        json.push_one("\"", Writer::Tag);
+        json
+    }
+
+    /// What a text was computed from.
+    pub(super) fn inputs(&self) -> impl Iterator<Item = Input> {
+        self.runs.iter().flat_map(|run| match &run.writer {
+            Writer::Data { path, .. } => vec![Input::Data(Arc::clone(path))],
+            Writer::File { file, .. } => vec![Input::File(Arc::clone(file))],
+            Writer::Template { template, at, len } => {
+                vec![Input::Template { template: *template, at: *at, len: *len }]
+            }
+            Writer::Computed { from } => from.to_vec(),
+            Writer::Tag => Vec::new(),
+        })
+    }
+}
+
+impl Run {
+    /// Some of the bytes of a run, whose own text is `text`.
+    fn cut(&self, text: &str, from: usize, len: usize) -> Run {
+        let source = self.source(text, from, len);
+        let writer = match &self.writer {
+            Writer::Template { template, at, len: whole } if *whole == unescaped_len(text, self.escaped) => {
+                Writer::Template { template: *template, at: at + source.start, len: source.len() }
+            }
+            Writer::Data { path, at } => Writer::Data { path: Arc::clone(path), at: at + source.start },
+            Writer::File { file, at } => Writer::File { file: Arc::clone(file), at: at + source.start },
+            other => other.clone(),
+        };
+        Run { len, writer, ..self.clone() }
+    }
+
+    /// Some of the bytes of a run as they were before they were escaped.
+    pub(super) fn source(&self, text: &str, from: usize, len: usize) -> Range<usize> {
+        let start = unescaped_len(text.get(..from).unwrap_or(text), self.escaped);
+        let end = unescaped_len(text.get(..from + len).unwrap_or(text), self.escaped);
+        start..end
+    }
+}
+
+/// How many bytes a text had before it was escaped as JSON so many times.
+pub(super) fn unescaped_len(text: &str, times: u8) -> usize {
+    match times {
+        0 => text.len(),
+        1 => unescape(text).map(char::len_utf8).sum(),
+        times => unescaped_len(&unescape(text).collect::<String>(), times - 1),
+    }
+}
+
+/// The characters that a part of a JSON string stands for; what is cut off in an escape is left out.
+fn unescape(text: &str) -> impl Iterator<Item = char> + '_ {
+    let mut chars = text.chars();
+    std::iter::from_fn(move || match chars.next()? {
+        '\\' => match chars.next()? {
+            'n' => Some('\n'),
+            't' => Some('\t'),
+            'r' => Some('\r'),
+            'b' => Some('\u{8}'),
+            'f' => Some('\u{c}'),
+            // Only control characters are written so.
+            'u' => {
+                let digits: String = chars.by_ref().take(4).collect();
+                char::from_u32(u32::from_str_radix(&digits, 16).ok()?)
+            }
+            same => Some(same),
+        },
+        c => Some(c),
+    })
+}
+
+/// A text as it stands in a JSON string.
+fn escape(text: &str) -> String {
+    let mut json = serde_json::to_string(text).expect("a string serialises into memory");
+    json.pop();
+    json.remove(0);
+    json
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(text: &str, at: usize) -> Told {
+        Told::one(text, Writer::Data { path: Arc::new(Pointer::root().member("a")), at })
+    }
+
+    #[test]
+    fn parts_keep_their_places() {
+        let mut told = data("abc", 0);
+        told.push_one("-", Writer::Tag);
+        told.push(&data("de", 7));
+        let part = told.part(1..5);
+        assert_eq!(part.text, "bc-d");
+        let places: Vec<_> = part.runs.iter().map(|run| (run.len, run.writer.clone())).collect();
+        assert_eq!(
+            places,
+            [(2, data("", 1).runs[0].writer.clone()), (1, Writer::Tag), (1, data("", 7).runs[0].writer.clone())]
+        );
+    }
+
+    #[test]
+    fn escapes_make_runs_longer() {
+        let mut told = data("a\n", 0);
+        told.push(&data("é\"", 2));
+        let json = told.escaped();
+        assert_eq!(json.text, "\"a\\né\\\"\"");
+        assert_eq!(json.runs.iter().map(|run| run.len).collect::<Vec<_>>(), [1, 3, 4, 1]);
+        assert_eq!(json.runs[1].source("a\\n", 1, 2), 1..2);
+        // Two pairs of quotes.
+        assert_eq!(unescaped_len(&json.escaped().text, 2), told.text.len() + 4);
+        assert_eq!(json.escaped().text, serde_json::to_string(&json.text).expect("serialises"));
+    }
+}

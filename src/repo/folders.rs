@@ -1,0 +1,17 @@
+//! The folders that an agent repository has by convention. `build/` reads this file too.
+
+/// Profiles.
+pub(crate) const AGENTS: &str = "agents";
+/// Contexts.
+pub(crate) const CONTEXTS: &str = "contexts";
+/// Shared fragments of templates.
+pub(crate) const PARTIALS: &str = "partials";
+/// Provider instances.
+pub(crate) const PROVIDERS: &str = "providers";
+/// Personas and task prompts.
+pub(crate) const ROLES: &str = "roles";
+/// JSON Schemas.
+pub(crate) const SCHEMAS: &str = "schemas";
+
+/// All that people write, sorted: `golden/` is written by the program.
+pub(crate) const ALL: [&str; 6] = [AGENTS, CONTEXTS, PARTIALS, PROVIDERS, ROLES, SCHEMAS];

@@ -1,0 +1,126 @@
+//! Which files of a layer are what, by where they lie and what they are called.
+
+use super::folders;
+use super::unread::Like;
+use crate::world::{Entry, EntryKind, ReadError, Unread, World};
+
+/// The paths of a layer's files by what they are.
+#[derive(Default)]
+pub(super) struct Listing {
+    pub(super) profiles: Vec<String>,
+    /// Name (`partials/…`) and path.
+    pub(super) partials: Vec<(String, String)>,
+    pub(super) contexts: Vec<String>,
+    pub(super) schemas: Vec<String>,
+    pub(super) providers: Vec<String>,
+    /// Files beside these, which are not read, and what they could be meant as.
+    pub(super) others: Vec<(String, Like)>,
+    /// Hidden files that are called like source files.
+    pub(super) hidden: Vec<String>,
+    /// What could not be looked into.
+    pub(super) unread: Vec<Unread>,
+}
+
+/// The folders that source files lie in.
+const FOLDERS: [(&str, Like); 5] = [
+    (folders::AGENTS, Like::Profile),
+    (folders::PARTIALS, Like::Partial),
+    (folders::CONTEXTS, Like::Context),
+    ("schemas/wire", Like::Schema),
+    (folders::PROVIDERS, Like::Provider),
+];
+
+/// Files at the root that are read, but not as profiles.
+pub(super) const SETTINGS: [&str; 4] = ["reqc.toml", "models.toml", "rosters.toml", "tools.toml"];
+
+/// Files at the root that are no profiles, and not ours.
+pub(super) const FOREIGN: [&str; 4] = ["Cargo.toml", "pyproject.toml", "rustfmt.toml", "clippy.toml"];
+
+impl Listing {
+    pub(super) fn of(world: &dyn World) -> Listing {
+        let mut listing = Listing::default();
+        let is_flat = matches!(world.kind(folders::AGENTS), Err(ReadError::Missing) | Ok(EntryKind::File));
+        for (folder, like) in FOLDERS {
+            for path in listing.below(world, folder) {
+                listing.file(path, like);
+            }
+        }
+        listing.files_in_place_of_folders(world);
+        listing.root(world, is_flat);
+        listing
+    }
+
+    fn file(&mut self, path: String, like: Like) {
+        match (like, partial_name(&path)) {
+            (Like::Profile | Like::Partial, Some(name)) => self.partials.push((name.to_owned(), path)),
+            (Like::Profile | Like::Partial, None) if path.ends_with(".toml") => self.profiles.push(path),
+            (Like::Context, _) if path.ends_with(".json") => self.contexts.push(path),
+            (Like::Schema, _) if path.ends_with(".json") => self.schemas.push(path),
+            (Like::Provider, _) if path.ends_with(".toml") => self.providers.push(path),
+            (like, _) => self.others.push((path, like)),
+        }
+    }
+
+    fn below(&mut self, world: &dyn World, folder: &str) -> Vec<String> {
+        let found = world.walk(folder);
+        self.unread.extend(found.unread);
+        self.hidden.extend(found.hidden);
+        found.entries.into_iter().map(|entry| entry.path).collect()
+    }
+
+    /// A file where a folder belongs hides all that would lie in it.
+    fn files_in_place_of_folders(&mut self, world: &dyn World) {
+        let folders = FOLDERS.map(|(folder, _)| folder).into_iter().chain([folders::SCHEMAS, folders::ROLES, "golden"]);
+        for folder in folders.filter(|folder| world.kind(folder) == Ok(EntryKind::File)) {
+            let why = ReadError::Failed("it is a file, not a folder".to_owned());
+            self.unread.push(Unread { path: folder.to_owned(), why });
+        }
+    }
+
+    /// What stands directly at the root. In a flat repository profiles do.
+    fn root(&mut self, world: &dyn World, is_flat: bool) {
+        let entries = match world.list("") {
+            Ok(entries) => entries,
+            Err(why) if is_flat => return self.unread.push(Unread { path: ".".to_owned(), why }),
+            // That folders of sources can be listed is enough.
+            Err(_) => return,
+        };
+        for Entry { path, kind } in entries {
+            match kind {
+                EntryKind::Folder if !path.ends_with(".toml") => self.folder_at_root(world, &path),
+                _ if SETTINGS.contains(&path.as_str()) => {}
+                _ if is_flat && path.ends_with(".toml") && !FOREIGN.contains(&path.as_str()) => {
+                    self.profiles.push(path);
+                }
+                EntryKind::File => self.others.push((path, Like::AtRoot)),
+                EntryKind::Folder => {}
+            }
+        }
+    }
+
+    /// A folder whose name differs from one of ours by case, or by a space at the end.
+    fn folder_at_root(&mut self, world: &dyn World, path: &str) {
+        let plain = plain_name(path);
+        let like = FOLDERS.into_iter().find(|(folder, _)| *folder == plain && *folder != path);
+        // Where case does not count it is that folder, and was read.
+        let Some((_, like)) = like.filter(|(folder, _)| world.kind(folder) == Err(ReadError::Missing)) else { return };
+        let files = self.below(world, path);
+        self.others.extend(files.into_iter().map(|path| (path, like)));
+    }
+}
+
+/// A name as people may mean it: without spaces and dots at its ends, in lower case.
+pub(super) fn plain_name(name: &str) -> String {
+    name.trim_matches(|c: char| c.is_whitespace() || c == '.').to_lowercase()
+}
+
+/// The name that includes use: from the innermost `partials/` folder on, for files in one.
+fn partial_name(path: &str) -> Option<&str> {
+    if !path.ends_with(".jinja") {
+        return None;
+    }
+    if path.starts_with("partials/") {
+        return Some(path);
+    }
+    path.find("/partials/").map(|at| &path[at + 1..])
+}

@@ -1,0 +1,563 @@
+//! What looks like a secret: by its name, by its form, or by where it stands.
+//!
+//! One answer for headers, URLs, references and texts. Input: a name or a text. Output: whether, or where, a secret stands there;
+//! never the secret. How sure one must be depends on the place: where a reference belongs, the beginning of a key is enough; in a
+//! text, where keys are written about, a whole one is asked for.
+
+use std::ops::Range;
+
+/// How the keys of one provider look.
+struct Form {
+    /// What they begin with.
+    start: &'static str,
+    /// How many characters follow at least.
+    least: usize,
+    /// Which characters follow.
+    alphabet: fn(u8) -> bool,
+    /// Whether nothing else that a person names begins so.
+    is_unmistakable: bool,
+}
+
+/// Sources: the providers' pages where they say it, for GitHub <https://github.blog/engineering/behind-githubs-new-authentication-token-formats/>,
+/// GitLab <https://docs.gitlab.com/security/tokens/#token-prefixes>, Slack <https://docs.slack.dev/authentication/tokens>, AWS
+/// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html>, npm
+/// <https://docs.npmjs.com/about-access-tokens>, Hugging Face <https://huggingface.co/docs/hub/security-tokens>; for the others the
+/// rules of <https://github.com/gitleaks/gitleaks/blob/master/config/gitleaks.toml>.
+const FORMS: [Form; 52] = [
+    // OpenAI, Anthropic (`sk-ant-`), OpenRouter (`sk-or-`), DeepSeek and many that speak their APIs.
+    sure("sk-", 8),
+    sure("pk-", 8),
+    // Stripe, ElevenLabs.
+    sure("sk_", 8),
+    sure("rk_live_", 8),
+    // Groq, xAI, Perplexity, NVIDIA, Replicate, Hugging Face.
+    sure("gsk_", 8),
+    sure("xai-", 8),
+    sure("pplx-", 8),
+    sure("nvapi-", 8),
+    sure("r8_", 12),
+    sure("hf_", 12),
+    // Cerebras, Together, Jina, Databricks.
+    unsure("csk-", 16, is_word),
+    unsure("tgp_v1_", 16, is_word),
+    unsure("jina_", 24, is_word),
+    unsure("dapi", 32, is_hexadecimal),
+    // Google: keys of the Cloud's APIs, and OAuth tokens.
+    sure("AIza", 8),
+    unsure("ya29.", 16, is_word),
+    unsure("GOCSPX-", 16, is_word),
+    // Amazon: identifiers of access keys, and keys of Bedrock.
+    unsure("AKIA", 16, is_upper),
+    unsure("ASIA", 16, is_upper),
+    unsure("ABSK", 32, is_word),
+    unsure("bedrock-api-key-", 8, is_word),
+    // GitHub.
+    sure("ghp_", 8),
+    sure("gho_", 8),
+    sure("ghu_", 8),
+    sure("ghs_", 8),
+    sure("ghr_", 8),
+    sure("github_pat_", 8),
+    // GitLab.
+    sure("glpat-", 8),
+    sure("gldt-", 8),
+    sure("glrt-", 8),
+    sure("glcbt-", 8),
+    sure("glptt-", 8),
+    sure("glsoat-", 8),
+    sure("glft-", 8),
+    sure("glimt-", 8),
+    sure("glagent-", 8),
+    sure("gloas-", 8),
+    // Slack.
+    sure("xoxb-", 8),
+    sure("xoxp-", 8),
+    sure("xoxa-", 8),
+    sure("xoxr-", 8),
+    sure("xoxs-", 8),
+    sure("xoxe-", 8),
+    sure("xoxe.xox", 8),
+    sure("xapp-", 8),
+    // Registries and services that builds talk to.
+    unsure("npm_", 36, is_word),
+    unsure("pypi-", 16, is_word),
+    unsure("dop_v1_", 32, is_hexadecimal),
+    unsure("SG.", 20, is_word),
+    unsure("shpat_", 32, is_hexadecimal),
+    unsure("hvs.", 16, is_word),
+    unsure("AGE-SECRET-KEY-1", 16, is_upper),
+];
+
+const fn sure(start: &'static str, least: usize) -> Form {
+    Form { start, least, alphabet: is_word, is_unmistakable: true }
+}
+
+const fn unsure(start: &'static str, least: usize, alphabet: fn(u8) -> bool) -> Form {
+    Form { start, least, alphabet, is_unmistakable: false }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
+}
+
+fn is_upper(byte: u8) -> bool {
+    byte.is_ascii_uppercase() || byte.is_ascii_digit()
+}
+
+fn is_hexadecimal(byte: u8) -> bool {
+    byte.is_ascii_hexdigit()
+}
+
+impl Form {
+    /// How many characters of a key follow the start, if a word begins so.
+    fn length(&self, word: &str) -> Option<usize> {
+        let rest = word.as_bytes().strip_prefix(self.start.as_bytes())?;
+        Some(rest.iter().take_while(|byte| (self.alphabet)(**byte)).count())
+    }
+
+    fn begins(&self, word: &str) -> bool {
+        self.length(word).is_some_and(|length| self.is_unmistakable || length >= self.least)
+    }
+
+    fn is_key(&self, word: &str) -> bool {
+        self.length(word).is_some_and(|length| length >= self.least)
+    }
+
+    /// Whether a word is a key for certain: long, and with digits, which examples and names of things lack.
+    fn is_whole_key(&self, word: &str) -> bool {
+        let rest = || word.as_bytes()[self.start.len()..].iter();
+        self.length(word).is_some_and(|length| length >= self.least.max(16))
+            && rest().filter(|byte| byte.is_ascii_digit()).count() > usize::from(self.is_unmistakable)
+            && rest().any(u8::is_ascii_alphabetic)
+    }
+}
+
+/// Whether a value is a key, or what a header says before one (`Bearer …`) and the key: for places where other values stand too.
+pub(crate) fn is_secret_value(value: &str) -> bool {
+    let words = || value.split(|c: char| c.is_whitespace() || ",;\"'".contains(c));
+    is_login(value) || is_private_key(value) || words().any(|word| is_key(word) || words_of_pair(word).any(is_key))
+}
+
+/// Whether a part of a path, or of a host, is a key: identifiers of accounts stand there too, which are as long and as mixed.
+pub(crate) fn is_key_in_path(part: &str) -> bool {
+    is_token(part) || FORMS.iter().any(|form| form.is_key(part) && part.bytes().any(|byte| byte.is_ascii_digit()))
+}
+
+/// Whether a text that should be a reference is the key itself, as a whole or in a part: what begins like a key is one, and so is
+/// what no person names anything.
+pub(crate) fn is_key_for_reference(text: &str) -> bool {
+    let ends_part = |c: char| c.is_whitespace() || "\"':/=${}".contains(c);
+    let is_it = |part: &str| is_token(part) || is_random(part, 16, 3) || FORMS.iter().any(|form| form.begins(part));
+    is_login(text) || is_private_key(text) || is_uuid(text) || text.split(ends_part).any(is_it)
+}
+
+/// The places of a text that are keys for certain.
+pub(crate) fn keys_in_text(text: &str) -> Vec<Range<usize>> {
+    let is_it = |word: &str| is_token(word) || FORMS.iter().any(|form| form.is_whole_key(word));
+    let is_key = |place: &Range<usize>| is_it(text[place.clone()].trim_start_matches(['-', '_', '.']));
+    long_words(text.as_bytes()).into_iter().filter(is_key).chain(private_keys(text)).collect()
+}
+
+/// The shortest word that can be a key for certain, in bytes.
+const SHORTEST: usize = 19;
+
+/// The places of words that are long enough. Every byte of a repository is looked at here: bytes, since signs beyond ASCII are in
+/// no key.
+fn long_words(bytes: &[u8]) -> Vec<Range<usize>> {
+    let mut places = Vec::new();
+    let mut start = 0;
+    for (at, byte) in bytes.iter().chain(std::iter::once(&b' ')).enumerate() {
+        if !byte.is_ascii_alphanumeric() && !matches!(byte, b'-' | b'_' | b'.') {
+            if at - start >= SHORTEST {
+                places.push(start..at);
+            }
+            start = at + 1;
+        }
+    }
+    places
+}
+
+/// Where a text that cannot be read holds what looks like a key, or the login of a URL, in quotes or not: whatever is wrong around
+/// it, it must not be shown.
+pub(crate) fn places_to_hide(text: &str) -> Vec<Range<usize>> {
+    let ends_word = |c: char| c.is_whitespace() || "\"'=,[]{}#".contains(c);
+    let begins_key = |part: &str| FORMS.iter().any(|form| form.begins(part)) || is_token(part);
+    // A long word with dots is more likely a host.
+    let is_it = |word: &&str| begins_key(word) || is_random(word, 16, 2) && !word.contains('.');
+    let hidden = |word: &'_ str| {
+        let login = word.rsplit_once('@').map(|(login, _)| login.split_once("://").map_or(login, |(_, login)| login));
+        // The parts of a URL.
+        let part = || word.split([':', '/', '?', '&', ';']).find(|part| begins_key(part));
+        Some(word).filter(is_it).or(login).or_else(part).map(|part| place(text, part))
+    };
+    text.split(ends_word).filter_map(hidden).chain(private_keys(text)).collect()
+}
+
+/// Whether a header, a parameter or a field of this name carries a secret, however it is spelled: `PRIVATE-TOKEN`, `x_goog_api_key`,
+/// `clientSecret`.
+pub(crate) fn is_secret_name(name: &str) -> bool {
+    let words = words_of(name);
+    let is_about = words.last().is_some_and(|word| ABOUT.contains(&word.as_str()));
+    !is_about && (0..words.len()).any(|at| is_secret_word(&words, at))
+}
+
+/// Words that a secret is called by.
+const SECRETS: [&str; 22] = [
+    "token",
+    "jwt",
+    "bearer",
+    "auth",
+    "authorization",
+    "authentication",
+    "secret",
+    "secrets",
+    "password",
+    "passwd",
+    "passphrase",
+    "pwd",
+    "credential",
+    "credentials",
+    "cookie",
+    "sig",
+    "signature",
+    "pat",
+    "apikey",
+    "apikeys",
+    "accesskey",
+    "authkey",
+];
+
+/// What such a word ends with where several are written as one: `openaiapikey`, `accesstoken`.
+const ENDINGS: [&str; 13] = [
+    "apikey",
+    "accesskey",
+    "secretkey",
+    "authkey",
+    "privatekey",
+    "subscriptionkey",
+    "accountkey",
+    "masterkey",
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "authorization",
+];
+
+/// Words that make something about a secret of what would be one: its kind, its number, where it comes from.
+const ABOUT: [&str; 23] = [
+    "type",
+    "kind",
+    "method",
+    "mode",
+    "scheme",
+    "url",
+    "uri",
+    "endpoint",
+    "version",
+    "count",
+    "limit",
+    "name",
+    "format",
+    "algorithm",
+    "length",
+    "size",
+    "ttl",
+    "expires",
+    "expiry",
+    "usage",
+    "budget",
+    "provider",
+    "required",
+];
+
+/// What stands before `token` where a token is a piece of text, and before `key` where it is a key of a table.
+const HARMLESS_TOKENS: [&str; 8] = ["max", "min", "stop", "end", "start", "eos", "bos", "pad"];
+const HARMLESS_KEYS: [&str; 13] = [
+    "idempotency",
+    "cache",
+    "partition",
+    "sort",
+    "routing",
+    "primary",
+    "public",
+    "shard",
+    "trace",
+    "correlation",
+    "request",
+    "foreign",
+    "affinity",
+];
+
+fn is_secret_word(words: &[String], at: usize) -> bool {
+    let before = at.checked_sub(1).map_or("", |before| words[before].as_str());
+    match words[at].as_str() {
+        "token" => !HARMLESS_TOKENS.contains(&before),
+        // A key unlocks, opens or names an entry: the word before tells, or that it is the last.
+        "key" => {
+            let is_credential = ["api", "access", "secret", "private", "auth", "subscription", "account", "master"];
+            is_credential.contains(&before) && words.get(at + 1).is_none_or(|next| next != "id")
+                || at + 1 == words.len() && !HARMLESS_KEYS.contains(&before)
+        }
+        word => SECRETS.contains(&word) || ENDINGS.iter().any(|ending| word.ends_with(ending)),
+    }
+}
+
+/// The words of a name in lower case: split where signs stand and where a capital follows a small letter.
+fn words_of(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut before = ' ';
+    for c in name.chars() {
+        if !c.is_ascii_alphanumeric() || (before.is_ascii_lowercase() && c.is_ascii_uppercase()) {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| c.is_ascii_alphanumeric()) {
+            word.push(c.to_ascii_lowercase());
+        }
+        before = c;
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// `name=value` in a value: both sides.
+fn words_of_pair(word: &str) -> impl Iterator<Item = &str> {
+    word.split(['=', ':', '&']).filter(move |part| part.len() < word.len())
+}
+
+fn is_key(word: &str) -> bool {
+    is_token(word) || is_random(word, 24, 6) || FORMS.iter().any(|form| form.is_key(word))
+}
+
+/// A JSON Web Token: two parts of JSON in base64url, and a signature (RFC 7519; `eyJ` is `{"`).
+fn is_token(word: &str) -> bool {
+    let mut parts = word.split('.');
+    let is_json = |part: Option<&str>| part.is_some_and(|part| part.starts_with("eyJ") && part.len() >= 8);
+    is_json(parts.next()) && is_json(parts.next()) && parts.next().is_some()
+}
+
+/// Whether letters and digits follow each other without a sign between them, and as they do in no word: `least` of them, with so
+/// many changes between letters, digits and capitals, or 32 hexadecimal digits.
+fn is_random(word: &str, least: usize, changes: usize) -> bool {
+    let kind = |byte: u8| (byte.is_ascii_digit(), byte.is_ascii_uppercase());
+    let has_both = |run: &str| run.bytes().any(|b| b.is_ascii_digit()) && run.bytes().any(|b| b.is_ascii_alphabetic());
+    let is_it = |run: &str| {
+        let turns = run.as_bytes().windows(2).filter(|pair| kind(pair[0]) != kind(pair[1])).count();
+        let is_hexadecimal = run.len() >= 32 && run.bytes().all(is_hexadecimal);
+        run.len() >= least && has_both(run) && (turns >= changes || is_hexadecimal)
+    };
+    word.split(|c: char| !c.is_ascii_alphanumeric()).any(is_it)
+}
+
+fn is_uuid(text: &str) -> bool {
+    let lengths = text.split('-').map(str::len);
+    lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
+}
+
+/// A scheme of HTTP authentication, and what follows it (RFC 9110, 11.4).
+fn is_login(value: &str) -> bool {
+    let mut words = value.split_whitespace();
+    let (Some(scheme), Some(login)) = (words.next(), words.next()) else { return false };
+    let is_mixed = login.len() >= 8 && login.bytes().any(|byte| byte.is_ascii_digit() || byte == b'=');
+    match scheme.trim_end_matches(':').to_ascii_lowercase().as_str() {
+        "bearer" => words.next().is_none(),
+        "basic" | "token" | "apikey" | "api-key" | "digest" | "negotiate" | "private-token" => is_mixed,
+        "aws4-hmac-sha256" => true,
+        _ => false,
+    }
+}
+
+/// A private key as text (RFC 7468).
+fn is_private_key(text: &str) -> bool {
+    text.contains("-----BEGIN ") && text.contains("PRIVATE KEY")
+}
+
+/// The first lines of private keys that go on, to their end.
+fn private_keys(text: &str) -> Vec<Range<usize>> {
+    let mut places = Vec::new();
+    for start in memchr::memmem::find_iter(text.as_bytes(), "-----BEGIN ") {
+        let end = text[start..].find("-----END ").map_or(text.len(), |end| start + end);
+        let inner = &text[start..end];
+        let is_long = inner.split_whitespace().any(|line| line.len() >= 40);
+        // Escaped line ends keep it one word.
+        if inner.lines().next().is_some_and(|line| line.contains("PRIVATE KEY")) && is_long {
+            places.push(start..end);
+        }
+    }
+    places
+}
+
+fn place(text: &str, part: &str) -> Range<usize> {
+    let start = part.as_ptr() as usize - text.as_ptr() as usize;
+    start..start + part.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keys as providers make them, none of them real.
+    fn keys() -> Vec<String> {
+        let body = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6";
+        let starts = [
+            "sk-",
+            "sk-ant-api03-",
+            "sk-proj-",
+            "sk-or-v1-",
+            "sk_live_",
+            "gsk_",
+            "xai-",
+            "pplx-",
+            "nvapi-",
+            "r8_",
+            "hf_",
+            "AIza",
+            "ghp_",
+            "gho_",
+            "ghu_",
+            "ghs_",
+            "ghr_",
+            "github_pat_",
+            "glpat-",
+            "gldt-",
+            "glrt-",
+            "xoxb-",
+            "xoxp-",
+            "xapp-",
+            "ya29.",
+        ];
+        let mut keys: Vec<String> = starts.iter().map(|start| format!("{start}{body}")).collect();
+        let others = [
+            "AKIAIOSFODNN7EXAMPLE",
+            "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N",
+            "dapi0123456789abcdef0123456789abcdef",
+        ];
+        keys.extend(others.map(str::to_owned));
+        keys
+    }
+
+    #[test]
+    fn keys_are_known_wherever_they_stand() {
+        for key in keys() {
+            assert!(is_secret_value(&key) && is_secret_value(&format!("a={key}")), "{key}");
+            assert!(is_key_in_path(&key), "{key}");
+            for reference in [key.clone(), format!("env:{key}"), format!("keyring:reqc/{key}"), format!("foo:{key}")] {
+                assert!(is_key_for_reference(&reference), "{reference}");
+            }
+            let text = format!("Use \"{key}\" here, and\nKEY={key}.");
+            assert_eq!(keys_in_text(&text).len(), 2, "{key}");
+            assert!(!places_to_hide(&text).is_empty(), "{key}");
+        }
+        for value in
+            ["Bearer x", "bearer  abc", "Basic dXNlcjpwdw==", "token 0123456789ab", "0123456789abcdef0123456789abcdef"]
+        {
+            assert!(is_secret_value(value), "{value}");
+        }
+        let pem = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn1ygWyF8PbnGyabcdef0123\n-----END RSA PRIVATE KEY-----";
+        assert!(is_secret_value(pem) && keys_in_text(pem).len() == 1);
+    }
+
+    #[test]
+    fn ordinary_values_are_none() {
+        for value in [
+            "reqc",
+            "claude-sonnet-4-5-20250929",
+            "gpt-4o-mini-2024-07-18",
+            "meta-llama/Llama-3.3-70B-Instruct-Turbo",
+            "accounts/fireworks/models/qwen3-coder-480b-a35b-instruct",
+            "interleaved-thinking-2025-05-14,fine-grained-tool-streaming-2025-05-14",
+            "2024-12-01-preview",
+            "2025-11-22T18:26:52Z",
+            "https://team.example/agents?page=2",
+            "123e4567-e89b-12d3-a456-426614174000",
+            "Basic usage of agents",
+            "Token economy",
+            "task-force-2024",
+            "hf_transfer",
+            "org-abc123",
+            "application/vnd.example.v2+json",
+        ] {
+            assert!(!is_secret_value(value) && !is_key_in_path(value), "{value}");
+        }
+        for reference in
+            ["env:OPENAI_API_KEY", "file:~/.keys/openai-2024", "keyring:team/openai", "openai-production-2024"]
+        {
+            assert!(!is_key_for_reference(reference), "{reference}");
+        }
+        for text in [
+            "Keys begin with sk-… or sk-ant-.",
+            "sk-xxxxxxxxxxxxxxxxxxxxxxxx",
+            "never print glpat- tokens",
+            "ghp_YOUR_TOKEN_GOES_HERE",
+        ] {
+            assert!(keys_in_text(text).is_empty(), "{text}");
+        }
+        assert!(!is_key_in_path("023e105f4ecef8ad9ca31a8372d0c353"), "the number of an account");
+    }
+
+    #[test]
+    fn names_tell_secrets_by_their_words() {
+        for name in [
+            "PRIVATE-TOKEN",
+            "X-JWT",
+            "Authorization",
+            "x-goog-api-key",
+            "openai_api_key",
+            "x-gitlab-token",
+            "X-Vault-Token",
+            "client_secret",
+            "clientSecret",
+            "x-secret-id",
+            "password",
+            "DB_PASSWORD",
+            "cookie",
+            "Set-Cookie",
+            "x_api_key",
+            "Api-Key",
+            "X-Amz-Security-Token",
+            "X-Amz-Signature",
+            "Ocp-Apim-Subscription-Key",
+            "proxy-authorization",
+            "x-auth",
+            "key",
+            "sig",
+            "accesstoken",
+            "OPENAIAPIKEY",
+            "xGoogApiKey",
+            "credentials",
+            "x-functions-key",
+            "pwd",
+            "access_key",
+        ] {
+            assert!(is_secret_name(name), "{name}");
+        }
+        for name in [
+            "x-title",
+            "HTTP-Referer",
+            "anthropic-beta",
+            "anthropic-version",
+            "x-key-points",
+            "max-tokens",
+            "x-max-token",
+            "token-count",
+            "token_limit",
+            "x-auth-type",
+            "Idempotency-Key",
+            "x-cache-key",
+            "prompt_cache_key",
+            "alt",
+            "api-version",
+            "author",
+            "x-api-key-id",
+            "monkey",
+            "x-session-affinity",
+            "openai-organization",
+            "user-agent",
+            "x-secretary",
+            "design",
+            "keyboard",
+        ] {
+            assert!(!is_secret_name(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Who wrote the values of a body: for people, one value at length or a whole body with a margin; for programs, as JSON.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::json::Location;
+use crate::compile::{Explanation, SourceKind, ValueSource};
+use crate::json::Pointer;
+use crate::render::Step;
+use crate::source::{Sources, Span};
+use crate::text::{Text, cut, text};
+use crate::unit::ProviderStep;
+
+/// The version of the document's format; raised when a key goes or changes its meaning.
+const VERSION: u32 = 1;
+/// How much of a text is shown, in bytes.
+const SHOWN: usize = 120;
+
+/// A value at length: who wrote it, through which steps, and from what.
+pub fn explanation_text(explanation: &Explanation, sources: &Sources) -> Text {
+    let mut shown = text!("{} = {}\n", explanation.pointer.to_string(), excerpt(&explanation.value.to_string()));
+    let mut line = |what: &str, span: Span| {
+        shown.push(&text!("  {} {}{}\n", padded(what), at(sources, span), said(sources, span)));
+    };
+    if let Some((step, setting)) = explanation.step {
+        match setting {
+            Some(setting) => line(step_phrase(step), setting),
+            None => shown.push(&text!("  {} no setting of the profile: the default\n", padded(step_phrase(step)))),
+        }
+    } else if let (Some(literal), true) = (explanation.literal, explanation.sources.is_empty()) {
+        line("written at", literal);
+    }
+    for (index, span) in explanation.overrode.iter().enumerate() {
+        let what = if index == 0 { "replaces" } else { "which replaced" };
+        shown.push(&text!("  {} {}{}\n", padded(what), at(sources, *span), said(sources, *span)));
+    }
+    let is_blank = |span: Span| sources.slice(span).trim().is_empty();
+    let mut before: &[Step] = &[];
+    for source in &explanation.sources {
+        let is_alone = explanation.sources.len() == 1;
+        let is_space = source.kind == SourceKind::Template && source.span.is_some_and(is_blank);
+        if is_alone || source.kind != SourceKind::Tag && !is_space {
+            shown.push(&source_text(source, source.steps != before, sources));
+            before = &source.steps;
+        }
+    }
+    if let Some(literal) = explanation.literal.filter(|_| !explanation.sources.is_empty()) {
+        shown.push(&text!("  {} {}\n", padded("rendered for"), at(sources, literal)));
+    }
+    shown
+}
+
+/// Who wrote a run; the steps are left out where they are those of the run before.
+fn source_text(source: &ValueSource, with_steps: bool, sources: &Sources) -> Text {
+    let mut shown = Text::new();
+    let mut line = |what: &str, span: Span| {
+        shown.push(&text!("  {} {}{}\n", padded(what), at(sources, span), said(sources, span)));
+    };
+    match (source.kind, source.span) {
+        (SourceKind::Data, Some(span)) => line("comes from", span),
+        (SourceKind::File, Some(span)) => line("read from", span),
+        (SourceKind::Template, Some(span)) => line("written at", span),
+        _ => {}
+    }
+    if let Some(tag) = source.tag.filter(|tag| Some(*tag) != source.span && source.kind != SourceKind::Template) {
+        line(if source.kind == SourceKind::Computed { "computed by" } else { "written by" }, tag);
+    }
+    source.made_of.iter().for_each(|span| line("  made of", *span));
+    source.steps.iter().filter(|_| with_steps).for_each(|step| line(&format!("  {}", step.kind.name()), step.span));
+    match (source.kind, source.span, &source.data) {
+        (SourceKind::Unknown, ..) => shown.push(&text!("  not attributable: the engine cannot be followed here\n")),
+        (SourceKind::Data, None, Some(path)) => {
+            shown.push(&text!("  {} `ctx{}`\n", padded("comes from"), path.as_str()));
+        }
+        _ => {}
+    }
+    shown
+}
+
+fn step_phrase(step: ProviderStep) -> &'static str {
+    match step {
+        ProviderStep::Model => "the model",
+        ProviderStep::Tools => "the tools step",
+        ProviderStep::Cache => "the cache step",
+    }
+}
+
+fn padded(what: &str) -> Text {
+    Text::line(what).padded(16)
+}
+
+fn at(sources: &Sources, span: Span) -> Text {
+    let file = sources.get(span.file);
+    let place = file.position(span.start as usize);
+    text!("{}:{}:{}", &**file.path(), place.line.to_string(), place.column.to_string())
+}
+
+/// What stands at a place, on one line.
+fn said(sources: &Sources, span: Span) -> Text {
+    let file = sources.get(span.file);
+    let range = span.range();
+    match file.text().get(range.clone()) {
+        Some(found) if !found.trim().is_empty() => text!("  {}", excerpt(&file.shown(range))),
+        _ => Text::new(),
+    }
+}
+
+fn excerpt(found: &str) -> Text {
+    let squeezed: Vec<&str> = found.split_whitespace().collect();
+    Text::line(&cut(&squeezed.join(" "), SHOWN))
+}
+
+/// A whole body, each line with its source in a margin.
+pub fn margin_text(body: &Value, explanations: &[Explanation], sources: &Sources, width: usize) -> Text {
+    let known: HashMap<&Pointer, &Explanation> = explanations.iter().map(|it| (&it.pointer, it)).collect();
+    let mut lines = Vec::new();
+    pretty(body, &Pointer::root(), "", "", 0, &mut lines);
+    let most = (width / 2).max(20);
+    let room = lines.iter().map(|(line, _)| line.chars().count()).max().unwrap_or(0).min(most);
+    let rows = lines.iter().map(|(line, pointer)| {
+        let source = pointer.as_ref().and_then(|pointer| known.get(pointer)).map(|it| margin(it, sources));
+        match source {
+            Some(source) => text!("{} │ {}\n", Text::line(line).cut(room).padded(room), source),
+            None => text!("{} │\n", Text::line(line).cut(room).padded(room)),
+        }
+    });
+    rows.collect()
+}
+
+fn margin(explanation: &Explanation, sources: &Sources) -> Text {
+    if let Some((step, setting)) = explanation.step {
+        let place = setting.map_or_else(|| text!("default"), |setting| at(sources, setting));
+        return text!("{} {}", step_phrase(step), place);
+    }
+    let first =
+        explanation.sources.iter().find(|source| source.kind != SourceKind::Tag).or(explanation.sources.first());
+    let Some(source) = first else {
+        return explanation.literal.map(|literal| at(sources, literal)).unwrap_or_default();
+    };
+    let tag = source.tag.or(source.span).map(|span| at(sources, span)).unwrap_or_default();
+    let more = explanation.sources.iter().filter(|source| source.kind != SourceKind::Tag).count().saturating_sub(1);
+    let more = if more > 0 { text!(" and {} more", more.to_string()) } else { Text::new() };
+    match (source.kind, source.span) {
+        (SourceKind::Data | SourceKind::File, Some(span)) => text!("{} ← {}{}", tag, at(sources, span), more),
+        (SourceKind::Computed, _) => text!("{} (computed){}", tag, more),
+        (SourceKind::Unknown, _) => text!("{} (not attributable)", tag),
+        _ => text!("{}{}", tag, more),
+    }
+}
+
+/// The lines of a value with two spaces of indentation; those of leaves with their pointer.
+fn pretty(
+    value: &Value,
+    at: &Pointer,
+    lead: &str,
+    tail: &str,
+    depth: usize,
+    lines: &mut Vec<(String, Option<Pointer>)>,
+) {
+    let indent = "  ".repeat(depth);
+    let mut each = |open: char, close: char, inner: Vec<(String, Pointer, &Value)>| {
+        lines.push((format!("{indent}{lead}{open}"), None));
+        let last = inner.len().saturating_sub(1);
+        for (index, (lead, at, value)) in inner.into_iter().enumerate() {
+            pretty(value, &at, &lead, if index < last { "," } else { "" }, depth + 1, lines);
+        }
+        lines.push((format!("{indent}{close}{tail}"), None));
+    };
+    match value {
+        Value::Array(elements) if !elements.is_empty() => {
+            let inner = elements.iter().enumerate().map(|(index, value)| (String::new(), at.element(index), value));
+            each('[', ']', inner.collect());
+        }
+        Value::Object(members) if !members.is_empty() => {
+            let inner =
+                members.iter().map(|(key, value)| (format!("{}: ", Value::from(key.as_str())), at.member(key), value));
+            each('{', '}', inner.collect());
+        }
+        scalar => lines.push((format!("{indent}{lead}{scalar}{tail}"), Some(at.clone()))),
+    }
+}
+
+/// Who wrote the values, for programs.
+pub fn explanation_json(agent: &str, context: &str, explanations: &[Explanation], sources: &Sources) -> Text {
+    let values = explanations.iter().map(|it| Explained::new(it, sources)).collect();
+    Text::json(&Document { version: VERSION, agent, context, values })
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    version: u32,
+    agent: &'a str,
+    context: &'a str,
+    values: Vec<Explained<'a>>,
+}
+
+#[derive(Serialize)]
+struct Explained<'a> {
+    pointer: &'a str,
+    value: &'a Value,
+    literal: Option<Location<'a>>,
+    overrode: Vec<Location<'a>>,
+    step: Option<StepOf<'a>>,
+    sources: Vec<SourceOf<'a>>,
+}
+
+#[derive(Serialize)]
+struct StepOf<'a> {
+    setting: &'static str,
+    place: Option<Location<'a>>,
+}
+
+#[derive(Serialize)]
+struct SourceOf<'a> {
+    kind: &'static str,
+    inferred: bool,
+    bytes: usize,
+    data: Option<&'a str>,
+    place: Option<Location<'a>>,
+    tag: Option<Location<'a>>,
+    steps: Vec<StepTo<'a>>,
+    made_of: Vec<Location<'a>>,
+}
+
+#[derive(Serialize)]
+struct StepTo<'a> {
+    kind: &'static str,
+    place: Location<'a>,
+}
+
+impl<'a> Explained<'a> {
+    fn new(it: &'a Explanation, sources: &'a Sources) -> Explained<'a> {
+        let place = |span: Span| Location::new(span, sources);
+        Explained {
+            pointer: it.pointer.as_str(),
+            value: &it.value,
+            literal: it.literal.map(place),
+            overrode: it.overrode.iter().copied().map(place).collect(),
+            step: it.step.map(|(step, setting)| StepOf { setting: step.setting(), place: setting.map(place) }),
+            sources: it.sources.iter().map(|source| SourceOf::new(source, sources)).collect(),
+        }
+    }
+}
+
+impl<'a> SourceOf<'a> {
+    fn new(source: &'a ValueSource, sources: &'a Sources) -> SourceOf<'a> {
+        let place = |span: Span| Location::new(span, sources);
+        SourceOf {
+            kind: source.kind.name(),
+            inferred: source.kind.is_inferred(),
+            bytes: source.len,
+            data: source.data.as_ref().map(Pointer::as_str),
+            place: source.span.map(place),
+            tag: source.tag.map(place),
+            steps: source.steps.iter().map(|step| StepTo { kind: step.kind.name(), place: place(step.span) }).collect(),
+            made_of: source.made_of.iter().copied().map(place).collect(),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! A git that runs, within bounds of memory, of processor time and of the clock.
+//!
+//! The clock is for what costs no processor time: a git that waits, for a pipe or for a disk that is gone, would wait for ever. It
+//! starts anew with each sign of life.
+
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use crate::system::words;
+
+/// Memory that git may ask for, in bytes: it holds one object and what that is stored as a difference from. Linux only.
+#[cfg(target_os = "linux")]
+const MAX_MEMORY_BYTES: u64 = 1 << 30;
+
+/// Processor time that one git may take, in seconds: objects can be made so that each costs seconds to unpack. Linux only.
+#[cfg(target_os = "linux")]
+const MAX_CPU_SECONDS: u64 = 120;
+
+/// How long git may be silent.
+const MAX_SILENCE: Duration = Duration::from_mins(1);
+
+/// How often a git is looked at that has nothing more to say.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// A git that runs. It is ended, and waited for, when this is dropped.
+pub(super) struct Running {
+    child: Arc<Mutex<Child>>,
+    /// Tells the watch that git lives; the watch ends with it.
+    alive: Sender<()>,
+    is_late: Arc<AtomicBool>,
+}
+
+impl Running {
+    /// Starts git, and bounds what it takes where the system can.
+    pub(super) fn start(command: &mut Command) -> Result<Running, String> {
+        Running::start_within(command, MAX_SILENCE)
+    }
+
+    fn start_within(command: &mut Command, silence: Duration) -> Result<Running, String> {
+        let child = command.spawn().map_err(|error| format!("git cannot be run: {}", words(&error)))?;
+        #[cfg(target_os = "linux")]
+        bound(&child);
+        let (child, is_late) = (Arc::new(Mutex::new(child)), Arc::new(AtomicBool::new(false)));
+        let (alive, signs) = channel();
+        let running = Running { child: Arc::clone(&child), alive, is_late: Arc::clone(&is_late) };
+        thread::spawn(move || {
+            let ended = loop {
+                match signs.recv_timeout(silence) {
+                    Ok(()) => {}
+                    Err(ended) => break ended,
+                }
+            };
+            if ended == RecvTimeoutError::Timeout {
+                is_late.store(true, Ordering::SeqCst);
+                let _ = locked(&child).kill();
+            }
+        });
+        Ok(running)
+    }
+
+    pub(super) fn take_input(&self) -> Option<ChildStdin> {
+        locked(&self.child).stdin.take()
+    }
+
+    pub(super) fn take_output(&self) -> Option<ChildStdout> {
+        locked(&self.child).stdout.take()
+    }
+
+    /// Starts the clock anew.
+    pub(super) fn lives(&self) {
+        // Where nobody watches any more, git has been ended.
+        let _ = self.alive.send(());
+    }
+
+    /// Why git ended, if that was for its silence.
+    pub(super) fn why(&self) -> Option<String> {
+        let is_late = self.is_late.load(Ordering::SeqCst);
+        is_late.then(|| format!("git was ended: it said nothing for {} s", MAX_SILENCE.as_secs()))
+    }
+
+    pub(super) fn end(&self) {
+        let _ = locked(&self.child).kill();
+    }
+
+    /// Waits until git has ended.
+    pub(super) fn wait(self) -> Result<ExitStatus, String> {
+        loop {
+            // Not `wait`: the watch must get at it meanwhile.
+            let ended = locked(&self.child).try_wait();
+            match ended.map_err(|error| format!("git cannot be run: {}", words(&error)))? {
+                Some(status) => return self.why().map_or(Ok(status), Err),
+                None => thread::sleep(LOOK),
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It only reads, so it can be ended at any time; waiting keeps it from staying as a zombie.
+        self.end();
+        let _ = locked(&self.child).wait();
+    }
+}
+
+fn locked(child: &Mutex<Child>) -> MutexGuard<'_, Child> {
+    child.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(target_os = "linux")]
+fn bound(child: &Child) {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    let Some(id) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return };
+    for (resource, limit) in [(Resource::Data, MAX_MEMORY_BYTES), (Resource::Cpu, MAX_CPU_SECONDS)] {
+        // It may have ended already.
+        let _ = prlimit(Some(id), resource, Rlimit { current: Some(limit), maximum: Some(limit) });
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::io::Read;
+    use std::process::Stdio;
+    use std::time::Instant;
+
+    use super::*;
+
+    fn shell(script: &str) -> Running {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        Running::start_within(&mut command, Duration::from_millis(300)).expect("it starts")
+    }
+
+    #[test]
+    fn what_waits_for_ever_is_ended() {
+        let started = Instant::now();
+        // With its output open, and with it closed.
+        for script in ["exec sleep 100", "exec >/dev/null; exec sleep 100"] {
+            let running = shell(script);
+            let mut said = String::new();
+            running.take_output().expect("a pipe").read_to_string(&mut said).expect("readable");
+            assert!(running.wait().expect_err("it is late").contains("said nothing"), "{script}");
+        }
+        assert!(started.elapsed() < Duration::from_secs(30));
+    }
+
+    #[test]
+    fn what_shows_signs_of_life_goes_on() {
+        let running = shell("sleep 1; echo done");
+        for _ in 0..20 {
+            thread::sleep(Duration::from_millis(50));
+            running.lives();
+        }
+        let mut said = String::new();
+        running.take_output().expect("a pipe").read_to_string(&mut said).expect("readable");
+        assert_eq!((said.as_str(), running.wait().is_ok_and(|status| status.success())), ("done\n", true));
+    }
+}

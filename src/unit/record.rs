@@ -1,0 +1,341 @@
+//! Who wrote each value of a body: literals of profiles, templates, provider steps.
+//!
+//! Input: a body, and everything that it was made from. Assembly and the provider steps leave behind what they did
+//! ([`Splice`](super::Splice), [`Steps`]); what templates wrote is recorded once per template, when somebody asks for a place in it.
+
+use std::cell::OnceCell;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::Request;
+use super::body::{Body, Splice};
+use super::excerpt::excerpt;
+use super::memo::Costed;
+use super::plan::{Plan, Target};
+use crate::json::{self, Pointer, Tree};
+use crate::provider::{CacheMark, tool_source};
+use crate::render::{By, ReadFile, Recording, Renderer, Written};
+use crate::source::{Sources, Span};
+
+/// What the provider steps did to a body.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Steps {
+    pub(super) has_model: bool,
+    pub(super) has_tools: bool,
+    pub(super) marks: Vec<CacheMark>,
+}
+
+/// A step that is switched on by a setting of the profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProviderStep {
+    /// The model's name, put in front.
+    Model,
+    /// The tool definitions, put behind.
+    Tools,
+    /// Breakpoints of the prompt cache.
+    Cache,
+}
+
+impl ProviderStep {
+    /// The key of the profile that switches it on.
+    pub fn setting(self) -> &'static str {
+        match self {
+            ProviderStep::Model => "model",
+            ProviderStep::Tools => "enable_tools",
+            ProviderStep::Cache => "cache_prompt",
+        }
+    }
+}
+
+/// Who wrote a value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Author {
+    /// A literal of a profile; what earlier levels of the chain said, the nearest first.
+    Literal {
+        /// The literal.
+        span: Span,
+        /// What it replaced.
+        overrode: Vec<Span>,
+    },
+    /// A template.
+    Template {
+        /// The template's literal.
+        literal: Span,
+        /// Run by run.
+        written: Vec<Written>,
+    },
+    /// A provider step.
+    Step {
+        /// Which.
+        step: ProviderStep,
+        /// The setting, if the profile has it.
+        setting: Option<Span>,
+        /// The value of the conversation that it wrote, as a place in the context.
+        source: Option<Pointer>,
+    },
+}
+
+/// Where something is written, for a finding.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Place {
+    pub(crate) span: Span,
+    /// The steps that led there, the innermost first.
+    pub(crate) steps: Vec<(Span, &'static str)>,
+    /// The rendered text around it.
+    pub(crate) excerpt: Option<String>,
+    /// The value of the conversation that was written.
+    pub(crate) data: Option<Arc<Pointer>>,
+    /// The file of a prompt that was written, and where in it.
+    pub(crate) file: Option<(Arc<ReadFile>, Range<usize>)>,
+}
+
+impl Place {
+    fn at(span: Span) -> Place {
+        Place { span, steps: Vec::new(), excerpt: None, data: None, file: None }
+    }
+}
+
+/// Who wrote the values of one body.
+pub(crate) struct Record<'a> {
+    plan: &'a Plan<'a>,
+    sources: &'a Sources,
+    renderer: &'a Renderer<'a>,
+    request: &'a Request<'a>,
+    body: &'a Body,
+    prompt: OnceCell<Option<Arc<Recording>>>,
+    recorded: Vec<OnceCell<Option<Recorded>>>,
+}
+
+/// What one template wrote.
+struct Recorded {
+    recording: Recording,
+    text: String,
+    tree: Tree,
+}
+
+/// What a pointer leads to.
+enum Owner<'b> {
+    Step(ProviderStep, Option<Pointer>),
+    /// The number of the splice, and the place in what it wrote.
+    Splice(usize, &'b Splice, Pointer),
+    /// A value of the profile, at this pointer before the provider steps.
+    Literal(Pointer),
+}
+
+impl<'a> Record<'a> {
+    pub(crate) fn new(
+        plan: &'a Plan<'a>,
+        sources: &'a Sources,
+        renderer: &'a Renderer<'a>,
+        request: &'a Request<'a>,
+        body: &'a Body,
+    ) -> Record<'a> {
+        let recorded = body.splices().iter().map(|_| OnceCell::new()).collect();
+        Record { plan, sources, renderer, request, body, prompt: OnceCell::new(), recorded }
+    }
+
+    /// The units of work that naming who wrote places costs, for each template that is asked.
+    pub(crate) fn cost(&self, pointer: &Pointer) -> u64 {
+        match self.owner(pointer) {
+            Owner::Splice(_, splice, _) => splice.cost.saturating_mul(RECORDED),
+            _ => 0,
+        }
+    }
+
+    /// The splice that a pointer leads into.
+    pub(crate) fn splice(&self, pointer: &Pointer) -> Option<usize> {
+        match self.owner(pointer) {
+            Owner::Splice(index, ..) => Some(index),
+            _ => None,
+        }
+    }
+
+    /// Where the value at a pointer, or its key, is written.
+    pub(crate) fn place(&self, pointer: &Pointer, target: Target) -> Place {
+        match self.owner(pointer) {
+            Owner::Step(step, _) => {
+                let setting = self.plan.setting(step.setting());
+                Place::at(setting.unwrap_or_else(|| self.plan.literal(pointer, target, self.body.splices())))
+            }
+            // A key beside a template stands in the profile, whatever the template writes.
+            Owner::Splice(_, _, inner) if target == Target::Key && inner.parent().is_none() => {
+                Place::at(self.plan.literal(pointer, target, self.body.splices()))
+            }
+            Owner::Splice(index, splice, inner) => self.remembered(index, splice, &inner, target),
+            Owner::Literal(at) => Place::at(self.plan.literal(&at, target, self.body.splices())),
+        }
+    }
+
+    /// Where a text is written from a byte on.
+    pub(crate) fn place_in_text(&self, pointer: &Pointer, from: usize) -> Place {
+        let Owner::Splice(index, splice, inner) = self.owner(pointer) else {
+            return self.place(pointer, Target::Value);
+        };
+        let found = self.recorded(index).and_then(|recorded| {
+            let span = recorded.tree.locate(&inner)?.span.clone();
+            let text: String = serde_json::from_str(recorded.text.get(span.clone())?).ok()?;
+            let before = json::escaped_len(text.get(..from)?);
+            let start = (span.start + 1 + before).min(span.end);
+            Some(self.place_of(recorded, start..(start + 1).min(span.end), splice))
+        });
+        found.unwrap_or_else(|| self.place(pointer, Target::Value))
+    }
+
+    /// As [`Record::place`], but of what a template rendered only the template: for the rest of many pointers.
+    pub(crate) fn rough_place(&self, pointer: &Pointer, target: Target) -> Place {
+        match self.owner(pointer) {
+            Owner::Splice(_, splice, _) => Place::at(splice.literal),
+            _ => self.place(pointer, target),
+        }
+    }
+
+    /// Who wrote the value at a pointer.
+    pub(crate) fn author(&self, pointer: &Pointer) -> Author {
+        match self.owner(pointer) {
+            Owner::Step(step, source) => Author::Step { step, setting: self.plan.setting(step.setting()), source },
+            Owner::Splice(index, splice, inner) => {
+                let written = self.recorded(index).and_then(|recorded| {
+                    let range = inside(recorded, &recorded.tree.locate(&inner)?.span);
+                    Some(self.renderer.written(self.sources, &recorded.recording, range))
+                });
+                Author::Template { literal: splice.literal, written: written.unwrap_or_default() }
+            }
+            Owner::Literal(at) => {
+                let (span, overrode) = self.plan.levels(&at, self.body.splices());
+                Author::Literal { span, overrode }
+            }
+        }
+    }
+
+    /// The branches and loops that templates went into.
+    pub(crate) fn branches(&self) -> Vec<Span> {
+        let recorded = (0..self.recorded.len()).filter_map(|index| self.recorded(index));
+        let recordings = recorded.map(|recorded| &recorded.recording).chain(self.prompt().map(|prompt| &**prompt));
+        recordings.flat_map(|recording| self.renderer.branches(self.sources, recording)).collect()
+    }
+
+    fn owner(&self, pointer: &Pointer) -> Owner<'_> {
+        let steps = self.body.steps();
+        let below = |member: &str| pointer.below(&Pointer::root().member(member));
+        if steps.has_model && below("model").is_some() {
+            return Owner::Step(ProviderStep::Model, None);
+        }
+        let mut pointer = pointer.clone();
+        for mark in &steps.marks {
+            match mark.before(&pointer) {
+                Some(before) => pointer = before,
+                None => return Owner::Step(ProviderStep::Cache, None),
+            }
+        }
+        if steps.has_tools
+            && let Some(inner) = pointer.below(&Pointer::root().member("tools"))
+        {
+            return Owner::Step(ProviderStep::Tools, tool_source(self.plan.wire, &inner));
+        }
+        let splices = self.body.splices().iter().enumerate();
+        let mut inside = splices.filter_map(|(index, splice)| Some((index, splice, pointer.below(&splice.pointer)?)));
+        match inside.next() {
+            Some((index, splice, inner)) => Owner::Splice(index, splice, inner),
+            None => Owner::Literal(pointer),
+        }
+    }
+
+    /// A place in what a template wrote; other agents may have asked already.
+    fn remembered(&self, index: usize, splice: &Splice, inner: &Pointer, target: Target) -> Place {
+        let find = || Costed { result: self.place_in(index, splice, inner, target), cost: 0 };
+        let plan = self.plan;
+        match self.request.memo.filter(|_| plan.shares(self.renderer, splice.template)) {
+            Some(memo) => {
+                let prompt = plan.prompt(self.sources, self.renderer, self.request).result.ok().flatten();
+                let key = plan.fragment_key(self.renderer, self.request, splice.template, prompt.as_ref());
+                memo.trace((key, inner.clone(), target), find).result
+            }
+            None => find().result,
+        }
+    }
+
+    fn place_in(&self, index: usize, splice: &Splice, inner: &Pointer, target: Target) -> Place {
+        let found = self.recorded(index).and_then(|recorded| {
+            let tree = &recorded.tree;
+            let key = || tree.locate(&inner.parent()?)?.key_span(&inner.tokens().last()?);
+            let key = (target == Target::Key).then(key).flatten();
+            let range = key.or_else(|| Some(tree.locate(inner)?.span.clone()))?;
+            Some(self.place_of(recorded, range, splice))
+        });
+        found.unwrap_or_else(|| Place::at(splice.literal))
+    }
+
+    fn place_of(&self, recorded: &Recorded, range: Range<usize>, splice: &Splice) -> Place {
+        let written = |range| self.renderer.written(self.sources, &recorded.recording, range);
+        let whole = written(range.clone());
+        let one = |written: &[Written]| matches!(written, [one] if one.by == By::Template);
+        // A text between literal quotes: what stands between them counts.
+        let runs = if one(&whole) { whole } else { written(inside(recorded, &range)) };
+        let Some(first) = runs.iter().find(|run| run.by != By::Tag).or(runs.first()) else {
+            return Place::at(splice.literal);
+        };
+        let mut steps: Vec<(Span, &'static str)> =
+            first.steps.iter().map(|step| (step.span, step.kind.phrase())).collect();
+        let is_inside = |span: &Span| splice.literal.contains(*span);
+        if !is_inside(&first.span) && !steps.iter().any(|(span, _)| is_inside(span)) {
+            steps.push((splice.literal, "rendered for this value"));
+        }
+        let (data, file) = match &first.by {
+            By::Data { path, .. } => (Some(Arc::clone(path)), None),
+            By::File { file, bytes } => (None, Some((Arc::clone(file), bytes.clone()))),
+            _ => (None, None),
+        };
+        let excerpt = Some(excerpt(&recorded.text, &range));
+        Place { span: first.span, steps, excerpt, data, file }
+    }
+
+    fn recorded(&self, index: usize) -> Option<&Recorded> {
+        self.recorded[index].get_or_init(|| self.record(&self.body.splices()[index])).as_ref()
+    }
+
+    fn record(&self, splice: &Splice) -> Option<Recorded> {
+        let prompt = self.plan.prompt(self.sources, self.renderer, self.request).result.ok().flatten();
+        let input = self.plan.input(self.request, prompt.as_ref());
+        let text = self.renderer.body(self.sources, splice.template, &input).text.ok()?;
+        let recording = self.renderer.record_body(splice.template, &input, self.prompt(), &text);
+        let text = json::blank_trailing_commas(text);
+        let tree = json::parse_tree(&text).ok()?;
+        Some(Recorded { recording, text, tree })
+    }
+
+    fn prompt(&self) -> Option<&Arc<Recording>> {
+        let record = || self.plan.recorded_prompt(self.sources, self.renderer, self.request).map(Arc::new);
+        self.prompt.get_or_init(record).as_ref()
+    }
+}
+
+impl Plan<'_> {
+    /// The recording of the whole system prompt; `None` if there is none.
+    pub(super) fn recorded_prompt(
+        &self,
+        sources: &Sources,
+        renderer: &Renderer<'_>,
+        request: &Request<'_>,
+    ) -> Option<Recording> {
+        let conversation = &request.conversation.conversation;
+        let template = self.prompt.filter(|_| !conversation.omit_system_prompt);
+        let own = template.and_then(|template| {
+            let text = renderer.prompt(sources, template, request.scope).text.ok()?;
+            Some(renderer.record_prompt(template, request.scope, &text))
+        });
+        let parts = conversation.prompt_parts(own.as_ref().map(Recording::text));
+        (!parts.is_empty()).then(|| Recording::of_prompt(own.as_ref(), parts.into_iter(), renderer))
+    }
+}
+
+/// What a recording costs, compared with a plain render.
+const RECORDED: u64 = 4;
+
+/// A text without its quotes; any other value as it is.
+fn inside(recorded: &Recorded, range: &Range<usize>) -> Range<usize> {
+    let is_text = recorded.text.as_bytes().get(range.start) == Some(&b'"');
+    match is_text && range.len() > 2 {
+        true => range.start + 1..range.end - 1,
+        false => range.clone(),
+    }
+}

@@ -1,0 +1,517 @@
+//! Who wrote each value, tried: almost every byte has an exact source, and changing what is cited changes the value.
+//!
+//! ```sh
+//! cargo test --release --test provenance                       # a sample of at least 1,000 values
+//! REQC_EVERY_SOURCE=1 cargo test --release --test provenance   # every source that is cited
+//! ```
+
+#![expect(clippy::disallowed_methods, reason = "the test itself reads the files that it alters")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use reqc::compile::{Compiler, Explanation, SourceKind};
+use reqc::json::Pointer;
+use reqc::repo::LoadOptions;
+use reqc::system::Embedded;
+use reqc::world::MemoryWorld;
+use serde_json::Value;
+
+/// A collection of agents, in memory.
+struct Collection {
+    files: BTreeMap<String, String>,
+}
+
+/// A value of one body.
+#[derive(Debug, Clone)]
+struct Place {
+    agent: String,
+    context: String,
+    pointer: Pointer,
+    value: Value,
+}
+
+/// The text that is cited for a value, and what it stands for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Cited {
+    path: String,
+    start: usize,
+    end: usize,
+}
+
+impl Collection {
+    fn read(folder: &Path) -> Collection {
+        let mut files = BTreeMap::new();
+        read_into(folder, folder, &mut files);
+        Collection { files }
+    }
+
+    /// The bundled agents, as this project holds them.
+    fn bundled() -> Collection {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut files = BTreeMap::new();
+        for folder in ["agents", "partials", "roles", "contexts", "providers", "schemas"] {
+            read_into(root, &root.join(folder), &mut files);
+        }
+        let config = root.join("reqc.toml");
+        files.insert("reqc.toml".to_owned(), std::fs::read_to_string(config).expect("the project has one"));
+        Collection { files }
+    }
+
+    /// The collection in the other dialect.
+    fn flat() -> Collection {
+        Collection::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/collections/flat"))
+    }
+
+    fn compile(&self) -> Compiler {
+        let world: MemoryWorld = self.files.iter().map(|(path, text)| (path.clone(), text.clone())).collect();
+        Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), LoadOptions::default())
+    }
+
+    /// The collection with a change in one file.
+    fn altered(&self, cited: &Cited, text: &str) -> Option<Compiler> {
+        let mut files = self.files.clone();
+        files.get_mut(&cited.path)?.replace_range(cited.start..cited.end, text);
+        Some(Collection { files }.compile())
+    }
+}
+
+fn read_into(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
+    for entry in std::fs::read_dir(folder).expect("the folder is there") {
+        let path = entry.expect("it can be listed").path();
+        match path.is_dir() {
+            true => read_into(root, &path, files),
+            false => {
+                let name = path.strip_prefix(root).expect("below").to_str().expect("UTF-8").replace('\\', "/");
+                files.extend(std::fs::read_to_string(&path).ok().map(|text| (name, text)));
+            }
+        }
+    }
+}
+
+/// Every leaf of every body, explained.
+fn explain_all(compiler: &Compiler, mut visit: impl FnMut(&str, &str, &Explanation)) {
+    for &(id, _) in compiler.agents() {
+        let agent = compiler.hierarchy().get(id).name.value.to_string();
+        for ready in compiler.contexts() {
+            if let Some(Ok(explained)) = compiler.explain(id, &ready.context.name, None, None) {
+                explained.values.iter().for_each(|it| visit(&agent, &ready.context.name, it));
+            }
+        }
+    }
+}
+
+/// What has no exact source, and why: the tag that computed it.
+fn inexact(compiler: &Compiler) -> BTreeMap<String, usize> {
+    let mut reasons = BTreeMap::new();
+    explain_all(compiler, |_, _, it| {
+        for source in it.sources.iter().filter(|source| source.kind.is_inferred() || source.span.is_none()) {
+            let tag =
+                source.tag.map(|tag| format!("{} {}", compiler.sources().describe(tag), compiler.sources().slice(tag)));
+            *reasons.entry(format!("{} {tag:?} {:?}", source.kind.name(), source.data)).or_default() += source.len;
+        }
+    });
+    reasons
+}
+
+/// The bytes of all leaves by what is said of them; values whose source is in no file are apart.
+fn bytes_by_source(compiler: &Compiler) -> BTreeMap<&'static str, usize> {
+    let mut bytes: BTreeMap<&'static str, usize> = BTreeMap::new();
+    explain_all(compiler, |_, _, it| {
+        for source in &it.sources {
+            let is_told = source.span.is_some() || source.len == 0;
+            *bytes.entry(if is_told { source.kind.name() } else { "in no file" }).or_default() += source.len;
+        }
+        if it.sources.is_empty() {
+            *bytes.entry(if it.step.is_some() { "step" } else { "literal" }).or_default() += it.value.to_string().len();
+        }
+    });
+    bytes
+}
+
+fn assert_complete(collection: &Collection) {
+    let compiler = collection.compile();
+    let bytes = bytes_by_source(&compiler);
+    let all: usize = bytes.values().sum();
+    let inexact: usize = ["computed", "unknown", "in no file"].iter().filter_map(|kind| bytes.get(kind)).sum();
+    println!("{all} bytes of leaves: {bytes:?}");
+    assert!(all > 10_000, "{bytes:?}");
+    assert!((all - inexact) * 100 >= all * 98, "{bytes:?}: {:#?}", self::inexact(&compiler));
+    assert_eq!(bytes.get("unknown"), None, "every template can be followed");
+}
+
+#[test]
+fn nearly_every_byte_of_the_bundled_agents_has_an_exact_source() {
+    assert_complete(&Collection::bundled());
+}
+
+#[test]
+fn nearly_every_byte_of_the_other_dialect_has_an_exact_source() {
+    assert_complete(&Collection::flat());
+}
+
+/// What is cited exactly for values, with the values.
+fn citations(collection: &Collection, compiler: &Compiler) -> BTreeMap<Cited, Vec<Place>> {
+    let mut cited: BTreeMap<Cited, Vec<Place>> = BTreeMap::new();
+    explain_all(compiler, |agent, context, it| {
+        let from_template = it.sources.iter().filter(|source| source.len > 0 && !source.kind.is_inferred());
+        let from_template =
+            from_template.filter(|source| source.kind != SourceKind::Tag).filter_map(|source| source.span);
+        let from_step = it.step.and_then(|(_, setting)| setting).filter(|_| it.sources.is_empty());
+        let from_profile = it.literal.filter(|_| it.sources.is_empty());
+        // Of a file that is read whole and trimmed, the first byte is cited: the rest of its line stands for it.
+        for span in from_template.chain(from_step).chain(from_profile) {
+            let file = compiler.sources().get(span.file);
+            let place = Cited { path: file.path().to_string(), start: span.start as usize, end: span.end as usize };
+            if collection.files.get(&place.path).is_some_and(|text| text == file.text()) {
+                let (agent, context) = (agent.to_owned(), context.to_owned());
+                let value = Place { agent, context, pointer: it.pointer.clone(), value: it.value.clone() };
+                cited.entry(place).or_default().push(value);
+            }
+        }
+    });
+    cited
+}
+
+/// The text with a change that keeps its type: another letter, another digit, the other boolean. `None` if there is none.
+fn changed(text: &str) -> Option<String> {
+    match text {
+        "true" => return Some("false".to_owned()),
+        "false" => return Some("true".to_owned()),
+        "null" => return None,
+        _ => {}
+    }
+    let bytes = text.as_bytes();
+    let is_free = |at: usize| at == 0 || bytes[at - 1] != b'\\' && (at < 2 || bytes[at - 2] != b'u');
+    let at = (0..bytes.len()).find(|&at| bytes[at].is_ascii_alphanumeric() && is_free(at))?;
+    let other = match bytes[at] {
+        b'0' if bytes.len() > 1 => b'0',
+        b'9' => b'8',
+        digit if digit.is_ascii_digit() => digit + 1,
+        b'z' => b'y',
+        b'Z' => b'Y',
+        letter => letter + 1,
+    };
+    let mut altered = bytes.to_vec();
+    altered[at] = other;
+    String::from_utf8(altered).ok()
+}
+
+/// How many values changed, stayed as they were, or went away with a file that became unusable.
+#[derive(Debug, Default)]
+struct Tried {
+    changed: usize,
+    same: Vec<String>,
+    refused: usize,
+}
+
+fn try_citations(collection: &Collection, at_least: usize) -> Tried {
+    let compiler = collection.compile();
+    let all = citations(collection, &compiler);
+    let every = std::env::var_os("REQC_EVERY_SOURCE").is_some();
+    // Spread over all files, the same ones in each run.
+    let mut order: Vec<(&Cited, &Vec<Place>)> = all.iter().collect();
+    order.sort_by_key(|(cited, _)| (cited.start * 2_654_435_761 + cited.path.len() * 40_503) % 1_000_003);
+    let mut tried = Tried::default();
+    for (cited, places) in order {
+        if !every && tried.changed + tried.same.len() >= at_least {
+            break;
+        }
+        let text = &collection.files[&cited.path][cited.start..cited.end];
+        let Some(altered) = changed(text).filter(|altered| altered != text) else { continue };
+        let Some(after) = collection.altered(cited, &altered) else { continue };
+        for place in places.iter().take(if every { usize::MAX } else { 12 }) {
+            tried.one(&after, cited, place, &altered);
+        }
+    }
+    tried
+}
+
+impl Tried {
+    fn one(&mut self, after: &Compiler, cited: &Cited, place: &Place, altered: &str) {
+        let is_there = after.context(&place.context).is_some();
+        let id = after.hierarchy().by_name(&place.agent).filter(|_| is_there);
+        let body = id.and_then(|id| after.body(id, &place.context, None)).and_then(Result::ok);
+        match body.map(|body| body.value().pointer(place.pointer.as_str()).cloned()) {
+            None => self.refused += 1,
+            Some(value) if value.as_ref() != Some(&place.value) => self.changed += 1,
+            Some(_) => self.same.push(format!(
+                "{}:{}..{} as {altered:?} leaves {} of {} with {} as it is",
+                cited.path, cited.start, cited.end, place.pointer, place.agent, place.context
+            )),
+        }
+    }
+}
+
+fn assert_cited(collection: &Collection, at_least: usize) {
+    let tried = try_citations(collection, at_least);
+    let all = tried.changed + tried.same.len();
+    println!("{all} values: {} changed, {} refused", tried.changed, tried.refused);
+    assert!(all >= at_least, "{tried:?}");
+    assert!(tried.same.len() * 200 <= all, "{:#?}", tried.same);
+}
+
+#[test]
+fn changing_what_is_cited_changes_values_of_the_bundled_agents() {
+    assert_cited(&Collection::bundled(), 1_000);
+}
+
+#[test]
+fn changing_what_is_cited_changes_values_of_the_other_dialect() {
+    assert_cited(&Collection::flat(), 300);
+}
+
+/// Makes templates at random: statements and expressions of all kinds, whose output is a list of texts.
+struct Grammar(fastrand::Rng);
+
+impl Grammar {
+    fn pick<'c>(&mut self, choices: &[&'c str]) -> &'c str {
+        choices[self.0.usize(..choices.len())]
+    }
+
+    fn template(&mut self) -> String {
+        let mut template = String::from(
+            "{% macro m(a, b='d') %}<{{ a }}-{{ b }}{% if caller is defined %}{{ caller() }}{% endif %}>{% endmacro %}{% import 'partials/lib.jinja' as lib %}\
+             {%- set ns = namespace(t='n') -%}{% set s = 'sé\\n' %}[\"\"",
+        );
+        for _ in 0..self.0.usize(1..6) {
+            let statement = self.statement(3);
+            template.push_str(&statement);
+        }
+        template + "]"
+    }
+
+    fn space(&mut self) -> &'static str {
+        ["", "", " ", "\n", "  \n "][self.0.usize(..5)]
+    }
+
+    fn dash(&mut self) -> &'static str {
+        ["", "", "-"][self.0.usize(..3)]
+    }
+
+    /// A tag, with whatever trims the text around it.
+    fn tag(&mut self, inner: &str) -> String {
+        let (before, after) = (self.dash(), self.dash());
+        format!("{}{{%{before} {inner} {after}%}}{}", self.space(), self.space())
+    }
+
+    /// Writes a comma and an element, or nothing.
+    fn statement(&mut self, depth: usize) -> String {
+        if depth == 0 {
+            return self.element();
+        }
+        let inner = depth - 1;
+        match self.0.usize(..14) {
+            0 => format!("{}{}{}", self.tag("if ctx.history"), self.statement(inner), self.tag("endif")),
+            1 => {
+                let (test, yes, no) = (self.test(), self.statement(inner), self.statement(inner));
+                format!("{}{yes}{}{no}{}", self.tag(&format!("if {test}")), self.tag("else"), self.tag("endif"))
+            }
+            2 => {
+                let body = self.statement(inner);
+                format!("{}{body}{}", self.tag("for x in ctx.history"), self.tag("endfor"))
+            }
+            3 => {
+                let body = self.statement(inner);
+                format!("{}{body}{}", self.tag("for x in ['p', 'q', s]"), self.tag("endfor"))
+            }
+            4 => {
+                let text = self.text(inner);
+                format!("{}{text}{}", self.tag("set s"), self.tag("endset"))
+            }
+            5 => {
+                let (text, filter) =
+                    (self.text(inner), self.pick(&["trim", "upper", "tojson", "replace('a', 'b')", "indent(2)"]));
+                format!("{}{text}{}", self.tag(&format!("set s | {filter}")), self.tag("endset"))
+            }
+            6 => {
+                let expression = self.expression(2);
+                self.tag(&format!("set s = {expression}"))
+            }
+            7 => {
+                let expression = self.expression(2);
+                self.tag(&format!("set ns.t = {expression}"))
+            }
+            8 => format!("{}{}{}", self.tag("with s = ns.t ~ '!'"), self.statement(inner), self.tag("endwith")),
+            9 => {
+                self.pick(&["{% include 'partials/one.jinja' %}", "{%- include \"partials/two.jinja\" -%}"]).to_owned()
+            }
+            10 => format!(",\"{}\"", self.pick(&["literal", "é", "{% raw %}{{ raw }}{% endraw %}", "{# gone #}", ""])),
+            11 => {
+                let text = self.text(inner);
+                format!(
+                    "{}{}{text}{}{}{}",
+                    self.tag("set t"),
+                    self.tag("filter upper"),
+                    self.tag("endfilter"),
+                    self.tag("endset"),
+                    ",{{ tojson(t) }}"
+                )
+            }
+            12 => {
+                let text = self.text(inner);
+                format!(
+                    "{}{}{text}{}{}{}",
+                    self.tag("set t"),
+                    self.tag("call m('k')"),
+                    self.tag("endcall"),
+                    self.tag("endset"),
+                    ",{{ tojson(t) }}"
+                )
+            }
+            _ => self.element(),
+        }
+    }
+
+    fn element(&mut self) -> String {
+        let expression = self.expression(3);
+        match self.0.usize(..4) {
+            0 => format!(",{}{{{{ tojson({expression}) }}}}", self.space()),
+            1 => format!(",{{{{- ({expression}) | tojson -}}}}{}", self.space()),
+            2 => format!(",{{{{ tojson({expression} if {} else {}) }}}}", self.test(), self.expression(1)),
+            _ => format!(
+                ",\"a{{{{ ({expression}) | replace('\"', '') | replace('\\\\', '') | replace('\\n', '') }}}}b\""
+            ),
+        }
+    }
+
+    /// What a capture holds.
+    fn text(&mut self, depth: usize) -> String {
+        let expression = self.expression(2);
+        match self.0.usize(..6) {
+            0 => format!(" text {{{{ {expression} }}}}{}", self.space()),
+            1 if depth > 0 => format!(
+                "{}{}{}{}",
+                self.tag("for y in [1, 2]"),
+                self.text(depth - 1),
+                "{{ loop.index }}{{ y }}",
+                self.tag("endfor")
+            ),
+            2 if depth > 0 => format!("{}{}{}", self.tag("if ns.t"), self.text(depth - 1), self.tag("endif")),
+            3 if depth > 0 => format!("{}{}{}{{{{ u }}}}", self.tag("set u"), self.text(depth - 1), self.tag("endset")),
+            4 => "{% include 'partials/text.jinja' %}".to_owned(),
+            _ => format!("{{{{ {expression} }}}}"),
+        }
+    }
+
+    fn test(&mut self) -> &'static str {
+        self.pick(&["s", "ns.t == 's'", "'a' in s", "ctx.history | length > 1", "x is defined", "not s", "1 > 2"])
+    }
+
+    /// An expression that gives a text.
+    fn expression(&mut self, depth: usize) -> String {
+        if depth == 0 {
+            return self
+                .pick(&[
+                    "s",
+                    "ns.t",
+                    "'a'",
+                    "\"it's \\\"q\\\"\\n\"",
+                    "ctx.history[0].content",
+                    "ctx['history'][-1].role",
+                    "ctx.history | length | string",
+                    "(ctx.history | first).content",
+                    "'é' * 3",
+                    "ctx.system_prompt",
+                ])
+                .to_owned();
+        }
+        let (a, b) = (self.expression(depth - 1), self.expression(depth - 1));
+        match self.0.usize(..18) {
+            0 => format!("({a} ~ {b})"),
+            1 => format!("({a} + {b})"),
+            2 => format!("({a} if {} else {b})", self.test()),
+            3 => format!("({a} or {b})"),
+            4 => format!("m({a})"),
+            5 => format!("m({a}, b={b})"),
+            6 => format!("lib.wrap({a})"),
+            7 => format!("({a} | trim)"),
+            8 => format!(
+                "({a} | {})",
+                self.pick(&["upper", "lower", "title", "capitalize", "string", "tojson", "reverse", "indent(3, true)"])
+            ),
+            9 => format!("({a} | default({b}, true))"),
+            10 => format!("[{a}, {b}] | join({})", self.pick(&["', '", "s", "''"])),
+            11 => format!("({a})[{}]", self.pick(&["1:", ":2", "1:-1", "::2", ":"])),
+            12 => format!("({a} | replace('a', {b}))"),
+            13 => format!("{{'k': {a}}}.k"),
+            14 => format!("[{a}, {b}][{}]", self.pick(&["0", "1", "-1"])),
+            15 => format!("tojson([{a}, {{'k': {b}}}, 1, none, true])"),
+            16 => format!("[{a}, {b}] | map('upper') | join"),
+            _ => a,
+        }
+    }
+}
+
+/// A repository of agents with a template each.
+fn agents_with(templates: &[String]) -> Compiler {
+    let mut files: Vec<(String, String)> = vec![
+        ("providers/p.toml".into(), "name = \"P\"\nclient_api = \"OpenAI Compatible\"\nurl = \"https://p.example/v1\"\n".into()),
+        ("agents/base.toml".into(), "name = \"Base\"\nabstract = true\nprovider_instance = \"P\"\nendpoint = \"chat\"\nsystem_prompt = \"You {{ upper('are') }} {{ agent_role('me') | trim }}\\n{{ language }}\"\n[body]\n".into()),
+        ("roles/me.md".into(), "a rôle\nof two lines\n".into()),
+        ("partials/lib.jinja".into(), "ignored {{ 1 }}{% macro wrap(t) -%} ({{ t }}) {%- endmacro %}".into()),
+        ("partials/one.jinja".into(), ",{{ tojson(s) }}{% include 'partials/two.jinja' %}".into()),
+        ("partials/two.jinja".into(), "{% for m in ctx.history %},\"{{ loop.index }}\"{% endfor %}".into()),
+        ("partials/text.jinja".into(), "text of a file {{ s }} {% set s = 'inner' %}{{ s -}}  \n".into()),
+        ("contexts/turn.json".into(), r#"{"name": "turn", "why": "one", "kind": "chat", "golden": true, "language": "Rust",
+            "history": [{"role": "user", "content": "hel\u0000lo \"q\""}, {"role": "assistant", "content": [{"type": "text", "text": "é\n x"}]}, {"role": "user", "content": "more"}]}"#.into()),
+    ];
+    for (index, template) in templates.iter().enumerate() {
+        let escaped = serde_json::to_string(template).expect("a string").replace('\u{7f}', "\\u007f");
+        files.push((
+            format!("agents/a{index}.toml"),
+            format!("name = \"A{index}\"\nextends = \"Base\"\n[body]\nx = {escaped}\n"),
+        ));
+    }
+    let world: MemoryWorld = files.into_iter().collect();
+    let options = LoadOptions { without_bundled: true, ..LoadOptions::default() };
+    Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), options)
+}
+
+/// `REQC_TEMPLATES=100000` tries that many.
+#[test]
+fn random_templates_are_followed_byte_by_byte() {
+    let wanted = std::env::var("REQC_TEMPLATES").ok().and_then(|count| count.parse().ok()).unwrap_or(5_000);
+    let mut grammar = Grammar(fastrand::Rng::with_seed(11));
+    let (mut followed, mut failed) = (0, 0);
+    for _ in 0..wanted / 50_usize {
+        let templates: Vec<String> = (0..50).map(|_| grammar.template()).collect();
+        let compiler = agents_with(&templates);
+        for (index, template) in templates.iter().enumerate() {
+            let id = compiler.hierarchy().by_name(&format!("A{index}")).expect("it is there");
+            match compiler.explain(id, "turn", None, None) {
+                Some(Ok(explained)) => {
+                    followed += 1;
+                    let unknown: Vec<_> = explained
+                        .values
+                        .iter()
+                        .flat_map(|it| &it.sources)
+                        .filter(|source| source.kind == SourceKind::Unknown)
+                        .collect();
+                    assert!(unknown.is_empty(), "{template}");
+                }
+                Some(Err(found)) => {
+                    failed += 1;
+                    if failed < 20 {
+                        println!(
+                            "{template}\n   {:?}",
+                            found.iter().map(|f| (&f.rule.code, &f.message)).collect::<Vec<_>>()
+                        );
+                    }
+                }
+                None => {
+                    failed += 1;
+                    if failed < 20 {
+                        println!(
+                            "{template}\n   {:?}",
+                            compiler.findings().iter().map(|f| (&f.rule.code, &f.message)).collect::<Vec<_>>()
+                        );
+                    }
+                }
+            }
+        }
+    }
+    println!("{followed} templates followed, {failed} with findings");
+    assert!(followed * 2 > wanted, "{followed} of {wanted}");
+}
