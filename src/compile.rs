@@ -655,6 +655,7 @@ impl Setting {
             project_name: Arc::clone(&self.project_name),
             language: Arc::clone(&self.language),
             layers: repo.readable_layers(layer).map(|layer| Arc::clone(&layer.world)).collect(),
+            shown_below: repo.readable_layers(layer).map(|layer| repo.shown_below(layer.kind)).collect(),
             folders: self.folders.clone(),
         })
     }

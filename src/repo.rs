@@ -29,8 +29,8 @@ pub(crate) use matching::{MAX_GLOBS, glob};
 pub use roster::{ROSTER_KEYS, ROSTERS_KEYS, Roster};
 pub use tools::{DEFAULT_OUTPUT_LIMIT, DEFAULT_TIME_LIMIT, TOOL_KEYS, TOOLS_KEYS, ToolSpec};
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::diag::Diagnostic;
 use crate::source::{FileId, SourceText, Sources, Spanned};
@@ -71,8 +71,6 @@ pub struct LayerFile {
 pub struct Repo {
     /// Every source file.
     pub sources: Sources,
-    /// Files that prompts read, once somebody asked for a place in them.
-    prompt_files: Mutex<HashMap<(LayerKind, String), FileId>>,
     /// The layers, bundled first.
     pub layers: Vec<Layer>,
     /// `reqc.toml`.
@@ -144,16 +142,14 @@ impl Repo {
 
     /// A file of a layer that prompts read, as a source; `None` if it is not there, or no text.
     pub(crate) fn prompt_file(&self, layer: &Layer, path: &str) -> Option<FileId> {
-        let mut known = self.prompt_files.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(&file) = known.get(&(layer.kind, path.to_owned())) {
-            return Some(file);
-        }
         let text = SourceText::from_bytes(&layer.world.read(path).ok()?).ok()?;
-        let is_embedded = layer.kind == LayerKind::Bundled && !self.config.is_bundled_layer;
-        let shown = if is_embedded { format!("bundled:{path}") } else { path.to_owned() };
-        let file = self.sources.add(shown, text);
-        known.insert((layer.kind, path.to_owned()), file);
-        Some(file)
+        Some(self.sources.find_or_add(&format!("{}{path}", self.shown_below(layer.kind)), || text))
+    }
+
+    /// What stands before the paths of a layer's files in reports.
+    pub(crate) fn shown_below(&self, layer: LayerKind) -> &'static str {
+        let is_embedded = layer == LayerKind::Bundled && !self.config.is_bundled_layer;
+        if is_embedded { "bundled:" } else { "" }
     }
 
     /// Whether no layer that is compiled has a profile, readable or not.

@@ -11,7 +11,8 @@ mod text;
 pub use offsets::OffsetMap;
 pub use text::{MAX_SOURCE_BYTES, SourceText, TextError};
 
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A file of a [`Sources`] table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -183,9 +184,19 @@ fn characters(bytes: &[u8]) -> usize {
 
 /// The table of all files of a run. Files are only ever added, so a [`FileId`] stays valid, in copies too; a copy shares the
 /// files.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Sources {
     files: Box<boxcar::Vec<Arc<SourceFile>>>,
+    /// Files that were added when somebody asked for a place in them.
+    asked: Mutex<HashMap<Arc<str>, FileId>>,
+}
+
+impl Clone for Sources {
+    fn clone(&self) -> Sources {
+        // Read before the files: what was added later has no id here.
+        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Sources { files: self.files.clone(), asked: Mutex::new(asked) }
+    }
 }
 
 impl Sources {
@@ -199,6 +210,18 @@ impl Sources {
             masked: Vec::new(),
         }));
         FileId(u32::try_from(index).expect("fewer than 2^32 files"))
+    }
+
+    /// The file that was added under a path when it was first asked for: one that is read while bodies are made.
+    pub(crate) fn find_or_add(&self, path: &str, text: impl FnOnce() -> SourceText) -> FileId {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&known) = asked.get(path) {
+            return known;
+        }
+        let path: Arc<str> = Arc::from(path);
+        let file = self.add(Arc::clone(&path), text());
+        asked.insert(path, file);
+        file
     }
 
     /// Hides a part of a file from whoever shows its text.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use reqc::compile::{Compiler, Explanation, SourceKind};
+use reqc::compile::{Compiler, Explanation, Selection, SourceKind};
 use reqc::json::Pointer;
 use reqc::repo::LoadOptions;
 use reqc::system::Embedded;
@@ -514,4 +514,124 @@ fn random_templates_are_followed_byte_by_byte() {
     }
     println!("{followed} templates followed, {failed} with findings");
     assert!(followed * 2 > wanted, "{followed} of {wanted}");
+}
+
+/// One agent of every mechanism: who wrote each value, as `KIND PLACE TEXT`, then the steps.
+#[test]
+fn each_mechanism_is_told() {
+    let files = [
+        ("providers/p.toml", "name = \"P\"\nclient_api = \"Claude\"\nurl = \"https://p.example/v1\"\n"),
+        (
+            "agents/base.toml",
+            "name = \"Base\"\nabstract = true\nprovider_instance = \"P\"\nendpoint = \"messages\"\n[body]\nmax_tokens = 1\ntop_k = 1\n",
+        ),
+        ("agents/middle.toml", "name = \"Middle\"\nabstract = true\nextends = \"Base\"\n[body]\nmax_tokens = 2\n"),
+        (
+            "agents/a.toml",
+            r#"name = "A"
+extends = "Middle"
+model = "m-1"
+enable_tools = true
+cache_prompt = true
+cache_breakpoints = ["system"]
+system_prompt = "{{ agent_role('me') | trim }} {{ read_file('${PROJECT_DIR}/notes.txt') }} {{ head_lines(read_file(':/roles/two.md'), 1) }}"
+[body]
+max_tokens = 3
+system = "{{ tojson(ctx.system_prompt) }}"
+capture = "{% set c %}[\"in set\"]{% endset %}{{ c }}"
+macro = '{% macro m(x) %}["in macro", {{ tojson(x) }}]{% endmacro %}{{ m(ctx.history[0].content) }}'
+import = '{% import "partials/lib.jinja" as lib %}{{ tojson(lib.wrap("w")) }}'
+loop = '[{% for message in ctx.history %}{% include "partials/each.jinja" %}{% endfor %}]'
+filter = '{% filter trim %} "{{ "f" | upper }}" {% endfilter %}'
+call = '{% macro box() %}["{{ caller() }}"]{% endmacro %}{% call box() %}called{% endcall %}'
+computed = '{{ tojson(ctx.history[0].content | replace("o", "0")) }}'
+joined = '{{ tojson("a-" ~ ctx.history[1].content) }}'
+number = '{{ ctx.history | length }}'
+"escape\td" = "[\"\u00e9\\n\", {{ 1 }}]"
+list = ["{% if false %}1{% endif %}", "{{ 2 }}", 3]
+"#,
+        ),
+        ("roles/me.md", "\nthe role\n"),
+        ("roles/two.md", "first\nsecond\n"),
+        ("partials/lib.jinja", "{% macro wrap(t) %}<{{ t }}>{% endmacro %}"),
+        ("partials/each.jinja", "{{ tojson(message.content) }},"),
+        (
+            "contexts/c.json",
+            r#"{
+  "name": "c", "why": "all", "kind": "chat", "golden": true,
+  "project": {"name": "p", "files": {"notes.txt": "a note"}},
+  "tools": [{"name": "ls", "description": "d", "schema": {"type": "object"}}],
+  "history": [
+    {"role": "user", "content": "hello"},
+    {"role": "assistant", "content": [{"type": "text", "text": "hi"}]},
+    {"role": "user", "content": "go"}
+  ]
+}"#,
+        ),
+    ];
+    let world: MemoryWorld = files.into_iter().collect();
+    let options = LoadOptions { without_bundled: true, ..LoadOptions::default() };
+    let compiler = Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), options);
+    let id = compiler.hierarchy().by_name("A").expect("it is there");
+    let explained = compiler.explain(id, "c", None, None).expect("a body").expect("without findings");
+    let mut told = String::new();
+    for it in &explained.values {
+        told.push_str(&format!("{} = {}\n", it.pointer, it.value));
+        let place = |span| {
+            let file = compiler.sources().get(span);
+            file.path().to_string()
+        };
+        let at = |span: reqc::source::Span| {
+            let position = compiler.sources().get(span.file).position(span.start as usize);
+            format!("{}:{}:{} {:?}", place(span.file), position.line, position.column, compiler.sources().slice(span))
+        };
+        if let Some((step, setting)) = it.step {
+            told.push_str(&format!("  {}: {:?}\n", step.setting(), setting.map(at)));
+        }
+        if let (Some(literal), true) = (it.literal, it.sources.is_empty()) {
+            told.push_str(&format!("  literal {}\n", at(literal)));
+        }
+        it.overrode.iter().for_each(|span| told.push_str(&format!("  was {}\n", at(*span))));
+        for source in &it.sources {
+            told.push_str(&format!("  {} {}\n", source.kind.name(), source.span.map_or("nowhere".to_owned(), at)));
+            source.made_of.iter().for_each(|span| told.push_str(&format!("    of {}\n", at(*span))));
+            source
+                .steps
+                .iter()
+                .for_each(|step| told.push_str(&format!("    {} {}\n", step.kind.name(), at(step.span))));
+        }
+    }
+    insta::assert_snapshot!("each_mechanism", told);
+}
+
+#[test]
+fn a_role_that_is_no_text_is_told_in_the_role_once() {
+    let agent = |name: &str| {
+        format!(
+            "name = \"{name}\"\nextends = \"Base\"\nsystem_prompt = \"{{{{ agent_role('me') }}}}\"\n[body]\nx = \"1\"\n"
+        )
+    };
+    let base = "name = \"Base\"\nabstract = true\nprovider_instance = \"P\"\nendpoint = \"chat\"\n[body]\n";
+    let world = MemoryWorld::from_iter([
+        ("agents/base.toml", base.as_bytes().to_vec()),
+        ("agents/a.toml", agent("A").into_bytes()),
+        ("agents/b.toml", agent("B").into_bytes()),
+        ("roles/me.md", b"the role\nwith a \0\n".to_vec()),
+        (
+            "providers/p.toml",
+            b"name = \"P\"\nclient_api = \"OpenAI Compatible\"\nurl = \"https://p.example/v1\"\n".to_vec(),
+        ),
+        (
+            "contexts/c.json",
+            br#"{"name": "c", "why": "w", "kind": "chat", "history": [{"role": "user", "content": "x"}]}"#.to_vec(),
+        ),
+    ]);
+    let options = LoadOptions { without_bundled: true, ..LoadOptions::default() };
+    let compiler = Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), options);
+    let mut found = compiler.run(&Selection::default(), |_| ()).findings.into_vec();
+    found.retain(|finding| finding.rule.code.starts_with("prompt/"));
+    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(finding.rule.code, "prompt/not-text");
+    assert_eq!(compiler.sources().describe(finding.primary.span), "roles/me.md:2");
+    assert_eq!(finding.agents.len(), 2);
 }

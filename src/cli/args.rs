@@ -117,7 +117,7 @@ pub(super) enum Command {
         #[arg(long)]
         curl: bool,
     },
-    /// Tell who wrote a value of a request body, or with no pointer each line of it
+    /// Tell who wrote a value of a body, or each line
     #[command(visible_alias = "why")]
     Explain {
         /// The agent's name

@@ -8,7 +8,7 @@ use minijinja::{Error, ErrorKind};
 use super::prompt::Refusal;
 use super::{Engine, functions, rules};
 use crate::diag::{Diagnostic, Rule, did_you_mean};
-use crate::source::{Sources, Span};
+use crate::source::{SourceText, Sources, Span};
 use crate::text::cut;
 
 /// A template that does not parse.
@@ -76,6 +76,11 @@ pub(super) fn runtime(engine: &Engine, sources: &Sources, name: &str, error: &Er
     }
     let span = chain.iter().rev().find_map(|error| place(error)).unwrap_or_else(|| engine.span(sources, name, 0..0));
     let refusal = innermost.source().and_then(|source| source.downcast_ref::<Refusal>());
+    if let Some((refusal, file)) = refusal.and_then(|refusal| Some((refusal, refusal.file.as_ref()?))) {
+        let id = sources.find_or_add(&file.path, || SourceText::salvage(&file.bytes));
+        let finding = Diagnostic::new(refusal.rule, Span::new(id, file.at..file.at + 1), refusal.message.clone());
+        return finding.related(span, "read here").maybe_help(refusal.help.clone());
+    }
     let mut finding = match refusal {
         Some(refusal) => Diagnostic::new(refusal.rule, span, refusal.message.clone()).maybe_help(refusal.help.clone()),
         None => describe(sources, innermost, span),

@@ -37,6 +37,8 @@ pub struct PromptScope {
     pub language: Arc<str>,
     /// The layers that `:/x` is looked up in, nearest first; the first is the agent repository.
     pub layers: Vec<Arc<dyn World>>,
+    /// What stands before the paths of each layer's files in reports.
+    pub shown_below: Vec<&'static str>,
     /// What `${PROJECT_DIR}`, `${CONFIG_DIR}` and `${HOME}` are in the prompt's own text.
     pub folders: Folders,
 }
@@ -65,6 +67,18 @@ pub(super) struct Refusal {
     pub(super) rule: &'static Rule,
     pub(super) message: String,
     pub(super) help: Option<String>,
+    /// The file that is to be mended.
+    pub(super) file: Option<UnreadableFile>,
+}
+
+/// A file of a layer that is no text.
+#[derive(Debug)]
+pub(super) struct UnreadableFile {
+    /// Its path in reports.
+    pub(super) path: String,
+    pub(super) bytes: Vec<u8>,
+    /// The first byte that is wrong.
+    pub(super) at: usize,
 }
 
 impl std::fmt::Display for Refusal {
@@ -77,7 +91,7 @@ impl std::error::Error for Refusal {}
 
 impl Refusal {
     pub(super) fn new(rule: &'static Rule, message: String) -> Refusal {
-        Refusal { rule, message, help: None }
+        Refusal { rule, message, help: None, file: None }
     }
 
     pub(super) fn help(mut self, help: impl Into<String>) -> Refusal {
@@ -192,7 +206,7 @@ impl PromptScope {
             match world.read(&inner) {
                 Ok(bytes) => {
                     let file = ReadFile { place: self.place_of(world), path: Arc::from(inner.as_str()) };
-                    return decode(path, &bytes).map(|text| (text, file));
+                    return self.decode(path, bytes, &file).map(|text| (text, file));
                 }
                 Err(ReadError::Missing) => {}
                 Err(ReadError::Outside) => return Err(outside(path)),
@@ -215,6 +229,24 @@ impl PromptScope {
             Some(index) => ReadPlace::Layer(index),
             None => ReadPlace::Project,
         }
+    }
+
+    fn decode(&self, path: &str, bytes: Vec<u8>, file: &ReadFile) -> Result<String, Refusal> {
+        let error = match SourceText::from_bytes(&bytes) {
+            Ok(text) => return Ok(text.as_str().to_owned()),
+            Err(error) => error,
+        };
+        let (why, at) = match error {
+            TextError::NotUtf8 { offset } => (format!("byte {offset} is not UTF-8"), offset),
+            TextError::Nul { offset } => (format!("byte {offset} is NUL"), offset),
+            TextError::TooLarge { size } => (format!("{size} bytes are too many"), 0),
+        };
+        let mut refusal = Refusal::new(&rules::PROMPT_NOT_TEXT, format!("`{path}` is not text: {why}"));
+        if let ReadPlace::Layer(index) = file.place {
+            let path = format!("{}{}", self.shown_below.get(index).copied().unwrap_or_default(), file.path);
+            refusal.file = Some(UnreadableFile { path, bytes, at });
+        }
+        Err(refusal)
     }
 
     fn file_exists(&self, path: &str) -> Result<bool, Refusal> {
@@ -283,17 +315,6 @@ fn hidden(path: &str) -> Refusal {
         .help("names that begin with a dot, and private keys, are never read: rename the file if prompts may see it")
 }
 
-fn decode(path: &str, bytes: &[u8]) -> Result<String, Refusal> {
-    SourceText::from_bytes(bytes).map(|text| text.as_str().to_owned()).map_err(|error| {
-        let why = match error {
-            TextError::NotUtf8 { offset } => format!("byte {offset} is not UTF-8"),
-            TextError::Nul { offset } => format!("byte {offset} is NUL"),
-            TextError::TooLarge { size } => format!("{size} bytes are too many"),
-        };
-        Refusal::new(&rules::PROMPT_NOT_TEXT, format!("`{path}` is not text: {why}"))
-    })
-}
-
 /// Charges for a question to a file system.
 fn charge_path(path: &str) -> Result<(), Error> {
     account::charge(account::FILE)?;
@@ -334,6 +355,7 @@ mod tests {
             project_name: "p".into(),
             language: "".into(),
             layers: vec![Arc::new(own), Arc::new(bundled)],
+            shown_below: vec!["", "bundled:"],
             folders: Folders::placeholders(),
         }
     }

@@ -147,8 +147,19 @@ pub enum StepKind {
 }
 
 impl StepKind {
-    /// The name in reports.
+    /// The name for programs.
     pub fn name(self) -> &'static str {
+        match self {
+            StepKind::Include => "include",
+            StepKind::Macro => "macro",
+            StepKind::CallBlock => "call",
+            StepKind::SetBlock => "set",
+            StepKind::FilterBlock => "filter",
+        }
+    }
+
+    /// The phrase before its place.
+    pub fn at(self) -> &'static str {
         match self {
             StepKind::Include => "included at",
             StepKind::Macro => "called at",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::mem::take;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::instance::{self, RawInstance};
 use super::listing::Listing;
@@ -300,7 +300,6 @@ impl Loader {
         let instances = instance::resolve(&self.raw_instances, &mut self.findings);
         let instance_files = instance::files(&self.raw_instances);
         Repo {
-            prompt_files: Mutex::default(),
             sources: take(&mut self.sources),
             is_bundled_root: config.is_bundled_layer,
             layers,

@@ -68,7 +68,7 @@ fn source_text(source: &ValueSource, with_steps: bool, sources: &Sources) -> Tex
         line(if source.kind == SourceKind::Computed { "computed by" } else { "written by" }, tag);
     }
     source.made_of.iter().for_each(|span| line("  made of", *span));
-    source.steps.iter().filter(|_| with_steps).for_each(|step| line(&format!("  {}", step.kind.name()), step.span));
+    source.steps.iter().filter(|_| with_steps).for_each(|step| line(&format!("  {}", step.kind.at()), step.span));
     match (source.kind, source.span, &source.data) {
         (SourceKind::Unknown, ..) => shown.push(&text!("  not attributable: the engine cannot be followed here\n")),
         (SourceKind::Data, None, Some(path)) => {

@@ -304,7 +304,8 @@ impl Log {
         match &node.kind {
             NodeKind::Const => {
                 let writer = Writer::Template { template: node.template, at: node.range.start, len: node.range.len() };
-                value.as_str().map(|text| Known::Text(Arc::new(self.literal(text, writer))))
+                let text = value.as_str().map(str::to_owned).or_else(|| functions::to_json(value).ok())?;
+                Some(Known::Text(Arc::new(self.literal(&text, writer))))
             }
             NodeKind::Member { base, key } => self.member(*base, key),
             NodeKind::Join { left, right } => {
