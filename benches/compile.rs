@@ -35,7 +35,7 @@ fn main() {
     let compiler = load();
     assert!(compiler.findings().is_empty(), "the generated repository is clean");
     let mut bodies = 0;
-    for files in compiler.run(&Selection::default(), |agent| golden::files(agent, None, true)).results {
+    for files in compiler.run(&Selection::default(), |agent| agent.golden_files(true)).results {
         bodies += files.iter().filter(|file| file.context.is_some()).count();
         for file in files {
             disk.replace(&format!("golden/{}", file.path), file.text.as_bytes()).expect("writes");
@@ -65,7 +65,7 @@ fn main() {
         ("check: load, bodies, goldens", &|| {
             let compiler = load();
             let drifts = compiler.run(&Selection::default(), |agent| {
-                let files = golden::files(agent, None, true);
+                let files = agent.golden_files(true);
                 golden::compare(&disk, "golden", agent.plan.name(), files).expect("reads").len()
             });
             assert!(drifts.results.iter().all(|drifts| *drifts == 0));

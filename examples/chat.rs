@@ -12,12 +12,10 @@ use std::io::{BufRead, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use reqc::compile::{Compiler, Setting};
+use reqc::compile::{Compiler, Folders, LoadOptions, Setting};
 use reqc::conversation::log::Log;
 use reqc::conversation::{Block, Conversation};
-use reqc::render::Folders;
-use reqc::repo::LoadOptions;
-use reqc::runtime::{Agent, Event, MemorySecrets, Outcome, Restored, Session, Transport, TransportOptions, Turn};
+use reqc::runtime::{Agent, Event, MemorySecrets, Outcome, Session, SessionStart, Transport, TransportOptions, Turn};
 use reqc::system::{Embedded, JournalFile};
 use reqc::world::MemoryWorld;
 
@@ -53,13 +51,13 @@ fn agent(url: &str) -> Result<Agent, Box<dyn Error>> {
 }
 
 /// What the file holds, without the line that a killed process may have left unfinished.
-fn open(path: &Path) -> Result<(Restored, JournalFile), Box<dyn Error>> {
+fn open(path: &Path) -> Result<(SessionStart, JournalFile), Box<dyn Error>> {
     let mut opened = JournalFile::open_or_create(path)?;
     let loaded = Log::parse(&opened.bytes)?;
     opened.journal.keep((opened.bytes.len() - loaded.tail_bytes) as u64)?;
     let restored = match loaded.log {
-        Some(log) => Restored::Loaded(log, Conversation::default()),
-        None => Restored::New(Conversation::default()),
+        Some(log) => SessionStart::Resumed(log, Conversation::default()),
+        None => SessionStart::New(Conversation::default()),
     };
     Ok((restored, opened.journal))
 }

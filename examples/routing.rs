@@ -9,10 +9,9 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use reqc::compile::{Compiler, Setting};
+use reqc::compile::{Compiler, Folders, LoadOptions, Setting};
 use reqc::conversation::{Block, Conversation};
-use reqc::render::Folders;
-use reqc::repo::{LoadOptions, Subject};
+use reqc::repo::FileToRoute;
 use reqc::runtime::{Agent, MemorySecrets, Session, Transport, TransportOptions};
 use reqc::system::Embedded;
 use reqc::world::MemoryWorld;
@@ -44,7 +43,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let [url, file] = arguments.as_slice() else { return Err("usage: routing URL FILE".into()) };
     let compiler = Arc::new(compiler(url));
     let roster = compiler.repo().rosters.first().ok_or("`rosters.toml` names one")?;
-    let route = compiler.route(roster, &Subject::new(file, None));
+    let route = compiler.route(roster, &FileToRoute::new(file, None));
     for (name, why) in &route.passed {
         println!("not {name}: {why}");
     }

@@ -10,11 +10,9 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use reqc::compile::{Compiler, Setting};
+use reqc::compile::{Compiler, Folders, LoadOptions, Setting};
 use reqc::conversation::{Block, Conversation, Tool};
-use reqc::render::Folders;
-use reqc::repo::LoadOptions;
-use reqc::runtime::hooks::{Hooks, Permission, Showing};
+use reqc::runtime::hooks::{Hooks, MessageDecision, ToolDecision};
 use reqc::runtime::tools::{BoxFuture, FnTool, ToolOutput, ToolSet};
 use reqc::runtime::{Agent, Event, MemorySecrets, Session, ToolCall, Transport, TransportOptions};
 use reqc::system::Embedded;
@@ -79,11 +77,11 @@ fn definition(name: &str, description: &str, schema: Value) -> Tool {
 struct Careful;
 
 impl Hooks for Careful {
-    fn before_tool<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, Permission> {
+    fn before_tool<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, ToolDecision> {
         Box::pin(async move {
             match &*call.name {
-                "remove" => Permission::Refuse("nobody removes anything here".into()),
-                _ => Permission::Run,
+                "remove" => ToolDecision::Refuse("nobody removes anything here".into()),
+                _ => ToolDecision::Run,
             }
         })
     }
@@ -93,9 +91,9 @@ impl Hooks for Careful {
         true
     }
 
-    fn before_message<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Showing> {
+    fn before_message<'a>(&'a self, text: &'a str) -> BoxFuture<'a, MessageDecision> {
         // The history keeps what the model said.
-        Box::pin(async move { Showing::Replace(text.to_uppercase()) })
+        Box::pin(async move { MessageDecision::Replace(text.to_uppercase()) })
     }
 
     fn observe(&self, event: &Event) {

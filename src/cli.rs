@@ -32,6 +32,9 @@ use args::{Args, Command};
 use options::Options;
 use terminal::Terminal;
 
+use crate::compile::Report;
+use crate::world::AccessError;
+
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
@@ -80,7 +83,25 @@ impl From<String> for Failure {
     }
 }
 
+impl From<AccessError> for Failure {
+    fn from(error: AccessError) -> Failure {
+        Failure::new(error)
+    }
+}
+
 type Outcome = Result<Status, Failure>;
+
+/// Shows a report and tells whether it fails the run.
+fn report(options: &Options, report: &Report, terminal: &mut Terminal) -> Status {
+    terminal.report(options.format, report);
+    if report.fails() { Status::Findings } else { Status::Clean }
+}
+
+/// Shows findings that are the reason why there is nothing else to show.
+fn show_findings(options: &Options, report: &Report, terminal: &mut Terminal) -> Status {
+    terminal.findings(options.format, report);
+    Status::Findings
+}
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {

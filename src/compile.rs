@@ -1,9 +1,11 @@
 //! The front door: a repository in, bodies and findings out.
 //!
 //! Input: the files of both layers. Output: a [`Compiler`], which has read and checked everything that does not
-//! depend on a conversation, and [`Compiler::run`], which makes every selected body in parallel and hands the
-//! bodies of one agent at a time to a visitor. Results are ordered by agent, whatever the threads do.
+//! depend on a conversation, and [`Compiler::report`], which makes every selected body in parallel and tells what was found as
+//! a [`Report`]. [`Compiler::report_each`] hands the bodies of one agent at a time to a visitor, and
+//! [`Compiler::compare_golden`] compares them with files. Results are ordered by agent, whatever the threads do.
 
+mod compare;
 mod coverage;
 mod explain;
 mod impact;
@@ -11,20 +13,34 @@ mod invisible;
 mod lowered;
 mod policy;
 mod reach;
+mod report;
 mod route;
 pub(crate) mod rules;
 mod secrets;
 mod work;
 
+pub use compare::Purpose;
 pub use explain::{Explained, Explanation, SourceKind, ValueSource};
 pub use impact::{Asked, Reached};
 pub use lowered::{Lowered, LoweredKind, LoweredTo};
-pub use policy::Policy;
+use policy::Policy;
+pub use policy::PolicyOptions;
 pub(crate) use policy::{check_allowed, check_code};
+pub use report::{Report, Summary};
 pub use route::{PassedOver, Route};
 pub use rules::{all_rules, rule};
 
+#[doc(inline)]
+pub use crate::render::Folders;
+#[doc(inline)]
+pub use crate::repo::{Date, LoadOptions};
+#[doc(inline)]
+pub use crate::resolve::ProfileId;
+#[doc(inline)]
+pub use crate::unit::Body;
+
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
@@ -34,13 +50,13 @@ use crate::context::{self, Context, ContextSource};
 use crate::conversation::Conversation;
 use crate::diag::{Diagnostic, Findings, Severity, did_you_mean};
 use crate::panics::{Panic, caught};
-use crate::profile::{self, slug};
+use crate::profile;
 use crate::provider;
-use crate::render::{Engine, Folders, PromptScope, Renderer, rules as render_rules};
-use crate::repo::{self, LayerKind, LoadOptions, Repo};
-use crate::resolve::{self, Hierarchy, ProfileId, ResolvedProfile};
+use crate::render::{Engine, PromptScope, Renderer, rules as render_rules};
+use crate::repo::{self, LayerKind, Repo};
+use crate::resolve::{self, Hierarchy, ResolvedProfile};
 use crate::source::{FileId, SourceText, Sources};
-use crate::unit::{Body, Memo, Plan, Prepared, Record, Request, Room, Target};
+use crate::unit::{Memo, Plan, Prepared, Record, Request, Room, Target};
 use crate::world::{MemoryWorld, World};
 use work::Ledger;
 
@@ -82,6 +98,7 @@ pub struct Selection {
 }
 
 /// All bodies of one agent.
+#[non_exhaustive]
 pub struct AgentBodies<'c> {
     /// The agent.
     pub plan: Plan<'c>,
@@ -92,6 +109,7 @@ pub struct AgentBodies<'c> {
 }
 
 /// What a run gave.
+#[non_exhaustive]
 pub struct Run<R> {
     /// What the visitor returned, ordered by the agent's name.
     pub results: Vec<R>,
@@ -99,6 +117,13 @@ pub struct Run<R> {
     pub findings: Findings,
     /// How many bodies were made.
     pub bodies: usize,
+}
+
+impl Selection {
+    /// Whether every agent and context takes part.
+    pub fn is_everything(&self) -> bool {
+        self.agents.is_none() && self.contexts.is_none()
+    }
 }
 
 /// What one agent gave.
@@ -288,8 +313,19 @@ impl Compiler {
         Plan::new(&self.repo, &self.engine, self.resolve(id)?)
     }
 
-    /// Makes every selected body. `visit` is called on worker threads, once per agent.
+    /// Makes every selected body. `visit` is called on worker threads, once per agent. What is found is as it is: no policy
+    /// was applied, and what loading found is not among it; [`Compiler::report`] does both.
     pub fn run<R: Send>(&self, selection: &Selection, visit: impl Fn(&AgentBodies<'_>) -> R + Sync) -> Run<R> {
+        self.run_after(Findings::default(), selection, visit)
+    }
+
+    /// Makes every selected body, with findings that were made before.
+    fn run_after<R: Send>(
+        &self,
+        findings: Findings,
+        selection: &Selection,
+        visit: impl Fn(&AgentBodies<'_>) -> R + Sync,
+    ) -> Run<R> {
         let chosen = |id: &ProfileId| selection.agents.as_ref().is_none_or(|ids| ids.contains(id));
         let agents: Vec<ProfileId> =
             self.agents.iter().filter(|(id, usable)| *usable && chosen(id)).map(|(id, _)| *id).collect();
@@ -310,13 +346,13 @@ impl Compiler {
             Ok(pool) => pool.install(all),
             Err(_) => all(),
         };
-        self.put_together(&agents, done, limit)
+        let run = Run { results: Vec::new(), findings, bodies: 0 };
+        self.put_together(run, &agents, done, limit)
     }
 
     /// The agents that have a place in the run, in their order.
-    fn put_together<R>(&self, agents: &[ProfileId], done: Vec<Option<Done<R>>>, limit: u64) -> Run<R> {
+    fn put_together<R>(&self, mut run: Run<R>, agents: &[ProfileId], done: Vec<Option<Done<R>>>, limit: u64) -> Run<R> {
         let places = work::places(done.iter().map(|done| done.as_ref().map(|done| done.cost)), limit);
-        let mut run = Run { results: Vec::new(), findings: Findings::default(), bodies: 0 };
         done.into_iter().take(places).flatten().for_each(|done| run.add(done));
         if let Some(&first) = agents.get(places) {
             run.findings.extend([rules::run_too_much_work(&self.hierarchy, first, agents.len() - places)]);
@@ -380,7 +416,7 @@ impl Compiler {
         let (body, found) = match made.body {
             Ok(body) => {
                 spent.held = spent.held.saturating_add(body.weight());
-                let problems = check(schemas, &body).err().unwrap_or_default();
+                let problems = check(schemas, &body);
                 spent.cost = spent.cost.saturating_add(work::of_body(spent.static_values, problems.len()));
                 let record = Record::new(plan, &self.repo.sources, renderer, request, &body);
                 let found = self.located(plan, ready, &record, problems, &mut spent.cost);
@@ -530,6 +566,7 @@ impl Compiler {
 
 /// Why nothing was selected.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum SelectError {
     /// Nothing has the name.
     Unknown {
@@ -543,6 +580,17 @@ pub enum SelectError {
     /// The name is that of an abstract profile.
     Abstract(Diagnostic),
 }
+
+impl fmt::Display for SelectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SelectError::Unknown { what, wanted, .. } => write!(f, "there is no {what} `{wanted}`"),
+            SelectError::Abstract(finding) => f.write_str(&finding.message),
+        }
+    }
+}
+
+impl std::error::Error for SelectError {}
 
 /// Stack of the worker threads: deep but limited recursion in templates needs more than the usual 2 MiB.
 pub(crate) const STACK_BYTES: usize = 16 * 1024 * 1024;
@@ -631,50 +679,4 @@ impl<'e> Renderers<'e> {
     fn get(&self, prepared: &Prepared) -> &Renderer<'e> {
         &self.by_size[&ReadyContext::size_class(prepared)]
     }
-}
-
-/// Sorts findings by file and place and applies a policy: what is left is what is reported.
-pub fn settle(sources: &Sources, findings: Findings, policy: &Policy<'_>) -> Vec<Diagnostic> {
-    let mut settled = policy.apply(sources, findings.into_vec());
-    settled.sort_by(|a, b| order(sources, a).cmp(&order(sources, b)));
-    bounded(settled)
-}
-
-/// The most findings of one rule and level that are reported, also to programs.
-const MOST_OF_A_RULE: usize = 10_000;
-
-/// The first findings of each rule. The last of them says how many there are beyond it.
-fn bounded(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    let mut counts: HashMap<(&str, Severity), usize> = HashMap::new();
-    let mut last: HashMap<(&str, Severity), usize> = HashMap::new();
-    let mut kept: Vec<Diagnostic> = Vec::with_capacity(findings.len());
-    for finding in findings {
-        let key = (finding.rule.code, finding.severity);
-        let count = counts.entry(key).or_default();
-        *count += 1;
-        if *count <= MOST_OF_A_RULE {
-            last.insert(key, kept.len());
-            kept.push(finding);
-        }
-    }
-    for (key, count) in counts.into_iter().filter(|(_, count)| *count > MOST_OF_A_RULE) {
-        let more = count - MOST_OF_A_RULE;
-        kept[last[&key]].message.push_str(&format!("; {more} more findings of `{}` are left out", key.0));
-    }
-    kept
-}
-
-fn order<'a>(sources: &'a Sources, finding: &'a Diagnostic) -> (&'a str, u32, &'static str, &'a str) {
-    let span = finding.primary.span;
-    (sources.get(span.file).path(), span.start, finding.rule.code, &finding.message)
-}
-
-/// Whether findings fail a run.
-pub fn fails(findings: &[Diagnostic]) -> bool {
-    findings.iter().any(|finding| finding.severity == Severity::Error)
-}
-
-/// The golden folder of an agent.
-pub fn golden_slug(name: &str) -> String {
-    slug(name)
 }

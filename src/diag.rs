@@ -29,6 +29,7 @@ impl Severity {
 
 /// A kind of finding: its stable code, default severity and documentation page.
 #[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Rule {
     /// Stable `family/kebab-case` code.
     pub code: &'static str,
@@ -38,28 +39,40 @@ pub struct Rule {
     pub summary: &'static str,
     /// The page that `reqc rule CODE` shows: why it matters and what to do, in Markdown.
     pub page: &'static str,
-}
-
-impl Rule {
     /// Whether a repository may lower or silence it. An error that leaves an agent without a body must stay one: else a run
     /// would pass that compiled less than it seems. What may be lowered are warnings, and findings about the content of
     /// bodies that exist.
-    pub fn can_be_lowered(&self) -> bool {
-        self.severity == Severity::Warning || self.code.starts_with("schema/") && self.code != "schema/unusable"
+    pub can_be_lowered: bool,
+    /// Whether it speaks of a member's key rather than of its value.
+    pub is_about_key: bool,
+}
+
+impl Rule {
+    /// A rule about values, which can be lowered if it is a warning.
+    pub(crate) const fn new(code: &'static str, severity: Severity, summary: &'static str, page: &'static str) -> Rule {
+        let can_be_lowered = matches!(severity, Severity::Warning);
+        Rule { code, severity, summary, page, can_be_lowered, is_about_key: false }
+    }
+
+    /// An error that can be lowered all the same: the body is there.
+    pub(crate) const fn lowerable(self) -> Rule {
+        Rule { can_be_lowered: true, ..self }
+    }
+
+    /// A rule that speaks of keys.
+    pub(crate) const fn about_key(self) -> Rule {
+        Rule { is_about_key: true, ..self }
     }
 }
 
-/// Declares rules as documented statics plus a `RULES` slice of all of them.
+/// Declares rules as documented statics plus a `RULES` slice of all of them. What is special about a rule stands in brackets
+/// behind its severity: `Error[lowerable]`, `Error[lowerable, about_key]`.
 macro_rules! rules {
-    ($( $name:ident = $severity:ident $code:literal, $summary:literal, $page:literal; )*) => {
+    ($( $name:ident = $severity:ident $([$($special:ident),+])? $code:literal, $summary:literal, $page:literal; )*) => {
         $(
             #[doc = $summary]
-            pub(crate) static $name: $crate::diag::Rule = $crate::diag::Rule {
-                code: $code,
-                severity: $crate::diag::Severity::$severity,
-                summary: $summary,
-                page: $page,
-            };
+            pub(crate) static $name: $crate::diag::Rule =
+                $crate::diag::Rule::new($code, $crate::diag::Severity::$severity, $summary, $page)$($(.$special())+)?;
         )*
         /// Every rule declared here, in order.
         pub(crate) static RULES: &[&$crate::diag::Rule] = &[$(&$name),*];
@@ -69,8 +82,9 @@ pub(crate) use rules;
 
 /// A place that a finding points at, with what to say there.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Label {
-    /// Where.
+    /// The place.
     pub span: Span,
     /// What to say there; may be empty for a primary label.
     pub message: String,
@@ -78,6 +92,7 @@ pub struct Label {
 
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Diagnostic {
     /// What kind of finding this is.
     pub rule: &'static Rule,
@@ -284,6 +299,15 @@ impl Suggestions {
                 Vec::new()
             }
         }
+    }
+}
+
+/// `1 agent`, `2 agents`, `2 bodies`.
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    match (number, noun.strip_suffix('y')) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(stem)) => format!("{number} {stem}ies"),
+        (_, None) => format!("{number} {noun}s"),
     }
 }
 

@@ -1,13 +1,17 @@
 //! What changed between two bodies, by JSON pointer, and equal changes of many bodies as one.
 //!
-//! Input: pairs of JSON values. Output: [`Change`]s and [`Group`]s as data; printing is [`report`](crate::report)'s
-//! business.
+//! Input: pairs of JSON values, or files that hold them. Output: [`Change`]s and [`Group`]s as data; printing is
+//! [`report`](crate::report)'s business, and what caused a change is asked of whoever made the bodies.
 
 mod bounded;
+mod cause;
+mod file;
 mod group;
 mod structural;
 
-pub use group::{Group, Subject, group};
+pub use cause::{CausedGroup, grouped};
+pub use file::ChangedFile;
+pub use group::{BodyId, Group, group};
 pub use structural::{Change, ChangeKind, FileChange, structural};
 
 use similar::TextDiff;

@@ -1,12 +1,15 @@
 //! Golden bodies: which files they are, and how those on disk differ.
 //!
-//! Input: the bodies of one agent. Output: [`GoldenFile`]s, and [`Drift`] against what an [`Output`] holds.
-//! Deciding is separate from writing: [`apply`] and [`Manifest`] alone change anything. What
+//! Input: the bodies of one agent. Output: [`GoldenFile`]s, and [`Drift`] against what a [`GoldenFolder`] holds.
+//! Deciding is separate from writing: [`Comparison::write`] alone changes anything, through [`apply`] and [`Manifest`]. What
 //! was not written here is left alone; a [`Manifest`] proves what was.
 
+mod folder;
 mod manifest;
 pub(crate) mod rules;
 
+pub(crate) use folder::Comparer;
+pub use folder::{Comparison, GoldenFolder};
 pub use manifest::{MANIFEST, Manifest, Proof};
 
 use std::collections::HashSet;
@@ -14,9 +17,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::compile::{AgentBodies, golden_slug};
-use crate::unit::Plan;
-use crate::world::{EntryKind, MAX_REPOSITORY_BYTES, Output, join};
+use crate::diff::{BodyId, ChangedFile};
+use crate::profile::slug;
+use crate::unit::{Body, Plan};
+use crate::world::{AccessError, EntryKind, MAX_REPOSITORY_BYTES, Output, join};
 
 /// The folder of golden files.
 pub const FOLDER: &str = "golden";
@@ -32,6 +36,7 @@ const CONVERSATIONS: [&str; 5] = ["messages", "contents", "input", "prompt", "in
 
 /// A file that should be there.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct GoldenFile {
     /// Path relative to the folder of golden files: `<slug>/<context>.json`.
     pub path: String,
@@ -43,6 +48,7 @@ pub struct GoldenFile {
 
 /// A difference between what should be there and what is.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Drift {
     /// Path relative to the folder of golden files.
     pub path: String,
@@ -56,17 +62,31 @@ pub struct Drift {
     pub new: Option<String>,
 }
 
-/// The files of one agent: `request.json`, and a body per context that goldens are written for.
-pub fn files(agent: &AgentBodies<'_>, model: Option<&str>, all_contexts: bool) -> Vec<GoldenFile> {
-    let slug = golden_slug(agent.plan.name());
-    let mut files =
-        vec![GoldenFile { path: format!("{slug}/{REQUEST}"), context: None, text: request_json(&agent.plan, model) }];
-    for (ready, body) in agent.bodies.iter().filter(|(ready, _)| all_contexts || ready.golden) {
-        let context = &ready.context.name;
-        let path = format!("{slug}/{context}.json");
-        files.push(GoldenFile { path, context: Some(Arc::clone(context)), text: body.pretty() });
+impl From<&Drift> for ChangedFile {
+    fn from(drift: &Drift) -> ChangedFile {
+        let (slug, name) = drift.path.split_once('/').unwrap_or(("", &drift.path));
+        let context = Some(name.trim_end_matches(".json")).filter(|name| *name != "request");
+        ChangedFile {
+            subject: BodyId {
+                agent: drift.agent.clone().unwrap_or_else(|| Arc::from(slug)),
+                context: context.map(Arc::from),
+            },
+            path: drift.path.clone(),
+            old: drift.old.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned()),
+            new: drift.new.clone(),
+        }
     }
-    files
+}
+
+/// The files of one agent: `request.json`, and one for each of the bodies, which come with the names of their contexts.
+pub fn files<'b>(plan: &Plan<'_>, bodies: impl Iterator<Item = (&'b Arc<str>, &'b Body)>) -> Vec<GoldenFile> {
+    let slug = slug(plan.name());
+    let request = GoldenFile { path: format!("{slug}/{REQUEST}"), context: None, text: request_json(plan, None) };
+    let body = |(context, body): (&Arc<str>, &Body)| {
+        let path = format!("{slug}/{context}.json");
+        GoldenFile { path, context: Some(Arc::clone(context)), text: body.pretty() }
+    };
+    std::iter::once(request).chain(bodies.map(body)).collect()
 }
 
 /// `request.json`: everything of a request but its body.
@@ -101,7 +121,7 @@ pub fn compare(
     folder: &str,
     agent: &Arc<str>,
     expected: Vec<GoldenFile>,
-) -> Result<Vec<Drift>, String> {
+) -> Result<Vec<Drift>, AccessError> {
     let mut drifts = Vec::new();
     for file in expected {
         let old = output.current(&join(folder, &file.path))?;
@@ -149,7 +169,7 @@ pub fn surplus(
     slug: &str,
     expected: &[GoldenFile],
     manifest: &Manifest,
-) -> Result<Surplus, String> {
+) -> Result<Surplus, AccessError> {
     let expected: HashSet<&str> = expected.iter().map(|file| file.path.as_str()).collect();
     let paths = listed(output, folder, slug)?.into_iter().filter(|path| !expected.contains(path.as_str()));
     unasked(output, folder, slug, paths.collect(), manifest)
@@ -165,13 +185,13 @@ pub fn orphans<'n>(
     folder: &str,
     agents: impl Iterator<Item = &'n Arc<str>>,
     manifest: &Manifest,
-) -> Result<Surplus, String> {
-    let slugs: HashSet<String> = agents.map(|name| golden_slug(name)).collect();
+) -> Result<Surplus, AccessError> {
+    let slugs: HashSet<String> = agents.map(|name| slug(name)).collect();
     let mut found = Surplus::default();
     for entry in output.list(folder)?.into_iter().filter(|entry| entry.kind == EntryKind::Folder) {
-        let slug = entry.path.rsplit('/').next().unwrap_or_default();
-        if !slugs.contains(slug) {
-            found = found.and(unasked(output, folder, slug, listed(output, folder, slug)?, manifest)?);
+        let name = entry.path.rsplit('/').next().unwrap_or_default();
+        if !slugs.contains(name) {
+            found = found.and(unasked(output, folder, name, listed(output, folder, name)?, manifest)?);
         }
     }
     // A whole folder of other files is somebody else's, and no reason to say anything.
@@ -180,7 +200,7 @@ pub fn orphans<'n>(
 }
 
 /// The paths of the form `<slug>/<name>.json`; the one of `request.json`, which proves whose the others are, comes last.
-fn listed(output: &dyn Output, folder: &str, slug: &str) -> Result<Vec<String>, String> {
+fn listed(output: &dyn Output, folder: &str, slug: &str) -> Result<Vec<String>, AccessError> {
     let files = output.list(&join(folder, slug))?.into_iter().filter(|entry| entry.kind == EntryKind::File);
     let names = files.filter_map(|entry| entry.path.rsplit('/').next().map(str::to_owned));
     let mut names: Vec<String> = names.filter(|name| name.ends_with(".json")).collect();
@@ -195,7 +215,7 @@ fn unasked(
     slug: &str,
     paths: Vec<String>,
     manifest: &Manifest,
-) -> Result<Surplus, String> {
+) -> Result<Surplus, AccessError> {
     let mut found = Surplus::default();
     if paths.is_empty() || !has_our_request(output, folder, slug)? {
         return Ok(Surplus { foreign: paths, ..found });
@@ -226,8 +246,8 @@ fn unasked(
 }
 
 /// Whether the `request.json` of a folder is one of ours.
-fn has_our_request(output: &dyn Output, folder: &str, slug: &str) -> Result<bool, String> {
-    let path = format!("{slug}/{REQUEST}");
+fn has_our_request(output: &dyn Output, folder: &str, name: &str) -> Result<bool, AccessError> {
+    let path = format!("{name}/{REQUEST}");
     Ok(output.current(&join(folder, &path))?.is_some_and(|bytes| has_our_form(&path, &bytes)))
 }
 
@@ -236,10 +256,9 @@ fn has_our_request(output: &dyn Output, folder: &str, slug: &str) -> Result<bool
 fn has_our_form(path: &str, bytes: &[u8]) -> bool {
     let Ok(Value::Object(value)) = serde_json::from_slice(bytes) else { return false };
     match path.split_once('/') {
-        Some((slug, REQUEST)) => {
+        Some((folder, REQUEST)) => {
             let agent = value.get("agent").and_then(Value::as_str);
-            agent.is_some_and(|agent| golden_slug(agent) == slug)
-                && REQUEST_KEYS.iter().all(|key| value.contains_key(*key))
+            agent.is_some_and(|agent| slug(agent) == folder) && REQUEST_KEYS.iter().all(|key| value.contains_key(*key))
         }
         _ => CONVERSATIONS.iter().any(|key| value.contains_key(*key)),
     }
@@ -250,7 +269,7 @@ fn has_our_form(path: &str, bytes: &[u8]) -> bool {
 /// # Errors
 ///
 /// A phrase that names the first file that could not be written.
-pub fn apply(output: &dyn Output, folder: &str, drifts: &[Drift]) -> Result<(), String> {
+pub fn apply(output: &dyn Output, folder: &str, drifts: &[Drift]) -> Result<(), AccessError> {
     for drift in drifts {
         let path = join(folder, &drift.path);
         match &drift.new {

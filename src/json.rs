@@ -29,6 +29,14 @@ pub struct JsonError {
     pub opened: Option<Range<usize>>,
 }
 
+impl std::fmt::Display for JsonError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.problem.message())
+    }
+}
+
+impl std::error::Error for JsonError {}
+
 /// The mistakes that are told apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {

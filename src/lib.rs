@@ -10,23 +10,22 @@
 //!
 //! 1. [`world`]: files, seen through one trait; [`system`] has the real ones, [`MemoryWorld`](world::MemoryWorld) is
 //!    for tests and hosts.
-//! 2. [`repo`]: what files there are, in both layers → [`Repo`](repo::Repo). [`toml`] parses, [`source`] remembers
-//!    places.
-//! 3. [`profile`]: one file → [`Profile`](profile::Profile).
-//! 4. [`resolve`]: `extends` → [`Hierarchy`](resolve::Hierarchy) and, one at a time,
-//!    [`ResolvedProfile`](resolve::ResolvedProfile): each value with its origin.
-//! 5. [`context`]: JSON files → [`Conversation`](conversation::Conversation)s in normal form.
-//! 6. [`render`]: checks and compiles templates → [`Engine`](render::Engine), then text.
-//! 7. [`mod@unit`]: [`Plan`](unit::Plan) × conversation → [`Body`](unit::Body), through [`json`] and the steps of
-//!    [`provider`].
-//! 8. [`check`]: bodies against the schemas of their wire formats.
+//! 2. `repo`: what files there are, in both layers. `toml` parses, [`source`] remembers places.
+//! 3. `profile`: one file → a profile.
+//! 4. `resolve`: `extends` → the hierarchy and, one at a time, merged profiles: each value with its origin.
+//! 5. `context`: JSON files → [`Conversation`](conversation::Conversation)s in normal form.
+//! 6. `render`: checks and compiles templates, then gives text.
+//! 7. `unit`: the plan of an agent × a conversation → [`Body`], through `json` and the steps of `provider`.
+//! 8. `check`: bodies against the schemas of their wire formats.
 //! 9. [`golden`] and [`diff`]: bodies against files, changes as data.
 //! 10. [`report`]: findings ([`diag`]) and changes as text.
-//!
 //! 11. `runtime` (a default feature): the same bodies, sent; answers as typed events, tools in a loop.
 //!
+//! Those without a link are not for hosts: they are public for tests and benchmarks alone, and change without notice.
+//!
 //! [`compile`] is the front door that runs them all: [`Compiler::load`](compile::Compiler::load) reads and checks a
-//! repository, [`Compiler::run`](compile::Compiler::run) makes the bodies in parallel. [`cli`] is the command line.
+//! repository, [`Compiler::report`](compile::Compiler::report) makes the bodies in parallel and tells what was found. `cli`
+//! is the command line.
 //!
 //! # Example
 //!
@@ -35,8 +34,7 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use reqc::compile::{Compiler, Selection};
-//! use reqc::repo::LoadOptions;
+//! use reqc::compile::{AgentBodies, Compiler, LoadOptions, PolicyOptions, Selection};
 //! use reqc::system::Embedded;
 //! use reqc::world::MemoryWorld;
 //!
@@ -58,28 +56,40 @@
 //! assert_eq!(body.value()["temperature"], 0.2);
 //! assert_eq!(body.value()["messages"][0]["content"], "Say hello first.");
 //!
-//! // All bodies of all agents; the visitor is called once per agent.
-//! let run = compiler.run(&Selection::default(), |agent| agent.bodies.len());
-//! assert!(run.findings.is_empty());
-//! assert_eq!(run.results, [run.bodies]);
+//! // All bodies of all agents, and what is found in them.
+//! let report = compiler.report(&Selection::default(), &PolicyOptions::default());
+//! assert!(report.findings.is_empty());
+//! // The same with a visitor, which is called once per agent.
+//! let visit = |agent: &AgentBodies<'_>| agent.bodies.len();
+//! let (report, bodies) = compiler.report_each(&Selection::default(), &PolicyOptions::default(), visit);
+//! assert_eq!(bodies, [report.summary.bodies]);
 //! ```
 
 mod chain;
+#[doc(hidden)]
 pub mod check;
+#[doc(hidden)]
 pub mod cli;
 pub mod compile;
+#[doc(hidden)]
 pub mod context;
 pub mod conversation;
 pub mod diag;
 pub mod diff;
 pub mod golden;
+#[doc(hidden)]
 pub mod json;
 mod panics;
+#[doc(hidden)]
 pub mod profile;
+#[doc(hidden)]
 pub mod provider;
+#[doc(hidden)]
 pub mod render;
+#[doc(hidden)]
 pub mod repo;
 pub mod report;
+#[doc(hidden)]
 pub mod resolve;
 #[cfg(feature = "runtime")]
 pub mod runtime;
@@ -87,6 +97,11 @@ pub mod source;
 #[expect(clippy::disallowed_methods, reason = "this module is what the others are told to use instead")]
 pub mod system;
 pub mod text;
+#[doc(hidden)]
 pub mod toml;
+#[doc(hidden)]
 pub mod unit;
 pub mod world;
+
+#[doc(inline)]
+pub use compile::{Body, Compiler, Report, Selection};

@@ -218,8 +218,8 @@ fn check_settings(reader: &mut Reader<'_, '_>) {
     reader.one_of("cache_ttl", &[("5m", ()), ("1h", ())]);
     let breakpoints = reader.strings("cache_breakpoints").map(|list| list.value).unwrap_or_default();
     for breakpoint in breakpoints {
-        if !BREAKPOINTS.contains(&&*breakpoint.value) {
-            reader.invalid("cache_breakpoints", &breakpoint, BREAKPOINTS.into_iter());
+        if Breakpoint::from_name(&breakpoint.value).is_none() {
+            reader.invalid("cache_breakpoints", &breakpoint, Breakpoint::ALL.into_iter().map(Breakpoint::name));
         }
     }
     if let Some(matching) = reader.table("match") {
@@ -258,8 +258,35 @@ fn check_glob(reader: &mut Reader<'_, '_>, key: &str, pattern: &Spanned<Arc<str>
     }
 }
 
-/// What `cache_breakpoints` may name.
-pub const BREAKPOINTS: [&str; 3] = ["system", "tools", "history"];
+/// A place for a breakpoint of the prompt cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Breakpoint {
+    /// The last system block.
+    System,
+    /// The last tool.
+    Tools,
+    /// The last block of the second-to-last message.
+    History,
+}
+
+impl Breakpoint {
+    /// All of them, the most useful first.
+    pub const ALL: [Breakpoint; 3] = [Breakpoint::System, Breakpoint::Tools, Breakpoint::History];
+
+    /// The name in `cache_breakpoints`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Breakpoint::System => "system",
+            Breakpoint::Tools => "tools",
+            Breakpoint::History => "history",
+        }
+    }
+
+    /// The breakpoint with a name.
+    pub fn from_name(name: &str) -> Option<Breakpoint> {
+        Breakpoint::ALL.into_iter().find(|breakpoint| breakpoint.name() == name)
+    }
+}
 
 /// The older format's keys and what replaces them.
 const OLD_KEYS: [(&str, &str); 5] = [

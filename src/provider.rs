@@ -11,10 +11,13 @@ pub(crate) mod rules;
 mod tools;
 mod wire;
 
+pub use crate::profile::Breakpoint;
 pub use api::{Auth, Capability, ClientApi};
-pub use cache::{Breakpoint, CachePlan, CacheTtl};
 pub(crate) use cache::{CacheMark, Cacheable, add_cache_control};
+pub use cache::{CachePlan, CacheTtl};
 pub use instances::check_instances;
+#[cfg(feature = "runtime")]
+pub(crate) use request::UrlParts;
 pub(crate) use request::is_in_the_clear;
 #[cfg(feature = "runtime")]
 pub(crate) use request::is_loopback;

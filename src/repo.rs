@@ -24,7 +24,7 @@ pub(crate) use keys::Reader;
 #[cfg(feature = "runtime")]
 pub(crate) use load::read_tools_below;
 pub use load::{LoadOptions, load, read_tools};
-pub use matching::{Dimension, Glob, Matcher, Mismatch, Subject};
+pub use matching::{Dimension, FileToRoute, Glob, Matcher, Mismatch};
 pub(crate) use matching::{MAX_GLOBS, glob};
 pub use roster::{ROSTER_KEYS, ROSTERS_KEYS, Roster};
 pub use tools::{DEFAULT_OUTPUT_LIMIT, DEFAULT_TIME_LIMIT, TOOL_KEYS, TOOLS_KEYS, ToolSpec};
@@ -104,7 +104,7 @@ pub struct Repo {
 pub enum PartialState {
     /// A partial that was read.
     Found,
-    /// Nothing.
+    /// No file has it.
     Missing,
     /// A file, or a folder that it is in, with a finding of its own.
     Broken,

@@ -1,8 +1,8 @@
 //! Findings and changes as text, one file per format.
 //!
-//! Input: findings in the order to tell them, the [`Sources`](crate::source::Sources) they point into, and a
-//! [`Summary`]; or groups of changes. Output: [`Text`] that ends with a new line. Nothing is decided or printed here, and the same
-//! findings give the same text on every machine: width and colour are the caller's.
+//! Input: a [`Report`], or groups of changes. Output: [`Text`] that ends with a new line. Nothing is decided or printed here, and
+//! the same report gives the same text on every machine: width and colour are the caller's. A new format is a file here, with a
+//! type that implements [`Format`].
 
 mod bound;
 mod diff;
@@ -13,51 +13,43 @@ mod json;
 mod lowered;
 mod short;
 
-pub use diff::{DiffGroup, diff_json, diff_text};
 pub use explain::{explanation_json, explanation_text, margin_text};
-pub use human::{Look, human, human_findings};
-pub use json::json;
+pub use human::Human;
+pub use json::Json;
 pub use lowered::lowered_text;
-pub use short::{short, short_findings};
+pub use short::Short;
 
-use std::fmt;
+use std::ops::Range;
 
-use crate::compile::Lowered;
+use crate::compile::{Lowered, Report, Summary};
+use crate::diag::Rule;
+use crate::diff::CausedGroup;
 use crate::text::{Text, text};
 
-/// What a run covered and what it found.
-#[derive(Debug, Clone, Default)]
-pub struct Summary {
-    /// Agents that were compiled.
-    pub agents: usize,
-    /// Contexts that took part.
-    pub contexts: usize,
-    /// Bodies that were made.
-    pub bodies: usize,
-    /// Findings that fail the run.
-    pub errors: usize,
-    /// Findings that do not.
-    pub warnings: usize,
-    /// Agents that were left out because something they need is broken.
-    pub skipped: usize,
-    /// What lets through what would be refused without it.
-    pub lowered: Vec<Lowered>,
+/// A way to show what a run found.
+pub trait Format {
+    /// A whole report: its findings, then the figures. `rules` are all that there are.
+    fn report(&self, report: &Report, rules: &[&'static Rule]) -> Text;
+
+    /// The same where nothing was counted: the findings are why there is nothing else to show.
+    fn findings(&self, report: &Report, rules: &[&'static Rule]) -> Text;
+
+    /// Changes of bodies, and what the change lowers.
+    fn changes(&self, groups: &[CausedGroup], lowered: &[Lowered]) -> Text;
 }
 
-impl fmt::Display for Summary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [agents, contexts] = [count(self.agents, "agent"), count(self.contexts, "context")];
-        write!(f, "{agents} × {contexts}: {}", count(self.bodies, "body"))?;
-        match (self.errors, self.warnings) {
-            (0, 0) => f.write_str(", no findings")?,
-            (errors, 0) => write!(f, ", {}", count(errors, "error"))?,
-            (0, warnings) => write!(f, ", {}", count(warnings, "warning"))?,
-            (errors, warnings) => write!(f, ", {}, {}", count(errors, "error"), count(warnings, "warning"))?,
-        }
-        match self.skipped {
-            0 => Ok(()),
-            skipped => write!(f, ", {} skipped", count(skipped, "agent")),
-        }
+/// How text for people is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// Columns to wrap at; at least 40 are used. Source lines are not wrapped.
+    pub width: usize,
+    /// Whether to use colours.
+    pub colour: bool,
+}
+
+impl Default for Layout {
+    fn default() -> Layout {
+        Layout { width: 80, colour: false }
     }
 }
 
@@ -75,15 +67,6 @@ fn thousands(number: usize) -> String {
         [comma.then_some(','), Some(digit)].into_iter().flatten()
     };
     digits.chars().enumerate().flat_map(commas).collect()
-}
-
-/// `1 agent`, `2 agents`, `2 bodies`.
-pub(crate) fn count(number: usize, noun: &str) -> String {
-    match (number, noun.strip_suffix('y')) {
-        (1, _) => format!("1 {noun}"),
-        (_, Some(stem)) => format!("{number} {stem}ies"),
-        (_, None) => format!("{number} {noun}s"),
-    }
 }
 
 /// How many characters of a message, a help text or a label are shown to people; programs get all of it.
@@ -104,14 +87,27 @@ fn name(name: &str) -> Text {
 /// A line broken at spaces into lines of up to `width` characters; what stands in backticks stays together if it is
 /// not long.
 fn wrapped(line: &str, width: usize) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for word in words(line, width * 3 / 4) {
-        match lines.last_mut() {
-            Some(last) if last.chars().count() + 1 + word.chars().count() <= width => last.extend([" ", word]),
-            _ => lines.push(word.to_owned()),
+    let words = words(line, width * 3 / 4);
+    let lines = fill(words.iter().map(|word| word.chars().count()), width);
+    lines.into_iter().map(|line| words[line].join(" ")).collect::<Vec<_>>().join("\n")
+}
+
+/// Which words stand on which line of up to `width` characters, with a space between two of them, as ranges of their indices.
+pub(crate) fn fill(words: impl Iterator<Item = usize>, width: usize) -> Vec<Range<usize>> {
+    let (mut lines, mut used): (Vec<Range<usize>>, usize) = (Vec::new(), 0);
+    for (index, word) in words.enumerate() {
+        match lines.last_mut().filter(|_| used + 1 + word <= width) {
+            Some(line) => {
+                line.end = index + 1;
+                used += 1 + word;
+            }
+            None => {
+                lines.push(index..index + 1);
+                used = word;
+            }
         }
     }
-    lines.join("\n")
+    lines
 }
 
 /// The words of a line; text in backticks is one word unless it has more than `longest` characters.
@@ -132,13 +128,17 @@ mod tests {
     use crate::source::{FileId, SourceText, Sources, Span};
     use std::sync::Arc;
 
-    pub(super) static ERROR: Rule =
-        Rule { code: "render/undefined", severity: Severity::Error, summary: "s", page: "p" };
-    pub(super) static WARNING: Rule =
-        Rule { code: "coverage/unused", severity: Severity::Warning, summary: "s", page: "p" };
+    pub(super) static ERROR: Rule = Rule::new("render/undefined", Severity::Error, "s", "p");
+    pub(super) static WARNING: Rule = Rule::new("coverage/unused", Severity::Warning, "s", "p");
 
     pub(super) fn source(sources: &mut Sources, path: &str, text: &str) -> FileId {
         sources.add(path, SourceText::from_bytes(text.as_bytes()).expect("valid text"))
+    }
+
+    pub(super) fn report(sources: Sources, findings: Vec<Diagnostic>, summary: Summary) -> Report {
+        let mut report = Report::default();
+        (report.sources, report.findings, report.summary) = (sources, findings, summary);
+        report
     }
 
     /// The place of `what` in a file.
@@ -163,18 +163,6 @@ mod tests {
             finding = finding.reaching(&agent, Some(&Arc::from("plain-turn")));
         }
         (sources, finding)
-    }
-
-    #[test]
-    fn summaries_count_in_words() {
-        let run = Summary { agents: 28, contexts: 24, bodies: 516, ..Summary::default() };
-        assert_eq!(run.to_string(), "28 agents × 24 contexts: 516 bodies, no findings");
-        let found = Summary { errors: 2, warnings: 1, ..run.clone() };
-        assert_eq!(found.to_string(), "28 agents × 24 contexts: 516 bodies, 2 errors, 1 warning");
-        let small =
-            Summary { agents: 1, contexts: 1, bodies: 1, errors: 1, warnings: 0, skipped: 3, lowered: Vec::new() };
-        assert_eq!(small.to_string(), "1 agent × 1 context: 1 body, 1 error, 3 agents skipped");
-        assert_eq!(Summary::default().to_string(), "0 agents × 0 contexts: 0 bodies, no findings");
     }
 
     #[test]

@@ -32,10 +32,14 @@ pub mod trust;
 mod turn;
 
 pub use crate::conversation::Usage;
+#[doc(inline)]
+pub use crate::provider::{ClientApi, Header, HeaderValue, RequestLine, WireFormat};
+#[doc(inline)]
+pub use crate::repo::{SecretRef, ToolSpec};
 pub use agent::{Agent, CompileError, Compiled};
 pub use error::{Category, Error};
 pub use event::{Answer, Event, MalformedInput, Outcome, StopReason, ToolCall};
 pub use secret::{ExposeSecret, MemorySecrets, SecretError, SecretString, Secrets};
-pub use session::{AgentLoop, Restored, Session};
+pub use session::{AgentLoop, Session, SessionStart};
 pub use transport::{RetryPolicy, Transport, TransportOptions};
 pub use turn::Turn;

@@ -78,7 +78,7 @@ pub struct Position {
 }
 
 /// One source file: its path relative to the layer's root and its normalised text.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct SourceFile {
     path: Arc<str>,
     text: Arc<SourceText>,
@@ -182,24 +182,33 @@ fn characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count()
 }
 
-/// The table of all files of a run. Files are only ever added, so a [`FileId`] stays valid.
+/// The table of all files of a run. Files are only ever added, so a [`FileId`] stays valid, in copies too; a copy shares the
+/// files.
 #[derive(Debug, Default)]
 pub struct Sources {
-    files: Box<boxcar::Vec<SourceFile>>,
+    files: Box<boxcar::Vec<Arc<SourceFile>>>,
     /// Files that were added when somebody asked for a place in them.
     asked: Mutex<HashMap<Arc<str>, FileId>>,
+}
+
+impl Clone for Sources {
+    fn clone(&self) -> Sources {
+        // Read before the files: what was added later has no id here.
+        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Sources { files: self.files.clone(), asked: Mutex::new(asked) }
+    }
 }
 
 impl Sources {
     /// Adds a file and returns its id.
     pub fn add(&self, path: impl Into<Arc<str>>, text: SourceText) -> FileId {
-        let index = self.files.push(SourceFile {
+        let index = self.files.push(Arc::new(SourceFile {
             path: path.into(),
             text: Arc::new(text),
             line_starts: OnceLock::new(),
             characters: OnceLock::new(),
             masked: Vec::new(),
-        });
+        }));
         FileId(u32::try_from(index).expect("fewer than 2^32 files"))
     }
 
@@ -218,7 +227,7 @@ impl Sources {
     /// Hides a part of a file from whoever shows its text.
     pub fn mask(&mut self, span: Span) {
         let file = self.files.get_mut(span.file.0 as usize).expect("ids are those of files");
-        let masked = &mut file.masked;
+        let masked = &mut Arc::make_mut(file).masked;
         let place = masked.partition_point(|known| known.start <= span.start);
         masked.insert(place, span);
     }
@@ -241,7 +250,7 @@ impl Sources {
 
     /// All files with their ids.
     pub fn iter(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
-        (0..).map(FileId).zip(self.files.iter().map(|(_, file)| file))
+        (0..).map(FileId).zip(self.files.iter().map(|(_, file)| file.as_ref()))
     }
 
     /// How many files there are.

@@ -42,7 +42,7 @@ use std::path::{Path, PathBuf};
 
 use crate::golden;
 use crate::repo::folders;
-use crate::world::World;
+use crate::world::{Clock, World};
 #[cfg(feature = "runtime")]
 use crate::world::{MAX_FILE_BYTES, ReadError};
 
@@ -84,9 +84,13 @@ fn in_path(name: &str, endings: &'static [&'static str]) -> impl Iterator<Item =
 }
 
 /// This machine's clock.
-#[cfg(feature = "runtime")]
-pub(crate) fn now() -> std::time::SystemTime {
-    std::time::SystemTime::now()
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> std::time::SystemTime {
+        std::time::SystemTime::now()
+    }
 }
 
 #[cfg(feature = "runtime")]

@@ -103,6 +103,14 @@ pub struct SyntaxError {
     pub span: Range<usize>,
 }
 
+impl std::fmt::Display for SyntaxError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for SyntaxError {}
+
 /// The longest text that is parsed, in bytes: what the parser makes of a text can take a hundred times its size.
 const MAX_BYTES: usize = 2 * 1024 * 1024;
 

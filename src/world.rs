@@ -1,4 +1,4 @@
-//! The one door to the outside: files of a layer, the place goldens are written to, journals, the date.
+//! The one door to the outside: files of a layer, the place goldens are written to, journals, the date, the clock.
 //!
 //! The compiler sees files only through [`World`], so that it runs the same over a directory, over the bundled
 //! files in the binary, over a git revision, and over a [`MemoryWorld`] in tests. The real implementations live
@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 /// The largest file that is read, in bytes. Whatever reads a file asks for its size first.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
@@ -86,26 +87,32 @@ pub trait Output: Send + Sync {
     ///
     /// # Errors
     ///
-    /// A phrase that names the file.
-    fn current(&self, path: &str) -> Result<Option<Vec<u8>>, String>;
+    /// Why not, in a phrase that names the file.
+    fn current(&self, path: &str) -> Result<Option<Vec<u8>>, AccessError>;
     /// Replaces a file atomically, creating its folders.
     ///
     /// # Errors
     ///
-    /// A phrase that names the file.
-    fn replace(&self, path: &str, bytes: &[u8]) -> Result<(), String>;
+    /// Why not, in a phrase that names the file.
+    fn replace(&self, path: &str, bytes: &[u8]) -> Result<(), AccessError>;
     /// Removes a file, and its folder if that leaves it empty.
     ///
     /// # Errors
     ///
-    /// A phrase that names the file.
-    fn remove(&self, path: &str) -> Result<(), String>;
+    /// Why not, in a phrase that names the file.
+    fn remove(&self, path: &str) -> Result<(), AccessError>;
     /// What stands directly in a folder, by its path, sorted; links are in it as files. A missing folder is empty.
     ///
     /// # Errors
     ///
-    /// A phrase that names the folder.
-    fn list(&self, folder: &str) -> Result<Vec<Entry>, String>;
+    /// Why not, in a phrase that names the folder.
+    fn list(&self, folder: &str) -> Result<Vec<Entry>, AccessError>;
+}
+
+/// What time it is.
+pub trait Clock: Send + Sync {
+    /// Now.
+    fn now(&self) -> SystemTime;
 }
 
 /// A place that lines are added to, and stay.
@@ -115,8 +122,38 @@ pub trait Journal: Send {
     ///
     /// # Errors
     ///
-    /// A phrase that names the journal.
-    fn append(&mut self, line: &str) -> Result<(), String>;
+    /// Why not, in a phrase that names the journal.
+    fn append(&mut self, line: &str) -> Result<(), AccessError>;
+}
+
+/// Why something outside could not be had or changed: a phrase that says what and why, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccessError(String);
+
+impl std::fmt::Display for AccessError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for AccessError {}
+
+impl From<String> for AccessError {
+    fn from(phrase: String) -> AccessError {
+        AccessError(phrase)
+    }
+}
+
+impl From<&str> for AccessError {
+    fn from(phrase: &str) -> AccessError {
+        AccessError(phrase.to_owned())
+    }
+}
+
+impl From<AccessError> for String {
+    fn from(error: AccessError) -> String {
+        error.0
+    }
 }
 
 /// One thing that a walk found.
@@ -152,7 +189,7 @@ impl Walk {
 pub struct Unread {
     /// Path relative to the root.
     pub path: String,
-    /// Why.
+    /// Why it could not be looked into.
     pub why: ReadError,
 }
 
@@ -167,6 +204,7 @@ pub enum EntryKind {
 
 /// Why a file could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReadError {
     /// There is nothing at the path.
     Missing,
@@ -186,6 +224,8 @@ pub enum ReadError {
     /// Anything else, in the system's words.
     Failed(String),
 }
+
+impl std::error::Error for ReadError {}
 
 impl std::fmt::Display for ReadError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -342,13 +382,13 @@ impl MemoryJournal {
 }
 
 impl Journal for MemoryJournal {
-    fn append(&mut self, line: &str) -> Result<(), String> {
+    fn append(&mut self, line: &str) -> Result<(), AccessError> {
         let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         let room = self.room.map_or(line.len(), |room| room.saturating_sub(bytes.len()));
         bytes.extend(line.bytes().take(room));
         if room < line.len() {
             self.room = Some(bytes.len());
-            return Err("the journal in memory is full".to_owned());
+            return Err("the journal in memory is full".into());
         }
         Ok(())
     }

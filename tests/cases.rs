@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use reqc::compile::{Compiler, Policy, SelectError, Selection, settle};
-use reqc::diag::{Diagnostic, Findings, Severity};
+use reqc::compile::{Compiler, PolicyOptions, SelectError, Selection};
+use reqc::diag::Diagnostic;
 use reqc::repo::{Date, LayerKind, LoadOptions};
-use reqc::report::{self, Look, Summary};
+use reqc::report::{Format as _, Human};
 use reqc::system::{Disk, Embedded};
 
 /// The day on which entries expire or not.
@@ -47,30 +47,21 @@ type Place = (String, usize, String);
 fn run(case: &Path) -> Result<(), Failed> {
     let disk = Disk::open(case)?;
     let compiler = Compiler::load(Arc::new(disk), Arc::new(Embedded::bundled()), LoadOptions::default());
-    let run = compiler.run(&Selection { contexts: Some(contexts(&compiler)), ..Selection::default() }, |_| ());
-    let counted = Summary { agents: run.results.len(), bodies: run.bodies, ..Summary::default() };
-    let mut findings = Findings::default();
-    findings.extend(compiler.findings().iter().cloned());
-    findings.extend(run.findings.into_vec());
-    findings.extend(selected(case, &compiler));
-    let policy = Policy {
-        config: &compiler.repo().config,
-        deny: vec![],
-        allow: vec![],
-        today: Date::parse(TODAY),
-        complete: true,
-    };
-    let settled = settle(compiler.sources(), findings, &policy);
+    let selection = Selection { contexts: Some(contexts(&compiler)), ..Selection::default() };
+    let policy = PolicyOptions { today: Date::parse(TODAY), complete: Some(true), ..PolicyOptions::default() };
+    let mut report = compiler.report(&selection, &policy);
+    let selected = selected(case, &compiler);
+    report.summary.errors += selected.iter().count();
+    report.findings.extend(selected);
 
-    let found: BTreeSet<Place> = settled.iter().map(|finding| place(&compiler, finding)).collect();
+    let found: BTreeSet<Place> = report.findings.iter().map(|finding| place(&compiler, finding)).collect();
     let expected = expected(case);
     if expected.is_empty() {
         return Err(format!("{} expects nothing: a case shows a mistake", case.display()).into());
     }
     let missing: Vec<&Place> = expected.difference(&found).collect();
     let surplus: Vec<&Place> = found.difference(&expected).collect();
-    let look = Look { width: 80, colour: false };
-    let shown = report::human(&settled, compiler.sources(), &summary(&compiler, &settled, counted), look);
+    let shown = Human::default().report(&report, &[]);
     if !missing.is_empty() || !surplus.is_empty() {
         return Err(
             format!("expected but not found: {missing:#?}\nfound but not expected: {surplus:#?}\n{shown}").into()
@@ -90,7 +81,7 @@ fn selected(case: &Path, compiler: &Compiler) -> Option<Diagnostic> {
     match compiler.select_agents(|agent| agent == name.trim(), name.trim()) {
         Err(error) => match *error {
             SelectError::Abstract(finding) => Some(finding),
-            SelectError::Unknown { .. } => None,
+            _ => None,
         },
         Ok(_) => None,
     }
@@ -101,12 +92,6 @@ fn contexts(compiler: &Compiler) -> Vec<Arc<str>> {
     let all = compiler.contexts().iter().map(|ready| &ready.context);
     let taken = all.filter(|context| context.layer == LayerKind::Own || BUNDLED_CONTEXTS.contains(&&*context.name));
     taken.map(|context| Arc::clone(&context.name)).collect()
-}
-
-fn summary(compiler: &Compiler, findings: &[Diagnostic], counted: Summary) -> Summary {
-    let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
-    let contexts = contexts(compiler).len();
-    Summary { errors, warnings: findings.len() - errors, contexts, skipped: compiler.skipped(), ..counted }
 }
 
 fn place(compiler: &Compiler, finding: &Diagnostic) -> Place {

@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use reqc::compile::{Compiler, Policy, Selection, settle};
-use reqc::diag::{Diagnostic, Findings, Severity};
+use reqc::compile::{Compiler, PolicyOptions, Selection};
+use reqc::diag::{Diagnostic, Severity};
 use reqc::repo::LoadOptions;
 use reqc::system::{Disk, Embedded};
 
@@ -17,12 +17,7 @@ fn load(name: &str) -> Compiler {
 
 /// Every body of every agent, and what is found on the way.
 fn findings(compiler: &Compiler) -> Vec<Diagnostic> {
-    let run = compiler.run(&Selection::default(), |_| ());
-    let mut findings = Findings::default();
-    findings.extend(compiler.findings().iter().cloned());
-    findings.extend(run.findings.into_vec());
-    let policy = Policy { config: &compiler.repo().config, deny: vec![], allow: vec![], today: None, complete: true };
-    settle(compiler.sources(), findings, &policy)
+    compiler.report(&Selection::default(), &PolicyOptions::default()).findings
 }
 
 /// Errors, and findings about the dialect, as `PATH:LINE CODE`: other warnings are about style, and more of them

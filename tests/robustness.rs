@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use reqc::compile::{Compiler, Policy, Selection, settle};
-use reqc::diag::{Diagnostic, Findings};
+use reqc::compile::{AgentBodies, Compiler, PolicyOptions, Selection};
+use reqc::diag::Diagnostic;
 use reqc::repo::LoadOptions;
-use reqc::report::{self, Look, Summary};
+use reqc::report::{Format as _, Human, Json, Layout, Short};
 use reqc::world::MemoryWorld;
 
 /// A small layer below the one that is tested: few contexts, so that many cases are fast.
@@ -37,20 +37,13 @@ fn base() -> MemoryWorld {
 fn compile(files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Vec<Diagnostic> {
     let own: MemoryWorld = files.into_iter().collect();
     let compiler = Compiler::load(Arc::new(own), Arc::new(base()), LoadOptions::default());
-    let run = compiler
-        .run(&Selection::default(), |agent| agent.bodies.iter().map(|(_, body)| body.pretty().len()).sum::<usize>());
-    let mut findings = Findings::default();
-    findings.extend(compiler.findings().iter().cloned());
-    findings.extend(run.findings.into_vec());
-    let policy = Policy { config: &compiler.repo().config, deny: vec![], allow: vec![], today: None, complete: true };
-    let settled = settle(compiler.sources(), findings, &policy);
-    let (sources, summary) = (compiler.sources(), Summary::default());
-    let look = Look { width: 80, colour: true };
-    let shown = report::human(&settled, sources, &summary, look);
-    assert!(!shown.is_empty());
-    report::short(&settled, sources, &summary);
-    report::json(&settled, sources, &summary);
-    settled
+    let write = |agent: &AgentBodies<'_>| agent.bodies.iter().map(|(_, body)| body.pretty().len()).sum::<usize>();
+    let (report, _) = compiler.report_each(&Selection::default(), &PolicyOptions::default(), write);
+    let layout = Layout { width: 80, colour: true };
+    assert!(!Human(layout).report(&report, &[]).is_empty());
+    Short(layout).report(&report, &[]);
+    Json.report(&report, &[]);
+    report.findings
 }
 
 fn agent(body: &str) -> String {

@@ -13,7 +13,7 @@ use jsonschema::Validator;
 use reqc::compile::all_rules;
 use reqc::context;
 use reqc::conversation::ItemKind;
-use reqc::profile::{self, BREAKPOINTS, MATCH_KEYS};
+use reqc::profile::{self, Breakpoint, MATCH_KEYS};
 use reqc::provider::{ClientApi, WireFormat, check_instances};
 use reqc::repo::{
     self, ALLOW_KEYS, CONFIG_KEYS, EXTENSION_KEYS, INSTANCE_KEYS, LayerKind, LoadOptions, ROSTER_KEYS, ROSTERS_KEYS,
@@ -162,7 +162,10 @@ fn the_schemas_have_the_keys_of_the_code() {
 fn the_schemas_have_the_choices_of_the_code() {
     let [profile, provider, context, reqc] = ["profile", "provider", "context", "reqc"].map(schema);
     assert_eq!(profile["properties"]["schema_version"]["maximum"], profile::SCHEMA_VERSION);
-    assert_eq!(choices(&profile, "/properties/cache_breakpoints/items/enum"), sorted(BREAKPOINTS));
+    assert_eq!(
+        choices(&profile, "/properties/cache_breakpoints/items/enum"),
+        sorted(Breakpoint::ALL.map(Breakpoint::name))
+    );
     assert_eq!(choices(&provider, "/properties/client_api/enum"), sorted(ClientApi::ALL.map(ClientApi::name)));
     let kinds = ItemKind::ALL.iter().map(|kind| kind.name());
     assert_eq!(choices(&context, "/definitions/system_item/properties/kind/enum"), sorted(kinds));

@@ -48,7 +48,7 @@ impl Floor {
             collect(resolved.body().expect("there"), &mut texts);
             let fitting = compiler.contexts().iter().filter(|ready| ready.context.kind() == plan.kind);
             agents.push(Agent {
-                folder: reqc::compile::golden_slug(plan.name()),
+                folder: reqc::profile::slug(plan.name()),
                 prompt: resolved.string("system_prompt").map(|prompt| intern(&mut environment, prompt.value)),
                 templates: texts.iter().map(|text| intern(&mut environment, text)).collect(),
                 contexts: fitting.map(|ready| ready.context.name.to_string()).collect(),

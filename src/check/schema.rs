@@ -10,6 +10,7 @@ mod document;
 mod explain;
 mod extend;
 mod graph;
+mod mistake;
 mod node;
 mod pattern;
 pub(crate) mod rules;
@@ -24,6 +25,7 @@ use graph::Refusal;
 use serde_json::Value;
 
 use explain::MAX_PROBLEMS;
+use mistake::{Hint, Mistake, What};
 
 use super::Problem;
 use crate::diag::Diagnostic;
@@ -154,56 +156,50 @@ impl AgentSchemas {
     }
 
     fn problems_of(&self, subject: Subject<'_>) -> Vec<Problem> {
-        let mut problems: Vec<Problem> = Vec::new();
+        let mut mistakes: Vec<Mistake> = Vec::new();
         for document in self.documents.iter() {
             match document {
-                Err(unusable) => problems.push(unusable.problem()),
-                Ok(document) => problems.extend(document.problems(subject)),
+                Err(unusable) => mistakes.push(unusable.mistake()),
+                Ok(document) => mistakes.extend(document.mistakes(subject)),
             }
         }
-        if problems.is_empty() {
-            return problems;
+        if mistakes.is_empty() {
+            return Vec::new();
         }
-        problems.retain(|problem| !self.allows(problem));
-        let told = explain::told_at_keys(&problems);
-        let mut told = told.into_iter();
-        problems.retain(|_| told.next() != Some(true));
-        problems.dedup_by(|next, kept| explain::absorb(kept, next));
-        cut(&mut problems);
-        problems
+        mistakes.retain(|mistake| !self.allows(mistake));
+        mistake::drop_misspelt(&mut mistakes);
+        mistakes.dedup_by(|next, kept| mistake::absorb(kept, next));
+        cut(&mut mistakes);
+        mistakes.into_iter().map(Mistake::told).collect()
     }
 
-    fn allows(&self, problem: &Problem) -> bool {
-        if problem.rule != &rules::UNKNOWN_FIELD || self.allowed.is_empty() {
+    fn allows(&self, mistake: &Mistake) -> bool {
+        if mistake.rule != &rules::UNKNOWN_FIELD || self.allowed.is_empty() {
             return false;
         }
-        let tokens: Vec<String> = problem.pointer.tokens().collect();
+        let tokens: Vec<String> = mistake.pointer.tokens().collect();
         self.allowed.iter().any(|field| field.is(&tokens))
     }
 }
 
-/// Leaves the first problems, and says if there are more.
-fn cut(problems: &mut Vec<Problem>) {
-    if problems.len() <= MAX_PROBLEMS {
+/// Leaves the first mistakes, and says if there are more.
+fn cut(mistakes: &mut Vec<Mistake>) {
+    if mistakes.len() <= MAX_PROBLEMS {
         return;
     }
-    problems.truncate(MAX_PROBLEMS);
-    problems.push(Problem {
-        rule: &rules::INVALID_VALUE,
-        pointer: json::Pointer::root(),
-        message: format!("this body has more than {MAX_PROBLEMS} problems: the others are not shown"),
-        help: Some("mend those that are shown: most often they have one cause".to_owned()),
-        place: None,
-    });
+    mistakes.truncate(MAX_PROBLEMS);
+    let message = format!("this body has more than {MAX_PROBLEMS} problems: the others are not shown");
+    let help = "mend those that are shown: most often they have one cause".to_owned();
+    mistakes.push(Mistake::value(json::Pointer::root(), message, Hint::Other(help)));
 }
 
 impl Unusable {
-    fn problem(&self) -> Problem {
-        Problem {
+    fn mistake(&self) -> Mistake {
+        Mistake {
             rule: &rules::BAD_SCHEMA,
             pointer: json::Pointer::root(),
-            message: self.refusal.message.clone(),
-            help: self.refusal.help.clone(),
+            what: What::Other(self.refusal.message.clone()),
+            hint: self.refusal.help.clone().into(),
             place: Some(self.place),
         }
     }

@@ -2,8 +2,8 @@
 
 use super::args::Format;
 use super::options::Options;
-use super::render::{pick_context, show_findings};
-use super::{Failure, Outcome, Status, Terminal};
+use super::render::pick_context;
+use super::{Failure, Outcome, Status, Terminal, show_findings};
 use crate::json::Pointer;
 use crate::report;
 
@@ -12,14 +12,14 @@ pub(super) fn run(options: &Options, agent: &str, pointer: Option<&str>, termina
     let id = opened.agent(agent)?;
     let compiler = &opened.compiler;
     let Some(plan) = compiler.plan(id) else {
-        return Ok(show_findings(options, &opened, opened.findings_of(id), terminal));
+        return Ok(show_findings(options, &opened.report_of(opened.findings_of(id)), terminal));
     };
     let context = pick_context(&opened, id)?;
     let model = compiler.client_model(&plan, options.model.as_deref());
     let wanted = pointer.map(Pointer::parse);
     let explained = match compiler.explain(id, &context, model, wanted.as_ref()) {
         Some(Ok(explained)) => explained,
-        Some(Err(findings)) => return Ok(show_findings(options, &opened, findings, terminal)),
+        Some(Err(findings)) => return Ok(show_findings(options, &opened.report_of(findings), terminal)),
         None => return Err(Failure::new(format!("`{agent}` has no body for `{context}`"))),
     };
     if explained.values.is_empty() {

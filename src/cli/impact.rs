@@ -8,8 +8,8 @@ use super::args::Format;
 use super::options::Options;
 use super::{Failure, Outcome, Status, Terminal};
 use crate::compile::{Asked, Reached};
+use crate::diag::count;
 use crate::json::Pointer;
-use crate::report::count;
 use crate::text::{Text, text};
 
 /// How many pointers of an agent are shown.

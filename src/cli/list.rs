@@ -9,6 +9,7 @@ use super::options::{Opened, Options};
 use super::{Failure, Outcome, Status, Terminal};
 use crate::provider::{ClientApi, WireFormat};
 use crate::repo::LayerKind;
+use crate::report::fill;
 use crate::resolve::{ProfileId, ResolvedProfile};
 use crate::text::{Text, text};
 
@@ -133,17 +134,9 @@ pub(super) fn contexts(options: &Options, terminal: &mut Terminal) -> Outcome {
 
 /// Text in lines of at most `width` characters, broken at spaces.
 pub(super) fn wrap(foreign: &str, width: usize) -> Vec<Text> {
-    let mut lines: Vec<Text> = vec![Text::new()];
-    for word in foreign.split_whitespace().map(Text::line) {
-        let line = lines.last_mut().expect("never empty");
-        if !line.is_empty() && line.width() + 1 + word.width() > width {
-            lines.push(word);
-        } else {
-            let space = if line.is_empty() { "" } else { " " };
-            line.push(&text!("{}{}", space, word));
-        }
-    }
-    lines
+    let words: Vec<Text> = foreign.split_whitespace().map(Text::line).collect();
+    let lines = fill(words.iter().map(Text::width), width);
+    lines.into_iter().map(|line| Text::join(&words[line], " ")).collect()
 }
 
 /// How many characters of a name a table shows.

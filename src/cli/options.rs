@@ -1,19 +1,14 @@
 //! The arguments, resolved: which root, what is selected, what fails.
 
-use std::collections::HashSet;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::args::{Common, Format};
-use super::{Failure, Status, Terminal};
-use crate::compile::{
-    AgentBodies, Compiler, Lowered, Policy, SelectError, Selection, check_allowed, check_code, fails, settle,
-};
-use crate::diag::{Diagnostic, Findings, Severity};
-use crate::golden;
+use super::{Failure, Terminal};
+use crate::compile::{Compiler, PolicyOptions, Report, SelectError, Selection, check_allowed, check_code};
+use crate::diag::{Diagnostic, Severity};
 use crate::repo::{Date, Glob, LoadOptions};
-use crate::report::Summary;
 use crate::resolve::ProfileId;
 use crate::source::{FileId, Sources};
 use crate::system::{Disk, Embedded};
@@ -103,7 +98,8 @@ impl Options {
         let disk = Arc::new(Disk::open(&root)?);
         let compiler = ManuallyDrop::new(Arc::new(self.load(Arc::clone(&disk) as Arc<dyn World>)));
         let selection = self.select(&compiler);
-        Ok(Opened { root, disk, compiler, selection })
+        let policy = self.policy(&disk);
+        Ok(Opened { root, disk, compiler, selection, policy })
     }
 
     /// Loads a repository from any world, with these options.
@@ -123,9 +119,9 @@ impl Options {
         Ok(Selection { agents, contexts, ..Selection::default() })
     }
 
-    /// Whether everything takes part: no agent or context was picked.
-    pub(super) fn is_complete(&self) -> bool {
-        self.agents.is_empty() && self.contexts.is_empty()
+    fn policy(&self, disk: &Disk) -> PolicyOptions {
+        let today = disk.today().map(|(year, month, day)| Date { year, month, day });
+        PolicyOptions { deny: self.deny.clone(), allow: self.allow.clone(), today, ..PolicyOptions::default() }
     }
 
     /// Refuses `--model` for commands whose result must not depend on it.
@@ -141,94 +137,10 @@ impl Options {
     /// what was asked for.
     pub(super) fn selection<'o>(&self, opened: &'o Opened, terminal: &mut Terminal) -> Result<&'o Selection, Failure> {
         if opened.selection.is_err() && !opened.compiler.is_fully_read() {
-            let sources = opened.compiler.sources();
-            let findings = self.settle_only(sources, opened, opened.errors(|_| true));
-            terminal.findings(self.format, sources, &self.summary(opened, 0, 0, &findings), &findings);
+            terminal.findings(self.format, &opened.report_of(opened.errors(|_| true)));
         }
         opened.selection()
     }
-
-    /// Findings of loading and of a run, with this run's severities, sorted.
-    ///
-    /// A run that made no body is an error, unless errors tell why.
-    pub(super) fn settle(&self, opened: &Opened, run: Found) -> Vec<Diagnostic> {
-        let compiler = &opened.compiler;
-        let mut findings = Findings::default();
-        let selected = opened.selected_names();
-        let chosen = |finding: &&Diagnostic| is_about(finding, selected.as_ref());
-        findings.extend(compiler.findings().iter().filter(chosen).cloned());
-        findings.extend(run.findings.into_vec());
-        findings.extend(run.more);
-        let settled = settle(compiler.sources(), findings, &self.policy(opened, &opened.compiler, self.is_complete()));
-        let is_told =
-            |finding: &Diagnostic| finding.severity == Severity::Error && finding.rule != &golden::rules::DRIFT;
-        match &opened.selection {
-            Ok(selection) if !settled.iter().any(is_told) => {
-                settled.into_iter().chain(compiler.unmade(selection, run.bodies)).collect()
-            }
-            _ => settled,
-        }
-    }
-
-    /// Some findings, and no others, with this run's severities, sorted.
-    pub(super) fn settle_only(&self, sources: &Sources, opened: &Opened, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
-        let mut findings = Findings::default();
-        findings.extend(found);
-        settle(sources, findings, &self.policy(opened, &opened.compiler, false))
-    }
-
-    /// Whether what was found in an agent's bodies is an error in this run: then its golden files are left alone.
-    pub(super) fn is_broken(&self, opened: &Opened, agent: &AgentBodies<'_>) -> bool {
-        fails(&self.settle_only(opened.compiler.sources(), opened, agent.findings.clone()))
-    }
-
-    /// What is lowered in this run.
-    fn lowered(&self, opened: &Opened) -> Vec<Lowered> {
-        self.policy(opened, &opened.compiler, false).lowered(&opened.compiler)
-    }
-
-    /// What the repository lowers and an older one did not.
-    pub(super) fn newly_lowered(&self, opened: &Opened, older: &Compiler) -> Vec<Lowered> {
-        let (now, before) = (self.policy(opened, &opened.compiler, false), self.policy(opened, older, false));
-        now.newly_lowered(&opened.compiler, &before, older)
-    }
-
-    /// The figures of a run that compiled `agents` agents to `bodies` bodies.
-    pub(super) fn summary(&self, opened: &Opened, agents: usize, bodies: usize, findings: &[Diagnostic]) -> Summary {
-        let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
-        Summary {
-            agents,
-            contexts: match &opened.selection {
-                Ok(Selection { contexts: Some(names), .. }) => names.len(),
-                _ => opened.compiler.contexts().len(),
-            },
-            bodies,
-            errors: count(Severity::Error),
-            warnings: count(Severity::Warning),
-            skipped: opened.compiler.skipped(),
-            lowered: self.lowered(opened),
-        }
-    }
-
-    fn policy<'o>(&self, opened: &Opened, compiler: &'o Compiler, complete: bool) -> Policy<'o> {
-        Policy {
-            config: &compiler.repo().config,
-            deny: self.deny.clone(),
-            allow: self.allow.clone(),
-            today: opened.disk.today().map(|(year, month, day)| Date { year, month, day }),
-            complete,
-        }
-    }
-}
-
-/// What a run found.
-pub(super) struct Found {
-    /// In bodies.
-    pub(super) findings: Findings,
-    /// In what the command compared them with.
-    pub(super) more: Vec<Diagnostic>,
-    /// How many bodies were made.
-    pub(super) bodies: usize,
 }
 
 /// A repository, opened.
@@ -238,12 +150,26 @@ pub(super) struct Opened {
     /// Never dropped: the process ends with the command, and taking it all apart takes longer than many a command.
     pub(super) compiler: ManuallyDrop<Arc<Compiler>>,
     selection: Result<Selection, Box<SelectError>>,
+    /// What this run makes of findings.
+    pub(super) policy: PolicyOptions,
 }
 
 impl Opened {
     /// What takes part; a failure that names what is near if nothing does.
     pub(super) fn selection(&self) -> Result<&Selection, Failure> {
         self.selection.as_ref().map_err(|error| select_failure(&self.compiler, error))
+    }
+
+    /// Some findings, and no others, as a report.
+    pub(super) fn report_of(&self, found: Vec<Diagnostic>) -> Report {
+        self.report_in(self.compiler.sources().clone(), found)
+    }
+
+    /// The same for files that are not part of the repository.
+    pub(super) fn report_in(&self, sources: Sources, found: Vec<Diagnostic>) -> Report {
+        let everything = Selection::default();
+        let selection = self.selection.as_ref().unwrap_or(&everything);
+        self.compiler.report_of(sources, found, selection, &self.policy)
     }
 
     /// The one agent with a name.
@@ -273,6 +199,7 @@ impl Opened {
     }
 
     /// The compiler, while nobody else has it.
+    #[cfg(feature = "runtime")]
     pub(super) fn compiler_mut(&mut self) -> &mut Compiler {
         Arc::get_mut(&mut self.compiler).expect("sources are added before anything is sent")
     }
@@ -284,42 +211,17 @@ impl Opened {
             None => self.agent(name),
         }
     }
-
-    /// The names of the selected agents; `None` if all take part.
-    fn selected_names(&self) -> Option<HashSet<&Arc<str>>> {
-        let Ok(Selection { agents: Some(ids), .. }) = &self.selection else { return None };
-        Some(ids.iter().map(|id| &self.compiler.hierarchy().get(*id).name.value).collect())
-    }
-}
-
-/// Whether a finding concerns what was selected: always, if it names no agents.
-fn is_about(finding: &Diagnostic, selected: Option<&HashSet<&Arc<str>>>) -> bool {
-    let is_selected = |selected: &HashSet<&Arc<str>>| finding.agents.iter().any(|name| selected.contains(name));
-    finding.agents.is_empty() || selected.is_none_or(is_selected)
-}
-
-/// Reports findings and tells whether they fail the run.
-pub(super) fn report(
-    options: &Options,
-    opened: &Opened,
-    summary: &Summary,
-    findings: &[Diagnostic],
-    terminal: &mut Terminal,
-) -> Status {
-    terminal.report(options.format, opened.compiler.sources(), summary, findings);
-    if fails(findings) { Status::Findings } else { Status::Clean }
 }
 
 fn select_failure(compiler: &Compiler, error: &SelectError) -> Failure {
     match error {
-        SelectError::Unknown { what, wanted, help } => {
+        SelectError::Unknown { what, help, .. } => {
             let listing = if *what == "agent" {
                 "`reqc list --all` shows every agent"
             } else {
                 "`reqc contexts` shows every context"
             };
-            Failure::new(format!("there is no {what} `{wanted}`"))
-                .help(help.clone().unwrap_or_else(|| listing.to_owned()))
+            Failure::new(error.to_string()).help(help.clone().unwrap_or_else(|| listing.to_owned()))
         }
         SelectError::Abstract(finding) => {
             let place = compiler.sources().describe(finding.primary.span);

@@ -3,12 +3,10 @@
 use std::path::Path;
 
 use super::options::{Opened, Options};
-use super::{Failure, Outcome, Status, Terminal};
-use crate::diag::Diagnostic;
+use super::{Failure, Outcome, Status, Terminal, show_findings};
 use crate::provider::{Header, HeaderValue, RequestLine};
 use crate::repo::SecretRef;
 use crate::resolve::ProfileId;
-use crate::source::Sources;
 use crate::text::Text;
 
 pub(super) fn run(options: &Options, agent: &str, curl: bool, terminal: &mut Terminal) -> Outcome {
@@ -17,7 +15,7 @@ pub(super) fn run(options: &Options, agent: &str, curl: bool, terminal: &mut Ter
     let id = opened.agent(agent)?;
     let compiler = &opened.compiler;
     let Some(plan) = compiler.plan(id) else {
-        return Ok(show_findings(options, &opened, opened.findings_of(id), terminal));
+        return Ok(show_findings(options, &opened.report_of(opened.findings_of(id)), terminal));
     };
     let context = pick_context(&opened, id)?;
     let model = compiler.client_model(&plan, options.model.as_deref());
@@ -26,7 +24,7 @@ pub(super) fn run(options: &Options, agent: &str, curl: bool, terminal: &mut Ter
             terminal.text(&curl_command(&plan.request_line(model), &body.pretty(), &opened.root));
         }
         Some(Ok(body)) => terminal.body(&body.pretty()),
-        Some(Err(findings)) => return Ok(show_findings(options, &opened, findings, terminal)),
+        Some(Err(findings)) => return Ok(show_findings(options, &opened.report_of(findings), terminal)),
         None => {
             let message = format!("`{agent}` is a {} agent, and `{context}` is no {0} context", plan.kind.name());
             return Err(Failure::new(message).help("`reqc contexts` shows the kind of each"));
@@ -52,29 +50,6 @@ pub(super) fn pick_context(opened: &Opened, id: ProfileId) -> Result<String, Fai
         }
         None => Err(Failure::new("which context? `--context NAME` is needed").help(help)),
     }
-}
-
-/// Findings that are the reason why there is nothing else to show.
-pub(super) fn show_findings(
-    options: &Options,
-    opened: &Opened,
-    found: Vec<Diagnostic>,
-    terminal: &mut Terminal,
-) -> Status {
-    show_findings_in(opened.compiler.sources(), options, opened, found, terminal)
-}
-
-/// The same for files that are not part of the repository.
-pub(super) fn show_findings_in(
-    sources: &Sources,
-    options: &Options,
-    opened: &Opened,
-    found: Vec<Diagnostic>,
-    terminal: &mut Terminal,
-) -> Status {
-    let findings = options.settle_only(sources, opened, found);
-    terminal.findings(options.format, sources, &options.summary(opened, 0, 0, &findings), &findings);
-    Status::Findings
 }
 
 /// A shell command that sends the body, from any folder; keys are read from where the instance says, never written.

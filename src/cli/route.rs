@@ -4,11 +4,10 @@ use serde_json::{Value, json};
 
 use super::args::{Format, Route as Arguments};
 use super::options::{Opened, Options};
-use super::render::show_findings;
-use super::{Failure, Outcome, Status, Terminal};
+use super::{Failure, Outcome, Status, Terminal, show_findings};
 use crate::compile::{PassedOver, Route};
 use crate::diag::{Diagnostic, did_you_mean};
-use crate::repo::{Roster, Subject};
+use crate::repo::{FileToRoute, Roster};
 use crate::text::text;
 
 pub(super) fn run(options: &Options, arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
@@ -18,10 +17,10 @@ pub(super) fn run(options: &Options, arguments: &Arguments, terminal: &mut Termi
         // It may stand in the part that could not be read.
         Err(failure) => match unread(&opened) {
             found if found.is_empty() => return Err(failure),
-            found => return Ok(show_findings(options, &opened, found, terminal)),
+            found => return Ok(show_findings(options, &opened.report_of(found), terminal)),
         },
     };
-    let subject = Subject::new(&arguments.file, arguments.project.as_deref());
+    let subject = FileToRoute::new(&arguments.file, arguments.project.as_deref());
     let route = opened.compiler.route(roster, &subject);
     let agent = route.agent.map(|id| opened.compiler.hierarchy().get(id).name.value.to_string());
     match options.format {

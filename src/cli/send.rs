@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use super::args::Send;
 use super::options::{Opened, Options};
-use super::render::{curl_command, show_findings, show_findings_in};
-use super::{Failure, Outcome, Status, Terminal};
+use super::render::curl_command;
+use super::{Failure, Outcome, Status, Terminal, show_findings};
 use crate::runtime::trust::{Bundled, Grant};
 use crate::runtime::{
     Agent, CompileError, Compiled, Error, Event, Outcome as Ended, Session, Transport, TransportOptions, Turn,
 };
-use crate::system::{Embedded, JournalFile, SystemSecrets, TrustFolder};
+use crate::system::{Embedded, JournalFile, SystemClock, SystemSecrets, TrustFolder};
 use crate::world::Journal;
 use input::{Input, Resumed, Unusable};
 use output::Printer;
@@ -25,9 +25,9 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
     let input = match Input::read(options, send, &mut opened, terminal) {
         Ok(input) => input,
         Err(Unusable::Failure(failure)) => return Err(failure),
-        Err(Unusable::Findings(found)) => return Ok(show_findings(options, &opened, found, terminal)),
+        Err(Unusable::Findings(found)) => return Ok(show_findings(options, &opened.report_of(found), terminal)),
         Err(Unusable::FindingsIn(sources, found)) => {
-            return Ok(show_findings_in(&sources, options, &opened, found, terminal));
+            return Ok(show_findings(options, &opened.report_in(sources, found), terminal));
         }
     };
     let agent = Agent::new(Arc::clone(&opened.compiler), &send.agent, input.setting.clone()).map_err(failure)?;
@@ -35,7 +35,7 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
     let conversation = input.restored().preview(&agent, input.blocks.clone()).map_err(failure)?;
     let compiled = match agent.compile(conversation) {
         Ok(compiled) => compiled,
-        Err(CompileError::Findings(found)) => return Ok(show_findings(options, &opened, found, terminal)),
+        Err(CompileError::Findings(found)) => return Ok(show_findings(options, &opened.report_of(found), terminal)),
         Err(error) => return Err(failure(error.into_error(agent.compiler()))),
     };
     if compiled.exposes_key() {
@@ -48,7 +48,8 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
             let secrets = SystemSecrets::new(&opened.root);
             let wanted = wanted(&opened, &compiled, &input, &secrets)?;
             trust::ask(&opened.root, &wanted, send.trust, &TrustFolder::of_person(&opened.root))?;
-            let transport = Transport::new(Arc::new(secrets), TransportOptions::default());
+            let transport =
+                Transport::new(Arc::new(secrets), TransportOptions::default()).with_clock(Arc::new(SystemClock));
             let mut printer = Printer::new(options.format, terminal);
             let (session, ended) = talk(options, send, agent, transport, input, &mut printer)?;
             printer.end(&session, &compiled, &ended);

@@ -8,9 +8,9 @@ use std::process::ExitCode;
 use serde_json::Value;
 
 use super::args::{Color, Format};
-use crate::diag::Diagnostic;
-use crate::report::{self, Look, Summary};
-use crate::source::Sources;
+use crate::compile::{Lowered, Report, all_rules};
+use crate::diff::CausedGroup;
+use crate::report::{self, Human, Json, Layout, Short};
 use crate::text::{Printer, Text, text};
 
 /// Standard output and error, and how they may be used.
@@ -103,41 +103,40 @@ impl Terminal {
     }
 
     /// Writes findings and figures.
-    pub(super) fn report(&mut self, format: Format, sources: &Sources, summary: &Summary, findings: &[Diagnostic]) {
-        let text = match format {
-            Format::Human => report::human(findings, sources, summary, Look { width: self.width, colour: self.color }),
-            Format::Short => report::short(findings, sources, summary),
-            Format::Json => report::json(findings, sources, summary),
-            #[cfg(feature = "runtime")]
-            Format::Events => report::json(findings, sources, summary),
-        };
-        let silent = self.quiet && findings.is_empty() && format != Format::Json;
+    pub(super) fn report(&mut self, format: Format, report: &Report) {
+        let silent = self.quiet && report.findings.is_empty() && format != Format::Json;
         if !silent {
-            self.text(&text);
+            self.text(&self.format(format, self.color).report(report, &all_rules()));
         }
     }
 
-    /// Writes findings where nothing was counted. Programs get the same document as ever.
-    pub(super) fn findings(&mut self, format: Format, sources: &Sources, summary: &Summary, findings: &[Diagnostic]) {
-        let text = match format {
-            Format::Human => report::human_findings(findings, sources, Look { width: self.width, colour: self.color }),
-            Format::Short => report::short_findings(findings, sources),
-            Format::Json => report::json(findings, sources, summary),
-            #[cfg(feature = "runtime")]
-            Format::Events => report::json(findings, sources, summary),
-        };
-        self.text(&text);
+    /// Writes findings where nothing was counted.
+    pub(super) fn findings(&mut self, format: Format, report: &Report) {
+        self.text(&self.format(format, self.color).findings(report, &all_rules()));
+    }
+
+    /// Writes changes of bodies, and what they lower.
+    pub(super) fn changes(&mut self, format: Format, groups: &[CausedGroup], lowered: &[Lowered]) {
+        self.text(&self.format(format, self.color).changes(groups, lowered));
     }
 
     /// Writes findings beside the result to standard error; where the result is for programs, on one line each.
     #[cfg(feature = "runtime")]
-    pub(super) fn findings_aside(&self, format: Format, sources: &Sources, findings: &[Diagnostic]) {
+    pub(super) fn findings_aside(&self, format: Format, report: &Report) {
+        let format = if format == Format::Human { format } else { Format::Short };
         let colour = self.color && io::stderr().is_terminal();
-        let text = match format {
-            Format::Human => report::human_findings(findings, sources, Look { width: self.width, colour }),
-            _ => report::short_findings(findings, sources),
-        };
-        print_aside(&text);
+        print_aside(&self.format(format, colour).findings(report, &all_rules()));
+    }
+
+    fn format(&self, format: Format, colour: bool) -> Box<dyn report::Format> {
+        let layout = Layout { width: self.width, colour };
+        match format {
+            Format::Human => Box::new(Human(layout)),
+            Format::Short => Box::new(Short(layout)),
+            Format::Json => Box::new(Json),
+            #[cfg(feature = "runtime")]
+            Format::Events => Box::new(Json),
+        }
     }
 
     /// Whether the reader of standard output went away.

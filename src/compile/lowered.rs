@@ -30,7 +30,7 @@ pub struct Lowered {
     pub path: Option<String>,
     /// Fields of bodies, as JSON pointers.
     pub fields: Vec<Arc<str>>,
-    /// Why.
+    /// The reason that the entry gives.
     pub reason: Option<Arc<str>>,
     /// The last day it holds, as `YYYY-MM-DD`.
     pub expires: Option<String>,
@@ -42,6 +42,7 @@ pub struct Lowered {
 
 /// What lowers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum LoweredKind {
     /// An entry of `[rules]`.
     Rule,
@@ -91,6 +92,7 @@ impl LoweredKind {
 
 /// What became of something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LoweredTo {
     /// The rule's findings are dropped.
     Off,
@@ -151,7 +153,7 @@ impl Lowered {
 
 impl Policy<'_> {
     /// What is lowered in this run, in the order in which it is written.
-    pub fn lowered(&self, compiler: &Compiler) -> Vec<Lowered> {
+    pub(super) fn lowered(&self, compiler: &Compiler) -> Vec<Lowered> {
         let repo = &compiler.repo;
         let rules = self.config.levels.iter().filter_map(|(code, level)| {
             let lowered = Lowered::new(LoweredKind::Rule, &code.value).at(repo, code.span);
@@ -164,7 +166,7 @@ impl Policy<'_> {
             ..Lowered::new(LoweredKind::Extension, &entry.instance).at(repo, entry.span)
         });
         let layer = self.config.is_bundled_layer.then(|| layer(repo));
-        let arguments = self.allow.iter().map(|code| Lowered::new(LoweredKind::Argument, code));
+        let arguments = self.options.allow.iter().map(|code| Lowered::new(LoweredKind::Argument, code));
         let settings = rules.chain(allows).chain(extensions).chain(schemas(repo));
         settings.chain(without_golden(compiler)).chain(layer).chain(arguments).collect()
     }
@@ -180,7 +182,7 @@ fn without_golden(compiler: &Compiler) -> Vec<Lowered> {
 
 /// What a level lowers the rules of a pattern to; `None` if none is lowered.
 fn lowers(pattern: &str, level: Level) -> Option<LoweredTo> {
-    let rules = all_rules().into_iter().filter(|rule| matches(pattern, rule.code) && rule.can_be_lowered());
+    let rules = all_rules().into_iter().filter(|rule| matches(pattern, rule.code) && rule.can_be_lowered);
     match level {
         Level::Off => (rules.count() > 0).then_some(LoweredTo::Off),
         Level::On(level) => rules.map(|rule| rule.severity).any(|usual| usual > level).then_some(LoweredTo::Warning),

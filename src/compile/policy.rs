@@ -3,32 +3,47 @@
 use std::collections::HashMap;
 
 use super::rules::{NOT_LOWERABLE, UNKNOWN_RULE, all_rules, rule};
-use crate::diag::{Diagnostic, Severity, did_you_mean};
+use crate::diag::{Diagnostic, Findings, Severity, did_you_mean};
 use crate::repo::{Allow, Config, Date, Level, rules as repo_rules};
 use crate::source::{FileId, Sources};
 
-/// Which findings are dropped and which fail a run.
-pub struct Policy<'c> {
-    /// `reqc.toml`.
-    pub config: &'c Config,
+/// What a run makes of findings, beside what `reqc.toml` says.
+#[derive(Debug, Clone, Default)]
+pub struct PolicyOptions {
     /// Codes that are errors in this run, whatever they are otherwise; a family as `family/*`.
     pub deny: Vec<String>,
     /// Codes that are dropped in this run.
     pub allow: Vec<String>,
     /// Today, for entries that expire; unknown means that nothing expires.
     pub today: Option<Date>,
-    /// Whether the whole repository was looked at: only then can an entry be called unused.
-    pub complete: bool,
+    /// Whether the whole repository is looked at: only then can an entry be called unused. Unknown means that it is if every
+    /// agent and context takes part.
+    pub complete: Option<bool>,
+}
+
+/// Which findings are dropped and which fail a run.
+pub(super) struct Policy<'c> {
+    /// `reqc.toml`.
+    pub(super) config: &'c Config,
+    pub(super) options: &'c PolicyOptions,
+    /// Whether the whole repository was looked at.
+    pub(super) complete: bool,
 }
 
 impl Policy<'_> {
-    /// The findings that are left, with the severity of this run.
-    pub(super) fn apply(&self, sources: &Sources, findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    /// The findings that are left, with the severity of this run, sorted by file and place.
+    pub(super) fn judge(&self, sources: &Sources, findings: Findings) -> Vec<Diagnostic> {
+        let mut left = self.apply(sources, findings.into_vec());
+        left.sort_by(|a, b| order(sources, a).cmp(&order(sources, b)));
+        bounded(left)
+    }
+
+    fn apply(&self, sources: &Sources, findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
         let mut used = vec![false; self.config.allows.len()];
         let mut left: Vec<Diagnostic> = Vec::with_capacity(findings.len());
         let mut entries = Entries::default();
         for mut finding in findings {
-            if finding.rule.can_be_lowered() && self.is_allowed(sources, &mut finding, &mut entries, &mut used) {
+            if finding.rule.can_be_lowered && self.is_allowed(sources, &mut finding, &mut entries, &mut used) {
                 continue;
             }
             match self.level(&finding) {
@@ -45,13 +60,13 @@ impl Policy<'_> {
 
     fn level(&self, finding: &Diagnostic) -> Level {
         let code = finding.rule.code;
-        if !finding.rule.can_be_lowered() {
+        if !finding.rule.can_be_lowered {
             return Level::On(finding.severity);
         }
-        if self.deny.iter().any(|pattern| matches(pattern, code)) {
+        if self.options.deny.iter().any(|pattern| matches(pattern, code)) {
             return Level::On(Severity::Error);
         }
-        if self.allow.iter().any(|pattern| matches(pattern, code)) {
+        if self.options.allow.iter().any(|pattern| matches(pattern, code)) {
             return Level::Off;
         }
         self.configured(code, finding.severity)
@@ -105,7 +120,7 @@ impl Policy<'_> {
     }
 
     pub(super) fn is_expired(&self, entry: &Allow) -> bool {
-        entry.expires.zip(self.today).is_some_and(|(expires, today)| expires < today)
+        entry.expires.zip(self.options.today).is_some_and(|(expires, today)| expires < today)
     }
 
     fn unused(&self, used: &[bool]) -> Vec<Diagnostic> {
@@ -126,12 +141,41 @@ impl Policy<'_> {
     }
 }
 
+/// The most findings of one rule and level that are reported, also to programs.
+const MOST_OF_A_RULE: usize = 10_000;
+
+/// The first findings of each rule. The last of them says how many there are beyond it.
+fn bounded(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut counts: HashMap<(&str, Severity), usize> = HashMap::new();
+    let mut last: HashMap<(&str, Severity), usize> = HashMap::new();
+    let mut kept: Vec<Diagnostic> = Vec::with_capacity(findings.len());
+    for finding in findings {
+        let key = (finding.rule.code, finding.severity);
+        let count = counts.entry(key).or_default();
+        *count += 1;
+        if *count <= MOST_OF_A_RULE {
+            last.insert(key, kept.len());
+            kept.push(finding);
+        }
+    }
+    for (key, count) in counts.into_iter().filter(|(_, count)| *count > MOST_OF_A_RULE) {
+        let more = count - MOST_OF_A_RULE;
+        kept[last[&key]].message.push_str(&format!("; {more} more findings of `{}` are left out", key.0));
+    }
+    kept
+}
+
+fn order<'a>(sources: &'a Sources, finding: &'a Diagnostic) -> (&'a str, u32, &'static str, &'a str) {
+    let span = finding.primary.span;
+    (sources.get(span.file).path(), span.start, finding.rule.code, &finding.message)
+}
+
 /// The `[[allow]]` entries for a code in a file: of thousands of findings most have these in common.
 type Entries = HashMap<(&'static str, FileId), Vec<usize>>;
 
 /// Whether a pattern names at least one rule that may be silenced.
 fn can_silence(pattern: &str) -> bool {
-    all_rules().iter().any(|rule| matches(pattern, rule.code) && rule.can_be_lowered())
+    all_rules().iter().any(|rule| matches(pattern, rule.code) && rule.can_be_lowered)
 }
 
 /// Whether a code matches a pattern: the code itself or `family/*`.

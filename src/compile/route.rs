@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{Compiler, rules};
 use crate::diag::{Diagnostic, Suggestions};
 use crate::profile::MATCH_KEYS;
-use crate::repo::{Matcher, Mismatch, Repo, Roster, Subject};
+use crate::repo::{FileToRoute, Matcher, Mismatch, Repo, Roster};
 use crate::resolve::{self, Hierarchy, MergedTable, ProfileId, ResolvedProfile};
 use crate::source::Spanned;
 use crate::toml::Kind;
@@ -44,7 +44,7 @@ impl fmt::Display for PassedOver {
 
 impl Compiler {
     /// The first agent of a roster that accepts a file.
-    pub fn route(&self, roster: &Roster, subject: &Subject) -> Route {
+    pub fn route(&self, roster: &Roster, subject: &FileToRoute) -> Route {
         let mut passed = Vec::new();
         for agent in &roster.agents {
             let why = match self.candidate(&agent.value) {

@@ -204,3 +204,19 @@ pub(super) fn abstract_selected(compiler: &Compiler, id: ProfileId) -> Diagnosti
     let message = format!("`{}` is abstract: it is never compiled by itself", profile.name.value);
     Diagnostic::new(&ABSTRACT_SELECTED, place, message).help(help)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diag::Severity;
+
+    /// An error that leaves an agent without a body stays one. Those that do not say so themselves.
+    #[test]
+    fn few_errors_can_be_lowered() {
+        let errors = all_rules().into_iter().filter(|rule| rule.severity == Severity::Error);
+        let lowerable: Vec<&str> = errors.filter(|rule| rule.can_be_lowered).map(|rule| rule.code).collect();
+        let expected = ["schema/invalid-value", "schema/missing-field", "schema/unknown-field", "schema/wrong-type"];
+        assert_eq!(lowerable, expected);
+        assert!(all_rules().iter().all(|rule| rule.can_be_lowered || rule.severity == Severity::Error));
+    }
+}

@@ -63,7 +63,7 @@ pub enum Item {
     Interrupt {
         /// The exact text that the model sees.
         text: Arc<str>,
-        /// Why.
+        /// What interrupted it, if anybody said so.
         reason: Option<Arc<str>>,
     },
 }

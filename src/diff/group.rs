@@ -9,7 +9,7 @@ use crate::text::cut;
 
 /// What was compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Subject {
+pub struct BodyId {
     /// The agent.
     pub agent: Arc<str>,
     /// The context; `None` for the request line.
@@ -18,6 +18,7 @@ pub struct Subject {
 
 /// A change and the bodies that have it.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Group {
     /// The pointer, with `*` for indices that are not the same everywhere.
     pub pointer: String,
@@ -26,7 +27,7 @@ pub struct Group {
     /// Whether it is about `request.json`.
     pub is_request: bool,
     /// The bodies, in the order they came.
-    pub subjects: Vec<Subject>,
+    pub subjects: Vec<BodyId>,
 }
 
 impl Group {
@@ -37,12 +38,12 @@ impl Group {
 }
 
 /// Groups equal changes. Groups are ordered by their first appearance, the changes of one body by document order.
-pub fn group(changes: impl IntoIterator<Item = (Subject, Change)>) -> Vec<Group> {
+pub fn group(changes: impl IntoIterator<Item = (BodyId, Change)>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    let mut known: HashMap<String, usize> = HashMap::new();
+    let mut known: HashMap<(bool, String, Identity), usize> = HashMap::new();
     for (subject, change) in changes {
         let is_request = subject.context.is_none();
-        let key = format!("{is_request}{}\u{0}{:?}", pattern(&change.pointer), change.kind);
+        let key = (is_request, pattern(&change.pointer), change.kind.identity());
         match known.get(&key) {
             Some(&index) => groups[index].add(subject, &change),
             None => {
@@ -67,7 +68,7 @@ impl Group {
         self.subjects.extend(other.subjects);
     }
 
-    fn add(&mut self, subject: Subject, change: &Change) {
+    fn add(&mut self, subject: BodyId, change: &Change) {
         if change.pointer != self.change.pointer {
             self.pointer = merge(&self.pointer, change.pointer.as_str());
         }
@@ -91,7 +92,28 @@ fn is_index(token: &str) -> bool {
     !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// What makes changes equal: the kind, and the JSON text of both values. Values that are equal although their keys are in
+/// another order are two changes.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Identity {
+    Added(String),
+    Removed(String),
+    Replaced(String, String),
+    Reordered(Vec<String>, Vec<String>),
+    File(FileChange),
+}
+
 impl ChangeKind {
+    fn identity(&self) -> Identity {
+        match self {
+            ChangeKind::Added(new) => Identity::Added(new.to_string()),
+            ChangeKind::Removed(old) => Identity::Removed(old.to_string()),
+            ChangeKind::Replaced(old, new) => Identity::Replaced(old.to_string(), new.to_string()),
+            ChangeKind::Reordered(old, new) => Identity::Reordered(old.clone(), new.clone()),
+            ChangeKind::File(change) => Identity::File(*change),
+        }
+    }
+
     /// The change on one line: `0.7 → 1.0`, `+ "x"`, `- "x"`; long values are cut to `width` characters each.
     pub fn describe(&self, width: usize) -> String {
         match self {
@@ -133,8 +155,8 @@ mod tests {
     use crate::diff::structural;
     use serde_json::json;
 
-    fn subject(agent: &str, context: &str) -> Subject {
-        Subject { agent: agent.into(), context: Some(context.into()) }
+    fn subject(agent: &str, context: &str) -> BodyId {
+        BodyId { agent: agent.into(), context: Some(context.into()) }
     }
 
     #[test]

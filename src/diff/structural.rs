@@ -16,7 +16,8 @@ pub struct Change {
 }
 
 /// What happened to a file as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum FileChange {
     /// It was not there.
     New,
@@ -30,6 +31,7 @@ pub enum FileChange {
 
 /// What happened at a place.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum ChangeKind {
     /// The file as a whole; the pointer is the root.
     File(FileChange),

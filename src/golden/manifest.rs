@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Drift, GoldenFile, REQUEST, has_our_form, has_our_request};
-use crate::world::{Output, join};
+use crate::world::{AccessError, Output, join};
 
 /// The file's name, in the folder of golden files.
 pub const MANIFEST: &str = ".reqc-manifest";
@@ -47,7 +47,7 @@ impl Manifest {
         folder: &str,
         proof: Proof,
         contexts: impl Iterator<Item = &'c str>,
-    ) -> Result<Manifest, String> {
+    ) -> Result<Manifest, AccessError> {
         let text = output.current(&join(folder, MANIFEST))?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let lines = match (&text, proof) {
             (Some(text), _) => text.lines().filter_map(|line| parse(proof, line)).collect(),
@@ -73,7 +73,12 @@ impl Manifest {
     /// # Errors
     ///
     /// A phrase, if a file cannot be read.
-    pub fn unasked(&self, output: &dyn Output, folder: &str, expected: &BTreeSet<&str>) -> Result<Vec<Drift>, String> {
+    pub fn unasked(
+        &self,
+        output: &dyn Output,
+        folder: &str,
+        expected: &BTreeSet<&str>,
+    ) -> Result<Vec<Drift>, AccessError> {
         let mut drifts = Vec::new();
         let mut ours: BTreeMap<&str, bool> = BTreeMap::new();
         for path in self.lines.keys().filter(|path| !expected.contains(path.as_str())) {
@@ -97,11 +102,12 @@ impl Manifest {
     /// # Errors
     ///
     /// A phrase that names the first of them.
-    pub fn check(&self, drifts: &[Drift]) -> Result<(), String> {
+    pub fn check(&self, drifts: &[Drift]) -> Result<(), AccessError> {
         let foreign = |drift: &&Drift| drift.old.as_ref().is_some_and(|bytes| !self.wrote(&drift.path, bytes));
         match drifts.iter().find(foreign).filter(|_| self.proof == Proof::Contents) {
             Some(drift) => {
-                Err(format!("`{}` was not written by reqc, or was changed since: it is not replaced", drift.path))
+                let path = &drift.path;
+                Err(format!("`{path}` was not written by reqc, or was changed since: it is not replaced").into())
             }
             None => Ok(()),
         }
@@ -133,7 +139,7 @@ impl Manifest {
         output: &dyn Output,
         folder: &str,
         lines: &BTreeMap<String, String>,
-    ) -> Result<(), String> {
+    ) -> Result<(), AccessError> {
         self.lines.extend(lines.clone());
         self.write(output, folder)
     }
@@ -143,13 +149,18 @@ impl Manifest {
     /// # Errors
     ///
     /// A phrase, if it cannot be written.
-    pub fn retain(&mut self, output: &dyn Output, folder: &str, keep: impl Fn(&str) -> bool) -> Result<(), String> {
+    pub fn retain(
+        &mut self,
+        output: &dyn Output,
+        folder: &str,
+        keep: impl Fn(&str) -> bool,
+    ) -> Result<(), AccessError> {
         self.lines.retain(|line, _| keep(line));
         self.write(output, folder)
     }
 
     /// Nothing is written where nothing was and nothing is to be.
-    fn write(&mut self, output: &dyn Output, folder: &str) -> Result<(), String> {
+    fn write(&mut self, output: &dyn Output, folder: &str) -> Result<(), AccessError> {
         let lines = self.lines.iter().map(|(line, print)| format!("{print} {line}").trim_start().to_owned() + "\n");
         let text = format!("{HEADER}\n{}", lines.collect::<String>());
         if self.text.as_ref() != Some(&text) && (self.text.is_some() || !self.lines.is_empty()) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::json::Pointer;
+use crate::profile::Breakpoint;
 
 /// How many breakpoints a request may have.
 /// Source: <https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching>.
@@ -19,17 +20,6 @@ pub struct CachePlan {
     pub ttl: CacheTtl,
 }
 
-/// A place for a breakpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Breakpoint {
-    /// The last system block.
-    System,
-    /// The last tool.
-    Tools,
-    /// The last block of the second-to-last message.
-    History,
-}
-
 /// How long a cache entry lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CacheTtl {
@@ -40,24 +30,12 @@ pub enum CacheTtl {
     OneHour,
 }
 
-impl Breakpoint {
-    /// The breakpoint with a name.
-    pub fn from_name(name: &str) -> Option<Breakpoint> {
-        match name {
-            "system" => Some(Breakpoint::System),
-            "tools" => Some(Breakpoint::Tools),
-            "history" => Some(Breakpoint::History),
-            _ => None,
-        }
-    }
-
-    /// The member that it stands in.
-    fn member(self) -> &'static str {
-        match self {
-            Breakpoint::System => "system",
-            Breakpoint::Tools => "tools",
-            Breakpoint::History => "messages",
-        }
+/// The member of a body that a breakpoint stands in.
+fn member_of(breakpoint: Breakpoint) -> &'static str {
+    match breakpoint {
+        Breakpoint::System => "system",
+        Breakpoint::Tools => "tools",
+        Breakpoint::History => "messages",
     }
 }
 
@@ -76,7 +54,7 @@ pub(crate) struct CacheMark {
 impl CacheMark {
     /// Where the value at a pointer stood before the step; `None` if the step made it.
     pub(crate) fn before(&self, pointer: &Pointer) -> Option<Pointer> {
-        let member = Pointer::root().member(self.breakpoint.member());
+        let member = Pointer::root().member(member_of(self.breakpoint));
         let list = match self.breakpoint {
             Breakpoint::History => member.element(self.message).member("content"),
             Breakpoint::System | Breakpoint::Tools => member,
@@ -109,9 +87,9 @@ pub(crate) fn add_cache_control<M: Cacheable>(members: &mut [(Arc<str>, M)], pla
     let authored = members.iter().map(|(name, member)| member.authored(name)).sum();
     let mut free = MAX_BREAKPOINTS.saturating_sub(authored);
     let mut marks = Vec::new();
-    for breakpoint in [Breakpoint::System, Breakpoint::Tools, Breakpoint::History] {
+    for breakpoint in Breakpoint::ALL {
         let wanted = plan.breakpoints.is_empty() || plan.breakpoints.contains(&breakpoint);
-        let member = members.iter_mut().find(|(name, _)| **name == *breakpoint.member());
+        let member = members.iter_mut().find(|(name, _)| **name == *member_of(breakpoint));
         if let Some((_, member)) = member.filter(|_| wanted && free > 0)
             && let Some(mark) = member.mark(breakpoint, plan.ttl)
         {

@@ -76,17 +76,41 @@ pub fn request_line(instance: &Instance, api: ClientApi, endpoint: &str, model: 
 
 /// Whether what is sent to a URL travels in the clear: plain HTTP to a host that is not this machine.
 pub(crate) fn is_in_the_clear(url: &str) -> bool {
-    url.starts_with("http://") && !is_loopback(host(url))
+    url.starts_with("http://") && !is_loopback(UrlParts::of(url).host())
 }
 
-/// The host of a URL, without a port.
-fn host(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let authority = authority.rsplit('@').next().unwrap_or_default();
-    match authority.strip_prefix('[') {
-        Some(v6) => v6.split(']').next().unwrap_or_default(),
-        None => authority.split(':').next().unwrap_or_default(),
+/// The parts of a URL that may be told, whether or not it is one: without a login, query or fragment.
+pub(crate) struct UrlParts<'u> {
+    scheme: Option<&'u str>,
+    /// The host, in brackets if it is an IPv6 address, and the port.
+    server: &'u str,
+    path: &'u str,
+}
+
+impl<'u> UrlParts<'u> {
+    pub(crate) fn of(url: &'u str) -> UrlParts<'u> {
+        let url = url.split(['?', '#']).next().unwrap_or_default();
+        let (scheme, rest) = url.split_once("://").map_or((None, url), |(scheme, rest)| (Some(scheme), rest));
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        UrlParts { scheme, server: authority.rsplit('@').next().unwrap_or_default(), path }
+    }
+
+    /// The host, without a port.
+    fn host(&self) -> &'u str {
+        match self.server.strip_prefix('[') {
+            Some(v6) => v6.split(']').next().unwrap_or_default(),
+            None => self.server.split(':').next().unwrap_or_default(),
+        }
+    }
+}
+
+impl fmt::Display for UrlParts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let UrlParts { scheme, server, path } = self;
+        match scheme {
+            Some(scheme) => write!(f, "{scheme}://{server}{path}"),
+            None => write!(f, "{server}{path}"),
+        }
     }
 }
 
@@ -112,9 +136,9 @@ mod tests {
 
     #[test]
     fn hosts_of_urls() {
-        assert_eq!(host("http://user:pw@[::1]:8080/v1"), "::1");
-        assert_eq!(host("https://api.example.com:443/x?y"), "api.example.com");
-        assert!(is_loopback(host("http://127.0.0.1:1/")));
+        assert_eq!(UrlParts::of("http://user:pw@[::1]:8080/v1").host(), "::1");
+        assert_eq!(UrlParts::of("https://api.example.com:443/x?y").host(), "api.example.com");
+        assert!(is_loopback(UrlParts::of("http://127.0.0.1:1/").host()));
         assert!(is_loopback("localhost"));
         assert!(!is_loopback("localhost.example.com"));
     }

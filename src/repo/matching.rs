@@ -22,13 +22,13 @@ struct Pattern {
 
 /// Something to find an agent for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Subject {
+pub struct FileToRoute {
     /// The path, with `/` between parts.
     path: String,
     project: Option<String>,
 }
 
-/// A dimension of a [`Matcher`] that does not accept a [`Subject`].
+/// A dimension of a [`Matcher`] that does not accept a [`FileToRoute`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
     /// Which one.
@@ -61,12 +61,12 @@ impl Dimension {
     }
 }
 
-impl Subject {
+impl FileToRoute {
     /// A file, in a project if that is known. Both kinds of separators count.
-    pub fn new(path: &str, project: Option<&str>) -> Subject {
+    pub fn new(path: &str, project: Option<&str>) -> FileToRoute {
         let path = path.replace('\\', "/");
         let path = path.trim_start_matches("./").to_owned();
-        Subject { path, project: project.map(str::to_owned) }
+        FileToRoute { path, project: project.map(str::to_owned) }
     }
 
     fn file_name(&self) -> &str {
@@ -94,7 +94,7 @@ impl Matcher {
     }
 
     /// Why it does not accept a subject; empty if it does.
-    pub fn mismatches(&self, subject: &Subject) -> Vec<Mismatch> {
+    pub fn mismatches(&self, subject: &FileToRoute) -> Vec<Mismatch> {
         let path = fold(&subject.path);
         let name = fold(subject.file_name());
         let file = self.files.is_empty() || self.files.iter().any(|it| it.accepts(&name) || it.accepts(&path));
@@ -220,7 +220,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn accepts(matcher: &Matcher, path: &str, project: Option<&str>) -> bool {
-        matcher.mismatches(&Subject::new(path, project)).is_empty()
+        matcher.mismatches(&FileToRoute::new(path, project)).is_empty()
     }
 
     fn files(patterns: &[&str]) -> Matcher {
@@ -267,7 +267,7 @@ mod tests {
         let matcher = Matcher::new(["*.rs", "*.py"], ["src/*"], ["Core"]);
         assert!(accepts(&matcher, "src/a.py", Some("Core")));
         let why = |path: &str, project: Option<&str>| {
-            let found = matcher.mismatches(&Subject::new(path, project));
+            let found = matcher.mismatches(&FileToRoute::new(path, project));
             found.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         assert_eq!(

@@ -3,43 +3,21 @@
 use owo_colors::Style;
 use serde_json::{Value, json};
 
-use super::{LONGEST, lowered, name, thousands};
+use super::lowered::{self, lowered_text};
+use super::{LONGEST, Layout, name, thousands};
 use crate::compile::Lowered;
-use crate::diff::{ChangeKind, FileChange, Group};
+use crate::diff::{CausedGroup, ChangeKind, FileChange, Group};
 use crate::text::{Text, text};
-
-/// A group and the place that caused it.
-pub struct DiffGroup {
-    /// The group.
-    pub group: Group,
-    /// `path:line` of what caused it, where that is known.
-    pub cause: Option<String>,
-    /// How many different changes it stands for: more than one if values differ from body to body.
-    pub variants: usize,
-}
-
-impl DiffGroup {
-    /// The same text for groups that are about the same kind of change at the same place, because of the same line.
-    pub fn likeness(&self) -> String {
-        let kind = std::mem::discriminant(&self.group.change.kind);
-        format!("{kind:?}\u{0}{}\u{0}{:?}\u{0}{}", self.group.is_request, self.cause, self.group.pattern())
-    }
-
-    /// Takes another group's bodies over.
-    pub fn absorb(&mut self, other: DiffGroup) {
-        self.group.absorb(other.group);
-        self.variants += other.variants;
-    }
-}
 
 /// How many names a line lists before it counts.
 const NAMES: usize = 3;
 /// How many groups are shown.
 const MOST: usize = 1000;
 
-/// Groups as text: how many bodies of how many agents, where, what, and because of which line.
-pub fn diff_text(groups: &[DiffGroup], width: usize, color: bool) -> Text {
-    let mut text: Text = groups.iter().take(MOST).map(|group| group_text(group, width, color)).collect();
+/// What a change lowers, then its groups: how many bodies of how many agents, where, what, and because of which line.
+pub(super) fn changes_text(groups: &[CausedGroup], lowered: &[Lowered], layout: Layout) -> Text {
+    let mut text = lowered_text(lowered);
+    groups.iter().take(MOST).for_each(|group| text.push(&group_text(group, layout)));
     if groups.len() > MOST {
         let more = thousands(groups.len() - MOST);
         text.push(&text!("… and {} more changes; `--format json` has all\n", more));
@@ -47,13 +25,14 @@ pub fn diff_text(groups: &[DiffGroup], width: usize, color: bool) -> Text {
     text
 }
 
-fn group_text(DiffGroup { group, cause, variants }: &DiffGroup, width: usize, color: bool) -> Text {
-    let mut text = text!("{}\n", subjects(group).styled(Style::new().bold(), color));
+fn group_text(CausedGroup { group, cause, variants }: &CausedGroup, layout: Layout) -> Text {
+    let Layout { width, colour } = layout;
+    let mut text = text!("{}\n", subjects(group).styled(Style::new().bold(), colour));
     let room = width.saturating_sub(8).max(20);
     let shown = Text::line(&group.change.kind.describe(room));
     let pointer = Text::line(&group.pointer).cut(LONGEST);
     let fits = pointer.width() + shown.width() + 4 <= width;
-    let pointer = pointer.styled(Style::new().cyan(), color);
+    let pointer = pointer.styled(Style::new().cyan(), colour);
     text.push(&match &group.change.kind {
         ChangeKind::File(_) => text!("  {}\n", shown),
         _ if fits => text!("  {} {}\n", pointer, shown),
@@ -63,7 +42,7 @@ fn group_text(DiffGroup { group, cause, variants }: &DiffGroup, width: usize, co
         text.push(&text!("    … and {} more of this kind, with other values\n", variants - 1));
     }
     if let Some(cause) = cause {
-        text.push(&text!("  {}\n", Text::line(cause).cut(LONGEST).styled(Style::new().dimmed(), color)));
+        text.push(&text!("  {}\n", Text::line(cause).cut(LONGEST).styled(Style::new().dimmed(), colour)));
     }
     text
 }
@@ -98,12 +77,12 @@ fn subjects(group: &Group) -> Text {
 
 /// Groups as JSON: an array of `{pointer, change, old, new, cause, variants, bodies: [{agent, context}]}`, and what was
 /// lowered.
-pub fn diff_json(groups: &[DiffGroup], lowered: &[Lowered]) -> Text {
+pub(super) fn changes_json(groups: &[CausedGroup], lowered: &[Lowered]) -> Text {
     let values: Vec<Value> = groups.iter().map(group_json).collect();
     Text::json(&json!({"version": 1, "changes": values, "lowered": lowered::values(lowered)}))
 }
 
-fn group_json(DiffGroup { group, cause, variants }: &DiffGroup) -> Value {
+fn group_json(CausedGroup { group, cause, variants }: &CausedGroup) -> Value {
     let (change, old, new) = match &group.change.kind {
         ChangeKind::File(FileChange::New) => ("added", Value::Null, Value::Null),
         ChangeKind::File(FileChange::Gone) => ("removed", Value::Null, Value::Null),

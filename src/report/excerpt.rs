@@ -47,7 +47,7 @@ struct Mark {
 }
 
 /// A label, cut to the line that it starts in, as bytes of its file.
-struct Place<'a> {
+struct LabelledRange<'a> {
     label: &'a Label,
     range: Range<usize>,
     is_primary: bool,
@@ -58,7 +58,7 @@ impl Excerpt {
     pub(super) fn new(finding: &Diagnostic, sources: &Sources) -> Excerpt {
         let mut excerpt = Excerpt::default();
         let labels = std::iter::once(&finding.primary).chain(&finding.related);
-        let places: Vec<Place<'_>> = labels.map(|label| Place::new(label, finding, sources)).collect();
+        let places: Vec<LabelledRange<'_>> = labels.map(|label| LabelledRange::new(label, finding, sources)).collect();
         let mut files: Vec<FileId> = Vec::new();
         for place in &places {
             if !files.contains(&place.label.span.file) {
@@ -66,7 +66,7 @@ impl Excerpt {
             }
         }
         for (index, file) in files.into_iter().enumerate() {
-            let here: Vec<&Place<'_>> = places.iter().filter(|place| place.label.span.file == file).collect();
+            let here: Vec<&LabelledRange<'_>> = places.iter().filter(|place| place.label.span.file == file).collect();
             let source = sources.get(file);
             for run in runs(source.text(), &here, usize::from(index == 0)) {
                 excerpt.block(source, run, &here);
@@ -85,7 +85,7 @@ impl Excerpt {
         })
     }
 
-    fn block(&mut self, file: &SourceFile, run: Range<usize>, places: &[&Place<'_>]) {
+    fn block(&mut self, file: &SourceFile, run: Range<usize>, places: &[&LabelledRange<'_>]) {
         let (start, mut at, mut lines) = (self.text.len(), run.start, 0);
         for line in file.shown(run.clone()).split('\n') {
             let here = places.iter().filter(|place| (at..=at + line.len()).contains(&place.range.start));
@@ -103,7 +103,7 @@ impl Excerpt {
     }
 
     /// Adds a line that starts at byte `at` of its file, and its labels.
-    fn line(&mut self, file: &SourceFile, at: usize, line: &str, places: &[&Place<'_>]) {
+    fn line(&mut self, file: &SourceFile, at: usize, line: &str, places: &[&LabelledRange<'_>]) {
         let shown = cut(line, places.iter().map(|place| place.range.start - at).min());
         let lead = if shown.start > 0 { "…" } else { "" };
         let start = self.text.len() + lead.len();
@@ -125,19 +125,19 @@ impl Excerpt {
     }
 }
 
-impl<'a> Place<'a> {
-    fn new(label: &'a Label, finding: &Diagnostic, sources: &Sources) -> Place<'a> {
+impl<'a> LabelledRange<'a> {
+    fn new(label: &'a Label, finding: &Diagnostic, sources: &Sources) -> LabelledRange<'a> {
         let text = sources.get(label.span.file).text();
         let clamp = |offset: usize| text.floor_char_boundary(offset.min(text.len()));
         let span = label.span.range();
         let start = clamp(span.start);
         let end = clamp(span.end).min(line_end(text, start)).max(start);
-        Place { label, range: start..end, is_primary: std::ptr::eq(label, &raw const finding.primary) }
+        LabelledRange { label, range: start..end, is_primary: std::ptr::eq(label, &raw const finding.primary) }
     }
 }
 
 /// The runs of whole lines around places of one file, the one with the primary place first.
-fn runs(text: &str, places: &[&Place<'_>], context: usize) -> Vec<Range<usize>> {
+fn runs(text: &str, places: &[&LabelledRange<'_>], context: usize) -> Vec<Range<usize>> {
     let mut around: Vec<Range<usize>> = places.iter().map(|place| lines(text, place.range.start, context)).collect();
     around.sort_by_key(|run| run.start);
     let mut runs: Vec<Range<usize>> = Vec::new();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::json::Place;
+use super::json::Location;
 use crate::compile::{Explanation, SourceKind, ValueSource};
 use crate::json::Pointer;
 use crate::render::Step;
@@ -200,8 +200,8 @@ struct Document<'a> {
 struct Explained<'a> {
     pointer: &'a str,
     value: &'a Value,
-    literal: Option<Place<'a>>,
-    overrode: Vec<Place<'a>>,
+    literal: Option<Location<'a>>,
+    overrode: Vec<Location<'a>>,
     step: Option<StepOf<'a>>,
     sources: Vec<SourceOf<'a>>,
 }
@@ -209,7 +209,7 @@ struct Explained<'a> {
 #[derive(Serialize)]
 struct StepOf<'a> {
     setting: &'static str,
-    place: Option<Place<'a>>,
+    place: Option<Location<'a>>,
 }
 
 #[derive(Serialize)]
@@ -218,21 +218,21 @@ struct SourceOf<'a> {
     inferred: bool,
     bytes: usize,
     data: Option<&'a str>,
-    place: Option<Place<'a>>,
-    tag: Option<Place<'a>>,
+    place: Option<Location<'a>>,
+    tag: Option<Location<'a>>,
     steps: Vec<StepTo<'a>>,
-    made_of: Vec<Place<'a>>,
+    made_of: Vec<Location<'a>>,
 }
 
 #[derive(Serialize)]
 struct StepTo<'a> {
     kind: &'static str,
-    place: Place<'a>,
+    place: Location<'a>,
 }
 
 impl<'a> Explained<'a> {
     fn new(it: &'a Explanation, sources: &'a Sources) -> Explained<'a> {
-        let place = |span: Span| Place::new(span, sources);
+        let place = |span: Span| Location::new(span, sources);
         Explained {
             pointer: it.pointer.as_str(),
             value: &it.value,
@@ -246,7 +246,7 @@ impl<'a> Explained<'a> {
 
 impl<'a> SourceOf<'a> {
     fn new(source: &'a ValueSource, sources: &'a Sources) -> SourceOf<'a> {
-        let place = |span: Span| Place::new(span, sources);
+        let place = |span: Span| Location::new(span, sources);
         SourceOf {
             kind: source.kind.name(),
             inferred: source.kind.is_inferred(),

@@ -6,58 +6,54 @@ use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, SourceCode};
 use owo_colors::Style;
 
 use super::bound::{Bounded, left_out};
+use super::diff::changes_text;
 use super::excerpt::Excerpt;
-use super::{Summary, count, name, one_line, short, wrapped};
-use crate::diag::{Diagnostic, Severity};
+use super::{Format, Layout, name, one_line, short, wrapped};
+use crate::compile::{Lowered, Report};
+use crate::diag::{Diagnostic, Rule, Severity, count};
+use crate::diff::CausedGroup;
 use crate::source::Sources;
 use crate::text::{Text, text};
 
-/// How the report looks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
-    /// Columns to wrap at; at least 40 are used. Source lines are not wrapped.
-    pub width: usize,
-    /// Whether to use colours.
-    pub colour: bool,
-}
+/// Each finding with its source lines and its reach, then the summary; changes with their values.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Human(pub Layout);
 
-impl Default for Look {
-    fn default() -> Look {
-        Look { width: 80, colour: false }
-    }
-}
-
-/// Each finding with its source lines and its reach, then the summary.
-pub fn human(findings: &[Diagnostic], sources: &Sources, summary: &Summary, look: Look) -> Text {
-    let mut out = human_findings(findings, sources, look);
-    if !findings.is_empty() {
-        out.push(&text!("\n"));
-    }
-    out.push(&super::figures(summary));
-    out
-}
-
-/// Each finding with its source lines and its reach.
-pub fn human_findings(findings: &[Diagnostic], sources: &Sources, look: Look) -> Text {
-    let look = Look { width: look.width.max(40), ..look };
-    let handler = handler(look);
-    let Bounded { shown, more } = Bounded::of(findings);
-    let drawn = shown.into_iter().map(|finding| {
-        let mut out = drawing(&handler, finding, sources, look.width);
-        if let Some(reach) = reach(finding, look.width) {
-            out.push(&text!("{}\n", reach.styled(Style::new().dimmed(), look.colour)));
+impl Format for Human {
+    fn report(&self, report: &Report, rules: &[&'static Rule]) -> Text {
+        let mut out = self.findings(report, rules);
+        if !report.findings.is_empty() {
+            out.push(&text!("\n"));
         }
+        out.push(&super::figures(&report.summary));
         out
-    });
-    let mut parts: Vec<Text> = drawn.collect();
-    parts.extend(left_out(&more));
-    Text::join(&parts, "\n")
+    }
+
+    fn findings(&self, report: &Report, _: &[&'static Rule]) -> Text {
+        let layout = Layout { width: self.0.width.max(40), ..self.0 };
+        let handler = handler(layout);
+        let Bounded { shown, more } = Bounded::of(&report.findings);
+        let drawn = shown.into_iter().map(|finding| {
+            let mut out = drawing(&handler, finding, &report.sources, layout.width);
+            if let Some(reach) = reach(finding, layout.width) {
+                out.push(&text!("{}\n", reach.styled(Style::new().dimmed(), layout.colour)));
+            }
+            out
+        });
+        let mut parts: Vec<Text> = drawn.collect();
+        parts.extend(left_out(&more));
+        Text::join(&parts, "\n")
+    }
+
+    fn changes(&self, groups: &[CausedGroup], lowered: &[Lowered]) -> Text {
+        changes_text(groups, lowered, self.0)
+    }
 }
 
-fn handler(look: Look) -> GraphicalReportHandler {
-    let theme = if look.colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+fn handler(layout: Layout) -> GraphicalReportHandler {
+    let theme = if layout.colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     GraphicalReportHandler::new_themed(theme)
-        .with_width(look.width)
+        .with_width(layout.width)
         .with_wrap_lines(false)
         .with_context_lines(1)
         .with_links(false)
@@ -145,23 +141,24 @@ impl miette::Diagnostic for Drawn<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ERROR, WARNING, example, find, source};
+    use super::super::tests::{ERROR, WARNING, example, find, report, source};
     use super::*;
+    use crate::compile::Summary;
     use crate::source::{SourceText, Span};
     use insta::assert_snapshot;
     use proptest::prelude::*;
 
     #[expect(clippy::needless_pass_by_value, reason = "tests build the finding in place")]
     fn draw(finding: Diagnostic, sources: &Sources) -> Text {
-        drawing(&handler(Look::default()), &finding, sources, 80)
+        drawing(&handler(Layout::default()), &finding, sources, 80)
     }
 
     #[test]
     fn a_chain_over_files_with_reach_and_summary() {
         let (sources, finding) = example();
-        let summary =
-            Summary { agents: 28, contexts: 24, bodies: 516, errors: 1, warnings: 0, skipped: 0, lowered: Vec::new() };
-        assert_snapshot!(human(&[finding], &sources, &summary, Look::default()).as_str(), @r#"
+        let summary = Summary { agents: 28, contexts: 24, bodies: 516, errors: 1, ..Summary::default() };
+        let report = report(sources, vec![finding], summary);
+        assert_snapshot!(Human::default().report(&report, &[]).as_str(), @r#"
         render/undefined
 
           × `msg` has no `contnet`
@@ -322,8 +319,8 @@ mod tests {
     #[test]
     fn colours_are_the_callers_choice() {
         let (sources, finding) = example();
-        let text =
-            |colour| human(std::slice::from_ref(&finding), &sources, &Summary::default(), Look { width: 80, colour });
+        let report = report(sources, vec![finding], Summary::default());
+        let text = |colour| Human(Layout { width: 80, colour }).report(&report, &[]);
         assert!(!text(false).contains('\u{1b}'));
         assert!(text(true).contains("\u{1b}[31m"));
     }
@@ -344,7 +341,7 @@ mod tests {
             }
             let mut out = String::new();
             let drawn = Drawn { finding: &finding, excerpt: Excerpt::new(&finding, &sources), width: 80 };
-            prop_assert!(handler(Look::default()).render_report(&mut out, &drawn).is_ok());
+            prop_assert!(handler(Layout::default()).render_report(&mut out, &drawn).is_ok());
             prop_assert!(!out.contains("Failed to read"));
             let raw = out.contains(['\u{1b}', '\r']);
             prop_assert!(!raw);

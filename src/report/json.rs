@@ -3,8 +3,11 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Summary, lowered};
-use crate::diag::Diagnostic;
+use super::diff::changes_json;
+use super::{Format, lowered};
+use crate::compile::{Lowered, Report, Summary};
+use crate::diag::{Diagnostic, Rule};
+use crate::diff::CausedGroup;
 use crate::source::{Sources, Span};
 use crate::text::Text;
 
@@ -12,18 +15,32 @@ use crate::text::Text;
 const VERSION: u32 = 1;
 
 /// The whole report as pretty-printed JSON.
-pub fn json(findings: &[Diagnostic], sources: &Sources, summary: &Summary) -> Text {
-    let report = Report {
-        version: VERSION,
-        summary: Counts::new(summary),
-        diagnostics: findings.iter().map(|finding| Finding::new(finding, sources)).collect(),
-        lowered: lowered::values(&summary.lowered),
-    };
-    Text::json(&report)
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Json;
+
+impl Format for Json {
+    fn report(&self, report: &Report, _: &[&'static Rule]) -> Text {
+        let document = Document {
+            version: VERSION,
+            summary: Counts::new(&report.summary),
+            diagnostics: report.findings.iter().map(|finding| Finding::new(finding, &report.sources)).collect(),
+            lowered: lowered::values(&report.summary.lowered),
+        };
+        Text::json(&document)
+    }
+
+    /// Programs get the same document as ever.
+    fn findings(&self, report: &Report, rules: &[&'static Rule]) -> Text {
+        self.report(report, rules)
+    }
+
+    fn changes(&self, groups: &[CausedGroup], lowered: &[Lowered]) -> Text {
+        changes_json(groups, lowered)
+    }
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct Document<'a> {
     version: u32,
     summary: Counts,
     diagnostics: Vec<Finding<'a>>,
@@ -45,7 +62,7 @@ struct Finding<'a> {
     severity: &'a str,
     message: &'a str,
     #[serde(flatten)]
-    place: Place<'a>,
+    place: Location<'a>,
     help: Option<&'a str>,
     agents: Vec<&'a str>,
     contexts: Vec<&'a str>,
@@ -56,12 +73,12 @@ struct Finding<'a> {
 struct Related<'a> {
     message: &'a str,
     #[serde(flatten)]
-    place: Place<'a>,
+    place: Location<'a>,
 }
 
 /// One-based; columns count characters; the end is exclusive.
 #[derive(Serialize)]
-pub(super) struct Place<'a> {
+pub(super) struct Location<'a> {
     file: &'a str,
     line: usize,
     column: usize,
@@ -83,31 +100,31 @@ impl<'a> Finding<'a> {
             code: finding.rule.code,
             severity: finding.severity.name(),
             message: &finding.message,
-            place: Place::new(finding.primary.span, sources),
+            place: Location::new(finding.primary.span, sources),
             help: finding.help.as_deref(),
             agents: finding.agents.iter().map(AsRef::as_ref).collect(),
             contexts: finding.contexts.iter().map(AsRef::as_ref).collect(),
             related: related
-                .map(|label| Related { message: &label.message, place: Place::new(label.span, sources) })
+                .map(|label| Related { message: &label.message, place: Location::new(label.span, sources) })
                 .collect(),
         }
     }
 }
 
-impl<'a> Place<'a> {
-    pub(super) fn new(span: Span, sources: &'a Sources) -> Place<'a> {
+impl<'a> Location<'a> {
+    pub(super) fn new(span: Span, sources: &'a Sources) -> Location<'a> {
         let file = sources.get(span.file);
         let (start, end) = (file.position(span.start as usize), file.position(span.end as usize));
         let (end_line, end_column) = (end.line, end.column);
-        Place { file: file.path(), line: start.line, column: start.column, end_line, end_column }
+        Location { file: file.path(), line: start.line, column: start.column, end_line, end_column }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::example;
+    use super::super::tests::{example, report as made};
     use super::*;
-    use crate::compile::{Lowered, LoweredKind};
+    use crate::compile::LoweredKind;
 
     fn report() -> Text {
         let (sources, mut finding) = example();
@@ -121,7 +138,7 @@ mod tests {
             skipped: 6,
             lowered: vec![Lowered::new(LoweredKind::Rule, "key/unknown")],
         };
-        json(&[finding], &sources, &summary)
+        Json.report(&made(sources, vec![finding], summary), &[])
     }
 
     #[test]
@@ -186,7 +203,7 @@ mod tests {
 
     #[test]
     fn nothing_found_is_an_empty_list() {
-        let text = json(&[], &Sources::default(), &Summary::default());
+        let text = Json.report(&Report::default(), &[]);
         assert!(text.ends_with("\"diagnostics\": [],\n  \"lowered\": []\n}\n"));
     }
 

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{count, name, thousands};
+use super::{name, thousands};
 use crate::compile::{Lowered, LoweredKind, LoweredTo};
+use crate::diag::count;
 use crate::text::{Text, text};
 
 /// The words for each kind, in the order in which they are told.

@@ -1,20 +1,32 @@
 //! One line per finding, for logs, editors and `grep`.
 
 use super::bound::{Bounded, left_out};
-use super::{Summary, count, name, one_line};
-use crate::diag::Diagnostic;
+use super::diff::changes_text;
+use super::{Format, Layout, name, one_line};
+use crate::compile::{Lowered, Report};
+use crate::diag::{Diagnostic, Rule, count};
+use crate::diff::CausedGroup;
 use crate::source::Sources;
 use crate::text::{Text, text};
 
-/// `path:line:col: error[code]: message (help: …) [reaches N agents]` for each finding, then the summary.
-pub fn short(findings: &[Diagnostic], sources: &Sources, summary: &Summary) -> Text {
-    text!("{}{}", short_findings(findings, sources), super::figures(summary))
-}
+/// `path:line:col: error[code]: message (help: …) [reaches N agents]` for each finding, then the summary. Changes are told as
+/// people are told them, in a layout.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Short(pub Layout);
 
-/// The same without the summary.
-pub fn short_findings(findings: &[Diagnostic], sources: &Sources) -> Text {
-    let Bounded { shown, more } = Bounded::of(findings);
-    shown.into_iter().map(|finding| line(finding, sources)).chain(left_out(&more)).collect()
+impl Format for Short {
+    fn report(&self, report: &Report, rules: &[&'static Rule]) -> Text {
+        text!("{}{}", self.findings(report, rules), super::figures(&report.summary))
+    }
+
+    fn findings(&self, report: &Report, _: &[&'static Rule]) -> Text {
+        let Bounded { shown, more } = Bounded::of(&report.findings);
+        shown.into_iter().map(|finding| line(finding, &report.sources)).chain(left_out(&more)).collect()
+    }
+
+    fn changes(&self, groups: &[CausedGroup], lowered: &[Lowered]) -> Text {
+        changes_text(groups, lowered, self.0)
+    }
 }
 
 pub(super) fn line(finding: &Diagnostic, sources: &Sources) -> Text {
@@ -32,8 +44,9 @@ pub(super) fn line(finding: &Diagnostic, sources: &Sources) -> Text {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{WARNING, example, source};
+    use super::super::tests::{WARNING, example, report, source};
     use super::*;
+    use crate::compile::Summary;
     use crate::source::Span;
 
     #[test]
@@ -42,7 +55,8 @@ mod tests {
         let empty = source(&mut sources, "empty.toml", "");
         let warning = Diagnostic::new(&WARNING, Span::file_start(empty), "two\nlines");
         let summary = Summary { errors: 1, warnings: 1, ..Summary::default() };
-        insta::assert_snapshot!(short(&[error, warning], &sources, &summary).as_str(), @r#"
+        let report = report(sources, vec![error, warning], summary);
+        insta::assert_snapshot!(Short::default().report(&report, &[]).as_str(), @r#"
         partials/p.jinja:2:14: error[render/undefined]: `msg` has no `contnet` (help: did you mean `content`?) [reaches 14 agents]
         empty.toml:1:1: warning[coverage/unused]: two␊lines
         0 agents × 0 contexts: 0 bodies, 1 error, 1 warning

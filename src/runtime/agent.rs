@@ -1,5 +1,6 @@
 //! An agent that can be sent to: the compiler's plan, a setting and a model.
 
+use std::fmt;
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
@@ -8,7 +9,7 @@ use super::{Category, Error};
 use crate::compile::{Compiler, STACK_BYTES, Setting};
 use crate::conversation::{Conversation, TaskKind};
 use crate::diag::{Diagnostic, did_you_mean};
-use crate::provider::{ClientApi, HeaderValue, MODEL_PLACEHOLDER, RequestLine, WireFormat, is_in_the_clear};
+use crate::provider::{ClientApi, HeaderValue, MODEL_PLACEHOLDER, RequestLine, UrlParts, WireFormat, is_in_the_clear};
 use crate::resolve::ProfileId;
 use crate::unit::Body;
 
@@ -24,6 +25,7 @@ pub struct Agent {
 
 /// A request that was compiled: exactly what is sent, but for the key.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Compiled {
     /// Method, URL and headers.
     pub line: RequestLine,
@@ -41,6 +43,7 @@ pub struct Compiled {
 
 /// Why a request could not be compiled.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum CompileError {
     /// The agent or its templates are wrong; the findings say where.
     Findings(Vec<Diagnostic>),
@@ -54,6 +57,18 @@ pub enum CompileError {
         wants: TaskKind,
     },
 }
+
+impl fmt::Display for CompileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CompileError::Findings(_) => f.write_str("the request could not be compiled"),
+            CompileError::NoModel(agent) => write!(f, "no model for `{agent}`"),
+            CompileError::WrongKind { agent, wants } => write!(f, "`{agent}` is a {} agent", wants.name()),
+        }
+    }
+}
+
+impl std::error::Error for CompileError {}
 
 impl Agent {
     /// The agent with a name.
@@ -138,20 +153,17 @@ impl Agent {
 impl CompileError {
     /// As an error of a request, on one line.
     pub fn into_error(self, compiler: &Compiler) -> Error {
+        let error = Error::new(Category::Config, self.to_string());
         match self {
-            CompileError::NoModel(agent) => {
-                Error::new(Category::Config, format!("no model for `{agent}`")).detail(MODEL_HELP)
-            }
-            CompileError::WrongKind { agent, wants } => {
-                Error::new(Category::Config, format!("`{agent}` is a {} agent", wants.name()))
-            }
+            CompileError::NoModel(_) => error.detail(MODEL_HELP),
+            CompileError::WrongKind { .. } => error,
             CompileError::Findings(findings) => {
                 let first = findings.first();
                 let detail = first.map_or_else(String::new, |finding| {
                     let place = compiler.sources().describe(finding.primary.span);
                     format!("{} {place} {}", finding.rule.code, finding.message)
                 });
-                Error::new(Category::Config, "the request could not be compiled").detail(detail)
+                error.detail(detail)
             }
         }
     }
@@ -169,10 +181,7 @@ fn is_plain(model: &str) -> bool {
 impl Compiled {
     /// The URL as it may be told: without credentials and query.
     pub fn address(&self) -> String {
-        let url = self.line.url.split(['?', '#']).next().unwrap_or_default();
-        let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        format!("{scheme}://{}{path}", authority.rsplit('@').next().unwrap_or_default())
+        UrlParts::of(&self.line.url).to_string()
     }
 
     /// Whether the key would travel in the clear: plain HTTP to a host that is not this machine.

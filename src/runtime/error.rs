@@ -4,6 +4,7 @@ use std::fmt;
 
 /// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Error {
     /// Whose business it is.
     pub category: Category,
@@ -19,6 +20,7 @@ pub struct Error {
 
 /// Whose business an [`Error`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Category {
     /// The agent, its provider instance or the host's settings: nothing was sent.
     Config,

@@ -13,6 +13,7 @@ use crate::conversation::{Block, Usage};
 
 /// Something that happened. The last event of a request is [`Event::Done`], and there is exactly one.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Event {
     /// A body is about to be sent; rounds count from 1.
     TurnStart {
@@ -88,6 +89,7 @@ pub enum Outcome {
 
 /// Why a model stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StopReason {
     /// It said what it had to say.
     EndTurn,

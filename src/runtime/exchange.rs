@@ -35,7 +35,7 @@ pub(super) enum Ended {
 }
 
 /// Everything that a round needs beside its request.
-pub(super) struct Wire<'a> {
+pub(super) struct RoundContext<'a> {
     pub(super) transport: &'a Transport,
     pub(super) emitter: &'a Emitter,
     pub(super) cancel: &'a CancellationToken,
@@ -49,7 +49,7 @@ impl Exchange {
     }
 }
 
-impl Wire<'_> {
+impl RoundContext<'_> {
     /// Sends a request and reads its answer to the end.
     pub(super) async fn exchange(&self, request: &Compiled, id_prefix: String) -> Exchange {
         match self.cancel.run_until_cancelled(self.connect(request)).await {

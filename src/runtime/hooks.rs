@@ -8,15 +8,15 @@ use super::{Event, ToolCall};
 /// What a host does while an agent works. Every method has a default that lets things go their way.
 pub trait Hooks: Send + Sync {
     /// Before a body is sent; rounds count from 1. May stop the request, which then is finished with the reason.
-    fn before_turn(&self, round: u32) -> BoxFuture<'_, Turning> {
+    fn before_turn(&self, round: u32) -> BoxFuture<'_, RoundDecision> {
         let _ = round;
-        Box::pin(async { Turning::Go })
+        Box::pin(async { RoundDecision::Go })
     }
 
     /// Before a tool runs; calls of one answer are asked about in order, before any of them runs.
-    fn before_tool<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, Permission> {
+    fn before_tool<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, ToolDecision> {
         let _ = call;
-        Box::pin(async { Permission::Run })
+        Box::pin(async { ToolDecision::Run })
     }
 
     /// Whether [`Hooks::before_message`] wants to see messages before they are shown. Text is then held back until the
@@ -26,9 +26,9 @@ pub trait Hooks: Send + Sync {
     }
 
     /// Before the text of an answer is shown. The history keeps the original.
-    fn before_message<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Showing> {
+    fn before_message<'a>(&'a self, text: &'a str) -> BoxFuture<'a, MessageDecision> {
         let _ = text;
-        Box::pin(async { Showing::AsIs })
+        Box::pin(async { MessageDecision::AsIs })
     }
 
     /// Sees every event, in order, before the receiver does.
@@ -37,34 +37,34 @@ pub trait Hooks: Send + Sync {
     }
 }
 
-/// Whether a turn takes place.
+/// What becomes of a round.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Turning {
-    /// It does.
+pub enum RoundDecision {
+    /// Its body is sent.
     Go,
-    /// It does not, for this reason.
+    /// It does not take place, and the request is finished with this reason.
     Stop(String),
 }
 
-/// Whether a tool runs.
+/// What becomes of a tool call.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Permission {
-    /// It does.
+pub enum ToolDecision {
+    /// The tool runs.
     Run,
-    /// It does not; the model sees the reason as the tool's error.
+    /// The tool does not run; the model sees the reason as the tool's error.
     Refuse(String),
-    /// It runs with these arguments; the history keeps those of the model. What is no object is ignored.
+    /// The tool runs with these arguments; the history keeps those of the model. What is no object is ignored.
     Rewrite(Value),
 }
 
 /// What is shown of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Showing {
-    /// All of it.
+pub enum MessageDecision {
+    /// The whole text.
     AsIs,
-    /// Nothing.
+    /// No text.
     Suppress,
-    /// Something else.
+    /// This text instead.
     Replace(String),
 }
 

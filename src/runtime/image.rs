@@ -1,13 +1,11 @@
-//! Images of the person: read, recognised, and turned into what messages carry.
-
-use std::path::Path;
+//! Images of the person: recognised, and turned into what messages carry.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::conversation::Image;
 
-/// The largest image that is read, in bytes before base64. Anthropic takes 5 MB, OpenAI and Gemini up to 20 MB a request.
+/// The largest image that should be sent, in bytes before base64. Anthropic takes 5 MB, OpenAI and Gemini up to 20 MB a request.
 pub const MAX_BYTES: u64 = 15 * 1024 * 1024;
 
 /// Whether an image's name is a URL that providers fetch themselves.
@@ -26,15 +24,10 @@ pub fn at_url(url: &str) -> Image {
     Image { data: url.into(), media_type: by_extension(url).into(), is_url: true }
 }
 
-/// The image in a file.
-///
-/// # Errors
-///
-/// A phrase that goes on after the image's name: it cannot be read, is too large, or is of no kind that providers take.
-pub fn read(path: &Path) -> Result<Image, String> {
-    let bytes = crate::system::read_bytes(path, MAX_BYTES)?;
-    let media_type = sniff(&bytes).ok_or("is no PNG, JPEG, GIF or WebP")?;
-    Ok(Image { data: STANDARD.encode(&bytes).into(), media_type: media_type.into(), is_url: false })
+/// The image that some bytes are; `None` if they are of no kind that providers take: PNG, JPEG, GIF or WebP.
+pub fn of_bytes(bytes: &[u8]) -> Option<Image> {
+    let media_type = sniff(bytes)?;
+    Some(Image { data: STANDARD.encode(bytes).into(), media_type: media_type.into(), is_url: false })
 }
 
 /// The media type by the first bytes (WHATWG MIME Sniffing, 6.1), whatever the file is called.

@@ -22,6 +22,7 @@ pub trait Secrets: Send + Sync {
 
 /// Why there is no key.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SecretError {
     /// There is nothing where the reference leads. The phrase says where that is and what to do.
     Missing(String),

@@ -17,8 +17,8 @@ use super::transport::Transport;
 use super::turn::{self, Turn};
 use crate::conversation::{Block, Conversation, Item, Message, SystemLayer, Usage};
 use crate::world::Journal;
-use drive::{Drive, Policy, Start};
-pub use state::Restored;
+use drive::{Policy, RequestTask, Start};
+pub use state::SessionStart;
 use state::State;
 
 /// A conversation with one agent. The history here is the only one there is: every request, also one that continues
@@ -85,7 +85,7 @@ impl Session {
     pub fn journaled(
         agent: Agent,
         transport: Transport,
-        restored: Restored,
+        restored: SessionStart,
         journal: Box<dyn Journal>,
     ) -> Result<Session, Error> {
         let state = State::restored(&agent, restored, Some(journal))?;
@@ -118,7 +118,7 @@ impl Session {
         turn::start(Arc::clone(&policy.hooks), next.cancel, |emitter| async move {
             // Cancelled requests end at once; waiting keeps their last words before ours.
             last.ended.cancelled().await;
-            let outcome = Drive::new(&shared, policy, emitter, cancel).run(start).await;
+            let outcome = RequestTask::new(&shared, policy, emitter, cancel).run(start).await;
             // Whoever waits for the end may want the journal's file next.
             drop(shared);
             drop(ended);

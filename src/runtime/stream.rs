@@ -1,14 +1,14 @@
 //! Bytes of an answer → events and an [`Answer`].
 //!
 //! Pure: bytes in, events out, no clock and no network, so that every transcript can be replayed at every split. A
-//! [`Decoder`] is made of three parts: framing (SSE, lines, or one JSON value), the dialect of a wire format (a
-//! frame → parts), and the assembly of parts into events and blocks. All are bounded by [`Limits`].
+//! [`Decoder`] is made of three parts: framing (SSE, lines, or one JSON value), the parser of a wire format (a
+//! frame → parts), and the builder of parts into events and blocks. All are bounded by [`Limits`].
 //!
 //! Events are made per frame, never per chunk: they are the same however the bytes were cut. A stream and a whole
-//! answer have the same shapes in all but one wire format, so a dialect reads both.
+//! answer have the same shapes in all but one wire format, so a parser reads both.
 
 mod anthropic;
-mod assembly;
+mod builder;
 mod chat;
 mod framing;
 mod gemini;
@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use super::{Answer, Category, Error, Event, StopReason, failure};
 use crate::provider::{ClientApi, WireFormat};
-use assembly::Assembly;
+use builder::AnswerBuilder;
 use framing::{Frame, Framer};
 
 /// How much of an answer is taken before it counts as broken, in bytes.
@@ -81,16 +81,16 @@ pub struct Source {
 }
 
 /// What a wire format makes of a frame.
-trait Dialect: Send {
+trait AnswerParser: Send {
     /// Reads one JSON value of the answer. `kind` is its `type`, or else the name of its event, or else empty.
-    fn read(&mut self, kind: &str, value: &Value, answer: &mut Assembly) -> Result<(), Error>;
+    fn read(&mut self, kind: &str, value: &Value, answer: &mut AnswerBuilder) -> Result<(), Error>;
 }
 
 /// Reads one answer.
 pub struct Decoder {
     framer: Framer,
-    dialect: Box<dyn Dialect>,
-    answer: Assembly,
+    parser: Box<dyn AnswerParser>,
+    answer: AnswerBuilder,
     wire: WireFormat,
     /// Bytes that may still come.
     room: usize,
@@ -110,9 +110,9 @@ impl Decoder {
     pub fn new(source: Source, framing: Framing, limits: Limits) -> Decoder {
         Decoder {
             framer: Framer::new(framing, limits),
-            dialect: dialect(source.wire),
+            parser: parser(source.wire),
             wire: source.wire,
-            answer: Assembly::new(source),
+            answer: AnswerBuilder::new(source),
             room: limits.answer,
             limit: limits.answer,
             head: Vec::new(),
@@ -205,8 +205,8 @@ impl Decoder {
         let name = frame.event.as_deref().unwrap_or_default();
         for value in json::values(&frame.data) {
             match value {
-                Ok(json::Item::Done) => self.answer.close(),
-                Ok(json::Item::Value(value)) => self.read_value(name, &value, events)?,
+                Ok(json::Element::Done) => self.answer.close(),
+                Ok(json::Element::Value(value)) => self.read_value(name, &value, events)?,
                 Err(_) if last && json::is_cut(&frame.data) => {}
                 Err(_) if name == "error" => return Err(failure::in_stream(&Value::String(frame.data.clone()))),
                 Err(problem) => {
@@ -236,9 +236,9 @@ impl Decoder {
         if name == "error" || failure::is_reported(value) {
             return Err(failure::in_stream(value));
         }
-        let result = self.dialect.read(kind, value, &mut self.answer);
+        let result = self.parser.read(kind, value, &mut self.answer);
         self.answer.drain(events);
-        framing::within(self.answer.block_count(), assembly::MOST_BLOCKS, "the answer", "blocks").and(result)
+        framing::within(self.answer.block_count(), builder::MOST_BLOCKS, "the answer", "blocks").and(result)
     }
 }
 
@@ -248,7 +248,7 @@ fn could_begin_an_answer(head: &[u8]) -> bool {
     matches!(head.first(), None | Some(b'{' | b'[')) || sse::could_begin(head)
 }
 
-fn dialect(wire: WireFormat) -> Box<dyn Dialect> {
+fn parser(wire: WireFormat) -> Box<dyn AnswerParser> {
     match wire {
         WireFormat::AnthropicMessages => Box::new(anthropic::Anthropic::default()),
         WireFormat::OpenAiChat | WireFormat::MistralChat | WireFormat::MistralFim => Box::new(chat::Chat::default()),

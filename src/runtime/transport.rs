@@ -21,6 +21,7 @@ use super::stream::Limits;
 use super::{Category, Error};
 use crate::provider::{Header, HeaderValue, is_loopback};
 use crate::repo::SecretRef;
+use crate::world::Clock;
 pub(super) use backoff::Backoff;
 pub use backoff::RetryPolicy;
 use clients::Clients;
@@ -61,6 +62,7 @@ pub struct Transport {
     secrets: Arc<dyn Secrets>,
     /// Knows every key that was sent.
     redactor: Arc<Mutex<Redactor>>,
+    clock: Option<Arc<dyn Clock>>,
     pub(super) options: TransportOptions,
 }
 
@@ -87,7 +89,15 @@ impl Transport {
     /// but never for this machine itself. Certificates are the system's; on Linux, `SSL_CERT_FILE` and `SSL_CERT_DIR` name
     /// others.
     pub fn new(secrets: Arc<dyn Secrets>, options: TransportOptions) -> Transport {
-        Transport { clients: Arc::new(Clients::new(&options)), secrets, redactor: Arc::default(), options }
+        Transport { clients: Arc::new(Clients::new(&options)), secrets, redactor: Arc::default(), clock: None, options }
+    }
+
+    /// With a clock. It is asked only if a server says until when to wait and not what time it is; without a clock that wish
+    /// is passed over.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Transport {
+        self.clock = Some(clock);
+        self
     }
 
     /// Finds every key that was sent so far.
@@ -123,7 +133,31 @@ impl Transport {
         if response.status().is_redirection() {
             return Err(redirected(&response).into());
         }
-        Err(refused(response, status, request).await)
+        Err(self.refused(response, status, request).await)
+    }
+
+    async fn refused(&self, mut response: reqwest::Response, status: u16, request: &Compiled) -> Refused {
+        let headers = response.headers();
+        let retry_after = backoff::retry_after(headers.get(RETRY_AFTER), headers.get("date"), self.clock.as_deref());
+        let kind = content_type(&response).map(str::to_owned);
+        let mut body = Vec::new();
+        let read = async {
+            while let Ok(Some(bytes)) = response.chunk().await {
+                let room = ERROR_BYTES - body.len();
+                body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+                if body.len() == ERROR_BYTES {
+                    break;
+                }
+            }
+        };
+        // An error while reading an error changes nothing: what came so far has to do.
+        let _ = tokio::time::timeout(ERROR_TIME, read).await;
+        let mut error = failure::from_status(status, kind.as_deref(), &body);
+        // A page, or an endpoint that nobody knows: the URL may be wrong.
+        if matches!(status, 200..300 | 404 | 405) {
+            error.message.push_str(&format!(" at {}", place(request)));
+        }
+        Refused { error, retry_after }
     }
 
     /// The request with its key.
@@ -188,29 +222,6 @@ fn redirected(response: &reqwest::Response) -> Error {
     let mut error = Error::new(Category::Config, message).detail("set the provider instance's `url` to where it leads");
     error.status = Some(response.status().as_u16());
     error
-}
-
-async fn refused(mut response: reqwest::Response, status: u16, request: &Compiled) -> Refused {
-    let retry_after = backoff::retry_after(response.headers().get(RETRY_AFTER), response.headers().get("date"));
-    let kind = content_type(&response).map(str::to_owned);
-    let mut body = Vec::new();
-    let read = async {
-        while let Ok(Some(bytes)) = response.chunk().await {
-            let room = ERROR_BYTES - body.len();
-            body.extend_from_slice(&bytes[..bytes.len().min(room)]);
-            if body.len() == ERROR_BYTES {
-                break;
-            }
-        }
-    };
-    // An error while reading an error changes nothing: what came so far has to do.
-    let _ = tokio::time::timeout(ERROR_TIME, read).await;
-    let mut error = failure::from_status(status, kind.as_deref(), &body);
-    // A page, or an endpoint that nobody knows: the URL may be wrong.
-    if matches!(status, 200..300 | 404 | 405) {
-        error.message.push_str(&format!(" at {}", place(request)));
-    }
-    Refused { error, retry_after }
 }
 
 /// Where a request goes, for errors.

@@ -20,7 +20,7 @@ use crate::provider::{Header, HeaderValue, MODEL_PLACEHOLDER, RequestLine, is_in
 use crate::repo::{LoadOptions, SecretRef};
 use crate::text::hex;
 use crate::unit::Plan;
-use crate::world::{MemoryWorld, World};
+use crate::world::{AccessError, MemoryWorld, World};
 
 /// One thing that a repository asks for. Displayed, it is one line that says what would happen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub trait TrustStore: Send + Sync {
     /// # Errors
     ///
     /// A phrase that says why it cannot be remembered.
-    fn remember(&self, fingerprint: &str, text: &str) -> Result<(), String>;
+    fn remember(&self, fingerprint: &str, text: &str) -> Result<(), AccessError>;
 }
 
 impl Grant {

@@ -18,6 +18,7 @@ pub struct SourceText {
 
 /// Why bytes are no source text. Offsets count bytes of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TextError {
     /// The bytes from `offset` on are not UTF-8.
     NotUtf8 {
@@ -35,6 +36,18 @@ pub enum TextError {
         size: usize,
     },
 }
+
+impl std::fmt::Display for TextError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            TextError::NotUtf8 { offset } => write!(f, "byte {offset} is not UTF-8"),
+            TextError::Nul { offset } => write!(f, "byte {offset} is NUL"),
+            TextError::TooLarge { size } => write!(f, "{size} bytes are too many"),
+        }
+    }
+}
+
+impl std::error::Error for TextError {}
 
 impl SourceText {
     /// Decodes and normalises a file's bytes.

@@ -500,7 +500,7 @@ mod tests {
         assert_eq!(disk.current("golden/a/b.json"), Ok(Some(b"new".to_vec())));
         assert_eq!(disk.current("golden/a/c.json"), Ok(None));
         assert_eq!(everything(&disk), ["golden/a/b.json"]);
-        assert!(disk.replace("golden/a", b"").expect_err("a folder").contains("a folder stands there"));
+        assert!(disk.replace("golden/a", b"").expect_err("a folder").to_string().contains("a folder stands there"));
         assert!(disk.current("golden/a").is_err());
     }
 

@@ -8,7 +8,7 @@ use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::words;
-use crate::world::{Journal, MAX_SESSION_BYTES, ReadError};
+use crate::world::{AccessError, Journal, MAX_SESSION_BYTES, ReadError};
 
 /// A file that lines are appended to.
 #[derive(Debug)]
@@ -96,9 +96,11 @@ impl Drop for JournalFile {
 }
 
 impl Journal for JournalFile {
-    fn append(&mut self, line: &str) -> Result<(), String> {
+    fn append(&mut self, line: &str) -> Result<(), AccessError> {
         if self.spoilt {
-            return Err(format!("`{}` could not be written before and holds a part of a line", self.path.display()));
+            return Err(
+                format!("`{}` could not be written before and holds a part of a line", self.path.display()).into()
+            );
         }
         match self.write(line) {
             Ok(()) => {
@@ -108,7 +110,7 @@ impl Journal for JournalFile {
             Err(error) => {
                 // What did reach the file must not become the start of the next line.
                 self.spoilt = self.cut(self.length).is_err();
-                Err(self.failed("cannot be written", &error))
+                Err(self.failed("cannot be written", &error).into())
             }
         }
     }

@@ -15,6 +15,7 @@ use super::{Disk, in_path, is_program, words};
 use crate::repo::ToolSpec;
 use crate::runtime::tools::{BoxFuture, Ended, Process, Processes};
 use crate::runtime::trust::{Grant, digest};
+use crate::world::AccessError;
 
 /// How much is kept of what a program writes to standard error, in bytes.
 const COMPLAINT_BYTES: usize = 4 * 1024;
@@ -151,8 +152,8 @@ impl SystemProcesses {
 }
 
 impl Processes for SystemProcesses {
-    fn find(&self, program: &str) -> Result<(), String> {
-        self.locate(program).map(drop)
+    fn find(&self, program: &str) -> Result<(), AccessError> {
+        Ok(self.locate(program).map(drop)?)
     }
 
     fn run<'a>(&'a self, process: Process<'a>) -> BoxFuture<'a, Ended> {
@@ -431,7 +432,7 @@ mod tests {
         let processes = SystemProcesses::new(at).expect("a folder");
         assert!(processes.find("sh").is_ok() && processes.find("./none").is_err());
         fs::write(at.join("text"), "#!/bin/sh\n").expect("writable");
-        assert_eq!(processes.find("./text"), Err("`./text` is not executable".to_owned()));
+        assert_eq!(processes.find("./text"), Err("`./text` is not executable".into()));
     }
 
     #[tokio::test]

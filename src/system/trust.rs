@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::words;
 use crate::runtime::trust::TrustStore;
+use crate::world::AccessError;
 
 /// A folder of grants.
 #[derive(Debug, Clone)]
@@ -34,12 +35,12 @@ impl TrustStore for TrustFolder {
         is_private(folder, fs::Metadata::is_dir) && is_private(&folder.join(fingerprint), fs::Metadata::is_file)
     }
 
-    fn remember(&self, fingerprint: &str, text: &str) -> Result<(), String> {
+    fn remember(&self, fingerprint: &str, text: &str) -> Result<(), AccessError> {
         let folder = self.folder.clone()?;
         let failed = |error: std::io::Error| format!("`{}` cannot be written: {}", folder.display(), words(&error));
         create_private(&folder).map_err(failed)?;
         if !fs::symlink_metadata(&folder).is_ok_and(|found| found.is_dir() && is_ours(&found)) {
-            return Err(format!("others can write `{}`", folder.display()));
+            return Err(format!("others can write `{}`", folder.display()).into());
         }
         // Written aside and renamed: never through a link, and readable by the person alone.
         let mut file = tempfile::NamedTempFile::new_in(&folder).map_err(failed)?;

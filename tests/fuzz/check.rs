@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
-use reqc::compile::{Compiler, Policy, Selection, settle};
-use reqc::diag::{Diagnostic, Findings};
+use reqc::compile::{Compiler, PolicyOptions, Report, Selection};
+use reqc::diag::Diagnostic;
 use reqc::repo::LoadOptions;
-use reqc::report::{self, Look, Summary};
+use reqc::report::{Format as _, Human, Json, Layout, Short};
 use reqc::source::Span;
 use reqc::world::MemoryWorld;
 
@@ -63,33 +63,27 @@ fn compile(base: &Arc<MemoryWorld>, files: &Files, without_memo: bool, outcome: 
     let own: MemoryWorld = files.iter().map(|(path, bytes)| (path.clone(), bytes.clone())).collect();
     let compiler = Compiler::load(Arc::new(own), Arc::clone(base) as _, LoadOptions::default());
     let selection = Selection { without_memo, ..Selection::default() };
-    let run = compiler.run(&selection, |agent| {
+    let (report, bodies) = compiler.report_each(&selection, &PolicyOptions::default(), |agent| {
         let bodies = agent.bodies.iter().map(|(ready, body)| format!("{}: {}\n", ready.context.name, body.pretty()));
         bodies.collect::<String>()
     });
-    outcome.bodies += run.bodies;
-    let bodies = run.results.concat();
-    let mut findings = Findings::default();
-    findings.extend(compiler.findings().iter().cloned());
-    findings.extend(run.findings.into_vec());
-    let policy = Policy { config: &compiler.repo().config, deny: vec![], allow: vec![], today: None, complete: true };
-    let settled = settle(compiler.sources(), findings, &policy);
-    settled.iter().for_each(|finding| *outcome.codes.entry(finding.rule.code).or_default() += 1);
-    let bug = settled.iter().find(|finding| finding.rule.code.starts_with("internal/"));
+    outcome.bodies += report.summary.bodies;
+    report.findings.iter().for_each(|finding| *outcome.codes.entry(finding.rule.code).or_default() += 1);
+    let bug = report.findings.iter().find(|finding| finding.rule.code.starts_with("internal/"));
     let bug = bug.map(|finding| format!("panic: {} {}", finding.message, finding.help.as_deref().unwrap_or_default()));
-    let wrong = bug.or_else(|| settled.iter().find_map(|finding| misplaced(&compiler, finding)));
-    let reports = reports(&compiler, &settled);
+    let wrong = bug.or_else(|| report.findings.iter().find_map(|finding| misplaced(&compiler, finding)));
+    let reports = reports(&report);
     outcome.wrong = wrong.or_else(|| reports.iter().find_map(|text| unfit(text)));
     if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&reports[2]) {
         outcome.wrong = Some(format!("the report is no JSON: {error}"));
     }
-    reports.concat() + &bodies
+    reports.concat() + &bodies.concat()
 }
 
-fn reports(compiler: &Compiler, settled: &[Diagnostic]) -> [String; 3] {
-    let (sources, summary) = (compiler.sources(), Summary::default());
-    let human = report::human(settled, sources, &summary, Look { width: 80, colour: false });
-    [shown(&human), shown(&report::short(settled, sources, &summary)), shown(&report::json(settled, sources, &summary))]
+fn reports(report: &Report) -> [String; 3] {
+    let layout = Layout::default();
+    let [human, short] = [Human(layout).report(report, &[]), Short(layout).report(report, &[])];
+    [shown(&human), shown(&short), shown(&Json.report(report, &[]))]
 }
 
 fn shown(text: &impl std::fmt::Display) -> String {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reqc::conversation::Tool as Definition;
-use reqc::runtime::hooks::{Hooks, Permission, Showing, Turning};
+use reqc::runtime::hooks::{Hooks, MessageDecision, RoundDecision, ToolDecision};
 use reqc::runtime::tools::{BoxFuture, FnTool, ToolOutput, ToolSet};
 use reqc::runtime::{Category, Event, Outcome, Session, StopReason, ToolCall, Usage};
 use serde_json::{Value, json};
@@ -37,29 +37,29 @@ struct Watching {
     stop_at: Option<usize>,
     refuse: Option<&'static str>,
     rewrite: Option<Value>,
-    show: Option<Showing>,
+    show: Option<MessageDecision>,
     seen: Mutex<Vec<Event>>,
     asked: Mutex<Vec<String>>,
 }
 
 impl Hooks for Watching {
-    fn before_turn(&self, round: u32) -> BoxFuture<'_, Turning> {
+    fn before_turn(&self, round: u32) -> BoxFuture<'_, RoundDecision> {
         Box::pin(async move {
             self.turns.store(round as usize, Ordering::SeqCst);
             match self.stop_at {
-                Some(at) if at == round as usize => Turning::Stop("enough".into()),
-                _ => Turning::Go,
+                Some(at) if at == round as usize => RoundDecision::Stop("enough".into()),
+                _ => RoundDecision::Go,
             }
         })
     }
 
-    fn before_tool<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, Permission> {
+    fn before_tool<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, ToolDecision> {
         Box::pin(async move {
             self.asked.lock().unwrap().push(call.name.to_string());
             match (&self.refuse, &self.rewrite) {
-                (Some(name), _) if **name == *call.name => Permission::Refuse("not here".into()),
-                (_, Some(input)) => Permission::Rewrite(input.clone()),
-                _ => Permission::Run,
+                (Some(name), _) if **name == *call.name => ToolDecision::Refuse("not here".into()),
+                (_, Some(input)) => ToolDecision::Rewrite(input.clone()),
+                _ => ToolDecision::Run,
             }
         })
     }
@@ -68,8 +68,8 @@ impl Hooks for Watching {
         self.show.is_some()
     }
 
-    fn before_message<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Showing> {
-        Box::pin(async move { self.show.clone().unwrap_or(Showing::AsIs) })
+    fn before_message<'a>(&'a self, _: &'a str) -> BoxFuture<'a, MessageDecision> {
+        Box::pin(async move { self.show.clone().unwrap_or(MessageDecision::AsIs) })
     }
 
     fn observe(&self, event: &Event) {
@@ -276,9 +276,11 @@ async fn a_hook_rewrites_arguments_for_the_execution_only() {
 
 #[tokio::test]
 async fn a_hook_suppresses_or_replaces_what_is_shown() {
-    for (show, shown) in
-        [(Showing::Suppress, ""), (Showing::Replace("[removed]".into()), "[removed]"), (Showing::AsIs, "The secret.")]
-    {
+    for (show, shown) in [
+        (MessageDecision::Suppress, ""),
+        (MessageDecision::Replace("[removed]".into()), "[removed]"),
+        (MessageDecision::AsIs, "The secret."),
+    ] {
         let (_server, session) = with_tools(vec![says("The secret.")]).await;
         let hooks = Arc::new(Watching { show: Some(show), ..Watching::default() });
         let (events, _) = events(session.under(hooks).send(text("Go"))).await;
@@ -343,11 +345,11 @@ async fn hooks_are_asked_about_every_call_before_any_tool_runs() {
         seen: Mutex<Vec<usize>>,
     }
     impl Hooks for Late {
-        fn before_tool<'a>(&'a self, _: &'a ToolCall) -> BoxFuture<'a, Permission> {
+        fn before_tool<'a>(&'a self, _: &'a ToolCall) -> BoxFuture<'a, ToolDecision> {
             Box::pin(async {
                 tokio::time::sleep(Duration::from_millis(30)).await;
                 self.seen.lock().unwrap().push(self.ran.load(Ordering::SeqCst));
-                Permission::Run
+                ToolDecision::Run
             })
         }
     }
@@ -407,7 +409,7 @@ async fn cancelling_while_a_message_waits_to_be_shown_leaves_no_call() {
         fn holds_messages(&self) -> bool {
             true
         }
-        fn before_message<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Showing> {
+        fn before_message<'a>(&'a self, _: &'a str) -> BoxFuture<'a, MessageDecision> {
             Box::pin(std::future::pending())
         }
     }
@@ -440,7 +442,7 @@ async fn text_that_was_held_back_is_shown_if_it_stays() {
 async fn a_hook_that_panics_ends_the_request_and_nothing_else() {
     struct Planted;
     impl Hooks for Planted {
-        fn before_turn(&self, _: u32) -> BoxFuture<'_, Turning> {
+        fn before_turn(&self, _: u32) -> BoxFuture<'_, RoundDecision> {
             panic!("planted")
         }
     }

@@ -14,7 +14,7 @@ use reqc::conversation::log::Log;
 use reqc::conversation::{Block, Conversation, Message, Role};
 use reqc::runtime::hooks::Hooks;
 use reqc::runtime::tools::{FnTool, ToolOutput, ToolSet};
-use reqc::runtime::{Agent, Event, Outcome, Restored, Session, Transport, TransportOptions, Turn};
+use reqc::runtime::{Agent, Event, Outcome, Session, SessionStart, Transport, TransportOptions, Turn};
 use reqc::system::JournalFile;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -265,7 +265,7 @@ async fn watch(mut turn: Turn, dice: &mut Dice) -> Heard {
 /// One session from its start to its last request; what was heard.
 async fn live(agent: Agent, transport: Transport, path: &Path, mut dice: Dice) -> Vec<Heard> {
     let journal = Box::new(JournalFile::create(path).expect("a new file"));
-    let session = Session::journaled(agent, transport, Restored::New(Conversation::default()), journal);
+    let session = Session::journaled(agent, transport, SessionStart::New(Conversation::default()), journal);
     let session = session.expect("the file can be written");
     if dice.below(2) == 0 {
         session.set_tools(tools());
@@ -419,7 +419,7 @@ fn check_files(folder: &Path, agent: &Agent, transport: &Transport) {
         let opened = JournalFile::open(&path).expect("it is there");
         let log = Log::parse(&opened.bytes).expect("it loads").log.expect("it has a header");
         let interrupted = log.is_interrupted();
-        let restored = Restored::Loaded(log, Conversation::default());
+        let restored = SessionStart::Resumed(log, Conversation::default());
         let session = Session::journaled(agent.clone(), transport.clone(), restored, Box::new(opened.journal));
         drop(session.expect("the file can be written"));
         let after = std::fs::read(&path).expect("it is there");

@@ -115,7 +115,7 @@ async fn a_key_that_is_said_back_is_neither_told_nor_kept() {
             let answer = repeating(&secret, size);
             let server = Server::start(move |_, _| answer.clone()).await;
             let journal = MemoryJournal::default();
-            let restored = reqc::runtime::Restored::New(Conversation::default());
+            let restored = reqc::runtime::SessionStart::New(Conversation::default());
             let session = Session::journaled(agent(&server.url), transport(), restored, Box::new(journal.clone()));
             let session = session.expect("a journal in memory");
             let (events, outcome) = events(session.send(text("Hi"))).await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqc::conversation::{Block, Conversation, Item, SystemLayer};
-use reqc::runtime::{Category, Event, Outcome, Restored, Session, StopReason};
+use reqc::runtime::{Category, Event, Outcome, Session, SessionStart, StopReason};
 use reqc::world::{Journal, MemoryJournal};
 
 use crate::fixture::{agent, events, history, said, session, text, transport};
@@ -267,12 +267,12 @@ async fn the_model_is_the_clients() {
 async fn a_session_goes_on_from_its_journal() {
     let server = Server::answering(vec![says("One."), says("Two.")]).await;
     let journal = MemoryJournal::default();
-    let begin = Restored::New(Conversation::default());
+    let begin = SessionStart::New(Conversation::default());
     let first = Session::journaled(agent(&server.url), transport(), begin, Box::new(journal.clone())).unwrap();
     events(first.send(text("Hi"))).await;
     let log = reqc::conversation::log::Log::parse(&journal.bytes()).unwrap().log.unwrap();
     assert_eq!(log.to_text().as_bytes(), journal.bytes());
-    let restored = Restored::Loaded(log, Conversation::default());
+    let restored = SessionStart::Resumed(log, Conversation::default());
     let second = Session::journaled(agent(&server.url), transport(), restored, Box::new(journal.clone())).unwrap();
     assert_eq!(second.usage(), first.usage());
     events(second.send(text("And?"))).await;
@@ -287,7 +287,7 @@ struct Watched {
 }
 
 impl Journal for Watched {
-    fn append(&mut self, line: &str) -> Result<(), String> {
+    fn append(&mut self, line: &str) -> Result<(), reqc::world::AccessError> {
         self.seen.lock().unwrap().push((line.to_owned(), (self.received)()));
         self.inner.append(line)
     }
@@ -300,7 +300,7 @@ async fn each_line_is_written_before_the_model_sees_it() {
     let counting = Arc::clone(&server);
     let received = Arc::new(move || counting.received().len());
     let journal = Watched { inner: MemoryJournal::default(), seen: Arc::clone(&seen), received };
-    let begin = Restored::New(Conversation::default());
+    let begin = SessionStart::New(Conversation::default());
     let session = Session::journaled(agent(&server.url), transport(), begin, Box::new(journal)).unwrap();
     events(session.send(text("first question"))).await;
     session.inject(Item::Notification { text: "an item".into(), title: None, source: None }).unwrap();
@@ -318,7 +318,7 @@ async fn killed_at_every_write_the_journal_loads_and_tells_of_the_interruption()
     let server = Server::start(|_, _| says("An answer.")).await;
     let whole = MemoryJournal::default();
     let run = async |journal: MemoryJournal| {
-        let begin = Restored::New(Conversation::default());
+        let begin = SessionStart::New(Conversation::default());
         let session = Session::journaled(agent(&server.url), transport(), begin, Box::new(journal)).ok()?;
         let (_, outcome) = events(session.send(text("Hi"))).await;
         Some(outcome)
@@ -337,14 +337,14 @@ async fn killed_at_every_write_the_journal_loads_and_tells_of_the_interruption()
         assert_eq!(log.to_text().len() + loaded.tail_bytes, journal.bytes().len());
         let waits = log.is_interrupted();
         let again = MemoryJournal::holding(log.to_text());
-        let restored = Restored::Loaded(log, Conversation::default());
+        let restored = SessionStart::Resumed(log, Conversation::default());
         let session = Session::journaled(agent(&server.url), transport(), restored, Box::new(again.clone())).unwrap();
         let told = history(&session).last().is_some_and(|line| line.contains("was interrupted"));
         assert_eq!(told, waits, "{room}: {:?}", history(&session));
         // A second restart does not say it twice.
         let log = reqc::conversation::log::Log::parse(&again.bytes()).unwrap().log.unwrap();
         let text = log.to_text();
-        let restored = Restored::Loaded(log, Conversation::default());
+        let restored = SessionStart::Resumed(log, Conversation::default());
         Session::journaled(agent(&server.url), transport(), restored, Box::new(again.clone())).unwrap();
         assert_eq!(again.bytes(), text.into_bytes());
     }
@@ -355,12 +355,12 @@ async fn a_journal_that_cannot_be_written_stops_the_request_before_it_is_sent() 
     let server = Server::start(|_, _| says("An answer.")).await;
     let header = {
         let journal = MemoryJournal::default();
-        let begin = Restored::New(Conversation::default());
+        let begin = SessionStart::New(Conversation::default());
         Session::journaled(agent(&server.url), transport(), begin, Box::new(journal.clone())).unwrap();
         journal.bytes().len()
     };
     let journal = MemoryJournal::default().with_room(header);
-    let begin = Restored::New(Conversation::default());
+    let begin = SessionStart::New(Conversation::default());
     let session = Session::journaled(agent(&server.url), transport(), begin, Box::new(journal)).unwrap();
     let (_, outcome) = events(session.send(text("Hi"))).await;
     assert!(matches!(&outcome, Outcome::Failed(error) if error.category == Category::Config), "{outcome:?}");
@@ -412,11 +412,11 @@ async fn a_restored_session_whose_host_brings_the_results_was_not_interrupted() 
     for (blocks, told) in [(vec![result("c1")], false), (text("Never mind"), true)] {
         let server = Server::answering(vec![answer(), says("Ok.")]).await;
         let journal = MemoryJournal::default();
-        let begin = Restored::New(Conversation::default());
+        let begin = SessionStart::New(Conversation::default());
         let first = Session::journaled(agent(&server.url), transport(), begin, Box::new(journal.clone())).unwrap();
         events(first.send(text("Look"))).await;
         let log = reqc::conversation::log::Log::parse(&journal.bytes()).unwrap().log.unwrap();
-        let restored = Restored::Loaded(log, Conversation::default());
+        let restored = SessionStart::Resumed(log, Conversation::default());
         let second = Session::journaled(agent(&server.url), transport(), restored, Box::new(journal)).unwrap();
         events(second.send(blocks)).await;
         assert_eq!(
@@ -432,7 +432,7 @@ async fn a_restored_session_whose_host_brings_the_results_was_not_interrupted() 
 struct Refusing(MemoryJournal, &'static str);
 
 impl Journal for Refusing {
-    fn append(&mut self, line: &str) -> Result<(), String> {
+    fn append(&mut self, line: &str) -> Result<(), reqc::world::AccessError> {
         if line.contains(self.1) { Err("the disk is full".into()) } else { self.0.append(line) }
     }
 }
@@ -442,7 +442,7 @@ async fn what_cannot_be_written_at_any_place_did_not_happen() {
     for (word, left) in [("\"usage\"", 2), ("An answer.", 1), ("\"Hi\"", 0)] {
         let server = Server::answering(vec![says("An answer.")]).await;
         let journal = MemoryJournal::default();
-        let begin = Restored::New(Conversation::default());
+        let begin = SessionStart::New(Conversation::default());
         let refusing = Box::new(Refusing(journal.clone(), word));
         let session = Session::journaled(agent(&server.url), transport(), begin, refusing).unwrap();
         let (_, outcome) = events(session.send(text("Hi"))).await;
@@ -457,7 +457,7 @@ async fn what_cannot_be_written_at_any_place_did_not_happen() {
     // The request's own error says more than that its traces could not be removed.
     let server = Server::answering(vec![status(401, &[], "{}")]).await;
     let journal = Box::new(Refusing(MemoryJournal::default(), "retract"));
-    let begin = Restored::New(Conversation::default());
+    let begin = SessionStart::New(Conversation::default());
     let session = Session::journaled(agent(&server.url), transport(), begin, journal).unwrap();
     let (_, outcome) = events(session.send(text("Hi"))).await;
     assert!(matches!(&outcome, Outcome::Failed(error) if error.category == Category::Auth), "{outcome:?}");

@@ -270,7 +270,7 @@ async fn a_planted_key_is_sent_and_found_nowhere_else() {
     answers.extend(later);
     let server = Server::answering(answers).await;
     let journal = reqc::world::MemoryJournal::default();
-    let begin = reqc::runtime::Restored::New(Conversation::default());
+    let begin = reqc::runtime::SessionStart::New(Conversation::default());
     let session = Session::journaled(agent(&server.url), transport(), begin, Box::new(journal.clone())).unwrap();
     let mut everything = String::new();
     for _ in 0..3 + KEY.len() {

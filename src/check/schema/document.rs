@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::bundled::{Bundled, Extension};
 use super::cost::cost;
 use super::graph::{Graph, QUOTED, Refusal};
+use super::mistake::{Hint, Mistake, What};
 use super::{explain, extend, pattern, rules};
-use crate::check::Problem;
 use crate::json::{self, Pointer};
 use crate::source::{FileId, SourceText, Span};
 use crate::text::cut;
@@ -174,7 +174,7 @@ impl Document {
     }
 
     /// What is wrong with a body, in the order of the schema: nothing only if the schema takes it.
-    pub(super) fn problems(&self, subject: Subject<'_>) -> Vec<Problem> {
+    pub(super) fn mistakes(&self, subject: Subject<'_>) -> Vec<Mistake> {
         if let (Some(bundled), Some(members)) = (self.bundled, subject.members())
             && bundled.accepts(&members)
         {
@@ -182,24 +182,24 @@ impl Document {
         }
         let (compiled, value) = (self.compiled(), subject.value());
         let cost = cost(&compiled.graph, value).filter(|cost| *cost <= MAX_COST);
-        let problems = match cost {
+        let mistakes = match cost {
             // A bundled schema has said what it takes.
             None if self.bundled.is_none() => return vec![unchecked()],
             Some(_) if self.bundled.is_none() && compiled.validator.is_valid(value) => return Vec::new(),
-            Some(cost) if cost <= MAX_COST_EXPLAINED => explain::problems(&compiled.value, &compiled.validator, value),
+            Some(cost) if cost <= MAX_COST_EXPLAINED => explain::mistakes(&compiled.value, &compiled.validator, value),
             _ => Vec::new(),
         };
-        if problems.is_empty() { vec![self.unexplained(subject)] } else { problems }
+        if mistakes.is_empty() { vec![self.unexplained(subject)] } else { mistakes }
     }
 
-    /// The problem of a body whose mistakes are too much work to find, at its first member that is wrong if that is known.
-    fn unexplained(&self, subject: Subject<'_>) -> Problem {
+    /// The mistake of a body whose mistakes are too much work to find, at its first member that is wrong if that is known.
+    fn unexplained(&self, subject: Subject<'_>) -> Mistake {
         let members = subject.members().unwrap_or_default();
         let refused = self.bundled.and_then(|bundled| bundled.refused(&members));
         let pointer = refused.map_or(Pointer::root(), |name| Pointer::root().member(name));
         let message = format!("`{pointer}` is not what the API takes, and it is too large to say where");
         let help = "check it with a smaller conversation: what is wrong is told there".to_owned();
-        Problem { rule: &rules::INVALID_VALUE, pointer, message, help: Some(help), place: None }
+        Mistake::value(pointer, message, Hint::Other(help))
     }
 
     fn compiled(&self) -> &Compiled {
@@ -276,12 +276,18 @@ impl Compiled {
 const LONGEST_HELP: usize = 300;
 const PATTERN_HELP: &str = "patterns are regular expressions without look-around and back references, and of modest size, so that they take linear time";
 
-/// The problem of a body that a schema of the repository cannot be asked about.
-fn unchecked() -> Problem {
+/// The mistake of a body that a schema of the repository cannot be asked about.
+fn unchecked() -> Mistake {
     let message = "this body takes too much work to be checked against the schema of the repository".to_owned();
     let help =
         "the work grows with the alternatives of the schema and the size of the body: simplify the schema".to_owned();
-    Problem { rule: &rules::BAD_SCHEMA, pointer: Pointer::root(), message, help: Some(help), place: None }
+    Mistake {
+        rule: &rules::BAD_SCHEMA,
+        pointer: Pointer::root(),
+        what: What::Other(message),
+        hint: Hint::Other(help),
+        place: None,
+    }
 }
 
 impl<'b> Subject<'b> {

@@ -1,15 +1,13 @@
 //! From a validator's errors to problems that a person can act on.
 
-use std::collections::HashSet;
-
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
-use super::super::Problem;
+use super::mistake::{Hint, Mistake, What};
 use super::node::follow;
 use super::rules;
-use crate::diag::{Rule, did_you_mean, listed};
+use crate::diag::{listed, nearest as nearest_names};
 use crate::json::{Pointer, kind_of};
 use crate::text::cut;
 
@@ -20,25 +18,22 @@ const DEFAULT: &str = "x-reqc-discriminator-default";
 /// What to say if a part of a schema fails as a whole.
 const MESSAGE: &str = "x-reqc-message";
 
-/// How the help begins if no better is known.
-const KNOWN_FIELDS: &str = "known fields: ";
-
 /// The most problems of one body that are told. One more is looked for, so that it can be said that there are more.
 pub(super) const MAX_PROBLEMS: usize = 1_000;
 
 /// What is wrong with a body, in the order of the schema, until there are more than [`MAX_PROBLEMS`].
-pub(super) fn problems(schema: &Value, validator: &Validator, body: &Value) -> Vec<Problem> {
-    let mut problems = Vec::new();
+pub(super) fn mistakes(schema: &Value, validator: &Validator, body: &Value) -> Vec<Mistake> {
+    let mut mistakes = Vec::new();
     for error in validator.iter_errors(body) {
-        explain(schema, body, &error, &mut problems);
-        if problems.len() > MAX_PROBLEMS {
+        explain(schema, body, &error, &mut mistakes);
+        if mistakes.len() > MAX_PROBLEMS {
             break;
         }
     }
-    problems
+    mistakes
 }
 
-fn explain(schema: &Value, body: &Value, error: &ValidationError<'_>, problems: &mut Vec<Problem>) {
+fn explain(schema: &Value, body: &Value, error: &ValidationError<'_>, mistakes: &mut Vec<Mistake>) {
     let at = Pointer::parse(error.instance_path().as_str());
     let Some(found) = body.pointer(at.as_str()) else { return };
     let node = keyword_owner(schema, error.schema_path().as_str());
@@ -47,20 +42,20 @@ fn explain(schema: &Value, body: &Value, error: &ValidationError<'_>, problems: 
             let choice = Choice::of(schema, node, error.kind().keyword());
             match choice.pick(found) {
                 Pick::Branch(index) => {
-                    let before = problems.len();
-                    context[index].iter().for_each(|inner| explain(schema, body, inner, problems));
-                    problems[before..].iter_mut().for_each(|problem| choice.point_elsewhere(schema, &at, problem));
+                    let before = mistakes.len();
+                    context[index].iter().for_each(|inner| explain(schema, body, inner, mistakes));
+                    mistakes[before..].iter_mut().for_each(|mistake| choice.point_elsewhere(schema, &at, mistake));
                 }
-                Pick::Nearest => nearest(schema, body, error, context, problems),
-                Pick::None(problem) => problems.push(problem(&at)),
+                Pick::Nearest => nearest(schema, body, error, context, mistakes),
+                Pick::None(mistake) => mistakes.push(mistake(&at)),
             }
         }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            let room = (MAX_PROBLEMS + 1).saturating_sub(problems.len());
-            problems.extend(unexpected.iter().take(room).map(|name| unknown_field(schema, node, &at, name)));
+            let room = (MAX_PROBLEMS + 1).saturating_sub(mistakes.len());
+            mistakes.extend(unexpected.iter().take(room).map(|name| unknown_field(schema, node, &at, name)));
         }
-        Kind::PropertyNames { error: inner } => explain(schema, body, inner, problems),
-        kind => problems.push(simple(schema, error.schema_path().as_str(), node, kind, at, found)),
+        Kind::PropertyNames { error: inner } => explain(schema, body, inner, mistakes),
+        kind => mistakes.push(simple(schema, error.schema_path().as_str(), node, kind, at, found)),
     }
 }
 
@@ -70,34 +65,43 @@ fn nearest(
     body: &Value,
     error: &ValidationError<'_>,
     context: &[Vec<ValidationError<'static>>],
-    problems: &mut Vec<Problem>,
+    mistakes: &mut Vec<Mistake>,
 ) {
     let at = Pointer::parse(error.instance_path().as_str());
     let own = said(schema, error.schema_path().as_str());
     match nearest_branch(context).filter(|_| own.is_none()) {
-        Some(index) => context[index].iter().for_each(|inner| explain(schema, body, inner, problems)),
+        Some(index) => context[index].iter().for_each(|inner| explain(schema, body, inner, mistakes)),
         None => {
             let message = own.map_or_else(
                 || format!("`{at}` matches none of the forms that the API accepts"),
                 |said| format!("`{at}`: {said}"),
             );
-            problems.push(Problem { rule: &rules::INVALID_VALUE, pointer: at, message, help: None, place: None });
+            mistakes.push(Mistake::value(at, message, Hint::None));
         }
     }
 }
 
-fn unknown_field(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str) -> Problem {
+fn unknown_field(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str) -> Mistake {
     let known = known_fields(schema, node);
-    let near = did_you_mean(name, known.iter().map(String::as_str));
-    let list = || (!known.is_empty()).then(|| format!("{KNOWN_FIELDS}{}", listed(known.iter().map(String::as_str))));
-    let (pointer, help) = (at.member(name), near.or_else(|| elsewhere(schema, node, at, name)).or_else(list));
-    Problem {
-        rule: &rules::UNKNOWN_FIELD,
-        message: format!("the API knows no field `{pointer}`"),
-        pointer,
-        help,
-        place: None,
-    }
+    let hint = match (meant(name, &known), elsewhere(schema, node, at, name)) {
+        (Some(near), _) => near,
+        (None, Some(elsewhere)) => Hint::Other(elsewhere),
+        (None, None) if known.is_empty() => Hint::None,
+        (None, None) => Hint::Fields(known),
+    };
+    Mistake { rule: &rules::UNKNOWN_FIELD, what: What::Unknown, pointer: at.member(name), hint, place: None }
+}
+
+/// The names that are near to one, if any are.
+fn meant(name: &str, known: &[String]) -> Option<Hint> {
+    let near = nearest_names(name, known.iter().map(String::as_str));
+    (!near.is_empty()).then(|| Hint::Meant(near.into_iter().map(str::to_owned).collect()))
+}
+
+/// The values that are near to one, or all that there are.
+fn meant_or_known(value: &str, known: &[String]) -> Hint {
+    let all = || Hint::Other(format!("known: {}", listed(known.iter().map(String::as_str))));
+    meant(value, known).unwrap_or_else(all)
 }
 
 /// Where a field of that name belongs, if it stands one level too high, or too deep.
@@ -109,73 +113,38 @@ fn elsewhere(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str) -> 
     Some(format!("`{name}` belongs {}", below.or_else(above)?))
 }
 
-fn missing(at: &Pointer, name: &str) -> String {
-    format!("`{}` is missing", at.member(name))
-}
-
-/// For each problem whether a field is missing only because it is misspelt: then its key tells so.
-pub(super) fn told_at_keys(problems: &[Problem]) -> Vec<bool> {
-    let misspelt = |problem: &Problem| {
-        let meant = problem.help.as_deref()?.strip_prefix("did you mean `")?.strip_suffix("`?")?;
-        let parent = problem.pointer.parent()?;
-        Some((missing(&parent, meant), parent.to_string()))
-    };
-    let unknown = problems.iter().filter(|problem| problem.rule == &rules::UNKNOWN_FIELD);
-    let misspelt: HashSet<(String, String)> = unknown.filter_map(misspelt).collect();
-    let is_told = |problem: &Problem| {
-        problem.rule == &rules::MISSING_FIELD
-            && misspelt.contains(&(problem.message.clone(), problem.pointer.to_string()))
-    };
-    problems.iter().map(is_told).collect()
-}
-
-/// Puts a problem into the one before it, if one finding says both: fields that one object lacks, or the same again.
-pub(super) fn absorb(kept: &mut Problem, next: &Problem) -> bool {
-    let is_same = kept.rule == next.rule && kept.pointer == next.pointer;
-    let names = |problem: &Problem| {
-        let message = problem.message.strip_suffix(" is missing").or(problem.message.strip_suffix(" are missing"));
-        message.map(str::to_owned)
-    };
-    if let (true, Some(known), Some(more)) = (is_same && kept.message != next.message, names(kept), names(next)) {
-        kept.message = format!("{known} and {more} are missing");
-        kept.help = None;
-    }
-    is_same
-}
-
-/// A problem that one keyword tells on its own.
-fn simple(schema: &Value, path: &str, node: Option<&Value>, kind: &Kind, at: Pointer, found: &Value) -> Problem {
-    let (rule, message, help): (&'static Rule, String, Option<String>) = match kind {
-        Kind::FalseSchema => {
-            let message = said(schema, path)
-                .map_or_else(|| format!("`{at}` is not allowed here"), |said| format!("`{at}`: {said}"));
-            (&rules::UNKNOWN_FIELD, message, describe(node))
-        }
-        Kind::Not { .. } => {
-            let message = said(schema, path)
-                .map_or_else(|| format!("`{at}` {}", limit(kind, found)), |said| format!("`{at}`: {said}"));
-            (&rules::INVALID_VALUE, message, describe(node))
-        }
+/// A mistake that one keyword tells on its own.
+fn simple(schema: &Value, path: &str, node: Option<&Value>, kind: &Kind, at: Pointer, found: &Value) -> Mistake {
+    let said = || said(schema, path).map(|said| format!("`{at}`: {said}"));
+    let (rule, message, hint) = match kind {
         Kind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
-            (&rules::MISSING_FIELD, missing(&at, name), describe(property_schema(node, name)))
+            return Mistake::missing(at, name, describe(property_schema(node, name)).into());
+        }
+        Kind::FalseSchema => {
+            let message = said().unwrap_or_else(|| format!("`{at}` is not allowed here"));
+            (&rules::UNKNOWN_FIELD, message, describe(node).into())
+        }
+        Kind::Not { .. } => {
+            let message = said().unwrap_or_else(|| format!("`{at}` {}", limit(kind, found)));
+            (&rules::INVALID_VALUE, message, describe(node).into())
         }
         Kind::Type { kind } => {
             let message = format!("`{at}` must be {}, not {}", wanted(kind), kind_of(found));
-            (&rules::WRONG_TYPE, message, json_in_string(kind, found).or_else(|| describe(node)))
+            (&rules::WRONG_TYPE, message, json_in_string(kind, found).or_else(|| describe(node)).into())
         }
         Kind::Enum { options } => {
             let known: Vec<String> = options.as_array().into_iter().flatten().map(plain).collect();
-            let near = did_you_mean(&plain(found), known.iter().map(String::as_str));
-            let list = Some(format!("known: {}", listed(known.iter().map(String::as_str))));
-            (&rules::INVALID_VALUE, format!("`{at}` cannot be `{}`", shown(found)), near.or(list))
+            let message = format!("`{at}` cannot be `{}`", shown(found));
+            (&rules::INVALID_VALUE, message, meant_or_known(&plain(found), &known))
         }
         Kind::Constant { expected_value } => {
-            (&rules::INVALID_VALUE, format!("`{at}` must be `{}`, not `{}`", plain(expected_value), shown(found)), None)
+            let message = format!("`{at}` must be `{}`, not `{}`", plain(expected_value), shown(found));
+            (&rules::INVALID_VALUE, message, Hint::None)
         }
-        kind => (&rules::INVALID_VALUE, format!("`{at}` {}", limit(kind, found)), describe(node)),
+        kind => (&rules::INVALID_VALUE, format!("`{at}` {}", limit(kind, found)), describe(node).into()),
     };
-    Problem { rule, pointer: at, message, help, place: None }
+    Mistake { rule, pointer: at, what: What::Other(message), hint, place: None }
 }
 
 /// What the schema itself says of a failing part: at the keyword's owner or a little above.
@@ -221,8 +190,8 @@ enum Pick {
     Branch(usize),
     /// Nothing tells the branches apart: the one with the fewest mistakes.
     Nearest,
-    /// No branch fits; the problem at the place of the value.
-    None(Box<dyn Fn(&Pointer) -> Problem>),
+    /// No branch fits; the mistake at the place of the value.
+    None(Box<dyn Fn(&Pointer) -> Mistake>),
 }
 
 impl<'s> Choice<'s> {
@@ -258,41 +227,32 @@ impl<'s> Choice<'s> {
     }
 
     /// Tells of an unknown field which alternatives have it, unless a similar name was found.
-    fn point_elsewhere(&self, schema: &Value, at: &Pointer, problem: &mut Problem) {
-        let name = problem.pointer.tokens().last().filter(|_| problem.pointer.parent().as_ref() == Some(at));
-        let is_listed = problem.help.as_ref().is_some_and(|help| help.starts_with(KNOWN_FIELDS));
+    fn point_elsewhere(&self, schema: &Value, at: &Pointer, mistake: &mut Mistake) {
+        let name = mistake.pointer.tokens().last().filter(|_| mistake.pointer.parent().as_ref() == Some(at));
+        let is_listed = matches!((&mistake.what, &mistake.hint), (What::Unknown, Hint::Fields(_)));
         let (Some(member), Some(name), true) = (self.member, name, is_listed) else { return };
         let has = |branch: &Value| known_fields(schema, Some(branch)).contains(&name);
         let having = self.branches.iter().filter(|(branch, _)| has(branch)).flat_map(|(_, values)| values);
         let values: Vec<String> = having.map(|value| format!("`{value}`")).collect();
-        if problem.rule == &rules::UNKNOWN_FIELD && !values.is_empty() {
-            problem.help = Some(format!("`{name}` goes with the {member} {}", values.join(" or ")));
+        if !values.is_empty() {
+            mistake.hint = Hint::Other(format!("`{name}` goes with the {member} {}", values.join(" or ")));
         }
     }
 
     fn unknown(&self, member: &str, value: String) -> Pick {
         let (member, known) = (member.to_owned(), self.known());
         Pick::None(Box::new(move |at| {
-            let near = did_you_mean(&value, known.iter().map(String::as_str));
             let place = at.member(&member);
-            Problem {
-                rule: &rules::INVALID_VALUE,
-                message: format!("`{place}` cannot be `{value}`"),
-                pointer: place,
-                help: near.or_else(|| Some(format!("known: {}", listed(known.iter().map(String::as_str))))),
-                place: None,
-            }
+            let message = format!("`{place}` cannot be `{value}`");
+            Mistake::value(place, message, meant_or_known(&value, &known))
         }))
     }
 
     fn missing(&self, member: &str) -> Pick {
         let (member, known) = (member.to_owned(), self.known());
-        Pick::None(Box::new(move |at| Problem {
-            rule: &rules::MISSING_FIELD,
-            message: missing(at, &member),
-            pointer: at.clone(),
-            help: Some(format!("it says what this is: {}", listed(known.iter().map(String::as_str)))),
-            place: None,
+        Pick::None(Box::new(move |at| {
+            let help = format!("it says what this is: {}", listed(known.iter().map(String::as_str)));
+            Mistake::missing(at.clone(), &member, Hint::Other(help))
         }))
     }
 }
@@ -388,7 +348,9 @@ fn shown(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::mistake::{absorb, drop_misspelt};
     use super::*;
+    use crate::check::Problem;
     use serde_json::json;
 
     /// Messages and helps of what is wrong with a body, one a line.
@@ -398,7 +360,7 @@ mod tests {
             Some(help) => format!("{} ({help})", problem.message),
             None => problem.message,
         };
-        problems(schema, &validator, body).into_iter().map(line).collect()
+        mistakes(schema, &validator, body).into_iter().map(Mistake::told).map(line).collect()
     }
 
     fn object(properties: &Value, required: &[&str]) -> Value {
@@ -509,9 +471,9 @@ mod tests {
     fn what_one_object_lacks_is_one_problem() {
         let schema = object(&json!({"a": {}, "b": {}, "c": {"required": ["d"]}}), &["a", "b"]);
         let validator = jsonschema::draft202012::options().offline().build(&schema).expect("a schema");
-        let mut problems = problems(&schema, &validator, &json!({"c": {}}));
-        problems.dedup_by(|next, kept| absorb(kept, next));
-        let mut messages: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
+        let mut mistakes = mistakes(&schema, &validator, &json!({"c": {}}));
+        mistakes.dedup_by(|next, kept| absorb(kept, next));
+        let mut messages: Vec<String> = mistakes.into_iter().map(|mistake| mistake.told().message).collect();
         messages.sort_unstable();
         assert_eq!(messages, ["`/a` and `/b` are missing", "`/c/d` is missing"]);
     }
@@ -520,10 +482,9 @@ mod tests {
     fn only_what_is_misspelt_is_told_instead_of_what_is_missing() {
         let schema = object(&json!({"max_tokens": {}, "model": {}}), &["max_tokens", "model"]);
         let validator = jsonschema::draft202012::options().offline().build(&schema).expect("a schema");
-        let problems = problems(&schema, &validator, &json!({"max_token": 1}));
-        let told = told_at_keys(&problems);
-        let left = problems.iter().zip(told).filter(|(_, told)| !told);
-        let messages: Vec<&str> = left.map(|(problem, _)| problem.message.as_str()).collect();
+        let mut mistakes = mistakes(&schema, &validator, &json!({"max_token": 1}));
+        drop_misspelt(&mut mistakes);
+        let messages: Vec<String> = mistakes.into_iter().map(|mistake| mistake.told().message).collect();
         assert_eq!(messages, ["`/model` is missing", "the API knows no field `/max_token`"]);
     }
 }

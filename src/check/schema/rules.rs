@@ -1,18 +1,18 @@
 //! The rules of wire-format schemas.
 
 crate::diag::rules! {
-    UNKNOWN_FIELD = Error "schema/unknown-field", "the API knows no such field",
+    UNKNOWN_FIELD = Error[lowerable, about_key] "schema/unknown-field", "the API knows no such field",
         "A field that the wire format does not have is refused by most providers (HTTP 400) and silently ignored by others, \
          which is worse. Most often it is misspelt or stands one level too high or too deep.\n\nIf the server has an \
          extension of its own, allow it for its provider instance in `reqc.toml`:\n\n```toml\n[[extension]]\n\
          provider_instance = \"My vLLM\"\nfields = [\"/top_k\", \"/messages/*/name\"]\nreason = \"vLLM's sampling parameters\"\n```";
-    MISSING_FIELD = Error "schema/missing-field", "a field that the API requires is missing",
+    MISSING_FIELD = Error[lowerable] "schema/missing-field", "a field that the API requires is missing",
         "The provider refuses the request without it. If a template leaves the field out on purpose for some conversations, \
          these conversations cannot be sent in this format.";
-    WRONG_TYPE = Error "schema/wrong-type", "a field has the wrong type",
+    WRONG_TYPE = Error[lowerable] "schema/wrong-type", "a field has the wrong type",
         "For instance a number in quotes, an object where a list of objects belongs, or arguments as an object where the API \
          wants a JSON string.";
-    INVALID_VALUE = Error "schema/invalid-value", "a field has a value that the API does not take",
+    INVALID_VALUE = Error[lowerable] "schema/invalid-value", "a field has a value that the API does not take",
         "The type is right, but the value is not among the ones the API knows, is out of range, or does not have the form \
          that it asks for.";
     BAD_SCHEMA = Error "schema/unusable", "a schema of the repository cannot be used",

@@ -10,14 +10,14 @@ use super::output::shortened;
 use crate::compile::Setting;
 use crate::context;
 use crate::conversation::log::Log;
-use crate::conversation::{Block, Conversation, Task, TaskKind};
+use crate::conversation::{Block, Conversation, Image, Task, TaskKind};
 use crate::diag::{Diagnostic, Severity, did_you_mean};
 use crate::render::Folders;
 use crate::repo::{LayerKind, read_tools_below};
 use crate::resolve::ProfileId;
 use crate::runtime::tools::{ProcessTool, Processes, ToolSet};
 use crate::runtime::trust::Grant;
-use crate::runtime::{Restored, image};
+use crate::runtime::{SessionStart, image};
 use crate::source::{SourceText, Sources};
 use crate::system::{Disk, JournalFile, Places, SystemProcesses, to_read, to_write};
 use crate::world::World;
@@ -67,20 +67,7 @@ impl Input {
         opened: &mut Opened,
         terminal: &Terminal,
     ) -> Result<Input, Unusable> {
-        let id = opened.agent(&send.agent)?;
-        let Some(plan) = opened.compiler.plan(id) else {
-            return Err(Unusable::Findings(opened.findings_of(id)));
-        };
-        let (kind, instance) = (plan.kind, plan.instance.name.value.to_string());
-        let offers_tools = plan.profile.is_on("enable_tools");
-        let errors = opened.errors_of_settings(&instance);
-        if !errors.is_empty() {
-            return Err(Unusable::Findings(errors));
-        }
-        tell_of_agent(options, opened, id, terminal);
-        if send.tools.is_some() && !offers_tools {
-            Terminal::warn(&format!("`{}` offers no tools: it needs `enable_tools = true`", send.agent));
-        }
+        let kind = usable_agent(options, send, opened, terminal)?;
         let (setting, mut base) = match options.one_context()? {
             Some(context) => from_context(options, opened, context)?,
             None => (real_setting(opened)?, Conversation::default()),
@@ -107,12 +94,29 @@ impl Input {
     }
 
     /// What the session begins with.
-    pub(super) fn restored(&self) -> Restored {
+    pub(super) fn restored(&self) -> SessionStart {
         match &self.resumed {
-            Some(resumed) => Restored::Loaded(resumed.log.clone(), self.base.clone()),
-            None => Restored::New(self.base.clone()),
+            Some(resumed) => SessionStart::Resumed(resumed.log.clone(), self.base.clone()),
+            None => SessionStart::New(self.base.clone()),
         }
     }
+}
+
+/// What kind of task the agent is for, if it can be used. What is found about it is told.
+fn usable_agent(options: &Options, send: &Send, opened: &Opened, terminal: &Terminal) -> Result<TaskKind, Unusable> {
+    let id = opened.agent(&send.agent)?;
+    let Some(plan) = opened.compiler.plan(id) else {
+        return Err(Unusable::Findings(opened.findings_of(id)));
+    };
+    let errors = opened.errors_of_settings(&plan.instance.name.value);
+    if !errors.is_empty() {
+        return Err(Unusable::Findings(errors));
+    }
+    tell_of_agent(options, opened, id, terminal);
+    if send.tools.is_some() && !plan.profile.is_on("enable_tools") {
+        Terminal::warn(&format!("`{}` offers no tools: it needs `enable_tools = true`", send.agent));
+    }
+    Ok(plan.kind)
 }
 
 fn is_empty(conversation: &Conversation) -> bool {
@@ -121,11 +125,10 @@ fn is_empty(conversation: &Conversation) -> bool {
 
 /// Shows what was found in an agent's files.
 fn tell_of_agent(options: &Options, opened: &Opened, id: ProfileId, terminal: &Terminal) {
-    let sources = opened.compiler.sources();
     let mut findings = opened.findings_of(id);
     // Told once the request is compiled, also if a repository allows the finding.
     findings.retain(|finding| finding.rule.code != "provider/plain-http");
-    terminal.findings_aside(options.format, sources, &options.settle_only(sources, opened, findings));
+    terminal.findings_aside(options.format, &opened.report_of(findings));
 }
 
 /// The message of the command line: its text, then its images.
@@ -138,7 +141,7 @@ fn message(options: &Options, send: &Send) -> Result<Option<Vec<Block>>, Failure
         let image = match image::is_url(source) {
             true => Ok(image::at_url(source)),
             false => {
-                image::read(&to_read(&options.path(Path::new(source)), options.directory()).map_err(Failure::from)?)
+                read_image(&to_read(&options.path(Path::new(source)), options.directory()).map_err(Failure::from)?)
             }
         };
         let image = image.map_err(|why| match image::is_other_url(source) {
@@ -149,6 +152,12 @@ fn message(options: &Options, send: &Send) -> Result<Option<Vec<Block>>, Failure
         blocks.push(Block::Image(image));
     }
     Ok((!blocks.is_empty()).then_some(blocks))
+}
+
+/// The image in a file; a phrase that goes on after the image's name if there is none.
+fn read_image(path: &Path) -> Result<Image, String> {
+    let bytes = crate::system::read_bytes(path, image::MAX_BYTES)?;
+    image::of_bytes(&bytes).ok_or_else(|| "is no PNG, JPEG, GIF or WebP".to_owned())
 }
 
 fn text(send: &Send) -> Result<Option<String>, Failure> {
@@ -253,12 +262,13 @@ fn tools(
     let processes = Arc::new(SystemProcesses::new(folder).map_err(Failure::from)?.supervised());
     let mut sources = Sources::default();
     let (specs, mut found) = read_tools_below(shown_below, &world, &name, &mut sources);
-    let missing = specs.iter().filter_map(|spec| Some(spec.not_found(&processes.find(&spec.program.value).err()?)));
+    let missing =
+        specs.iter().filter_map(|spec| Some(spec.not_found(&processes.find(&spec.program.value).err()?.to_string())));
     found.extend(missing);
     if found.iter().any(|finding| finding.severity == Severity::Error) {
         return Err(Unusable::FindingsIn(sources, found));
     }
-    terminal.findings_aside(options.format, &sources, &options.settle_only(&sources, opened, found));
+    terminal.findings_aside(options.format, &opened.report_in(sources, found));
     let may_run = specs.iter().filter(|_| !send.dry_run && !send.curl);
     let programs = may_run.map(|spec| processes.grant(spec, &opened.root)).collect::<Result<_, _>>();
     let programs = programs.map_err(Failure::from)?;

@@ -13,7 +13,12 @@ use crate::repo::{Dialect, Level};
 
 impl Policy<'_> {
     /// What this side, of `now`, lowers and an older side, of `before`, did not.
-    pub fn newly_lowered(&self, now: &Compiler, older: &Policy<'_>, before: &Compiler) -> Vec<Lowered> {
+    pub(in crate::compile) fn newly_lowered(
+        &self,
+        now: &Compiler,
+        older: &Policy<'_>,
+        before: &Compiler,
+    ) -> Vec<Lowered> {
         let known: HashSet<String> = older.lowered(before).iter().map(Lowered::key).collect();
         let mut told: Vec<Lowered> = self.lowered(now).into_iter().filter(|it| !known.contains(&it.key())).collect();
         told.extend(self.no_errors(older));
@@ -45,7 +50,7 @@ impl Policy<'_> {
         let patterns: Vec<&str> =
             told.iter().filter(|it| it.kind == LoweredKind::Rule).map(|it| it.what.as_ref()).collect();
         let is_told = |rule: &Rule| patterns.iter().any(|pattern| matches(pattern, rule.code));
-        let rules = all_rules().into_iter().filter(|rule| rule.can_be_lowered() && !is_told(rule));
+        let rules = all_rules().into_iter().filter(|rule| rule.can_be_lowered && !is_told(rule));
         let lowered = rules.filter_map(|rule| {
             let level = self.configured(rule.code, rule.severity);
             let to = match level {

@@ -7,10 +7,10 @@ use serde_json::Value;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{Id, JoinError, JoinSet};
 
-use super::super::hooks::Permission;
+use super::super::hooks::ToolDecision;
 use super::super::tools::{Tool, ToolContext, ToolOutput, ToolSet};
 use super::super::{Event, ToolCall};
-use super::drive::{Drive, Stop};
+use super::drive::{RequestTask, Stop};
 
 /// How many tools of one answer run at the same time; the others wait for their turn.
 pub(super) const AT_ONCE: usize = 16;
@@ -25,7 +25,7 @@ struct Admitted<'c> {
     input: Value,
 }
 
-impl Drive<'_> {
+impl RequestTask<'_> {
     /// Runs what may run. Hooks are asked about every call before any of them runs. If the request is cancelled, everything is
     /// stopped.
     pub(super) async fn outputs(
@@ -114,9 +114,9 @@ impl Drive<'_> {
         };
         let admitted = |input: Value| Ok(Admitted { call, tool: Arc::clone(tool), input });
         Ok(match self.unless_cancelled(self.policy.hooks.before_tool(call)).await? {
-            Permission::Rewrite(rewritten) if rewritten.is_object() => admitted(rewritten),
-            Permission::Run | Permission::Rewrite(_) => admitted(input.clone()),
-            Permission::Refuse(reason) => Err(ToolOutput::error(reason)),
+            ToolDecision::Rewrite(rewritten) if rewritten.is_object() => admitted(rewritten),
+            ToolDecision::Run | ToolDecision::Rewrite(_) => admitted(input.clone()),
+            ToolDecision::Refuse(reason) => Err(ToolOutput::error(reason)),
         })
     }
 }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::super::exchange::{Ended, Exchange, Wire};
-use super::super::hooks::{Hooks, Showing, Turning};
+use super::super::exchange::{Ended, Exchange, RoundContext};
+use super::super::hooks::{Hooks, MessageDecision, RoundDecision};
 use super::super::redact::Redactor;
 use super::super::tool_loop::{Next, RequestId};
 use super::super::tools::ToolSet;
 use super::super::turn::Emitter;
 use super::super::{Answer, Error, Event, Outcome, StopReason, ToolCall};
-use super::state::Asked;
+use super::state::RoundInput;
 use super::{Shared, lock};
 use crate::conversation::{Block, Usage};
 
@@ -33,7 +33,7 @@ pub(super) struct Policy {
 }
 
 /// One request, from its start to its outcome.
-pub(super) struct Drive<'a> {
+pub(super) struct RequestTask<'a> {
     shared: &'a Shared,
     pub(super) policy: Policy,
     pub(super) emitter: Emitter,
@@ -41,7 +41,7 @@ pub(super) struct Drive<'a> {
     request: RequestId,
 }
 
-impl Drop for Drive<'_> {
+impl Drop for RequestTask<'_> {
     fn drop(&mut self) {
         // Also if a hook panicked, or the runtime goes away.
         self.shared.state().end();
@@ -73,10 +73,15 @@ impl From<Stop> for Outcome {
     }
 }
 
-impl<'a> Drive<'a> {
-    pub(super) fn new(shared: &'a Shared, policy: Policy, emitter: Emitter, cancel: CancellationToken) -> Drive<'a> {
+impl<'a> RequestTask<'a> {
+    pub(super) fn new(
+        shared: &'a Shared,
+        policy: Policy,
+        emitter: Emitter,
+        cancel: CancellationToken,
+    ) -> RequestTask<'a> {
         let request = lock(&shared.tool_loop).open(policy.limit);
-        Drive { shared, policy, emitter, cancel, request }
+        RequestTask { shared, policy, emitter, cancel, request }
     }
 
     pub(super) async fn run(mut self, start: Start) -> Outcome {
@@ -99,7 +104,7 @@ impl<'a> Drive<'a> {
                 Err(Stop::Failed(error)) => return Err(self.take_back(added, error)),
                 asked => asked?,
             };
-            let (stop, calls) = self.settle(asked, added).await?;
+            let (stop, calls) = self.keep_answer(asked, added).await?;
             let calls = if tools.is_empty() { Vec::new() } else { calls };
             let next = lock(&self.shared.tool_loop).answered(self.request, calls);
             match next {
@@ -113,26 +118,26 @@ impl<'a> Drive<'a> {
 
     /// Compiles what is there and exchanges it for an answer. The tools are those that the model was told of.
     async fn ask(&self, round: u32) -> Result<(Exchange, ToolSet), Stop> {
-        if let Turning::Stop(reason) = self.unless_cancelled(self.policy.hooks.before_turn(round)).await? {
+        if let RoundDecision::Stop(reason) = self.unless_cancelled(self.policy.hooks.before_turn(round)).await? {
             return Err(Stop::Hook(reason));
         }
         self.emitter.emit(Event::TurnStart { round }).await;
-        let Asked { conversation, tools, id_prefix } = self.shared.state().to_ask();
+        let RoundInput { conversation, tools, id_prefix } = self.shared.state().to_ask();
         let compiled = self.unless_cancelled(self.shared.agent.compile_apart(conversation)).await??;
         if compiled.exposes_key() {
             tracing::warn!(url = compiled.address(), "the key travels in the clear: use https");
         }
-        let wire = Wire {
+        let context = RoundContext {
             transport: &self.shared.transport,
             emitter: &self.emitter,
             cancel: &self.cancel,
             hold: self.policy.hooks.holds_messages(),
         };
-        Ok((wire.exchange(&compiled, id_prefix).await, tools))
+        Ok((context.exchange(&compiled, id_prefix).await, tools))
     }
 
     /// Puts what came into the history. `added` messages go if nothing did.
-    async fn settle(&self, exchange: Exchange, added: usize) -> Result<(StopReason, Vec<ToolCall>), Stop> {
+    async fn keep_answer(&self, exchange: Exchange, added: usize) -> Result<(StopReason, Vec<ToolCall>), Stop> {
         let Exchange { answer, held, calls_begun, ended } = exchange;
         let Answer { blocks, calls, usage } = answer;
         match ended {
@@ -189,9 +194,9 @@ impl<'a> Drive<'a> {
             return Ok(());
         }
         let text = match self.unless_cancelled(self.policy.hooks.before_message(&held)).await? {
-            Showing::AsIs => held,
-            Showing::Replace(text) => text,
-            Showing::Suppress => return Ok(()),
+            MessageDecision::AsIs => held,
+            MessageDecision::Replace(text) => text,
+            MessageDecision::Suppress => return Ok(()),
         };
         self.emitter.emit(Event::Text(text)).await;
         Ok(())

@@ -9,7 +9,7 @@ use super::super::{Category, Error};
 use super::Start;
 use crate::conversation::log::{Entry, Log};
 use crate::conversation::{Block, Conversation, Item, ItemKind, Message, Role, SystemLayer, Task, TaskKind, Usage};
-use crate::world::Journal;
+use crate::world::{AccessError, Journal};
 
 /// A session's state.
 pub(super) struct State {
@@ -25,7 +25,7 @@ pub(super) struct State {
 }
 
 /// What a round is about.
-pub(super) struct Asked {
+pub(super) struct RoundInput {
     pub(super) conversation: Conversation,
     /// The tools that the model is told of.
     pub(super) tools: ToolSet,
@@ -33,15 +33,15 @@ pub(super) struct Asked {
     pub(super) id_prefix: String,
 }
 
-/// What a journaled session begins with.
-pub enum Restored {
+/// What a session with a journal starts from.
+pub enum SessionStart {
     /// Nothing: its journal is empty, and gets the conversation's history first.
     New(Conversation),
     /// What the journal holds. The conversation gives tools and layers; its own history comes after that of the log.
-    Loaded(Log, Conversation),
+    Resumed(Log, Conversation),
 }
 
-impl Restored {
+impl SessionStart {
     /// The conversation that a first request would be about, with this message if there is one. Nothing is written.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl Restored {
 
 impl State {
     pub(super) fn new(agent: &Agent, conversation: Conversation) -> State {
-        State::restored(agent, Restored::New(conversation), None).expect("without a journal nothing can fail")
+        State::restored(agent, SessionStart::New(conversation), None).expect("without a journal nothing can fail")
     }
 
     fn of(frame: Conversation, log: Log, journal: Option<Box<dyn Journal>>) -> State {
@@ -66,18 +66,18 @@ impl State {
 
     pub(super) fn restored(
         agent: &Agent,
-        restored: Restored,
+        restored: SessionStart,
         mut journal: Option<Box<dyn Journal>>,
     ) -> Result<State, Error> {
         let (log, conversation) = match restored {
-            Restored::New(conversation) => {
+            SessionStart::New(conversation) => {
                 let log = Log::new(Arc::clone(agent.name()));
                 if let Some(journal) = &mut journal {
                     journal.append(&log.to_text()).map_err(unwritable)?;
                 }
                 (log, conversation)
             }
-            Restored::Loaded(log, conversation) => (log, conversation),
+            SessionStart::Resumed(log, conversation) => (log, conversation),
         };
         let (frame, history) = part(conversation);
         let mut state = State::of(frame, log, journal);
@@ -104,13 +104,13 @@ impl State {
     }
 
     /// What the next round is about.
-    pub(super) fn to_ask(&self) -> Asked {
+    pub(super) fn to_ask(&self) -> RoundInput {
         let mut conversation = self.frame.clone();
         if let Task::Chat(history) = &mut conversation.task {
             *history = self.history().to_vec();
         }
         let id_prefix = format!("call_{}_", self.history().len());
-        Asked { conversation, tools: self.tools.clone(), id_prefix }
+        RoundInput { conversation, tools: self.tools.clone(), id_prefix }
     }
 
     /// Begins a request; how many messages it added.
@@ -250,7 +250,7 @@ fn part(mut conversation: Conversation) -> (Conversation, Vec<Message>) {
     (conversation, history)
 }
 
-fn unwritable(why: String) -> Error {
+fn unwritable(why: AccessError) -> Error {
     config("the session cannot be written").detail(why)
 }
 

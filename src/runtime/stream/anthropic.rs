@@ -21,8 +21,8 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::Dialect;
-use super::assembly::{Assembly, Place};
+use super::AnswerParser;
+use super::builder::{AnswerBuilder, BlockIndex};
 use super::json::{count, items, set, text};
 use crate::runtime::{Error, StopReason};
 
@@ -35,7 +35,7 @@ pub(super) struct Anthropic {
 
 /// A block on its way.
 struct Open {
-    place: Place,
+    place: BlockIndex,
     /// The arguments of the block's start, which count if no pieces follow.
     input: Value,
 }
@@ -47,8 +47,8 @@ struct Tokens {
     written: u64,
 }
 
-impl Dialect for Anthropic {
-    fn read(&mut self, kind: &str, value: &Value, answer: &mut Assembly) -> Result<(), Error> {
+impl AnswerParser for Anthropic {
+    fn read(&mut self, kind: &str, value: &Value, answer: &mut AnswerBuilder) -> Result<(), Error> {
         let index = count(value, "/index").unwrap_or_default();
         match kind {
             "message_start" => self.usage(&value["message"], answer),
@@ -68,7 +68,7 @@ impl Dialect for Anthropic {
 }
 
 impl Anthropic {
-    fn whole(&mut self, message: &Value, answer: &mut Assembly) {
+    fn whole(&mut self, message: &Value, answer: &mut AnswerBuilder) {
         self.usage(message, answer);
         for (index, block) in (0..).zip(items(message, "content")) {
             self.start(index, block, answer);
@@ -78,7 +78,7 @@ impl Anthropic {
         self.end(answer);
     }
 
-    fn start(&mut self, index: u64, block: &Value, answer: &mut Assembly) {
+    fn start(&mut self, index: u64, block: &Value, answer: &mut AnswerBuilder) {
         let place = match text(block, "type") {
             "text" => answer.open_text(),
             "thinking" => answer.open_thinking(),
@@ -93,7 +93,7 @@ impl Anthropic {
     }
 
     /// A piece of a block. Pieces of a block that never started are dropped: it is of a kind that is not read.
-    fn delta(&mut self, index: u64, delta: &Value, answer: &mut Assembly) {
+    fn delta(&mut self, index: u64, delta: &Value, answer: &mut AnswerBuilder) {
         let Some(Open { place, .. }) = self.blocks.get(&index) else { return };
         match text(delta, "type") {
             "text_delta" => answer.text_at(*place, text(delta, "text")),
@@ -104,7 +104,7 @@ impl Anthropic {
         }
     }
 
-    fn end_block(&mut self, index: u64, answer: &mut Assembly) {
+    fn end_block(&mut self, index: u64, answer: &mut AnswerBuilder) {
         let Some(Open { place, input }) = self.blocks.remove(&index) else { return };
         answer.seal(place);
         let empty = input.as_object().is_some_and(serde_json::Map::is_empty);
@@ -126,12 +126,12 @@ impl Anthropic {
         };
     }
 
-    fn end(&mut self, answer: &mut Assembly) {
+    fn end(&mut self, answer: &mut AnswerBuilder) {
         answer.stop(self.stop.take().unwrap_or(StopReason::EndTurn));
         answer.close();
     }
 
-    fn usage(&mut self, value: &Value, answer: &mut Assembly) {
+    fn usage(&mut self, value: &Value, answer: &mut AnswerBuilder) {
         set(&mut self.tokens.fresh, count(value, "/usage/input_tokens"));
         set(&mut self.tokens.read, count(value, "/usage/cache_read_input_tokens"));
         set(&mut self.tokens.written, count(value, "/usage/cache_creation_input_tokens"));

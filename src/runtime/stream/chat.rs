@@ -23,8 +23,8 @@
 
 use serde_json::Value;
 
-use super::Dialect;
-use super::assembly::{Assembly, Place};
+use super::AnswerParser;
+use super::builder::{AnswerBuilder, BlockIndex};
 use super::json::{count, items, set, text};
 use crate::runtime::{Category, Error, StopReason};
 
@@ -39,18 +39,18 @@ pub(super) struct Chat {
 struct Open {
     index: Option<u64>,
     id: String,
-    place: Place,
+    place: BlockIndex,
 }
 
 /// The last of `reasoning_details`, and how it was marked: pieces with the same marks go on with it.
 struct Detail {
     kind: String,
     index: Option<u64>,
-    place: Place,
+    place: BlockIndex,
 }
 
-impl Dialect for Chat {
-    fn read(&mut self, _: &str, value: &Value, answer: &mut Assembly) -> Result<(), Error> {
+impl AnswerParser for Chat {
+    fn read(&mut self, _: &str, value: &Value, answer: &mut AnswerBuilder) -> Result<(), Error> {
         self.usage(value, answer);
         let first = |choice: &&Value| count(choice, "/index").unwrap_or_default() == 0;
         let Some(choice) = items(value, "choices").iter().find(first) else { return Ok(()) };
@@ -70,7 +70,7 @@ impl Dialect for Chat {
 
 impl Chat {
     /// A message, or a piece of one.
-    fn message(&mut self, message: &Value, whole: bool, answer: &mut Assembly) {
+    fn message(&mut self, message: &Value, whole: bool, answer: &mut AnswerBuilder) {
         if !self.details(items(message, "reasoning_details"), answer) {
             let reasoning = text(message, "reasoning_content");
             answer.thinking(if reasoning.is_empty() { text(message, "reasoning") } else { reasoning });
@@ -95,7 +95,7 @@ impl Chat {
 
     /// OpenRouter's reasoning (`ReasoningDetailUnion` of its API document): whether it had any words, which then
     /// stand under `reasoning` once more.
-    fn details(&mut self, details: &[Value], answer: &mut Assembly) -> bool {
+    fn details(&mut self, details: &[Value], answer: &mut AnswerBuilder) -> bool {
         let mut said = false;
         for detail in details {
             if answer.is_full() {
@@ -122,7 +122,7 @@ impl Chat {
 
     /// The block of a detail. An index does not tell enough: some streams have 0 throughout
     /// (OpenRouterTeam/ai-sdk-provider#520), so another type begins a new block, and so do words after a signature.
-    fn detail_place(&mut self, kind: &str, index: Option<u64>, words: bool, answer: &mut Assembly) -> Place {
+    fn detail_place(&mut self, kind: &str, index: Option<u64>, words: bool, answer: &mut AnswerBuilder) -> BlockIndex {
         let same = |detail: &&Detail| detail.index == index && detail.kind == kind;
         if let Some(detail) = self.detail.as_ref().filter(same)
             && !(words && answer.is_signed(detail.place))
@@ -135,7 +135,7 @@ impl Chat {
     }
 
     /// A call, or a piece of one.
-    fn call(&mut self, call: &Value, whole: bool, answer: &mut Assembly) {
+    fn call(&mut self, call: &Value, whole: bool, answer: &mut AnswerBuilder) {
         let function = &call["function"];
         let (id, name) = (id_of(call), text(function, "name"));
         let known = if whole { None } else { self.known(call, answer) };
@@ -158,7 +158,7 @@ impl Chat {
 
     /// The call that a piece goes on with. By its index; servers that send none, or the same for all, are told by a new id,
     /// or by a new name after arguments that are whole.
-    fn known(&self, call: &Value, answer: &Assembly) -> Option<usize> {
+    fn known(&self, call: &Value, answer: &AnswerBuilder) -> Option<usize> {
         let (index, id, name) = (count(call, "/index"), id_of(call), text(&call["function"], "name"));
         let same_index = |open: &Open| index.is_none() || open.index.is_none() || open.index == index;
         let same_id = |open: &Open| same_index(open) && open.id == id;
@@ -171,7 +171,7 @@ impl Chat {
         (!other_id && !begins_anew).then_some(at)
     }
 
-    fn usage(&mut self, value: &Value, answer: &mut Assembly) {
+    fn usage(&mut self, value: &Value, answer: &mut AnswerBuilder) {
         let usage = answer.usage();
         let tokens = &value["usage"];
         if tokens.is_object() {
@@ -199,7 +199,7 @@ fn id_of(call: &Value) -> &str {
 }
 
 /// A chunk of content: Mistral's text and thinking (`thinkchunk.py`), and the parts that some compatible servers send.
-fn read_chunk(chunk: &Value, answer: &mut Assembly) {
+fn read_chunk(chunk: &Value, answer: &mut AnswerBuilder) {
     if text(chunk, "type") != "thinking" {
         return answer.text(text(chunk, "text"));
     }

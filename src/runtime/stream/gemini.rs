@@ -23,15 +23,15 @@
 
 use serde_json::Value;
 
-use super::Dialect;
-use super::assembly::Assembly;
+use super::AnswerParser;
+use super::builder::AnswerBuilder;
 use super::json::{count, items, text};
 use crate::runtime::{Category, Error, StopReason, failure};
 
 pub(super) struct Gemini;
 
-impl Dialect for Gemini {
-    fn read(&mut self, _: &str, value: &Value, answer: &mut Assembly) -> Result<(), Error> {
+impl AnswerParser for Gemini {
+    fn read(&mut self, _: &str, value: &Value, answer: &mut AnswerBuilder) -> Result<(), Error> {
         usage(&value["usageMetadata"], answer);
         let blocked = text(&value["promptFeedback"], "blockReason");
         if !blocked.is_empty() {
@@ -49,7 +49,7 @@ impl Dialect for Gemini {
     }
 }
 
-fn read_part(part: &Value, answer: &mut Assembly) {
+fn read_part(part: &Value, answer: &mut AnswerBuilder) {
     let signature = text(part, "thoughtSignature");
     if let Some(call) = part.get("functionCall").filter(|call| call.is_object()) {
         if !signature.is_empty() {
@@ -105,7 +105,7 @@ fn with_message(reason: &str, message: &str) -> String {
     failure::snippet(format!("{reason}{separator}{message}").as_bytes())
 }
 
-fn usage(value: &Value, answer: &mut Assembly) {
+fn usage(value: &Value, answer: &mut AnswerBuilder) {
     if !value.is_object() {
         return;
     }

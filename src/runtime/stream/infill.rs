@@ -15,15 +15,15 @@
 
 use serde_json::Value;
 
-use super::Dialect;
-use super::assembly::Assembly;
+use super::AnswerParser;
+use super::builder::AnswerBuilder;
 use super::json::{count, set, text};
 use crate::runtime::{Error, StopReason};
 
 pub(super) struct Infill;
 
-impl Dialect for Infill {
-    fn read(&mut self, _: &str, value: &Value, answer: &mut Assembly) -> Result<(), Error> {
+impl AnswerParser for Infill {
+    fn read(&mut self, _: &str, value: &Value, answer: &mut AnswerBuilder) -> Result<(), Error> {
         answer.text(text(value, "content"));
         let usage = answer.usage();
         set(&mut usage.input, count(value, "/tokens_evaluated"));

@@ -1,10 +1,10 @@
-//! JSON as it comes in streams, and the small readers that all dialects share. Absent, null and of another type are
+//! JSON as it comes in streams, and the small readers that all parsers share. Absent, null and of another type are
 //! the same here: servers send all three for "nothing".
 
 use serde_json::Value;
 
 /// What stands in a frame.
-pub(super) enum Item {
+pub(super) enum Element {
     /// A JSON value.
     Value(Value),
     /// `[DONE]`: the stream is over.
@@ -12,7 +12,7 @@ pub(super) enum Item {
 }
 
 /// The values of a frame. Several come from servers that forget blank lines between events.
-pub(super) fn values(text: &str) -> impl Iterator<Item = Result<Item, String>> {
+pub(super) fn values(text: &str) -> impl Iterator<Item = Result<Element, String>> {
     let mut rest = text.trim();
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -20,7 +20,7 @@ pub(super) fn values(text: &str) -> impl Iterator<Item = Result<Item, String>> {
         }
         if rest.starts_with("[DONE]") {
             rest = "";
-            return Some(Ok(Item::Done));
+            return Some(Ok(Element::Done));
         }
         let (item, after) = first(rest);
         rest = after;
@@ -29,12 +29,12 @@ pub(super) fn values(text: &str) -> impl Iterator<Item = Result<Item, String>> {
 }
 
 /// The first value of a text and what follows it; nothing follows what is wrong.
-fn first(text: &str) -> (Result<Item, String>, &str) {
+fn first(text: &str) -> (Result<Element, String>, &str) {
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     match stream.next() {
-        Some(Ok(value)) => (Ok(Item::Value(value)), text[stream.byte_offset()..].trim_start()),
+        Some(Ok(value)) => (Ok(Element::Value(value)), text[stream.byte_offset()..].trim_start()),
         Some(Err(error)) => match mend(text).and_then(|mended| serde_json::from_str(&mended).ok()) {
-            Some(value) => (Ok(Item::Value(value)), ""),
+            Some(value) => (Ok(Element::Value(value)), ""),
             None => (Err(error.to_string()), ""),
         },
         None => (Err("nothing".to_owned()), ""),
@@ -100,8 +100,8 @@ mod tests {
 
     fn all(text: &str) -> Vec<String> {
         let shown = |item| match item {
-            Ok(Item::Value(value)) => value.to_string(),
-            Ok(Item::Done) => "done".to_owned(),
+            Ok(Element::Value(value)) => value.to_string(),
+            Ok(Element::Done) => "done".to_owned(),
             Err(problem) => format!("wrong: {problem}"),
         };
         values(text).map(shown).collect()

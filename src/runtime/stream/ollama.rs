@@ -13,15 +13,15 @@
 
 use serde_json::Value;
 
-use super::Dialect;
-use super::assembly::Assembly;
+use super::AnswerParser;
+use super::builder::AnswerBuilder;
 use super::json::{count, items, set, text};
 use crate::runtime::{Error, StopReason};
 
 pub(super) struct Ollama;
 
-impl Dialect for Ollama {
-    fn read(&mut self, _: &str, value: &Value, answer: &mut Assembly) -> Result<(), Error> {
+impl AnswerParser for Ollama {
+    fn read(&mut self, _: &str, value: &Value, answer: &mut AnswerBuilder) -> Result<(), Error> {
         let message = &value["message"];
         answer.thinking(text(message, "thinking"));
         answer.thinking(text(value, "thinking"));
@@ -41,7 +41,7 @@ impl Dialect for Ollama {
 }
 
 /// A call, which always comes whole.
-fn call(call: &Value, answer: &mut Assembly) {
+fn call(call: &Value, answer: &mut AnswerBuilder) {
     let function = &call["function"];
     let place = answer.open_call(text(call, "id"), text(function, "name"));
     answer.arguments_value(place, &function["arguments"]);

@@ -23,8 +23,8 @@
 
 use serde_json::Value;
 
-use super::Dialect;
-use super::assembly::{Assembly, Place};
+use super::AnswerParser;
+use super::builder::{AnswerBuilder, BlockIndex};
 use super::json::{count, items, set, text};
 use crate::runtime::{Category, Error, StopReason, failure};
 
@@ -33,21 +33,21 @@ const PARTS: &str = "\n\n";
 
 #[derive(Default)]
 pub(super) struct Responses {
-    items: Vec<Item>,
+    items: Vec<OutputItem>,
 }
 
 /// An item on its way, as the provider names it.
-struct Item {
+struct OutputItem {
     index: Option<u64>,
     id: String,
-    place: Place,
+    place: BlockIndex,
     /// The part of a summary that was last said.
     part: Option<u64>,
     done: bool,
 }
 
-impl Dialect for Responses {
-    fn read(&mut self, kind: &str, value: &Value, answer: &mut Assembly) -> Result<(), Error> {
+impl AnswerParser for Responses {
+    fn read(&mut self, kind: &str, value: &Value, answer: &mut AnswerBuilder) -> Result<(), Error> {
         let delta = text(value, "delta");
         match kind {
             "response.output_item.added" => drop(self.open(value, &value["item"], answer)),
@@ -75,7 +75,7 @@ impl Responses {
     /// The item that an event speaks of.
     fn known(&self, event: &Value, id: &str) -> Option<usize> {
         let index = count(event, "/output_index");
-        let same = |item: &Item| match (index, item.index) {
+        let same = |item: &OutputItem| match (index, item.index) {
             (Some(index), Some(known)) => index == known,
             _ => !id.is_empty() && item.id == id,
         };
@@ -84,7 +84,7 @@ impl Responses {
     }
 
     /// A new item, if it is of a kind that is read.
-    fn open(&mut self, event: &Value, item: &Value, answer: &mut Assembly) -> Option<usize> {
+    fn open(&mut self, event: &Value, item: &Value, answer: &mut AnswerBuilder) -> Option<usize> {
         let place = match text(item, "type") {
             "message" => answer.open_text(),
             "reasoning" => answer.open_thinking(),
@@ -92,18 +92,18 @@ impl Responses {
             _ => return None,
         };
         let (index, id) = (count(event, "/output_index"), text(item, "id").to_owned());
-        self.items.push(Item { index, id, place, part: None, done: false });
+        self.items.push(OutputItem { index, id, place, part: None, done: false });
         Some(self.items.len() - 1)
     }
 
-    fn text(&mut self, event: &Value, delta: &str, answer: &mut Assembly) {
+    fn text(&mut self, event: &Value, delta: &str, answer: &mut AnswerBuilder) {
         match self.known(event, text(event, "item_id")) {
             Some(at) => answer.text_at(self.items[at].place, delta),
             None => answer.text(delta),
         }
     }
 
-    fn thinking(&mut self, event: &Value, delta: &str, part: &str, answer: &mut Assembly) {
+    fn thinking(&mut self, event: &Value, delta: &str, part: &str, answer: &mut AnswerBuilder) {
         let Some(at) = self.known(event, text(event, "item_id")) else { return answer.thinking(delta) };
         let item = &mut self.items[at];
         let part = event.get(part).and_then(Value::as_u64).unwrap_or_default();
@@ -114,14 +114,14 @@ impl Responses {
         answer.thinking_at(item.place, delta);
     }
 
-    fn arguments(&mut self, event: &Value, delta: &str, answer: &mut Assembly) {
+    fn arguments(&mut self, event: &Value, delta: &str, answer: &mut AnswerBuilder) {
         if let Some(at) = self.known(event, text(event, "item_id")) {
             answer.arguments(self.items[at].place, delta);
         }
     }
 
     /// All the arguments at once: news only if no pieces came.
-    fn all_arguments(&mut self, event: &Value, arguments: &str, answer: &mut Assembly) {
+    fn all_arguments(&mut self, event: &Value, arguments: &str, answer: &mut AnswerBuilder) {
         if let Some(at) = self.known(event, text(event, "item_id"))
             && answer.is_blank(self.items[at].place)
         {
@@ -130,7 +130,7 @@ impl Responses {
     }
 
     /// An item as it finally is.
-    fn done(&mut self, event: &Value, item: &Value, answer: &mut Assembly) {
+    fn done(&mut self, event: &Value, item: &Value, answer: &mut AnswerBuilder) {
         let known = self.known(event, text(item, "id")).filter(|at| !self.items[*at].done);
         let Some(at) = known.or_else(|| self.open(event, item, answer)) else { return };
         self.items[at].done = true;
@@ -143,7 +143,7 @@ impl Responses {
         }
     }
 
-    fn end(&mut self, response: &Value, kind: &str, answer: &mut Assembly) -> Result<(), Error> {
+    fn end(&mut self, response: &Value, kind: &str, answer: &mut AnswerBuilder) -> Result<(), Error> {
         usage(&response["usage"], answer);
         if self.items.is_empty() && answer.block_count() == 0 {
             for (index, item) in items(response, "output").iter().enumerate() {
@@ -171,7 +171,7 @@ fn call_id(item: &Value) -> &str {
     }
 }
 
-fn end_message(place: Place, item: &Value, answer: &mut Assembly) {
+fn end_message(place: BlockIndex, item: &Value, answer: &mut AnswerBuilder) {
     let blank = answer.is_blank(place);
     for part in items(item, "content") {
         let refusal = text(part, "refusal");
@@ -186,7 +186,7 @@ fn end_message(place: Place, item: &Value, answer: &mut Assembly) {
     answer.seal(place);
 }
 
-fn end_reasoning(place: Place, item: &Value, answer: &mut Assembly) {
+fn end_reasoning(place: BlockIndex, item: &Value, answer: &mut AnswerBuilder) {
     let joined = |key| items(item, key).iter().map(|part| text(part, "text")).collect::<Vec<_>>().join(PARTS);
     let (summary, encrypted) = (joined("summary"), text(item, "encrypted_content"));
     if answer.is_blank(place) {
@@ -199,7 +199,7 @@ fn end_reasoning(place: Place, item: &Value, answer: &mut Assembly) {
     answer.seal(place);
 }
 
-fn end_call(place: Place, item: &Value, answer: &mut Assembly) {
+fn end_call(place: BlockIndex, item: &Value, answer: &mut AnswerBuilder) {
     answer.name_call(place, call_id(item), text(item, "name"));
     if answer.is_blank(place) {
         answer.arguments_value(place, &item["arguments"]);
@@ -227,7 +227,7 @@ fn stop_reason(status: &str, response: &Value) -> Result<StopReason, Error> {
     })
 }
 
-fn usage(value: &Value, answer: &mut Assembly) {
+fn usage(value: &Value, answer: &mut AnswerBuilder) {
     let usage = answer.usage();
     set(&mut usage.input, count(value, "/input_tokens"));
     set(&mut usage.output, count(value, "/output_tokens"));

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::{BoxFuture, Tool, ToolContext, ToolOutput};
 use crate::conversation::Tool as Definition;
 use crate::repo::ToolSpec;
+use crate::world::AccessError;
 
 /// Runs programs. The real one is [`SystemProcesses`](crate::system::SystemProcesses).
 pub trait Processes: Send + Sync {
@@ -17,7 +18,7 @@ pub trait Processes: Send + Sync {
     /// # Errors
     ///
     /// A phrase that says why it cannot be run.
-    fn find(&self, program: &str) -> Result<(), String>;
+    fn find(&self, program: &str) -> Result<(), AccessError>;
 
     /// Runs a program to its end, or to one of its limits. If the future is dropped, the program and what it started are
     /// killed.
@@ -155,7 +156,7 @@ mod tests {
     struct Scripted(Option<Ended>);
 
     impl Processes for Scripted {
-        fn find(&self, _program: &str) -> Result<(), String> {
+        fn find(&self, _program: &str) -> Result<(), AccessError> {
             Ok(())
         }
 

@@ -5,6 +5,8 @@ use std::time::Duration;
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use reqwest::header::HeaderValue;
 
+use crate::world::Clock;
+
 /// When and how often a request that failed before its answer is sent again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RetryPolicy {
@@ -54,18 +56,22 @@ impl Backoff {
     }
 }
 
-/// `Retry-After` in both its forms (RFC 9110, 10.2.3): seconds, or a date, which counts from the answer's own `Date`, or from
-/// this machine's clock if there is none.
-pub(crate) fn retry_after(value: Option<&HeaderValue>, date: Option<&HeaderValue>) -> Option<Duration> {
+/// `Retry-After` in both its forms (RFC 9110, 10.2.3): seconds, or a date, which counts from the answer's own `Date`, or from a
+/// clock if there is none.
+pub(crate) fn retry_after(
+    value: Option<&HeaderValue>,
+    date: Option<&HeaderValue>,
+    clock: Option<&dyn Clock>,
+) -> Option<Duration> {
     let text = value?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse::<u32>() {
         return Some(Duration::from_secs(seconds.into()));
     }
     let at = httpdate::parse_http_date(text).ok()?;
-    let now = date.and_then(|date| httpdate::parse_http_date(date.to_str().ok()?).ok());
-    let wait = at.duration_since(now.unwrap_or_else(crate::system::now));
+    let answered = date.and_then(|date| httpdate::parse_http_date(date.to_str().ok()?).ok());
+    let now = answered.or_else(|| Some(clock?.now()))?;
     // A date that has passed means now.
-    Some(wait.unwrap_or_default())
+    Some(at.duration_since(now).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -80,11 +86,25 @@ mod tests {
     fn retry_after_is_seconds_or_a_date() {
         let date = header("Sun, 22 Nov 2026 10:00:00 GMT");
         let at = header("Sun, 22 Nov 2026 10:00:07 GMT");
-        assert_eq!(retry_after(Some(&header("3")), None), Some(Duration::from_secs(3)));
-        assert_eq!(retry_after(Some(&at), Some(&date)), Some(Duration::from_secs(7)));
-        assert_eq!(retry_after(Some(&date), Some(&at)), Some(Duration::ZERO));
-        assert_eq!(retry_after(Some(&header("soon")), None), None);
-        assert_eq!(retry_after(None, Some(&date)), None);
+        let told = |value: &HeaderValue, date| retry_after(Some(value), date, None);
+        assert_eq!(told(&header("3"), None), Some(Duration::from_secs(3)));
+        assert_eq!(told(&at, Some(&date)), Some(Duration::from_secs(7)));
+        assert_eq!(told(&date, Some(&at)), Some(Duration::ZERO));
+        assert_eq!(told(&header("soon"), None), None);
+        assert_eq!(retry_after(None, Some(&date), None), None);
+    }
+
+    #[test]
+    fn a_date_without_another_counts_from_the_clock() {
+        struct Stopped;
+        impl Clock for Stopped {
+            fn now(&self) -> std::time::SystemTime {
+                httpdate::parse_http_date("Sun, 22 Nov 2026 10:00:00 GMT").expect("a date")
+            }
+        }
+        let at = header("Sun, 22 Nov 2026 10:00:09 GMT");
+        assert_eq!(retry_after(Some(&at), None, Some(&Stopped)), Some(Duration::from_secs(9)));
+        assert_eq!(retry_after(Some(&at), None, None), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::beneath;
 use super::held::Held;
 use super::{Disk, folded};
 use crate::golden;
-use crate::world::{Entry, MAX_ENTRIES, MAX_FILE_BYTES, Output, ReadError, is_hidden};
+use crate::world::{AccessError, Entry, MAX_ENTRIES, MAX_FILE_BYTES, Output, ReadError, is_hidden};
 
 /// A file that is written: the folders on the way to it, and its name.
 struct Way<'p> {
@@ -97,19 +97,19 @@ impl Disk {
 }
 
 impl Output for Disk {
-    fn current(&self, path: &str) -> Result<Option<Vec<u8>>, String> {
-        self.current_bytes(path).map_err(|why| format!("`{path}` cannot be read: {why}"))
+    fn current(&self, path: &str) -> Result<Option<Vec<u8>>, AccessError> {
+        self.current_bytes(path).map_err(|why| format!("`{path}` cannot be read: {why}").into())
     }
 
-    fn replace(&self, path: &str, bytes: &[u8]) -> Result<(), String> {
-        self.write(path, bytes).map_err(|why| format!("`{path}` cannot be written: {why}"))
+    fn replace(&self, path: &str, bytes: &[u8]) -> Result<(), AccessError> {
+        self.write(path, bytes).map_err(|why| format!("`{path}` cannot be written: {why}").into())
     }
 
-    fn remove(&self, path: &str) -> Result<(), String> {
-        self.take_away(path).map_err(|why| format!("`{path}` cannot be removed: {why}"))
+    fn remove(&self, path: &str) -> Result<(), AccessError> {
+        self.take_away(path).map_err(|why| format!("`{path}` cannot be removed: {why}").into())
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<Entry>, String> {
-        self.entries(folder).map_err(|why| format!("`{folder}` cannot be listed: {why}"))
+    fn list(&self, folder: &str) -> Result<Vec<Entry>, AccessError> {
+        self.entries(folder).map_err(|why| format!("`{folder}` cannot be listed: {why}").into())
     }
 }

@@ -17,7 +17,7 @@ use crate::runtime::{Answer, Category, Error, Event, MalformedInput, StopReason,
 const MALFORMED: &str = "_malformed";
 
 /// An answer that grows.
-pub(super) struct Assembly {
+pub(super) struct AnswerBuilder {
     origin: Arc<str>,
     id_prefix: String,
     slots: Vec<Slot>,
@@ -34,7 +34,7 @@ pub(super) struct Assembly {
 
 /// The place of a block in its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place(usize);
+pub(super) struct BlockIndex(usize);
 
 enum Slot {
     Text { text: String, sealed: bool },
@@ -64,10 +64,10 @@ const LONGEST_NAME: usize = 256;
 /// How many blocks an answer may have: more than any model gives, and few enough to search.
 pub(super) const MOST_BLOCKS: usize = 1024;
 
-impl Assembly {
+impl AnswerBuilder {
     /// An empty answer.
-    pub(super) fn new(source: Source) -> Assembly {
-        Assembly {
+    pub(super) fn new(source: Source) -> AnswerBuilder {
+        AnswerBuilder {
             origin: source.api.name().into(),
             id_prefix: source.id_prefix,
             slots: Vec::new(),
@@ -105,12 +105,12 @@ impl Assembly {
     }
 
     /// A new block of text.
-    pub(super) fn open_text(&mut self) -> Place {
+    pub(super) fn open_text(&mut self) -> BlockIndex {
         self.open(Slot::Text { text: String::new(), sealed: false })
     }
 
     /// A piece of a block's text.
-    pub(super) fn text_at(&mut self, place: Place, piece: &str) {
+    pub(super) fn text_at(&mut self, place: BlockIndex, piece: &str) {
         if let Slot::Text { text, .. } = &mut self.slots[place.0]
             && !piece.is_empty()
         {
@@ -120,7 +120,7 @@ impl Assembly {
     }
 
     /// Whether nothing was said in a block of text or of thinking.
-    pub(super) fn is_blank(&self, place: Place) -> bool {
+    pub(super) fn is_blank(&self, place: BlockIndex) -> bool {
         match &self.slots[place.0] {
             Slot::Text { text, .. } | Slot::Thinking { text, .. } => text.is_empty(),
             Slot::Redacted(data) => data.is_empty(),
@@ -129,7 +129,7 @@ impl Assembly {
     }
 
     /// Whether a block of reasoning has a signature.
-    pub(super) fn is_signed(&self, place: Place) -> bool {
+    pub(super) fn is_signed(&self, place: BlockIndex) -> bool {
         matches!(&self.slots[place.0], Slot::Thinking { signature, .. } if !signature.is_empty())
     }
 
@@ -146,12 +146,12 @@ impl Assembly {
     }
 
     /// A new block of reasoning.
-    pub(super) fn open_thinking(&mut self) -> Place {
+    pub(super) fn open_thinking(&mut self) -> BlockIndex {
         self.open(Slot::Thinking { text: String::new(), signature: String::new(), sealed: false })
     }
 
     /// A piece of a block's reasoning.
-    pub(super) fn thinking_at(&mut self, place: Place, piece: &str) {
+    pub(super) fn thinking_at(&mut self, place: BlockIndex, piece: &str) {
         if let Slot::Thinking { text, .. } = &mut self.slots[place.0]
             && !piece.is_empty()
         {
@@ -161,14 +161,14 @@ impl Assembly {
     }
 
     /// A piece of a block's signature.
-    pub(super) fn signature_at(&mut self, place: Place, piece: &str) {
+    pub(super) fn signature_at(&mut self, place: BlockIndex, piece: &str) {
         if let Slot::Thinking { signature, .. } = &mut self.slots[place.0] {
             signature.push_str(piece);
         }
     }
 
     /// The end of a block: nothing is added to it, and its signature is whole.
-    pub(super) fn seal(&mut self, place: Place) {
+    pub(super) fn seal(&mut self, place: BlockIndex) {
         match &mut self.slots[place.0] {
             Slot::Text { sealed, .. } | Slot::Thinking { sealed, .. } => *sealed = true,
             Slot::Redacted(_) | Slot::Call(_) => {}
@@ -193,7 +193,7 @@ impl Assembly {
         }
     }
 
-    /// Only for dialects that keep no [`Place`]: blocks from `place` on may move.
+    /// Only for parsers that keep no [`BlockIndex`]: blocks from `place` on may move.
     fn sign_before(&mut self, place: usize, mark: &str) {
         let before = place.checked_sub(1).and_then(|index| self.slots.get_mut(index));
         if let Some(Slot::Thinking { signature, sealed, .. }) = before
@@ -215,19 +215,19 @@ impl Assembly {
     }
 
     /// Turns a block of reasoning into one that only the provider can read.
-    pub(super) fn redact(&mut self, place: Place, data: &str) {
+    pub(super) fn redact(&mut self, place: BlockIndex, data: &str) {
         self.slots[place.0] = Slot::Redacted(data.to_owned());
     }
 
     /// A new call. It starts when its name is known; an id that is empty or taken is replaced then.
-    pub(super) fn open_call(&mut self, id: &str, name: &str) -> Place {
+    pub(super) fn open_call(&mut self, id: &str, name: &str) -> BlockIndex {
         let place = self.open(Slot::Call(Call { id: id.into(), name: name.to_owned(), ..Call::default() }));
         self.start(place);
         place
     }
 
     /// What came late of a call: its id, its name.
-    pub(super) fn name_call(&mut self, place: Place, id: &str, name: &str) {
+    pub(super) fn name_call(&mut self, place: BlockIndex, id: &str, name: &str) {
         if let Slot::Call(call) = &mut self.slots[place.0]
             && !call.started
         {
@@ -240,7 +240,7 @@ impl Assembly {
     }
 
     /// A piece of the JSON text of a call's arguments.
-    pub(super) fn arguments(&mut self, place: Place, piece: &str) {
+    pub(super) fn arguments(&mut self, place: BlockIndex, piece: &str) {
         if let Slot::Call(call) = &mut self.slots[place.0]
             && !piece.is_empty()
             && call.done.is_none()
@@ -253,7 +253,7 @@ impl Assembly {
     }
 
     /// Arguments as some servers send them: text, a value, or nothing.
-    pub(super) fn arguments_value(&mut self, place: Place, value: &Value) {
+    pub(super) fn arguments_value(&mut self, place: BlockIndex, value: &Value) {
         match value {
             Value::Null => {}
             Value::String(text) => self.arguments(place, text),
@@ -267,20 +267,20 @@ impl Assembly {
     }
 
     /// Whether a call's arguments are a whole object already.
-    pub(super) fn has_whole_arguments(&self, place: Place) -> bool {
+    pub(super) fn has_whole_arguments(&self, place: BlockIndex) -> bool {
         matches!(&self.slots[place.0], Slot::Call(call) if call.json.trim_end().ends_with('}') && call.input().is_ok())
     }
 
     /// The provider says that a call is complete. One without arguments, or with arguments that are no object, may have
     /// been cut by the limit of output tokens: the answer's end decides.
-    pub(super) fn end_call(&mut self, place: Place) {
+    pub(super) fn end_call(&mut self, place: BlockIndex) {
         if self.has_whole_arguments(place) {
             self.complete_call(place);
         }
     }
 
     /// The provider says that a call is not complete.
-    pub(super) fn cut_call(&mut self, place: Place) {
+    pub(super) fn cut_call(&mut self, place: BlockIndex) {
         if let Slot::Call(call) = &mut self.slots[place.0] {
             call.cut = true;
         }
@@ -318,7 +318,7 @@ impl Assembly {
         self.slots.len()
     }
 
-    /// Ends the answer: completes its calls and settles why the model stopped.
+    /// Ends the answer: completes its calls and says why the model stopped.
     pub(super) fn end(&mut self) -> Result<StopReason, Error> {
         let Some(stop) = self.stop.clone() else {
             return Err(Error::new(Category::Network, "the connection ended before the answer was complete"));
@@ -326,17 +326,17 @@ impl Assembly {
         self.slots.retain(|slot| !matches!(slot, Slot::Call(call) if call.is_nothing()));
         for index in 0..self.slots.len() {
             if self.is_whole_call(index, &stop)? {
-                self.complete_call(Place(index));
+                self.complete_call(BlockIndex(index));
             }
         }
         self.ended = true;
-        Ok(self.settle(stop))
+        Ok(self.agreed(stop))
     }
 
     /// Whether a call may count as complete now that the answer is.
     fn is_whole_call(&self, index: usize, stop: &StopReason) -> Result<bool, Error> {
         let Slot::Call(call) = &self.slots[index] else { return Ok(false) };
-        let cut = *stop == StopReason::MaxTokens && !call.given && !self.has_whole_arguments(Place(index));
+        let cut = *stop == StopReason::MaxTokens && !call.given && !self.has_whole_arguments(BlockIndex(index));
         if call.cut || cut {
             return Ok(false);
         }
@@ -349,7 +349,7 @@ impl Assembly {
 
     /// The reason that the rest of the answer agrees with: servers say `stop` beside calls, and `tool_calls` without
     /// any.
-    fn settle(&self, stop: StopReason) -> StopReason {
+    fn agreed(&self, stop: StopReason) -> StopReason {
         let calls = self.slots.iter().any(|slot| matches!(slot, Slot::Call(Call { done: Some(_), .. })));
         match stop {
             StopReason::MaxTokens | StopReason::Refusal => stop,
@@ -380,19 +380,19 @@ impl Assembly {
     }
 
     /// A new block; of a full answer the last one, which takes only what is of its kind.
-    fn open(&mut self, slot: Slot) -> Place {
+    fn open(&mut self, slot: Slot) -> BlockIndex {
         if !self.is_full() {
             self.slots.push(slot);
         }
         self.last()
     }
 
-    fn last(&self) -> Place {
-        Place(self.slots.len() - 1)
+    fn last(&self) -> BlockIndex {
+        BlockIndex(self.slots.len() - 1)
     }
 
     /// Starts a call whose name is known.
-    fn start(&mut self, place: Place) {
+    fn start(&mut self, place: BlockIndex) {
         let Slot::Call(call) = &mut self.slots[place.0] else { return };
         if call.started || !is_name(&call.name) {
             return;
@@ -408,7 +408,7 @@ impl Assembly {
         }
     }
 
-    fn complete_call(&mut self, place: Place) {
+    fn complete_call(&mut self, place: BlockIndex) {
         if let Slot::Call(call) = &mut self.slots[place.0]
             && call.done.is_none()
             && call.started

@@ -1,0 +1,114 @@
+//! What a body breaks, before it is put into words: mistakes are compared, put together and dropped by what they are.
+
+use std::collections::HashSet;
+
+use super::super::Problem;
+use super::rules;
+use crate::diag::{Rule, listed, one_of};
+use crate::json::Pointer;
+use crate::source::Span;
+
+/// Something wrong at a place of a body.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Mistake {
+    pub(super) rule: &'static Rule,
+    /// Where in the body; of missing fields the object that lacks them.
+    pub(super) pointer: Pointer,
+    pub(super) what: What,
+    pub(super) hint: Hint,
+    /// Where it is to be mended, if that is not what wrote the value.
+    pub(super) place: Option<Span>,
+}
+
+/// What is wrong.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum What {
+    /// A field that the schema does not have.
+    Unknown,
+    /// Fields that are not there.
+    Missing(Vec<String>),
+    /// Anything else, as it is told.
+    Other(String),
+}
+
+/// What may help.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Hint {
+    None,
+    /// Names that are near.
+    Meant(Vec<String>),
+    /// All the fields that there are.
+    Fields(Vec<String>),
+    /// Anything else, as it is told.
+    Other(String),
+}
+
+impl From<Option<String>> for Hint {
+    fn from(help: Option<String>) -> Hint {
+        help.map_or(Hint::None, Hint::Other)
+    }
+}
+
+impl Mistake {
+    /// A value that the schema does not take.
+    pub(super) fn value(pointer: Pointer, message: String, hint: Hint) -> Mistake {
+        Mistake { rule: &rules::INVALID_VALUE, pointer, what: What::Other(message), hint, place: None }
+    }
+
+    /// A field that an object lacks.
+    pub(super) fn missing(object: Pointer, name: &str, hint: Hint) -> Mistake {
+        let what = What::Missing(vec![name.to_owned()]);
+        Mistake { rule: &rules::MISSING_FIELD, pointer: object, what, hint, place: None }
+    }
+
+    /// In words.
+    pub(super) fn told(self) -> Problem {
+        let message = match self.what {
+            What::Unknown => format!("the API knows no field `{}`", self.pointer),
+            What::Missing(names) => {
+                let fields: Vec<String> = names.iter().map(|name| format!("`{}`", self.pointer.member(name))).collect();
+                format!("{} {} missing", fields.join(" and "), if fields.len() == 1 { "is" } else { "are" })
+            }
+            What::Other(message) => message,
+        };
+        let help = match self.hint {
+            Hint::None => None,
+            Hint::Meant(near) => one_of(&near.iter().map(String::as_str).collect::<Vec<_>>()),
+            Hint::Fields(known) => Some(format!("known fields: {}", listed(known.iter().map(String::as_str)))),
+            Hint::Other(help) => Some(help),
+        };
+        Problem { rule: self.rule, pointer: self.pointer, message, help, place: self.place }
+    }
+}
+
+/// Drops fields that are missing only because they are misspelt: their keys tell so.
+pub(super) fn drop_misspelt(mistakes: &mut Vec<Mistake>) {
+    let misspelt = |mistake: &Mistake| match (&mistake.what, &mistake.hint) {
+        (What::Unknown, Hint::Meant(near)) => match near.as_slice() {
+            [meant] => Some((mistake.pointer.parent()?.to_string(), meant.clone())),
+            _ => None,
+        },
+        _ => None,
+    };
+    let misspelt: HashSet<(String, String)> = mistakes.iter().filter_map(misspelt).collect();
+    mistakes.retain(|mistake| match &mistake.what {
+        What::Missing(names) => {
+            !names.iter().all(|name| misspelt.contains(&(mistake.pointer.to_string(), name.clone())))
+        }
+        _ => true,
+    });
+}
+
+/// Puts a mistake into the one before it, if one finding says both: fields that one object lacks, or the same again.
+pub(super) fn absorb(kept: &mut Mistake, next: &Mistake) -> bool {
+    let is_same = kept.rule == next.rule && kept.pointer == next.pointer;
+    if let (true, What::Missing(known), What::Missing(more)) = (is_same, &mut kept.what, &next.what) {
+        let before = known.len();
+        let new: Vec<String> = more.iter().filter(|name| !known.contains(name)).cloned().collect();
+        known.extend(new);
+        if known.len() > before {
+            kept.hint = Hint::None;
+        }
+    }
+    is_same
+}

@@ -1,0 +1,166 @@
+//! Bodies against golden files, and against those of an older side.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use super::{AgentBodies, Compiler, Lowered, PolicyOptions, Report, Selection};
+use crate::diff::{self, BodyId, CausedGroup, Change, ChangeKind, ChangedFile};
+use crate::golden::{self, Comparer, Comparison, GoldenFile, GoldenFolder};
+use crate::resolve::ProfileId;
+use crate::world::AccessError;
+
+/// What comparing with golden files is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Purpose {
+    /// To write them: that they differ is no finding.
+    Write,
+    /// To prove that they are up to date.
+    Check,
+    /// To show what changed: nothing about golden files is a finding.
+    Show,
+}
+
+impl AgentBodies<'_> {
+    /// The agent's golden files: `request.json`, and the bodies of the contexts that golden files are kept for, or of all.
+    pub fn golden_files(&self, all_contexts: bool) -> Vec<GoldenFile> {
+        let kept = self.bodies.iter().filter(|(ready, _)| all_contexts || ready.golden);
+        golden::files(&self.plan, kept.map(|(ready, body)| (&ready.context.name, body)))
+    }
+}
+
+impl Compiler {
+    /// Makes every selected body and compares it with what a folder holds. `tick` is called once per agent.
+    ///
+    /// # Errors
+    ///
+    /// A phrase, if a golden file cannot be read.
+    pub fn compare_golden(
+        &self,
+        folder: &GoldenFolder,
+        selection: &Selection,
+        options: &PolicyOptions,
+        (purpose, all_contexts): (Purpose, bool),
+        tick: impl Fn() + Sync,
+    ) -> Result<(Report, Comparison), AccessError> {
+        let contexts = self.contexts.iter().map(|ready| ready.context.name.as_ref());
+        let comparer = Comparer::new(folder, contexts, selection.is_everything() && self.is_fully_read())?;
+        let (mut found, agents) = self.found(selection, |agent| {
+            tick();
+            let files = (!self.is_broken(agent, options)).then(|| agent.golden_files(all_contexts));
+            files.map(|files| comparer.agent(agent.plan.name(), files)).transpose()
+        });
+        let names = self.agents.iter().map(|(id, _)| &self.hierarchy.get(*id).name.value);
+        let comparison = comparer.finish(agents.into_iter().collect::<Result<_, _>>()?, names)?;
+        if purpose == Purpose::Check {
+            found.findings.extend(comparison.drift_finding(&mut found.sources));
+        }
+        if purpose != Purpose::Show {
+            found.findings.extend(comparison.foreign_finding(&mut found.sources));
+        }
+        Ok((self.judged(found, selection, options), comparison))
+    }
+
+    /// Makes every selected body of this side and of an older one: what differs, and what this side lowers and the other did not.
+    pub fn compare_older(
+        &self,
+        older: &Compiler,
+        selection: &Selection,
+        options: &PolicyOptions,
+        all_contexts: bool,
+    ) -> (Report, Vec<ChangedFile>, Vec<Lowered>) {
+        let mut before = older.files_of_selection(self, selection, all_contexts);
+        let (report, agents) = self.report_each(selection, options, |agent| {
+            // Of an agent with errors nothing is known to have changed: the errors are told.
+            let files = (!self.is_broken(agent, options)).then(|| agent.golden_files(all_contexts));
+            (Arc::clone(agent.plan.name()), files)
+        });
+        let mut changes = Vec::new();
+        for (name, files) in agents {
+            let known = before.remove(&name).unwrap_or_default();
+            changes.extend(files.map(|files| changed(&name, files, known)).unwrap_or_default());
+        }
+        if selection.is_everything() {
+            let compiled: HashSet<&Arc<str>> =
+                self.agents.iter().map(|(id, _)| &self.hierarchy.get(*id).name.value).collect();
+            let gone = before.into_iter().filter(|(name, _)| !compiled.contains(name));
+            changes.extend(gone.flat_map(|(name, files)| changed(&name, Vec::new(), files)));
+        }
+        let (now, then) = (self.policy(options, false), older.policy(options, false));
+        let lowered = now.newly_lowered(self, &then, older);
+        (report, changes, lowered)
+    }
+
+    /// The files of this side's agents, by name; of a selection on another side only those that are in it.
+    fn files_of_selection(
+        &self,
+        newer: &Compiler,
+        selection: &Selection,
+        all_contexts: bool,
+    ) -> BTreeMap<Arc<str>, Vec<GoldenFile>> {
+        let here = |id: &ProfileId| self.hierarchy.by_name(&newer.hierarchy.get(*id).name.value);
+        let agents = selection.agents.as_ref().map(|ids| ids.iter().filter_map(here).collect());
+        let selection = Selection { agents, contexts: selection.contexts.clone(), ..Selection::default() };
+        let run = self.run(&selection, |agent| (Arc::clone(agent.plan.name()), agent.golden_files(all_contexts)));
+        run.results.into_iter().collect()
+    }
+
+    /// Changes of files in groups, each with the line of this side that caused it.
+    pub fn grouped(&self, changes: &[ChangedFile]) -> Vec<CausedGroup> {
+        let sizes = changes.iter().map(|file| (&file.subject, file.new.as_ref().map_or(0, String::len)));
+        let mut causes = Causes { compiler: self, sizes: sizes.collect(), left: HashMap::new() };
+        diff::grouped(changes, |subject, change| causes.of(subject, change))
+    }
+}
+
+/// The files of an agent whose text changed, then those that are gone.
+fn changed(agent: &Arc<str>, files: Vec<GoldenFile>, mut known: Vec<GoldenFile>) -> Vec<ChangedFile> {
+    let subject = |context: Option<Arc<str>>| BodyId { agent: Arc::clone(agent), context };
+    let mut changes = Vec::new();
+    for file in files {
+        let old = known.iter().position(|old| old.path == file.path).map(|at| known.remove(at).text);
+        if old.as_ref() != Some(&file.text) {
+            changes.push(ChangedFile { subject: subject(file.context), path: file.path, old, new: Some(file.text) });
+        }
+    }
+    let gone = |file: GoldenFile| ChangedFile {
+        subject: subject(file.context),
+        path: file.path,
+        old: Some(file.text),
+        new: None,
+    };
+    changes.extend(known.into_iter().map(gone));
+    changes
+}
+
+/// Finds the lines that caused changes. Each is found by making the body once more, so of each agent only as many are found as
+/// that takes a bounded time: the first ones.
+struct Causes<'c> {
+    compiler: &'c Compiler,
+    /// The bytes of the new text of each subject.
+    sizes: HashMap<&'c BodyId, usize>,
+    /// The bytes that may still be made of each agent.
+    left: HashMap<Arc<str>, usize>,
+}
+
+/// The most bytes of an agent's bodies that are made to find causes.
+const MAX_MADE: usize = 8 * 1024 * 1024;
+/// What a body costs to make, however small it is, in bytes.
+const MADE_AT_LEAST: usize = 16 * 1024;
+
+impl Causes<'_> {
+    /// The place that caused a change: the one that wrote the new value.
+    fn of(&mut self, subject: &BodyId, change: &Change) -> Option<String> {
+        let id = self.compiler.hierarchy().by_name(&subject.agent)?;
+        let (old, new) = match &change.kind {
+            ChangeKind::Added(new) => (None, new),
+            ChangeKind::Replaced(old, new) => (Some(old), new),
+            ChangeKind::Removed(_) | ChangeKind::Reordered(..) | ChangeKind::File(_) => return None,
+        };
+        let context = subject.context.as_deref()?;
+        let left = self.left.entry(Arc::clone(&subject.agent)).or_insert(MAX_MADE);
+        *left = left.checked_sub(MADE_AT_LEAST + self.sizes.get(subject).copied().unwrap_or_default())?;
+        let span = self.compiler.cause(id, context, &change.pointer, old, new)?;
+        Some(self.compiler.sources().describe(span))
+    }
+}

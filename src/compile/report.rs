@@ -1,0 +1,191 @@
+//! One run from beginning to end: what loading found and what bodies show, judged by a policy, with figures.
+//!
+//! [`Compiler::report`] is what tests, editors, hosts and the command line all want; [`Compiler::report_each`] also gives the
+//! bodies to a visitor. Comparing with golden files and with an older side build on them.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use super::{AgentBodies, Compiler, Lowered, Policy, PolicyOptions, Selection};
+use crate::diag::{Diagnostic, Findings, Severity, count};
+use crate::golden;
+use crate::source::Sources;
+
+/// What a run covered and what it found.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Report {
+    /// The files that findings point into.
+    pub sources: Sources,
+    /// Sorted by file and place, with the severities of this run.
+    pub findings: Vec<Diagnostic>,
+    /// The figures.
+    pub summary: Summary,
+}
+
+impl Report {
+    /// Whether an error was found.
+    pub fn fails(&self) -> bool {
+        self.findings.iter().any(|finding| finding.severity == Severity::Error)
+    }
+}
+
+/// The figures of a run.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Agents that were compiled.
+    pub agents: usize,
+    /// Contexts that took part.
+    pub contexts: usize,
+    /// Bodies that were made.
+    pub bodies: usize,
+    /// Findings that fail the run.
+    pub errors: usize,
+    /// Findings that do not.
+    pub warnings: usize,
+    /// Agents that were left out because something they need is broken.
+    pub skipped: usize,
+    /// What lets through what would be refused without it.
+    pub lowered: Vec<Lowered>,
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [agents, contexts] = [count(self.agents, "agent"), count(self.contexts, "context")];
+        write!(f, "{agents} × {contexts}: {}", count(self.bodies, "body"))?;
+        match (self.errors, self.warnings) {
+            (0, 0) => f.write_str(", no findings")?,
+            (errors, 0) => write!(f, ", {}", count(errors, "error"))?,
+            (0, warnings) => write!(f, ", {}", count(warnings, "warning"))?,
+            (errors, warnings) => write!(f, ", {}, {}", count(errors, "error"), count(warnings, "warning"))?,
+        }
+        match self.skipped {
+            0 => Ok(()),
+            skipped => write!(f, ", {} skipped", count(skipped, "agent")),
+        }
+    }
+}
+
+/// What was found, before it is judged.
+pub(super) struct Found {
+    /// Those of the repository, and what was compared.
+    pub(super) sources: Sources,
+    pub(super) findings: Findings,
+    pub(super) agents: usize,
+    pub(super) bodies: usize,
+}
+
+impl Compiler {
+    /// Makes every selected body and reports what was found on the way, while loading too.
+    pub fn report(&self, selection: &Selection, options: &PolicyOptions) -> Report {
+        self.report_each(selection, options, |_| ()).0
+    }
+
+    /// The same, and what `visit` gave for each agent, in the order of their names. It is called on worker threads.
+    pub fn report_each<R: Send>(
+        &self,
+        selection: &Selection,
+        options: &PolicyOptions,
+        visit: impl Fn(&AgentBodies<'_>) -> R + Sync,
+    ) -> (Report, Vec<R>) {
+        let (found, results) = self.found(selection, visit);
+        (self.judged(found, selection, options), results)
+    }
+
+    /// Some findings, and no others, as a report: with the severities of a run, sorted. `sources` are the files that they point
+    /// into.
+    pub fn report_of(
+        &self,
+        sources: Sources,
+        found: Vec<Diagnostic>,
+        selection: &Selection,
+        options: &PolicyOptions,
+    ) -> Report {
+        let mut findings = Findings::default();
+        findings.extend(found);
+        let findings = self.policy(options, false).judge(&sources, findings);
+        let summary = self.summary(selection, options, &findings);
+        Report { sources, findings, summary }
+    }
+
+    /// Whether what was found in an agent's bodies is an error: then its golden files are left alone.
+    pub(super) fn is_broken(&self, agent: &AgentBodies<'_>, options: &PolicyOptions) -> bool {
+        let mut findings = Findings::default();
+        findings.extend(agent.findings.iter().cloned());
+        let findings = self.policy(options, false).judge(self.sources(), findings);
+        findings.iter().any(|finding| finding.severity == Severity::Error)
+    }
+
+    /// Runs, and puts together what loading found about the selection and what the run found.
+    pub(super) fn found<R: Send>(
+        &self,
+        selection: &Selection,
+        visit: impl Fn(&AgentBodies<'_>) -> R + Sync,
+    ) -> (Found, Vec<R>) {
+        let names = self.selected_names(selection);
+        let mut findings = Findings::default();
+        findings.extend(self.findings.iter().filter(|finding| is_about(finding, names.as_ref())).cloned());
+        let run = self.run_after(findings, selection, visit);
+        let (agents, sources) = (run.results.len(), self.sources().clone());
+        (Found { sources, findings: run.findings, agents, bodies: run.bodies }, run.results)
+    }
+
+    /// Applies the policy. A run that made no body is an error, unless errors tell why.
+    pub(super) fn judged(&self, found: Found, selection: &Selection, options: &PolicyOptions) -> Report {
+        let Found { sources, findings, agents, bodies } = found;
+        let mut findings = self.policy(options, selection.is_everything()).judge(&sources, findings);
+        let tells_why = |it: &Diagnostic| it.severity == Severity::Error && it.rule != &golden::rules::DRIFT;
+        if !findings.iter().any(tells_why) {
+            findings.extend(self.unmade(selection, bodies));
+        }
+        let summary = Summary { agents, bodies, ..self.summary(selection, options, &findings) };
+        Report { sources, findings, summary }
+    }
+
+    fn summary(&self, selection: &Selection, options: &PolicyOptions, findings: &[Diagnostic]) -> Summary {
+        let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+        Summary {
+            agents: 0,
+            contexts: selection.contexts.as_ref().map_or(self.contexts.len(), Vec::len),
+            bodies: 0,
+            errors: count(Severity::Error),
+            warnings: count(Severity::Warning),
+            skipped: self.skipped(),
+            lowered: self.policy(options, false).lowered(self),
+        }
+    }
+
+    pub(super) fn policy<'o>(&'o self, options: &'o PolicyOptions, complete: bool) -> Policy<'o> {
+        Policy { config: &self.repo.config, options, complete: options.complete.unwrap_or(complete) }
+    }
+
+    /// The names of the selected agents; `None` if all take part.
+    fn selected_names(&self, selection: &Selection) -> Option<HashSet<&Arc<str>>> {
+        let ids = selection.agents.as_ref()?;
+        Some(ids.iter().map(|id| &self.hierarchy.get(*id).name.value).collect())
+    }
+}
+
+/// Whether a finding concerns what was selected: always, if it names no agents.
+fn is_about(finding: &Diagnostic, selected: Option<&HashSet<&Arc<str>>>) -> bool {
+    let is_selected = |selected: &HashSet<&Arc<str>>| finding.agents.iter().any(|name| selected.contains(name));
+    finding.agents.is_empty() || selected.is_none_or(is_selected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summaries_count_in_words() {
+        let run = Summary { agents: 28, contexts: 24, bodies: 516, ..Summary::default() };
+        assert_eq!(run.to_string(), "28 agents × 24 contexts: 516 bodies, no findings");
+        let found = Summary { errors: 2, warnings: 1, ..run.clone() };
+        assert_eq!(found.to_string(), "28 agents × 24 contexts: 516 bodies, 2 errors, 1 warning");
+        let small = Summary { agents: 1, contexts: 1, bodies: 1, errors: 1, skipped: 3, ..Summary::default() };
+        assert_eq!(small.to_string(), "1 agent × 1 context: 1 body, 1 error, 3 agents skipped");
+        assert_eq!(Summary::default().to_string(), "0 agents × 0 contexts: 0 bodies, no findings");
+    }
+}

@@ -1,0 +1,75 @@
+//! Groups of equal changes, split by the line that caused them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::mem::{Discriminant, discriminant};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::{BodyId, Change, ChangeKind, ChangedFile, Group, group};
+
+/// A group and the place that caused it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct CausedGroup {
+    /// The group.
+    pub group: Group,
+    /// `path:line` of what caused it, where that is known.
+    pub cause: Option<String>,
+    /// How many different changes it stands for: more than one if values differ from body to body.
+    pub variants: usize,
+}
+
+/// What groups have in common that are about the same kind of change at the same place, because of the same line.
+type Likeness = (Discriminant<ChangeKind>, bool, Option<String>, String);
+
+impl CausedGroup {
+    fn likeness(&self) -> Likeness {
+        let Group { change, is_request, .. } = &self.group;
+        (discriminant(&change.kind), *is_request, self.cause.clone(), self.group.pattern())
+    }
+
+    fn absorb(&mut self, other: CausedGroup) {
+        self.group.absorb(other.group);
+        self.variants += other.variants;
+    }
+}
+
+/// All changes of some files, equal ones as one. `cause` tells `path:line` of what caused a change; it is asked once for each
+/// change of each agent.
+pub fn grouped(files: &[ChangedFile], mut cause: impl FnMut(&BodyId, &Change) -> Option<String>) -> Vec<CausedGroup> {
+    let changes = files.iter().flat_map(|file| file.changes().into_iter().map(|change| (file.subject.clone(), change)));
+    merged(group(changes).into_iter().flat_map(|group| by_cause(&mut cause, group)).collect())
+}
+
+/// A group of equal changes as one for each line that caused them.
+fn by_cause(cause: &mut impl FnMut(&BodyId, &Change) -> Option<String>, group: Group) -> Vec<CausedGroup> {
+    let mut known: BTreeMap<Arc<str>, Option<String>> = BTreeMap::new();
+    let mut groups: IndexMap<Option<String>, CausedGroup> = IndexMap::new();
+    let Group { pointer, change, is_request, subjects } = group;
+    for subject in subjects {
+        let agent = Arc::clone(&subject.agent);
+        let cause = known.entry(agent).or_insert_with(|| cause(&subject, &change)).clone();
+        let empty = || CausedGroup {
+            group: Group { pointer: pointer.clone(), change: change.clone(), is_request, subjects: Vec::new() },
+            cause: cause.clone(),
+            variants: 1,
+        };
+        groups.entry(cause.clone()).or_insert_with(empty).group.subjects.push(subject);
+    }
+    groups.into_values().collect()
+}
+
+/// Changes of one place because of one line, whose values differ from body to body, as one.
+fn merged(groups: Vec<CausedGroup>) -> Vec<CausedGroup> {
+    let mut merged: Vec<CausedGroup> = Vec::new();
+    let mut known: HashMap<Likeness, usize> = HashMap::new();
+    for group in groups {
+        let same = group.cause.is_some().then(|| *known.entry(group.likeness()).or_insert(merged.len()));
+        match same.filter(|&at| at < merged.len()) {
+            Some(at) => merged[at].absorb(group),
+            None => merged.push(group),
+        }
+    }
+    merged
+}

@@ -1,0 +1,192 @@
+//! Where golden files go, and how what lies there compares with what should.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::rules::{DRIFT, FOREIGN};
+use super::{Drift, FOLDER, GoldenFile, Manifest, Proof, Surplus, apply, compare, orphans, surplus};
+use crate::diag::Diagnostic;
+use crate::profile::slug;
+use crate::source::{SourceText, Sources, Span};
+use crate::world::{AccessError, Output};
+
+/// A folder of golden files.
+#[derive(Clone)]
+pub struct GoldenFolder {
+    output: Arc<dyn Output>,
+    folder: &'static str,
+    shown: Arc<str>,
+    proof: Proof,
+}
+
+impl GoldenFolder {
+    /// The folder `golden/` of a repository.
+    pub fn of_repository(output: Arc<dyn Output>) -> GoldenFolder {
+        GoldenFolder { output, folder: FOLDER, shown: format!("{FOLDER}/").into(), proof: Proof::Names }
+    }
+
+    /// The whole of a folder that somebody named, where anything may lie.
+    pub fn named(output: Arc<dyn Output>, shown: impl Into<Arc<str>>) -> GoldenFolder {
+        GoldenFolder { output, folder: "", shown: shown.into(), proof: Proof::Contents }
+    }
+
+    /// The folder, as people call it.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// A file that findings can point at.
+    fn source(&self, sources: &mut Sources, path: &str, bytes: &[u8]) -> Span {
+        Span::file_start(sources.add(format!("{}{path}", self.shown), SourceText::salvage(bytes)))
+    }
+}
+
+/// Compares a folder with what should be there, an agent at a time.
+pub(crate) struct Comparer<'t> {
+    golden: &'t GoldenFolder,
+    manifest: Manifest,
+    /// Whether every agent takes part, so that what no agent asks for is surplus.
+    is_all: bool,
+}
+
+/// What one agent's files came to.
+pub(crate) struct AgentFiles {
+    drifts: Vec<Drift>,
+    lines: Vec<(String, String)>,
+    surplus: Surplus,
+}
+
+impl<'t> Comparer<'t> {
+    /// Reads the manifest of a folder. `contexts` are the names of all contexts.
+    pub(crate) fn new<'c>(
+        golden: &'t GoldenFolder,
+        contexts: impl Iterator<Item = &'c str>,
+        is_all: bool,
+    ) -> Result<Comparer<'t>, AccessError> {
+        let manifest = Manifest::read(golden.output.as_ref(), golden.folder, golden.proof, contexts)?;
+        Ok(Comparer { golden, manifest, is_all })
+    }
+
+    /// Whether an agent's whole folder is ours to look at.
+    fn lists_folders(&self) -> bool {
+        self.is_all && self.golden.proof == Proof::Names
+    }
+
+    /// Compares the files of one agent.
+    pub(crate) fn agent(&self, name: &Arc<str>, files: Vec<GoldenFile>) -> Result<AgentFiles, AccessError> {
+        let (output, folder) = (self.golden.output.as_ref(), self.golden.folder);
+        let lines = Manifest::lines(self.golden.proof, &files);
+        let surplus = match self.lists_folders() {
+            true => surplus(output, folder, &slug(name), &files, &self.manifest)?,
+            false => Surplus::default(),
+        };
+        Ok(AgentFiles { drifts: compare(output, folder, name, files)?, lines, surplus })
+    }
+
+    /// Puts the agents together, in their order; `None` stands for one whose files are left alone. `names` are those of all
+    /// agents there are.
+    pub(crate) fn finish<'n>(
+        self,
+        agents: Vec<Option<AgentFiles>>,
+        names: impl ExactSizeIterator<Item = &'n Arc<str>>,
+    ) -> Result<Comparison, AccessError> {
+        let is_all = self.is_all && agents.len() == names.len() && agents.iter().all(Option::is_some);
+        let (output, folder) = (self.golden.output.as_ref(), self.golden.folder);
+        let orphans = match self.lists_folders() {
+            true => orphans(output, folder, names, &self.manifest)?,
+            false => Surplus::default(),
+        };
+        let (mut drifts, mut foreign, mut lines) = (Vec::new(), orphans.foreign, BTreeMap::new());
+        for files in agents.into_iter().flatten() {
+            drifts.extend(files.drifts);
+            drifts.extend(files.surplus.drifts);
+            foreign.extend(files.surplus.foreign);
+            lines.extend(files.lines);
+        }
+        drifts.extend(orphans.drifts);
+        if is_all && self.golden.proof == Proof::Contents {
+            let expected = lines.keys().map(String::as_str).collect();
+            drifts.extend(self.manifest.unasked(output, folder, &expected)?);
+        }
+        Ok(Comparison { golden: self.golden.clone(), drifts, foreign, manifest: self.manifest, lines, is_all })
+    }
+}
+
+/// A folder compared with what should be there.
+pub struct Comparison {
+    golden: GoldenFolder,
+    drifts: Vec<Drift>,
+    /// The paths of files among them that were not written here.
+    foreign: Vec<String>,
+    /// What was written by earlier runs.
+    manifest: Manifest,
+    /// What the manifest lists of the files that should be there.
+    lines: BTreeMap<String, String>,
+    /// Whether these are all there are: every agent took part and could be compiled.
+    is_all: bool,
+}
+
+impl Comparison {
+    /// The files that differ.
+    pub fn drifts(&self) -> &[Drift] {
+        &self.drifts
+    }
+
+    /// Refuses to replace files that were not written here.
+    ///
+    /// # Errors
+    ///
+    /// A phrase that names the first of them.
+    pub fn check(&self) -> Result<(), AccessError> {
+        self.manifest.check(&self.drifts).map_err(|why| format!("{}: {why}", self.golden.shown).into())
+    }
+
+    /// Makes what is there what should be there. The manifest lists a file before it is there and until it is gone.
+    ///
+    /// # Errors
+    ///
+    /// As [`Comparison::check`]; or a phrase that names the file that cannot be written.
+    pub fn write(mut self) -> Result<(), AccessError> {
+        self.check()?;
+        let GoldenFolder { output, folder, proof, .. } = &self.golden;
+        let (drifts, lines) = (&self.drifts, &self.lines);
+        self.manifest.extend(output.as_ref(), folder, lines)?;
+        apply(output.as_ref(), folder, drifts)?;
+        let removed = |line: &str| drifts.iter().any(|drift| drift.new.is_none() && drift.path == line);
+        self.manifest.retain(output.as_ref(), folder, |line| match proof {
+            Proof::Names => !self.is_all || lines.contains_key(line),
+            Proof::Contents => lines.contains_key(line) || !removed(line),
+        })
+    }
+
+    /// One finding for all files that were not written here, if there are any.
+    pub(crate) fn foreign_finding(&self, sources: &mut Sources) -> Option<Diagnostic> {
+        let first = self.foreign.first()?;
+        let others = match self.foreign.len() {
+            1 => String::new(),
+            all => format!(", and neither were {} others", all - 1),
+        };
+        let message = format!("`{}{first}` was not written by reqc{others}", self.golden.shown);
+        let finding = Diagnostic::new(&FOREIGN, self.golden.source(sources, first, b""), message);
+        Some(finding.help("it is left alone: delete it if it is the body of a context that was removed, else move it"))
+    }
+
+    /// One finding for all files that differ, if any do.
+    pub(crate) fn drift_finding(&self, sources: &mut Sources) -> Option<Diagnostic> {
+        let first = self.drifts.first()?;
+        let count = |keep: fn(&Drift) -> bool| self.drifts.iter().filter(|drift| keep(drift)).count();
+        let changed = count(|drift| drift.old.is_some() && drift.new.is_some());
+        let (missing, orphaned) = (count(|drift| drift.old.is_none()), count(|drift| drift.new.is_none()));
+        let parts = [(changed, "differ"), (missing, "missing"), (orphaned, "no longer needed")];
+        let parts: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+        let message = format!("golden files are out of date: {}", parts.join(", "));
+        let span = self.golden.source(sources, &first.path, first.old.as_deref().unwrap_or_default());
+        let finding = Diagnostic::new(&DRIFT, span, message)
+            .help("`reqc compile --diff` shows what changed; `reqc compile` writes the files");
+        let reach = |finding: Diagnostic, drift: &Drift| match &drift.agent {
+            Some(agent) => finding.reaching(agent, drift.context.as_ref()),
+            None => finding,
+        };
+        Some(self.drifts.iter().fold(finding, reach))
+    }
+}
