@@ -86,10 +86,12 @@ pub fn read_all(repo: &Repo) -> (Vec<Context>, Vec<Diagnostic>) {
 
 /// Reads one context file; findings and `None` if it is unusable.
 pub fn read(file: FileId, layer: LayerKind, text: &str, findings: &mut Vec<Diagnostic>) -> Option<Context> {
-    read_with_leaves(file, layer, text, findings).map(|(context, _)| context)
+    read_noting(false, file, layer, text, findings).map(|(context, _)| context)
 }
 
-fn read_with_leaves(
+/// The same; with `leaves`, also where the texts stand.
+fn read_noting(
+    leaves: bool,
     file: FileId,
     layer: LayerKind,
     text: &str,
@@ -105,7 +107,9 @@ fn read_with_leaves(
         }
     };
     let places = read::Places::new(text);
-    let (mut context, leaves) = read::Reader::new(file, &places, findings).context(layer, &value)?;
+    let reader = read::Reader::new(file, &places, findings);
+    let reader = if leaves { reader.with_leaves() } else { reader };
+    let (mut context, leaves) = reader.context(layer, &value)?;
     if let Task::Chat(history) = &context.conversation.task {
         let normal = conversation::normalise(history, &conversation::Rules::default());
         let changes = normal.changes.iter();
@@ -130,7 +134,7 @@ pub(crate) struct ContextSource {
 impl ContextSource {
     /// Reads the file of a context again.
     pub(crate) fn read(context: &Context, text: &str) -> Option<ContextSource> {
-        let (read, leaves) = read_with_leaves(context.file, context.layer, text, &mut Vec::new())?;
+        let (read, leaves) = read_noting(true, context.file, context.layer, text, &mut Vec::new())?;
         Some(ContextSource {
             file: context.file,
             conversation: read.conversation,

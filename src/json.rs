@@ -105,8 +105,14 @@ pub(crate) fn count(value: &Value) -> usize {
 pub(crate) fn count_values(text: &str) -> usize {
     /// Texts that cannot have more are not looked at closely.
     const FEW: usize = 10_000;
-    let separates = |byte: u8| matches!(byte, b',' | b'[' | b'{' | b':');
-    let rough = text.bytes().filter(|byte| separates(*byte)).count();
+    const SEPARATORS: [u8; 4] = *b",[{:";
+    /// Of a text of so few bytes as many are taken as are usual: it holds little, however dense it is.
+    const SHORT: usize = 2_048;
+    if text.len() < SHORT {
+        return text.len() / 8;
+    }
+    let separates = |byte: u8| SEPARATORS.contains(&byte);
+    let rough = SEPARATORS.iter().map(|&byte| memchr::memchr_iter(byte, text.as_bytes()).count()).sum();
     if rough < FEW {
         return rough;
     }

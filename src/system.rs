@@ -54,6 +54,15 @@ fn words(error: &std::io::Error) -> String {
 
 /// A path below a folder, with `/` between its parts.
 fn relative(folder: &Path, path: &Path) -> String {
+    if cfg!(unix)
+        && let (Some(folder), Some(path)) = (folder.to_str(), path.to_str())
+        && let Some(plain) = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'))
+        && !plain.starts_with("./")
+        && !["//", "/./"].iter().any(|odd| plain.contains(odd))
+        && !plain.starts_with('/')
+    {
+        return plain.trim_end_matches('/').to_owned();
+    }
     let inner = path.strip_prefix(folder).unwrap_or(path);
     let parts: Vec<_> = inner.components().map(|part| part.as_os_str().to_string_lossy()).collect();
     parts.join("/")

@@ -397,7 +397,8 @@ impl Journal for MemoryJournal {
 /// Whether nothing may read what lies at a path: a part of it begins with a dot, or its name is one that private keys have.
 /// There lie the tokens of a checkout (`.git/config`), of a person (`.env`, `.netrc`), and what programs keep for themselves.
 pub fn is_hidden(path: &str) -> bool {
-    path.split('/').any(|part| part.starts_with('.') && part != "." && part != "..") || is_key_name(path)
+    let has_dot_name = || path.split('/').any(|part| part.starts_with('.') && part != "." && part != "..");
+    (path.starts_with('.') || path.contains("/.")) && has_dot_name() || is_key_name(path)
 }
 
 /// Whether a path ends as those of source files do, whatever the case.
@@ -410,6 +411,9 @@ pub(crate) fn names_source(path: &str) -> bool {
 fn is_key_name(path: &str) -> bool {
     const NAMES: [&str; 6] = ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk"];
     const ENDINGS: [&str; 9] = ["pem", "key", "p8", "p12", "pfx", "jks", "keystore", "ppk", "kdbx"];
+    if [".toml", ".jinja", ".json", ".md"].iter().any(|usual| path.ends_with(usual)) {
+        return false;
+    }
     let name = path.rsplit('/').next().unwrap_or_default().trim_end_matches(['.', ' ']);
     let is = |names: &[&str], name: &str| names.iter().any(|known| known.eq_ignore_ascii_case(name));
     is(&NAMES, name) || name.rsplit_once('.').is_some_and(|(_, ending)| is(&ENDINGS, ending))

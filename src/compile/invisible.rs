@@ -33,7 +33,8 @@ const MOST: usize = 20;
 pub(super) fn check(repo: &mut Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     let contexts: HashSet<FileId> = repo.contexts.iter().map(|source| source.file).collect();
     let mut findings: Vec<Diagnostic> = Vec::new();
-    for (file, source) in repo.sources.iter() {
+    // What is part of the program is no stranger's.
+    for (file, source) in repo.sources.iter().filter(|(_, source)| !source.path().starts_with("bundled:")) {
         findings.extend(in_name(source.path(), Span::file_start(file), "the file's path"));
         if !contexts.contains(&file) {
             findings.extend(in_text(file, source.path(), source.text()));

@@ -22,7 +22,8 @@ pub(super) struct Reader<'a> {
     /// How many findings there were.
     found: usize,
     failed: bool,
-    leaves: Leaves,
+    /// Kept if somebody asked for them.
+    leaves: Option<Leaves>,
 }
 
 /// Where the texts of a conversation stand in its file, by their address: they stay what they are on their way to templates.
@@ -89,14 +90,19 @@ struct Object<'v> {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(file: FileId, places: &'a Places<'a>, findings: &'a mut Vec<Diagnostic>) -> Reader<'a> {
-        Reader { file, places, findings, found: 0, failed: false, leaves: Leaves::default() }
+        Reader { file, places, findings, found: 0, failed: false, leaves: None }
     }
 
-    /// The context and where its texts stand, or `None` if anything was wrong.
+    /// Notes where texts stand.
+    pub(super) fn with_leaves(self) -> Reader<'a> {
+        Reader { leaves: Some(Leaves::default()), ..self }
+    }
+
+    /// The context and where its texts stand, if that was noted; or `None` if anything was wrong.
     pub(super) fn context(mut self, layer: LayerKind, value: &Value) -> Option<(Context, Leaves)> {
         let context = self.whole(layer, value);
         self.tell_the_rest();
-        context.filter(|_| !self.failed).map(|context| (context, self.leaves))
+        context.filter(|_| !self.failed).map(|context| (context, self.leaves.unwrap_or_default()))
     }
 
     fn whole(&mut self, layer: LayerKind, value: &Value) -> Option<Context> {
@@ -165,7 +171,7 @@ impl<'a> Reader<'a> {
 
     fn text(&mut self, object: &Object<'_>, key: &str, required: bool) -> Arc<str> {
         match object.members.get(key) {
-            Some(Value::String(text)) => self.leaf(text, object.at.member(key)),
+            Some(Value::String(text)) => self.leaf(text, || object.at.member(key)),
             Some(other) => {
                 self.fail(&object.at.member(key), format!("`{key}` must be a string, not {}", describe(other)));
                 Arc::from("")
@@ -179,9 +185,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn leaf(&mut self, text: &str, at: Pointer) -> Arc<str> {
+    fn leaf(&mut self, text: &str, at: impl FnOnce() -> Pointer) -> Arc<str> {
         let text: Arc<str> = Arc::from(text);
-        self.leaves.add(&text, at);
+        if let Some(leaves) = &mut self.leaves {
+            leaves.add(&text, at());
+        }
         text
     }
 
@@ -350,7 +358,7 @@ impl<'a> Reader<'a> {
             }
         };
         let blocks = match object.members.get("content") {
-            Some(Value::String(text)) => vec![Block::Text(self.leaf(text, at.member("content")))],
+            Some(Value::String(text)) => vec![Block::Text(self.leaf(text, || at.member("content")))],
             Some(Value::Array(_)) => self.list(&object, "content", Reader::block),
             _ => {
                 self.fail(at, "`content` must be a string or an array of blocks".into());
@@ -453,7 +461,7 @@ impl<'a> Reader<'a> {
             }
         }
         let id = self.text(object, "tool_use_id", true);
-        let content = self.leaf(&content, object.at.member("content"));
+        let content = self.leaf(&content, || object.at.member("content"));
         Some(Block::ToolResult { id, content, is_error: self.flag(object, "is_error"), images })
     }
 

@@ -137,8 +137,9 @@ fn no_secret(text: &str) -> Result<(), NoAddress> {
         let help = "remove what stands before `@`, and put the key in `api_key_ref`; if a real password was committed, change it";
         return Err(NoAddress::secret("it holds a login").help(help));
     }
-    let decoded = percent_decoded(text);
-    match [text, &percent_decoded(&decoded), &decoded].into_iter().any(holds_key) {
+    let is_encoded = text.contains('%');
+    let decoded = || percent_decoded(text);
+    match holds_key(text) || is_encoded && (holds_key(&decoded()) || holds_key(&percent_decoded(&decoded()))) {
         true => Err(NoAddress::secret("it holds a key")
             .help("remove it, and put the key in `api_key_ref`; if a real key was committed, revoke it")),
         false => Ok(()),

@@ -122,7 +122,7 @@ fn folded(path: &str) -> Result<String, ReadError> {
 
 /// Whether a part of a path below a folder is no text.
 fn no_text(root: &Path, path: &Path) -> bool {
-    path.strip_prefix(root).unwrap_or(path).to_str().is_none()
+    path.to_str().is_none() && path.strip_prefix(root).unwrap_or(path).to_str().is_none()
 }
 
 fn not_utf8() -> ReadError {
