@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use minijinja::{Environment, Value};
 
-use super::{BodyInput, Engine, MAX_OUTPUT, PromptScope, Renderer, TemplateId, account, functions};
+use super::{BodyInput, Engine, MAX_FUEL, MAX_OUTPUT, PromptScope, Renderer, TemplateId, account, functions};
 use crate::json::Pointer;
 use crate::source::{Sources, Span};
 use marks::{Node, NodeId, NodeKind, Scope};
@@ -24,8 +24,8 @@ use text::{FrameId, Input, Run, Told, Writer};
 
 pub(super) use shadow::note_read;
 
-/// Steps that a marked render may take for each of a plain one.
-const STEPS: u64 = 16;
+/// Steps that a marked render may take: enough for any that a plain one may take.
+const STEPS: u64 = 16 * MAX_FUEL;
 /// How many marked templates of profiles are kept: those of the agents at work.
 const KEPT: usize = 64;
 
@@ -186,6 +186,7 @@ impl Engine {
         self.recorder.partials.get_or_init(|| {
             let mut environment = super::environment(self.dialect);
             shadow::install(&mut environment);
+            environment.set_fuel(Some(STEPS));
             let (mut nodes, mut names) = (Vec::new(), Vec::new());
             for name in self.partial_names.iter().filter(|name| !self.broken.contains(*name)) {
                 self.add_marked(&mut environment, name, &mut names, &mut nodes, 0);
@@ -272,11 +273,10 @@ impl Renderer<'_> {
     fn record(&self, id: TemplateId, root: &Value, prompt: Option<&Told>, text: Option<&str>) -> Recording {
         let marked = self.engine.marked(id);
         let name = &self.engine.templates[id.0 as usize].name;
-        let mut environment = marked.environment.clone();
-        environment.set_fuel(Some(self.fuel.saturating_mul(STEPS)));
         let mut output = functions::Limited::new(MAX_OUTPUT);
         let render = || {
-            let rendered = environment.get_template(name).map(|it| it.render_captured_to(root.clone(), &mut output));
+            let template = marked.environment.get_template(name);
+            let rendered = template.map(|it| it.render_captured_to(root.clone(), &mut output));
             // What was written before a failure is as good as all of it.
             drop(rendered);
         };
