@@ -70,7 +70,7 @@ impl Rule {
 macro_rules! rules {
     ($( $name:ident = $severity:ident $([$($special:ident),+])? $code:literal, $summary:literal, $page:literal; )*) => {
         $(
-            #[doc = $summary]
+            #[doc = concat!("The rule `", $code, "`; its summary and page are below.")]
             pub(crate) static $name: $crate::diag::Rule =
                 $crate::diag::Rule::new($code, $crate::diag::Severity::$severity, $summary, $page)$($(.$special())+)?;
         )*

@@ -366,7 +366,7 @@ fn the_root_is_not_looked_for_above_a_marker() {
     assert_eq!(reqc(&root.join("agents"), &["compile", "-q"]).code, 0);
     assert!(root.join("agents/golden/inner").exists(), "nothing above says that it is the root");
     assert!(!root.join("golden").exists());
-    write(&root, &[("reqc.toml", ""), ("src/x", "")]);
+    let (_scratch, root) = repository(&[("reqc.toml", ""), ("agents/inner.toml", inner), ("src/x", "")]);
     assert_eq!(reqc(&root.join("src"), &["compile", "-q"]).code, 0);
     assert!(root.join("golden").exists());
     let run = reqc(&root, &["check", "src"]);
@@ -906,7 +906,7 @@ fn a_run_that_makes_no_body_is_an_error() {
     let chat = ["check", "--agent", "Our Child", "--context"];
     assert_eq!(reqc(&root, &[&chat[..], &["plain-turn"]].concat()).code, 0);
     let run = reqc(&root, &[&chat[..], &["completion-prefix-suffix", "--format", "short"]].concat());
-    assert!(run.code == 1 && run.out.contains("no body is made of `Our Child`"), "{}", run.out);
+    assert!(run.code == 1 && run.out.contains("`Our Child` has no body: "), "{}", run.out);
     let run = reqc(&root, &["check", "--no-bundled", "--format", "short"]);
     assert!(run.code == 1 && run.out.contains("extends/unknown-parent") && !run.out.contains("select/"), "{}", run.out);
 }

@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_base_url_is_one_that_requests_can_be_sent_to() {
+    fn a_base_url_that_requests_can_be_sent_to_is_taken() {
         for url in [
             "https://api.example.com",
             "https://api.example.com/v1/",
@@ -207,7 +207,10 @@ mod tests {
         ] {
             assert_eq!(base_url(url), Ok(()), "{url}");
         }
-        let wrong = |url: &str| base_url(url).expect_err(url);
+    }
+
+    #[test]
+    fn another_base_url_is_told_what_is_wrong_with_it() {
         for (url, why) in [
             ("", "it is empty"),
             ("https://a b.example", "a URL holds no white space"),
@@ -235,8 +238,13 @@ mod tests {
             ("https://a.example/v1\\..", "`\\` has no place in a URL"),
             ("https://a.example/v1/%2E%2e/x", "`.` and `..` lead elsewhere than what is written"),
         ] {
-            assert_eq!(wrong(url).why, why, "{url}");
+            assert_eq!(base_url(url).expect_err(url).why, why, "{url}");
         }
+    }
+
+    #[test]
+    fn a_scheme_that_is_missing_or_mistyped_is_suggested() {
+        let wrong = |url: &str| base_url(url).expect_err(url);
         assert_eq!(wrong("htps://a.example").help.as_deref(), Some("did you mean `https`?"));
         let help = "write `https://localhost:8080`, or `http://localhost:8080` if the server does not speak TLS";
         assert_eq!(wrong("localhost:8080").help.as_deref(), Some(help));

@@ -278,75 +278,79 @@ mod tests {
 
     #[test]
     fn every_shape_gives_its_words() {
-        let cases = [
-            (
-                529,
-                r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"}"#,
-                "provider: the provider is overloaded (HTTP 529): overloaded_error: Overloaded (may pass)",
-            ),
-            (
-                400,
-                r#"{"error":{"message":"Unknown parameter: 'x'.","type":"invalid_request_error","param":"x","code":"unknown_parameter"}}"#,
-                "validation: the provider refuses the request (HTTP 400): invalid_request_error: Unknown parameter: 'x'.",
-            ),
-            (
-                429,
-                r#"{"error":{"message":"You exceeded your current quota.","type":"insufficient_quota","code":"insufficient_quota"}}"#,
-                "provider: the provider limits the rate (HTTP 429): insufficient_quota: You exceeded your current quota.",
-            ),
-            (
-                403,
-                r#"[{"error":{"code":403,"message":"Method doesn't allow unregistered callers.","status":"PERMISSION_DENIED"}}]"#,
-                "auth: the provider does not allow this (HTTP 403): PERMISSION_DENIED: Method doesn't allow unregistered callers.",
-            ),
-            (
-                422,
-                r#"{"detail":[{"type":"extra_forbidden","loc":["body","messages",0,"name"],"msg":"Extra inputs are not permitted","input":"x"}]}"#,
-                "validation: the provider refuses the request (HTTP 422): body.messages.0.name: Extra inputs are not permitted",
-            ),
-            (
-                400,
-                r#"{"error":{"code":400,"message":"API key not valid.","status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}"#,
-                "auth: the provider did not accept the key (HTTP 400): API_KEY_INVALID: API key not valid.",
-            ),
-            (
-                422,
-                r#"{"object":"error","message":{"detail":[{"loc":["body","n"],"msg":"wrong"}]},"type":"invalid_request_error","code":null}"#,
-                "validation: the provider refuses the request (HTTP 422): invalid_request_error: body.n: wrong",
-            ),
-            (
-                401,
-                r#"{"message":"Unauthorized","request_id":"r"}"#,
-                "auth: the provider did not accept the key (HTTP 401): Unauthorized",
-            ),
-            (401, r#"{"detail":"Unauthorized"}"#, "auth: the provider did not accept the key (HTTP 401): Unauthorized"),
-            (
-                404,
-                r#"{"error":"model 'x' not found"}"#,
-                "validation: the provider does not know the endpoint or the model (HTTP 404): model 'x' not found",
-            ),
-            (
-                500,
-                r#"{"error":{"code":500,"message":"'messages' is required","type":"server_error"}}"#,
-                "provider: the provider failed (HTTP 500): server_error: 'messages' is required (may pass)",
-            ),
-            (
-                502,
-                r#"{"error":{"message":"Provider returned error","code":502,"metadata":{"raw":"upstream gone","provider_name":"X"}}}"#,
-                "provider: the provider failed (HTTP 502): Provider returned error: upstream gone (may pass)",
-            ),
-            (
-                400,
-                "data: {\"error\":{\"message\":\"no\"}}\n\n",
-                "validation: the provider refuses the request (HTTP 400): no",
-            ),
-            (307, "", "provider: the provider wants the request elsewhere (HTTP 307)"),
-            (413, "  too\n\n big ", "validation: the request is too large for the provider (HTTP 413): too big"),
-        ];
-        for (status, body, expected) in cases {
-            assert_eq!(shown(status, body), expected, "{body}");
+        for (status, body, expected) in ANSWERS {
+            assert_eq!(shown(*status, body), *expected, "{body}");
         }
     }
+
+    /// A status, the body that came with it, and what is said.
+    type Answer = (u16, &'static str, &'static str);
+
+    const ANSWERS: &[Answer] = &[
+        (
+            529,
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"}"#,
+            "provider: the provider is overloaded (HTTP 529): overloaded_error: Overloaded (may pass)",
+        ),
+        (
+            400,
+            r#"{"error":{"message":"Unknown parameter: 'x'.","type":"invalid_request_error","param":"x","code":"unknown_parameter"}}"#,
+            "validation: the provider refuses the request (HTTP 400): invalid_request_error: Unknown parameter: 'x'.",
+        ),
+        (
+            429,
+            r#"{"error":{"message":"You exceeded your current quota.","type":"insufficient_quota","code":"insufficient_quota"}}"#,
+            "provider: the provider limits the rate (HTTP 429): insufficient_quota: You exceeded your current quota.",
+        ),
+        (
+            403,
+            r#"[{"error":{"code":403,"message":"Method doesn't allow unregistered callers.","status":"PERMISSION_DENIED"}}]"#,
+            "auth: the provider does not allow this (HTTP 403): PERMISSION_DENIED: Method doesn't allow unregistered callers.",
+        ),
+        (
+            422,
+            r#"{"detail":[{"type":"extra_forbidden","loc":["body","messages",0,"name"],"msg":"Extra inputs are not permitted","input":"x"}]}"#,
+            "validation: the provider refuses the request (HTTP 422): body.messages.0.name: Extra inputs are not permitted",
+        ),
+        (
+            400,
+            r#"{"error":{"code":400,"message":"API key not valid.","status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}"#,
+            "auth: the provider did not accept the key (HTTP 400): API_KEY_INVALID: API key not valid.",
+        ),
+        (
+            422,
+            r#"{"object":"error","message":{"detail":[{"loc":["body","n"],"msg":"wrong"}]},"type":"invalid_request_error","code":null}"#,
+            "validation: the provider refuses the request (HTTP 422): invalid_request_error: body.n: wrong",
+        ),
+        (
+            401,
+            r#"{"message":"Unauthorized","request_id":"r"}"#,
+            "auth: the provider did not accept the key (HTTP 401): Unauthorized",
+        ),
+        (401, r#"{"detail":"Unauthorized"}"#, "auth: the provider did not accept the key (HTTP 401): Unauthorized"),
+        (
+            404,
+            r#"{"error":"model 'x' not found"}"#,
+            "validation: the provider does not know the endpoint or the model (HTTP 404): model 'x' not found",
+        ),
+        (
+            500,
+            r#"{"error":{"code":500,"message":"'messages' is required","type":"server_error"}}"#,
+            "provider: the provider failed (HTTP 500): server_error: 'messages' is required (may pass)",
+        ),
+        (
+            502,
+            r#"{"error":{"message":"Provider returned error","code":502,"metadata":{"raw":"upstream gone","provider_name":"X"}}}"#,
+            "provider: the provider failed (HTTP 502): Provider returned error: upstream gone (may pass)",
+        ),
+        (
+            400,
+            "data: {\"error\":{\"message\":\"no\"}}\n\n",
+            "validation: the provider refuses the request (HTTP 400): no",
+        ),
+        (307, "", "provider: the provider wants the request elsewhere (HTTP 307)"),
+        (413, "  too\n\n big ", "validation: the request is too large for the provider (HTTP 413): too big"),
+    ];
 
     #[test]
     fn pages_lose_their_markup_and_length() {

@@ -168,62 +168,63 @@ mod tests {
     #[test]
     fn revisions_are_named_in_every_way() {
         let (_dir, disk) = repository(&[("agents/a.toml", "1")]);
-        commit_all(&disk);
-        must(&disk, &["tag", "-a", "-m", "tagged", "v1"]);
-        must(&disk, &["update-ref", "refs/remotes/origin/main", "HEAD"]);
-        must(&disk, &["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main"]);
-        must(&disk, &["pack-refs", "--all"]);
-        fs::write(
-            disk.root().join(".git/FETCH_HEAD"),
-            format!("{}\t\tbranch 'main' of x\n", must(&disk, &["rev-parse", "HEAD"])),
-        )
-        .expect("writable");
-        must(&disk, &["config", "remote.origin.url", "x"]);
-        must(&disk, &["config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"]);
-        must(&disk, &["config", "branch.main.remote", "origin"]);
-        must(&disk, &["config", "branch.main.merge", "refs/heads/main"]);
-        must(&disk, &["checkout", "-q", "-b", "side"]);
-        must(&disk, &["checkout", "-q", "main"]);
-        disk.replace("agents/a.toml", b"2").expect("writable");
-        must(&disk, &["commit", "-q", "-a", "-m", "two"]);
+        two_commits(&disk);
         let short = must(&disk, &["rev-parse", "--short", "HEAD~1"]);
-        let names = [
-            "HEAD~1",
-            "HEAD^",
-            "origin/main",
-            "origin",
-            "v1",
-            "v1^{commit}",
-            "refs/tags/v1",
-            "FETCH_HEAD",
-            "@{upstream}",
-            "main@{1}",
-            "HEAD@{1}",
-            "HEAD^{/two}~1",
-            "HEAD^{/one}",
-            ":/^one",
-            ":/!-two",
-            "v1^{/one}",
-            "v1^0",
-            "v1~0",
-            "@~",
-            "@^{}^1",
-            "@{u}",
-            "@{push}",
-            "main@{push}",
-            "@{-1}",
-            "main@{1 second ago}~1",
-            "v1-0-gdescribed".replace("described", &short).leak(),
-            &short,
-        ];
-        for name in names {
+        let described = format!("v1-0-g{short}");
+        for name in FIRST_COMMIT.iter().copied().chain([described.as_str(), &short]) {
             let world = GitRevision::load(disk.root(), name).unwrap_or_else(|why| panic!("{name}: {why}"));
             assert_eq!(world.read("agents/a.toml").as_deref(), Ok(b"1".as_slice()), "{name}");
         }
-        assert_eq!(
-            GitRevision::load(disk.root(), "main").expect("it is there").read("agents/a.toml").as_deref(),
-            Ok(b"2".as_slice())
-        );
+        let second = GitRevision::load(disk.root(), "main").expect("it is there");
+        assert_eq!(second.read("agents/a.toml").as_deref(), Ok(b"2".as_slice()));
+    }
+
+    /// Names of the first of two commits.
+    const FIRST_COMMIT: &[&str] = &[
+        "HEAD~1",
+        "HEAD^",
+        "origin/main",
+        "origin",
+        "v1",
+        "v1^{commit}",
+        "refs/tags/v1",
+        "FETCH_HEAD",
+        "@{upstream}",
+        "main@{1}",
+        "HEAD@{1}",
+        "HEAD^{/two}~1",
+        "HEAD^{/one}",
+        ":/^one",
+        ":/!-two",
+        "v1^{/one}",
+        "v1^0",
+        "v1~0",
+        "@~",
+        "@^{}^1",
+        "@{u}",
+        "@{push}",
+        "main@{push}",
+        "@{-1}",
+        "main@{1 second ago}~1",
+    ];
+
+    /// Two commits on `main`; the first is tagged, fetched, and where a remote branch and another branch stand.
+    fn two_commits(disk: &Disk) {
+        commit_all(disk);
+        must(disk, &["tag", "-a", "-m", "tagged", "v1"]);
+        must(disk, &["update-ref", "refs/remotes/origin/main", "HEAD"]);
+        must(disk, &["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main"]);
+        must(disk, &["pack-refs", "--all"]);
+        let fetched = format!("{}\t\tbranch 'main' of x\n", must(disk, &["rev-parse", "HEAD"]));
+        fs::write(disk.root().join(".git/FETCH_HEAD"), fetched).expect("writable");
+        must(disk, &["config", "remote.origin.url", "x"]);
+        must(disk, &["config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"]);
+        must(disk, &["config", "branch.main.remote", "origin"]);
+        must(disk, &["config", "branch.main.merge", "refs/heads/main"]);
+        must(disk, &["checkout", "-q", "-b", "side"]);
+        must(disk, &["checkout", "-q", "main"]);
+        disk.replace("agents/a.toml", b"2").expect("writable");
+        must(disk, &["commit", "-q", "-a", "-m", "two"]);
     }
 
     #[test]
@@ -232,41 +233,18 @@ mod tests {
         commit_all(&disk);
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let at = |name: &str| scratch.path().join(name);
-        let (tree, shallow, above) = (at("tree"), at("shallow"), at("above"));
-        must(&disk, &["worktree", "add", "-q", "--detach", &tree.display().to_string()]);
-        must(
-            &disk,
-            &[
-                "clone",
-                "-q",
-                "--depth",
-                "1",
-                &format!("file://{}", disk.root().display()),
-                &shallow.display().to_string(),
-            ],
-        );
+        let [tree, shallow, above] = ["tree", "shallow", "above"].map(at);
+        let [tree_text, shallow_text, disk_text] =
+            [&tree, &shallow, disk.root()].map(|path| path.display().to_string());
+        must(&disk, &["worktree", "add", "-q", "--detach", &tree_text]);
+        must(&disk, &["clone", "-q", "--depth", "1", &format!("file://{disk_text}"), &shallow_text]);
         fs::create_dir(&above).expect("writable");
         let above = Disk::open(&above).expect("it is there");
         must(&above, &["init", "-q"]);
-        must(
-            &above,
-            &[
-                "-c",
-                "protocol.file.allow=always",
-                "submodule",
-                "--quiet",
-                "add",
-                &disk.root().display().to_string(),
-                "sub",
-            ],
-        );
+        must(&above, &["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", &disk_text, "sub"]);
         for root in [tree, shallow, above.root().join("sub")] {
-            assert_eq!(
-                paths(&GitRevision::load(&root, "HEAD").expect("a commit")),
-                ["agents/a.toml"],
-                "{}",
-                root.display()
-            );
+            let world = GitRevision::load(&root, "HEAD").expect("a commit");
+            assert_eq!(paths(&world), ["agents/a.toml"], "{}", root.display());
         }
     }
 

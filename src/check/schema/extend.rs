@@ -168,6 +168,25 @@ mod tests {
         let parse = |text| -> Value { serde_json::from_str(text).expect("JSON") };
         let plain = parse(include_str!("../../../schemas/wire/openai-chat.schema.json"));
         let extensions = parse(include_str!("../../../schemas/wire/openai-chat.extensions.json"));
+        let listed = extensions.as_object().expect("an object").iter().filter(|(name, _)| *name != "$comment");
+        for (name, places) in listed {
+            let mut extended = plain.clone();
+            extend(&mut extended, &extensions, std::slice::from_ref(name)).expect("small");
+            for (place, fields) in places.as_object().expect("an object") {
+                let found = targets(&plain, place, &mut 0).expect("few");
+                assert_ne!(found, [""; 0], "{name} {place} names something");
+                for target in found {
+                    let object = plain.pointer(&target).expect("a schema");
+                    assert_eq!(object["additionalProperties"], false, "{name} {place}: other fields are refused");
+                    for field in fields.as_object().expect("an object").keys() {
+                        takes_what_it_took(&plain, &extended, &format!("{target}/properties/{field}"));
+                    }
+                }
+            }
+        }
+    }
+
+    fn takes_what_it_took(plain: &Value, extended: &Value, field: &str) {
         let values = [
             json!(null),
             json!(true),
@@ -180,30 +199,12 @@ mod tests {
             json!([{"type": "text", "text": "a"}]),
             json!([{"type": "image_url", "image_url": {"url": "https://a"}}]),
         ];
-        let takes = |document: &Value, field: &str, value: &Value| {
+        let takes = |document: &Value, value: &Value| {
             let schema = json!({"$ref": format!("#/whole{field}"), "whole": document, "$defs": document["$defs"]});
             super::super::document::Compiled::new(schema).expect("a schema").accepts(value)
         };
-        let listed = extensions.as_object().expect("an object").iter().filter(|(name, _)| *name != "$comment");
-        for (name, places) in listed {
-            let mut extended = plain.clone();
-            extend(&mut extended, &extensions, std::slice::from_ref(name)).expect("small");
-            for (place, fields) in places.as_object().expect("an object") {
-                let found = targets(&plain, place, &mut 0).expect("few");
-                assert_ne!(found, [""; 0], "{name} {place} names something");
-                for target in found {
-                    let object = plain.pointer(&target).expect("a schema");
-                    assert_eq!(object["additionalProperties"], false, "{name} {place}: other fields are refused");
-                    for field in fields.as_object().expect("an object").keys() {
-                        let replaced = format!("{target}/properties/{field}");
-                        let took =
-                            |value: &&Value| plain.pointer(&replaced).is_some() && takes(&plain, &replaced, value);
-                        for value in values.iter().filter(took) {
-                            assert!(takes(&extended, &replaced, value), "{name} {place} {field} still takes {value}");
-                        }
-                    }
-                }
-            }
+        for value in values.iter().filter(|value| plain.pointer(field).is_some() && takes(plain, value)) {
+            assert!(takes(extended, value), "{field} still takes {value}");
         }
     }
 }
