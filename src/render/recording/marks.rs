@@ -360,7 +360,18 @@ impl Marker<'_> {
         if let Some(inner) = guarded(expression) {
             return self.value(inner);
         }
-        let kind = match expression {
+        let kind = self.kind(expression);
+        let range = self.ranges.range(expression);
+        let id = self.add(kind, range.clone());
+        // A wrapper would take the elements of a tuple for arguments.
+        if !matches!(expression, Expr::Tuple(_)) {
+            self.edits.wrap(&range, "(", &format!(")|{VALUE}({id})"));
+        }
+        id
+    }
+
+    fn kind(&mut self, expression: &Expr<'_>) -> NodeKind {
+        match expression {
             Expr::Const(_) => NodeKind::Const,
             Expr::Var(_) => NodeKind::Variable,
             Expr::GetAttr(it) => NodeKind::Member { base: self.value(&it.expr), key: Key::Name(Arc::from(it.name)) },
@@ -374,41 +385,34 @@ impl Marker<'_> {
                 NodeKind::Call { name: Arc::from(it.name), operands }
             }
             Expr::Call(it) => self.call(it),
-            Expr::BinOp(it) => match it.op {
-                BinOpKind::Concat | BinOpKind::Add => {
-                    NodeKind::Join { left: self.value(&it.left), right: self.value(&it.right) }
-                }
-                BinOpKind::ScOr | BinOpKind::ScAnd => {
-                    self.value(&it.left);
-                    self.value(&it.right);
-                    NodeKind::Choice
-                }
-                _ => NodeKind::Other,
-            },
+            Expr::BinOp(it) => self.operation(it),
             Expr::IfExpr(it) => {
-                self.value(&it.true_expr);
-                self.values(&it.false_expr);
+                self.values([&it.true_expr].into_iter().chain(&it.false_expr));
                 NodeKind::Choice
             }
-            Expr::List(it) => {
-                self.values(&it.items);
+            other => {
+                match other {
+                    Expr::List(it) => self.values(&it.items),
+                    Expr::Map(it) => self.values(&it.values),
+                    Expr::Tuple(it) => self.values(&it.items),
+                    _ => {}
+                }
                 NodeKind::Other
             }
-            Expr::Map(it) => {
-                self.values(&it.values);
-                NodeKind::Other
+        }
+    }
+
+    fn operation(&mut self, it: &ast::BinOp<'_>) -> NodeKind {
+        match it.op {
+            BinOpKind::Concat | BinOpKind::Add => {
+                NodeKind::Join { left: self.value(&it.left), right: self.value(&it.right) }
             }
-            Expr::Tuple(it) => {
-                self.values(&it.items);
-                // A wrapper would take its elements for arguments.
-                return self.add(NodeKind::Other, self.ranges.range(expression));
+            BinOpKind::ScOr | BinOpKind::ScAnd => {
+                self.values([&it.left, &it.right]);
+                NodeKind::Choice
             }
             _ => NodeKind::Other,
-        };
-        let range = self.ranges.range(expression);
-        let id = self.add(kind, range.clone());
-        self.edits.wrap(&range, "(", &format!(")|{VALUE}({id})"));
-        id
+        }
     }
 
     fn values<'e, 's: 'e>(&mut self, expressions: impl IntoIterator<Item = &'e Expr<'s>>) {

@@ -460,55 +460,64 @@ impl Log {
 
     /// A value as compact JSON, as `tojson` writes it.
     fn json(&self, value: &Value, known: Option<&Known>, depth: usize) -> Told {
-        if let Some(text) = value.as_str() {
-            return match known {
-                Some(Known::Text(told)) => told.escaped(),
-                Some(Known::Data(path)) => of_data(text, path).escaped(),
-                None => Told::one(text, Writer::Computed { from: Arc::new([]) }).escaped(),
-            };
-        }
-        let inner = |value: &Value, key: &dyn Fn(&Pointer) -> Pointer| {
-            let below = match known {
-                Some(Known::Data(path)) => Some(Known::Data(Arc::new(key(path)))),
-                _ => None,
-            };
-            let known = self.known(value).or(below);
-            self.json(value, known.as_ref(), depth + 1)
-        };
-        let mut told = Told::default();
-        match value.kind() {
-            _ if depth > crate::json::MAX_DEPTH => {}
-            ValueKind::Seq | ValueKind::Iterable => {
-                told.push_one("[", Writer::Tag);
-                for (index, element) in value.try_iter().into_iter().flatten().enumerate() {
-                    if index > 0 {
-                        told.push_one(",", Writer::Tag);
-                    }
-                    told.push(&inner(&element, &|path| path.element(index)));
-                }
-                told.push_one("]", Writer::Tag);
-            }
-            ValueKind::Map => {
-                told.push_one("{", Writer::Tag);
-                for (index, key) in value.try_iter().into_iter().flatten().enumerate() {
-                    let name = key.as_str().map_or_else(|| key.to_string(), str::to_owned);
-                    let Ok(member) = value.get_item(&key) else { continue };
-                    let lead = if index > 0 { "," } else { "" };
-                    let json = serde_json::to_string(&name).expect("a string serialises into memory");
-                    told.push_one(&format!("{lead}{json}:"), Writer::Tag);
-                    told.push(&inner(&member, &|path| path.member(&name)));
-                }
-                told.push_one("}", Writer::Tag);
-            }
-            _ => {
+        let unknown = |text: &str| Told::one(text, Writer::Computed { from: Arc::new([]) });
+        match (value.as_str(), value.kind(), known) {
+            (Some(_), _, Some(Known::Text(told))) => told.escaped(),
+            (Some(text), _, Some(Known::Data(path))) => of_data(text, path).escaped(),
+            (Some(text), _, None) => unknown(text).escaped(),
+            _ if depth > crate::json::MAX_DEPTH => Told::default(),
+            (None, ValueKind::Seq | ValueKind::Iterable, _) => self.list_json(value, known, depth),
+            (None, ValueKind::Map, _) => self.map_json(value, known, depth),
+            (None, _, known) => {
                 let text = functions::to_json(value).unwrap_or_default();
                 match known {
-                    Some(Known::Data(path)) => told.push(&of_data(&text, path)),
-                    _ => told.push_one(&text, Writer::Computed { from: Arc::new([]) }),
+                    Some(Known::Data(path)) => of_data(&text, path),
+                    _ => unknown(&text),
                 }
             }
         }
+    }
+
+    fn list_json(&self, value: &Value, known: Option<&Known>, depth: usize) -> Told {
+        let mut told = Told::one("[", Writer::Tag);
+        for (index, element) in value.try_iter().into_iter().flatten().enumerate() {
+            if index > 0 {
+                told.push_one(",", Writer::Tag);
+            }
+            told.push(&self.inner_json(&element, known, |path| path.element(index), depth));
+        }
+        told.push_one("]", Writer::Tag);
         told
+    }
+
+    fn map_json(&self, value: &Value, known: Option<&Known>, depth: usize) -> Told {
+        let mut told = Told::one("{", Writer::Tag);
+        for (index, key) in value.try_iter().into_iter().flatten().enumerate() {
+            let name = key.as_str().map_or_else(|| key.to_string(), str::to_owned);
+            let Ok(member) = value.get_item(&key) else { continue };
+            let lead = if index > 0 { "," } else { "" };
+            let json = serde_json::to_string(&name).expect("a string serialises into memory");
+            told.push_one(&format!("{lead}{json}:"), Writer::Tag);
+            told.push(&self.inner_json(&member, known, |path| path.member(&name), depth));
+        }
+        told.push_one("}", Writer::Tag);
+        told
+    }
+
+    /// A part of a value: known by itself, or as a part of data.
+    fn inner_json(
+        &self,
+        value: &Value,
+        outer: Option<&Known>,
+        at: impl FnOnce(&Pointer) -> Pointer,
+        depth: usize,
+    ) -> Told {
+        let part = || match outer {
+            Some(Known::Data(path)) => Some(Known::Data(Arc::new(at(path)))),
+            _ => None,
+        };
+        let known = self.known(value).or_else(part);
+        self.json(value, known.as_ref(), depth + 1)
     }
 }
 
