@@ -538,7 +538,7 @@ mod tests {
 
     fn guarded(text: &str) -> String {
         let tree = machinery::parse(text, "t", SyntaxConfig::default()).expect("parses");
-        let guarded = edits(text, &tree).apply(text).0;
+        let guarded = edits(text, &tree, &Recursion::default()).apply(text).0;
         machinery::parse(&guarded, "t", SyntaxConfig::default()).unwrap_or_else(|error| panic!("{guarded}: {error}"));
         guarded
     }
