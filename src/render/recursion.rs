@@ -126,7 +126,7 @@ impl Object for View {
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        self.0.as_object().map_or(Enumerator::Empty, |object| object.enumerate())
+        self.0.as_object().map_or(Enumerator::Empty, minijinja::value::DynObject::enumerate)
     }
 
     fn call(self: &Arc<Self>, _: &mut State<'_, '_>, _: &[Value]) -> Result<Value, Error> {
