@@ -59,6 +59,7 @@ fn needs_joiners(c: char) -> bool {
 }
 
 /// Whether a character is hidden only if the wrong one follows it.
+#[cfg(any(test, feature = "runtime"))]
 pub(super) fn depends_on_what_follows(before: Option<char>, c: char) -> bool {
     let Some(before) = before else { return false };
     matches!(c, '\u{200c}' | '\u{200d}') && (is_emoji(before) || before == '\u{fe0f}' || needs_joiners(before))
