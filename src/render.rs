@@ -22,6 +22,7 @@ mod operators;
 mod prompt;
 mod ranges;
 mod recording;
+mod recursion;
 pub(crate) mod rules;
 mod values;
 
@@ -265,6 +266,7 @@ impl Engine {
         match analysed {
             Ok(mut analysis) => {
                 self.check_reserved(sources, name, &analysis, findings);
+                let is_sound = self.check_places(sources, name, &analysis, findings);
                 if analysis.namespace_members.len() > limits::MAX_MEMBERS {
                     let what = format!("more than {} members of namespaces", limits::MAX_MEMBERS);
                     return self.too_long(sources, name, 0..0, &what, findings);
@@ -277,6 +279,9 @@ impl Engine {
                 rewritten.text = guarded;
                 self.guards.insert(Arc::clone(name), guards);
                 self.analyses.insert(Arc::clone(name), analysis);
+                if !is_sound {
+                    return;
+                }
             }
             Err(error) => {
                 findings.push(errors::syntax(self, sources, name, &rewritten.text, &error));

@@ -50,6 +50,11 @@ impl Text {
         Text(Printer::new(Keep::Tabs).text(line).into_owned())
     }
 
+    /// How many bytes of [`Text::source`] stand for a line up to an offset: what follows counts.
+    pub(crate) fn source_length(line: &str, end: usize) -> usize {
+        Printer::new(Keep::Tabs).start(line, end).len()
+    }
+
     /// What was drawn around texts that are fit already: its lines and colours stay.
     pub(crate) fn drawn(drawing: &str) -> Text {
         Text(Printer::new(Keep::Colours).text(drawing).into_owned())
@@ -243,11 +248,13 @@ pub(crate) struct Printer {
     commands: Commands,
     /// The character before.
     before: Option<char>,
+    /// A joiner at the end of a piece: whether it belongs there shows with the next one.
+    held: Option<char>,
 }
 
 impl Printer {
     fn new(keep: Keep) -> Printer {
-        Printer { keep, commands: Commands::default(), before: None }
+        Printer { keep, commands: Commands::default(), before: None, held: None }
     }
 
     /// For everything that goes to one stream.
@@ -258,21 +265,43 @@ impl Printer {
     /// More foreign text in its own lines, with its tabs.
     #[cfg(any(test, feature = "runtime"))]
     pub(crate) fn foreign(&mut self, piece: &str) -> Text {
+        let piece: String = self.held.take().into_iter().chain(piece.chars()).collect();
+        let (text, last) = self.without_open_end(&piece);
         let keep = std::mem::replace(&mut self.keep, Keep::Tabs);
-        let text = Text(self.text(piece).into_owned());
-        self.keep = keep;
+        let text = Text(self.text(text).into_owned());
+        (self.keep, self.held) = (keep, last);
         text
     }
 
     /// More that is fit but for where it stands.
     pub(crate) fn own<'t>(&mut self, text: &'t Text) -> Cow<'t, str> {
-        self.text(&text.0)
+        match self.held.take() {
+            None => self.text(&text.0),
+            Some(held) => Cow::Owned(self.text(&format!("{held}{}", text.0)).into_owned()),
+        }
+    }
+
+    /// A piece without a joiner at its end, and the joiner.
+    #[cfg(any(test, feature = "runtime"))]
+    fn without_open_end<'t>(&self, piece: &'t str) -> (&'t str, Option<char>) {
+        let mut chars = piece.chars();
+        let Some(last) = chars.next_back() else { return (piece, None) };
+        let before = chars.clone().next_back().or(self.before);
+        match hidden::depends_on_what_follows(before, last) {
+            true => (chars.as_str(), Some(last)),
+            false => (piece, None),
+        }
     }
 
     fn text<'t>(&mut self, piece: &'t str) -> Cow<'t, str> {
+        self.start(piece, piece.len())
+    }
+
+    /// A piece up to an offset.
+    fn start<'t>(&mut self, piece: &'t str, end: usize) -> Cow<'t, str> {
         let mut out: Option<String> = None;
         let mut at = 0;
-        while let Some(c) = piece[at..].chars().next() {
+        while let Some(c) = piece[at..].chars().next().filter(|_| at < end) {
             let (length, escaped) = self.next(&piece[at..], c);
             match (escaped, &mut out) {
                 (Some(escaped), None) => out = Some(format!("{}{escaped}", &piece[..at])),
@@ -282,7 +311,7 @@ impl Printer {
             }
             at += length;
         }
-        out.map_or(Cow::Borrowed(piece), Cow::Owned)
+        out.map_or(Cow::Borrowed(&piece[..at]), Cow::Owned)
     }
 
     /// How many bytes come next, and what stands for them unless they stay.
@@ -290,7 +319,7 @@ impl Printer {
         if let Some(length) = colour_length(rest).filter(|_| self.keep == Keep::Colours) {
             return (length, None);
         }
-        let seen = self.is_seen(c);
+        let seen = self.is_seen(c, &rest[c.len_utf8()..]);
         // A joiner that stays is no part of what people and systems see.
         let apart = match seen && hidden::is_hidden(c) && !matches!(c, '\n' | '\t') {
             true => false,
@@ -305,12 +334,12 @@ impl Printer {
         (c.len_utf8(), escaped)
     }
 
-    fn is_seen(&self, c: char) -> bool {
+    fn is_seen(&self, c: char, rest: &str) -> bool {
         match c {
             ' '..='~' => true,
             '\n' => self.keep != Keep::Nothing,
             '\t' => self.keep == Keep::Tabs,
-            c => !hidden::is_hidden(c) || hidden::belongs(self.before, c),
+            c => !hidden::is_hidden(c) || hidden::belongs(self.before, c, rest.chars().next()),
         }
     }
 }
@@ -389,6 +418,32 @@ mod tests {
             assert_eq!(Text::line(text).as_str(), text);
             assert_eq!(hidden(text).next(), None, "{text}");
         }
+    }
+
+    #[test]
+    fn joiners_stay_where_they_join() {
+        let shown = |text: &str| Text::line(text).to_string();
+        assert_eq!(shown("क्\u{200d}nce"), "क्<U+200D>nce");
+        assert_eq!(shown("क्\u{200d}é م\u{200c}1"), "क्<U+200D>é م<U+200C>1");
+        assert_eq!(shown("👩\u{200d} 👩\u{200d}x ❤\u{fe0f}\u{200d}"), "👩<U+200D> 👩<U+200D>x ❤\u{fe0f}<U+200D>");
+        // Words of Malayalam and Persian that end with one, and a mark before one.
+        for text in ["അവന്\u{200d} ", "അത്\u{200c}", "ه\u{200d}.ش", "مَ\u{200c}خ"] {
+            assert_eq!(Text::line(text).as_str(), text);
+            assert_eq!(hidden(text).next(), None, "{text}");
+        }
+        assert_eq!(hidden("👩\u{200d}x").count(), 1);
+    }
+
+    #[test]
+    fn joiners_wait_for_the_next_piece() {
+        let shown = |pieces: &[&str]| {
+            let mut printer = Printer::of_stream();
+            let shown: String = pieces.iter().map(|piece| printer.foreign(piece).to_string()).collect();
+            shown + &printer.own(&text!("\n"))
+        };
+        assert_eq!(shown(&["👩\u{200d}", "💻"]), "👩\u{200d}💻\n");
+        assert_eq!(shown(&["👩", "\u{200d}", "", "x"]), "👩<U+200D>x\n");
+        assert_eq!(shown(&["👩", "\u{200d}"]), "👩<U+200D>\n");
     }
 
     #[test]

@@ -152,6 +152,56 @@ fn odd_slices_are_what_python_makes_of_them() {
 }
 
 #[test]
+fn loops_call_themselves_by_any_name() {
+    let inner = "{% if x is iterable %}{% for y in [x] %}({{ outer(y) }}){% endfor %}{% else %}{{ x }}.{{ outer.index }}{% endif %}";
+    for (head, inner) in [
+        ("{% for x in [1, [2, [3]]] recursive %}{% set outer = loop %}", inner),
+        ("{% for x in [1, 0, [2, [3]]] if x recursive -%}  {% set outer = loop %}", inner),
+        (
+            "{% for x in [1, [2, [3]]] recursive %}{% set outer = loop %}{% macro m(x) %}{% set t = outer(x) %}({{ t }}){% endmacro %}",
+            "{% if x is iterable %}{{ m(x) }}{% else %}{{ x }}.{{ loop.index }}{% endif %}",
+        ),
+        (
+            "{% for x in [1, [2, [3]]] recursive %}",
+            "{% if x is iterable %}({{ loop(x) }}){% else %}{{ x }}.{{ loop['index'] }}{% endif %}",
+        ),
+    ] {
+        let template = format!(
+            "{{% set text %}}{head}{inner}{{% endfor %}}{{% endset %}}{{{{ 1 if text == '1.1(2.1(3.1))' else nosuch }}}}"
+        );
+        assert_eq!(body(&template), [""; 0], "{template}");
+    }
+}
+
+#[test]
+fn nothing_jumps_into_instructions_of_others() {
+    let partials = [
+        ("partials/call.jinja", "{% set a = 1 %}{{ other([1]) }}{% set b = [a, 1, 2] %}"),
+        // A name that a partial calls must be one that a partial assigns.
+        ("partials/names.jinja", "{% macro other() %}{% endmacro %}"),
+        ("partials/builtin.jinja", "{% set a = 1 %}{{ length([1]) }}{% set b = [a, 1, 2] %}"),
+        ("partials/read.jinja", "{% set a = 1 %}{% set l = loop %}{{ [1, 2, l([1])] }}"),
+    ];
+    for inner in [
+        "{% set other = loop %}{% include 'call.jinja' %}",
+        "{% set length = loop %}{% include 'builtin.jinja' %}",
+        "{% include 'read.jinja' %}",
+        "{% set other = loop %}{% block b %}{% set a = other([1]) %}{{ [a, 1, 2] }}{% endblock %}",
+        "{% set other = [loop] | first %}{% block b %}{% set a = other([1]) %}{{ [a, 1, 2] }}{% endblock %}",
+        "{% with other = loop %}{% include 'call.jinja' %}{% endwith %}",
+        "{% for other in [loop] %}{% include 'call.jinja' %}{% endfor %}",
+    ] {
+        let template = format!("{{% for x in [[1], [2]] recursive %}}{inner}{{% endfor %}}");
+        let found = findings(&compiler(&template, false, &partials));
+        assert!(
+            found.iter().any(|it| it.contains("a loop can be called only inside of itself")),
+            "{template}: {found:?}"
+        );
+        assert!(!found.iter().any(|it| it.starts_with("internal/")), "{template}: {found:?}");
+    }
+}
+
+#[test]
 fn shared_and_circular_values_end() {
     let doubled = |start: &str, step: &str, times: usize| {
         let mut template = format!("{{% set l = {start} %}}");

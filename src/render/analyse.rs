@@ -4,11 +4,12 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
 use minijinja::Error;
-use minijinja::machinery::ast::{Call, CallArg, CallType, Expr, ForLoop, Stmt};
+use minijinja::machinery::ast::{Call, CallArg, CallType, Expr, ForLoop, Macro, Stmt};
 use minijinja::machinery::{self, Span};
 use minijinja::syntax::SyntaxConfig;
 
 use super::guards::Edits;
+use super::recursion::{Misplaced, Recursion, Scope};
 use super::{instrument, operators};
 
 /// Stands among the members of `ctx` that are read for “any of them”.
@@ -33,8 +34,10 @@ pub(super) struct Analysis {
     pub(super) namespace_members: HashSet<String>,
     /// The guards that its operations need.
     pub(super) edits: Edits,
-    /// Assignments of names that guards have.
+    /// Uses of names that guards have.
     pub(super) reserved: Vec<(String, Range<usize>)>,
+    /// What stands where the engine cannot run it.
+    pub(super) misplaced: Vec<Misplaced>,
     /// The outermost loops, bodies included.
     pub(super) loops: Vec<Range<usize>>,
     /// Names set inside loops, with the loop's range.
@@ -70,9 +73,14 @@ pub(super) enum Callable {
 
 pub(super) fn analyse(text: &str, name: &str) -> Result<Analysis, Error> {
     let tree = machinery::parse(text, name, SyntaxConfig::default())?;
-    let mut walker = Walker { found: Analysis::default(), loops: Vec::new() };
+    let mut walker = Walker {
+        found: Analysis::default(),
+        loops: Vec::new(),
+        scope: Scope::default(),
+        recursion: Recursion::default(),
+    };
     walker.statement(&tree);
-    walker.found.edits = instrument::edits(text, &tree);
+    walker.found.edits = instrument::edits(text, &tree, &walker.recursion);
     Ok(walker.found)
 }
 
@@ -84,6 +92,8 @@ struct Walker {
     found: Analysis,
     /// Ranges of the loops around the current statement.
     loops: Vec<Range<usize>>,
+    scope: Scope,
+    recursion: Recursion,
 }
 
 impl Walker {
@@ -112,6 +122,9 @@ impl Walker {
             Stmt::Set(it) => {
                 self.expression(&it.expr);
                 self.assign(&it.target, true);
+                if let (Expr::Var(name), Expr::Var(value)) = (&it.target, &it.expr) {
+                    self.scope.assigned(name.id, value.id == "loop");
+                }
             }
             Stmt::SetBlock(it) => {
                 it.filter.iter().for_each(|filter| self.expression(filter));
@@ -126,10 +139,14 @@ impl Walker {
                 self.expression(&it.filter);
                 self.statements(&it.body);
             }
-            Stmt::Block(it) => self.statements(&it.body),
+            Stmt::Block(it) => {
+                let around = std::mem::replace(&mut self.scope, Scope::of_block());
+                self.statements(&it.body);
+                self.scope = around;
+            }
             Stmt::Import(it) => {
                 self.include(&it.expr, false);
-                self.assign(&it.name, false);
+                self.import_name(&it.name);
             }
             Stmt::FromImport(it) => {
                 self.include(&it.expr, false);
@@ -141,14 +158,11 @@ impl Walker {
             Stmt::Include(it) => self.include(&it.name, it.ignore_missing),
             Stmt::Macro(it) => {
                 self.assigned(it.name, range(it.span()));
-                it.args.iter().for_each(|argument| self.assign(argument, false));
-                it.defaults.iter().for_each(|default| self.expression(default));
-                self.statements(&it.body);
+                self.macro_body(it);
             }
             Stmt::CallBlock(it) => {
                 self.call(&it.call, range(it.call.span()));
-                it.macro_decl.args.iter().for_each(|argument| self.assign(argument, false));
-                self.statements(&it.macro_decl.body);
+                self.macro_body(&it.macro_decl);
             }
             Stmt::Do(it) => self.call(&it.call, range(it.call.span())),
         }
@@ -162,9 +176,32 @@ impl Walker {
             self.found.loops.push(range.clone());
         }
         self.loops.push(range);
+        let head = it.filter_expr.as_ref().unwrap_or(&it.iter);
+        self.scope.enter_loop(it.recursive, head.span().end_offset as usize);
         self.statements(&it.body);
+        self.scope.leave_loop(&mut self.recursion);
         self.loops.pop();
         self.statements(&it.else_body);
+    }
+
+    fn macro_body(&mut self, it: &Macro<'_>) {
+        let was_block = std::mem::replace(&mut self.scope.is_block, false);
+        it.args.iter().for_each(|argument| self.assign(argument, false));
+        it.defaults.iter().for_each(|default| self.expression(default));
+        self.statements(&it.body);
+        self.scope.is_block = was_block;
+    }
+
+    /// The engine takes any expression here, and compiles names alone.
+    fn import_name(&mut self, name: &Expr<'_>) {
+        if !matches!(name, Expr::Var(_)) {
+            self.found.misplaced.push(Misplaced {
+                range: range(name.span()),
+                message: "what follows `as` must be a name",
+                help: "write `{% import \"…\" as name %}`",
+            });
+        }
+        self.assign(name, false);
     }
 
     fn assign(&mut self, target: &Expr<'_>, is_set: bool) {
@@ -185,6 +222,11 @@ impl Walker {
 
     fn assigned(&mut self, name: &str, range: Range<usize>) {
         self.found.assigned.insert(name.to_owned());
+        self.scope.assigned(name, false);
+        self.used(name, range);
+    }
+
+    fn used(&mut self, name: &str, range: Range<usize>) {
         if name.starts_with(operators::RESERVED) {
             self.found.reserved.push((name.to_owned(), range));
         }
@@ -211,6 +253,10 @@ impl Walker {
                     // Handed on as a whole: whoever gets it may read anything.
                     self.found.reads.insert(ALL_OF_CTX.to_owned());
                 }
+                if it.id == "loop" && self.scope.has_callable_loop() {
+                    self.recursion.reads.push(range(it.span()));
+                }
+                self.used(it.id, range(it.span()));
                 self.found.variables.push((it.id.to_owned(), range(it.span())));
             }
             Expr::Const(_) => {}
@@ -260,7 +306,9 @@ impl Walker {
     fn call(&mut self, call: &Call<'_>, range: Range<usize>) {
         match call.identify_call() {
             CallType::Function(name) => {
-                self.called(Callable::Function, name, range.start..range.start + name.len());
+                let range = self::range(call.expr.span());
+                self.found.misplaced.extend(self.scope.called(name, &range, &mut self.recursion));
+                self.called(Callable::Function, name, range);
                 if name == "existsIn"
                     && let [CallArg::Pos(object), CallArg::Pos(key)] = call.args.as_slice()
                     && let Some(key) = literal_name(key)
@@ -300,6 +348,9 @@ impl Walker {
                 if CTX_MEMBERS.contains(&name) {
                     self.found.reads.insert(name.to_owned());
                 }
+                self.found.variables.push((var.id.to_owned(), range(var.span())));
+            }
+            Expr::Var(var) if var.id == "loop" => {
                 self.found.variables.push((var.id.to_owned(), range(var.span())));
             }
             object => self.expression(object),

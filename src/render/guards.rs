@@ -27,7 +27,7 @@ struct Insertion {
     at: usize,
     text: Cow<'static, str>,
     /// Orders what is inserted at one place: closings first, the inner before the outer; then the rest; then openings, the outer
-    /// first.
+    /// first; then prefixes.
     order: (u8, usize, usize),
 }
 
@@ -43,6 +43,11 @@ impl Edits {
     /// Inserts text between whatever is put around ranges that end or start there.
     pub(super) fn put(&mut self, at: usize, text: impl Into<Cow<'static, str>>) {
         self.insert(at, text.into(), (1, self.inserted.len(), 0));
+    }
+
+    /// Inserts text directly before what begins there, inside of all that is put around it.
+    pub(super) fn prefix(&mut self, at: usize, text: impl Into<Cow<'static, str>>) {
+        self.insert(at, text.into(), (3, self.inserted.len(), 0));
     }
 
     fn insert(&mut self, at: usize, text: Cow<'static, str>, order: (u8, usize, usize)) {

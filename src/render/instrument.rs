@@ -7,8 +7,9 @@ use minijinja::machinery::ast::{self, BinOpKind, CallArg, CallType, Expr, Stmt, 
 use minijinja::value::ValueKind;
 
 use super::guards::Edits;
-use super::operators::{BREADTH, FACTOR, NAMESPACE, RESULT, SLICE, TEXT, VARIABLE, WHOLE};
+use super::operators::{BREADTH, FACTOR, LOOP, NAMESPACE, RESULT, SLICE, TEXT, VARIABLE, WHOLE};
 use super::ranges::{Mark, Ranges, Side, raw_tag, span};
+use super::recursion::{HIDDEN, Recursion};
 
 /// Literals up to this size are small, in bytes: comparing with them is a matter of one step.
 const SMALL_TEXT: usize = 1_024;
@@ -29,9 +30,10 @@ const LOOP_COUNTERS: [&str; 9] =
     ["depth", "depth0", "first", "index", "index0", "last", "length", "revindex", "revindex0"];
 
 /// The guards of a template.
-pub(super) fn edits(text: &str, tree: &Stmt<'_>) -> Edits {
+pub(super) fn edits(text: &str, tree: &Stmt<'_>, recursion: &Recursion) -> Edits {
     let mut instrument = Instrument { text, ranges: Ranges::new(text), edits: Edits::default() };
     instrument.statement(tree);
+    instrument.recursion(recursion);
     instrument.edits
 }
 
@@ -134,14 +136,27 @@ impl Instrument<'_> {
     /// A module holds the variables of a partial, among them modules: its depth is looked at behind the tag.
     fn imported(&mut self, name: &Expr<'_>) {
         let Expr::Var(var) = name else { return };
-        let from = span(name).end;
+        self.behind_tag(span(name).end, &format!("do {VARIABLE}({})", var.id));
+    }
+
+    /// Loops that are called: only by guards, and nobody else gets one.
+    fn recursion(&mut self, recursion: &Recursion) {
+        recursion.reads.iter().for_each(|range| self.edits.wrap(range, LOOP, ""));
+        recursion.calls.iter().for_each(|at| self.edits.prefix(*at, HIDDEN));
+        for (head, name) in &recursion.names {
+            self.behind_tag(*head, &format!("set {HIDDEN}{name}=loop"));
+        }
+    }
+
+    /// Inserts a tag behind the first that ends from an offset on.
+    fn behind_tag(&mut self, from: usize, statement: &str) {
         let index = self.ranges.tokens().partition_point(|(_, range)| range.start < from);
         let Some((_, tag)) = self.ranges.tokens()[index..].iter().find(|(mark, _)| *mark == Mark::BlockEnd) else {
             return;
         };
         // What trims the text behind the tag must go on doing so.
         let trim = if self.text[tag.clone()].starts_with('-') { "-" } else { "" };
-        self.edits.put(tag.end, format!("{{%do {VARIABLE}({}){trim}%}}", var.id));
+        self.edits.put(tag.end, format!("{{%{statement}{trim}%}}"));
     }
 }
 
@@ -523,7 +538,7 @@ mod tests {
 
     fn guarded(text: &str) -> String {
         let tree = machinery::parse(text, "t", SyntaxConfig::default()).expect("parses");
-        let guarded = edits(text, &tree).apply(text).0;
+        let guarded = edits(text, &tree, &Recursion::default()).apply(text).0;
         machinery::parse(&guarded, "t", SyntaxConfig::default()).unwrap_or_else(|error| panic!("{guarded}: {error}"));
         guarded
     }

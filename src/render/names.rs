@@ -54,7 +54,8 @@ impl Engine {
         let wanted = called.name.as_str();
         let (what, known): (&str, Vec<&str>) = match called.what {
             Callable::Function
-                if self.assigned.contains(wanted) || matches!(wanted, "loop" | "caller" | "super" | INDEX_FROM_0) =>
+                if self.assigned.contains(wanted) && !wanted.starts_with(operators::RESERVED)
+                    || matches!(wanted, "loop" | "caller" | "super" | INDEX_FROM_0) =>
             {
                 return None;
             }
@@ -76,6 +77,22 @@ impl Engine {
         Some((format!("there is no {what} `{wanted}`"), help))
     }
 
+    /// Refuses what stands where the engine cannot run it, before the engine compiles it. Whether nothing does.
+    pub(super) fn check_places(
+        &mut self,
+        sources: &Sources,
+        name: &Arc<str>,
+        analysis: &Analysis,
+        findings: &mut Vec<Diagnostic>,
+    ) -> bool {
+        for misplaced in &analysis.misplaced {
+            let span = self.span(sources, name, misplaced.range.clone());
+            findings.push(Diagnostic::new(&rules::SYNTAX, span, misplaced.message).help(misplaced.help));
+            self.broken.insert(Arc::clone(name));
+        }
+        analysis.misplaced.is_empty()
+    }
+
     /// Refuses variables with the names that guards have: whoever takes one switches its guard off.
     pub(super) fn check_reserved(
         &mut self,
@@ -87,7 +104,7 @@ impl Engine {
         for (variable, range) in &analysis.reserved {
             let span = self.span(sources, name, range.clone());
             let message =
-                format!("`{variable}` cannot be assigned: names that begin with `{}` are taken", operators::RESERVED);
+                format!("`{variable}` cannot be used: names that begin with `{}` are taken", operators::RESERVED);
             findings
                 .push(Diagnostic::new(&rules::SYNTAX, span, message).help("give it a name without the underscores"));
             self.broken.insert(Arc::clone(name));

@@ -7,6 +7,7 @@ use minijinja::{Environment, Error, ErrorKind, Value};
 use super::MAX_OUTPUT;
 use super::account;
 use super::functions::{TOO_LARGE, undefined};
+use super::recursion;
 use super::values::{self, Place};
 
 /// Around a sum or a product.
@@ -26,12 +27,15 @@ pub(super) const VARIABLE: &str = "__d";
 /// Around what a namespace keeps.
 pub(super) const NAMESPACE: &str = "__n";
 
-/// What names of guards begin with: no template may assign such a name.
+/// Around a loop that could be called.
+pub(super) const LOOP: &str = "__l";
+
+/// What names of guards begin with: no template may use such a name.
 pub(super) const RESERVED: &str = "__";
 
 /// Whether a function is a guard that gives on its first argument.
 pub(super) fn is_guard(name: &str) -> bool {
-    [RESULT, WHOLE, BREADTH, FACTOR, VARIABLE, NAMESPACE].contains(&name)
+    [RESULT, WHOLE, BREADTH, FACTOR, VARIABLE, NAMESPACE, LOOP].contains(&name)
 }
 
 /// The longest list that adding or repeating may make.
@@ -46,6 +50,7 @@ pub(super) fn install(environment: &mut Environment<'static>) {
     environment.add_function(TEXT, text);
     environment.add_function(VARIABLE, |value: Value| keep(value, Place::Variable));
     environment.add_function(NAMESPACE, |value: Value| keep(value, Place::Namespace));
+    recursion::install(environment);
 }
 
 /// A result, charged once per operation that led to it. The engine adds and repeats lists lazily: here they become lists,

@@ -109,7 +109,7 @@ impl Excerpt {
         let start = self.text.len() + lead.len();
         let place_of = |offset: usize| {
             let offset = (offset - at).clamp(shown.start, shown.end);
-            start + Text::source(&line[shown.start..offset]).len()
+            start + Text::source_length(&line[shown.clone()], offset - shown.start)
         };
         for place in places {
             self.marks.push(Mark {

@@ -7,7 +7,7 @@
 
 use icu_properties::props::{
     CanonicalCombiningClass, DefaultIgnorableCodePoint, Emoji, GeneralCategory, Ideographic, JoiningType,
-    NoncharacterCodePoint, PrependedConcatenationMark,
+    NoncharacterCodePoint, PrependedConcatenationMark, Script,
 };
 use icu_properties::{CodePointMapData, CodePointSetData};
 
@@ -31,12 +31,12 @@ pub(super) fn is_hidden(c: char) -> bool {
 /// dots, a note without a head, a filler of a script.
 const BLANK: [char; 3] = ['\u{2800}', '\u{1d159}', '\u{16fe4}'];
 
-/// Whether a hidden character belongs where it stands, behind the one before.
-pub(super) fn belongs(before: Option<char>, c: char) -> bool {
+/// Whether a hidden character belongs where it stands, between the one before and the one behind.
+pub(super) fn belongs(before: Option<char>, c: char, after: Option<char>) -> bool {
     let Some(before) = before else { return false };
     match c {
-        '\u{200d}' if is_emoji(before) || before == '\u{fe0f}' => true,
-        '\u{200c}' | '\u{200d}' => needs_joiners(before),
+        '\u{200d}' if is_emoji(before) || before == '\u{fe0f}' => after.is_some_and(is_emoji),
+        '\u{200c}' | '\u{200d}' => needs_joiners(before) && !is_of_another_script(before, after),
         '\u{180b}'..='\u{180f}' => ('\u{1820}'..='\u{18aa}').contains(&before),
         '\u{fe0e}' | '\u{fe0f}' => is_emoji(before) || matches!(before, '0'..='9' | '#' | '*'),
         '\u{fe00}'..='\u{fe0d}' | '\u{e0100}'..='\u{e01ef}' => CodePointSetData::new::<Ideographic>().contains(before),
@@ -56,6 +56,22 @@ fn needs_joiners(c: char) -> bool {
     is_transparent
         || [JoiningType::DualJoining, JoiningType::LeftJoining, JoiningType::RightJoining].contains(&joins)
         || CodePointMapData::<CanonicalCombiningClass>::new().get(c) == CanonicalCombiningClass::Virama
+}
+
+/// Whether a character is hidden only if the wrong one follows it.
+#[cfg(any(test, feature = "runtime"))]
+pub(super) fn depends_on_what_follows(before: Option<char>, c: char) -> bool {
+    let Some(before) = before else { return false };
+    matches!(c, '\u{200c}' | '\u{200d}') && (is_emoji(before) || before == '\u{fe0f}' || needs_joiners(before))
+}
+
+/// Whether a letter or digit follows on which a joiner behind the other letter has no effect. White space and punctuation may
+/// follow: some words end with a joiner that can be seen.
+fn is_of_another_script(before: char, after: Option<char>) -> bool {
+    let Some(after) = after.filter(|after| after.is_alphanumeric()) else { return false };
+    let scripts = [before, after].map(|c| CodePointMapData::<Script>::new().get(c));
+    let is_shared = scripts.iter().any(|script| [Script::Common, Script::Inherited].contains(script));
+    after.is_ascii() || !is_shared && scripts[0] != scripts[1]
 }
 
 /// Whether a mark is one of the Arabic, Hebrew or Indic blocks: those stand between a letter and its joiner.
@@ -78,7 +94,7 @@ pub(crate) fn hidden(text: &str) -> impl Iterator<Item = Hidden> + '_ {
             let at = next + plain_length(&text.as_bytes()[next..]);
             let char = text[at..].chars().next()?;
             next = at + char.len_utf8();
-            if is_hidden(char) && !belongs(text[..at].chars().next_back(), char) {
+            if is_hidden(char) && !belongs(text[..at].chars().next_back(), char, text[next..].chars().next()) {
                 return Some(Hidden { at, char });
             }
         }

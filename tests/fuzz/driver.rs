@@ -179,11 +179,15 @@ fn note(options: &Options, total: &Mutex<Total>, number: u64, what: &str) {
     }
 }
 
-/// What failures of one cause have in common: the first line, no digits but those of a place in a file.
+/// What failures of one cause have in common: the first line, no digits but those of a place in a file and of a character.
 fn kind(what: &str) -> String {
     let line = what.split("\\n").take(2).collect::<Vec<_>>().join(" ");
     let plain: String = line.chars().take(240).collect();
-    if plain.contains(".rs:") { plain } else { plain.chars().filter(|c| !c.is_ascii_digit()).take(100).collect() }
+    if plain.contains(".rs:") || plain.contains("U+") {
+        plain
+    } else {
+        plain.chars().filter(|c| !c.is_ascii_digit()).take(100).collect()
+    }
 }
 
 fn folder(options: &Options, number: u64) -> PathBuf {

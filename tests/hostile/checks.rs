@@ -98,12 +98,13 @@ fn without_colours(text: &str) -> String {
     plain
 }
 
-/// Whether a joiner stands in an emoji or a word that is written with it.
+/// Whether a joiner stands in an emoji, or in a word that is written with it or ends with it.
 fn is_joiner(chars: &[char], at: usize) -> bool {
+    let (before, after) = (at.checked_sub(1).and_then(|before| chars.get(before)), chars.get(at + 1));
     let is_joined = |c: Option<&char>| c.is_some_and(|c| !c.is_ascii() && !is_hostile(*c));
-    matches!(chars[at], '\u{200c}' | '\u{200d}')
-        && is_joined(at.checked_sub(1).and_then(|before| chars.get(before)))
-        && is_joined(chars.get(at + 1))
+    let ends_word = before.is_some_and(|c| ('\u{590}'..='\u{1cff}').contains(c))
+        && after.is_none_or(|c| !c.is_alphanumeric() && !is_hostile(*c));
+    matches!(chars[at], '\u{200c}' | '\u{200d}') && is_joined(before) && (is_joined(after) || ends_word)
 }
 
 /// Controls, what turns the direction of text, and what cannot be seen.
