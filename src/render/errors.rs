@@ -78,7 +78,10 @@ pub(super) fn runtime(engine: &Engine, sources: &Sources, name: &str, error: &Er
     let refusal = innermost.source().and_then(|source| source.downcast_ref::<Refusal>());
     if let Some((refusal, file)) = refusal.and_then(|refusal| Some((refusal, refusal.file.as_ref()?))) {
         let id = sources.find_or_add(&file.path, || SourceText::salvage(&file.bytes));
-        let finding = Diagnostic::new(refusal.rule, Span::new(id, file.at..file.at + 1), refusal.message.clone());
+        // What is no text stands for itself as one character.
+        let text = sources.get(id).text();
+        let wrong = clamp(&(file.at..file.at + 1), text);
+        let finding = Diagnostic::new(refusal.rule, Span::new(id, wrong), refusal.message.clone());
         return finding.related(span, "read here").maybe_help(refusal.help.clone());
     }
     let mut finding = match refusal {
