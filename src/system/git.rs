@@ -205,7 +205,7 @@ mod tests {
         "@{push}",
         "main@{push}",
         "@{-1}",
-        "main@{1 second ago}~1",
+        "main@{now}~1",
     ];
 
     /// Two commits on `main`; the first is tagged, fetched, and where a remote branch and another branch stand.
