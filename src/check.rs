@@ -23,6 +23,8 @@ pub struct Problem {
     pub message: String,
     /// The next step.
     pub help: Option<String>,
+    /// What is asked of the value: formats may ask different things of values at one place.
+    pub asks: Option<String>,
     /// Where it is to be mended, if that is not what wrote the value.
     pub place: Option<Span>,
 }

@@ -106,6 +106,8 @@ pub struct Diagnostic {
     pub related: Vec<Label>,
     /// The next step.
     pub help: Option<String>,
+    /// What tells it apart from another finding of its rule at its place.
+    pub(crate) sense: Option<String>,
     /// Names of the agents it reaches, sorted; empty for findings about the repository itself.
     pub agents: Vec<Arc<str>>,
     /// Names of the contexts it reaches, sorted.
@@ -122,6 +124,7 @@ impl Diagnostic {
             primary: Label { span, message: String::new() },
             related: Vec::new(),
             help: None,
+            sense: None,
             agents: Vec::new(),
             contexts: Vec::new(),
         }
@@ -138,6 +141,13 @@ impl Diagnostic {
     #[must_use]
     pub fn related(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
         self.related.push(Label { span, message: message.into() });
+        self
+    }
+
+    /// Says what tells it apart from another finding of its rule at its place.
+    #[must_use]
+    pub(crate) fn in_sense(mut self, sense: Option<String>) -> Diagnostic {
+        self.sense = sense;
         self
     }
 
@@ -166,19 +176,19 @@ impl Diagnostic {
     }
 }
 
-/// Findings, deduplicated: the same rule at the same place is one finding that reaches more.
+/// Findings, deduplicated: the same rule at the same place, in the same sense, is one finding that reaches more.
 ///
 /// The first finding's words win, so what is reported depends on the order of insertion: insert in a stable one.
 #[derive(Debug, Default)]
 pub struct Findings {
     list: Vec<Diagnostic>,
-    seen: std::collections::HashMap<(&'static str, Span), usize>,
+    seen: std::collections::HashMap<(&'static str, Span, Option<String>), usize>,
 }
 
 impl Findings {
     /// Adds a finding, or its reach to the one that is already there.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        let key = (diagnostic.rule.code, diagnostic.primary.span);
+        let key = (diagnostic.rule.code, diagnostic.primary.span, diagnostic.sense.clone());
         match self.seen.get(&key) {
             Some(&index) => {
                 let known = &mut self.list[index];

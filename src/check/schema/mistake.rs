@@ -71,13 +71,17 @@ impl Mistake {
             }
             What::Other(message) => message,
         };
+        let asks = match &self.hint {
+            Hint::Other(asked) if self.rule == &rules::INVALID_VALUE => Some(asked.clone()),
+            _ => None,
+        };
         let help = match self.hint {
             Hint::None => None,
             Hint::Meant(near) => one_of(&near.iter().map(String::as_str).collect::<Vec<_>>()),
             Hint::Fields(known) => Some(format!("known fields: {}", listed(known.iter().map(String::as_str)))),
             Hint::Other(help) => Some(help),
         };
-        Problem { rule: self.rule, pointer: self.pointer, message, help, place: self.place }
+        Problem { rule: self.rule, pointer: self.pointer, message, help, asks, place: self.place }
     }
 }
 
