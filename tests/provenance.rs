@@ -635,3 +635,15 @@ fn a_role_that_is_no_text_is_told_in_the_role_once() {
     assert_eq!(compiler.sources().describe(finding.primary.span), "roles/me.md:2");
     assert_eq!(finding.agents.len(), 2);
 }
+
+/// What grows with itself ends: nobody is named, and the template is what is told.
+#[test]
+fn a_text_that_grows_in_a_loop_is_not_followed_for_ever() {
+    let template = "{% set ns = namespace(s='') %}{% for i in range(12000) %}{% set ns.s = ns.s ~ 'x' %}{% endfor %}[{{ tojson(ns.s) }}]";
+    let compiler = agents_with(&[template.to_owned()]);
+    let id = compiler.hierarchy().by_name("A0").expect("it is there");
+    let pointer = Pointer::parse("/x/0");
+    let explained = compiler.explain(id, "turn", None, Some(&pointer)).expect("a body").expect("without findings");
+    let kinds: Vec<SourceKind> = explained.values[0].sources.iter().map(|source| source.kind).collect();
+    assert_eq!(kinds, [SourceKind::Unknown]);
+}

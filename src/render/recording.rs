@@ -285,7 +285,11 @@ impl Renderer<'_> {
         let (told, unknown) = match text {
             Some(text) if told.text != text || output != text => {
                 let unknown = Told::one(text, Writer::Computed { from: Arc::new([]) });
-                (unknown, Some("the engine cannot be followed here"))
+                let reason = match log.gave_up() {
+                    true => "the template makes too many texts of texts to be followed",
+                    false => "the engine cannot be followed here",
+                };
+                (unknown, Some(reason))
             }
             _ => (told, None),
         };

@@ -68,6 +68,8 @@ pub(super) struct Log {
     filters: Vec<Arc<str>>,
     /// The file that was read last.
     read: Option<(Arc<ReadFile>, usize)>,
+    /// How much more may be kept, in bytes; 0 once it was too much, and nothing is followed any more.
+    room: usize,
     /// The next value that is written is that of a mark.
     silent: bool,
     /// The tag whose value is written next.
@@ -150,6 +152,7 @@ impl Log {
             captured: None,
             filters: Vec::new(),
             read: None,
+            room: MOST_KEPT,
             silent: false,
             tag: None,
             stopped: None,
@@ -198,6 +201,9 @@ impl Log {
 impl Log {
     fn mark(&mut self, id: NodeId) {
         self.silent = true;
+        if self.room == 0 {
+            return;
+        }
         let nodes = Arc::clone(&self.nodes);
         let node = nodes.get(id);
         match &node.kind {
@@ -267,6 +273,9 @@ impl Log {
 
     /// Remembers what an expression gave; a text that is known gets an address of its own.
     fn value(&mut self, value: Value, id: NodeId) -> Value {
+        if self.room == 0 {
+            return value;
+        }
         let nodes = Arc::clone(&self.nodes);
         let node = nodes.get(id);
         let found = self.known(&value);
@@ -274,6 +283,13 @@ impl Log {
             Some(known) => Some(known),
             None => self.worked_out(&value, node, id),
         };
+        if let (Some(Known::Text(told)), None) = (&known, self.known(&value)) {
+            self.room = self.room.saturating_sub(2 * told.weight());
+            if self.room == 0 {
+                self.give_up();
+                return value;
+            }
+        }
         let value = match (&known, value.as_str()) {
             (Some(known), Some(text)) if self.known(&value).is_none() => self.kept_text(text, known.clone()),
             _ => value,
@@ -285,6 +301,16 @@ impl Log {
             last.insert(id, (value.clone(), known));
         }
         value
+    }
+
+    /// Whether the render made too much to be followed.
+    pub(super) fn gave_up(&self) -> bool {
+        self.room == 0
+    }
+
+    /// Forgets everything: a template that makes more and more of its texts is not followed.
+    fn give_up(&mut self) {
+        *self = Log { room: 0, frames: std::mem::take(&mut self.frames), ..Log::new(Arc::clone(&self.nodes)) };
     }
 
     fn kept_text(&mut self, text: &str, known: Known) -> Value {
@@ -525,6 +551,9 @@ impl Log {
 impl Log {
     /// What a tag wrote.
     fn emit(&mut self, value: &Value) {
+        if self.room == 0 {
+            return;
+        }
         let text = match value.kind() {
             ValueKind::Bool | ValueKind::Seq | ValueKind::Iterable | ValueKind::Map => {
                 functions::to_json(value).unwrap_or_default()
@@ -542,11 +571,10 @@ impl Log {
                 (run.tag, run.emission, run.frame) = (tag, self.emissions, self.frame);
             }
         }
-        if told.runs.is_empty() {
-            let writer = Writer::Computed { from: Arc::new([]) };
-            let mut empty = Told::one("", writer);
-            (empty.runs[0].tag, empty.runs[0].emission, empty.runs[0].frame) = (tag, self.emissions, self.frame);
-            told = empty;
+        if told.text.is_empty() {
+            let mut run = Told::one("", Writer::Computed { from: Arc::new([]) }).runs.remove(0);
+            (run.tag, run.emission, run.frame) = (tag, self.emissions, self.frame);
+            return self.top().push_nothing(run);
         }
         self.top().push(&told);
     }
@@ -566,6 +594,9 @@ impl Log {
         }
     }
 }
+
+/// How much one render may keep beside what it makes, in bytes.
+const MOST_KEPT: usize = 96 * 1024 * 1024;
 
 fn of_data(text: &str, path: &Arc<Pointer>) -> Told {
     Told::one(text, Writer::Data { path: Arc::clone(path), at: 0 })

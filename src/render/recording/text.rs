@@ -88,11 +88,27 @@ impl Told {
     }
 
     pub(super) fn push(&mut self, other: &Told) {
+        // Nothing was written: what wrote it would only pile up.
+        if other.text.is_empty() {
+            return;
+        }
         self.text.push_str(&other.text);
         match self.runs.len() + other.runs.len() > MAX_RUNS {
             false => self.runs.extend(other.runs.iter().cloned()),
             true => self.forget(),
         }
+    }
+
+    /// Notes who wrote nothing.
+    pub(super) fn push_nothing(&mut self, run: Run) {
+        if self.runs.len() < MAX_RUNS {
+            self.runs.push(Run { len: 0, ..run });
+        }
+    }
+
+    /// About how many bytes it holds.
+    pub(super) fn weight(&self) -> usize {
+        self.text.len() + self.runs.len() * size_of::<Run>()
     }
 
     /// Takes a text that is made of too many parts for a computed one.
