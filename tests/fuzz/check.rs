@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
-use reqc::compile::{Compiler, PolicyOptions, Report, Selection};
+use reqc::compile::{Compiler, Explanation, PolicyOptions, Report, Selection};
 use reqc::diag::Diagnostic;
 use reqc::repo::LoadOptions;
 use reqc::report::{Format as _, Human, Json, Layout, Short};
@@ -72,6 +72,7 @@ fn compile(base: &Arc<MemoryWorld>, files: &Files, without_memo: bool, outcome: 
     let bug = report.findings.iter().find(|finding| finding.rule.code.starts_with("internal/"));
     let bug = bug.map(|finding| format!("panic: {} {}", finding.message, finding.help.as_deref().unwrap_or_default()));
     let wrong = bug.or_else(|| report.findings.iter().find_map(|finding| misplaced(&compiler, finding)));
+    let wrong = wrong.or_else(|| unexplained(&compiler));
     let reports = reports(&report);
     outcome.wrong = wrong.or_else(|| reports.iter().find_map(|text| unfit(text)));
     if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&reports[2]) {
@@ -92,13 +93,34 @@ fn shown(text: &impl std::fmt::Display) -> String {
 
 /// A place that is not in its file.
 fn misplaced(compiler: &Compiler, finding: &Diagnostic) -> Option<String> {
-    let places = [&finding.primary].into_iter().chain(&finding.related).map(|label| label.span);
-    let wrong = |span: &Span| {
-        let text = compiler.sources().get(span.file).text();
-        let (start, end) = (span.range().start, span.range().end);
-        start > end || end > text.len() || !text.is_char_boundary(start) || !text.is_char_boundary(end)
-    };
-    places.into_iter().find(wrong).map(|span| format!("{}: the place {span:?} is not in its file", finding.rule.code))
+    let mut places = [&finding.primary].into_iter().chain(&finding.related).map(|label| label.span);
+    let wrong = places.find(|span| is_outside(compiler, *span));
+    wrong.map(|span| format!("{}: the place {span:?} is not in its file", finding.rule.code))
+}
+
+fn is_outside(compiler: &Compiler, span: Span) -> bool {
+    let text = compiler.sources().get(span.file).text();
+    let (start, end) = (span.range().start, span.range().end);
+    start > end || end > text.len() || !text.is_char_boundary(start) || !text.is_char_boundary(end)
+}
+
+/// What is said of the values of a body, if that is no place of a file. One body of the first agents: each is rendered again.
+fn unexplained(compiler: &Compiler) -> Option<String> {
+    compiler.agents().iter().take(2).find_map(|(id, _)| {
+        let explained =
+            compiler.contexts().iter().find_map(|ready| compiler.explain(*id, &ready.context.name, None, None));
+        let explained = explained?.ok()?;
+        let wrong = |value: &Explanation| {
+            let sources = value.sources.iter().flat_map(|source| {
+                let steps = source.steps.iter().map(|step| step.span);
+                source.span.into_iter().chain(source.tag).chain(source.made_of.iter().copied()).chain(steps)
+            });
+            let mut spans = value.literal.into_iter().chain(value.overrode.iter().copied()).chain(sources);
+            spans.any(|span| is_outside(compiler, span))
+        };
+        let value = explained.values.iter().find(|value| wrong(value))?;
+        Some(format!("an explanation of a value is no place of a file: {}", value.pointer))
+    })
 }
 
 #[cfg(unix)]
