@@ -293,7 +293,8 @@ impl Renderer<'_> {
             }
             _ => (told, None),
         };
-        let (frames, branches, stopped) = (log.frames, log.branches, log.stopped);
+        let stopped = log.stopped_at();
+        let (frames, branches) = (log.frames, log.branches);
         Recording { starts: told.starts(), told, frames, branches, stopped, marked, unknown, prompt: None }
     }
 }

@@ -70,12 +70,14 @@ pub(super) struct Log {
     read: Option<(Arc<ReadFile>, usize)>,
     /// How much more may be kept, in bytes; 0 once it was too much, and nothing is followed any more.
     room: usize,
+    /// The mark that was met last, also when nothing is followed any more.
+    reached: Option<NodeId>,
     /// The next value that is written is that of a mark.
     silent: bool,
     /// The tag whose value is written next.
     tag: Option<NodeId>,
     /// The tag whose value could not be written.
-    pub(super) stopped: Option<NodeId>,
+    stopped: Option<NodeId>,
     emissions: u32,
     pub(super) branches: BTreeSet<NodeId>,
 }
@@ -99,7 +101,7 @@ pub(super) fn install(environment: &mut Environment<'static>) {
         let written = functions::emit(out, state, value);
         with(|log| match &written {
             Ok(()) => log.emit(value),
-            Err(_) => log.stopped = log.tag,
+            Err(_) => log.stopped = log.tag.or(log.reached),
         });
         written
     });
@@ -153,6 +155,7 @@ impl Log {
             filters: Vec::new(),
             read: None,
             room: MOST_KEPT,
+            reached: None,
             silent: false,
             tag: None,
             stopped: None,
@@ -201,6 +204,7 @@ impl Log {
 impl Log {
     fn mark(&mut self, id: NodeId) {
         self.silent = true;
+        self.reached = Some(id);
         if self.room == 0 {
             return;
         }
@@ -273,6 +277,7 @@ impl Log {
 
     /// Remembers what an expression gave; a text that is known gets an address of its own.
     fn value(&mut self, value: Value, id: NodeId) -> Value {
+        self.reached = Some(id);
         if self.room == 0 {
             return value;
         }
@@ -303,6 +308,11 @@ impl Log {
         value
     }
 
+    /// The tag at which a render stopped that reached a limit; none if the text that was written last tells.
+    pub(super) fn stopped_at(&self) -> Option<NodeId> {
+        self.stopped.or(self.reached.filter(|_| self.gave_up()))
+    }
+
     /// Whether the render made too much to be followed.
     pub(super) fn gave_up(&self) -> bool {
         self.room == 0
@@ -310,7 +320,12 @@ impl Log {
 
     /// Forgets everything: a template that makes more and more of its texts is not followed.
     fn give_up(&mut self) {
-        *self = Log { room: 0, frames: std::mem::take(&mut self.frames), ..Log::new(Arc::clone(&self.nodes)) };
+        *self = Log {
+            room: 0,
+            reached: self.reached,
+            frames: std::mem::take(&mut self.frames),
+            ..Log::new(Arc::clone(&self.nodes))
+        };
     }
 
     fn kept_text(&mut self, text: &str, known: Known) -> Value {
