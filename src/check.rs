@@ -1,22 +1,36 @@
 //! Rules of content: what is wrong with a body that is valid JSON.
 //!
 //! Input: a [`Body`] and its plan. Output: [`Problem`]s at JSON pointers; the compiler turns them into findings at the
-//! lines that wrote them. One folder or file per family of rules. Nothing here reads files or prints.
+//! lines that wrote them. `schema` asks the JSON Schemas of wire formats, `protocol` what schemas cannot say. Nothing here reads
+//! files or prints.
 
+mod found;
+mod history;
+pub(crate) mod protocol;
 pub(crate) mod schema;
+mod subject;
 
 pub use schema::{AgentSchemas, Schemas};
 
-use crate::diag::Rule;
+use protocol::Scope;
+use subject::{Destination, Subject};
+
+use crate::diag::{Rule, Severity};
 use crate::json::Pointer;
+use serde_json::Value;
+
+use crate::provider::{ClientApi, Server, WireFormat};
+use crate::repo::Instance;
 use crate::source::Span;
-use crate::unit::Body;
+use crate::unit::{Body, CheckId, Plan};
 
 /// Something wrong at a place of a body.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
     /// The rule that is broken.
     pub rule: &'static Rule,
+    /// How bad it is, if that is not as bad as the rule usually is.
+    pub severity: Option<Severity>,
     /// Where in the body.
     pub pointer: Pointer,
     /// One lower-case phrase.
@@ -36,10 +50,87 @@ impl Problem {
     }
 }
 
-/// What is wrong with a body, in the order of the schema.
-///
-/// A body is not marked as checked: whether one with problems may be used is decided by the policy of a run, which may lower
-/// what was found.
-pub fn check(schemas: &AgentSchemas, body: &Body) -> Vec<Problem> {
-    schemas.problems_of_body(body)
+/// What bodies that go to one place are checked by.
+pub struct Checks {
+    schemas: AgentSchemas,
+    wire: WireFormat,
+    server: Server,
+    model: Option<String>,
+    endpoint: Option<String>,
+}
+
+impl Checks {
+    /// The checks of a plan; `model` is the one that the client names.
+    pub fn of(plan: &Plan<'_>, schemas: &Schemas, model: Option<&str>) -> Checks {
+        Checks {
+            schemas: schemas.of(plan.wire, Some((plan.instance, plan.api))),
+            wire: plan.wire,
+            server: Server::of(plan.instance, plan.api),
+            model: Some(plan.model(model).to_owned()),
+            endpoint: Some(plan.endpoint().to_owned()),
+        }
+    }
+
+    /// The checks of bodies that no plan made.
+    pub fn of_wire(
+        schemas: &Schemas,
+        wire: WireFormat,
+        server: Server,
+        instance: Option<(&Instance, ClientApi)>,
+        model: Option<&str>,
+    ) -> Checks {
+        let model = model.map(str::to_owned);
+        Checks { schemas: schemas.of(wire, instance), wire, server, model, endpoint: None }
+    }
+
+    /// What is wrong with a body: what its schema does not take first, in the order of the schema.
+    ///
+    /// A body is not marked as checked: whether one with problems may be used is decided by the policy of a run, which may
+    /// lower what was found.
+    pub fn problems(&self, body: &Body) -> Vec<Problem> {
+        let mut problems = self.schemas.problems_of_body(body);
+        problems.extend(self.protocol_problems(body));
+        problems
+    }
+
+    /// As [`Checks::problems`], of a body that no plan made.
+    pub fn problems_of(&self, body: &Value) -> Vec<Problem> {
+        let mut problems = self.schemas.problems(body);
+        let members = body.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value));
+        let subject = Subject::new(self.destination(), members);
+        [Scope::History, Scope::Body].iter().for_each(|scope| problems.extend(protocol::check(&subject, *scope)));
+        problems
+    }
+
+    fn protocol_problems(&self, body: &Body) -> Vec<Problem> {
+        let subject = Subject::new(self.destination(), body.members().map(|member| (member.name, member.value)));
+        let history = body.members().find(|member| Some(member.name) == history::member_of(self.wire));
+        let followed = history.and_then(|member| member.followed);
+        let id = self.history_check(&subject);
+        let is_known = followed.is_some_and(|followed| followed.by(id));
+        let mut problems = if is_known { Vec::new() } else { protocol::check(&subject, Scope::History) };
+        if let Some(followed) = followed.filter(|_| problems.is_empty()) {
+            followed.note(id);
+        }
+        problems.extend(protocol::check(&subject, Scope::Body));
+        problems
+    }
+
+    fn destination(&self) -> Destination<'_> {
+        Destination {
+            wire: self.wire,
+            server: self.server,
+            model: self.model.as_deref(),
+            endpoint: self.endpoint.as_deref(),
+        }
+    }
+
+    /// All that the verdict on a history depends on, beside the history.
+    fn history_check(&self, subject: &Subject<'_>) -> CheckId {
+        let (wires, servers) = (WireFormat::ALL, Server::ALL);
+        let wire = wires.iter().position(|wire| *wire == self.wire).unwrap_or(wires.len());
+        let server = servers.iter().position(|server| *server == self.server).unwrap_or(servers.len());
+        let number = (wire * (servers.len() + 1) + server) * 2 + usize::from(subject.is_continued());
+        CheckId(u16::try_from(number).expect("a few hundred at most"))
+    }
 }

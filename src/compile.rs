@@ -10,6 +10,7 @@ mod coverage;
 mod explain;
 mod impact;
 mod invisible;
+mod lint;
 mod lowered;
 mod policy;
 mod reach;
@@ -22,6 +23,7 @@ mod work;
 pub use compare::Purpose;
 pub use explain::{Explained, Explanation, SourceKind, ValueSource};
 pub use impact::{Asked, Reached};
+pub use lint::LintTarget;
 pub use lowered::{Lowered, LoweredKind, LoweredTo};
 use policy::Policy;
 pub use policy::PolicyOptions;
@@ -45,7 +47,7 @@ use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
-use crate::check::{AgentSchemas, Problem, Schemas, check};
+use crate::check::{Checks, Problem, Schemas};
 use crate::context::{self, Context, ContextSource};
 use crate::conversation::Conversation;
 use crate::diag::{Diagnostic, Findings, Severity, did_you_mean};
@@ -377,7 +379,7 @@ impl Compiler {
         let Some(plan) = self.plan(id) else {
             return Done { result: None, findings: Vec::new(), bodies: 0, cost: 0 };
         };
-        let schemas = self.schemas.of(&plan);
+        let checks = Checks::of(&plan, &self.schemas, self.client_model(&plan, selection.model.as_deref()));
         let mut findings = Findings::default();
         let mut spent = Spent { static_values: plan.static_values(), ..Spent::default() };
         let mut agent = AgentBodies { plan, bodies: Vec::new(), findings: Vec::new() };
@@ -389,7 +391,7 @@ impl Compiler {
             let memo = (!selection.without_memo).then_some(&ready.memo);
             let request = Request { memo, ..ready.request(&agent.plan, selection.model.as_deref()) };
             let renderer = renderers.get(&ready.prepared);
-            let (body, found) = self.make(&agent.plan, &schemas, ready, renderer, &request, &mut spent);
+            let (body, found) = self.make(&agent.plan, &checks, ready, renderer, &request, &mut spent);
             // What is found in a body does not make it go away: a repository may lower such findings.
             agent.bodies.extend(body.map(|body| (ready, body)));
             let reach = |finding: Diagnostic| finding.reaching(agent.plan.name(), Some(&ready.context.name));
@@ -405,7 +407,7 @@ impl Compiler {
     fn make(
         &self,
         plan: &Plan<'_>,
-        schemas: &AgentSchemas,
+        checks: &Checks,
         ready: &ReadyContext,
         renderer: &Renderer<'_>,
         request: &Request<'_>,
@@ -416,7 +418,7 @@ impl Compiler {
         let (body, found) = match made.body {
             Ok(body) => {
                 spent.held = spent.held.saturating_add(body.weight());
-                let problems = check(schemas, &body);
+                let problems = checks.problems(&body);
                 spent.cost = spent.cost.saturating_add(work::of_body(spent.static_values, problems.len()));
                 let record = Record::new(plan, &self.repo.sources, renderer, request, &body);
                 let found = self.located(plan, ready, &record, problems, &mut spent.cost);

@@ -176,19 +176,19 @@ impl Diagnostic {
     }
 }
 
-/// Findings, deduplicated: the same rule at the same place, in the same sense, is one finding that reaches more.
+/// Findings, deduplicated: the same rule at the same place, as bad and in the same sense, is one finding that reaches more.
 ///
 /// The first finding's words win, so what is reported depends on the order of insertion: insert in a stable one.
 #[derive(Debug, Default)]
 pub struct Findings {
     list: Vec<Diagnostic>,
-    seen: std::collections::HashMap<(&'static str, Span, Option<String>), usize>,
+    seen: std::collections::HashMap<(&'static str, Severity, Span, Option<String>), usize>,
 }
 
 impl Findings {
     /// Adds a finding, or its reach to the one that is already there.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        let key = (diagnostic.rule.code, diagnostic.primary.span, diagnostic.sense.clone());
+        let key = (diagnostic.rule.code, diagnostic.severity, diagnostic.primary.span, diagnostic.sense.clone());
         match self.seen.get(&key) {
             Some(&index) => {
                 let known = &mut self.list[index];

@@ -8,6 +8,7 @@ mod cache;
 mod instances;
 mod request;
 pub(crate) mod rules;
+mod server;
 mod tools;
 mod wire;
 
@@ -24,6 +25,7 @@ pub(crate) use request::is_loopback;
 #[cfg(feature = "runtime")]
 pub(crate) use request::placeholder;
 pub use request::{Header, HeaderValue, MODEL_PLACEHOLDER, RequestLine, request_line};
+pub use server::Server;
 pub use tools::tool_definitions;
 pub(crate) use tools::tool_source;
 pub use wire::WireFormat;

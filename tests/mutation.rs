@@ -31,7 +31,7 @@ fn mutated_bodies_are_rejected() {
         wire: agent.plan.wire.name(),
         instance: agent.plan.instance.name.value.to_string(),
         agent: agent.plan.name().to_string(),
-        schemas: schemas.of(&agent.plan),
+        schemas: schemas.of(agent.plan.wire, Some((agent.plan.instance, agent.plan.api))),
         bodies: agent
             .bodies
             .iter()

@@ -20,7 +20,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bundled::Bundled;
-use document::{Document, Extensions, Subject, Unusable, check_extensions};
+use document::{Document, Extensions, Input, Unusable, check_extensions};
 use graph::Refusal;
 use serde_json::Value;
 
@@ -30,10 +30,10 @@ use mistake::{Hint, Mistake, What};
 use super::Problem;
 use crate::diag::Diagnostic;
 use crate::json;
-use crate::provider::WireFormat;
-use crate::repo::{Extension, LayerKind, Repo};
+use crate::provider::{ClientApi, WireFormat};
+use crate::repo::{Extension, Instance, LayerKind, Repo};
 use crate::source::{FileId, SourceText, Span};
-use crate::unit::{Body, Plan};
+use crate::unit::Body;
 
 /// The schemas of all wire formats, of both layers.
 #[derive(Default)]
@@ -112,17 +112,18 @@ impl Schemas {
         unusable.map(|unusable| finding(unusable.refusal, unusable.place)).collect()
     }
 
-    /// What the bodies of a plan are checked against: the schemas of its wire format, with the extensions of its provider
-    /// instance and client API.
-    pub fn of(&self, plan: &Plan<'_>) -> AgentSchemas {
-        let own = self.allowed.iter().filter(|extension| extension.instance == plan.instance.name.value);
+    /// What bodies are checked against: the schemas of a wire format, with the extensions of the provider instance and its
+    /// client API.
+    pub fn of(&self, wire: WireFormat, instance: Option<(&Instance, ClientApi)>) -> AgentSchemas {
+        let name = instance.map(|(instance, _)| &*instance.name.value);
+        let own = self.allowed.iter().filter(|extension| Some(&*extension.instance) == name);
         let allowed = own.flat_map(|extension| &extension.fields).map(|field| Field::parse(field)).collect();
-        let extensions = self.extensions_of(plan.wire);
-        let names = [&*plan.instance.name.value, plan.api.name()].into_iter();
+        let extensions = self.extensions_of(wire);
+        let names = name.into_iter().chain(instance.map(|(_, api)| api.name()));
         let listed = names.filter(|name| extensions.iter().any(|file| file.list(name)));
         let mut names: Vec<String> = listed.map(str::to_owned).collect();
         names.dedup();
-        AgentSchemas { documents: self.variant(plan.wire, names), allowed }
+        AgentSchemas { documents: self.variant(wire, names), allowed }
     }
 
     fn extensions_of(&self, wire: WireFormat) -> &[Arc<Extensions>] {
@@ -147,15 +148,15 @@ impl AgentSchemas {
 
     /// What is wrong with a body, in the order of the schema. A schema that cannot be used is wrong with every body.
     pub fn problems(&self, body: &Value) -> Vec<Problem> {
-        self.problems_of(Subject::Value(body))
+        self.problems_of(Input::Value(body))
     }
 
     /// As [`AgentSchemas::problems`], without another look at values that other bodies hold too.
     pub(super) fn problems_of_body(&self, body: &Body) -> Vec<Problem> {
-        self.problems_of(Subject::Body(body))
+        self.problems_of(Input::Body(body))
     }
 
-    fn problems_of(&self, subject: Subject<'_>) -> Vec<Problem> {
+    fn problems_of(&self, subject: Input<'_>) -> Vec<Problem> {
         let mut mistakes: Vec<Mistake> = Vec::new();
         for document in self.documents.iter() {
             match document {
@@ -273,7 +274,7 @@ mod tests {
         let compiler = Compiler::load(Arc::new(root), Arc::new(Embedded::bundled()), LoadOptions::default());
         let (schemas, _) = Schemas::new(compiler.repo());
         let run = compiler.run(&Selection::default(), |agent| {
-            let schemas = schemas.of(&agent.plan);
+            let schemas = schemas.of(agent.plan.wire, Some((agent.plan.instance, agent.plan.api)));
             assert_eq!(schemas.documents.len(), 1);
             let is_bundled = |document: &Result<Document, Unusable>| document.as_ref().is_ok_and(Document::is_bundled);
             assert!(schemas.documents.iter().all(is_bundled), "{}", agent.plan.name());

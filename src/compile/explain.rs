@@ -25,6 +25,7 @@ impl Compiler {
     ) -> Diagnostic {
         let (span, related) = self.in_files(&place, plan, ready);
         let mut finding = Diagnostic::new(problem.rule, span, problem.message).maybe_help(problem.help);
+        finding.severity = problem.severity.unwrap_or(finding.severity);
         finding = finding.in_sense(problem.asks).label(place.excerpt.unwrap_or_default());
         related.into_iter().fold(finding, |finding, (span, what)| finding.related(span, what))
     }

@@ -81,7 +81,8 @@ static ALL: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
         crate::golden::rules::RULES,
         crate::panics::RULES,
     ];
-    let mut rules: Vec<&Rule> = families.into_iter().flatten().copied().collect();
+    let mut rules: Vec<&Rule> =
+        families.into_iter().flatten().copied().chain(crate::check::protocol::rules()).collect();
     rules.sort_by_key(|rule| rule.code);
     rules
 });

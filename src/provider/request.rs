@@ -96,7 +96,7 @@ impl<'u> UrlParts<'u> {
     }
 
     /// The host, without a port.
-    fn host(&self) -> &'u str {
+    pub(super) fn host(&self) -> &'u str {
         match self.server.strip_prefix('[') {
             Some(v6) => v6.split(']').next().unwrap_or_default(),
             None => self.server.split(':').next().unwrap_or_default(),

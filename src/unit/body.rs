@@ -51,7 +51,7 @@ impl Body {
 
     /// The members in order.
     pub(crate) fn members(&self) -> impl Iterator<Item = MemberRef<'_>> {
-        self.members.iter().map(|(name, member)| MemberRef { name, value: member.value(), accepted: member.accepted() })
+        self.members.iter().map(|(name, member)| member.named(name))
     }
 
     /// What templates rendered, in order of the body.

@@ -28,6 +28,7 @@ pub(super) struct Shared {
     value: Value,
     pretty: OnceLock<Box<str>>,
     accepted: Accepted,
+    followed: Accepted,
     /// The breakpoints of the prompt cache that the author set, if these are messages.
     authored: OnceLock<usize>,
     marked: Mutex<Vec<Marked>>,
@@ -51,6 +52,8 @@ pub(crate) struct MemberRef<'b> {
     pub(crate) value: &'b Value,
     /// What is known of a value that other bodies hold too.
     pub(crate) accepted: Option<&'b Accepted>,
+    /// The same of the rules of protocols.
+    pub(crate) followed: Option<&'b Accepted>,
 }
 
 /// Tells checks of a value apart: the same number means the same check.
@@ -62,6 +65,17 @@ pub(crate) struct CheckId(pub(crate) u16);
 pub(crate) struct Accepted(AtomicU32);
 
 impl Accepted {
+    /// Whether a check accepted the value last.
+    pub(crate) fn by(&self, check: CheckId) -> bool {
+        // The value never changes, so the mark stands for nothing but itself.
+        self.0.load(Ordering::Relaxed) == Accepted::mark(check)
+    }
+
+    /// Notes that a check accepts the value.
+    pub(crate) fn note(&self, check: CheckId) {
+        self.0.store(Accepted::mark(check), Ordering::Relaxed);
+    }
+
     /// As a mark: no check is zero.
     fn mark(check: CheckId) -> u32 {
         u32::from(check.0) + 1
@@ -71,14 +85,13 @@ impl Accepted {
 impl MemberRef<'_> {
     /// Whether a check accepts the value, which it is not asked again if it did before.
     pub(crate) fn is_accepted(&self, check: CheckId, accepts: impl Fn(&Value) -> bool) -> bool {
-        let Some(Accepted(last)) = self.accepted else { return accepts(self.value) };
-        // The value never changes, so the mark stands for nothing but itself.
-        if last.load(Ordering::Relaxed) == Accepted::mark(check) {
+        let Some(last) = self.accepted else { return accepts(self.value) };
+        if last.by(check) {
             return true;
         }
         let is_accepted = accepts(self.value);
         if is_accepted {
-            last.store(Accepted::mark(check), Ordering::Relaxed);
+            last.note(check);
         }
         is_accepted
     }
@@ -86,8 +99,15 @@ impl MemberRef<'_> {
 
 impl Shared {
     pub(super) fn new(value: Value) -> Shared {
-        let (accepted, marked) = (Accepted::default(), Mutex::default());
-        Shared { value, pretty: OnceLock::new(), accepted, authored: OnceLock::new(), marked }
+        let (accepted, followed) = (Accepted::default(), Accepted::default());
+        Shared {
+            value,
+            pretty: OnceLock::new(),
+            accepted,
+            followed,
+            authored: OnceLock::new(),
+            marked: Mutex::default(),
+        }
     }
 
     pub(super) fn value(&self) -> &Value {
@@ -144,11 +164,13 @@ impl Member {
         }
     }
 
-    pub(super) fn accepted(&self) -> Option<&Accepted> {
-        match self {
-            Member::Own(_) => None,
-            Member::Shared(shared) => Some(&shared.accepted),
-        }
+    /// The value, with what is known of one that other bodies hold too.
+    pub(super) fn named<'m>(&'m self, name: &'m str) -> MemberRef<'m> {
+        let (accepted, followed) = match self {
+            Member::Own(_) => (None, None),
+            Member::Shared(shared) => (Some(&shared.accepted), Some(&shared.followed)),
+        };
+        MemberRef { name, value: self.value(), accepted, followed }
     }
 
     /// The text of the value, indented as a member of a body.

@@ -56,7 +56,7 @@ pub(super) struct Unusable {
 
 /// What is checked.
 #[derive(Clone, Copy)]
-pub(super) enum Subject<'b> {
+pub(super) enum Input<'b> {
     /// A body.
     Body(&'b Body),
     /// A value that no plan made.
@@ -174,7 +174,7 @@ impl Document {
     }
 
     /// What is wrong with a body, in the order of the schema: nothing only if the schema takes it.
-    pub(super) fn mistakes(&self, subject: Subject<'_>) -> Vec<Mistake> {
+    pub(super) fn mistakes(&self, subject: Input<'_>) -> Vec<Mistake> {
         if let (Some(bundled), Some(members)) = (self.bundled, subject.members())
             && bundled.accepts(&members)
         {
@@ -193,7 +193,7 @@ impl Document {
     }
 
     /// The mistake of a body whose mistakes are too much work to find, at its first member that is wrong if that is known.
-    fn unexplained(&self, subject: Subject<'_>) -> Mistake {
+    fn unexplained(&self, subject: Input<'_>) -> Mistake {
         let members = subject.members().unwrap_or_default();
         let refused = self.bundled.and_then(|bundled| bundled.refused(&members));
         let pointer = refused.map_or(Pointer::root(), |name| Pointer::root().member(name));
@@ -290,22 +290,22 @@ fn unchecked() -> Mistake {
     }
 }
 
-impl<'b> Subject<'b> {
+impl<'b> Input<'b> {
     /// The members; `None` if it is no object.
     fn members(self) -> Option<Vec<MemberRef<'b>>> {
         match self {
-            Subject::Body(body) => Some(body.members().collect()),
-            Subject::Value(value) => {
+            Input::Body(body) => Some(body.members().collect()),
+            Input::Value(value) => {
                 let members = value.as_object()?.iter();
-                Some(members.map(|(name, value)| MemberRef { name, value, accepted: None }).collect())
+                Some(members.map(|(name, value)| MemberRef { name, value, accepted: None, followed: None }).collect())
             }
         }
     }
 
     fn value(self) -> &'b Value {
         match self {
-            Subject::Body(body) => body.value(),
-            Subject::Value(value) => value,
+            Input::Body(body) => body.value(),
+            Input::Value(value) => value,
         }
     }
 }

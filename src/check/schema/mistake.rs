@@ -81,7 +81,7 @@ impl Mistake {
             Hint::Fields(known) => Some(format!("known fields: {}", listed(known.iter().map(String::as_str)))),
             Hint::Other(help) => Some(help),
         };
-        Problem { rule: self.rule, pointer: self.pointer, message, help, asks, place: self.place }
+        Problem { rule: self.rule, severity: None, pointer: self.pointer, message, help, asks, place: self.place }
     }
 }
 

@@ -1,0 +1,173 @@
+//! What rules find in one body. A rule names the value that is wrong; where that stands is worked out once for all of them.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::Problem;
+use super::protocol::BodyRule;
+use super::subject::Subject;
+use crate::diag::Severity;
+use crate::json::Pointer;
+
+/// The most problems of one rule in one body that are kept.
+const MOST_OF_A_RULE: usize = 20;
+
+/// What rules find in one body.
+pub(crate) struct Found<'b> {
+    rule: &'static BodyRule,
+    of_rule: usize,
+    marks: Vec<Mark<'b>>,
+}
+
+/// Something wrong.
+pub(crate) struct Mark<'b> {
+    rule: &'static BodyRule,
+    spot: Spot<'b>,
+    message: String,
+    help: Option<String>,
+    severity: Option<Severity>,
+}
+
+/// A place in a body.
+#[derive(Debug, Clone, Copy)]
+enum Spot<'b> {
+    /// A value.
+    Value(&'b Value),
+    /// A member of an object, also one that is missing.
+    Member(&'b Value, &'b str),
+    /// A member of the body, also one that is missing.
+    OfBody(&'b str),
+}
+
+impl<'b> Found<'b> {
+    pub(super) fn new(rule: &'static BodyRule) -> Found<'b> {
+        Found { rule, of_rule: 0, marks: Vec::new() }
+    }
+
+    /// Begins with the next rule.
+    pub(super) fn next(&mut self, rule: &'static BodyRule) {
+        (self.rule, self.of_rule) = (rule, 0);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.marks.is_empty()
+    }
+
+    /// Something is wrong with a value.
+    pub(crate) fn at(&mut self, value: &'b Value, message: impl Into<String>) -> Note<'_, 'b> {
+        self.mark(Spot::Value(value), message.into())
+    }
+
+    /// Something is wrong with a member of an object, or it is missing there.
+    pub(crate) fn at_member(&mut self, object: &'b Value, name: &'b str, message: impl Into<String>) -> Note<'_, 'b> {
+        let spot = object.get(name).map_or(Spot::Member(object, name), Spot::Value);
+        self.mark(spot, message.into())
+    }
+
+    /// Something is wrong with a member of the body, or it is missing there.
+    pub(crate) fn at_top(&mut self, name: &'b str, message: impl Into<String>) -> Note<'_, 'b> {
+        self.mark(Spot::OfBody(name), message.into())
+    }
+
+    fn mark(&mut self, spot: Spot<'b>, message: String) -> Note<'_, 'b> {
+        self.of_rule += 1;
+        let mark = Mark { rule: self.rule, spot, message, help: None, severity: None };
+        Note { found: self, mark: Some(mark) }
+    }
+
+    /// The problems, each with its pointer: the first of each rule.
+    pub(super) fn told(self, subject: &Subject<'b>) -> Vec<Problem> {
+        let mut places = Places::default();
+        for mark in &self.marks {
+            match mark.spot {
+                Spot::Value(value) | Spot::Member(value, _) => places.want(value),
+                Spot::OfBody(_) => {}
+            }
+        }
+        let root = Pointer::root();
+        subject.members().for_each(|(name, value)| places.walk(value, &|| root.member(name)));
+        self.marks.into_iter().filter_map(|mark| mark.told(&places)).collect()
+    }
+}
+
+impl Mark<'_> {
+    fn told(self, places: &Places) -> Option<Problem> {
+        let pointer = match self.spot {
+            Spot::Value(value) => places.pointer(value)?.clone(),
+            Spot::Member(object, name) => places.pointer(object)?.member(name),
+            Spot::OfBody(name) => Pointer::root().member(name),
+        };
+        let rule = &self.rule.rule;
+        let Mark { message, help, severity, .. } = self;
+        Some(Problem { rule, severity, pointer, message, help, asks: None, place: None })
+    }
+}
+
+/// A problem to which more can be said; it is kept when that is done.
+#[must_use = "a problem is kept when the note is dropped"]
+pub(crate) struct Note<'f, 'b> {
+    found: &'f mut Found<'b>,
+    mark: Option<Mark<'b>>,
+}
+
+impl Note<'_, '_> {
+    /// Says what to do.
+    pub(crate) fn help(mut self, help: impl Into<String>) {
+        if let Some(mark) = &mut self.mark {
+            mark.help = Some(help.into());
+        }
+    }
+
+    /// Says how bad it is, where that differs from the rule's own level: what is ignored, or reported differently, is a warning.
+    pub(crate) fn warning(mut self) -> Self {
+        if let Some(mark) = &mut self.mark {
+            mark.severity = Some(Severity::Warning);
+        }
+        self
+    }
+}
+
+impl Drop for Note<'_, '_> {
+    fn drop(&mut self) {
+        if self.found.of_rule <= MOST_OF_A_RULE {
+            self.found.marks.extend(self.mark.take());
+        }
+    }
+}
+
+/// Where values stand, by their address: each is wanted before the body is walked.
+#[derive(Default)]
+struct Places {
+    pointers: HashMap<usize, Option<Pointer>>,
+}
+
+impl Places {
+    fn address(value: &Value) -> usize {
+        std::ptr::from_ref(value) as usize
+    }
+
+    fn want(&mut self, value: &Value) {
+        self.pointers.insert(Places::address(value), None);
+    }
+
+    fn pointer(&self, value: &Value) -> Option<&Pointer> {
+        self.pointers.get(&Places::address(value))?.as_ref()
+    }
+
+    fn walk(&mut self, value: &Value, at: &dyn Fn() -> Pointer) {
+        if let Some(wanted) = self.pointers.get_mut(&Places::address(value)) {
+            *wanted = Some(at());
+        }
+        match value {
+            Value::Array(elements) => {
+                let elements = elements.iter().enumerate();
+                elements.for_each(|(index, element)| self.walk(element, &|| at().element(index)));
+            }
+            Value::Object(members) => {
+                members.iter().for_each(|(name, member)| self.walk(member, &|| at().member(name)));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The history in a request body, in one form for all wire formats: what rules about calls, results and turns look at.
+//!
+//! Input: the members of a body. Output: [`Entry`]s in order, each with its [`Part`]s, which borrow from the body. Nothing is
+//! judged here, and nothing is lost: a value of unknown kind is a part of unknown kind.
+
+mod anthropic;
+mod chat;
+mod google;
+mod responses;
+
+use serde_json::Value;
+
+use crate::provider::WireFormat;
+
+/// The turns of a body, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct History<'b> {
+    /// Messages, contents or items.
+    pub(crate) entries: Vec<Entry<'b>>,
+}
+
+/// A message, a content or an item.
+#[derive(Debug)]
+pub(crate) struct Entry<'b> {
+    /// Who speaks.
+    pub(crate) role: Role,
+    /// The whole of it.
+    pub(crate) value: &'b Value,
+    /// What it says.
+    pub(crate) parts: Vec<Part<'b>>,
+}
+
+/// Who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Instructions: `system` or `developer`.
+    System,
+    /// The person.
+    User,
+    /// The model.
+    Assistant,
+    /// A tool.
+    Tool,
+    /// A role that is not known, or none.
+    Other,
+}
+
+/// A piece of an entry.
+#[derive(Debug)]
+pub(crate) struct Part<'b> {
+    /// What it is.
+    pub(crate) kind: Kind<'b>,
+    /// The whole of it.
+    pub(crate) value: &'b Value,
+}
+
+/// What a part is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind<'b> {
+    /// Text.
+    Text(&'b str),
+    /// A call of a tool that the client runs.
+    Call(Call<'b>),
+    /// The result of such a call.
+    Result(Outcome<'b>),
+    /// Reasoning of the model.
+    Thinking {
+        /// What proves where it comes from.
+        signature: Option<&'b str>,
+    },
+    /// An image, a document, audio or video.
+    Media,
+    /// Anything else, by its type.
+    Other(&'b str),
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Call<'b> {
+    /// What its result refers to; formats without ids have none.
+    pub(crate) id: Option<&'b str>,
+    /// The name of the member that holds the id.
+    pub(crate) id_key: &'static str,
+    /// The object that holds the id.
+    pub(crate) identified: &'b Value,
+    /// The tool.
+    pub(crate) name: Option<&'b str>,
+    /// Its arguments, as a text in some formats, as an object in others.
+    pub(crate) arguments: Option<&'b Value>,
+    /// The object that holds name and arguments.
+    pub(crate) function: &'b Value,
+    /// What proves where it comes from.
+    pub(crate) signature: Option<&'b str>,
+}
+
+/// What a tool gave.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outcome<'b> {
+    /// The call.
+    pub(crate) id: Option<&'b str>,
+    /// The name of the member that holds the id.
+    pub(crate) id_key: &'static str,
+    /// The object that holds the id.
+    pub(crate) identified: &'b Value,
+    /// The tool, where formats name it.
+    pub(crate) name: Option<&'b str>,
+    /// Whether it says that the tool failed.
+    pub(crate) is_error: bool,
+    /// Whether it holds nothing.
+    pub(crate) is_empty: bool,
+}
+
+impl<'b> History<'b> {
+    /// Reads the history of a body; `member` gives the members of the body by name.
+    pub(crate) fn read(wire: WireFormat, member: impl Fn(&'static str) -> Option<&'b Value>) -> History<'b> {
+        let Some(name) = member_of(wire) else { return History::default() };
+        let value = member(name);
+        let entries = match wire {
+            WireFormat::AnthropicMessages => anthropic::read(value),
+            WireFormat::OpenAiChat | WireFormat::MistralChat | WireFormat::OllamaChat => chat::read(value),
+            WireFormat::OpenAiResponses => responses::read(value),
+            WireFormat::GoogleGenerateContent => google::read(value),
+            WireFormat::MistralFim | WireFormat::OllamaGenerate | WireFormat::LlamaCppInfill => Vec::new(),
+        };
+        History { entries }
+    }
+
+    /// All parts, oldest first, each with the index of its entry.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (usize, &Part<'b>)> {
+        self.entries.iter().enumerate().flat_map(|(at, entry)| entry.parts.iter().map(move |part| (at, part)))
+    }
+
+    /// All calls, each with the index of its entry.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = (usize, &Part<'b>, Call<'b>)> {
+        self.parts().filter_map(|(at, part)| part.call().map(|call| (at, part, call)))
+    }
+
+    /// All results, each with the index of its entry.
+    pub(crate) fn results(&self) -> impl Iterator<Item = (usize, &Part<'b>, Outcome<'b>)> {
+        self.parts().filter_map(|(at, part)| part.outcome().map(|outcome| (at, part, outcome)))
+    }
+}
+
+/// The member that holds the history; none in formats without one.
+pub(crate) fn member_of(wire: WireFormat) -> Option<&'static str> {
+    match wire {
+        WireFormat::AnthropicMessages | WireFormat::OpenAiChat | WireFormat::MistralChat | WireFormat::OllamaChat => {
+            Some("messages")
+        }
+        WireFormat::OpenAiResponses => Some("input"),
+        WireFormat::GoogleGenerateContent => Some("contents"),
+        WireFormat::MistralFim | WireFormat::OllamaGenerate | WireFormat::LlamaCppInfill => None,
+    }
+}
+
+impl<'b> Part<'b> {
+    /// The call, if it is one.
+    pub(crate) fn call(&self) -> Option<Call<'b>> {
+        match self.kind {
+            Kind::Call(call) => Some(call),
+            _ => None,
+        }
+    }
+
+    /// The result, if it is one.
+    pub(crate) fn outcome(&self) -> Option<Outcome<'b>> {
+        match self.kind {
+            Kind::Result(outcome) => Some(outcome),
+            _ => None,
+        }
+    }
+
+    /// Whether it is text.
+    pub(crate) fn is_text(&self) -> bool {
+        matches!(self.kind, Kind::Text(_))
+    }
+
+    /// Whether it is reasoning.
+    pub(crate) fn is_thinking(&self) -> bool {
+        matches!(self.kind, Kind::Thinking { .. })
+    }
+}
+
+impl Role {
+    fn named(name: Option<&str>) -> Role {
+        match name {
+            Some("system" | "developer") => Role::System,
+            Some("user") => Role::User,
+            Some("assistant" | "model") => Role::Assistant,
+            Some("tool" | "function") => Role::Tool,
+            _ => Role::Other,
+        }
+    }
+}
+
+/// A member of an object that is a text.
+fn text_of<'b>(object: &'b Value, name: &str) -> Option<&'b str> {
+    object.get(name)?.as_str()
+}
+
+/// The elements of a list; none of anything else.
+fn elements(value: Option<&Value>) -> &[Value] {
+    value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// Whether a value holds nothing: no text, no part.
+fn is_blank(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null) => true,
+        Some(Value::String(text)) => text.is_empty(),
+        Some(Value::Array(parts)) => parts.iter().all(|part| text_of(part, "text").is_some_and(str::is_empty)),
+        Some(Value::Object(members)) => members.is_empty(),
+        Some(_) => false,
+    }
+}

@@ -1,0 +1,65 @@
+//! Rules of protocols: what schemas cannot say, and servers refuse all the same.
+//!
+//! One file per rule, with its declaration and its check. A new rule is a file here, a line in [`ALL`], and its cases. Each page
+//! names where the fact was found, and when.
+
+mod duplicate_call_id;
+mod orphan_result;
+mod pairing;
+mod unanswered_call;
+
+use super::Problem;
+use super::found::Found;
+use super::history::Role;
+use super::subject::Subject;
+use crate::diag::Rule;
+
+/// A rule that is asked of each body.
+pub(crate) struct BodyRule {
+    /// Its declaration.
+    pub(crate) rule: Rule,
+    /// What its verdict depends on.
+    pub(crate) scope: Scope,
+    /// Finds what is wrong.
+    pub(crate) check: for<'b> fn(&Subject<'b>, &mut Found<'b>),
+}
+
+/// What the verdict of a rule depends on, beside wire format, server and model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// The history alone: bodies that share it share the verdict.
+    History,
+    /// Any member.
+    Body,
+}
+
+/// Declares the rule of a file: `body_rule! { History, Error "code", "summary", "page" }`, checked by the function `check`.
+macro_rules! body_rule {
+    ($scope:ident, $severity:ident $code:literal, $summary:literal, $page:expr) => {
+        /// The rule; its page is below.
+        pub(super) static RULE: $crate::check::protocol::BodyRule = $crate::check::protocol::BodyRule {
+            rule: $crate::diag::Rule::new($code, $crate::diag::Severity::$severity, $summary, $page).lowerable(),
+            scope: $crate::check::protocol::Scope::$scope,
+            check,
+        };
+    };
+}
+use body_rule;
+
+/// Every rule, in the order in which they are asked.
+static ALL: [&BodyRule; 3] = [&unanswered_call::RULE, &orphan_result::RULE, &duplicate_call_id::RULE];
+
+/// The declarations of all rules.
+pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
+    ALL.iter().map(|rule| &rule.rule)
+}
+
+/// What the rules of a scope find in a body.
+pub(super) fn check(subject: &Subject<'_>, scope: Scope) -> Vec<Problem> {
+    let mut found = Found::new(ALL[0]);
+    for rule in ALL.iter().filter(|rule| rule.scope == scope) {
+        found.next(rule);
+        (rule.check)(subject, &mut found);
+    }
+    if found.is_empty() { Vec::new() } else { found.told(subject) }
+}

@@ -1,0 +1,76 @@
+//! A request body as rules see it, whoever made it.
+
+use std::cell::OnceCell;
+
+use serde_json::Value;
+
+use super::history::History;
+use crate::provider::{MODEL_PLACEHOLDER, Server, WireFormat};
+
+/// A request body, and what is known of where it goes.
+pub(crate) struct Subject<'b> {
+    /// Its wire format.
+    pub(crate) wire: WireFormat,
+    /// Whose server it goes to.
+    pub(crate) server: Server,
+    /// The model that it is for; `None` if that is decided later.
+    pub(crate) model: Option<&'b str>,
+    /// The path that it is sent to, if that is known.
+    pub(crate) endpoint: Option<&'b str>,
+    members: Vec<(&'b str, &'b Value)>,
+    history: OnceCell<History<'b>>,
+}
+
+/// Where a body goes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Destination<'b> {
+    /// Its wire format.
+    pub(crate) wire: WireFormat,
+    /// Whose server it is.
+    pub(crate) server: Server,
+    /// The model, unless the body names it.
+    pub(crate) model: Option<&'b str>,
+    /// The path of the URL, if it is known.
+    pub(crate) endpoint: Option<&'b str>,
+}
+
+impl<'b> Subject<'b> {
+    /// A body with these members.
+    pub(crate) fn new(
+        destination: Destination<'b>,
+        members: impl IntoIterator<Item = (&'b str, &'b Value)>,
+    ) -> Subject<'b> {
+        let members: Vec<(&str, &Value)> = members.into_iter().collect();
+        let Destination { wire, server, model, endpoint } = destination;
+        let named = members.iter().find(|(name, _)| *name == "model").and_then(|(_, value)| value.as_str());
+        let model = named.or(model).filter(|name| *name != MODEL_PLACEHOLDER);
+        Subject { wire, server, model, endpoint, members, history: OnceCell::new() }
+    }
+
+    /// A member of the body; one that is `null` counts as absent.
+    pub(crate) fn member(&self, name: &str) -> Option<&'b Value> {
+        let found = self.members.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+        found.filter(|value| !value.is_null())
+    }
+
+    /// A member of the body under either of two spellings, as Gemini reads them.
+    pub(crate) fn either(&self, camel: &str, snake: &str) -> Option<&'b Value> {
+        self.member(camel).or_else(|| self.member(snake))
+    }
+
+    /// The members in order.
+    pub(crate) fn members(&self) -> impl Iterator<Item = (&'b str, &'b Value)> {
+        self.members.iter().copied()
+    }
+
+    /// The history, read when it is first asked for.
+    pub(crate) fn history(&self) -> &History<'b> {
+        self.history.get_or_init(|| History::read(self.wire, |name| self.member(name)))
+    }
+
+    /// Whether the server holds a part of the history itself.
+    pub(crate) fn is_continued(&self) -> bool {
+        self.wire == WireFormat::OpenAiResponses
+            && ["previous_response_id", "conversation"].iter().any(|name| self.member(name).is_some())
+    }
+}

@@ -1,0 +1,126 @@
+//! Whose server a request goes to: what servers of one wire format take and refuse differs.
+
+use super::ClientApi;
+use super::request::UrlParts;
+use crate::repo::Instance;
+
+/// Who runs or makes the server that answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Server {
+    /// Anthropic.
+    Anthropic,
+    /// OpenAI.
+    OpenAi,
+    /// Google's Gemini API.
+    Google,
+    /// Mistral AI, also for Codestral.
+    Mistral,
+    /// OpenRouter.
+    OpenRouter,
+    /// DeepSeek.
+    DeepSeek,
+    /// Alibaba's Model Studio (Qwen).
+    Qwen,
+    /// Groq.
+    Groq,
+    /// xAI.
+    XAi,
+    /// LM Studio.
+    LmStudio,
+    /// Ollama.
+    Ollama,
+    /// llama.cpp.
+    LlamaCpp,
+    /// One of unknown make, such as vLLM, SGLang or a gateway.
+    Unknown,
+}
+
+impl Server {
+    /// Every server.
+    pub const ALL: [Server; 13] = [
+        Server::Anthropic,
+        Server::OpenAi,
+        Server::Google,
+        Server::Mistral,
+        Server::OpenRouter,
+        Server::DeepSeek,
+        Server::Qwen,
+        Server::Groq,
+        Server::XAi,
+        Server::LmStudio,
+        Server::Ollama,
+        Server::LlamaCpp,
+        Server::Unknown,
+    ];
+
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Server::Anthropic => "Anthropic",
+            Server::OpenAi => "OpenAI",
+            Server::Google => "Google",
+            Server::Mistral => "Mistral",
+            Server::OpenRouter => "OpenRouter",
+            Server::DeepSeek => "DeepSeek",
+            Server::Qwen => "Qwen",
+            Server::Groq => "Groq",
+            Server::XAi => "xAI",
+            Server::LmStudio => "LM Studio",
+            Server::Ollama => "Ollama",
+            Server::LlamaCpp => "llama.cpp",
+            Server::Unknown => "this server",
+        }
+    }
+
+    /// The server behind a provider instance: by the host of its URL, else by its client API.
+    pub fn of(instance: &Instance, api: ClientApi) -> Server {
+        Server::by_host(UrlParts::of(&instance.url.value).host()).unwrap_or_else(|| Server::by_api(api))
+    }
+
+    /// The server of a public host.
+    pub fn by_host(host: &str) -> Option<Server> {
+        let known = [
+            ("anthropic.com", Server::Anthropic),
+            ("openai.com", Server::OpenAi),
+            ("googleapis.com", Server::Google),
+            ("mistral.ai", Server::Mistral),
+            ("openrouter.ai", Server::OpenRouter),
+            ("deepseek.com", Server::DeepSeek),
+            ("aliyuncs.com", Server::Qwen),
+            ("groq.com", Server::Groq),
+            ("x.ai", Server::XAi),
+        ];
+        let is_below =
+            |domain: &str| host.strip_suffix(domain).is_some_and(|before| before.is_empty() || before.ends_with('.'));
+        known.into_iter().find(|(domain, _)| is_below(domain)).map(|(_, server)| server)
+    }
+
+    /// The server that a client API is made for, whatever its address.
+    pub fn by_api(api: ClientApi) -> Server {
+        match api {
+            ClientApi::Claude => Server::Anthropic,
+            ClientApi::GoogleAi => Server::Google,
+            ClientApi::OpenAiChat | ClientApi::OpenAiResponses => Server::OpenAi,
+            ClientApi::OpenAiCompatible => Server::Unknown,
+            ClientApi::OpenRouter => Server::OpenRouter,
+            ClientApi::LmStudioChat | ClientApi::LmStudioResponses => Server::LmStudio,
+            ClientApi::OllamaOpenAi | ClientApi::OllamaNative => Server::Ollama,
+            ClientApi::LlamaCpp => Server::LlamaCpp,
+            ClientApi::Mistral | ClientApi::Codestral => Server::Mistral,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_tell_the_server() {
+        assert_eq!(Server::by_host("api.openai.com"), Some(Server::OpenAi));
+        assert_eq!(Server::by_host("dashscope-intl.aliyuncs.com"), Some(Server::Qwen));
+        assert_eq!(Server::by_host("notopenai.com"), None);
+        assert_eq!(Server::by_host(UrlParts::of("https://user@api.x.ai:443/v1?a").host()), Some(Server::XAi));
+        assert_eq!(Server::by_host(UrlParts::of("http://localhost:8080/v1").host()), None);
+    }
+}
