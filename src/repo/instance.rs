@@ -17,6 +17,8 @@ use crate::toml::Table;
 pub struct Instance {
     /// The name that profiles refer to.
     pub name: Spanned<Arc<str>>,
+    /// The instances that it extends, the nearest first.
+    pub bases: Vec<Arc<str>>,
     /// The layer it comes from.
     pub layer: LayerKind,
     /// The client API's name; checked by [`provider`](crate::provider).
@@ -29,6 +31,13 @@ pub struct Instance {
     pub description: Option<Arc<str>>,
     /// Extra headers, in the author's order.
     pub headers: Vec<(Arc<str>, Arc<str>)>,
+}
+
+impl Instance {
+    /// Whether it has a name, or extends an instance with that name.
+    pub fn is_a(&self, name: &str) -> bool {
+        *self.name.value == *name || self.bases.iter().any(|base| **base == *name)
+    }
 }
 
 /// A reference to a secret, never the secret.
@@ -334,6 +343,7 @@ fn resolve_one(
         chain.iter().rev().flat_map(|instance| instance.headers.iter().cloned()).collect();
     Some(Instance {
         name: leaf.name.clone(),
+        bases: chain[1..].iter().map(|base| Arc::clone(&base.name.value)).collect(),
         layer: leaf.layer,
         client_api: client_api?,
         url: url?,
