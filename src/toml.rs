@@ -3,6 +3,7 @@
 //! The only user of `toml_edit` and of its lexer. Input: normalised text of one file. Output: [`Table`], in the author's order,
 //! with byte spans for keys and values. What the keys mean is no business of this module.
 
+mod mistake;
 mod string;
 
 pub use string::decode_map;
@@ -101,6 +102,10 @@ pub struct SyntaxError {
     pub message: String,
     /// Where, in bytes.
     pub span: Range<usize>,
+    /// What to do.
+    pub help: Option<String>,
+    /// Where something that is there twice stands first.
+    pub first: Option<Range<usize>>,
 }
 
 impl std::fmt::Display for SyntaxError {
@@ -138,16 +143,18 @@ fn too_many_values(text: &str) -> Option<Range<usize>> {
 pub fn parse(text: &str) -> Result<Table, SyntaxError> {
     if text.len() > MAX_BYTES {
         let end = text.floor_char_boundary(MAX_BYTES);
-        return Err(SyntaxError {
-            message: format!("a TOML file has at most {} MiB", MAX_BYTES >> 20),
-            span: end..end,
-        });
+        return Err(too_large(end..end, &format!("a TOML file has at most {} MiB", MAX_BYTES >> 20)));
     }
     if let Some(span) = too_many_values(text) {
-        return Err(SyntaxError { message: format!("a TOML file has at most {MAX_VALUES} keys and values"), span });
+        return Err(too_large(span, &format!("a TOML file has at most {MAX_VALUES} keys and values")));
     }
-    let document = toml_edit::Document::parse(text).map_err(|error| syntax_error(text, &error))?;
+    let document = toml_edit::Document::parse(text).map_err(|error| mistake::explain(text, &error))?;
     Ok(table(document.as_table().iter(), |name| document.as_table().key(name)))
+}
+
+fn too_large(span: Range<usize>, message: &str) -> SyntaxError {
+    let help = "split the file, or put long texts into files that templates read".to_owned();
+    SyntaxError { message: message.to_owned(), span, help: Some(help), first: None }
 }
 
 /// What can still be read of a text with a mistake: the lines above it, or else the keys above the first table.
@@ -155,18 +162,6 @@ pub fn salvage(text: &str, error: &SyntaxError) -> Option<Table> {
     let line = text[..text.floor_char_boundary(error.span.start)].rfind('\n').map_or(0, |newline| newline + 1);
     let table = text[..line].find("\n[").map_or(0, |newline| newline + 1);
     [line, table].into_iter().find_map(|end| parse(&text[..end]).ok())
-}
-
-fn syntax_error(text: &str, error: &toml_edit::TomlError) -> SyntaxError {
-    let span = error.span().unwrap_or(text.len()..text.len());
-    let has_value = text.get(span.clone()).is_some_and(|found| !found.is_empty());
-    // The parser explains a missing quote, whatever stands there.
-    let message = match error.message().trim().strip_prefix("string values must be quoted") {
-        Some(_) if has_value => "a string must stand in quotes".to_owned(),
-        Some(_) => "a value is missing here".to_owned(),
-        None => error.message().trim().replace('\n', ", "),
-    };
-    SyntaxError { message, span }
 }
 
 fn table<'a>(

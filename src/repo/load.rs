@@ -82,6 +82,7 @@ struct Loader {
     schemas: BTreeMap<Arc<str>, Vec<LayerFile>>,
     raw_instances: BTreeMap<Arc<str>, RawInstance>,
     unreadable_partials: BTreeMap<Arc<str>, FileId>,
+    unlisted_partials: Vec<String>,
     /// How many bytes all files had so far.
     bytes_read: u64,
 }
@@ -204,7 +205,7 @@ impl Loader {
             Ok(table) => RawInstance::read(file, layer.kind, &table, &mut self.findings),
             Err(error) => {
                 let rest = toml::salvage(text, &error);
-                self.findings.push(Diagnostic::new(&rules::TOML_SYNTAX, Span::new(file, error.span), error.message));
+                self.findings.push(not_toml(file, error));
                 let mut raw = RawInstance::read(file, layer.kind, &rest?, &mut Vec::new())?;
                 raw.broken = true;
                 Some(raw)
@@ -252,7 +253,7 @@ impl Loader {
         match toml::parse(self.sources.get(file).text()) {
             Ok(table) => Some((file, table)),
             Err(error) => {
-                self.findings.push(Diagnostic::new(&rules::TOML_SYNTAX, Span::new(file, error.span), error.message));
+                self.findings.push(not_toml(file, error));
                 None
             }
         }
@@ -290,6 +291,9 @@ impl Loader {
     fn unread(&mut self, folder: &Unread) {
         let shown = format!("{}{}", self.shown_below, folder.path);
         let file = self.sources.add(shown.as_str(), SourceText::salvage(b""));
+        if folder.path == "partials" || folder.path.starts_with("partials/") {
+            self.unlisted_partials.push(folder.path.clone());
+        }
         let message = format!("`{shown}` cannot be listed: {}", folder.why);
         let finding = Diagnostic::new(&rules::UNREADABLE, Span::file_start(file), message);
         self.findings.push(finding.maybe_help(how_to_make_readable(&folder.why)));
@@ -317,6 +321,7 @@ impl Loader {
             models: BTreeMap::new(),
             rosters: Vec::new(),
             unreadable_partials: take(&mut self.unreadable_partials),
+            unlisted_partials: take(&mut self.unlisted_partials),
         }
     }
 }
@@ -345,6 +350,15 @@ fn how_to_make_readable(error: &ReadError) -> Option<String> {
         ReadError::Missing | ReadError::TooLarge { .. } | ReadError::Failed(_) => return None,
     };
     Some(help.to_owned())
+}
+
+/// The finding of a file that is no TOML.
+pub(crate) fn not_toml(file: FileId, error: toml::SyntaxError) -> Diagnostic {
+    let finding = Diagnostic::new(&rules::TOML_SYNTAX, Span::new(file, error.span), error.message).maybe_help(error.help);
+    match error.first {
+        Some(first) => finding.related(Span::new(file, first), "first here"),
+        None => finding,
+    }
 }
 
 fn not_text(file: FileId, bytes: &[u8], error: &TextError, shown: &str) -> Diagnostic {
