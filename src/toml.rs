@@ -157,12 +157,29 @@ fn too_large(span: Range<usize>, message: &str) -> SyntaxError {
     SyntaxError { message: message.to_owned(), span, help: Some(help), first: None }
 }
 
-/// What can still be read of a text with a mistake: the lines above it, or else the keys above the first table.
+/// What can still be read of a text with a mistake: what stands above it, and the lines above the first table that are TOML by
+/// themselves.
 pub fn salvage(text: &str, error: &SyntaxError) -> Option<Table> {
     let line = text[..text.floor_char_boundary(error.span.start)].rfind('\n').map_or(0, |newline| newline + 1);
-    let table = text[..line].find("\n[").map_or(0, |newline| newline + 1);
-    [line, table].into_iter().find_map(|end| parse(&text[..end]).ok())
+    let header = if text.starts_with('[') { 0 } else { text.find("\n[").map_or(text.len(), |newline| newline + 1) };
+    let mut table = [line, header.min(line)].into_iter().find_map(|end| parse(&text[..end]).ok()).unwrap_or_default();
+    let mut at = 0;
+    for line in text[..header].split_inclusive('\n').take(SALVAGED_LINES) {
+        let single = parse(line).map(|single| single.entries).unwrap_or_default();
+        for (mut key, mut node) in single.into_iter().filter(|(_, node)| !matches!(node.kind, Kind::Table(_))) {
+            if table.get(&key.name).is_none() {
+                key.span = key.span.start + at..key.span.end + at;
+                node.span = node.span.start + at..node.span.end + at;
+                table.entries.push((key, node));
+            }
+        }
+        at += line.len();
+    }
+    Some(table).filter(|table| !table.entries.is_empty())
 }
+
+/// How many lines are tried one by one.
+const SALVAGED_LINES: usize = 200;
 
 fn table<'a>(
     items: impl Iterator<Item = (&'a str, &'a toml_edit::Item)>,
@@ -267,6 +284,7 @@ mod tests {
         };
         assert_eq!(names("a = 1\nb = 2\nc =\n"), ["a", "b"]);
         assert_eq!(names("a = 1\n[t]\nb = \"\"\"\nopen\n"), ["a"]);
-        assert_eq!(names("a = \"\nb = 1\n"), Vec::<String>::new());
+        assert_eq!(names("a = \"\nb = 1\n"), ["b"]);
+        assert_eq!(names("a = 1\nb: 2\nc = 3\n[t]\nd = 4\n"), ["a", "c"]);
     }
 }

@@ -24,11 +24,17 @@ pub(super) fn check(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
             continue;
         }
         let setters = above_setters(hierarchy, key);
+        let mut by_blamed: BTreeMap<ProfileId, Vec<ProfileId>> = BTreeMap::new();
         for id in without {
             match misplaced(hierarchy, id, key) {
                 Some(finding) => findings.push(finding),
-                None => drop(lacking.entry(blamed(repo, hierarchy, id, &setters)).or_default().insert(key)),
+                None => by_blamed.entry(blamed(repo, hierarchy, id, &setters)).or_default().push(id),
             }
+        }
+        for (base, agents) in by_blamed {
+            // A base may leave something open for the one agent that extends it.
+            let place = if let [only] = agents.as_slice() { *only } else { base };
+            lacking.entry(place).or_default().insert(key);
         }
     }
     findings.extend(lacking.into_iter().map(|(id, keys)| lacks(hierarchy.get(id), &keys)));

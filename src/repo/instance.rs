@@ -147,6 +147,7 @@ impl RawInstance {
         let before = findings.len();
         let mut reader = Reader::new(file, table, findings);
         reader.only(&Known::flat("a provider instance", &INSTANCE_KEYS));
+        let is_misspelt = reader.found_unusable(before);
         let current = reader.schema_version(1);
         let name = reader.string("name");
         let secret = reader.string("api_key_ref");
@@ -154,7 +155,6 @@ impl RawInstance {
         let headers = reader.table("headers").map(|table| headers::read(&mut reader, table.value)).unwrap_or_default();
         let raw =
             (reader.string("extends"), reader.string("client_api"), reader.string("url"), reader.string("description"));
-        let is_misspelt = reader.found_unusable(before);
         let is_usable = raw.2.as_ref().is_none_or(|url| check_url(&mut reader, url));
         if !reader.has("name") {
             let finding = Diagnostic::new(&rules::MISSING_KEY, Span::file_start(file), "a provider instance needs a `name`");
@@ -327,9 +327,10 @@ fn resolve_one(
         .filter(|it| it.1)
         .map(|it| it.0)
         .collect();
-    if !missing.is_empty() {
+    // What a parent lacks as well is told there.
+    if !missing.is_empty() && chain.len() == 1 {
         let message = format!("provider instance `{}` needs `{}`", leaf.name.value, missing.join("` and `"));
-        let help = "set it here, or name an instance to start from with `extends`";
+        let help = "set it here, or name an instance to start from: `extends = \"…\"`";
         findings.push(Diagnostic::new(&rules::MISSING_KEY, leaf.name.span, message).help(help));
     }
     let headers: IndexMap<Arc<str>, Arc<str>> =

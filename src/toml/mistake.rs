@@ -67,7 +67,7 @@ impl Mistake<'_> {
 
     fn json(&self) -> Option<SyntaxError> {
         let start = self.text.len() - self.text.trim_start().len();
-        let help = "write `key = value`, one per line, and `[body]` above the fields of the request body";
+        let help = "write `key = value`, one per line; a table begins with its `[header]`";
         self.text[start..].starts_with('{').then(|| self.error(start..start + 1, "this is JSON, not TOML", help))
     }
 
@@ -130,7 +130,7 @@ impl Mistake<'_> {
             true => ("the table", "write the keys of both below one header"),
             false => ("the key", "remove one of the two"),
         };
-        let error = self.error(self.span.clone(), format!("{what} `{name}` is there twice"), help);
+        let error = self.error(self.span.clone(), format!("{what} `{}` is there twice", crate::text::cut(name, 40)), help);
         Some(SyntaxError { first: self.first(is_header), ..error })
     }
 
@@ -185,9 +185,15 @@ impl Mistake<'_> {
             "true" | "yes" | "on" => "write `true`".to_owned(),
             "false" | "no" | "off" => "write `false`".to_owned(),
             "null" | "none" | "nil" | "undefined" => "TOML has no such value: leave the key out".to_owned(),
-            _ => format!("write it in quotes: `\"{}\"`", crate::text::cut(bare, 40)),
+            _ if bare.len() > LONGEST_SHOWN => "write it in quotes".to_owned(),
+            _ => format!("write it in quotes: `\"{bare}\"`"),
         };
-        Some(self.error(self.span.clone(), format!("`{}` is no value of TOML", crate::text::cut(word, 40)), help))
+        // It may be a secret: the excerpt masks it, and no message repeats it.
+        let message = match word.len() > LONGEST_SHOWN {
+            true => "this is no value of TOML".to_owned(),
+            false => format!("`{word}` is no value of TOML"),
+        };
+        Some(self.error(self.span.clone(), message, help))
     }
 
     /// Something behind a value, on its line.
@@ -240,6 +246,9 @@ const BY_MESSAGE: [(&str, &str, &str); 16] = [
 ];
 
 const BACKSLASH: &str = "write `\\\\` for a backslash, or put the text between `'` and `'`, where nothing is escaped";
+
+/// The longest word that a message repeats, in bytes: keys of providers are longer.
+const LONGEST_SHOWN: usize = 15;
 
 /// What begins comments elsewhere.
 const FOREIGN_COMMENTS: [&str; 5] = ["//", "/*", "--", "<!--", "{#"];
