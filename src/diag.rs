@@ -266,7 +266,8 @@ pub(crate) fn is_misspelling(name: &str, known: &str) -> bool {
     }
     let folded = |name: &str| name.to_lowercase().replace(['_', '-', ' ', '.'], "");
     let (name, known) = (folded(name), folded(known));
-    name == known || strsim::damerau_levenshtein(&name, &known) <= 2.min(known.len() / 4).max(usize::from(known.len() > 2))
+    name == known
+        || strsim::damerau_levenshtein(&name, &known) <= 2.min(known.len() / 4).max(usize::from(known.len() > 2))
 }
 
 /// “did you mean `a` or `b`?”, if anything is near enough.

@@ -202,7 +202,9 @@ impl Problem {
             Problem::TrailingComma => "remove it",
             Problem::MissingColon => "write `\"key\": value`",
             Problem::MissingValue => "write a value, or leave out the key and its comma",
-            Problem::BadNumber => "JSON has no leading zeros, no `+`, and no number without digits on both sides of the dot",
+            Problem::BadNumber => {
+                "JSON has no leading zeros, no `+`, and no number without digits on both sides of the dot"
+            }
             Problem::TooDeep => "look for a template that includes itself, or send the value as a string",
         })
     }

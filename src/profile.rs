@@ -14,7 +14,10 @@ use std::sync::Arc;
 
 use crate::diag::Diagnostic;
 use crate::panics::caught;
-use crate::repo::{LayerFile, LayerKind, MAX_GLOBS, Known, Reader, Repo, Special, address, body_fields, glob, is_fatal, not_toml, rules as repo_rules};
+use crate::repo::{
+    Known, LayerFile, LayerKind, MAX_GLOBS, Reader, Repo, Special, address, body_fields, glob, is_fatal, not_toml,
+    rules as repo_rules,
+};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::{self, Kind, Node, Table};
 

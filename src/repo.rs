@@ -19,13 +19,13 @@ pub(crate) mod secret;
 mod tools;
 mod unread;
 
-pub(crate) use fields::body_fields;
 pub use config::{ALLOW_KEYS, Allow, CONFIG_KEYS, Config, Date, Dialect, EXTENSION_KEYS, Extension, Level};
+pub(crate) use fields::body_fields;
 pub use instance::{INSTANCE_KEYS, Instance, SecretRef};
 pub(crate) use keys::{Known, Reader, Special, is_fatal};
+pub use load::{LoadOptions, load, read_tools};
 #[cfg(feature = "runtime")]
 pub(crate) use load::{not_toml, read_tools_below};
-pub use load::{LoadOptions, load, read_tools};
 pub use matching::{Dimension, FileToRoute, Glob, Matcher, Mismatch};
 pub(crate) use matching::{MAX_GLOBS, glob};
 pub use roster::{ROSTER_KEYS, ROSTERS_KEYS, Roster};

@@ -28,7 +28,8 @@ fn is_own(hierarchy: &Hierarchy, id: ProfileId) -> bool {
 /// Abstract profiles that no profile extends.
 fn bases(hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     let parents: HashSet<ProfileId> = hierarchy.ids().filter_map(|id| hierarchy.parent(id)).collect();
-    let unused = hierarchy.ids().filter(|id| is_own(hierarchy, *id) && !parents.contains(id)).map(|id| hierarchy.get(id));
+    let unused =
+        hierarchy.ids().filter(|id| is_own(hierarchy, *id) && !parents.contains(id)).map(|id| hierarchy.get(id));
     let abstract_ones = unused.filter(|profile| profile.is_abstract());
     let finding = |name: &Spanned<Arc<str>>| {
         let message = format!("no profile extends the abstract profile `{}`", name.value);
@@ -44,15 +45,16 @@ fn instances(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
         return Vec::new();
     }
     let settings = hierarchy.ids().filter_map(|id| hierarchy.get(id).settings.get("provider_instance"));
-    let named: HashSet<&str> = settings.filter_map(|node| match &node.kind {
-        Kind::String(name) => Some(name.as_str()),
-        _ => None,
-    }).collect();
+    let named: HashSet<&str> = settings
+        .filter_map(|node| match &node.kind {
+            Kind::String(name) => Some(name.as_str()),
+            _ => None,
+        })
+        .collect();
     let extended: HashSet<FileId> =
         repo.instances.keys().flat_map(|name| repo.instance_files(name).iter().skip(1).copied()).collect();
-    let unused = own().filter(|instance| {
-        !named.contains(&*instance.name.value) && !extended.contains(&instance.name.span.file)
-    });
+    let unused =
+        own().filter(|instance| !named.contains(&*instance.name.value) && !extended.contains(&instance.name.span.file));
     let finding = |name: &Spanned<Arc<str>>| {
         let message = format!("no profile uses the provider instance `{}`", name.value);
         let help = format!("remove it, or write `provider_instance = \"{}\"` in a profile", name.value);

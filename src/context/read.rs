@@ -211,7 +211,10 @@ impl<'a> Reader<'a> {
             None => false,
             Some(Value::Bool(flag)) => *flag,
             Some(other) => {
-                self.fail(&object.at.member(key), format!("`{key}` must be true or false, not {}", json::kind_of(other)));
+                self.fail(
+                    &object.at.member(key),
+                    format!("`{key}` must be true or false, not {}", json::kind_of(other)),
+                );
                 false
             }
         }

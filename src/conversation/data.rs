@@ -17,8 +17,21 @@ pub(crate) const TEMPLATE_DATA: [(&str, &[&str]); 4] = [
     (
         "block",
         &[
-            "type", "text", "thinking", "signature", "origin", "data", "id", "name", "input", "tool_use_id", "content",
-            "is_error", "images", "media_type", "is_url",
+            "type",
+            "text",
+            "thinking",
+            "signature",
+            "origin",
+            "data",
+            "id",
+            "name",
+            "input",
+            "tool_use_id",
+            "content",
+            "is_error",
+            "images",
+            "media_type",
+            "is_url",
         ],
     ),
 ];
@@ -278,8 +291,10 @@ mod tests {
             files: vec![AttachedFile { file_path: "f".into(), content: "c".into() }],
             ..Conversation::default()
         };
-        let completion =
-            Conversation { task: Task::Completion { prefix: "p".into(), suffix: "s".into() }, ..Conversation::default() };
+        let completion = Conversation {
+            task: Task::Completion { prefix: "p".into(), suffix: "s".into() },
+            ..Conversation::default()
+        };
         let (chat, completion) = (chat.template_data(), completion.template_data());
         let message = chat["history"][0].as_object().expect("an object");
         let blocks = message["content_blocks"].as_array().expect("a list").iter().filter_map(Value::as_object);

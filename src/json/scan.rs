@@ -61,9 +61,7 @@ pub(super) fn scan(text: &str) -> Result<Tree, JsonError> {
     scanner.skip_space();
     match scanner.peek() {
         None => Ok(value),
-        Some(found @ (b']' | b'}')) => {
-            Err(fail(Problem::ClosesNothing(found as char), scanner.here()))
-        }
+        Some(found @ (b']' | b'}')) => Err(fail(Problem::ClosesNothing(found as char), scanner.here())),
         Some(_) => Err(fail(Problem::SecondValue, scanner.here())),
     }
 }

@@ -20,16 +20,23 @@ pub(super) fn syntax(engine: &Engine, sources: &Sources, name: &str, text: &str,
     let at = |range: Range<usize>| engine.span(sources, name, clamp(&range, text));
     let finding = |range: &Range<usize>, message: String| Diagnostic::new(&rules::SYNTAX, at(range.clone()), message);
     if let Some(tag) = detail.strip_prefix("unknown statement ") {
-        return misplaced_tag(tag, finding(&range, format!("there is no tag `{tag}`")), unclosed::find(text, range.end), at);
+        return misplaced_tag(
+            tag,
+            finding(&range, format!("there is no tag `{tag}`")),
+            unclosed::find(text, range.end),
+            at,
+        );
     }
     if !detail.starts_with("unexpected end of input") {
-        return finding(&range, in_symbols(detail)).help("`{{ value }}` writes a value, `{% tag %}` is a tag, `{# … #}` a comment");
+        return finding(&range, in_symbols(detail))
+            .help("`{{ value }}` writes a value, `{% tag %}` is a tag, `{# … #}` a comment");
     }
     match unclosed::find(text, text.len()) {
         Some(Unbalanced::Open(OpenTag { name, range })) => finding(&range, format!("this `{name}` is never closed"))
             .help(format!("write `{{% end{name} %}}` where it ends")),
         Some(Unbalanced::Delimiter { range, close }) => {
-            finding(&range, format!("this tag is never closed: `{close}` is missing")).help(format!("write `{close}` behind it"))
+            finding(&range, format!("this tag is never closed: `{close}` is missing"))
+                .help(format!("write `{close}` behind it"))
         }
         _ => finding(&range, "the template ends while something is still open".to_owned())
             .help("look for a tag without its `{% end… %}`, or braces that are not closed"),
@@ -206,7 +213,8 @@ fn describe(sources: &Sources, error: &Error, span: Span, kind: TemplateKind) ->
             finding.help("`reqc rule template/unknown-name` says where names are known")
         }
         _ if rule == &rules::TOO_LARGE => finding.help("look for a loop that repeats the whole history"),
-        _ => finding.help("the values of this context do not fit what the tag does with them: `reqc render` shows the rest"),
+        _ => finding
+            .help("the values of this context do not fit what the tag does with them: `reqc render` shows the rest"),
     }
 }
 
@@ -250,7 +258,8 @@ const CALLS: [(&str, &str); 17] = [
 /// A call with too few or too many arguments.
 fn wrong_arguments(sources: &Sources, error: &Error, span: Span) -> Diagnostic {
     let written = sources.slice(span);
-    let name = |text: &str| text.trim_start().chars().take_while(|&c| c.is_alphanumeric() || c == '_').collect::<String>();
+    let name =
+        |text: &str| text.trim_start().chars().take_while(|&c| c.is_alphanumeric() || c == '_').collect::<String>();
     let called = written.rsplit_once('|').map_or_else(|| name(written), |(_, filter)| name(filter));
     let what = match error.kind() {
         ErrorKind::MissingArgument => "too few arguments",
@@ -282,9 +291,7 @@ fn undefined(sources: &Sources, detail: &str, span: Span, kind: TemplateKind) ->
             "it is rendered before the conversation is: known are `language`, `project_name` and the file functions"
                 .to_owned(),
         ),
-        _ if is_name(&expression) => {
-            (format!("there is no variable `{expression}`"), variable_help(&expression, kind))
-        }
+        _ if is_name(&expression) => (format!("there is no variable `{expression}`"), variable_help(&expression, kind)),
         _ => (
             format!("`{}` is undefined", cut(&expression, 61)),
             "if it may be absent, ask first with `is defined`".to_owned(),

@@ -119,7 +119,9 @@ impl Engine {
                 let message = format!("there is no partial `{target}`");
                 let has_other_ending = repo.layers.iter().any(|layer| layer.world.kind(&full) == Ok(EntryKind::File));
                 let rename = format!("`{full}` is there, but partials end in `.jinja`: rename it, here too");
-                let help = has_other_ending.then_some(rename).or_else(|| near_partials(target, self.partial_names.iter().map(AsRef::as_ref), suggestions))
+                let help = has_other_ending
+                    .then_some(rename)
+                    .or_else(|| near_partials(target, self.partial_names.iter().map(AsRef::as_ref), suggestions))
                     .unwrap_or_else(|| "partials are files below `partials/`, with the ending `.jinja`".to_owned());
                 Verdict::refused(Diagnostic::new(&rules::INCLUDE_MISSING, span(), message).help(help))
             }

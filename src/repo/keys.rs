@@ -118,7 +118,8 @@ impl<'t, 'f> Reader<'t, 'f> {
 
     /// The value of a key, also where the key is misspelt.
     fn get(&self, key: &str) -> Option<&'t Node> {
-        let misspelt = || self.misspelt.iter().find(|(meant, _)| *meant == key).map(|(_, at)| &self.table.entries[*at].1);
+        let misspelt =
+            || self.misspelt.iter().find(|(meant, _)| *meant == key).map(|(_, at)| &self.table.entries[*at].1);
         self.table.get(key).or_else(misspelt)
     }
 
@@ -301,5 +302,6 @@ pub(crate) enum Special {
 }
 
 fn misplaced(span: Span, key: &str, what: &str, help: String) -> Diagnostic {
-    Diagnostic::new(&rules::MISPLACED_KEY, span, format!("`{key}` is in the wrong table: it is no key of {what}")).help(help)
+    Diagnostic::new(&rules::MISPLACED_KEY, span, format!("`{key}` is in the wrong table: it is no key of {what}"))
+        .help(help)
 }

@@ -359,7 +359,8 @@ fn how_to_make_readable(error: &ReadError) -> Option<String> {
 
 /// The finding of a file that is no TOML.
 pub(crate) fn not_toml(file: FileId, error: toml::SyntaxError) -> Diagnostic {
-    let finding = Diagnostic::new(&rules::TOML_SYNTAX, Span::new(file, error.span), error.message).maybe_help(error.help);
+    let finding =
+        Diagnostic::new(&rules::TOML_SYNTAX, Span::new(file, error.span), error.message).maybe_help(error.help);
     match error.first {
         Some(first) => finding.related(Span::new(file, first), "first here"),
         None => finding,
@@ -393,4 +394,5 @@ fn not_text(file: FileId, bytes: &[u8], error: &TextError, shown: &str) -> Diagn
 }
 
 /// What to do with a file that is too large.
-const SMALLER: &str = "move it out of the folders of sources; only profiles, partials, contexts, providers and schemas are read there";
+const SMALLER: &str =
+    "move it out of the folders of sources; only profiles, partials, contexts, providers and schemas are read there";

@@ -66,7 +66,8 @@ impl SourceText {
             return Err(TextError::TooLarge { size: bytes.len() });
         }
         let wide = |error| utf_16(bytes).map_or(error, |encoding| TextError::Utf16 { encoding });
-        let raw = std::str::from_utf8(bytes).map_err(|error| wide(TextError::NotUtf8 { offset: error.valid_up_to() }))?;
+        let raw =
+            std::str::from_utf8(bytes).map_err(|error| wide(TextError::NotUtf8 { offset: error.valid_up_to() }))?;
         if let Some(offset) = raw.find('\0') {
             return Err(wide(TextError::Nul { offset }));
         }

@@ -61,7 +61,8 @@ impl Mistake<'_> {
 
     fn conflict(&self) -> Option<SyntaxError> {
         let mark = conflict_mark(self.line)?;
-        let help = "keep one of the two versions, and delete the lines that begin with `<<<<<<<`, `=======` and `>>>>>>>`";
+        let help =
+            "keep one of the two versions, and delete the lines that begin with `<<<<<<<`, `=======` and `>>>>>>>`";
         Some(self.error(self.in_line(0..mark.len()), "a merge conflict was left in the file", help))
     }
 
@@ -76,7 +77,8 @@ impl Mistake<'_> {
         let tokens = toml_parser::Source::new(self.text).lex().into_vec();
         let from = self.text[..self.line_start.saturating_sub(1)].rfind('\n').map_or(0, |newline| newline + 1);
         let is_near = |token: &Token| token.span().end() >= from && token.span().start() <= self.span.end;
-        let (at, token) = tokens.iter().enumerate().find(|(_, token)| is_near(token) && is_unclosed(self.text, token))?;
+        let (at, token) =
+            tokens.iter().enumerate().find(|(_, token)| is_near(token) && is_unclosed(self.text, token))?;
         let follows_word = at.checked_sub(1).is_some_and(|before| tokens[before].kind() == TokenKind::Atom);
         if follows_word {
             return None;
@@ -85,8 +87,12 @@ impl Mistake<'_> {
         let quotes = quotes(&self.text[start..]);
         let written = &self.text[start..token.span().end()];
         let help = match (quotes.len(), written.contains(TYPOGRAPHIC)) {
-            (_, true) => format!("a string that begins with `{quotes}` ends with `{quotes}`: replace the typographic quotes"),
-            (1, _) => format!("write `{quotes}` at its end; text of several lines stands between `\"\"\"` and `\"\"\"`"),
+            (_, true) => {
+                format!("a string that begins with `{quotes}` ends with `{quotes}`: replace the typographic quotes")
+            }
+            (1, _) => {
+                format!("write `{quotes}` at its end; text of several lines stands between `\"\"\"` and `\"\"\"`")
+            }
             _ => format!("write `{quotes}` at its end"),
         };
         Some(self.error(start..start + quotes.len(), "this string is never closed", help))
@@ -113,7 +119,8 @@ impl Mistake<'_> {
     fn comment(&self) -> Option<SyntaxError> {
         let from_mistake = self.rest().trim_start();
         let line = self.line.trim_start();
-        let found = [line, from_mistake].into_iter().find(|text| FOREIGN_COMMENTS.iter().any(|it| text.starts_with(it)))?;
+        let found =
+            [line, from_mistake].into_iter().find(|text| FOREIGN_COMMENTS.iter().any(|it| text.starts_with(it)))?;
         let mark = FOREIGN_COMMENTS.iter().find(|it| found.starts_with(**it))?;
         let start = self.line.len() - found.len();
         let message = format!("`{mark}` begins no comment in TOML");
@@ -130,7 +137,8 @@ impl Mistake<'_> {
             true => ("the table", "write the keys of both below one header"),
             false => ("the key", "remove one of the two"),
         };
-        let error = self.error(self.span.clone(), format!("{what} `{}` is there twice", crate::text::cut(name, 40)), help);
+        let error =
+            self.error(self.span.clone(), format!("{what} `{}` is there twice", crate::text::cut(name, 40)), help);
         Some(SyntaxError { first: self.first(is_header), ..error })
     }
 
@@ -169,7 +177,8 @@ impl Mistake<'_> {
 
     /// A word where a value should be.
     fn bare_value(&self) -> Option<SyntaxError> {
-        let is_about_word = self.detail.starts_with("string values must be quoted") || self.detail.starts_with("invalid boolean");
+        let is_about_word =
+            self.detail.starts_with("string values must be quoted") || self.detail.starts_with("invalid boolean");
         if !is_about_word {
             return None;
         }
@@ -231,8 +240,16 @@ const BY_MESSAGE: [(&str, &str, &str); 16] = [
     ("too few unicode value digits", "`\\u` and `\\U` need the number of a character", BACKSLASH),
     ("value is not a valid unicode", "this number is that of no character", BACKSLASH),
     ("invalid escape", "no escape begins like this", BACKSLASH),
-    ("missing comma between array elements", "a comma is missing before this", "write `,` between elements, or close the array above with `]`"),
-    ("missing comma between key-value pairs", "a comma is missing before this", "write `,` between the entries of `{ … }`"),
+    (
+        "missing comma between array elements",
+        "a comma is missing before this",
+        "write `,` between elements, or close the array above with `]`",
+    ),
+    (
+        "missing comma between key-value pairs",
+        "a comma is missing before this",
+        "write `,` between the entries of `{ … }`",
+    ),
     ("extra comma", "one comma too many", "remove it"),
     ("unclosed array table", "`[[` is never closed", "write `]]` at the end of the header"),
     ("unclosed array", "`[` is never closed", "write `]` behind the last element"),
@@ -258,7 +275,8 @@ const TYPOGRAPHIC: [char; 12] = ['“', '”', '„', '‟', '‘', '’', '‚'
 
 /// The mark of a merge conflict that a line is.
 fn conflict_mark(line: &str) -> Option<&'static str> {
-    let is_mark = |mark: &&&str| line.strip_prefix(**mark).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\r']));
+    let is_mark =
+        |mark: &&&str| line.strip_prefix(**mark).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\r']));
     ["<<<<<<<", "|||||||", "=======", ">>>>>>>"].iter().find(is_mark).copied()
 }
 

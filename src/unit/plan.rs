@@ -235,7 +235,7 @@ fn element(file: FileId, node: &Node, tokens: &[String], splices: &[Splice]) -> 
 }
 
 fn cache_plan(profile: &ResolvedProfile<'_>, wire: WireFormat) -> Option<CachePlan> {
-    if !profile.is_on("cache_prompt") || wire != WireFormat::AnthropicMessages {
+    if !profile.is_on("cache_prompt") || !wire.has_cache_breakpoints() {
         return None;
     }
     let breakpoints = profile.strings("cache_breakpoints").into_iter().filter_map(Breakpoint::from_name).collect();
@@ -384,7 +384,7 @@ fn check_api(profile: &ResolvedProfile<'_>, api: ClientApi, wire: WireFormat, fi
         let switch = profile.switch("enable_tools").expect("it is on").span;
         findings.push(finding.related(switch, "switched on here").help("remove one of the two"));
     }
-    if let Some(cache) = profile.switch("cache_prompt").filter(|it| it.value && wire != WireFormat::AnthropicMessages) {
+    if let Some(cache) = profile.switch("cache_prompt").filter(|it| it.value && !wire.has_cache_breakpoints()) {
         let message = format!("`cache_prompt` has no effect with {}", wire.name());
         findings.push(Diagnostic::new(&provider_rules::NO_PROMPT_CACHE, cache.span, message).help("remove it"));
     }
