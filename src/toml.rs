@@ -160,9 +160,8 @@ fn too_large(span: Range<usize>, message: &str) -> SyntaxError {
 /// What can still be read of a text with a mistake: what stands above it, and the lines above the first table that are TOML by
 /// themselves.
 pub fn salvage(text: &str, error: &SyntaxError) -> Option<Table> {
-    let line = text[..text.floor_char_boundary(error.span.start)].rfind('\n').map_or(0, |newline| newline + 1);
-    let header = if text.starts_with('[') { 0 } else { text.find("\n[").map_or(text.len(), |newline| newline + 1) };
-    let mut table = [line, header.min(line)].into_iter().find_map(|end| parse(&text[..end]).ok()).unwrap_or_default();
+    let header = first_header(text);
+    let mut table = above(text, error).unwrap_or_default();
     let mut at = 0;
     for line in text[..header].split_inclusive('\n').take(SALVAGED_LINES) {
         let single = parse(line).map(|single| single.entries).unwrap_or_default();
@@ -176,6 +175,17 @@ pub fn salvage(text: &str, error: &SyntaxError) -> Option<Table> {
         at += line.len();
     }
     Some(table).filter(|table| !table.entries.is_empty())
+}
+
+/// What stands above a mistake, or else above the first table.
+pub fn above(text: &str, error: &SyntaxError) -> Option<Table> {
+    let line = text[..text.floor_char_boundary(error.span.start)].rfind('\n').map_or(0, |newline| newline + 1);
+    [line, first_header(text).min(line)].into_iter().find_map(|end| parse(&text[..end]).ok())
+}
+
+/// Where the first table begins.
+fn first_header(text: &str) -> usize {
+    if text.starts_with('[') { 0 } else { text.find("\n[").map_or(text.len(), |newline| newline + 1) }
 }
 
 /// How many lines are tried one by one.
@@ -283,7 +293,7 @@ mod tests {
             table.entries.into_iter().map(|(key, _)| key.name).collect::<Vec<_>>()
         };
         assert_eq!(names("a = 1\nb = 2\nc =\n"), ["a", "b"]);
-        assert_eq!(names("a = 1\n[t]\nb = \"\"\"\nopen\n"), ["a"]);
+        assert_eq!(names("a = 1\n[t]\nb = \"\"\"\nopen\n"), ["a", "t"]);
         assert_eq!(names("a = \"\nb = 1\n"), ["b"]);
         assert_eq!(names("a = 1\nb: 2\nc = 3\n[t]\nd = 4\n"), ["a", "c"]);
     }

@@ -227,7 +227,7 @@ impl Extension {
 const LIST_KEYS: [&str; 3] = ["fields", "agents", "command"];
 
 impl Reader<'_, '_> {
-    /// A finding about keys that an entry needs and lacks, or leaves empty.
+    /// A finding about keys that an entry needs and lacks, and about an empty reason.
     pub(super) fn missing(&mut self, what: &str, span: Span, needed: &[&str]) {
         let missing: Vec<&str> = needed.iter().copied().filter(|key| !self.has(key)).collect();
         if !missing.is_empty() {
@@ -241,17 +241,9 @@ impl Reader<'_, '_> {
                 Diagnostic::new(&rules::MISSING_KEY, span, message).help(format!("add {}", lines.join(" and "))),
             );
         }
-        needed.iter().for_each(|key| self.filled(key));
-    }
-
-    /// A finding about a required string that says nothing.
-    fn filled(&mut self, key: &str) {
-        if let Some(span) = self.blank(key) {
-            let finding = Diagnostic::new(&rules::INVALID_VALUE, span, format!("`{key}` must not be empty"));
-            self.report(finding.help(match key {
-                "reason" => "say why: reviewers read it",
-                _ => "write what it should be",
-            }));
+        if let Some(span) = self.blank("reason").filter(|_| needed.contains(&"reason")) {
+            let finding = Diagnostic::new(&rules::INVALID_VALUE, span, "`reason` must not be empty");
+            self.report(finding.help("say why: reviewers read it"));
         }
     }
 

@@ -325,6 +325,16 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_is_there_twice_is_told_at_the_second() {
+        let entry = "[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = [\"p\"]\n";
+        let world = MemoryWorld::from_iter([("tools.toml", entry.repeat(2).as_str())]);
+        let (tools, findings) = read_tools(&world, "tools.toml", &mut Sources::default());
+        let [finding] = &findings[..] else { panic!("one finding") };
+        assert_eq!((tools.len(), finding.rule.code), (1, "tools/repeated-name"));
+        assert!(finding.primary.span.start as usize > entry.len() && finding.related.len() == 1);
+    }
+
+    #[test]
     fn mistakes_are_findings() {
         let said = |lines: &str| found(lines).join("; ");
         assert_eq!(tools("[[tool]]\nname = \"t\"").1, ["a [[tool]] entry needs `description` and `command`"]);

@@ -152,7 +152,7 @@ mod tests {
             assert_eq!(SourceText::from_bytes(&bytes).err(), Some(TextError::Utf16 { encoding }));
             assert_eq!(SourceText::salvage(&bytes).as_str(), text);
         }
-        assert_eq!(SourceText::from_bytes(b"a\0b\0\xff").err(), Some(TextError::NotUtf8 { offset: 4 }));
+        assert_eq!(SourceText::from_bytes(b"ab\0 \xff").err(), Some(TextError::NotUtf8 { offset: 4 }));
     }
 
     #[test]

@@ -117,10 +117,11 @@ impl Mistake<'_> {
     }
 
     fn comment(&self) -> Option<SyntaxError> {
-        let from_mistake = self.rest().trim_start();
-        let line = self.line.trim_start();
-        let found =
-            [line, from_mistake].into_iter().find(|text| FOREIGN_COMMENTS.iter().any(|it| text.starts_with(it)))?;
+        let rest = self.rest();
+        let begins = |text: &&str| FOREIGN_COMMENTS.iter().any(|mark| text.starts_with(mark));
+        // Behind a value without quotes the parser takes it for part of the value.
+        let behind = rest.match_indices(' ').map(|(space, _)| &rest[space + 1..]).take(MOST_WORDS);
+        let found = [self.line.trim_start(), rest.trim_start()].into_iter().chain(behind).find(begins)?;
         let mark = FOREIGN_COMMENTS.iter().find(|it| found.starts_with(**it))?;
         let start = self.line.len() - found.len();
         let message = format!("`{mark}` begins no comment in TOML");
@@ -177,9 +178,12 @@ impl Mistake<'_> {
 
     /// A word where a value should be.
     fn bare_value(&self) -> Option<SyntaxError> {
-        let is_about_word =
-            self.detail.starts_with("string values must be quoted") || self.detail.starts_with("invalid boolean");
-        if !is_about_word {
+        let is_about = ["string values must be quoted", "invalid boolean", "invalid float"]
+            .iter()
+            .any(|it| self.detail.starts_with(it));
+        // Digits that are no number are told in the parser's words.
+        let is_word = !self.rest().starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'));
+        if !is_about || !is_word && self.detail.starts_with("invalid float") {
             return None;
         }
         let word = self.text.get(self.span.clone()).unwrap_or_default().trim();
@@ -269,6 +273,9 @@ const LONGEST_SHOWN: usize = 15;
 
 /// What begins comments elsewhere.
 const FOREIGN_COMMENTS: [&str; 5] = ["//", "/*", "--", "<!--", "{#"];
+
+/// How many words of a line are looked at for a comment.
+const MOST_WORDS: usize = 100;
 
 /// Quotes that word processors write.
 const TYPOGRAPHIC: [char; 12] = ['“', '”', '„', '‟', '‘', '’', '‚', '‛', '«', '»', '＂', '`'];
