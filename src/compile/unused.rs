@@ -99,7 +99,7 @@ fn named_roles(repo: &Repo) -> Option<BTreeSet<String>> {
         }
         for (at, folder) in text.match_indices("roles/") {
             let path = &text[at..text.floor_char_boundary(at + LONGEST_PATH)];
-            let end = path.find(|c: char| matches!(c, '\'' | '"' | '\\' | '\n')).unwrap_or(path.len());
+            let end = path.find(['\'', '"', '\\', '\n']).unwrap_or(path.len());
             if path.get(folder.len()..end).is_some_and(|path| path.ends_with(".md")) {
                 named.insert(path[..end].to_owned());
             }

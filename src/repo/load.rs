@@ -299,7 +299,7 @@ impl Loader {
         }
         let message = format!("`{shown}` cannot be listed: {}", folder.why);
         let finding = Diagnostic::new(&rules::UNREADABLE, Span::file_start(file), message);
-        self.findings.push(finding.maybe_help(how_to_make_readable(&folder.why)));
+        self.findings.push(finding.help(how_to_make_readable(&folder.why)));
     }
 
     /// What was read, without what stands in files of the root alone.
@@ -342,19 +342,18 @@ fn unreadable(file: FileId, shown: &str, error: &ReadError, left: u64) -> Diagno
         }
         error => (&rules::UNREADABLE, format!("`{shown}` cannot be read: {error}")),
     };
-    Diagnostic::new(rule, Span::file_start(file), message).maybe_help(how_to_make_readable(error))
+    Diagnostic::new(rule, Span::file_start(file), message).help(how_to_make_readable(error))
 }
 
-fn how_to_make_readable(error: &ReadError) -> Option<String> {
-    let help = match error {
+fn how_to_make_readable(error: &ReadError) -> &'static str {
+    match error {
         ReadError::Outside => "copy it into the repository: it must be whole in a fresh clone",
         ReadError::Hidden => "copy what is meant: a link must not lead to a name that begins with a dot, or to a key",
         ReadError::Folder => "rename the folder: names with this ending are read as files",
         ReadError::TooLarge { .. } => SMALLER,
         ReadError::Missing => "make the link lead to a file of the repository, or remove it",
         ReadError::Failed(_) => "fix the permissions, or replace it with a readable file or folder",
-    };
-    Some(help.to_owned())
+    }
 }
 
 /// The finding of a file that is no TOML.

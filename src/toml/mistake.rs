@@ -21,6 +21,9 @@ struct Mistake<'t> {
     line: &'t str,
 }
 
+/// A way to tell what a mistake is.
+type Recognise<'t> = fn(&Mistake<'t>) -> Option<SyntaxError>;
+
 /// The parser's mistake as an error.
 pub(super) fn explain(text: &str, error: &toml_edit::TomlError) -> SyntaxError {
     let span = error.span().unwrap_or(text.len()..text.len());
@@ -29,7 +32,6 @@ pub(super) fn explain(text: &str, error: &toml_edit::TomlError) -> SyntaxError {
     let line = text[line_start..].split('\n').next().unwrap_or_default();
     let detail = error.message().trim().replace('\n', ", ");
     let mistake = Mistake { text, detail, span: start..text.ceil_char_boundary(span.end.max(start)), line_start, line };
-    type Recognise<'t> = fn(&Mistake<'t>) -> Option<SyntaxError>;
     let recognised: [Recognise<'_>; 9] = [
         Mistake::conflict,
         Mistake::json,
@@ -44,11 +46,11 @@ pub(super) fn explain(text: &str, error: &toml_edit::TomlError) -> SyntaxError {
     recognised.iter().find_map(|recognise| recognise(&mistake)).unwrap_or_else(|| mistake.by_message())
 }
 
-impl Mistake<'_> {
-    fn error(&self, span: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> SyntaxError {
-        SyntaxError { message: message.into(), span, help: Some(help.into()), first: None }
-    }
+fn error(span: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> SyntaxError {
+    SyntaxError { message: message.into(), span, help: Some(help.into()), first: None }
+}
 
+impl Mistake<'_> {
     /// A range of the line as one of the text.
     fn in_line(&self, range: Range<usize>) -> Range<usize> {
         self.line_start + range.start..self.line_start + range.end
@@ -63,13 +65,13 @@ impl Mistake<'_> {
         let mark = conflict_mark(self.line)?;
         let help =
             "keep one of the two versions, and delete the lines that begin with `<<<<<<<`, `=======` and `>>>>>>>`";
-        Some(self.error(self.in_line(0..mark.len()), "a merge conflict was left in the file", help))
+        Some(error(self.in_line(0..mark.len()), "a merge conflict was left in the file", help))
     }
 
     fn json(&self) -> Option<SyntaxError> {
         let start = self.text.len() - self.text.trim_start().len();
         let help = "write `key = value`, one per line; a table begins with its `[header]`";
-        self.text[start..].starts_with('{').then(|| self.error(start..start + 1, "this is JSON, not TOML", help))
+        self.text[start..].starts_with('{').then(|| error(start..start + 1, "this is JSON, not TOML", help))
     }
 
     /// A string whose end is missing, at the mistake or on the line above it.
@@ -95,7 +97,7 @@ impl Mistake<'_> {
             }
             _ => format!("write `{quotes}` at its end"),
         };
-        Some(self.error(start..start + quotes.len(), "this string is never closed", help))
+        Some(error(start..start + quotes.len(), "this string is never closed", help))
     }
 
     fn typographic_quotes(&self) -> Option<SyntaxError> {
@@ -108,7 +110,7 @@ impl Mistake<'_> {
         toml_parser::Source::new(self.text).lex().any(|token| is_code(&token)).then(|| {
             let len = self.line[at..].chars().next().map_or(0, char::len_utf8);
             let found = &self.line[at..at + len];
-            self.error(
+            error(
                 self.in_line(at..at + len),
                 format!("`{found}` is a typographic quote"),
                 "strings stand between straight quotes: `\"…\"` or `'…'`",
@@ -125,7 +127,7 @@ impl Mistake<'_> {
         let mark = FOREIGN_COMMENTS.iter().find(|it| found.starts_with(**it))?;
         let start = self.line.len() - found.len();
         let message = format!("`{mark}` begins no comment in TOML");
-        Some(self.error(self.in_line(start..start + mark.len()), message, "write `#` in its place"))
+        Some(error(self.in_line(start..start + mark.len()), message, "write `#` in its place"))
     }
 
     fn twice(&self) -> Option<SyntaxError> {
@@ -138,9 +140,8 @@ impl Mistake<'_> {
             true => ("the table", "write the keys of both below one header"),
             false => ("the key", "remove one of the two"),
         };
-        let error =
-            self.error(self.span.clone(), format!("{what} `{}` is there twice", crate::text::cut(name, 40)), help);
-        Some(SyntaxError { first: self.first(is_header), ..error })
+        let twice = error(self.span.clone(), format!("{what} `{}` is there twice", crate::text::cut(name, 40)), help);
+        Some(SyntaxError { first: self.first(is_header), ..twice })
     }
 
     /// Where a key or table that is there twice was written first.
@@ -173,7 +174,7 @@ impl Mistake<'_> {
             false => key,
         };
         let message = "a `:` stands where TOML has `=`";
-        Some(self.error(self.in_line(at..at + 1), message, "write `key = value`"))
+        Some(error(self.in_line(at..at + 1), message, "write `key = value`"))
     }
 
     /// A word where a value should be.
@@ -188,7 +189,7 @@ impl Mistake<'_> {
         }
         let word = self.text.get(self.span.clone()).unwrap_or_default().trim();
         if word.is_empty() {
-            return Some(self.error(self.span.clone(), "a value is missing here", "write one, or leave the key out"));
+            return Some(error(self.span.clone(), "a value is missing here", "write one, or leave the key out"));
         }
         let bare = word.trim_end_matches([';', ',']);
         let help = match bare.to_ascii_lowercase().as_str() {
@@ -206,7 +207,7 @@ impl Mistake<'_> {
             true => "this is no value of TOML".to_owned(),
             false => format!("`{word}` is no value of TOML"),
         };
-        Some(self.error(self.span.clone(), message, help))
+        Some(error(self.span.clone(), message, help))
     }
 
     /// Something behind a value, on its line.
@@ -222,16 +223,21 @@ impl Mistake<'_> {
             _ if ends_string => "inside a string, write `\\\"` for a quote, or put the text between `'` and `'`",
             _ => "remove it, or begin a comment with `#`",
         };
-        let start = self.line.len() - rest.len();
-        let end = start + rest.split_whitespace().next().map_or(0, str::len);
-        Some(self.error(self.in_line(start..end), "this stands behind a value, on the same line", help))
+        let at = self.line.len() - rest.len();
+        // A value without quotes takes the next key with it, up to its `=`.
+        let key = self.line[..at].trim_end();
+        let (start, end) = match rest.starts_with('=') {
+            true => (key.rfind(' ').map_or(0, |space| space + 1), key.len()),
+            false => (at, at + rest.split_whitespace().next().map_or(0, str::len)),
+        };
+        Some(error(self.in_line(start..end), "this stands behind a value, on the same line", help))
     }
 
     /// What nothing above recognised.
     fn by_message(&self) -> SyntaxError {
         let known = BY_MESSAGE.iter().find(|(begins, _, _)| self.detail.starts_with(begins));
         let (message, help) = known.map_or((self.detail.as_str(), GENERAL), |(_, message, help)| (message, help));
-        self.error(self.span.clone(), message, help)
+        error(self.span.clone(), message, help)
     }
 }
 
