@@ -36,7 +36,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 fn message(result: &Outcome<'_>) -> String {
     match result.id.or(result.name) {
-        Some(id) => format!("the call of `{}` is answered already", crate::text::cut(id, 60)),
+        Some(id) => format!("the call `{}` is answered already", crate::text::cut(id, 60)),
         None => "the call is answered already".to_owned(),
     }
 }

@@ -1,11 +1,11 @@
 //! `protocol/empty-content`: texts and messages that say nothing, where the schema has no word on it.
 
 use super::{Found, Subject, body_rule};
-use crate::check::history::{Kind, Role};
+use crate::check::history::{Kind, Part, Role, elements};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    History, Warning "protocol/empty-content", "a message or a text says nothing",
+    Body, Warning "protocol/empty-content", "a message or a text says nothing",
     "Most APIs refuse what is empty, and their schemas tell it: blank texts at Anthropic, contents without parts at Gemini, assistant \
      messages without text and calls at Mistral and OpenAI. Here are those of which reports disagree:\n\n\
      * Gemini: a part with an empty text is refused in some reports (v1beta) and taken in others. With a `thoughtSignature` it is \
@@ -34,10 +34,12 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 fn empty_parts<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    for (_, part) in subject.history().parts() {
-        let is_signed = || ["thoughtSignature", "thought_signature"].iter().any(|name| part.value.get(*name).is_some());
-        if matches!(part.kind, Kind::Text("")) && !is_signed() {
-            let note = found.at_member(part.value, "text", "an empty text: some reports say that the API refuses it");
+    let prompt = subject.either("systemInstruction", "system_instruction");
+    let of_prompt = elements(prompt.and_then(|prompt| prompt.get("parts"))).iter();
+    for part in subject.history().parts().map(|(_, part)| part.value).chain(of_prompt) {
+        let is_signed = || ["thoughtSignature", "thought_signature"].iter().any(|name| part.get(*name).is_some());
+        if part.get("text").is_some_and(|text| text == "") && !is_signed() {
+            let note = found.at_member(part, "text", "an empty text: some reports say that the API refuses it");
             note.help("leave out parts without text");
         }
     }
@@ -45,7 +47,7 @@ fn empty_parts<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 fn empty_messages<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     for pair in subject.history().entries.windows(2) {
-        let is_reasoning = pair[0].parts.iter().any(super::super::history::Part::is_thinking);
+        let is_reasoning = pair[0].parts.iter().any(Part::is_thinking);
         let is_empty = pair[1].parts.iter().all(|part| matches!(part.kind, Kind::Text("")));
         if is_reasoning && pair[1].role == Role::Assistant && is_empty {
             let note = found.at(pair[1].value, "an empty message parts the reasoning from the item that belongs to it");

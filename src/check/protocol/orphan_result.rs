@@ -1,6 +1,6 @@
 //! `protocol/orphan-result`: a tool result without its call.
 
-use super::pairing::{Answers, Pairs, is_refused};
+use super::pairing::{Answers, Pairs, has_ids, is_refused};
 use super::{Found, Subject, body_rule};
 use crate::check::history::Outcome;
 
@@ -21,8 +21,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if answers == Answers::Anywhere || subject.is_continued() {
         return;
     }
+    let is_told = |result: &Outcome<'_>| result.id.is_some() || !has_ids(subject.wire);
     let pairs = Pairs::of(subject.history(), answers);
-    for stray in pairs.strays.iter().filter(|stray| !stray.is_second) {
+    for stray in pairs.strays.iter().filter(|stray| !stray.is_second && is_told(&stray.result)) {
         let note = found.at(stray.value, message(&stray.result));
         let note = if is_refused(subject) { note } else { note.warning() };
         note.help("keep the message that calls the tool whenever its result is kept, with the same id");

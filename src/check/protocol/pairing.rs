@@ -183,6 +183,14 @@ impl<'b> Index<'b> {
     }
 }
 
+/// Whether calls and results of a format have ids: one that lacks it is told by the schema.
+pub(super) fn has_ids(wire: WireFormat) -> bool {
+    matches!(
+        wire,
+        WireFormat::AnthropicMessages | WireFormat::OpenAiChat | WireFormat::OpenAiResponses | WireFormat::MistralChat
+    )
+}
+
 /// Whether the server refuses what does not pair. Local servers and unknown ones render it, and the model has to cope.
 pub(super) fn is_refused(subject: &Subject<'_>) -> bool {
     match subject.server {

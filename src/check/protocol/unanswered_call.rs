@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::pairing::{Answers, Asked, Pairs, is_refused};
+use super::pairing::{Answers, Asked, Pairs, has_ids, is_refused};
 use super::{Found, Subject, body_rule};
 use crate::check::history::{Entry, History};
 use crate::provider::WireFormat;
@@ -31,7 +31,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let history = subject.history();
     let pairs = Pairs::of(history, answers);
     let mut told = BTreeSet::new();
-    for asked in pairs.calls.iter().filter(|asked| !asked.is_answered()) {
+    let is_told = |asked: &&Asked<'_>| asked.call.id.is_some() || !has_ids(subject.wire);
+    for asked in pairs.calls.iter().filter(|asked| !asked.is_answered()).filter(is_told) {
         let at = place(subject, history, answers, asked);
         if at.is_some_and(|at| !told.insert(at)) {
             continue;
