@@ -14,12 +14,15 @@ body_rule! {
      * OpenAI wants `\"type\": \"object\"` and `properties` there, and `items` of every array\n\
      * OpenAI, Anthropic and Mistral want valid JSON Schema: types that exist, `properties` that is an object, `required` that is a \
      list. Elsewhere, what is invalid is a warning\n\n\
+     Ollama passes on types, items, descriptions, `enum`, `anyOf` and properties. It drops the rest in silence, which is a \
+     warning where it leaves open what a value is (`pattern`, `const`, `oneOf`, `allOf`, `$ref`); bounds are not told.\n\n\
      Gemini's `parameters` has a rule of its own, `protocol/schema-keyword`.\n\n\
      * wrong: `{ \"anyOf\": [{ \"required\": [\"path\"] }, { \"required\": [\"url\"] }], … }`\n\
      * right: `{ \"type\": \"object\", \"properties\": … }`, and which of them is wanted in the description\n\n\
      Sources, seen in November 2026: anthropics/claude-code#40075, anomalyco/opencode#35516; chatanywhere/GPT_API_free#403 (*must have \
      type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level*), spring-projects/spring-ai#4776 (*object schema \
-     missing properties*), sigoden/aichat#1049 (*array schema missing items*); mistral-common 1.13.1, `validator.py`."
+     missing properties*), sigoden/aichat#1049 (*array schema missing items*); mistral-common 1.13.1, `validator.py`; ollama's \
+     `api/types.go` (`ToolProperty`)."
 }
 
 /// The types of JSON Schema.
@@ -37,6 +40,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             check_root(schema, is_openai, found);
         }
         visit(schema, &mut |node| check_node(node, is_openai, is_sure, found));
+        if subject.wire == WireFormat::OllamaChat {
+            visit(schema, &mut |node| check_ollama(node, found));
+        }
         if is_openai {
             check_object(&tool, schema, found);
         }
@@ -49,6 +55,16 @@ fn check_root<'b>(schema: &'b Value, is_openai: bool, found: &mut Found<'b>) {
     for name in refused.iter().filter(|name| schema.get(**name).is_some()) {
         let note = found.at_member(schema, name, format!("the schema of arguments cannot hold `{name}` at its root"));
         note.help("describe an object with all properties, and say in the description which go together");
+    }
+}
+
+/// Keywords that say what a value is, and that Ollama drops.
+const OLLAMA_DROPS: [&str; 5] = ["pattern", "const", "oneOf", "allOf", "$ref"];
+
+fn check_ollama<'b>(node: &'b Value, found: &mut Found<'b>) {
+    for name in OLLAMA_DROPS.iter().filter(|name| node.get(**name).is_some()) {
+        let note = found.at_member(node, name, format!("Ollama drops `{name}` before the model sees the schema"));
+        note.warning().help("say it in the description");
     }
 }
 

@@ -1,13 +1,13 @@
 //! `protocol/turn-order`: messages in an order that the API refuses.
 
 use super::{Found, Subject, body_rule};
-use crate::check::history::{Entry, Role};
+use crate::check::history::{Entry, Kind, Role};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
     Body, Error "protocol/turn-order", "the order of the messages is refused",
     "Formats differ in what may follow what:\n\n\
-     * Anthropic: the first message is the user's. Messages of one role in a row are put together by the server\n\
+     * Anthropic: the first message is the user's, unless it holds a compaction. Messages of one role in a row are put together by the server\n\
      * Gemini: a conversation of one content is the user's; a call of a function follows a content of the user, so it cannot be \
      first, nor follow another content of the model: put both into one\n\
      * Mistral: after an assistant message no `system`, after a tool message none either; a single message is not the assistant's. \
@@ -34,7 +34,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 fn anthropic<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
-    if let Some(first) = entries.first().filter(|entry| entry.role == Role::Assistant) {
+    // What a compaction left of the conversation stands in an assistant message.
+    let is_compaction =
+        |entry: &Entry<'_>| matches!(entry.parts.first().map(|part| part.kind), Some(Kind::Other("compaction")));
+    let first = entries.first().filter(|entry| entry.role == Role::Assistant && !is_compaction(entry));
+    if let Some(first) = first {
         let note = found.at_member(
             first.value,
             "role",
