@@ -139,7 +139,7 @@ fn mcp_servers<'b>(subject: &Subject<'b>, tools: &[Tool<'b>], found: &mut Found<
 fn responses<'b>(tool: &Tool<'b>, found: &mut Found<'b>) {
     let has = |name: &&str| tool.object.get(*name).is_some_and(|value| !value.is_null());
     match tool.kind {
-        "mcp" if !["server_url", "connector_id", "tunnel_id"].iter().any(|name| has(name)) => {
+        "mcp" if !["server_url", "connector_id", "tunnel_id"].iter().any(has) => {
             let note = found.at(tool.object, "an MCP server needs `server_url`, `connector_id` or `tunnel_id`");
             note.help("say where the server is");
         }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::tools::{Which, choice, tools};
+use super::tools::{Tool, Which, choice, tools};
 use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 
@@ -61,5 +61,5 @@ fn has_tools(subject: &Subject<'_>) -> bool {
     let config = subject.either("toolConfig", "tool_config");
     let names = ["includeServerSideToolInvocations", "include_server_side_tool_invocations"];
     let is_lenient = names.iter().any(|name| config.and_then(|config| config.get(*name)) == Some(&Value::Bool(true)));
-    is_lenient || tools(subject).iter().any(|tool| tool.is_function())
+    is_lenient || tools(subject).iter().any(Tool::is_function)
 }

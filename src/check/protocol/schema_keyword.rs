@@ -32,38 +32,38 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let config = subject.either("generationConfig", "generation_config");
     let answer = config.and_then(|config| config.get("responseSchema").or_else(|| config.get("response_schema")));
     for schema in of_tools.chain([answer]).flatten() {
-        visit(schema, &mut |node| check_node(node, found));
+        visit(schema, &mut |inner| check_node(inner, found));
     }
 }
 
-fn check_node<'b>(node: &'b Value, found: &mut Found<'b>) {
-    let (is_object, is_array) = (is_of_type(node, "object"), is_of_type(node, "array"));
-    let has = |name: &str| node.get(name).is_some();
-    let is_empty = node.get("properties").and_then(Value::as_object).is_none_or(serde_json::Map::is_empty);
+fn check_node<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    let (is_object, is_array) = (is_of_type(inner, "object"), is_of_type(inner, "array"));
+    let has = |name: &str| inner.get(name).is_some();
+    let is_empty = inner.get("properties").and_then(Value::as_object).is_none_or(serde_json::Map::is_empty);
     if !has("type") && !has("anyOf") {
-        found.at(node, "this schema has no `type`").help("give every schema a `type`, or use `parametersJsonSchema`");
+        found.at(inner, "this schema has no `type`").help("give every schema a `type`, or use `parametersJsonSchema`");
     }
     if is_array && !has("items") {
-        found.at_member(node, "items", "an array needs `items`").help("say what the array holds");
+        found.at_member(inner, "items", "an array needs `items`").help("say what the array holds");
     }
     if is_object && is_empty {
-        let note = found.at_member(node, "properties", "an object needs at least one property");
+        let note = found.at_member(inner, "properties", "an object needs at least one property");
         note.help("name its properties, leave out `parameters` altogether, or use `parametersJsonSchema`");
     }
     for (name, belongs, kind) in [("properties", is_object, "objects"), ("items", is_array, "arrays")] {
         if has(name) && has("type") && !belongs {
             found
-                .at_member(node, name, format!("`{name}` belongs to {kind} only"))
+                .at_member(inner, name, format!("`{name}` belongs to {kind} only"))
                 .help("leave it out, or mend the type");
         }
     }
-    check_required(node, found);
-    check_values(node, found);
+    check_required(inner, found);
+    check_values(inner, found);
 }
 
-fn check_required<'b>(node: &'b Value, found: &mut Found<'b>) {
-    let properties = node.get("properties");
-    for required in elements(node.get("required")) {
+fn check_required<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    let properties = inner.get("properties");
+    for required in elements(inner.get("required")) {
         let Some(name) = required.as_str() else { continue };
         if properties.is_none_or(|properties| properties.get(name).is_none()) {
             let message = format!("`{}` is required, but is no property here", crate::text::cut(name, 60));
@@ -72,13 +72,13 @@ fn check_required<'b>(node: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-fn check_values<'b>(node: &'b Value, found: &mut Found<'b>) {
-    if let Some(empty) = elements(node.get("enum")).iter().find(|value| *value == "") {
+fn check_values<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    if let Some(empty) = elements(inner.get("enum")).iter().find(|value| *value == "") {
         found.at(empty, "a value of `enum` cannot be empty").help("leave it out, or write a word for it");
     }
-    let format = text(node, "format").filter(|_| is_of_type(node, "string"));
+    let format = text(inner, "format").filter(|_| is_of_type(inner, "string"));
     if let Some(format) = format.filter(|format| !["enum", "date-time"].contains(format)) {
         let message = format!("the format of a text is `enum` or `date-time`, not `{}`", crate::text::cut(format, 40));
-        found.at_member(node, "format", message).help("leave it out and say it in the description");
+        found.at_member(inner, "format", message).help("leave it out and say it in the description");
     }
 }

@@ -67,7 +67,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         if is_openai {
             check_root(schema, found);
         }
-        visit(schema, &mut |node| check_node(node, is_openai, found));
+        visit(schema, &mut |inner| check_node(inner, is_openai, found));
     }
 }
 
@@ -81,10 +81,10 @@ fn check_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-fn check_node<'b>(node: &'b Value, is_openai: bool, found: &mut Found<'b>) {
-    let Some(members) = node.as_object() else { return };
-    if is_of_type(node, "object") || members.contains_key("properties") {
-        check_object(node, is_openai, found);
+fn check_node<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
+    let Some(members) = inner.as_object() else { return };
+    if is_of_type(inner, "object") || members.contains_key("properties") {
+        check_object(inner, is_openai, found);
     }
     let refused: &[&str] = if is_openai { &OPENAI_REFUSES } else { &ANTHROPIC_REFUSES };
     for (name, value) in members.iter().filter(|(name, value)| is_refused(name, value, refused, is_openai)) {
@@ -92,7 +92,7 @@ fn check_node<'b>(node: &'b Value, is_openai: bool, found: &mut Found<'b>) {
         note.help("leave it out and say it in the description, or leave out `strict`");
     }
     if is_openai && members.len() > 1 && members.contains_key("$ref") && !members.contains_key("$defs") {
-        let note = found.at_member(node, "$ref", "strict schemas hold nothing beside `$ref`");
+        let note = found.at_member(inner, "$ref", "strict schemas hold nothing beside `$ref`");
         note.help("move what stands beside it into the schema that it refers to");
     }
 }
@@ -102,23 +102,23 @@ fn is_refused(name: &str, value: &Value, refused: &[&str], is_openai: bool) -> b
     refused.contains(&name) || is_long
 }
 
-fn check_object<'b>(node: &'b Value, is_openai: bool, found: &mut Found<'b>) {
-    if node.get("additionalProperties") != Some(&Value::Bool(false)) {
+fn check_object<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
+    if inner.get("additionalProperties") != Some(&Value::Bool(false)) {
         let note = found.at_member(
-            node,
+            inner,
             "additionalProperties",
             "objects of strict schemas need `\"additionalProperties\": false`",
         );
         note.help("add it to every object of the schema");
     }
-    let required = elements(node.get("required"));
-    let properties = node.get("properties").and_then(Value::as_object);
+    let required = elements(inner.get("required"));
+    let properties = inner.get("properties").and_then(Value::as_object);
     let is_listed = |name: &str| required.iter().any(|listed| listed == name);
     let optional = properties.into_iter().flat_map(Map::keys).find(|name| !is_listed(name));
     if let Some(name) = optional.filter(|_| is_openai) {
         let message =
             format!("`required` of a strict schema lists all properties: `{}` is missing", crate::text::cut(name, 60));
-        let note = found.at_member(node, "required", message);
+        let note = found.at_member(inner, "required", message);
         note.help("list it; what may be absent is `null`: `\"type\": [\"string\", \"null\"]`");
     }
 }

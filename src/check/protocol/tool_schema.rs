@@ -39,9 +39,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         if is_openai || is_anthropic {
             check_root(schema, is_openai, found);
         }
-        visit(schema, &mut |node| check_node(node, is_openai, is_sure, found));
+        visit(schema, &mut |inner| check_node(inner, is_openai, is_sure, found));
         if subject.wire == WireFormat::OllamaChat {
-            visit(schema, &mut |node| check_ollama(node, found));
+            visit(schema, &mut |inner| check_ollama(inner, found));
         }
         if is_openai {
             check_object(&tool, schema, found);
@@ -58,12 +58,15 @@ fn check_root<'b>(schema: &'b Value, is_openai: bool, found: &mut Found<'b>) {
     }
 }
 
+/// Whether a value of a keyword is of the kind that JSON Schema wants.
+type IsRight<'f> = &'f dyn Fn(&Value) -> bool;
+
 /// Keywords that say what a value is, and that Ollama drops.
 const OLLAMA_DROPS: [&str; 5] = ["pattern", "const", "oneOf", "allOf", "$ref"];
 
-fn check_ollama<'b>(node: &'b Value, found: &mut Found<'b>) {
-    for name in OLLAMA_DROPS.iter().filter(|name| node.get(**name).is_some()) {
-        let note = found.at_member(node, name, format!("Ollama drops `{name}` before the model sees the schema"));
+fn check_ollama<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    for name in OLLAMA_DROPS.iter().filter(|name| inner.get(**name).is_some()) {
+        let note = found.at_member(inner, name, format!("Ollama drops `{name}` before the model sees the schema"));
         note.warning().help("say it in the description");
     }
 }
@@ -82,17 +85,17 @@ fn check_object<'b>(tool: &Tool<'b>, schema: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-fn check_node<'b>(node: &'b Value, is_openai: bool, is_sure: bool, found: &mut Found<'b>) {
-    if is_openai && super::schemas::is_of_type(node, "array") && node.get("items").is_none() {
+fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut Found<'b>) {
+    if is_openai && super::schemas::is_of_type(inner, "array") && inner.get("items").is_none() {
         found
-            .at_member(node, "items", "an array needs `items`")
+            .at_member(inner, "items", "an array needs `items`")
             .help("say what the array holds, or write `\"items\": {}`");
     }
     let is_name = |value: &Value| value.as_str().is_some_and(|name| TYPES.contains(&name));
     let are_names = |value: &Value| is_name(value) || value.as_array().is_some_and(|names| names.iter().all(is_name));
     let is_list = |value: &Value| value.is_array();
     let is_map = |value: &Value| value.is_object();
-    let rules: [(&str, &dyn Fn(&Value) -> bool, &str); 5] = [
+    let rules: [(&str, IsRight<'_>, &str); 5] = [
         ("type", &are_names, "is one of the types of JSON Schema, or a list of them"),
         ("required", &is_list, "is a list of names"),
         ("enum", &is_list, "is a list of values"),
@@ -100,8 +103,8 @@ fn check_node<'b>(node: &'b Value, is_openai: bool, is_sure: bool, found: &mut F
         ("anyOf", &is_list, "is a list of schemas"),
     ];
     for (name, is_right, says) in rules {
-        if node.get(name).is_some_and(|value| !is_right(value)) {
-            let note = found.at_member(node, name, format!("this is no JSON Schema: `{name}` {says}"));
+        if inner.get(name).is_some_and(|value| !is_right(value)) {
+            let note = found.at_member(inner, name, format!("this is no JSON Schema: `{name}` {says}"));
             let note = if is_sure { note } else { note.warning() };
             note.help("write valid JSON Schema");
         }

@@ -172,12 +172,12 @@ fn google_choice<'b>(subject: &Subject<'b>) -> Option<Choice<'b>> {
     let value = config.get("functionCallingConfig").or_else(|| config.get("function_calling_config"))?;
     let names = value.get("allowedFunctionNames").or_else(|| value.get("allowed_function_names"));
     let is_forced = text(value, "mode") == Some("ANY");
-    let named = |name: &'b Value| Chosen { value: name, kind: "function", name: name.as_str() };
+    let function = |name: &'b Value| Chosen { value: name, kind: "function", name: name.as_str() };
     let which = match elements(names) {
         [] if is_forced => Which::Some,
         [] if text(value, "mode") == Some("NONE") => Which::None,
         [] => Which::Free,
-        names => Which::These(names.iter().map(named).collect(), is_forced),
+        names => Which::These(names.iter().map(function).collect(), is_forced),
     };
     Some(Choice { value, which })
 }
