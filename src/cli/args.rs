@@ -91,6 +91,8 @@ pub(super) enum Command {
     },
     /// Write golden bodies, or compare them
     Compile(Compile),
+    /// Judge request bodies that any program made
+    Lint(Lint),
     /// List agents
     List {
         /// Include hidden and abstract ones
@@ -196,6 +198,19 @@ pub(super) struct Compile {
     /// Write bodies for every context, not only those that goldens are kept for
     #[arg(long)]
     pub(super) all_contexts: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Lint {
+    /// Files of bodies: JSON, JSON Lines, batches, HAR; `-` is standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub(super) files: Vec<PathBuf>,
+    /// The wire format of all bodies, for instance openai-chat; otherwise URLs and shapes decide
+    #[arg(long, value_name = "W", value_parser = filled)]
+    pub(super) wire: Option<String>,
+    /// The provider instance that the bodies go to, of the repository or bundled
+    #[arg(long, value_name = "INSTANCE", value_parser = filled)]
+    pub(super) provider: Option<String>,
 }
 
 #[cfg(feature = "runtime")]
