@@ -234,6 +234,9 @@ pub(super) struct Send {
     /// Allow what the repository asks for, now and later: its servers, keys and tools
     #[arg(long)]
     pub(super) trust: bool,
+    /// Send the request although it has mistakes that `reqc check` refuses
+    #[arg(long)]
+    pub(super) force: bool,
     /// Print the request and send nothing
     #[arg(long)]
     pub(super) dry_run: bool,
