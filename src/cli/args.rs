@@ -215,6 +215,7 @@ pub(super) struct Lint {
 
 #[cfg(feature = "runtime")]
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags are what they are")]
 pub(super) struct Send {
     /// The agent's name, of the repository or bundled
     #[arg(value_parser = filled)]

@@ -87,7 +87,7 @@ impl Compiler {
         let wire = wire.map_or_else(|| recognise_among(body, &target.formats()), Ok)?;
         let completed = completed(body, wire, target.model);
         let body = completed.as_ref().unwrap_or(body);
-        let server = self.server_of(body, wire, target);
+        let server = server_of(body, wire, target);
         let mut problems = self.problems_of_body(body, wire, &LintTarget { server: Some(server), ..target.clone() });
         if server == Server::Unknown {
             problems.iter_mut().for_each(soften);
@@ -98,14 +98,8 @@ impl Compiler {
     /// What is wrong with a body of a wire format, as far as schemas and rules can tell.
     pub fn problems_of_body(&self, body: &Value, wire: WireFormat, target: &LintTarget<'_>) -> Vec<Problem> {
         let instance = target.instance.and_then(|instance| Some((instance, api(instance)?)));
-        let server = self.server_of(body, wire, target);
+        let server = server_of(body, wire, target);
         Checks::of_wire(&self.schemas, wire, server, instance, target.model).problems_of(body)
-    }
-
-    fn server_of(&self, body: &Value, wire: WireFormat, target: &LintTarget<'_>) -> Server {
-        let of_instance = || target.instance.and_then(|instance| Some(Server::of(instance, api(instance)?)));
-        let model = || target.model.or(body.get("model").and_then(Value::as_str));
-        target.server.or_else(of_instance).unwrap_or_else(|| usual_server(wire, model()))
     }
 
     /// The provider instance of a host, the repository's own first.
@@ -116,6 +110,13 @@ impl Compiler {
         fitting.sort_by_key(|it| it.layer != LayerKind::Own);
         fitting.first().copied().filter(|_| !host.is_empty())
     }
+}
+
+/// The server that a body goes to.
+fn server_of(body: &Value, wire: WireFormat, target: &LintTarget<'_>) -> Server {
+    let of_instance = || target.instance.and_then(|instance| Some(Server::of(instance, api(instance)?)));
+    let model = || target.model.or(body.get("model").and_then(Value::as_str));
+    target.server.or_else(of_instance).unwrap_or_else(|| usual_server(wire, model()))
 }
 
 fn api(instance: &Instance) -> Option<ClientApi> {

@@ -198,8 +198,8 @@ mod tests {
         assert_eq!(found.to_string(), "28 agents × 24 contexts: 516 bodies, 2 errors, 1 warning");
         let small = Summary { agents: 1, contexts: 1, bodies: 1, errors: 1, skipped: 3, ..Summary::default() };
         assert_eq!(small.to_string(), "1 agent × 1 context: 1 body, 1 error, 3 agents skipped");
-        let mut linted = LintedBodies::default();
-        linted.formats = vec![(WireFormat::AnthropicMessages, 2), (WireFormat::OpenAiChat, 1)];
+        let formats = vec![(WireFormat::AnthropicMessages, 2), (WireFormat::OpenAiChat, 1)];
+        let mut linted = LintedBodies { formats, ..LintedBodies::default() };
         let of = |linted: &LintedBodies| Summary { linted: Some(linted.clone()), errors: 1, ..Summary::default() };
         assert_eq!(of(&linted).to_string(), "3 bodies (2 anthropic-messages, 1 openai-chat): 1 error");
         linted.passed_over = 4;

@@ -116,7 +116,7 @@ impl Finder {
     }
 
     fn object(&mut self, mut members: Map<String, Value>, here: Here) {
-        if self.is_capture(&members) {
+        if is_capture(&members) {
             return self.capture(&mut members, &here);
         }
         if let Some(Value::Array(requests)) = members.get_mut("requests") {
@@ -143,10 +143,6 @@ impl Finder {
             Some(Value::Object(_)) => *name != "input",
             value => value.is_some(),
         })
-    }
-
-    fn is_capture(&self, members: &Map<String, Value>) -> bool {
-        members.get("log").and_then(|log| log.get("entries")).is_some_and(Value::is_array)
     }
 
     fn capture(&mut self, members: &mut Map<String, Value>, here: &Here) {
@@ -197,6 +193,11 @@ impl Finder {
             false => self.harvest.strangers.push((here.string, here.at)),
         }
     }
+}
+
+/// Whether an object is a HAR file.
+fn is_capture(members: &Map<String, Value>) -> bool {
+    members.get("log").and_then(|log| log.get("entries")).is_some_and(Value::is_array)
 }
 
 /// The member that holds the body, if one may.
