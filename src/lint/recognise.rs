@@ -152,8 +152,6 @@ const CHAT_MEMBERS: &[(&[WireFormat], &[&str])] = &[
         &[
             "max_completion_tokens",
             "stream_options",
-            "logprobs",
-            "top_logprobs",
             "logit_bias",
             "seed",
             "store",
@@ -170,10 +168,27 @@ const CHAT_MEMBERS: &[(&[WireFormat], &[&str])] = &[
             "models",
             "chat_template_kwargs",
             "enable_thinking",
+            "thinking_budget",
+            "enable_search",
+            "translation_options",
+            "structured_outputs",
+            "guided_json",
+            "separate_reasoning",
+            "min_p",
+            "repetition_penalty",
+            "repeat_penalty",
+            "grammar",
+            "json_schema",
+            "lora",
+            "cache_prompt",
+            "n_predict",
+            "provider",
+            "plugins",
         ],
     ),
+    (TAGGED, &["logprobs", "top_logprobs"]),
     (MISTRAL, &["random_seed", "safe_prompt", "prompt_mode", "document_image_limit", "document_page_limit"]),
-    (OLLAMA, &["options", "keep_alive", "think", "format"]),
+    (OLLAMA, &["options", "keep_alive", "think", "format", "num_ctx", "truncate", "shift"]),
     (
         OPENAI_LIKE,
         &[
@@ -232,7 +247,8 @@ fn message_evidence(message: &Value, evidence: &mut Vec<Evidence>) {
     if has("tool_name") || has("images") || has("thinking") {
         evidence.push((OLLAMA, 3));
     }
-    if has("refusal") || has("function_call") || has("reasoning_content") || has("reasoning_details") {
+    let of_openai = ["refusal", "function_call", "reasoning", "reasoning_content", "reasoning_details", "partial"];
+    if of_openai.into_iter().any(has) {
         evidence.push((OPENAI, 2));
     }
     for call in elements(message.get("tool_calls")) {
@@ -252,10 +268,11 @@ fn block_evidence(block: &Value) -> Option<Evidence> {
             (ANTHROPIC, 4)
         }
         "document_url" | "reference" => (MISTRAL, 4),
+        "file" if block.get("file_id").is_some() => (MISTRAL, 4),
         "image_url" if block.get("image_url").is_some_and(Value::is_string) => (MISTRAL, 4),
         "image_url" => (OPENAI_LIKE, 4),
         "input_audio" if block.get("input_audio").is_some_and(Value::is_string) => (MISTRAL, 4),
-        "input_audio" | "refusal" | "file" => (OPENAI, 4),
+        "input_audio" | "refusal" | "file" | "video" | "video_url" => (OPENAI, 4),
         _ => return None,
     })
 }
@@ -263,7 +280,7 @@ fn block_evidence(block: &Value) -> Option<Evidence> {
 /// Beginnings of the names of models that one provider serves by its own format.
 const MODELS: [(&[WireFormat], &[&str]); 3] = [
     (ANTHROPIC, &["claude"]),
-    (OPENAI, &["gpt-", "chatgpt-", "ft:", "deepseek", "grok-", "gemini", "o1", "o3", "o4", "kimi", "glm-"]),
+    (OPENAI, &["gpt-", "chatgpt-", "ft:", "deepseek", "grok-", "gemini", "o1", "o3", "o4", "kimi", "glm-", "qwen-"]),
     (
         &[MistralChat, MistralFim],
         &[
@@ -280,16 +297,23 @@ const MODELS: [(&[WireFormat], &[&str]); 3] = [
     ),
 ];
 
+/// Beginnings of the names of models that anybody can run.
+const OPEN: [&str; 9] = ["llama", "qwen", "gemma", "phi", "codellama", "starcoder", "granite", "smollm", "gpt-oss"];
+
 fn model_evidence(model: &str) -> Option<Evidence> {
     let known = MODELS.iter().find(|(_, names)| names.iter().any(|name| model.starts_with(name)));
     match known {
-        Some((formats, _)) if !model.contains('/') && (!model.contains(':') || model.starts_with("ft:")) => {
+        Some((formats, _))
+            if !model.starts_with("gpt-oss")
+                && !model.contains('/')
+                && (!model.contains(':') || model.starts_with("ft:")) =>
+        {
             Some((formats, 3))
         }
         // `provider/model` is how gateways and local servers of OpenAI's format name models.
         _ if model.contains('/') => Some((OPENAI, 3)),
-        // `model:tag` is Ollama's, by either of its two formats.
-        _ if model.contains(':') => Some((TAGGED, 3)),
+        // `model:tag` is Ollama's, by either of its two formats, and so are models that everybody can run.
+        _ if model.contains(':') || OPEN.iter().any(|name| model.starts_with(name)) => Some((TAGGED, 3)),
         _ => None,
     }
 }
@@ -308,10 +332,10 @@ fn completion_evidence(body: &Map<String, Value>) -> Vec<Evidence> {
 /// Whether a body is for the endpoint of text completions that came before chats.
 fn is_text_completion(body: &Map<String, Value>) -> bool {
     let model = body.get("model").and_then(Value::as_str).unwrap_or_default();
-    let names =
-        ["logprobs", "echo", "best_of", "n", "logit_bias", "frequency_penalty", "presence_penalty", "n_predict"];
+    let names = ["echo", "best_of", "n", "logit_bias", "frequency_penalty", "presence_penalty", "n_predict"];
     names.iter().any(|name| body.contains_key(*name))
-        || ["gpt-", "davinci", "babbage"].iter().any(|name| model.starts_with(name))
+        || body.get("logprobs").is_some_and(Value::is_number)
+        || ["gpt-3", "davinci", "babbage"].iter().any(|name| model.starts_with(name))
 }
 
 /// Whether a body with `input` is for embeddings, moderation or speech.
@@ -348,6 +372,9 @@ mod tests {
             (json!({"model": "mistral-small-latest", "messages": user}), MistralChat),
             (json!({"model": "llama3.2:3b", "options": {}, "messages": user}), OllamaChat),
             (json!({"model": "llama3.2:3b", "max_tokens": 9, "messages": user}), OpenAiChat),
+            (json!({"model": "llama3.2", "prompt": "a"}), OllamaGenerate),
+            (json!({"model": "gpt-oss:20b", "prompt": "a", "think": "low", "logprobs": true}), OllamaGenerate),
+            (json!({"messages": user, "grammar": "root ::= \"a\""}), OpenAiChat),
             (json!({"model": "codestral-latest", "prompt": "a", "suffix": "b"}), MistralFim),
             (json!({"model": "codestral:22b", "prompt": "a", "suffix": "b"}), OllamaGenerate),
             (json!({"input_prefix": "a", "input_suffix": "b"}), LlamaCppInfill),
@@ -371,6 +398,7 @@ mod tests {
     #[test]
     fn what_is_for_other_endpoints_is_no_body() {
         for body in [
+            json!({"model": "ours", "prompt": "a", "logprobs": 5}),
             json!({"model": "text-embedding-3-small", "input": "a"}),
             json!({"model": "gpt-3.5-turbo-instruct", "prompt": "a"}),
             json!({"id": "chatcmpl-1", "choices": []}),

@@ -63,7 +63,7 @@ impl LintedBodies {
 /// let nothing = Arc::new(MemoryWorld::default());
 /// let compiler = Compiler::load(nothing, Arc::new(Embedded::bundled()), LoadOptions::default());
 /// let mut linting = Linting::new(&compiler, None, LintTarget::default());
-/// linting.read("batch.jsonl", r#"{"contents": [{"role": "user", "parts": [{"txt": "Hello"}]}]}"#.as_bytes())?;
+/// linting.read("batch.jsonl", r#"{"contents": []}"#.as_bytes())?;
 /// let report = linting.report(&PolicyOptions::default());
 /// assert_eq!(report.summary.to_string(), "1 body (1 google-generate-content): 1 error");
 /// # Ok::<(), String>(())
