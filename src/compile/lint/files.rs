@@ -207,6 +207,7 @@ impl<'c> Linting<'c> {
     /// Bytes that are no text, from a line of a file on.
     fn not_text(&mut self, path: &Arc<str>, line: usize, bytes: &[u8], error: &TextError) {
         let (offset, what) = match *error {
+            TextError::Utf16 { .. } => (0, "this is UTF-16"),
             TextError::NotUtf8 { offset } => (offset, "this is not UTF-8"),
             TextError::Nul { offset } => (offset, "this is a NUL byte"),
             TextError::TooLarge { .. } => (0, "this is too large"),
