@@ -47,7 +47,7 @@ use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
-use crate::check::{Checks, Problem, Schemas};
+use crate::check::{Checks, Problem, Schemas, check_families};
 use crate::context::{self, Context, ContextSource};
 use crate::conversation::Conversation;
 use crate::diag::{Diagnostic, Findings, Severity, did_you_mean};
@@ -191,6 +191,7 @@ impl Compiler {
         findings.extend(provider::check_instances(&repo));
         let (schemas, more) = Schemas::new(&repo);
         findings.extend(more);
+        findings.extend(check_families(&repo));
         if repo.is_empty() {
             findings.push(rules::empty(&mut repo.sources));
         }
@@ -379,7 +380,8 @@ impl Compiler {
         let Some(plan) = self.plan(id) else {
             return Done { result: None, findings: Vec::new(), bodies: 0, cost: 0 };
         };
-        let checks = Checks::of(&plan, &self.schemas, self.client_model(&plan, selection.model.as_deref()));
+        let checks =
+            Checks::of(&plan, &self.schemas, &self.repo.families, self.client_model(&plan, selection.model.as_deref()));
         let mut findings = Findings::default();
         let mut spent = Spent { static_values: plan.static_values(), ..Spent::default() };
         let mut agent = AgentBodies { plan, bodies: Vec::new(), findings: Vec::new() };

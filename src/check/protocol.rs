@@ -3,10 +3,20 @@
 //! One file per rule, with its declaration and its check. A new rule is a file here, a line in [`ALL`], and its cases. Each page
 //! names where the fact was found, and when.
 
+mod cache_breakpoints;
+mod cached_content;
 mod duplicate_call_id;
+mod model_parameter;
+mod model_prefill;
 mod orphan_result;
 mod pairing;
+mod sampling;
+mod thinking_budget;
+mod thinking_sampling;
+mod thinking_signature;
+mod thinking_turn;
 mod unanswered_call;
+mod value;
 
 use super::Problem;
 use super::found::Found;
@@ -47,7 +57,20 @@ macro_rules! body_rule {
 use body_rule;
 
 /// Every rule, in the order in which they are asked.
-static ALL: [&BodyRule; 3] = [&unanswered_call::RULE, &orphan_result::RULE, &duplicate_call_id::RULE];
+static ALL: [&BodyRule; 12] = [
+    &unanswered_call::RULE,
+    &orphan_result::RULE,
+    &duplicate_call_id::RULE,
+    &model_parameter::RULE,
+    &model_prefill::RULE,
+    &thinking_budget::RULE,
+    &thinking_sampling::RULE,
+    &thinking_signature::RULE,
+    &thinking_turn::RULE,
+    &cache_breakpoints::RULE,
+    &cached_content::RULE,
+    &sampling::RULE,
+];
 
 /// The declarations of all rules.
 pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {

@@ -26,7 +26,7 @@ impl Compiler {
         let server = target.server.or(instance.map(|(instance, api)| Server::of(instance, api)));
         let server =
             server.unwrap_or_else(|| usual_server(wire, target.model.or(body.get("model").and_then(Value::as_str))));
-        Checks::of_wire(&self.schemas, wire, server, instance, target.model).problems_of(body)
+        Checks::of_wire(&self.schemas, &self.repo.families, wire, server, instance, target.model).problems_of(body)
     }
 }
 

@@ -22,6 +22,11 @@ impl<'t, 'f> Reader<'t, 'f> {
         Reader { file, table, findings }
     }
 
+    /// The file of the table.
+    pub(crate) fn file(&self) -> FileId {
+        self.file
+    }
+
     /// The place of a node of this table.
     pub(crate) fn span(&self, node: &Node) -> Span {
         Span::new(self.file, node.span.clone())
@@ -59,7 +64,7 @@ impl<'t, 'f> Reader<'t, 'f> {
         }
     }
 
-    fn wrong_type(&mut self, key: &str, node: &Node, wanted: &str) {
+    pub(super) fn wrong_type(&mut self, key: &str, node: &Node, wanted: &str) {
         let message = format!("`{key}` must be {wanted}, not {}", node.describe());
         self.findings.push(Diagnostic::new(&rules::WRONG_TYPE, Span::new(self.file, node.span.clone()), message));
     }
