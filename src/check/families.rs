@@ -171,7 +171,8 @@ fn is_named(names: &[Spanned<Arc<str>>], name: &str) -> bool {
 pub fn check_families(repo: &Repo) -> Vec<Diagnostic> {
     let mut findings = Vec::new();
     let wires = WireFormat::ALL.map(WireFormat::name);
-    let servers = Server::ALL.map(Server::name);
+    let servers = Server::ALL.into_iter().filter(|server| *server != Server::Unknown).map(Server::name);
+    let servers: Vec<&str> = servers.collect();
     for family in &repo.families {
         let of_facts = family.facts.iter().flat_map(|fact| &fact.wires);
         let of_wires = family.wires.iter().chain(of_facts);

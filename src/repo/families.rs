@@ -316,7 +316,9 @@ impl Demand {
             return Some(Demand::Absent { instead: reader.string("instead").map(|it| it.value) });
         }
         let one_of = match reader.node("one_of") {
-            Some(node) => reader.values("one_of", node)?,
+            Some(node) => {
+                Some(reader.values("one_of", node)?).filter(|values| reader.is_filled("one_of", node, values))?
+            }
             None => Vec::new(),
         };
         Some(Demand::Value { one_of, least: reader.number("least")?, most: reader.number("most")? })
@@ -408,6 +410,14 @@ impl<'t> Reader<'t, '_> {
                 None
             }
         }
+    }
+
+    fn is_filled(&mut self, key: &str, node: &Node, values: &[Value]) -> bool {
+        if values.is_empty() {
+            let finding = Diagnostic::new(&rules::INVALID_VALUE, self.span(node), format!("`{key}` lists no value"));
+            self.report(finding.help("list what is taken; what is never taken belongs under [[family.refuses]]"));
+        }
+        !values.is_empty()
     }
 
     /// A number; `None` if it is none, `Some(None)` if it is absent.

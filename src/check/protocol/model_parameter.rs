@@ -51,6 +51,7 @@ fn help(breach: &Breach<'_, '_>) -> String {
     match &breach.fact.demand {
         Demand::Absent { instead: Some(other) } => format!("write `{other}` for it"),
         Demand::Absent { instead: None } => "leave it out".to_owned(),
+        demand @ Demand::Value { one_of, .. } if one_of.is_empty() => format!("write {}", demand.taken()),
         Demand::Value { .. } => "write a value that the model takes, or leave it out".to_owned(),
     }
 }

@@ -11,10 +11,10 @@ use crate::text::cut;
 body_rule! {
     Body, Error "protocol/thinking-signature", "thinking or a call lacks its signature, or has one that is none",
     "What a model thought goes back with the signature that its provider made, unchanged. Anthropic refuses a block of thinking \
-     whose signature is empty or another provider's. Gemini 3 wants the signature of each step: in the current turn, that \
+     whose signature is another provider's. Gemini 3 wants the signature of each step: in the current turn, that \
      is behind the last content in which the user says something, the first `functionCall` of each model content carries its \
      `thoughtSignature`; calls beside it carry none. A signature of Gemini's is base64.\n\n\
-     * wrong: `{\"type\": \"thinking\", \"thinking\": \"…\", \"signature\": \"\"}`\n\
+     * wrong: `{\"type\": \"thinking\", \"thinking\": \"…\", \"signature\": \"skip_thought_signature_validator\"}`\n\
      * right: the block as the API gave it, or no block\n\
      * wrong: `{\"functionCall\": {…}}` as the first call of a step, with Gemini 3\n\
      * right: `{\"functionCall\": {…}, \"thoughtSignature\": \"…\"}`\n\n\
@@ -35,15 +35,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let blocks = elements(subject.member("messages")).iter().flat_map(|message| elements(message.get("content")));
     for block in blocks.filter(|block| is_type(block, "thinking")) {
-        let message = match block.get("signature").map(|signature| signature.as_str().unwrap_or_default()) {
-            Some("") => "the signature of this thinking is empty",
-            Some(signature) if is_foreign(signature) => "the signature of this thinking is not one of Anthropic's",
-            // That it must be there the schema says.
-            _ => continue,
-        };
-        found
-            .at_member(block, "signature", message)
-            .help("send back blocks of thinking as the API gave them, or leave them out");
+        // That there is one, and that it is not empty, the schema says.
+        if block.get("signature").and_then(Value::as_str).is_some_and(is_foreign) {
+            let note = found.at_member(block, "signature", "the signature of this thinking is not one of Anthropic's");
+            note.help("send back blocks of thinking as the API gave them, and leave out those of others");
+        }
     }
 }
 

@@ -2,7 +2,32 @@
 
 use serde_json::Value;
 
-use super::{Condition, Demand, Fact, Place, State};
+use super::{Condition, Demand, Fact, Family, Place, State};
+
+impl Family {
+    /// What it says of histories and caches, a line each.
+    pub fn flags(&self) -> Vec<String> {
+        let said = |is: Option<bool>, yes: &str, no: &str| is.map(|is| if is { yes } else { no }.to_owned());
+        let tokens = |least: i64| format!("a prefix of less than {least} tokens is not cached");
+        let reasoned = |_| "wants `reasoning_content` of messages with calls back while it thinks".to_owned();
+        let version = |first: &std::sync::Arc<str>| format!("from version {first} of the API on");
+        [
+            self.from_version.as_ref().map(version),
+            said(self.prefill, "goes on with a last turn of the assistant", "refuses a last turn of the assistant"),
+            said(
+                self.signed_calls,
+                "wants the signatures of calls in the current turn",
+                "takes calls without signatures",
+            ),
+            self.reasoned_calls.map(reasoned),
+            said(self.bound_thinking, "thinking is bound to what stands before it", "thinking is bound to nothing"),
+            self.cache_minimum.map(tokens),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
 
 impl Fact {
     /// What is asked, as what follows the name of a model: `refuses temperature, unless reasoning_effort is "none"`.
