@@ -105,12 +105,14 @@ fn fact_breaches<'f, 'b>(
 }
 
 impl Standing {
-    /// `None` if nothing of it is known to hold there. Servers on one's own machine run what they like under any name.
+    /// `None` if nothing of it is known to hold there. Servers on one's own machine run what they like under any name, and
+    /// OpenRouter maps efforts and drops what a model does not take (enricoros/big-AGI#940, 2026-01).
     fn of(family: &Family, route: Route<'_>) -> Option<Standing> {
-        let is_local = matches!(route.server, Server::LmStudio | Server::Ollama | Server::LlamaCpp);
+        let is_own_rule =
+            matches!(route.server, Server::LmStudio | Server::Ollama | Server::LlamaCpp | Server::OpenRouter);
         let at_server = match is_named(&family.servers, route.server.name()) {
             true => Standing::Certain,
-            false if is_local => return None,
+            false if is_own_rule => return None,
             false if family.servers.is_empty() => Standing::Certain,
             false => Standing::Likely,
         };

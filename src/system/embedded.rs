@@ -75,7 +75,7 @@ mod tests {
     fn the_binary_holds_what_the_folders_hold() {
         let disk = Disk::open(Path::new(env!("CARGO_MANIFEST_DIR"))).expect("the crate's root");
         let bundled = Embedded::bundled();
-        assert_eq!(FOLDERS.each_ref().map(|(name, _)| *name), crate::repo::folders::ALL);
+        assert_eq!(FOLDERS.each_ref().map(|(name, _)| *name), folders::ALL);
         assert_eq!(bundled.read(folders::MODEL_FAMILIES), disk.read(folders::MODEL_FAMILIES));
         for (folder, _) in &FOLDERS {
             let found = bundled.walk(folder);

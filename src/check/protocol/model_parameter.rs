@@ -37,7 +37,7 @@ fn message(breach: &Breach<'_, '_>, model: &str) -> String {
     let conditions = fact.conditions();
     match &fact.demand {
         Demand::Absent { .. } => format!("{model} refuses `{name}`{conditions}"),
-        demand => {
+        demand @ Demand::Value { .. } => {
             let value = cut(&shown(breach.value), 60).into_owned();
             format!("`{name}` is {value}, and {model} takes {}{conditions}", demand.taken())
         }
