@@ -193,3 +193,63 @@ fn unknown(key: &str, what: &str, name: &Spanned<Arc<str>>, known: &[&str]) -> O
     let help = help.unwrap_or_else(|| format!("write one of: {}", known.join(", ")));
     Some(Diagnostic::new(&rules::INVALID_VALUE, name.span, message).help(help))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::repo::{LoadOptions, load};
+    use crate::world::MemoryWorld;
+
+    const ROUTE: Route<'_> = Route { wire: WireFormat::OpenAiChat, server: Server::OpenAi, version: None };
+
+    /// Families by name, pattern and further keys.
+    fn families(entries: &[(&str, &str, &str)]) -> Vec<Arc<Family>> {
+        let entry = |(name, models, more): &(&str, &str, &str)| {
+            format!(
+                "[[family]]\nname = \"{name}\"\nmodels = [\"{models}\"]\nwires = [\"openai-chat\"]\nsource = \"s\"\n\
+                 seen = 2026-11-22\n{more}\n"
+            )
+        };
+        let text: String = entries.iter().map(entry).collect();
+        let own = MemoryWorld::from_iter([("model-families.toml", text.as_str())]);
+        let loaded = load(Arc::new(own), Arc::new(MemoryWorld::default()), LoadOptions::default());
+        assert!(loaded.findings.is_empty(), "{:?}", loaded.findings);
+        loaded.repo.families
+    }
+
+    #[test]
+    fn all_families_that_fit_count_and_the_last_value_holds() {
+        let families = families(&[
+            ("All", "m*", "prefill = false\ncache_minimum = 10"),
+            ("One", "m-1", "prefill = true"),
+            ("Other", "n", "cache_minimum = 20"),
+        ]);
+        let facts = |model| ModelFacts::of(&families, ROUTE, Some(model));
+        assert_eq!(facts("M-1@latest").value(|it| it.prefill), Some((true, Severity::Error)));
+        assert_eq!(facts("m-1").value(|it| it.cache_minimum), Some((10, Severity::Error)));
+        assert_eq!(facts("m-2").value(|it| it.prefill), Some((false, Severity::Error)));
+        assert_eq!(facts("x").value(|it| it.prefill), None);
+        assert!(ModelFacts::of(&families, ROUTE, None).families.is_empty());
+        let other = Route { wire: WireFormat::MistralChat, ..ROUTE };
+        assert!(ModelFacts::of(&families, other, Some("m-1")).families.is_empty());
+    }
+
+    #[test]
+    fn what_was_seen_elsewhere_is_likely_and_own_servers_have_their_own_rules() {
+        let families = families(&[
+            ("Seen", "m", "servers = [\"OpenAI\"]\nprefill = false"),
+            ("Dated", "d", "from_version = \"2026-10-21\"\nprefill = false"),
+        ]);
+        let severity = |model, server, version| {
+            let facts = ModelFacts::of(&families, Route { server, version, ..ROUTE }, Some(model));
+            facts.value(|it| it.prefill).map(|(_, severity)| severity)
+        };
+        assert_eq!(severity("m", Server::OpenAi, None), Some(Severity::Error));
+        assert_eq!(severity("m", Server::Unknown, None), Some(Severity::Warning));
+        assert_eq!(severity("m", Server::Ollama, None), None);
+        assert_eq!(severity("m", Server::OpenRouter, None), None);
+        assert_eq!(severity("d", Server::OpenAi, None), Some(Severity::Warning));
+        assert_eq!(severity("d", Server::OpenAi, Some("2023-06-01")), None);
+        assert_eq!(severity("d", Server::OpenAi, Some("2026-10-21")), Some(Severity::Error));
+    }
+}

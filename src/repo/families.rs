@@ -61,6 +61,13 @@ const fn with_own<const OWN: usize, const ALL: usize>(own: [&'static str; OWN]) 
     all
 }
 
+/// The most families, patterns and facts of a file, together: each agent is held against all patterns, and each body against the
+/// facts of its model.
+const MAX_SIZE: usize = 5_000;
+
+/// The most values, pointers or conditions of one key of a fact, and facts of a family.
+const MAX_LIST: usize = 100;
+
 /// Models of which the same is known.
 #[derive(Debug, Clone)]
 pub struct Family {
@@ -195,8 +202,16 @@ pub(super) fn read(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) 
     reader.schema_version(1);
     let mut families: Vec<Family> = Vec::new();
     let mut known: BTreeMap<Arc<str>, Span> = BTreeMap::new();
+    let mut size = 0;
     for entry in reader.tables("family") {
+        if size > MAX_SIZE {
+            let message = format!("the families before this one have more than {MAX_SIZE} patterns and facts");
+            findings.push(Diagnostic::new(&rules::INVALID_VALUE, entry.span, message).help("say the same with fewer"));
+            break;
+        }
+        size += 1;
         let Some(family) = Family::read(file, &entry, findings) else { continue };
+        size += family.models.len() + family.except.len() + family.facts.len();
         match known.get(&family.name.value) {
             Some(first) => {
                 let message = format!("the family `{}` is there twice", family.name.value);
@@ -225,28 +240,20 @@ impl Family {
         let absent = |key: &'static str| (key, entry.value.get(key).is_none());
         reader.missing("a [[family]] entry", entry.span, &["name", "models", "wires", "source", "seen"].map(absent));
         let (name, models) = (reader.string("name"), reader.patterns("models"));
-        let (except, origin) = (reader.patterns("except"), reader.origin());
+        let except = reader.patterns("except").unwrap_or_default();
+        let (wires, servers, origin) = (reader.names("wires"), reader.names("servers"), reader.origin());
         let from_version = reader.string("from_version").map(|it| it.value);
-        let lists = (reader.names("wires"), reader.names("servers"));
-        let flags = ["prefill", "signed_calls", "bound_thinking"].map(|key| reader.boolean(key).map(|it| it.value));
         let reasoned_calls = reader.level("reasoned_calls");
+        let [prefill, signed_calls, bound_thinking] =
+            ["prefill", "signed_calls", "bound_thinking"].map(|key| reader.boolean(key).map(|it| it.value));
         let cache_minimum = reader.integer("cache_minimum").map(|it| it.value);
-        let mut facts: Vec<Fact> = Vec::new();
-        for (key, what, known) in
-            [("refuses", "[[family.refuses]]", &REFUSES_KEYS[..]), ("takes", "[[family.takes]]", &TAKES_KEYS)]
-        {
-            let entries = reader.tables(key);
-            facts.extend(
-                entries.into_iter().filter_map(|entry| Fact::read(&mut reader.inner(entry.value), &entry, what, known)),
-            );
-        }
-        let [prefill, signed_calls, bound_thinking] = flags;
-        let (wires, servers) = lists;
+        let mut facts = Fact::read_all(&mut reader, "refuses", "[[family.refuses]]", &REFUSES_KEYS);
+        facts.extend(Fact::read_all(&mut reader, "takes", "[[family.takes]]", &TAKES_KEYS));
         let (name, models) = (name?, models?);
         Some(Family {
             name,
             models,
-            except: except.unwrap_or_default(),
+            except,
             wires,
             servers,
             from_version,
@@ -286,6 +293,16 @@ impl ModelPattern {
 }
 
 impl Fact {
+    /// The entries of one key of a family.
+    fn read_all(reader: &mut Reader<'_, '_>, key: &str, what: &str, known: &[&str]) -> Vec<Fact> {
+        let entries = reader.tables(key);
+        if let Some(further) = entries.get(MAX_LIST) {
+            reader.too_many(key, "entries", MAX_LIST, further.span);
+        }
+        let entries = entries.into_iter().take(MAX_LIST);
+        entries.filter_map(|entry| Fact::read(&mut reader.inner(entry.value), &entry, what, known)).collect()
+    }
+
     fn read(reader: &mut Reader<'_, '_>, entry: &Spanned<&Table>, what: &str, known: &[&str]) -> Option<Fact> {
         reader.only(what, known);
         reader.missing(&format!("a {what} entry"), entry.span, &[("at", entry.value.get("at").is_none())]);
@@ -341,7 +358,12 @@ impl<'t> Reader<'t, '_> {
     }
 
     fn names(&mut self, key: &str) -> Vec<Spanned<Arc<str>>> {
-        self.strings(key).map(|it| it.value).unwrap_or_default()
+        let Some(names) = self.strings(key) else { return Vec::new() };
+        if names.value.len() > MAX_LIST {
+            self.too_many(key, "names", MAX_LIST, names.span);
+            return Vec::new();
+        }
+        names.value
     }
 
     fn patterns(&mut self, key: &str) -> Option<Vec<ModelPattern>> {
@@ -366,6 +388,11 @@ impl<'t> Reader<'t, '_> {
     /// One pointer, or several.
     fn places(&mut self, key: &str) -> Option<Vec<Place>> {
         let texts = match &self.node(key)?.kind {
+            Kind::Array(elements) if elements.len() > MAX_LIST => {
+                let span = self.span(self.node(key)?);
+                self.too_many(key, "pointers", MAX_LIST, span);
+                return None;
+            }
             Kind::Array(_) => self.strings(key)?.value,
             _ => vec![self.string(key)?],
         };
@@ -386,7 +413,11 @@ impl<'t> Reader<'t, '_> {
         if self.node(key).is_none() {
             return Some(Vec::new());
         }
-        let table = self.table(key)?.value;
+        let Spanned { value: table, span } = self.table(key)?;
+        if table.entries.len() > MAX_LIST {
+            self.too_many(key, "conditions", MAX_LIST, span);
+            return None;
+        }
         let file = self.file();
         table
             .entries
@@ -403,6 +434,14 @@ impl<'t> Reader<'t, '_> {
     }
 
     fn values(&mut self, key: &str, node: &'t Node) -> Option<Vec<Value>> {
+        match &node.kind {
+            Kind::Array(elements) if elements.len() > MAX_LIST => {
+                let span = self.span(node);
+                self.too_many(key, "values", MAX_LIST, span);
+                return None;
+            }
+            _ => {}
+        }
         match tools::node_json(self, node)? {
             Value::Array(values) => Some(values),
             _ => {

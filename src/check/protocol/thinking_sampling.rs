@@ -1,5 +1,7 @@
 //! `protocol/thinking-sampling`: sampling beside thinking, at Anthropic.
 
+use serde_json::Value;
+
 use super::value::is_type;
 use super::{Found, Subject, body_rule};
 use crate::provider::WireFormat;
@@ -14,22 +16,21 @@ body_rule! {
      these members altogether: `protocol/model-parameter`."
 }
 
+/// What is taken while the model thinks: from the least to the most, and in words. No `top_k` is.
+const TAKEN: [(&str, f64, f64, &str); 3] =
+    [("temperature", 1.0, 1.0, "1"), ("top_p", 0.95, 1.0, "0.95 to 1"), ("top_k", f64::INFINITY, 0.0, "none")];
+
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if subject.wire != WireFormat::AnthropicMessages {
         return;
     }
-    let is_on = |thinking: &serde_json::Value| is_type(thinking, "enabled") || is_type(thinking, "adaptive");
+    let is_on = |thinking: &Value| is_type(thinking, "enabled") || is_type(thinking, "adaptive");
     if !subject.member("thinking").is_some_and(is_on) {
         return;
     }
-    let range = |least: f64, most: f64| move |number: f64| number < least || number > most;
-    let asks: [(&str, &str, &dyn Fn(f64) -> bool); 3] = [
-        ("temperature", "1", &range(1.0, 1.0)),
-        ("top_p", "0.95 to 1", &range(0.95, 1.0)),
-        ("top_k", "nothing", &|_| true),
-    ];
-    for (name, takes, is_wrong) in asks {
-        let Some(value) = subject.member(name).filter(|value| value.as_f64().is_some_and(is_wrong)) else { continue };
+    for (name, least, most, takes) in TAKEN {
+        let is_wrong = |value: &&Value| value.as_f64().is_some_and(|number| number < least || number > most);
+        let Some(value) = subject.member(name).filter(is_wrong) else { continue };
         let message = format!("`{name}` is {value}, and with thinking on the API takes {takes}");
         found.at(value, message).help("leave it out, or turn thinking off");
     }

@@ -67,7 +67,7 @@ fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         } else if is_type(item, "function_call") && !is_stored {
             // Calls of one turn share the reasoning before them.
             let before = items[..at].iter().rev().find(|other| !is_type(other, "function_call"));
-            if item.get("id").is_some() && !before.is_some_and(|before| is_of_assistant(before)) {
+            if item.get("id").is_some() && !before.is_some_and(is_of_assistant) {
                 let note = found.at_member(
                     item,
                     "id",

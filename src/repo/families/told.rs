@@ -36,7 +36,7 @@ impl Fact {
         let names = listed(&names, "and");
         let demand = match &self.demand {
             Demand::Absent { .. } => format!("refuses {names}"),
-            demand => format!("takes {} for {names}", demand.taken()),
+            demand @ Demand::Value { .. } => format!("takes {} for {names}", demand.taken()),
         };
         format!("{demand}{}", self.conditions())
     }
