@@ -49,7 +49,7 @@ use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
-use crate::check::{Checks, Problem, Schemas};
+use crate::check::{Checks, Problem, Schemas, check_families};
 use crate::context::{self, Context, ContextSource};
 use crate::conversation::Conversation;
 use crate::diag::{Diagnostic, Findings, Severity, did_you_mean};
@@ -193,6 +193,7 @@ impl Compiler {
         findings.extend(provider::check_instances(&repo));
         let (schemas, more) = Schemas::new(&repo);
         findings.extend(more);
+        findings.extend(check_families(&repo));
         if repo.is_empty() {
             findings.push(rules::empty(&mut repo.sources));
         }
@@ -383,7 +384,8 @@ impl Compiler {
         let Some(plan) = self.plan(id) else {
             return Done { result: None, findings: Vec::new(), bodies: 0, cost: 0 };
         };
-        let checks = Checks::of(&plan, &self.schemas, self.client_model(&plan, selection.model.as_deref()));
+        let checks =
+            Checks::of(&plan, &self.schemas, &self.repo.families, self.client_model(&plan, selection.model.as_deref()));
         let mut findings = Findings::default();
         let mut spent = Spent { static_values: plan.static_values(), ..Spent::default() };
         let mut agent = AgentBodies { plan, bodies: Vec::new(), findings: Vec::new() };
@@ -503,7 +505,7 @@ impl Compiler {
     ) -> Vec<Diagnostic> {
         self.with_request(plan, conversation, setting, model, |renderer, request| {
             let Ok(body) = plan.body(&self.repo.sources, renderer, request) else { return Vec::new() };
-            let problems = Checks::of(plan, &self.schemas, model).problems(&body);
+            let problems = Checks::of(plan, &self.schemas, &self.repo.families, model).problems(&body);
             let record = Record::new(plan, &self.repo.sources, renderer, request, &body);
             let finding = |problem: Problem| {
                 let target = if problem.is_about_key() { Target::Key } else { Target::Value };
