@@ -24,7 +24,6 @@ mod schema_keyword;
 mod schemas;
 mod strict_schema;
 mod system_message;
-mod thinking_last;
 mod tool_name;
 mod tool_schema;
 mod tools;
@@ -71,7 +70,7 @@ macro_rules! body_rule {
 use body_rule;
 
 /// Every rule, in the order in which they are asked.
-static ALL: [&BodyRule; 26] = [
+static ALL: [&BodyRule; 25] = [
     &unanswered_call::RULE,
     &orphan_result::RULE,
     &duplicate_result::RULE,
@@ -85,7 +84,6 @@ static ALL: [&BodyRule; 26] = [
     &turn_order::RULE,
     &system_message::RULE,
     &empty_content::RULE,
-    &thinking_last::RULE,
     &prefill::RULE,
     &continued_response::RULE,
     &duplicate_tool::RULE,
