@@ -37,7 +37,6 @@ mod schemas;
 mod strict_schema;
 mod system_message;
 mod thinking_budget;
-mod thinking_last;
 mod thinking_sampling;
 mod thinking_signature;
 mod thinking_turn;
@@ -108,7 +107,6 @@ static ALL: &[&BodyRule] = &[
     &turn_order::RULE,
     &system_message::RULE,
     &empty_content::RULE,
-    &thinking_last::RULE,
     &prefill::RULE,
     &continued_response::RULE,
     &duplicate_tool::RULE,
