@@ -645,7 +645,7 @@ fn models_are_told_with_their_sources() {
     assert!(opus.contains("our account") && opus.contains("Claude up to 4.5"), "{opus}");
     assert!(!opus.contains("can1357/oh-my-pi#2985"), "the bundled entry is replaced: {opus}");
     let listed = reqc(&root, &["models", "--format", "json"]);
-    let families: Value = serde_json::from_str(&listed.out).expect("JSON");
+    let families: serde_json::Value = serde_json::from_str(&listed.out).expect("JSON");
     let families = families.as_array().expect("an array");
     assert!(families.iter().all(|family| family["source"].is_string() && family["seen"].is_string()));
     let last = families.last().expect("families");

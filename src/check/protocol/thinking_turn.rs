@@ -107,7 +107,7 @@ fn is_of_assistant(item: &Value) -> bool {
 /// Calls without the reasoning that led to them, where the model wants it back.
 fn reasoned_calls<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let Some((level, likely)) = subject.facts.value(|family| family.reasoned_calls) else { return };
-    if subject.member("thinking").is_some_and(|thinking| is_type(thinking, "disabled")) {
+    if subject.member("thinking").is_some_and(|thinking| !is_type(thinking, "enabled")) {
         return;
     }
     for message in elements(subject.member("messages")) {
