@@ -54,7 +54,7 @@ fn answered_turn<'b>(messages: &'b [Value], found: &mut Found<'b>) {
     }
     if let Some(first) = elements(turn.get("content")).first().filter(|block| !is_thinking(block)) {
         let note = found.at(first, "with thinking on, a turn whose calls are answered must start with its thinking");
-        note.help("send back the thinking that came before the call, or turn thinking off for this request");
+        note.help("send back the thinking that came before the call; \"adaptive\" thinking, or none, does without");
     }
 }
 
