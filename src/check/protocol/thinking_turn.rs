@@ -54,7 +54,7 @@ fn answered_turn<'b>(messages: &'b [Value], found: &mut Found<'b>) {
     }
     if let Some(first) = elements(turn.get("content")).first().filter(|block| !is_thinking(block)) {
         let note = found.at(first, "with thinking on, a turn whose calls are answered must start with its thinking");
-        note.help("send back the thinking that came before the call, or turn thinking off for this request");
+        note.help("send back the thinking that came before the call; \"adaptive\" thinking, or none, does without");
     }
 }
 
@@ -107,7 +107,7 @@ fn is_of_assistant(item: &Value) -> bool {
 /// Calls without the reasoning that led to them, where the model wants it back.
 fn reasoned_calls<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let Some((level, likely)) = subject.facts.value(|family| family.reasoned_calls) else { return };
-    if subject.member("thinking").is_some_and(|thinking| is_type(thinking, "disabled")) {
+    if subject.member("thinking").is_some_and(|thinking| !is_type(thinking, "enabled")) {
         return;
     }
     for message in elements(subject.member("messages")) {
