@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
+use super::fragment::{Hollow, Sized};
 use super::members::Shared;
 use super::plan::Target;
 use super::prompt::SystemPrompt;
@@ -50,10 +51,12 @@ pub(super) type SharedFragment = Costed<Result<Option<Arc<Shared>>, Box<Diagnost
 #[derive(Default)]
 pub struct Memo {
     fragments: Mutex<HashMap<FragmentKey, SharedFragment>>,
+    /// What templates give for any system prompt.
+    hollow: Mutex<HashMap<FragmentKey, Costed<Sized>>>,
     /// By the profile's own part, and the layer whose files it sees.
     prompts: Mutex<HashMap<(Option<TemplateId>, LayerKind), Prompt>>,
     tools: Mutex<HashMap<WireFormat, Option<Arc<Shared>>>>,
-    traces: Mutex<HashMap<TraceKey, Costed<Place>>>,
+    traces: Mutex<HashMap<TraceKey, Option<Place>>>,
     room: Room,
 }
 
@@ -104,15 +107,24 @@ impl Weight for SharedFragment {
     }
 }
 
+impl Weight for Costed<Sized> {
+    fn weight(&self) -> usize {
+        match &self.result.hollow {
+            Hollow::Value(Some(shared)) => 2 * shared.value().weight(),
+            _ => HOLDER,
+        }
+    }
+}
+
 impl Weight for Prompt {
     fn weight(&self) -> usize {
         self.result.iter().flatten().map(|prompt| prompt.as_str().len()).sum()
     }
 }
 
-impl Weight for Costed<Place> {
+impl Weight for Option<Place> {
     fn weight(&self) -> usize {
-        HOLDER * 4 + self.result.excerpt.as_ref().map_or(0, String::len)
+        HOLDER * 4 + self.iter().flat_map(|place| &place.excerpt).map(String::len).sum::<usize>()
     }
 }
 
@@ -146,6 +158,11 @@ impl Memo {
         self.remember(&self.fragments, key, || render().map(|result| result.map(|value| value.map(share))))
     }
 
+    /// What a template gives for any system prompt; the key names the placeholder.
+    pub(super) fn hollow(&self, key: FragmentKey, render: impl FnOnce() -> Costed<Sized>) -> Costed<Sized> {
+        self.remember(&self.hollow, key, render)
+    }
+
     pub(super) fn prompt(
         &self,
         template: Option<TemplateId>,
@@ -155,8 +172,8 @@ impl Memo {
         self.remember(&self.prompts, (template, layer), render)
     }
 
-    /// What wrote a place: a mistake in a shared template is found in the bodies of all its agents.
-    pub(super) fn trace(&self, key: TraceKey, trace: impl FnOnce() -> Costed<Place>) -> Costed<Place> {
+    /// What wrote a place, if that can be told for all: a mistake in a shared template is found in the bodies of all its agents.
+    pub(super) fn trace(&self, key: TraceKey, trace: impl FnOnce() -> Option<Place>) -> Option<Place> {
         self.remember(&self.traces, key, trace)
     }
 

@@ -297,7 +297,7 @@ impl<'b> Subject<'b> {
             Subject::Body(body) => Some(body.members().collect()),
             Subject::Value(value) => {
                 let members = value.as_object()?.iter();
-                Some(members.map(|(name, value)| MemberRef { name, value, accepted: None }).collect())
+                Some(members.map(|(name, value)| MemberRef::new(name, value)).collect())
             }
         }
     }
