@@ -235,8 +235,17 @@ impl Texts {
         let patterns: Vec<&str> = self.patterns.iter().map(String::as_str).collect();
         let (literals, lengths, patterns) = (&self.literals, &self.lengths, patterns.join(", "));
         let literals: Vec<&String> = literals.iter().collect();
-        let lengths: Vec<&u64> = lengths.iter().collect();
-        format!("Some(Texts {{ literals: &{literals:?}, lengths: &{lengths:?}, patterns: &[{patterns}] }})")
+        let lengths: Vec<String> = lengths.iter().map(|&length| separated(length)).collect();
+        let lengths = lengths.join(", ");
+        format!("Some(Texts {{ literals: &{literals:?}, lengths: &[{lengths}], patterns: &[{patterns}] }})")
+    }
+}
+
+/// A number as a literal, in groups of three digits.
+fn separated(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        _ => format!("{}_{:03}", separated(number / 1_000), number % 1_000),
     }
 }
 

@@ -84,8 +84,11 @@ pub trait World: Send + Sync {
 /// A world whose small files are read once, and looked for once if they are missing: for what the prompts of many agents ask.
 pub(crate) struct Remembering {
     world: Arc<dyn World>,
-    read: Mutex<HashMap<String, Result<Arc<[u8]>, ReadError>>>,
+    read: Mutex<HashMap<String, Remembered>>,
 }
+
+/// The bytes of a small file, or why there are none.
+type Remembered = Result<Arc<[u8]>, ReadError>;
 
 impl Remembering {
     /// The largest file that is kept, in bytes.

@@ -194,7 +194,7 @@ fn a_prompt_that_is_put_into_a_shared_rendering_changes_nothing() {
             (format!("agents/a{index}.toml"), text)
         };
         let agents = hostile_prompts().into_iter().enumerate().map(agent);
-        let world = MemoryWorld::from_iter(agents.chain([("agents/base.toml".to_owned(), base)]));
+        let world: MemoryWorld = agents.chain([("agents/base.toml".to_owned(), base)]).collect();
         let compiler = Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), LoadOptions::default());
         let found = |finding: &Diagnostic| format!("{}: {}", finding.rule.code, finding.message);
         assert!(

@@ -386,7 +386,7 @@ fn call(call: &ast::Call<'_>) -> Term {
 
 /// Some templates that are rendered together: one, and all that it includes.
 struct Flows<'f> {
-    flows: Vec<(Arc<str>, &'f Flow)>,
+    templates: Vec<(Arc<str>, &'f Flow)>,
     /// Each template by its name.
     index: HashMap<&'f str, usize>,
     macros: HashMap<&'f str, Vec<(usize, &'f Macro)>>,
@@ -403,7 +403,7 @@ pub(super) fn only_writes<'f>(flows: &'f BTreeMap<Arc<str>, &'f Flow>) -> bool {
         return false;
     }
     let mut all = Flows {
-        flows: flows.iter().map(|(name, flow)| (Arc::clone(name), *flow)).collect(),
+        templates: flows.iter().map(|(name, flow)| (Arc::clone(name), *flow)).collect(),
         index: flows.keys().enumerate().map(|(index, name)| (&**name, index)).collect(),
         macros: HashMap::new(),
         variables: HashMap::from([("ctx", Held::CTX)]),
@@ -417,12 +417,13 @@ pub(super) fn only_writes<'f>(flows: &'f BTreeMap<Arc<str>, &'f Flow>) -> bool {
 
 impl<'f> Flows<'f> {
     fn name_macros(&mut self) {
-        for (index, (_, flow)) in self.flows.iter().enumerate() {
+        for (index, (_, flow)) in self.templates.iter().enumerate() {
             for (name, it) in &flow.macros {
                 self.macros.entry(name).or_default().push((index, it));
             }
         }
-        let aliases: Vec<&'f (Box<str>, Box<str>)> = self.flows.iter().flat_map(|(_, flow)| &flow.aliases).collect();
+        let aliases: Vec<&'f (Box<str>, Box<str>)> =
+            self.templates.iter().flat_map(|(_, flow)| &flow.aliases).collect();
         // An import of an import: each round leads one further.
         for _ in 0..MOST_ROUNDS {
             for (alias, name) in aliases.iter().copied().filter(|(alias, name)| alias != name) {
@@ -440,8 +441,8 @@ impl<'f> Flows<'f> {
     fn is_settled(&mut self) -> bool {
         for _ in 0..MOST_ROUNDS {
             self.is_changed = false;
-            for index in 0..self.flows.len() {
-                let flow = self.flows[index].1;
+            for index in 0..self.templates.len() {
+                let flow = self.templates[index].1;
                 flow.facts.iter().for_each(|fact| self.fact(index, fact));
             }
             if self.is_read {
@@ -579,7 +580,7 @@ impl<'f> Flows<'f> {
     }
 
     fn is_module(&self, name: &str) -> bool {
-        self.flows.iter().any(|(_, flow)| flow.modules.iter().any(|module| **module == *name))
+        self.templates.iter().any(|(_, flow)| flow.modules.iter().any(|module| **module == *name))
     }
 
     fn member(&mut self, object: &'f Term, name: &'f str) -> Held {

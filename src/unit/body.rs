@@ -205,13 +205,6 @@ impl Plan<'_> {
         self.prompt.is_some_and(|prompt| !renderer.is_shared(prompt))
     }
 
-    /// Whether a template is rendered once for all prompts, which are put into what it gives.
-    pub(super) fn splices(&self, renderer: &Renderer<'_>, template: TemplateId) -> bool {
-        renderer.is_shared(template)
-            && renderer.reads(template, "system_prompt")
-            && renderer.only_writes_prompt(template)
-    }
-
     /// Everything that a template's fragment depends on.
     pub(super) fn fragment_key(
         &self,
@@ -227,6 +220,11 @@ impl Plan<'_> {
             system_prompt: system_prompt.filter(|_| renderer.reads(template, "system_prompt")).cloned(),
         }
     }
+}
+
+/// Whether a template is rendered once for all prompts, which are put into what it gives.
+pub(super) fn splices(renderer: &Renderer<'_>, template: TemplateId) -> bool {
+    renderer.is_shared(template) && renderer.reads(template, "system_prompt") && renderer.only_writes_prompt(template)
 }
 
 /// A body, and the units of work that it took.
@@ -335,7 +333,7 @@ impl Assembly<'_> {
     /// one.
     fn spliced(&mut self, template: TemplateId, literal: Span, at: &Pointer) -> Option<MemberFragment> {
         let (memo, prompt) = (self.request.memo?, self.system_prompt?);
-        if !self.plan.splices(self.renderer, template) {
+        if !splices(self.renderer, template) {
             return None;
         }
         let key = self.plan.fragment_key(self.renderer, self.request, template, Some(placeholder()));
