@@ -114,6 +114,9 @@ impl KnownPrompts {
 pub(super) struct Placeholder {
     prompt: SystemPrompt,
     mark: String,
+    /// Made once: most texts in which it is looked for are short.
+    finder: memmem::Finder<'static>,
+    escaped_finder: memmem::Finder<'static>,
 }
 
 /// How often the mark stands in the placeholder: about as long as a usual prompt.
@@ -127,7 +130,9 @@ pub(super) fn placeholder() -> &'static Placeholder {
     PLACEHOLDER.get_or_init(|| {
         let mark = format!("{:016x}", RandomState::new().hash_one(0));
         let prompt = SystemPrompt::new(format!("{EDGE}{}{EDGE}", mark.repeat(MARKS)));
-        Placeholder { prompt, mark }
+        let finder = memmem::Finder::new(prompt.as_str()).into_owned();
+        let escaped_finder = memmem::Finder::new(prompt.escaped()).into_owned();
+        Placeholder { prompt, mark, finder, escaped_finder }
     })
 }
 
@@ -145,6 +150,25 @@ impl Placeholder {
     /// Whether a range of a text, of which it was `found` at some places, holds a part of it.
     pub(super) fn is_in(&self, range: &Range<usize>, found: &[usize]) -> bool {
         found.iter().any(|&at| at < range.end && at + self.core().len() > range.start)
+    }
+
+    /// What is before, between and behind it in a text; `None` if it is not there.
+    pub(super) fn split<'t>(&self, text: &'t str) -> Option<Vec<&'t str>> {
+        let mut from = 0;
+        let mut pieces: Vec<&str> = Vec::new();
+        for at in self.finder.find_iter(text.as_bytes()) {
+            pieces.push(&text[from..at]);
+            from = at + self.prompt.len();
+        }
+        (from > 0).then(|| {
+            pieces.push(&text[from..]);
+            pieces
+        })
+    }
+
+    /// Where it starts in a text in which it is escaped as JSON.
+    pub(super) fn found_escaped(&self, text: &str) -> Vec<usize> {
+        self.escaped_finder.find_iter(text.as_bytes()).collect()
     }
 
     /// What is repeated in it: any longer part of it holds this.

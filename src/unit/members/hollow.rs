@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use memchr::memmem;
 use serde_json::Value;
 
 use super::super::memo::Weight;
@@ -74,8 +73,9 @@ impl Holes {
 
 fn collect(value: &Value, texts: &mut Vec<Vec<Box<str>>>) {
     match value {
-        Value::String(text) if memmem::find(text.as_bytes(), placeholder().as_str().as_bytes()).is_some() => {
-            texts.push(text.split(placeholder().as_str()).map(Box::from).collect());
+        Value::String(text) => {
+            let pieces = placeholder().split(text).into_iter();
+            texts.extend(pieces.map(|pieces| pieces.into_iter().map(Box::from).collect()));
         }
         Value::Array(elements) => elements.iter().for_each(|element| collect(element, texts)),
         Value::Object(members) => members.values().for_each(|member| collect(member, texts)),
@@ -152,7 +152,7 @@ impl Spliced {
     /// The text of the value, indented as a member of a body.
     pub(super) fn pretty(&self) -> String {
         let (hollow, prompt, placeholder) = (self.shared.pretty(), self.prompt.escaped(), placeholder().escaped());
-        let find = || memmem::find_iter(hollow.as_bytes(), placeholder.as_bytes()).collect();
+        let find = || self::placeholder().found_escaped(hollow);
         let cuts = self.shared.holes.iter().flat_map(|holes| holes.cuts.get_or_init(find));
         let holes = self.shared.holes();
         let mut text = String::with_capacity(hollow.len() + holes * prompt.len() - holes * placeholder.len());
@@ -173,7 +173,10 @@ const MOST_CLASSES: usize = 16;
 /// A value with a text wherever the placeholder stands.
 fn filled(value: &Value, prompt: &SystemPrompt) -> Value {
     match value {
-        Value::String(text) => text.replace(placeholder().as_str(), prompt.as_str()).into(),
+        Value::String(text) => match placeholder().split(text) {
+            Some(pieces) => pieces.join(prompt.as_str()).into(),
+            None => text.clone().into(),
+        },
         Value::Array(elements) => elements.iter().map(|element| filled(element, prompt)).collect(),
         Value::Object(members) => {
             Value::Object(members.iter().map(|(key, member)| (key.clone(), filled(member, prompt))).collect())
