@@ -730,3 +730,64 @@ impl<'e> Renderers<'e> {
         &self.by_size[&ReadyContext::size_class(prepared)]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::Embedded;
+
+    const BASE: &str = "name = 'Base'\nabstract = true\nextends = 'OpenAI Chat'\n";
+
+    fn load(files: &[(&str, &str)], wanted: Option<&str>) -> Compiler {
+        let world: MemoryWorld = files.iter().map(|(path, text)| (path.to_string(), text.to_string())).collect();
+        let is_wanted = |name: &str| wanted == Some(name);
+        let wanted = wanted.map(|_| &is_wanted as &dyn Fn(&str) -> bool);
+        Compiler::load_some(Arc::new(world), Arc::new(Embedded::bundled()), LoadOptions::default(), wanted)
+    }
+
+    fn usable(compiler: &Compiler) -> Vec<&str> {
+        let usable = compiler.agents.iter().filter(|(_, is_usable)| *is_usable);
+        usable.map(|(id, _)| &*compiler.hierarchy.get(*id).name.value).collect()
+    }
+
+    #[test]
+    fn only_the_wanted_agents_are_prepared_unless_there_is_something_to_tell() {
+        let a = ("agents/a.toml", "name = 'A'\nextends = 'Base'");
+        let b = ("agents/b.toml", "name = 'B'\nextends = 'Base'");
+        let base = ("agents/base.toml", BASE);
+        assert_eq!(usable(&load(&[base, a, b], None)), ["A", "B"]);
+        assert_eq!(usable(&load(&[base, a, b], Some("A"))), ["A"]);
+        assert_eq!(usable(&load(&[base, a, b], Some("C"))), ["A", "B"]);
+        let broken = format!("{BASE}[body]\nmessages = '{{% if %}}'");
+        let broken = load(&[("agents/base.toml", &broken), a, b], Some("A"));
+        assert_eq!(usable(&broken), [""; 0]);
+        let reached: Vec<&str> = broken.findings.iter().flat_map(|it| &it.agents).map(AsRef::as_ref).collect();
+        assert_eq!(reached, ["A", "B"]);
+        // Whom a partial reaches is known of prepared agents alone.
+        let partial = ("partials/x.jinja", "{% if %}");
+        assert_eq!(usable(&load(&[base, a, b, partial], Some("A"))), ["A", "B"]);
+    }
+
+    #[test]
+    fn agents_with_prompts_of_their_own_share_what_is_written_around_them() {
+        let agents: Vec<(String, String)> = (0..4)
+            .map(|index| {
+                (
+                    format!("agents/{index}.toml"),
+                    format!("name = 'A{index}'\nextends = 'Base'\nsystem_prompt = 'p{index}'"),
+                )
+            })
+            .collect();
+        let mut files: Vec<(&str, &str)> = agents.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        files.push(("agents/base.toml", BASE));
+        let compiler = load(&files, None);
+        let run = compiler.run(&Selection::default(), |agent| agent.bodies.len());
+        assert!(run.results.len() == 4 && run.findings.into_vec().is_empty());
+        for ready in
+            compiler.contexts.iter().filter(|ready| ready.context.kind() == crate::conversation::TaskKind::Chat)
+        {
+            let whole = if ready.context.conversation.omit_system_prompt { (0, 1) } else { (1, 0) };
+            assert_eq!(ready.memo.rendered(), whole, "{}", ready.context.name);
+        }
+    }
+}

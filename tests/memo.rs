@@ -146,7 +146,7 @@ fn hostile_prompts() -> Vec<String> {
         "https://x",
         "aGVsbG8=",
     ];
-    let long = [40, 63, 64, 65, 255, 256, 257, 512, 513, 70_000].map(|len| "é".repeat(len));
+    let long = [40, 64, 65, 256, 257, 513, 70_000].map(|len| "é".repeat(len));
     texts.iter().map(|&text| text.to_owned()).chain(long).chain(["\\\"".repeat(5_000)]).collect()
 }
 
@@ -182,8 +182,7 @@ const USES: [&str; 26] = [
 
 #[test]
 fn a_prompt_that_is_put_into_a_shared_rendering_changes_nothing() {
-    let contexts: Vec<Arc<str>> =
-        ["plain-turn", "attached-files", "hostile-text", "no-system-prompt", "system-items"].map(Arc::from).to_vec();
+    let contexts: Vec<Arc<str>> = ["plain-turn", "attached-files", "no-system-prompt"].map(Arc::from).to_vec();
     for (number, used) in USES.iter().enumerate() {
         let base = format!(
             "name = 'Base'\nabstract = true\nprovider_instance = 'OpenAI'\nendpoint = 'chat/completions'\n[body]\n{used}\n"

@@ -11,13 +11,14 @@ use minijinja::machinery;
 use minijinja::machinery::ast::{self, BinOpKind, CallArg, CallType, CompareOpKind, Expr, Stmt, UnaryOpKind};
 use minijinja::syntax::SyntaxConfig;
 
+use super::functions::INDEX_FROM_0;
 use super::operators;
 
 /// How often the facts are gone through before a template counts as one that looks at the text.
 const MOST_ROUNDS: usize = 16;
 
 /// Functions that give something else than a text of what they are given.
-const READING: [&str; 8] = [
+const READING: [&str; 9] = [
     "existsIn",
     "length",
     "filter_by_type",
@@ -25,6 +26,7 @@ const READING: [&str; 8] = [
     "strip_signature_suffix",
     "tool_id",
     "range",
+    INDEX_FROM_0,
     operators::TEXT,
 ];
 /// Tests of the kind of a value.
@@ -706,6 +708,7 @@ mod tests {
              {% set t = m(ctx) %}{{ tojson(t) }}{{ 'x' in ctx.history }}",
             "{% for key in ctx %}{{ key == 'x' }}{% endfor %}{{ 'system_prompt' in ctx }}{{ ctx | length }}",
             "{{ tojson(ctx.system_prompt | default('x')) }}",
+            "{% for m in ctx.history %}{% if _i(loop) == 0 %}{{ ctx.system_prompt }}{% endif %}{% endfor %}",
         ] {
             assert!(only_writes(text), "{text}");
         }

@@ -205,6 +205,14 @@ impl Plan<'_> {
         self.prompt.is_some_and(|prompt| !renderer.is_shared(prompt))
     }
 
+    /// Whether a template is rendered once for all prompts, and this agent's own is put into what it gives.
+    pub(super) fn splices(&self, renderer: &Renderer<'_>, template: TemplateId) -> bool {
+        self.has_own_prompt(renderer)
+            && renderer.is_shared(template)
+            && renderer.reads(template, "system_prompt")
+            && renderer.only_writes_prompt(template)
+    }
+
     /// Everything that a template's fragment depends on.
     pub(super) fn fragment_key(
         &self,
@@ -220,11 +228,6 @@ impl Plan<'_> {
             system_prompt: system_prompt.filter(|_| renderer.reads(template, "system_prompt")).cloned(),
         }
     }
-}
-
-/// Whether a template is rendered once for all prompts, which are put into what it gives.
-pub(super) fn splices(renderer: &Renderer<'_>, template: TemplateId) -> bool {
-    renderer.is_shared(template) && renderer.reads(template, "system_prompt") && renderer.only_writes_prompt(template)
 }
 
 /// A body, and the units of work that it took.
@@ -333,7 +336,7 @@ impl Assembly<'_> {
     /// one.
     fn spliced(&mut self, template: TemplateId, literal: Span, at: &Pointer) -> Option<MemberFragment> {
         let (memo, prompt) = (self.request.memo?, self.system_prompt?);
-        if !splices(self.renderer, template) {
+        if !self.plan.splices(self.renderer, template) {
             return None;
         }
         let key = self.plan.fragment_key(self.renderer, self.request, template, Some(placeholder()));
@@ -351,8 +354,7 @@ impl Assembly<'_> {
             Hollow::Finding(finding) => Costed { result: Err(finding), cost },
             Hollow::Value(shared) => {
                 let holes = shared.as_ref().map_or(0, |shared| shared.holes());
-                let is_own = self.plan.has_own_prompt(self.renderer);
-                let spliced = shared.map(|shared| Member::splice(shared, prompt, is_own));
+                let spliced = shared.map(|shared| Member::splice(shared, prompt));
                 Costed { result: Ok(spliced), cost: cost.saturating_add(2 * (holes * prompt.escaped().len()) as u64) }
             }
         };

@@ -44,7 +44,7 @@ pub(super) enum Hollow {
 
 /// The same, with what it takes to render it for a prompt.
 #[derive(Debug, Clone)]
-pub(super) struct Sized {
+pub(super) struct Measured {
     pub(super) hollow: Hollow,
     /// Units that are spent whatever the length of the prompt.
     fixed: u64,
@@ -52,7 +52,7 @@ pub(super) struct Sized {
     growing: u64,
 }
 
-impl Sized {
+impl Measured {
     /// The most units that it takes to render it for a prompt; `None` if it could pass a limit of the renderer.
     pub(super) fn most(&self, prompt_len: usize) -> Option<u64> {
         /// The most values that [`json::count_values`] takes a text for whose values it does not count.
@@ -89,14 +89,17 @@ impl Fragments<'_> {
     }
 
     /// What a template gives for any system prompt, from a placeholder instead of one.
-    pub(super) fn hollow(&self, template: TemplateId, literal: Span, at: &Pointer) -> Costed<Sized> {
+    pub(super) fn hollow(&self, template: TemplateId, literal: Span, at: &Pointer) -> Costed<Measured> {
         let Rendered { text, cost, steps } = self.renderer.body(self.sources, template, self.input);
         let (mut fixed, growing) = (steps, cost.saturating_sub(steps));
         let hollow = match text {
             Ok(rendered) if rendered.trim().is_empty() => Hollow::Value(None),
             Ok(rendered) => {
-                fixed += VALUE.saturating_mul(json::count_values(&rendered) as u64);
-                self.parsed_hollow(template, (literal, at), rendered)
+                fixed = fixed.saturating_add(VALUE.saturating_mul(json::count_values(&rendered) as u64));
+                match fixed.saturating_add(growing) > ACCOUNT_LIMIT {
+                    true => Hollow::Unknown,
+                    false => self.parsed_hollow(template, (literal, at), rendered),
+                }
             }
             Err(finding) => with_finding(finding),
         };
@@ -105,7 +108,7 @@ impl Fragments<'_> {
             _ => 1,
         };
         let cost = fixed.saturating_add(growing).saturating_mul(charged);
-        Costed { result: Sized { hollow, fixed, growing }, cost }
+        Costed { result: Measured { hollow, fixed, growing }, cost }
     }
 
     fn parsed_hollow(&self, template: TemplateId, (literal, at): (Span, &Pointer), rendered: String) -> Hollow {

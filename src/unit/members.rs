@@ -203,11 +203,11 @@ impl Cacheable for Member {
 }
 
 impl Member {
-    /// A value with a system prompt in its holes, which may be this agent's own.
-    pub(super) fn splice(shared: Arc<Shared>, prompt: &SystemPrompt, is_own: bool) -> Member {
+    /// A value with an agent's own system prompt in its holes.
+    pub(super) fn splice(shared: Arc<Shared>, prompt: &SystemPrompt) -> Member {
         match shared.holes() {
             0 => Member::Shared(shared),
-            _ => Member::Spliced(Box::new(Spliced::new(shared, prompt.clone(), is_own))),
+            _ => Member::Spliced(Box::new(Spliced::new(shared, prompt.clone()))),
         }
     }
 

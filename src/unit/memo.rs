@@ -4,7 +4,8 @@
 //! A fragment depends on its template, on the conversation in the normal form of the client API, on the wire format's
 //! rule for ids and, if the template reads it, on the system prompt: that is the key, so a hit is what rendering again
 //! would give. Only templates that several agents use are kept, and of those that read the system prompt only the ones of a
-//! prompt that several agents use: what nobody will ask for is not kept. All memos of a run have [`Room`] for so much together;
+//! prompt that several agents use: what nobody will ask for is not kept. A template that only writes the prompt is kept once, with
+//! holes where prompts stand. All memos of a run have [`Room`] for so much together;
 //! what does not fit is made again.
 
 use std::collections::HashMap;
@@ -14,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
-use super::fragment::{Hollow, Sized};
+use super::fragment::{Hollow, Measured};
 use super::members::Shared;
 use super::plan::Target;
 use super::prompt::SystemPrompt;
@@ -52,7 +53,7 @@ pub(super) type SharedFragment = Costed<Result<Option<Arc<Shared>>, Box<Diagnost
 pub struct Memo {
     fragments: Mutex<HashMap<FragmentKey, SharedFragment>>,
     /// What templates give for any system prompt.
-    hollow: Mutex<HashMap<FragmentKey, Costed<Sized>>>,
+    hollow: Mutex<HashMap<FragmentKey, Costed<Measured>>>,
     /// By the profile's own part, and the layer whose files it sees.
     prompts: Mutex<HashMap<(Option<TemplateId>, LayerKind), Prompt>>,
     tools: Mutex<HashMap<WireFormat, Option<Arc<Shared>>>>,
@@ -107,7 +108,7 @@ impl Weight for SharedFragment {
     }
 }
 
-impl Weight for Costed<Sized> {
+impl Weight for Costed<Measured> {
     fn weight(&self) -> usize {
         match &self.result.hollow {
             Hollow::Value(Some(shared)) => 2 * shared.value().weight(),
@@ -149,6 +150,13 @@ pub(super) struct FragmentKey {
 }
 
 impl Memo {
+    /// How many templates were rendered for all prompts, and how many for one.
+    #[cfg(test)]
+    pub(crate) fn rendered(&self) -> (usize, usize) {
+        let len = |known: &Mutex<HashMap<FragmentKey, SharedFragment>>| known.lock().expect("not poisoned").len();
+        (self.hollow.lock().expect("not poisoned").len(), len(&self.fragments))
+    }
+
     /// A memo beside others.
     pub(crate) fn sharing(room: &Room) -> Memo {
         Memo { room: room.clone(), ..Memo::default() }
@@ -159,7 +167,7 @@ impl Memo {
     }
 
     /// What a template gives for any system prompt; the key names the placeholder.
-    pub(super) fn hollow(&self, key: FragmentKey, render: impl FnOnce() -> Costed<Sized>) -> Costed<Sized> {
+    pub(super) fn hollow(&self, key: FragmentKey, render: impl FnOnce() -> Costed<Measured>) -> Costed<Measured> {
         self.remember(&self.hollow, key, render)
     }
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Request;
-use super::body::{Body, Splice, splices};
+use super::body::{Body, Splice};
 use super::excerpt::{self, excerpt};
 use super::plan::{Plan, Target};
 use super::prompt::{SystemPrompt, placeholder};
@@ -251,7 +251,7 @@ impl<'a> Record<'a> {
             (key, inner.clone(), target)
         };
         let known = match self.request.memo {
-            Some(memo) if splices(self.renderer, splice.template) => {
+            Some(memo) if self.plan.splices(self.renderer, splice.template) => {
                 let prompt = self.system_prompt();
                 let for_all =
                     || memo.trace(key(Some(placeholder())), || self.hollow_place(index, splice, inner, target));

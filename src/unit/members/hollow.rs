@@ -88,20 +88,18 @@ fn collect(value: &Value, texts: &mut Vec<Vec<Box<str>>>) {
 pub(in super::super) struct Spliced {
     shared: Arc<Shared>,
     prompt: SystemPrompt,
-    /// Whether no other agent has the prompt.
-    is_own: bool,
     /// The whole value, if somebody asked for it.
     value: OnceLock<Value>,
 }
 
 impl Spliced {
-    pub(super) fn new(shared: Arc<Shared>, prompt: SystemPrompt, is_own: bool) -> Spliced {
-        Spliced { shared, prompt, is_own, value: OnceLock::new() }
+    pub(super) fn new(shared: Arc<Shared>, prompt: SystemPrompt) -> Spliced {
+        Spliced { shared, prompt, value: OnceLock::new() }
     }
 
     /// The same prompt in another value.
     pub(super) fn with(&self, shared: Arc<Shared>) -> Spliced {
-        Spliced::new(shared, self.prompt.clone(), self.is_own)
+        Spliced::new(shared, self.prompt.clone())
     }
 
     pub(super) fn shared(&self) -> &Shared {
@@ -114,12 +112,9 @@ impl Spliced {
 
     /// About how many bytes it may hold that no other body does.
     pub(super) fn weight(&self) -> usize {
-        match (&self.shared.holes, self.is_own) {
-            (Some(holes), true) => {
-                holes.weight.get_or_init(|| self.shared.value.weight()) + holes.count() * self.prompt.len()
-            }
-            _ => 0,
-        }
+        let weight =
+            |holes: &Holes| holes.weight.get_or_init(|| self.shared.value.weight()) + holes.count() * self.prompt.len();
+        self.shared.holes.as_ref().map_or(0, weight)
     }
 
     /// Whether a check accepts the value. It is not asked if it accepted one whose texts are the same to it.
