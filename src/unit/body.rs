@@ -196,8 +196,14 @@ impl Plan<'_> {
     }
 
     /// Whether other agents may ask for what a template gives: they use it too, and with the same system prompt if it reads that.
-    pub(super) fn shares(&self, renderer: &Renderer<'_>, template: TemplateId) -> bool {
-        renderer.is_shared(template) && !(self.has_own_prompt(renderer) && renderer.reads(template, "system_prompt"))
+    pub(super) fn shares(
+        &self,
+        renderer: &Renderer<'_>,
+        template: TemplateId,
+        system_prompt: Option<&SystemPrompt>,
+    ) -> bool {
+        let is_alone = system_prompt.is_some() && self.has_own_prompt(renderer);
+        renderer.is_shared(template) && !(is_alone && renderer.reads(template, "system_prompt"))
     }
 
     /// Whether no other agent has the prompt.
@@ -321,7 +327,7 @@ impl Assembly<'_> {
     /// What a template gives for this prompt alone, or for all agents with it.
     fn rendered(&mut self, template: TemplateId, literal: Span, at: &Pointer) -> MemberFragment {
         let make = || self.fragments(self.input).make(template, literal, at);
-        let found = match self.request.memo.filter(|_| self.plan.shares(self.renderer, template)) {
+        let found = match self.request.memo.filter(|_| self.plan.shares(self.renderer, template, self.system_prompt)) {
             Some(memo) => {
                 let key = self.plan.fragment_key(self.renderer, self.request, template, self.system_prompt);
                 memo.fragment(key, make).map(|result| result.map(|shared| shared.map(Member::Shared)))

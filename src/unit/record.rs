@@ -250,15 +250,13 @@ impl<'a> Record<'a> {
             let key = self.plan.fragment_key(self.renderer, self.request, splice.template, prompt);
             (key, inner.clone(), target)
         };
+        let prompt = self.system_prompt();
         let known = match self.request.memo {
-            Some(memo) if self.plan.splices(self.renderer, splice.template) => {
-                let prompt = self.system_prompt();
-                let for_all =
-                    || memo.trace(key(Some(placeholder())), || self.hollow_place(index, splice, inner, target));
-                prompt.and_then(|_| for_all()).or_else(find)
+            Some(memo) if prompt.is_some() && self.plan.splices(self.renderer, splice.template) => {
+                memo.trace(key(Some(placeholder())), || self.hollow_place(index, splice, inner, target)).or_else(find)
             }
-            Some(memo) if self.plan.shares(self.renderer, splice.template) => {
-                memo.trace(key(self.system_prompt().as_ref()), find)
+            Some(memo) if self.plan.shares(self.renderer, splice.template, prompt.as_ref()) => {
+                memo.trace(key(prompt.as_ref()), find)
             }
             _ => find(),
         };
