@@ -27,7 +27,7 @@ use serde_json::Value;
 use crate::provider::{ClientApi, Server, WireFormat};
 use crate::repo::{Family, Instance};
 use crate::source::Span;
-use crate::unit::{Body, CheckId, Plan};
+use crate::unit::{Body, CheckId, MemberRef, Plan};
 
 /// Something wrong at a place of a body.
 #[derive(Debug, Clone, PartialEq)]
@@ -144,19 +144,28 @@ impl Checks {
         !problems.iter().any(|problem| problem.severity != Some(Severity::Warning) && is_in_history(problem))
     }
 
+    /// What the rules of protocols find. They look at values as bodies share them, with a placeholder for an agent's own
+    /// system prompt; only where something is found there, at the values of this body.
     fn protocol_problems(&self, body: &Body, is_readable: bool) -> Vec<Problem> {
-        let subject =
-            Subject::new(self.destination(), &self.facts, body.members().map(|member| (member.name, member.value)));
+        let subject = |is_shared: bool| {
+            let members = body.members().map(|member| (member.name, value_of(member, is_shared)));
+            Subject::new(self.destination(), &self.facts, members)
+        };
+        let shared = subject(true);
         let history = body.members().find(|member| Some(member.name) == history::member_of(self.wire));
-        let followed = history.and_then(|member| member.followed);
-        let id = self.history_check(&subject);
-        let is_known = !is_readable || followed.is_some_and(|followed| followed.by(id));
-        let mut problems = if is_known { Vec::new() } else { protocol::check(&subject, Scope::History) };
-        if let Some(followed) = followed.filter(|_| is_readable && problems.is_empty()) {
+        let followed = history.and_then(|member| member.followed()).filter(|_| is_readable);
+        let id = self.history_check(&shared);
+        let is_known = !is_readable || followed.is_some_and(|followed| followed.is_noted(id));
+        let scopes = if is_known { &[Scope::Body][..] } else { &[Scope::History, Scope::Body][..] };
+        let of_history = !is_known && !protocol::check(&shared, Scope::History).is_empty();
+        if let Some(followed) = followed.filter(|_| !of_history) {
             followed.note(id);
         }
-        problems.extend(protocol::check(&subject, Scope::Body));
-        problems
+        if !of_history && protocol::check(&shared, Scope::Body).is_empty() {
+            return Vec::new();
+        }
+        let own = subject(false);
+        scopes.iter().flat_map(|scope| protocol::check(&own, *scope)).collect()
     }
 
     fn destination(&self) -> Destination<'_> {
@@ -176,4 +185,8 @@ impl Checks {
         let number = (wire * (servers.len() + 1) + server) * 2 + usize::from(subject.is_continued());
         CheckId(u16::try_from(number).expect("a few hundred at most"))
     }
+}
+
+fn value_of(member: MemberRef<'_>, is_shared: bool) -> &Value {
+    if is_shared { member.shared_value() } else { member.value() }
 }
