@@ -37,10 +37,13 @@ fn main() {
 }
 
 /// Rules that no case can show, and the file of this repository whose tests do.
-const SHOWN_ELSEWHERE: [(&str, &str); 7] = [
+const SHOWN_ELSEWHERE: [(&str, &str); 10] = [
     ("golden/drift", "tests/cli.rs"),
     ("golden/foreign", "tests/cli.rs"),
     ("internal/panic", "tests/expressions.rs"),
+    ("lint/no-body", "tests/lint.rs"),
+    ("lint/syntax", "tests/lint.rs"),
+    ("lint/unknown-format", "tests/lint.rs"),
     ("repo/too-large", "tests/cli.rs"),
     ("select/no-body", "tests/cli.rs"),
     ("tools/no-program", "tests/cli.rs"),

@@ -15,7 +15,6 @@ body_rule! {
 }
 
 const CHAT: &[WireFormat] = &[WireFormat::OpenAiChat];
-const RESPONSES: &[WireFormat] = &[WireFormat::OpenAiResponses];
 const GEMINI: &[WireFormat] = &[WireFormat::GoogleGenerateContent];
 const ANTHROPIC: &[WireFormat] = &[WireFormat::AnthropicMessages];
 const OLLAMA: &[WireFormat] = &[WireFormat::OllamaGenerate];
@@ -134,15 +133,6 @@ static TABLE: &[Combination] = &[
         warns: false,
         says: "`thinking` and `reasoning_effort` exclude each other",
         help: "keep one of them",
-    },
-    Combination {
-        wires: RESPONSES,
-        servers: &[],
-        at: Condition(&["conversation"], Test::Is),
-        with: &[Condition(&["previous_response_id"], Test::Is)],
-        warns: false,
-        says: "`previous_response_id` and `conversation` exclude each other",
-        help: "keep the one that holds the history",
     },
     Combination {
         wires: GEMINI,
