@@ -80,7 +80,7 @@ impl Checks {
         model: Option<&str>,
     ) -> Checks {
         let model = model.map(str::to_owned);
-        Checks { schemas: schemas.of(wire, instance), wire, server, model, endpoint: None }
+        Checks { schemas: schemas.for_server(wire, Some(server), instance), wire, server, model, endpoint: None }
     }
 
     /// What is wrong with a body: what its schema does not take first, in the order of the schema.

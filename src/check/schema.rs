@@ -14,6 +14,7 @@ mod mistake;
 mod node;
 mod pattern;
 pub(crate) mod rules;
+mod spelling;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -30,7 +31,7 @@ use mistake::{Hint, Mistake, What};
 use super::Problem;
 use crate::diag::Diagnostic;
 use crate::json;
-use crate::provider::{ClientApi, WireFormat};
+use crate::provider::{ClientApi, Server, WireFormat};
 use crate::repo::{Extension, Instance, LayerKind, Repo};
 use crate::source::{FileId, SourceText, Span};
 use crate::unit::Body;
@@ -112,17 +113,32 @@ impl Schemas {
         unusable.map(|unusable| finding(unusable.refusal, unusable.place)).collect()
     }
 
-    /// What bodies are checked against: the schemas of a wire format, with the extensions of the provider instance and its
-    /// client API.
+    /// What bodies are checked against: the schemas of a wire format, with the extensions of the provider instance, its
+    /// client API and its server.
     pub fn of(&self, wire: WireFormat, instance: Option<(&Instance, ClientApi)>) -> AgentSchemas {
+        let server = instance.map(|(instance, api)| Server::of(instance, api));
+        self.for_server(wire, server, instance)
+    }
+
+    /// As [`Schemas::of`], where the server is known and the instance may not be.
+    pub(super) fn for_server(
+        &self,
+        wire: WireFormat,
+        server: Option<Server>,
+        instance: Option<(&Instance, ClientApi)>,
+    ) -> AgentSchemas {
         let name = instance.map(|(instance, _)| &*instance.name.value);
         let own = self.allowed.iter().filter(|extension| Some(&*extension.instance) == name);
         let allowed = own.flat_map(|extension| &extension.fields).map(|field| Field::parse(field)).collect();
         let extensions = self.extensions_of(wire);
-        let names = name.into_iter().chain(instance.map(|(_, api)| api.name()));
-        let listed = names.filter(|name| extensions.iter().any(|file| file.list(name)));
-        let mut names: Vec<String> = listed.map(str::to_owned).collect();
-        names.dedup();
+        // What is particular comes last: it replaces what the others say.
+        let general = server.map(Server::extensions).into_iter().chain(instance.map(|(_, api)| api.name()));
+        let mut names: Vec<String> = Vec::new();
+        for listed in general.chain(name).filter(|name| extensions.iter().any(|file| file.list(name))) {
+            if !names.iter().any(|known| known == listed) {
+                names.push(listed.to_owned());
+            }
+        }
         AgentSchemas { documents: self.variant(wire, names), allowed }
     }
 
@@ -157,6 +173,24 @@ impl AgentSchemas {
     }
 
     fn problems_of(&self, subject: Input<'_>) -> Vec<Problem> {
+        let mut mistakes = self.mistakes(subject);
+        if mistakes.is_empty() {
+            return Vec::new();
+        }
+        // Each name is in a schema once; a body in its other spelling is refused, and asked again in this one.
+        let original = subject.value();
+        let respelt = self.documents().find_map(|schema| spelling::respelt(schema, original));
+        if let Some(respelt) = respelt {
+            mistakes = self.mistakes(Input::Respelt { value: &respelt, original });
+        }
+        mistakes.retain(|mistake| !self.allows(mistake));
+        mistake::drop_misspelt(&mut mistakes);
+        mistakes.dedup_by(|next, kept| mistake::absorb(kept, next));
+        cut(&mut mistakes);
+        mistakes.into_iter().map(Mistake::told).collect()
+    }
+
+    fn mistakes(&self, subject: Input<'_>) -> Vec<Mistake> {
         let mut mistakes: Vec<Mistake> = Vec::new();
         for document in self.documents.iter() {
             match document {
@@ -164,14 +198,7 @@ impl AgentSchemas {
                 Ok(document) => mistakes.extend(document.mistakes(subject)),
             }
         }
-        if mistakes.is_empty() {
-            return Vec::new();
-        }
-        mistakes.retain(|mistake| !self.allows(mistake));
-        mistake::drop_misspelt(&mut mistakes);
-        mistakes.dedup_by(|next, kept| mistake::absorb(kept, next));
-        cut(&mut mistakes);
-        mistakes.into_iter().map(Mistake::told).collect()
+        mistakes
     }
 
     fn allows(&self, mistake: &Mistake) -> bool {

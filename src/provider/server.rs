@@ -72,6 +72,14 @@ impl Server {
         }
     }
 
+    /// The name that `<format>.extensions.json` lists its fields under.
+    pub fn extensions(self) -> &'static str {
+        match self {
+            Server::Unknown => "compatible servers",
+            server => server.name(),
+        }
+    }
+
     /// The server behind a provider instance: by the host of its URL, else by its client API.
     pub fn of(instance: &Instance, api: ClientApi) -> Server {
         Server::by_host(UrlParts::of(&instance.url.value).host()).unwrap_or_else(|| Server::by_api(api))

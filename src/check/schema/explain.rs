@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::mistake::{Hint, Mistake, What};
 use super::node::follow;
-use super::rules;
+use super::{rules, spelling};
 use crate::diag::{listed, nearest as nearest_names};
 use crate::json::{Pointer, kind_of};
 use crate::text::cut;
@@ -21,11 +21,12 @@ const MESSAGE: &str = "x-reqc-message";
 /// The most problems of one body that are told. One more is looked for, so that it can be said that there are more.
 pub(super) const MAX_PROBLEMS: usize = 1_000;
 
-/// What is wrong with a body, in the order of the schema, until there are more than [`MAX_PROBLEMS`].
-pub(super) fn mistakes(schema: &Value, validator: &Validator, body: &Value) -> Vec<Mistake> {
+/// What is wrong with a body, in the order of the schema, until there are more than [`MAX_PROBLEMS`]. `original` is the body as
+/// it was written, if that is another spelling.
+pub(super) fn mistakes(schema: &Value, validator: &Validator, body: &Value, original: &Value) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     for error in validator.iter_errors(body) {
-        explain(schema, body, &error, &mut mistakes);
+        explain(schema, original, &error, &mut mistakes);
         if mistakes.len() > MAX_PROBLEMS {
             break;
         }
@@ -34,7 +35,7 @@ pub(super) fn mistakes(schema: &Value, validator: &Validator, body: &Value) -> V
 }
 
 fn explain(schema: &Value, body: &Value, error: &ValidationError<'_>, mistakes: &mut Vec<Mistake>) {
-    let at = Pointer::parse(error.instance_path().as_str());
+    let at = spelling::original(error.instance_path().as_str(), body);
     let Some(found) = body.pointer(at.as_str()) else { return };
     let node = keyword_owner(schema, error.schema_path().as_str());
     match error.kind() {
@@ -52,7 +53,10 @@ fn explain(schema: &Value, body: &Value, error: &ValidationError<'_>, mistakes: 
         }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             let room = (MAX_PROBLEMS + 1).saturating_sub(mistakes.len());
-            mistakes.extend(unexpected.iter().take(room).map(|name| unknown_field(schema, node, &at, name)));
+            let unknown = |name: &String| {
+                twice(schema, node, &at, name).unwrap_or_else(|| unknown_field(schema, node, &at, name))
+            };
+            mistakes.extend(unexpected.iter().take(room).map(unknown));
         }
         Kind::PropertyNames { error: inner } => explain(schema, body, inner, mistakes),
         kind => mistakes.push(simple(schema, error.schema_path().as_str(), node, kind, at, found)),
@@ -67,7 +71,7 @@ fn nearest(
     context: &[Vec<ValidationError<'static>>],
     mistakes: &mut Vec<Mistake>,
 ) {
-    let at = Pointer::parse(error.instance_path().as_str());
+    let at = spelling::original(error.instance_path().as_str(), body);
     let own = said(schema, error.schema_path().as_str());
     match nearest_branch(context).filter(|_| own.is_none()) {
         Some(index) => context[index].iter().for_each(|inner| explain(schema, body, inner, mistakes)),
@@ -79,6 +83,16 @@ fn nearest(
             mistakes.push(Mistake::value(at, message, Hint::None));
         }
     }
+}
+
+/// The mistake of a field that stands in both spellings.
+fn twice(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str) -> Option<Mistake> {
+    let camel = spelling::camel_case(name).filter(|_| spelling::has_two(schema))?;
+    known_fields(schema, node).contains(&camel).then(|| {
+        let message = format!("`{}` and `{}` are one field", at.member(&camel), at.member(name));
+        let hint = Hint::Other("remove one of them".to_owned());
+        Mistake { what: What::Other(message), hint, ..unknown_field(schema, node, at, name) }
+    })
 }
 
 fn unknown_field(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str) -> Mistake {
@@ -360,7 +374,7 @@ mod tests {
             Some(help) => format!("{} ({help})", problem.message),
             None => problem.message,
         };
-        mistakes(schema, &validator, body).into_iter().map(Mistake::told).map(line).collect()
+        mistakes(schema, &validator, body, body).into_iter().map(Mistake::told).map(line).collect()
     }
 
     fn object(properties: &Value, required: &[&str]) -> Value {
@@ -471,7 +485,7 @@ mod tests {
     fn what_one_object_lacks_is_one_problem() {
         let schema = object(&json!({"a": {}, "b": {}, "c": {"required": ["d"]}}), &["a", "b"]);
         let validator = jsonschema::draft202012::options().offline().build(&schema).expect("a schema");
-        let mut mistakes = mistakes(&schema, &validator, &json!({"c": {}}));
+        let mut mistakes = mistakes(&schema, &validator, &json!({"c": {}}), &json!({"c": {}}));
         mistakes.dedup_by(|next, kept| absorb(kept, next));
         let mut messages: Vec<String> = mistakes.into_iter().map(|mistake| mistake.told().message).collect();
         messages.sort_unstable();
@@ -482,7 +496,7 @@ mod tests {
     fn only_what_is_misspelt_is_told_instead_of_what_is_missing() {
         let schema = object(&json!({"max_tokens": {}, "model": {}}), &["max_tokens", "model"]);
         let validator = jsonschema::draft202012::options().offline().build(&schema).expect("a schema");
-        let mut mistakes = mistakes(&schema, &validator, &json!({"max_token": 1}));
+        let mut mistakes = mistakes(&schema, &validator, &json!({"max_token": 1}), &json!({"max_token": 1}));
         drop_misspelt(&mut mistakes);
         let messages: Vec<String> = mistakes.into_iter().map(|mistake| mistake.told().message).collect();
         assert_eq!(messages, ["`/model` is missing", "the API knows no field `/max_token`"]);
