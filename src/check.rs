@@ -62,10 +62,11 @@ pub struct Checks {
 impl Checks {
     /// The checks of a plan; `model` is the one that the client names.
     pub fn of(plan: &Plan<'_>, schemas: &Schemas, model: Option<&str>) -> Checks {
+        let server = Server::of(plan.instance, plan.api);
         Checks {
-            schemas: schemas.of(plan.wire, Some((plan.instance, plan.api))),
+            schemas: schemas.of(plan.wire, Some((plan.instance, plan.api))).at(server),
             wire: plan.wire,
-            server: Server::of(plan.instance, plan.api),
+            server,
             model: Some(plan.model(model).to_owned()),
             endpoint: Some(plan.endpoint().to_owned()),
         }
@@ -80,7 +81,8 @@ impl Checks {
         model: Option<&str>,
     ) -> Checks {
         let model = model.map(str::to_owned);
-        Checks { schemas: schemas.for_server(wire, Some(server), instance), wire, server, model, endpoint: None }
+        let schemas = schemas.for_server(wire, Some(server), instance).at(server);
+        Checks { schemas, wire, server, model, endpoint: None }
     }
 
     /// What is wrong with a body: what its schema does not take first, in the order of the schema.
@@ -89,7 +91,8 @@ impl Checks {
     /// lower what was found.
     pub fn problems(&self, body: &Body) -> Vec<Problem> {
         let mut problems = self.schemas.problems_of_body(body);
-        problems.extend(self.protocol_problems(body));
+        let more = self.protocol_problems(body, self.is_readable(&problems));
+        problems.extend(more);
         problems
     }
 
@@ -98,18 +101,29 @@ impl Checks {
         let mut problems = self.schemas.problems(body);
         let members = body.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value));
         let subject = Subject::new(self.destination(), members);
-        [Scope::History, Scope::Body].iter().for_each(|scope| problems.extend(protocol::check(&subject, *scope)));
+        if self.is_readable(&problems) {
+            problems.extend(protocol::check(&subject, Scope::History));
+        }
+        problems.extend(protocol::check(&subject, Scope::Body));
         problems
     }
 
-    fn protocol_problems(&self, body: &Body) -> Vec<Problem> {
+    /// Whether the history is what its schema says. In one that is not, calls and results may not even be recognised: what
+    /// rules would find there has its cause in what the schema found.
+    fn is_readable(&self, problems: &[Problem]) -> bool {
+        let Some(name) = history::member_of(self.wire) else { return true };
+        let is_in_history = |problem: &Problem| problem.pointer.tokens().next().is_some_and(|token| token == name);
+        !problems.iter().any(|problem| problem.severity != Some(Severity::Warning) && is_in_history(problem))
+    }
+
+    fn protocol_problems(&self, body: &Body, is_readable: bool) -> Vec<Problem> {
         let subject = Subject::new(self.destination(), body.members().map(|member| (member.name, member.value)));
         let history = body.members().find(|member| Some(member.name) == history::member_of(self.wire));
         let followed = history.and_then(|member| member.followed);
         let id = self.history_check(&subject);
-        let is_known = followed.is_some_and(|followed| followed.by(id));
+        let is_known = !is_readable || followed.is_some_and(|followed| followed.by(id));
         let mut problems = if is_known { Vec::new() } else { protocol::check(&subject, Scope::History) };
-        if let Some(followed) = followed.filter(|_| problems.is_empty()) {
+        if let Some(followed) = followed.filter(|_| is_readable && problems.is_empty()) {
             followed.note(id);
         }
         problems.extend(protocol::check(&subject, Scope::Body));

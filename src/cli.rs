@@ -97,6 +97,14 @@ fn report(options: &Options, report: &Report, terminal: &mut Terminal) -> Status
     if report.fails() { Status::Findings } else { Status::Clean }
 }
 
+/// The same, where warnings may fail the run as well.
+fn report_strictly(options: &Options, found: &Report, deny_warnings: bool, terminal: &mut Terminal) -> Status {
+    match report(options, found, terminal) {
+        Status::Clean if deny_warnings && found.summary.warnings > 0 => Status::Findings,
+        status => status,
+    }
+}
+
 /// Shows findings that are the reason why there is nothing else to show.
 fn show_findings(options: &Options, report: &Report, terminal: &mut Terminal) -> Status {
     terminal.findings(options.format, report);
@@ -141,7 +149,7 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
     }
     let options = Options::resolve(args.common)?;
     match args.command {
-        Command::Check { path } => check::run(&options.at(path), terminal),
+        Command::Check { path, deny_warnings } => check::run(&options.at(path), deny_warnings, terminal),
         Command::Compile(compile) => compile::run(&options, &compile, terminal),
         Command::List { all, tag } => list::agents(&options, all, tag.as_deref(), terminal),
         Command::Explain { agent, pointer } => explain::run(&options, &agent, pointer.as_deref(), terminal),

@@ -12,12 +12,14 @@ mod impact;
 mod invisible;
 mod lint;
 mod lowered;
+mod missing;
 mod policy;
 mod reach;
 mod report;
 mod route;
 pub(crate) mod rules;
 mod secrets;
+mod unused;
 mod work;
 
 pub use compare::Purpose;
@@ -204,6 +206,7 @@ impl Compiler {
         let mut compiler =
             Compiler { repo, hierarchy, engine, schemas: Arc::new(schemas), contexts, agents: Vec::new(), findings };
         compiler.prepare_agents();
+        compiler.findings.extend(unused::check(&compiler.repo, &compiler.hierarchy, &compiler.findings));
         compiler.note_reach();
         compiler
     }
@@ -217,6 +220,7 @@ impl Compiler {
         for id in ids {
             agents.push((id, self.prepare_agent(id, &mut findings)));
         }
+        findings.extend(missing::check(&self.repo, &self.hierarchy));
         self.check_folders(&mut agents, &mut findings);
         agents.sort_by(|a, b| self.hierarchy.get(a.0).name.value.cmp(&self.hierarchy.get(b.0).name.value));
         self.agents = agents;

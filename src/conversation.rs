@@ -10,7 +10,7 @@ pub mod log;
 mod normalise;
 mod usage;
 
-pub(crate) use data::{Anchor, Relation, anchor};
+pub(crate) use data::{Anchor, CTX_MEMBERS, Relation, TEMPLATE_DATA, anchor};
 pub use item::{Item, PodEvent};
 pub use normalise::{Change, Normal, Rules, normalise};
 pub use usage::Usage;

@@ -259,6 +259,17 @@ fn likeness(wanted: &str, candidate: &str) -> Option<f64> {
     (score >= 0.85 || is_near()).then_some(score)
 }
 
+/// Whether a name is a known one with a slip: in another spelling (`providerInstance`), or one or two steps away.
+pub(crate) fn is_misspelling(name: &str, known: &str) -> bool {
+    if name.len() > LONGEST_NAME {
+        return false;
+    }
+    let folded = |name: &str| name.to_lowercase().replace(['_', '-', ' ', '.'], "");
+    let (name, known) = (folded(name), folded(known));
+    name == known
+        || strsim::damerau_levenshtein(&name, &known) <= 2.min(known.len() / 4).max(usize::from(known.len() > 2))
+}
+
 /// “did you mean `a` or `b`?”, if anything is near enough.
 pub fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     one_of(&nearest(name, candidates))

@@ -25,8 +25,8 @@ pub struct JsonError {
     pub problem: Problem,
     /// Where, in bytes of the text.
     pub range: Range<usize>,
-    /// The bracket that is open there, if that helps to see the mistake.
-    pub opened: Option<Range<usize>>,
+    /// What stands where a bracket should have been closed.
+    pub met: Option<Range<usize>>,
 }
 
 impl std::fmt::Display for JsonError {
@@ -52,13 +52,15 @@ pub enum Problem {
     TrailingComma,
     /// A bracket that is never closed; the range is the bracket.
     Unclosed(char),
-    /// A closing bracket that does not fit; holds what was expected.
-    Mismatched {
-        /// The bracket that stands there.
-        found: char,
-        /// The bracket that was opened last, if any.
-        open: Option<char>,
+    /// A bracket that is still open where something stands that cannot be inside of it.
+    NotClosed {
+        /// The bracket.
+        open: char,
+        /// What stands there.
+        met: char,
     },
+    /// A closing bracket where nothing is open.
+    ClosesNothing(char),
     /// Text that is no JSON value: most often a string without its quotes.
     Unquoted(String),
     /// An object key that is no string.
@@ -139,10 +141,8 @@ impl Problem {
             Problem::LeadingComma => "there is a comma before the first element".into(),
             Problem::TrailingComma => "there is a comma after the last element".into(),
             Problem::Unclosed(bracket) => format!("this `{bracket}` is never closed"),
-            Problem::Mismatched { found, open: Some(open) } => {
-                format!("`{found}` cannot close the `{open}` that was opened last")
-            }
-            Problem::Mismatched { found, open: None } => format!("`{found}` closes nothing"),
+            Problem::NotClosed { open, met } => format!("this `{open}` is not closed before `{met}`"),
+            Problem::ClosesNothing(found) => format!("`{found}` closes nothing"),
             Problem::Unquoted(text) => format!("`{text}` is no JSON value"),
             Problem::KeyNotString => "an object key must be a string in double quotes".into(),
             Problem::MissingColon => "a `:` is missing after this key".into(),
@@ -195,10 +195,17 @@ impl Problem {
             Problem::KeyNotString => "write the key in double quotes: `{\"key\": …}`",
             Problem::DuplicateKey(..) => "write the key once; a condition can choose between two values",
             Problem::NumberOutOfRange => "send it as a string, if the API allows that",
-            Problem::Unclosed(_) | Problem::Mismatched { .. } => {
+            Problem::Unclosed(_) | Problem::NotClosed { .. } | Problem::ClosesNothing(_) => {
                 "every bracket is closed by its like: one is missing, or one branch opens what another closes"
             }
-            _ => return None,
+            Problem::Empty => "a template that renders nothing drops its key; here something else stands around it",
+            Problem::TrailingComma => "remove it",
+            Problem::MissingColon => "write `\"key\": value`",
+            Problem::MissingValue => "write a value, or leave out the key and its comma",
+            Problem::BadNumber => {
+                "JSON has no leading zeros, no `+`, and no number without digits on both sides of the dot"
+            }
+            Problem::TooDeep => "look for a template that includes itself, or send the value as a string",
         })
     }
 }
@@ -215,7 +222,7 @@ pub fn parse(text: &str) -> Result<Value, JsonError> {
         None => Err(scan::scan(text).err().unwrap_or(JsonError {
             problem: Problem::BadNumber,
             range: 0..text.len(),
-            opened: None,
+            met: None,
         })),
     }
 }
@@ -346,7 +353,7 @@ mod tests {
         assert_eq!(problem(r"[1,,2]").0, Problem::DoubledComma);
         assert_eq!(problem(r"[,1]").0, Problem::LeadingComma);
         assert_eq!(problem(r"[1,]").0, Problem::TrailingComma);
-        assert_eq!(problem(r#"{"a": [1}"#).0, Problem::Mismatched { found: '}', open: Some('[') });
+        assert_eq!(problem(r#"{"a": [1}"#).0, Problem::NotClosed { open: '[', met: '}' });
         assert_eq!(problem(r"[[1]"), (Problem::Unclosed('['), "["));
         assert_eq!(problem(r#"{"a": hello world}"#), (Problem::Unquoted("hello world".into()), "hello world"));
         assert_eq!(problem(r#"1, "x": 2"#).0, Problem::SecondValue);
@@ -360,7 +367,7 @@ mod tests {
         assert_eq!(problem(r#"{"a":}"#).0, Problem::MissingValue);
         assert_eq!(problem("01").0, Problem::BadNumber);
         assert_eq!(problem("  ").0, Problem::Empty);
-        assert_eq!(problem("]").0, Problem::Mismatched { found: ']', open: None });
+        assert_eq!(problem("]").0, Problem::ClosesNothing(']'));
         assert_eq!(problem(&"[".repeat(200)).0, Problem::TooDeep);
     }
 

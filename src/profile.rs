@@ -8,11 +8,16 @@ mod rules;
 
 pub(crate) use rules::RULES;
 
+use std::cell::LazyCell;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::diag::Diagnostic;
 use crate::panics::caught;
-use crate::repo::{LayerFile, LayerKind, MAX_GLOBS, Reader, Repo, address, glob, rules as repo_rules};
+use crate::repo::{
+    Known, LayerFile, LayerKind, MAX_GLOBS, Reader, Repo, Special, address, body_fields, glob, is_fatal, not_toml,
+    rules as repo_rules,
+};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::{self, Kind, Node, Table};
 
@@ -45,6 +50,8 @@ pub const KEYS: [&str; 19] = [
 /// Every key of `[match]`.
 pub const MATCH_KEYS: [&str; 3] = ["file_patterns", "path_patterns", "project_names"];
 
+const PROFILE: Known = Known { what: "a profile", keys: &KEYS, inner: &[("match", &MATCH_KEYS)] };
+
 /// Keys that a child does not inherit.
 const NOT_INHERITED: [&str; 6] = ["schema_version", "name", "extends", "abstract", "hidden", "unset"];
 
@@ -76,14 +83,15 @@ pub struct Profile {
 /// Reads all profiles of a repository, in the order of their files.
 pub fn read_all(repo: &Repo) -> (Vec<Profile>, Vec<Diagnostic>) {
     let mut findings = Vec::new();
+    let fields = LazyCell::new(|| body_fields(repo));
+    let is_field = |key: &str| fields.contains(key);
     let mut profiles = Vec::with_capacity(repo.profiles.len() + repo.unreadable_profiles.len());
     for source in &repo.profiles {
         let text = repo.sources.get(source.file).text();
         let read = caught(|| match toml::parse(text) {
-            Ok(table) => Profile::read(source.file, source.layer, table, &mut findings),
+            Ok(table) => Profile::read(source.file, source.layer, table, &is_field, &mut findings),
             Err(error) => {
-                let span = Span::new(source.file, error.span);
-                findings.push(Diagnostic::new(&repo_rules::TOML_SYNTAX, span, error.message));
+                findings.push(not_toml(source.file, error));
                 Profile::salvage(*source, text)
             }
         });
@@ -99,12 +107,22 @@ pub fn read_all(repo: &Repo) -> (Vec<Profile>, Vec<Diagnostic>) {
 
 impl Profile {
     /// Checks one file's table. `None` if it has no usable name.
-    pub fn read(file: FileId, layer: LayerKind, mut table: Table, findings: &mut Vec<Diagnostic>) -> Option<Profile> {
+    /// `is_field` tells what is a field of request bodies.
+    pub fn read(
+        file: FileId,
+        layer: LayerKind,
+        mut table: Table,
+        is_field: &dyn Fn(&str) -> bool,
+        findings: &mut Vec<Diagnostic>,
+    ) -> Option<Profile> {
         let first_finding = findings.len();
         let mut reader = Reader::new(file, &table, findings);
         let current = reader.schema_version(SCHEMA_VERSION);
         let has_old_keys = old_keys(&mut reader, file, &table);
-        reader.only_beside("a profile", &KEYS, |key| OLD_KEYS.iter().any(|(old, _)| *old == key));
+        reader.only_beside(&PROFILE, |key| match OLD_KEYS.iter().any(|(old, _)| *old == key) {
+            true => Some(Special::Told),
+            false => is_field(key).then(|| Special::Misplaced(below_body(key))),
+        });
         let name = reader.string("name");
         let extends = reader.string("extends");
         let abstract_at = reader.boolean("abstract").filter(|it| it.value).map(|it| it.span);
@@ -114,8 +132,8 @@ impl Profile {
         if let Some(body) = reader.table("body") {
             check_body(&mut reader, file, body.value);
         }
-        let name = check_name(&mut reader, file, name, table.get("name").is_some())?;
-        let failed = findings[first_finding..].iter().any(|finding| finding.severity == crate::diag::Severity::Error);
+        let name = check_name(&mut reader, file, name, &table)?;
+        let failed = findings[first_finding..].iter().any(is_fatal);
         let unset = unset.into_iter().map(|path| Spanned { value: split_path(&path.value), span: path.span }).collect();
         let broken = !current || has_old_keys || failed;
         table.entries.retain(|(key, node)| {
@@ -130,7 +148,7 @@ impl Profile {
     /// What a file that cannot be read as a whole still tells: so much that nobody calls its name unknown.
     fn salvage(source: LayerFile, text: &str) -> Option<Profile> {
         let table = toml::parse(text).or_else(|error| toml::salvage(text, &error).ok_or(error)).ok()?;
-        let profile = Profile::read(source.file, source.layer, table, &mut Vec::new())?;
+        let profile = Profile::read(source.file, source.layer, table, &|_| false, &mut Vec::new())?;
         Some(Profile { broken: true, ..profile })
     }
 
@@ -176,7 +194,7 @@ fn check_name(
     reader: &mut Reader<'_, '_>,
     file: FileId,
     name: Option<Spanned<Arc<str>>>,
-    written: bool,
+    table: &Table,
 ) -> Option<Spanned<Arc<str>>> {
     match name {
         Some(name) if slug(&name.value).bytes().any(|byte| byte.is_ascii_alphanumeric()) => Some(name),
@@ -187,13 +205,44 @@ fn check_name(
             None
         }
         None => {
-            if !written {
-                let finding =
-                    Diagnostic::new(&repo_rules::MISSING_KEY, Span::file_start(file), "a profile needs a `name`");
-                reader.report(finding.help("add `name = \"…\"` at the top of the file"));
+            if !reader.has("name") {
+                reader.report(without_name(file, table));
             }
             None
         }
+    }
+}
+
+/// The finding of a profile without a name; at the name, if it stands below a header.
+fn without_name(file: FileId, table: &Table) -> Diagnostic {
+    match below_header(table, "name") {
+        Some((header, span)) => misplaced_below(Span::new(file, span), "name", header),
+        None => Diagnostic::new(&repo_rules::MISSING_KEY, Span::file_start(file), "a profile needs a `name`")
+            .help("add `name = \"…\"` at the top of the file"),
+    }
+}
+
+/// A key of profiles that stands in one of the tables: the table's name, and the place of the key.
+pub(crate) fn below_header<'t>(table: &'t Table, wanted: &str) -> Option<(&'t str, Range<usize>)> {
+    table.entries.iter().find_map(|(header, node)| match &node.kind {
+        Kind::Table(inner) => Some((header.name.as_str(), inner.entry(wanted)?.0.span.clone())),
+        _ => None,
+    })
+}
+
+/// The finding of a key of profiles that stands in one of the tables.
+pub(crate) fn misplaced_below(place: Span, key: &str, header: &str) -> Diagnostic {
+    let message = format!("`{key}` is in the wrong table: it stands below `[{header}]`");
+    let help = "move it up, above the first `[…]` header: everything below a header belongs to its table";
+    Diagnostic::new(&repo_rules::MISPLACED_KEY, place, message).help(help)
+}
+
+/// What to do with a field of request bodies that stands above `[body]`.
+fn below_body(field: &str) -> String {
+    let help = "it is a field of the request body: move it below `[body]`";
+    match field {
+        "system" | "prompt" | "instructions" => format!("{help}; for a system prompt, write `system_prompt`"),
+        _ => help.to_owned(),
     }
 }
 
@@ -224,7 +273,7 @@ fn check_settings(reader: &mut Reader<'_, '_>) {
     }
     if let Some(matching) = reader.table("match") {
         let mut inner = reader.inner(matching.value);
-        inner.only("[match]", &MATCH_KEYS);
+        inner.only(&Known::flat("[match]", &MATCH_KEYS));
         for key in MATCH_KEYS {
             let patterns = inner.strings(key).map(|list| list.value).unwrap_or_default();
             if let Some(one) = patterns.get(MAX_GLOBS) {
@@ -254,7 +303,8 @@ fn holds_secret(endpoint: &Node) -> bool {
 fn check_glob(reader: &mut Reader<'_, '_>, key: &str, pattern: &Spanned<Arc<str>>) {
     if let Err(why) = glob(&pattern.value) {
         let message = format!("`{key}` contains an invalid glob: {why}");
-        reader.report(Diagnostic::new(&repo_rules::INVALID_VALUE, pattern.span, message));
+        let help = "a glob is a path with `*`, `?`, `[a-z]` or `{a,b}` in it, for instance `*.rs`";
+        reader.report(Diagnostic::new(&repo_rules::INVALID_VALUE, pattern.span, message).help(help));
     }
 }
 

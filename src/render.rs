@@ -24,6 +24,7 @@ mod ranges;
 mod recording;
 mod recursion;
 pub(crate) mod rules;
+mod unclosed;
 mod values;
 
 pub(crate) use account::LIMIT as ACCOUNT_LIMIT;
@@ -115,6 +116,8 @@ pub struct Engine {
     /// The maps of literals that findings stand in.
     maps: Mutex<HashMap<Span, Arc<OffsetMap>>>,
     recorder: recording::Recorder,
+    /// The templates that are system prompts.
+    prompts: HashSet<Arc<str>>,
 }
 
 struct Template {
@@ -145,6 +148,7 @@ impl Engine {
             reads_of_partials: HashMap::new(),
             maps: Mutex::default(),
             recorder: recording::Recorder::default(),
+            prompts: HashSet::new(),
         };
         let mut findings = Vec::new();
         for (name, partial) in &repo.partials {
@@ -238,6 +242,9 @@ impl Engine {
         findings: &mut Vec<Diagnostic>,
     ) {
         self.places.insert(Arc::clone(name), place);
+        if kind == Some(TemplateKind::Prompt) {
+            self.prompts.insert(Arc::clone(name));
+        }
         if text.len() > limits::MAX_TEXT {
             return self.too_long(
                 sources,
@@ -296,6 +303,14 @@ impl Engine {
         if let Err(error) = added {
             findings.push(errors::syntax(self, sources, name, text, &error));
             self.broken.insert(Arc::clone(name));
+        }
+    }
+
+    /// What a template of a profile is for.
+    fn kind_of(&self, name: &str) -> TemplateKind {
+        match self.prompts.contains(name) {
+            true => TemplateKind::Prompt,
+            false => TemplateKind::Body,
         }
     }
 

@@ -5,6 +5,7 @@
 
 pub(crate) mod address;
 mod config;
+mod fields;
 pub(crate) mod folders;
 mod headers;
 mod instance;
@@ -19,11 +20,12 @@ mod tools;
 mod unread;
 
 pub use config::{ALLOW_KEYS, Allow, CONFIG_KEYS, Config, Date, Dialect, EXTENSION_KEYS, Extension, Level};
+pub(crate) use fields::body_fields;
 pub use instance::{INSTANCE_KEYS, Instance, SecretRef};
-pub(crate) use keys::Reader;
-#[cfg(feature = "runtime")]
-pub(crate) use load::read_tools_below;
+pub(crate) use keys::{Known, Reader, Special, is_fatal};
 pub use load::{LoadOptions, load, read_tools};
+#[cfg(feature = "runtime")]
+pub(crate) use load::{not_toml, read_tools_below};
 pub use matching::{Dimension, FileToRoute, Glob, Matcher, Mismatch};
 pub(crate) use matching::{MAX_GLOBS, glob};
 pub use roster::{ROSTER_KEYS, ROSTERS_KEYS, Roster};
@@ -97,6 +99,8 @@ pub struct Repo {
     pub is_bundled_root: bool,
     /// Unreadable partials by name: the files that their findings stand in.
     unreadable_partials: BTreeMap<Arc<str>, FileId>,
+    /// Folders of partials that cannot be listed, and whose findings say so.
+    unlisted_partials: Vec<String>,
 }
 
 /// What an include name stands for.
@@ -114,9 +118,13 @@ impl Repo {
     /// What stands behind a full partial name (`partials/x.jinja`).
     pub fn partial_state(&self, name: &str) -> PartialState {
         let leads_outside = || self.layers.iter().any(|layer| layer.world.kind(name) == Err(ReadError::Outside));
+        let is_below = |folder: &String| name.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'));
+        let is_unlisted = || self.unlisted_partials.iter().any(is_below);
         match self.partials.contains_key(name) {
             true => PartialState::Found,
-            false if self.unreadable_partials.contains_key(name) || leads_outside() => PartialState::Broken,
+            false if self.unreadable_partials.contains_key(name) || is_unlisted() || leads_outside() => {
+                PartialState::Broken
+            }
             false => PartialState::Missing,
         }
     }

@@ -22,8 +22,9 @@ pub use short::Short;
 use std::ops::Range;
 
 use crate::compile::{Lowered, Report, Summary};
-use crate::diag::Rule;
+use crate::diag::{Diagnostic, Rule};
 use crate::diff::CausedGroup;
+use crate::source::Sources;
 use crate::text::{Text, text};
 
 /// A way to show what a run found.
@@ -77,6 +78,11 @@ const LONGEST_NAME: usize = 100;
 /// A message on one line.
 fn one_line(message: &str) -> Text {
     Text::line(message.trim_end()).cut(LONGEST)
+}
+
+/// Whether a finding is about a folder: there are no lines to show.
+fn is_of_folder(finding: &Diagnostic, sources: &Sources) -> bool {
+    sources.get(finding.primary.span.file).path().ends_with('/') && finding.related.is_empty()
 }
 
 /// A name among others.

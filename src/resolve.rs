@@ -63,6 +63,10 @@ fn merge<'r>(
 
 fn unset_nothing(merged: &MergedTable<'_>, path: &Spanned<Vec<String>>, suggestions: &mut Suggestions) -> Diagnostic {
     let message = format!("`{}` is not inherited, so there is nothing to unset", path.value.join("."));
+    if let Some((first, rest)) = path.value.split_first().filter(|(first, rest)| *first == "body" && !rest.is_empty()) {
+        let help = format!("paths begin below `{first}`: write `\"{}\"`", rest.join("."));
+        return Diagnostic::new(&rules::UNSET_NOTHING, path.span, message).help(help);
+    }
     let (last, parents) = path.value.split_last().expect("a path has a segment");
     let siblings = parents.iter().try_fold(merged.get("body").and_then(Merged::table), |table, segment| {
         Some(table?.get(segment).and_then(Merged::table))

@@ -3,6 +3,7 @@
 //! The only user of `toml_edit` and of its lexer. Input: normalised text of one file. Output: [`Table`], in the author's order,
 //! with byte spans for keys and values. What the keys mean is no business of this module.
 
+mod mistake;
 mod string;
 
 pub use string::decode_map;
@@ -101,6 +102,10 @@ pub struct SyntaxError {
     pub message: String,
     /// Where, in bytes.
     pub span: Range<usize>,
+    /// What to do.
+    pub help: Option<String>,
+    /// Where something that is there twice stands first.
+    pub first: Option<Range<usize>>,
 }
 
 impl std::fmt::Display for SyntaxError {
@@ -138,36 +143,53 @@ fn too_many_values(text: &str) -> Option<Range<usize>> {
 pub fn parse(text: &str) -> Result<Table, SyntaxError> {
     if text.len() > MAX_BYTES {
         let end = text.floor_char_boundary(MAX_BYTES);
-        return Err(SyntaxError {
-            message: format!("a TOML file has at most {} MiB", MAX_BYTES >> 20),
-            span: end..end,
-        });
+        return Err(too_large(end..end, &format!("a TOML file has at most {} MiB", MAX_BYTES >> 20)));
     }
     if let Some(span) = too_many_values(text) {
-        return Err(SyntaxError { message: format!("a TOML file has at most {MAX_VALUES} keys and values"), span });
+        return Err(too_large(span, &format!("a TOML file has at most {MAX_VALUES} keys and values")));
     }
-    let document = toml_edit::Document::parse(text).map_err(|error| syntax_error(text, &error))?;
+    let document = toml_edit::Document::parse(text).map_err(|error| mistake::explain(text, &error))?;
     Ok(table(document.as_table().iter(), |name| document.as_table().key(name)))
 }
 
-/// What can still be read of a text with a mistake: the lines above it, or else the keys above the first table.
-pub fn salvage(text: &str, error: &SyntaxError) -> Option<Table> {
-    let line = text[..text.floor_char_boundary(error.span.start)].rfind('\n').map_or(0, |newline| newline + 1);
-    let table = text[..line].find("\n[").map_or(0, |newline| newline + 1);
-    [line, table].into_iter().find_map(|end| parse(&text[..end]).ok())
+fn too_large(span: Range<usize>, message: &str) -> SyntaxError {
+    let help = "split the file, or put long texts into files that templates read".to_owned();
+    SyntaxError { message: message.to_owned(), span, help: Some(help), first: None }
 }
 
-fn syntax_error(text: &str, error: &toml_edit::TomlError) -> SyntaxError {
-    let span = error.span().unwrap_or(text.len()..text.len());
-    let has_value = text.get(span.clone()).is_some_and(|found| !found.is_empty());
-    // The parser explains a missing quote, whatever stands there.
-    let message = match error.message().trim().strip_prefix("string values must be quoted") {
-        Some(_) if has_value => "a string must stand in quotes".to_owned(),
-        Some(_) => "a value is missing here".to_owned(),
-        None => error.message().trim().replace('\n', ", "),
-    };
-    SyntaxError { message, span }
+/// What can still be read of a text with a mistake: what stands above it, and the lines above the first table that are TOML by
+/// themselves.
+pub fn salvage(text: &str, error: &SyntaxError) -> Option<Table> {
+    let header = first_header(text);
+    let mut table = above(text, error).unwrap_or_default();
+    let mut at = 0;
+    for line in text[..header].split_inclusive('\n').take(SALVAGED_LINES) {
+        let single = parse(line).map(|single| single.entries).unwrap_or_default();
+        for (mut key, mut node) in single.into_iter().filter(|(_, node)| !matches!(node.kind, Kind::Table(_))) {
+            if table.get(&key.name).is_none() {
+                key.span = key.span.start + at..key.span.end + at;
+                node.span = node.span.start + at..node.span.end + at;
+                table.entries.push((key, node));
+            }
+        }
+        at += line.len();
+    }
+    Some(table).filter(|table| !table.entries.is_empty())
 }
+
+/// What stands above a mistake, or else above the first table.
+pub fn above(text: &str, error: &SyntaxError) -> Option<Table> {
+    let line = text[..text.floor_char_boundary(error.span.start)].rfind('\n').map_or(0, |newline| newline + 1);
+    [line, first_header(text).min(line)].into_iter().find_map(|end| parse(&text[..end]).ok())
+}
+
+/// Where the first table begins.
+fn first_header(text: &str) -> usize {
+    if text.starts_with('[') { 0 } else { text.find("\n[").map_or(text.len(), |newline| newline + 1) }
+}
+
+/// How many lines are tried one by one.
+const SALVAGED_LINES: usize = 200;
 
 fn table<'a>(
     items: impl Iterator<Item = (&'a str, &'a toml_edit::Item)>,
@@ -271,7 +293,8 @@ mod tests {
             table.entries.into_iter().map(|(key, _)| key.name).collect::<Vec<_>>()
         };
         assert_eq!(names("a = 1\nb = 2\nc =\n"), ["a", "b"]);
-        assert_eq!(names("a = 1\n[t]\nb = \"\"\"\nopen\n"), ["a"]);
-        assert_eq!(names("a = \"\nb = 1\n"), Vec::<String>::new());
+        assert_eq!(names("a = 1\n[t]\nb = \"\"\"\nopen\n"), ["a", "t"]);
+        assert_eq!(names("a = \"\nb = 1\n"), ["b"]);
+        assert_eq!(names("a = 1\nb: 2\nc = 3\n[t]\nd = 4\n"), ["a", "c"]);
     }
 }

@@ -31,7 +31,41 @@ fn main() {
         let name = case.strip_prefix(&root).expect("below the root").to_string_lossy().replace('\\', "/");
         Trial::test(name, move || run(&case))
     });
-    libtest_mimic::run(&arguments, trials.collect()).exit();
+    let mut trials: Vec<Trial> = trials.collect();
+    trials.push(Trial::test("every rule has a case", move || every_rule_has_a_case(&root)));
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// Rules that no case can show, and the file of this repository whose tests do.
+const SHOWN_ELSEWHERE: [(&str, &str); 7] = [
+    ("golden/drift", "tests/cli.rs"),
+    ("golden/foreign", "tests/cli.rs"),
+    ("internal/panic", "tests/expressions.rs"),
+    ("repo/too-large", "tests/cli.rs"),
+    ("select/no-body", "tests/cli.rs"),
+    ("tools/no-program", "tests/cli.rs"),
+    ("tools/repeated-name", "src/repo/tools.rs"),
+];
+
+/// Fails if a rule is shown neither by a case nor by the test that is named for it, or by both.
+fn every_rule_has_a_case(root: &Path) -> Result<(), Failed> {
+    let cases = folders(root).into_iter().flat_map(|stage| folders(&stage));
+    let shown: BTreeSet<String> = cases.flat_map(|case| expected(&case)).map(|(_, _, code)| code).collect();
+    let mut wrong = Vec::new();
+    for rule in reqc::compile::all_rules() {
+        let elsewhere = SHOWN_ELSEWHERE.iter().find(|(code, _)| *code == rule.code);
+        let is_tested = |(code, path): &(&str, &str)| {
+            let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap_or_default();
+            text.contains(code)
+        };
+        match (shown.contains(rule.code), elsewhere) {
+            (true, None) => {}
+            (false, Some(test)) if is_tested(test) => {}
+            (true, Some(_)) => wrong.push(format!("{} has a case: take it out of `SHOWN_ELSEWHERE`", rule.code)),
+            (false, _) => wrong.push(format!("{} has no case in tests/cases", rule.code)),
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
 
 fn folders(root: &Path) -> Vec<PathBuf> {

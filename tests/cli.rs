@@ -12,7 +12,7 @@ use tempfile::TempDir;
 const AGENT: &str = "name = \"Helper\"\nextends = \"OpenAI Chat\"\n\n[body]\ntemperature = 0.7\n";
 const BASE: &str = "name = \"Our Base\"\nabstract = true\nextends = \"OpenAI Chat\"\n";
 const CHILD: &str = "name = \"Our Child\"\nextends = \"Our Base\"\n";
-const WARNS: &str = "name = \"Helper\"\nextends = \"OpenAI Chat\"\ndescriptoin = \"typo\"\n";
+const WARNS: &str = "name = \"Helper\"\nextends = \"OpenAI Chat\"\nunset = [\"descriptoin\"]\n";
 const BROKEN: &str = "name = \"Helper\"\nextends = \"OpenAI Chat\"\n[body]\nx = \"{{ ctx.histroy }}\"\n";
 
 /// A folder with a space in its name, holding files.
@@ -187,16 +187,46 @@ fn an_abstract_agent_is_refused_with_its_place_and_its_children() {
 fn deny_and_allow_decide_what_fails() {
     let (_scratch, root) = repository(&[("agents/helper.toml", WARNS)]);
     assert_eq!(reqc(&root, &["check"]).code, 0, "a warning does not fail");
-    assert_eq!(reqc(&root, &["check", "--deny", "key/unknown"]).code, 1);
-    assert_eq!(reqc(&root, &["check", "--deny", "key/*"]).code, 1);
-    let run = reqc(&root, &["check", "--allow", "key/unknown"]);
+    assert_eq!(reqc(&root, &["check", "--deny", "extends/unset-nothing"]).code, 1);
+    assert_eq!(reqc(&root, &["check", "--deny", "extends/*"]).code, 1);
+    let run = reqc(&root, &["check", "--allow", "extends/unset-nothing"]);
     assert!(run.code == 0 && !run.out.contains("descriptoin"), "{}", run.out);
-    write(&root, &[("reqc.toml", "[rules]\n\"key/unknown\" = \"error\"\n")]);
+    write(&root, &[("reqc.toml", "[rules]\n\"extends/unset-nothing\" = \"error\"\n")]);
     assert_eq!(reqc(&root, &["check"]).code, 1);
-    assert_eq!(reqc(&root, &["check", "--allow", "key/*"]).code, 0);
-    write(&root, &[("reqc.toml", "[[allow]]\ncode = \"key/unknown\"\nfile = \"agents/*\"\nreason = \"known\"\n")]);
+    assert_eq!(reqc(&root, &["check", "--allow", "extends/*"]).code, 0);
+    write(
+        &root,
+        &[("reqc.toml", "[[allow]]\ncode = \"extends/unset-nothing\"\nfile = \"agents/*\"\nreason = \"known\"\n")],
+    );
     let run = reqc(&root, &["check"]);
     assert!(run.code == 0 && !run.out.contains("descriptoin"), "{}", run.out);
+}
+
+#[test]
+fn warnings_fail_a_run_that_denies_them() {
+    let (_scratch, root) = repository(&[("agents/helper.toml", WARNS)]);
+    assert_eq!(reqc(&root, &["compile"]).code, 0);
+    for gate in [&["check"][..], &["compile", "--check"]] {
+        assert_eq!(reqc(&root, gate).code, 0, "{gate:?}");
+        let run = reqc(&root, &[gate, &["--deny-warnings"]].concat());
+        assert!(run.code == 1 && run.out.contains("1 warning"), "{gate:?}: {}", run.out);
+    }
+    assert_eq!(reqc(&root, &["compile", "--deny-warnings"]).code, 2, "it goes with --check");
+}
+
+#[test]
+fn golden_files_of_an_agent_with_a_key_that_nobody_reads_are_kept() {
+    let (_scratch, root) = repository(&[("agents/helper.toml", AGENT)]);
+    assert_eq!(reqc(&root, &["compile"]).code, 0);
+    let golden = || fs::read_to_string(root.join("golden/helper/plain-turn.json")).expect("written");
+    let before = golden();
+    write(&root, &[("agents/helper.toml", &format!("zebra = 1\n{}", AGENT.replace("0.7", "0.9")))]);
+    let run = reqc(&root, &["compile"]);
+    assert!(run.code == 1 && run.out.contains("nothing written; agents with errors were left out"), "{}", run.out);
+    assert_eq!(golden(), before);
+    write(&root, &[("reqc.toml", "[rules]\n\"key/unknown\" = \"off\"\n")]);
+    assert_eq!(reqc(&root, &["compile"]).code, 0);
+    assert_ne!(golden(), before);
 }
 
 #[test]
@@ -840,10 +870,10 @@ fn send_tells_what_check_says_of_the_agent() {
     let (run, check) = (send(&[]), reqc(&root, &["check", "--agent", "Helper"]));
     assert_eq!(run.code, 0, "{}", run.err);
     assert!(check.out.starts_with(&format!("{}\n", run.err)) && run.err.contains("descriptoin"), "{}", run.err);
-    let line = "agents/helper.toml:3:1: warning[key/unknown]: ";
+    let line = "agents/helper.toml:3:10: warning[extends/unset-nothing]: ";
     let run = send(&["--format", "short"]);
     assert!(run.err.starts_with(line) && run.err.lines().count() == 1, "{}", run.err);
-    assert_eq!(send(&["--allow", "key/unknown"]).err, "");
+    assert_eq!(send(&["--allow", "extends/unset-nothing"]).err, "");
 }
 
 #[cfg(unix)]
@@ -1047,7 +1077,7 @@ fn a_diff_tells_what_a_change_takes_away() {
         ("contexts/two.json", &context("two", true)),
         ("contexts/three.json", &context("three", true)),
         ("models.toml", "A = \"m1\"\nC = \"m2\"\n"),
-        ("reqc.toml", "[rules]\n\"key/*\" = \"warning\"\n\"key/unknown\" = \"error\"\n"),
+        ("reqc.toml", "[rules]\n\"extends/*\" = \"warning\"\n\"extends/unset-nothing\" = \"error\"\n"),
     ]);
     git(&root, &["init", "-q"]);
     git(&root, &["add", "-A"]);
@@ -1064,7 +1094,7 @@ fn a_diff_tells_what_a_change_takes_away() {
             (
                 "reqc.toml",
                 "dialect = \"inja\"\n[golden]\ncontexts = [\"plain-turn\"]\n\
-                 [rules]\n\"key/unknown\" = \"error\"\n\"key/*\" = \"warning\"\n",
+                 [rules]\n\"extends/unset-nothing\" = \"error\"\n\"extends/*\" = \"warning\"\n",
             ),
         ],
     );
@@ -1076,7 +1106,7 @@ fn a_diff_tells_what_a_change_takes_away() {
         "the context one was removed",
         "the context two no longer has golden bodies",
         "reqc.toml:3: the context three no longer has golden bodies",
-        "key/unknown is no longer an error",
+        "extends/unset-nothing is no longer an error",
         "models.toml:1: the model of C is `m3`",
         "models.toml no longer sets a model for A",
         "the dialect is `inja`",

@@ -32,12 +32,10 @@ pub(crate) struct Mark<'b> {
 /// A place in a body.
 #[derive(Debug, Clone, Copy)]
 enum Spot<'b> {
-    /// A value.
+    /// A value in the body.
     Value(&'b Value),
-    /// A member of an object, also one that is missing.
-    Member(&'b Value, &'b str),
-    /// A member of the body, also one that is missing.
-    OfBody(&'b str),
+    /// The whole body.
+    Root,
 }
 
 impl<'b> Found<'b> {
@@ -59,15 +57,14 @@ impl<'b> Found<'b> {
         self.mark(Spot::Value(value), message.into())
     }
 
-    /// Something is wrong with a member of an object, or it is missing there.
-    pub(crate) fn at_member(&mut self, object: &'b Value, name: &'b str, message: impl Into<String>) -> Note<'_, 'b> {
-        let spot = object.get(name).map_or(Spot::Member(object, name), Spot::Value);
-        self.mark(spot, message.into())
+    /// Something is wrong with a member of an object; if it is missing, with the object.
+    pub(crate) fn at_member(&mut self, object: &'b Value, name: &str, message: impl Into<String>) -> Note<'_, 'b> {
+        self.at(object.get(name).unwrap_or(object), message)
     }
 
-    /// Something is wrong with a member of the body, or it is missing there.
-    pub(crate) fn at_top(&mut self, name: &'b str, message: impl Into<String>) -> Note<'_, 'b> {
-        self.mark(Spot::OfBody(name), message.into())
+    /// Something is wrong with the body as a whole: a member of it is missing.
+    pub(crate) fn at_top(&mut self, message: impl Into<String>) -> Note<'_, 'b> {
+        self.mark(Spot::Root, message.into())
     }
 
     fn mark(&mut self, spot: Spot<'b>, message: String) -> Note<'_, 'b> {
@@ -81,8 +78,8 @@ impl<'b> Found<'b> {
         let mut places = Places::default();
         for mark in &self.marks {
             match mark.spot {
-                Spot::Value(value) | Spot::Member(value, _) => places.want(value),
-                Spot::OfBody(_) => {}
+                Spot::Value(value) => places.want(value),
+                Spot::Root => {}
             }
         }
         let root = Pointer::root();
@@ -95,8 +92,7 @@ impl Mark<'_> {
     fn told(self, places: &Places) -> Option<Problem> {
         let pointer = match self.spot {
             Spot::Value(value) => places.pointer(value)?.clone(),
-            Spot::Member(object, name) => places.pointer(object)?.member(name),
-            Spot::OfBody(name) => Pointer::root().member(name),
+            Spot::Root => Pointer::root(),
         };
         let rule = &self.rule.rule;
         let Mark { message, help, severity, .. } = self;

@@ -194,7 +194,7 @@ impl Role {
 }
 
 /// A member of an object that is a text.
-fn text_of<'b>(object: &'b Value, name: &str) -> Option<&'b str> {
+pub(crate) fn text_of<'b>(object: &'b Value, name: &str) -> Option<&'b str> {
     object.get(name)?.as_str()
 }
 

@@ -3,7 +3,14 @@
 //! One file per rule, with its declaration and its check. A new rule is a file here, a line in [`ALL`], and its cases. Each page
 //! names where the fact was found, and when.
 
+mod citations;
+mod conditions;
 mod duplicate_call_id;
+mod exclusive_members;
+mod json_mode;
+mod limit;
+mod media_source;
+mod missing_companion;
 mod orphan_result;
 mod pairing;
 mod unanswered_call;
@@ -47,7 +54,17 @@ macro_rules! body_rule {
 use body_rule;
 
 /// Every rule, in the order in which they are asked.
-static ALL: [&BodyRule; 3] = [&unanswered_call::RULE, &orphan_result::RULE, &duplicate_call_id::RULE];
+static ALL: &[&BodyRule] = &[
+    &unanswered_call::RULE,
+    &orphan_result::RULE,
+    &duplicate_call_id::RULE,
+    &media_source::RULE,
+    &citations::RULE,
+    &exclusive_members::RULE,
+    &missing_companion::RULE,
+    &json_mode::RULE,
+    &limit::RULE,
+];
 
 /// The declarations of all rules.
 pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {

@@ -72,6 +72,8 @@ type Documents = Arc<[Result<Document, Unusable>]>;
 pub struct AgentSchemas {
     documents: Documents,
     allowed: Vec<Field>,
+    /// The server, if it passes over fields that it does not know.
+    passes_over: Option<&'static str>,
 }
 
 impl Schemas {
@@ -113,8 +115,8 @@ impl Schemas {
         unusable.map(|unusable| finding(unusable.refusal, unusable.place)).collect()
     }
 
-    /// What bodies are checked against: the schemas of a wire format, with the extensions of the provider instance, its
-    /// client API and its server.
+    /// What bodies are checked against: the schemas of a wire format, with the extensions of the provider instance, of those
+    /// that it extends, of its client API and of its server.
     pub fn of(&self, wire: WireFormat, instance: Option<(&Instance, ClientApi)>) -> AgentSchemas {
         let server = instance.map(|(instance, api)| Server::of(instance, api));
         self.for_server(wire, server, instance)
@@ -128,18 +130,22 @@ impl Schemas {
         instance: Option<(&Instance, ClientApi)>,
     ) -> AgentSchemas {
         let name = instance.map(|(instance, _)| &*instance.name.value);
-        let own = self.allowed.iter().filter(|extension| Some(&*extension.instance) == name);
+        let own = self
+            .allowed
+            .iter()
+            .filter(|extension| instance.is_some_and(|(instance, _)| instance.is_a(&extension.instance)));
         let allowed = own.flat_map(|extension| &extension.fields).map(|field| Field::parse(field)).collect();
         let extensions = self.extensions_of(wire);
         // What is particular comes last: it replaces what the others say.
         let general = server.map(Server::extensions).into_iter().chain(instance.map(|(_, api)| api.name()));
+        let bases = instance.iter().flat_map(|(instance, _)| instance.bases.iter().rev()).map(AsRef::as_ref);
         let mut names: Vec<String> = Vec::new();
-        for listed in general.chain(name).filter(|name| extensions.iter().any(|file| file.list(name))) {
+        for listed in general.chain(bases).chain(name).filter(|name| extensions.iter().any(|file| file.list(name))) {
             if !names.iter().any(|known| known == listed) {
                 names.push(listed.to_owned());
             }
         }
-        AgentSchemas { documents: self.variant(wire, names), allowed }
+        AgentSchemas { documents: self.variant(wire, names), allowed, passes_over: None }
     }
 
     fn extensions_of(&self, wire: WireFormat) -> &[Arc<Extensions>] {
@@ -157,6 +163,14 @@ impl Schemas {
 }
 
 impl AgentSchemas {
+    /// The same for a server: one that passes over fields that it does not know gets a warning of them. What a repository's own
+    /// schema refuses stays an error.
+    #[must_use]
+    pub(super) fn at(mut self, server: Server) -> AgentSchemas {
+        self.passes_over = (!server.refuses_unknown_fields()).then_some(server.name());
+        self
+    }
+
     /// The schemas, with their extensions written into them; without those that cannot be used.
     pub fn documents(&self) -> impl Iterator<Item = &Value> {
         self.documents.iter().filter_map(|document| document.as_ref().ok()).map(Document::value)
@@ -195,7 +209,14 @@ impl AgentSchemas {
         for document in self.documents.iter() {
             match document {
                 Err(unusable) => mistakes.push(unusable.mistake()),
-                Ok(document) => mistakes.extend(document.mistakes(subject)),
+                Ok(document) => {
+                    let passed_over_by = self.passes_over.filter(|_| document.is_of_format());
+                    let unknown = |mistake: &Mistake| mistake.rule == &rules::UNKNOWN_FIELD;
+                    mistakes.extend(document.mistakes(subject).into_iter().map(|mistake| match unknown(&mistake) {
+                        true => Mistake { passed_over_by, ..mistake },
+                        false => mistake,
+                    }));
+                }
             }
         }
         mistakes
@@ -228,6 +249,7 @@ impl Unusable {
             pointer: json::Pointer::root(),
             what: What::Other(self.refusal.message.clone()),
             hint: self.refusal.help.clone().into(),
+            passed_over_by: None,
             place: Some(self.place),
         }
     }

@@ -88,6 +88,9 @@ pub(super) enum Command {
     Check {
         /// The agent repository; by default the one around the current folder
         path: Option<PathBuf>,
+        /// Exit with 1 if there are warnings, too
+        #[arg(long)]
+        deny_warnings: bool,
     },
     /// Write golden bodies, or compare them
     Compile(Compile),
@@ -180,6 +183,9 @@ pub(super) struct Compile {
     /// Write nothing; exit with 1 if golden files are out of date
     #[arg(long, conflicts_with_all = ["diff", "out"])]
     pub(super) check: bool,
+    /// With --check: exit with 1 if there are warnings, too
+    #[arg(long, requires = "check")]
+    pub(super) deny_warnings: bool,
     /// Show what changed, against the golden files or against a git revision
     #[arg(long, value_name = "REV", num_args = 0..=1)]
     #[expect(clippy::option_option, reason = "not asked for, without a revision, and with one, which may be empty")]

@@ -2,14 +2,14 @@
 
 use super::options::Options;
 use super::progress::Progress;
-use super::{Outcome, Terminal, report};
+use super::{Outcome, Terminal, report_strictly};
 
-pub(super) fn run(options: &Options, terminal: &mut Terminal) -> Outcome {
+pub(super) fn run(options: &Options, deny_warnings: bool, terminal: &mut Terminal) -> Outcome {
     options.refuse_model()?;
     let opened = options.open()?;
     let selection = options.selection(&opened, terminal)?;
     let progress = Progress::start(opened.compiler.agents().len(), terminal.quiet);
     let (found, _) = opened.compiler.report_each(selection, &opened.policy, |_| progress.tick());
     drop(progress);
-    Ok(report(options, &found, terminal))
+    Ok(report_strictly(options, &found, deny_warnings, terminal))
 }

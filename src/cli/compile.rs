@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::args::{Compile, Format};
 use super::options::{Opened, Options};
 use super::progress::Progress;
-use super::{Failure, Outcome, Status, Terminal, diff, report};
+use super::{Failure, Outcome, Status, Terminal, diff, report_strictly};
 use crate::compile::{Purpose, Report};
 use crate::diag::count;
 use crate::diff::ChangedFile;
@@ -24,7 +24,7 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
     let folder = folder(options, &opened, args)?;
     let purpose = if args.check { Purpose::Check } else { Purpose::Write };
     let (found, comparison) = compare(&opened, &folder, purpose, args.all_contexts, terminal.quiet)?;
-    let status = report(options, &found, terminal);
+    let status = report_strictly(options, &found, args.deny_warnings, terminal);
     if args.check {
         if options.format == Format::Human {
             let changes: Vec<ChangedFile> = comparison.drifts().iter().map(ChangedFile::from).collect();
@@ -36,7 +36,7 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
     if found.summary.bodies == 0 && status == Status::Findings {
         return Ok(status);
     }
-    let written = written(comparison.drifts(), folder.shown());
+    let written = written(comparison.drifts(), folder.shown(), found.fails());
     write(comparison)?;
     if options.format == Format::Human {
         terminal.say(&written);
@@ -83,13 +83,18 @@ fn write(comparison: Comparison) -> Result<(), Failure> {
     Ok(comparison.write()?)
 }
 
-fn written(drifts: &[Drift], folder: &str) -> Text {
+fn written(drifts: &[Drift], folder: &str, fails: bool) -> Text {
     let written = drifts.iter().filter(|drift| drift.new.is_some()).count();
     let removed = drifts.len() - written;
-    match (written, removed) {
-        (0, 0) => text!("{}: up to date", folder),
-        (0, removed) => text!("{}: {} removed", folder, count(removed, "file")),
-        (written, 0) => text!("{}: {} written", folder, count(written, "file")),
-        (written, removed) => text!("{}: {} written, {} removed", folder, count(written, "file"), removed),
+    let what = match (written, removed) {
+        (0, 0) if fails => text!("nothing written"),
+        (0, 0) => text!("up to date"),
+        (0, removed) => text!("{} removed", count(removed, "file")),
+        (written, 0) => text!("{} written", count(written, "file")),
+        (written, removed) => text!("{} written, {} removed", count(written, "file"), removed),
+    };
+    match fails {
+        true => text!("{}: {}; agents with errors were left out", folder, what),
+        false => text!("{}: {}", folder, what),
     }
 }

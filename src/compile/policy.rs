@@ -129,7 +129,7 @@ impl Policy<'_> {
             .allows
             .iter()
             .zip(used)
-            .filter(|(entry, used)| !**used && is_known(&entry.code) && can_silence(&entry.code));
+            .filter(|(entry, used)| !**used && !entry.broken && is_known(&entry.code) && can_silence(&entry.code));
         let findings = entries.map(|(entry, _)| {
             let (message, help) = match self.is_expired(entry) {
                 true => (format!("this entry for `{}` has expired", entry.code), "remove it, or give it more time"),

@@ -110,10 +110,14 @@ impl Compiler {
         Report { sources, findings, summary }
     }
 
-    /// Whether what was found in an agent's bodies is an error: then its golden files are left alone.
+    /// Whether what was found in an agent's bodies, or in the files that it is made of, is an error: then its golden files are left alone.
     pub(super) fn is_broken(&self, agent: &AgentBodies<'_>, options: &PolicyOptions) -> bool {
         let mut findings = Findings::default();
         findings.extend(agent.findings.iter().cloned());
+        let name = agent.plan.name();
+        let errors = self.findings.iter().filter(|finding| finding.severity == Severity::Error);
+        let reaching = errors.filter(|finding| finding.agents.binary_search(name).is_ok());
+        findings.extend(reaching.map(|it| Diagnostic::new(it.rule, it.primary.span, "").reaching(name, None)));
         let findings = self.policy(options, false).judge(self.sources(), findings);
         findings.iter().any(|finding| finding.severity == Severity::Error)
     }

@@ -47,6 +47,16 @@ crate::diag::rules! {
         "Some errors mean that an agent has no body, or that golden files are not what is sent. If they could be silenced, a \
          run would pass that compiled less than it seems. The entry has no effect.\n\nWhat can be lowered are warnings and \
          findings about the content of bodies, such as `schema/unknown-field`.";
+    UNUSED = Warning "repo/unused", "nothing uses a role, a provider instance or an abstract profile",
+        "What nothing uses is most often misspelt where it should be used, or left over. It is read in reviews and kept up to date for \
+         nothing.\n\n\
+         * A role (`roles/*.md`) that no `agent_role('…')` and no `read_file(':/roles/…')` names. Where a template computes the \
+         name, no role is reported.\n\
+         * A provider instance that no profile and no other instance names.\n\
+         * An abstract profile that no profile extends. A repository that has abstract profiles only is a library for others, \
+         and nothing is reported there.\n\n\
+         Bundled files are never reported. While there are errors nothing is: a misspelt name would be told twice. A library that also has \
+         agents of its own says `\"repo/unused\" = \"off\"` below `[rules]`, or names the files in an `[[allow]]`.";
     TOO_MUCH_WORK = Error "run/too-much-work", "an agent or a run takes too much work",
         "Every template has its limits; these are the limits of all of them together, so that a repository from somebody else cannot keep a \
          build busy for hours. An agent may take 1,000 million units of work over all its contexts, and a run 8,000 million plus \
@@ -216,7 +226,15 @@ mod tests {
     fn few_errors_can_be_lowered() {
         let errors = all_rules().into_iter().filter(|rule| rule.severity == Severity::Error);
         let lowerable: Vec<&str> = errors.filter(|rule| rule.can_be_lowered).map(|rule| rule.code).collect();
-        let expected = ["schema/invalid-value", "schema/missing-field", "schema/unknown-field", "schema/wrong-type"];
+        // Rules of protocols speak of bodies that exist.
+        let lowerable: Vec<&str> = lowerable.into_iter().filter(|code| !code.starts_with("protocol/")).collect();
+        let expected = [
+            "key/unknown",
+            "schema/invalid-value",
+            "schema/missing-field",
+            "schema/unknown-field",
+            "schema/wrong-type",
+        ];
         assert_eq!(lowerable, expected);
         assert!(all_rules().iter().all(|rule| rule.can_be_lowered || rule.severity == Severity::Error));
     }

@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
 
     fn object<'v>(&mut self, value: &'v Value, at: &Pointer, what: &str, known: &[&str]) -> Option<Object<'v>> {
         let Value::Object(members) = value else {
-            self.fail(at, format!("{what} must be an object, not {}", describe(value)));
+            self.fail(at, format!("{what} must be an object, not {}", json::kind_of(value)));
             return None;
         };
         for key in members.keys().filter(|key| !known.contains(&key.as_str())) {
@@ -173,7 +173,7 @@ impl<'a> Reader<'a> {
         match object.members.get(key) {
             Some(Value::String(text)) => self.leaf(text, || object.at.member(key)),
             Some(other) => {
-                self.fail(&object.at.member(key), format!("`{key}` must be a string, not {}", describe(other)));
+                self.fail(&object.at.member(key), format!("`{key}` must be a string, not {}", json::kind_of(other)));
                 Arc::from("")
             }
             None => {
@@ -211,7 +211,10 @@ impl<'a> Reader<'a> {
             None => false,
             Some(Value::Bool(flag)) => *flag,
             Some(other) => {
-                self.fail(&object.at.member(key), format!("`{key}` must be true or false, not {}", describe(other)));
+                self.fail(
+                    &object.at.member(key),
+                    format!("`{key}` must be true or false, not {}", json::kind_of(other)),
+                );
                 false
             }
         }
@@ -231,7 +234,7 @@ impl<'a> Reader<'a> {
                 elements.filter_map(|(index, element)| read(self, element, &at.element(index))).collect()
             }
             Some(other) => {
-                self.fail(&at, format!("`{key}` must be an array, not {}", describe(other)));
+                self.fail(&at, format!("`{key}` must be an array, not {}", json::kind_of(other)));
                 Vec::new()
             }
         }
@@ -297,7 +300,7 @@ impl<'a> Reader<'a> {
                         (_, other) => {
                             self.fail(
                                 &at.member(path),
-                                format!("the file's content must be a string, not {}", describe(other)),
+                                format!("the file's content must be a string, not {}", json::kind_of(other)),
                             );
                         }
                     }
@@ -306,7 +309,7 @@ impl<'a> Reader<'a> {
             Some(other) => {
                 self.fail(
                     &object.at.member("files"),
-                    format!("`files` must be an object of path and content, not {}", describe(other)),
+                    format!("`files` must be an object of path and content, not {}", json::kind_of(other)),
                 );
             }
         }
@@ -505,16 +508,5 @@ impl<'a> Reader<'a> {
             }),
         };
         Some(SystemLayer { name: self.text(&object, "name", true), priority, text: self.text(&object, "text", true) })
-    }
-}
-
-fn describe(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
     }
 }

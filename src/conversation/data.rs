@@ -6,6 +6,36 @@ use serde_json::{Map, Value, json};
 
 use super::{Block, Conversation, Image, Message, Task};
 
+/// The members of `ctx`.
+pub(crate) const CTX_MEMBERS: &[&str] = &["history", "prefix", "suffix", "files_metadata", "system_prompt"];
+
+/// What templates see of a conversation: the members of each kind of object. A test compares it with the data.
+pub(crate) const TEMPLATE_DATA: [(&str, &[&str]); 4] = [
+    ("ctx", CTX_MEMBERS),
+    ("file", &["file_path", "content"]),
+    ("message", &["role", "content", "content_blocks", "images"]),
+    (
+        "block",
+        &[
+            "type",
+            "text",
+            "thinking",
+            "signature",
+            "origin",
+            "data",
+            "id",
+            "name",
+            "input",
+            "tool_use_id",
+            "content",
+            "is_error",
+            "images",
+            "media_type",
+            "is_url",
+        ],
+    ),
+];
+
 impl Conversation {
     /// The members of `ctx`, without `system_prompt`, which also depends on the agent.
     pub fn template_data(&self) -> Map<String, Value> {
@@ -209,7 +239,8 @@ impl Block {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::Role;
+    use crate::conversation::{AttachedFile, Role};
+    use std::collections::BTreeSet;
 
     #[test]
     fn results_get_their_tools_name_and_texts_are_joined() {
@@ -227,5 +258,57 @@ mod tests {
         assert_eq!(data[0]["content"], "ab");
         assert_eq!(data[1]["content_blocks"][0]["name"], "ls");
         assert_eq!(data[1].get("images"), None);
+    }
+
+    /// One block of each kind, with everything that it may have.
+    fn every_block() -> Vec<Block> {
+        let image = || Image { data: "d".into(), media_type: "image/png".into(), is_url: false };
+        let blocks = vec![
+            Block::Text("t".into()),
+            Block::Thinking { text: "t".into(), signature: "s".into(), origin: Some("o".into()) },
+            Block::RedactedThinking { data: "d".into(), origin: Some("o".into()) },
+            Block::ToolUse { id: "1".into(), name: "n".into(), input: json!({}) },
+            Block::ToolResult { id: "1".into(), content: "c".into(), is_error: true, images: vec![image()] },
+            Block::Image(image()),
+        ];
+        // A new kind belongs into the list above.
+        blocks.iter().for_each(|block| match block {
+            Block::Text(_)
+            | Block::Thinking { .. }
+            | Block::RedactedThinking { .. }
+            | Block::ToolUse { .. }
+            | Block::ToolResult { .. }
+            | Block::Image(_) => {}
+        });
+        blocks
+    }
+
+    #[test]
+    fn the_table_of_members_is_what_templates_get() {
+        let message = Message { role: Role::User, blocks: every_block(), item: None };
+        let chat = Conversation {
+            task: Task::Chat(vec![message]),
+            files: vec![AttachedFile { file_path: "f".into(), content: "c".into() }],
+            ..Conversation::default()
+        };
+        let completion = Conversation {
+            task: Task::Completion { prefix: "p".into(), suffix: "s".into() },
+            ..Conversation::default()
+        };
+        let (chat, completion) = (chat.template_data(), completion.template_data());
+        let message = chat["history"][0].as_object().expect("an object");
+        let blocks = message["content_blocks"].as_array().expect("a list").iter().filter_map(Value::as_object);
+        let keys = |objects: Vec<&Map<String, Value>>| -> BTreeSet<String> {
+            objects.into_iter().flat_map(Map::keys).cloned().collect()
+        };
+        let mut ctx = keys(vec![&chat, &completion]);
+        // Beside the conversation it depends on the agent.
+        ctx.insert("system_prompt".to_owned());
+        let file = chat["files_metadata"][0].as_object().expect("an object");
+        let given = [ctx, keys(vec![file]), keys(vec![message]), keys(blocks.collect())];
+        for ((what, members), given) in TEMPLATE_DATA.into_iter().zip(given) {
+            let members: BTreeSet<String> = members.iter().map(|&member| member.to_owned()).collect();
+            assert_eq!(members, given, "{what}");
+        }
     }
 }

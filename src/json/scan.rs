@@ -61,15 +61,13 @@ pub(super) fn scan(text: &str) -> Result<Tree, JsonError> {
     scanner.skip_space();
     match scanner.peek() {
         None => Ok(value),
-        Some(found @ (b']' | b'}')) => {
-            Err(fail(Problem::Mismatched { found: found as char, open: None }, scanner.here()))
-        }
+        Some(found @ (b']' | b'}')) => Err(fail(Problem::ClosesNothing(found as char), scanner.here())),
         Some(_) => Err(fail(Problem::SecondValue, scanner.here())),
     }
 }
 
 fn fail(problem: Problem, range: Range<usize>) -> JsonError {
-    JsonError { problem, range, opened: None }
+    JsonError { problem, range, met: None }
 }
 
 struct Scanner<'a> {
@@ -91,9 +89,13 @@ impl Scanner<'_> {
         }
     }
 
-    /// Adds the bracket that is open to a mistake which may be one of brackets.
-    fn within_bracket(&self, error: JsonError) -> JsonError {
-        JsonError { opened: self.open.last().map(|&at| at..at + 1), ..error }
+    /// The mistake of a bracket that is still open where something stands that cannot be inside of it. It is the bracket's,
+    /// wherever that shows.
+    fn not_closed(&self, open: usize) -> JsonError {
+        let here = self.here();
+        let met = self.text[here.clone()].chars().next().unwrap_or_default();
+        let problem = Problem::NotClosed { open: self.bytes[open] as char, met };
+        JsonError { problem, range: open..open + 1, met: Some(here) }
     }
 
     /// The character at the cursor; empty at the end.
@@ -140,10 +142,8 @@ impl Scanner<'_> {
             Some(b',') => Err(fail(Problem::MissingValue, self.here())),
             Some(found @ (b']' | b'}')) => Err(match self.open.last() {
                 Some(&open) if pair(self.bytes[open]) == found => fail(Problem::MissingValue, self.here()),
-                open => self.within_bracket(fail(
-                    Problem::Mismatched { found: found as char, open: open.map(|&at| self.bytes[at] as char) },
-                    self.here(),
-                )),
+                Some(&open) => self.not_closed(open),
+                None => fail(Problem::ClosesNothing(found as char), self.here()),
             }),
             Some(_) => {
                 for literal in ["true", "false", "null"] {
@@ -241,7 +241,11 @@ impl Scanner<'_> {
         match self.peek() {
             Some(b'"') => {}
             Some(b']' | b'}') | None => drop(self.value()?),
-            Some(_) => return Err(self.within_bracket(fail(Problem::KeyNotString, self.clamp(&self.token_here())))),
+            // Behind a comma the object was to end before; as the first of an object it is meant as a key.
+            Some(b'{' | b'[') if !self.text[..self.at].trim_end().ends_with('{') => {
+                return Err(self.not_closed(*self.open.last().expect("a key stands in an object")));
+            }
+            Some(_) => return Err(fail(Problem::KeyNotString, self.clamp(&self.token_here()))),
         }
         let key = self.string()?;
         let span = start..self.at;

@@ -123,7 +123,16 @@ impl ClientApi {
             ClientApi::Claude => Some(Auth::Header("x-api-key")),
             ClientApi::GoogleAi => Some(Auth::Header("x-goog-api-key")),
             ClientApi::OllamaNative => None,
-            _ => Some(Auth::Bearer),
+            ClientApi::OpenAiChat
+            | ClientApi::OpenAiResponses
+            | ClientApi::OpenAiCompatible
+            | ClientApi::OpenRouter
+            | ClientApi::LmStudioChat
+            | ClientApi::LmStudioResponses
+            | ClientApi::OllamaOpenAi
+            | ClientApi::LlamaCpp
+            | ClientApi::Mistral
+            | ClientApi::Codestral => Some(Auth::Bearer),
         }
     }
 
@@ -132,16 +141,39 @@ impl ClientApi {
         match self {
             // The only version of the Messages API; https://docs.anthropic.com/en/api/versioning
             ClientApi::Claude => &[("anthropic-version", "2023-06-01")],
-            _ => &[],
+            ClientApi::GoogleAi
+            | ClientApi::OpenAiChat
+            | ClientApi::OpenAiResponses
+            | ClientApi::OpenAiCompatible
+            | ClientApi::OpenRouter
+            | ClientApi::LmStudioChat
+            | ClientApi::LmStudioResponses
+            | ClientApi::OllamaOpenAi
+            | ClientApi::LlamaCpp
+            | ClientApi::Mistral
+            | ClientApi::Codestral
+            | ClientApi::OllamaNative => &[],
         }
     }
 
     /// Whether a profile may ask for something.
     pub fn can(self, wire: WireFormat, capability: Capability) -> bool {
-        match capability {
-            Capability::Thinking if self == ClientApi::Codestral => false,
-            capability => wire.can(capability),
-        }
+        let refuses = match self {
+            ClientApi::Codestral => capability == Capability::Thinking,
+            ClientApi::Claude
+            | ClientApi::GoogleAi
+            | ClientApi::OpenAiChat
+            | ClientApi::OpenAiResponses
+            | ClientApi::OpenAiCompatible
+            | ClientApi::OpenRouter
+            | ClientApi::LmStudioChat
+            | ClientApi::LmStudioResponses
+            | ClientApi::OllamaOpenAi
+            | ClientApi::LlamaCpp
+            | ClientApi::Mistral
+            | ClientApi::OllamaNative => false,
+        };
+        !refuses && wire.can(capability)
     }
 }
 

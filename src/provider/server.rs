@@ -25,6 +25,8 @@ pub enum Server {
     Groq,
     /// xAI.
     XAi,
+    /// Moonshot AI (Kimi).
+    Moonshot,
     /// LM Studio.
     LmStudio,
     /// Ollama.
@@ -37,7 +39,7 @@ pub enum Server {
 
 impl Server {
     /// Every server.
-    pub const ALL: [Server; 13] = [
+    pub const ALL: [Server; 14] = [
         Server::Anthropic,
         Server::OpenAi,
         Server::Google,
@@ -47,6 +49,7 @@ impl Server {
         Server::Qwen,
         Server::Groq,
         Server::XAi,
+        Server::Moonshot,
         Server::LmStudio,
         Server::Ollama,
         Server::LlamaCpp,
@@ -65,6 +68,7 @@ impl Server {
             Server::Qwen => "Qwen",
             Server::Groq => "Groq",
             Server::XAi => "xAI",
+            Server::Moonshot => "Moonshot",
             Server::LmStudio => "LM Studio",
             Server::Ollama => "Ollama",
             Server::LlamaCpp => "llama.cpp",
@@ -77,6 +81,23 @@ impl Server {
         match self {
             Server::Unknown => "compatible servers",
             server => server.name(),
+        }
+    }
+
+    /// Whether it refuses a request with a field that it does not know. Others pass over such a field, so that what it says is
+    /// lost, or read more than anybody wrote down.
+    pub fn refuses_unknown_fields(self) -> bool {
+        match self {
+            Server::Anthropic | Server::OpenAi | Server::Google | Server::Mistral | Server::Groq => true,
+            Server::OpenRouter
+            | Server::DeepSeek
+            | Server::Qwen
+            | Server::XAi
+            | Server::Moonshot
+            | Server::LmStudio
+            | Server::Ollama
+            | Server::LlamaCpp
+            | Server::Unknown => false,
         }
     }
 
@@ -97,6 +118,8 @@ impl Server {
             ("aliyuncs.com", Server::Qwen),
             ("groq.com", Server::Groq),
             ("x.ai", Server::XAi),
+            ("moonshot.ai", Server::Moonshot),
+            ("moonshot.cn", Server::Moonshot),
         ];
         let is_below =
             |domain: &str| host.strip_suffix(domain).is_some_and(|before| before.is_empty() || before.ends_with('.'));

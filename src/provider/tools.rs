@@ -15,7 +15,14 @@ pub fn tool_definitions(wire: WireFormat, tools: &[Tool]) -> Option<Value> {
     let definitions = tools.iter().map(|tool| definition(wire, tool));
     (!tools.is_empty()).then(|| match wire {
         WireFormat::GoogleGenerateContent => json!([{"functionDeclarations": definitions.collect::<Vec<_>>()}]),
-        _ => definitions.collect(),
+        WireFormat::AnthropicMessages
+        | WireFormat::OpenAiChat
+        | WireFormat::OpenAiResponses
+        | WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => definitions.collect(),
     })
 }
 
@@ -29,7 +36,37 @@ fn definition(wire: WireFormat, tool: &Tool) -> Value {
         WireFormat::GoogleGenerateContent => {
             json!({"name": name, "description": description, "parametersJsonSchema": schema})
         }
-        _ => json!({"type": "function", "function": {"name": name, "description": description, "parameters": schema}}),
+        WireFormat::OpenAiChat
+        | WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => {
+            json!({"type": "function", "function": {"name": name, "description": description, "parameters": schema}})
+        }
+    }
+}
+
+/// What stands around the name, description and schema of a tool.
+enum Envelope {
+    /// Nothing.
+    None,
+    /// A member `function`.
+    Function,
+    /// A list of declarations in one element.
+    Declarations,
+}
+
+fn envelope(wire: WireFormat) -> Envelope {
+    match wire {
+        WireFormat::GoogleGenerateContent => Envelope::Declarations,
+        WireFormat::AnthropicMessages | WireFormat::OpenAiResponses => Envelope::None,
+        WireFormat::OpenAiChat
+        | WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => Envelope::Function,
     }
 }
 
@@ -37,13 +74,12 @@ fn definition(wire: WireFormat, tool: &Tool) -> Value {
 pub(crate) fn tool_source(wire: WireFormat, inner: &Pointer) -> Option<Pointer> {
     let tokens: Vec<String> = inner.tokens().collect();
     let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
-    let (index, rest) = match (wire, tokens.as_slice()) {
-        (WireFormat::GoogleGenerateContent, [_, "functionDeclarations", index, rest @ ..])
-        | (WireFormat::AnthropicMessages | WireFormat::OpenAiResponses, [index, rest @ ..]) => (index, rest),
-        (WireFormat::GoogleGenerateContent, _) => return None,
-        (_, [index, "function", rest @ ..]) => (index, rest),
-        (_, [index]) => (index, &[][..]),
-        _ => return None,
+    let (index, rest) = match (envelope(wire), tokens.as_slice()) {
+        (Envelope::Declarations, [_, "functionDeclarations", index, rest @ ..])
+        | (Envelope::None, [index, rest @ ..])
+        | (Envelope::Function, [index, "function", rest @ ..]) => (index, rest),
+        (Envelope::Function, [index]) => (index, &[][..]),
+        (Envelope::Declarations | Envelope::None | Envelope::Function, _) => return None,
     };
     let tool = Pointer::root().member("tools").member(index);
     let (member, rest) = match rest {

@@ -58,7 +58,16 @@ impl WireFormat {
 
     /// Whether the body carries the model. Gemini has it in the path; `/infill` serves what is loaded.
     pub fn has_model_in_body(self) -> bool {
-        !matches!(self, WireFormat::GoogleGenerateContent | WireFormat::LlamaCppInfill)
+        match self {
+            WireFormat::GoogleGenerateContent | WireFormat::LlamaCppInfill => false,
+            WireFormat::AnthropicMessages
+            | WireFormat::OpenAiChat
+            | WireFormat::OpenAiResponses
+            | WireFormat::MistralChat
+            | WireFormat::MistralFim
+            | WireFormat::OllamaChat
+            | WireFormat::OllamaGenerate => true,
+        }
     }
 
     /// What tool ids must look like.
@@ -71,14 +80,27 @@ impl WireFormat {
             WireFormat::OpenAiChat => IdRule::AtMost(40),
             WireFormat::OpenAiResponses => IdRule::AtMost(64),
             WireFormat::MistralChat => IdRule::Alphanumeric(9),
-            _ => IdRule::Any,
+            WireFormat::GoogleGenerateContent
+            | WireFormat::MistralFim
+            | WireFormat::OllamaChat
+            | WireFormat::OllamaGenerate
+            | WireFormat::LlamaCppInfill => IdRule::Any,
         }
     }
 
     /// What a history must be like for a client API with this name. Anthropic refuses unsigned thinking, and a
     /// Responses reasoning item without its encrypted content refers to nothing.
     pub fn normal_form(self, client_api: &str) -> Rules {
-        let needs_signature = matches!(self, WireFormat::AnthropicMessages | WireFormat::OpenAiResponses);
+        let needs_signature = match self {
+            WireFormat::AnthropicMessages | WireFormat::OpenAiResponses => true,
+            WireFormat::OpenAiChat
+            | WireFormat::GoogleGenerateContent
+            | WireFormat::MistralChat
+            | WireFormat::MistralFim
+            | WireFormat::OllamaChat
+            | WireFormat::OllamaGenerate
+            | WireFormat::LlamaCppInfill => false,
+        };
         Rules { origin: Some(client_api.into()), needs_signature }
     }
 
@@ -86,7 +108,41 @@ impl WireFormat {
         match self {
             WireFormat::MistralFim | WireFormat::LlamaCppInfill => false,
             WireFormat::OllamaGenerate => capability != Capability::Tools,
-            _ => true,
+            WireFormat::AnthropicMessages
+            | WireFormat::OpenAiChat
+            | WireFormat::OpenAiResponses
+            | WireFormat::GoogleGenerateContent
+            | WireFormat::MistralChat
+            | WireFormat::OllamaChat => true,
+        }
+    }
+
+    /// Whether bodies carry breakpoints of a prompt cache.
+    pub fn has_cache_breakpoints(self) -> bool {
+        match self {
+            WireFormat::AnthropicMessages => true,
+            WireFormat::OpenAiChat
+            | WireFormat::OpenAiResponses
+            | WireFormat::GoogleGenerateContent
+            | WireFormat::MistralChat
+            | WireFormat::MistralFim
+            | WireFormat::OllamaChat
+            | WireFormat::OllamaGenerate
+            | WireFormat::LlamaCppInfill => false,
+        }
+    }
+
+    /// Whether answers are streamed as one JSON value a line; else they are server-sent events.
+    pub(crate) fn streams_lines(self) -> bool {
+        match self {
+            WireFormat::OllamaChat | WireFormat::OllamaGenerate => true,
+            WireFormat::AnthropicMessages
+            | WireFormat::OpenAiChat
+            | WireFormat::OpenAiResponses
+            | WireFormat::GoogleGenerateContent
+            | WireFormat::MistralChat
+            | WireFormat::MistralFim
+            | WireFormat::LlamaCppInfill => false,
         }
     }
 }

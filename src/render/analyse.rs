@@ -15,9 +15,6 @@ use super::{instrument, operators};
 /// Stands among the members of `ctx` that are read for “any of them”.
 pub(super) const ALL_OF_CTX: &str = "*";
 
-/// The members of `ctx`.
-const CTX_MEMBERS: [&str; 5] = ["history", "prefix", "suffix", "files_metadata", "system_prompt"];
-
 /// What is known of one template.
 #[derive(Debug, Default)]
 pub(super) struct Analysis {
@@ -345,7 +342,7 @@ impl Walker {
         match object {
             Expr::Var(var) if var.id == "ctx" => {
                 // Nobody asks for other names, and there may be very many.
-                if CTX_MEMBERS.contains(&name) {
+                if crate::conversation::CTX_MEMBERS.contains(&name) {
                     self.found.reads.insert(name.to_owned());
                 }
                 self.found.variables.push((var.id.to_owned(), range(var.span())));

@@ -6,7 +6,9 @@ use std::ops::Range;
 use minijinja::{Error, ErrorKind};
 
 use super::prompt::Refusal;
-use super::{Engine, functions, rules};
+use super::unclosed::{self, OpenTag, Unbalanced};
+use super::{Engine, TemplateKind, functions, rules};
+use crate::conversation::TEMPLATE_DATA;
 use crate::diag::{Diagnostic, Rule, did_you_mean};
 use crate::source::{SourceText, Sources, Span};
 use crate::text::cut;
@@ -15,16 +17,57 @@ use crate::text::cut;
 pub(super) fn syntax(engine: &Engine, sources: &Sources, name: &str, text: &str, error: &Error) -> Diagnostic {
     let range = error.range().unwrap_or(text.len()..text.len());
     let detail = error.detail().unwrap_or("the template does not parse");
-    let span = engine.span(sources, name, clamp(&range, text));
+    let at = |range: Range<usize>| engine.span(sources, name, clamp(&range, text));
+    let finding = |range: &Range<usize>, message: String| Diagnostic::new(&rules::SYNTAX, at(range.clone()), message);
     if let Some(tag) = detail.strip_prefix("unknown statement ") {
-        let help = did_you_mean(tag, TAGS).unwrap_or_else(|| format!("known tags: {}", TAGS.join(", ")));
-        return Diagnostic::new(&rules::SYNTAX, span, format!("there is no tag `{tag}`")).help(help);
+        return misplaced_tag(
+            tag,
+            finding(&range, format!("there is no tag `{tag}`")),
+            unclosed::find(text, range.end),
+            at,
+        );
     }
-    if detail.starts_with("unexpected end of input") {
-        let finding = Diagnostic::new(&rules::SYNTAX, span, "the template ends while something is still open");
-        return finding.help("look for a tag without its `{% end… %}`, or braces that are not closed");
+    if !detail.starts_with("unexpected end of input") {
+        return finding(&range, in_symbols(detail))
+            .help("`{{ value }}` writes a value, `{% tag %}` is a tag, `{# … #}` a comment");
     }
-    Diagnostic::new(&rules::SYNTAX, span, in_symbols(detail))
+    match unclosed::find(text, text.len()) {
+        Some(Unbalanced::Open(OpenTag { name, range })) => finding(&range, format!("this `{name}` is never closed"))
+            .help(format!("write `{{% end{name} %}}` where it ends")),
+        Some(Unbalanced::Delimiter { range, close }) => {
+            finding(&range, format!("this tag is never closed: `{close}` is missing"))
+                .help(format!("write `{close}` behind it"))
+        }
+        _ => finding(&range, "the template ends while something is still open".to_owned())
+            .help("look for a tag without its `{% end… %}`, or braces that are not closed"),
+    }
+}
+
+/// The finding of a tag that cannot stand where it stands.
+fn misplaced_tag(
+    tag: &str,
+    finding: Diagnostic,
+    unbalanced: Option<Unbalanced>,
+    at: impl Fn(Range<usize>) -> Span,
+) -> Diagnostic {
+    let reworded = |message: String| Diagnostic { message, ..finding.clone() };
+    match (TAGS.contains(&tag), unbalanced) {
+        (true, Some(Unbalanced::WrongEnd { open } | Unbalanced::Open(open))) => {
+            let OpenTag { name, range } = open;
+            reworded(format!("`{tag}` stands where `end{name}` is missing"))
+                .related(at(range), format!("this `{name}` is still open"))
+                .help(format!("write `{{% end{name} %}}` before it"))
+        }
+        (true, _) if tag.starts_with("end") => {
+            reworded(format!("`{tag}` closes nothing")).help("remove it, or write the tag that it should close")
+        }
+        (true, _) => reworded(format!("`{tag}` stands outside of what it divides"))
+            .help("write it between `{% if … %}` or `{% for … %}` and its end"),
+        (false, _) => {
+            let help = did_you_mean(tag, TAGS).unwrap_or_else(|| format!("known tags: {}", TAGS.join(", ")));
+            finding.help(help)
+        }
+    }
 }
 
 /// The tags that open, divide and close.
@@ -86,7 +129,7 @@ pub(super) fn runtime(engine: &Engine, sources: &Sources, name: &str, error: &Er
     }
     let mut finding = match refusal {
         Some(refusal) => Diagnostic::new(refusal.rule, span, refusal.message.clone()).maybe_help(refusal.help.clone()),
-        None => describe(sources, innermost, span),
+        None => describe(sources, innermost, span, engine.kind_of(name)),
     };
     for outer in chain[..chain.len() - 1].iter().rev() {
         if let Some(place) = place(outer).filter(|place| *place != span) {
@@ -140,10 +183,11 @@ pub(super) fn chain(error: &Error) -> Vec<&Error> {
     std::iter::successors(Some(error), |error| cause(error)).collect()
 }
 
-fn describe(sources: &Sources, error: &Error, span: Span) -> Diagnostic {
+fn describe(sources: &Sources, error: &Error, span: Span, kind: TemplateKind) -> Diagnostic {
     let detail = error.detail().unwrap_or_default();
     let (rule, message): (&'static Rule, String) = match error.kind() {
-        ErrorKind::UndefinedError => return undefined(sources, detail, span),
+        ErrorKind::UndefinedError => return undefined(sources, detail, span, kind),
+        ErrorKind::MissingArgument | ErrorKind::TooManyArguments => return wrong_arguments(sources, error, span),
         ErrorKind::WriteFailure if detail == functions::TOO_LARGE => {
             (&rules::TOO_LARGE, "the template writes more than 32 MiB".into())
         }
@@ -165,46 +209,71 @@ fn describe(sources: &Sources, error: &Error, span: Span) -> Diagnostic {
         ErrorKind::InvalidOperation if rule == &rules::TOO_DEEP => {
             finding.help("look for a macro that calls itself in every case; it may nest as deep as the data, up to 300")
         }
-        _ => finding,
+        ErrorKind::UnknownFilter | ErrorKind::UnknownFunction | ErrorKind::UnknownTest => {
+            finding.help("`reqc rule template/unknown-name` says where names are known")
+        }
+        _ if rule == &rules::TOO_LARGE => finding.help("look for a loop that repeats the whole history"),
+        _ => finding
+            .help("the values of this context do not fit what the tag does with them: `reqc render` shows the rest"),
     }
 }
 
-/// What templates can read of a conversation: for suggestions.
-const MEMBERS: [&str; 29] = [
-    "content",
-    "content_blocks",
-    "data",
-    "file_path",
-    "files_metadata",
-    "first",
-    "history",
-    "id",
-    "images",
-    "index",
-    "index0",
-    "input",
-    "is_error",
-    "is_url",
-    "last",
-    "length",
-    "media_type",
-    "name",
-    "origin",
-    "prefix",
-    "revindex",
-    "role",
-    "signature",
-    "suffix",
-    "system_prompt",
-    "text",
-    "thinking",
-    "tool_use_id",
-    "type",
+/// What templates can read: of a conversation, and of a loop.
+fn members() -> impl Iterator<Item = &'static str> {
+    let data = TEMPLATE_DATA.iter().flat_map(|(_, members)| members.iter().copied());
+    data.chain(["first", "index", "index0", "last", "length", "revindex"])
+}
+
+/// What to write for a variable that a template of a kind does not have.
+fn variable_help(name: &str, kind: TemplateKind) -> String {
+    const AS_TEXT: &str = "braces that are meant as text stand between `{% raw %}` and `{% endraw %}`";
+    let (known, about): (&[&str], _) = match kind {
+        TemplateKind::Prompt => (&["language", "project_name"], "a system prompt knows `language` and `project_name`"),
+        TemplateKind::Body => (&["ctx", "loop"], "everything about the conversation is a member of `ctx`"),
+    };
+    did_you_mean(name, known.iter().copied()).unwrap_or_else(|| format!("{about}; {AS_TEXT}"))
+}
+
+/// How functions of ours are called.
+const CALLS: [(&str, &str); 17] = [
+    ("agent_role", "agent_role('id')"),
+    ("basename", "basename(path)"),
+    ("dirname", "dirname(path)"),
+    ("existsIn", "existsIn(object, 'key')"),
+    ("ext", "ext(path)"),
+    ("file_exists", "file_exists('path')"),
+    ("filter_by_type", "filter_by_type(message.content_blocks, 'text')"),
+    ("filter_skip_role", "filter_skip_role(ctx.history, 'system')"),
+    ("head_lines", "head_lines(text, 10)"),
+    ("length", "length(value)"),
+    ("lower", "lower(text)"),
+    ("read_dir", "read_dir('path')"),
+    ("read_file", "read_file('path')"),
+    ("strip_signature_suffix", "strip_signature_suffix(text)"),
+    ("tojson", "tojson(value)"),
+    ("tool_id", "tool_id(block.id)"),
+    ("upper", "upper(text)"),
 ];
 
-const VARIABLES: [&str; 4] = ["ctx", "loop", "language", "project_name"];
+/// A call with too few or too many arguments.
+fn wrong_arguments(sources: &Sources, error: &Error, span: Span) -> Diagnostic {
+    let written = sources.slice(span);
+    let name =
+        |text: &str| text.trim_start().chars().take_while(|&c| c.is_alphanumeric() || c == '_').collect::<String>();
+    let called = written.rsplit_once('|').map_or_else(|| name(written), |(_, filter)| name(filter));
+    let what = match error.kind() {
+        ErrorKind::MissingArgument => "too few arguments",
+        _ => "too many arguments",
+    };
+    let message = if called.is_empty() { what.to_owned() } else { format!("`{called}` has {what}") };
+    let finding = Diagnostic::new(&rules::FAILED, span, message);
+    match CALLS.iter().find(|(name, _)| *name == called) {
+        Some((_, call)) => finding.help(format!("write `{call}`")),
+        None => finding.help("docs/templates.md shows how functions and filters are called"),
+    }
+}
 
-fn undefined(sources: &Sources, detail: &str, span: Span) -> Diagnostic {
+fn undefined(sources: &Sources, detail: &str, span: Span, kind: TemplateKind) -> Diagnostic {
     // The engine quotes the expression that gave the undefined value; else the tag itself is the best there is.
     let quoted = detail.split('`').nth(1).map(|quoted| match quoted.split_once("(...)") {
         Some((_, behind)) => with_object(sources, span, behind),
@@ -213,7 +282,7 @@ fn undefined(sources: &Sources, detail: &str, span: Span) -> Diagnostic {
     let expression = quoted.unwrap_or_else(|| sources.slice(span).trim().to_owned());
     let (message, help) = match expression.rsplit_once('.') {
         Some((object, member)) if is_name(member) => {
-            let near = did_you_mean(member, MEMBERS);
+            let near = did_you_mean(member, members());
             let guard = format!("if it may be absent, ask first: `{{% if {expression} is defined %}}`");
             (format!("`{object}` has no `{member}`"), near.unwrap_or(guard))
         }
@@ -222,13 +291,7 @@ fn undefined(sources: &Sources, detail: &str, span: Span) -> Diagnostic {
             "it is rendered before the conversation is: known are `language`, `project_name` and the file functions"
                 .to_owned(),
         ),
-        _ if is_name(&expression) => {
-            let near = did_you_mean(&expression, VARIABLES);
-            (
-                format!("there is no variable `{expression}`"),
-                near.unwrap_or_else(|| "everything about the conversation is a member of `ctx`".into()),
-            )
-        }
+        _ if is_name(&expression) => (format!("there is no variable `{expression}`"), variable_help(&expression, kind)),
         _ => (
             format!("`{}` is undefined", cut(&expression, 61)),
             "if it may be absent, ask first with `is defined`".to_owned(),
@@ -270,4 +333,17 @@ fn is_name(text: &str) -> bool {
 fn clamp(range: &Range<usize>, text: &str) -> Range<usize> {
     let start = text.floor_char_boundary(range.start.min(text.len()));
     start..text.ceil_char_boundary(range.end.clamp(start, text.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::function_names;
+
+    #[test]
+    fn each_function_of_ours_shows_how_it_is_called() {
+        for name in [TemplateKind::Body, TemplateKind::Prompt].into_iter().flat_map(function_names) {
+            assert!(CALLS.iter().any(|(known, call)| known == name && call.starts_with(name)), "{name}");
+        }
+    }
 }

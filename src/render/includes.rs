@@ -11,8 +11,9 @@ use super::functions::BODY_FUNCTIONS;
 use super::prompt::PROMPT_FUNCTIONS;
 use super::{Engine, rules};
 use crate::chain;
-use crate::diag::{Diagnostic, Suggestions, one_of};
+use crate::diag::{Diagnostic, Suggestions, is_misspelling, one_of};
 use crate::repo::{PartialState, Repo};
+use crate::world::EntryKind;
 
 /// The name under which a partial is registered: with the `partials/` prefix.
 pub(super) fn full_name(name: &str) -> Cow<'_, str> {
@@ -110,13 +111,17 @@ impl Engine {
                 PartialState::Found if self.broken.contains(full.as_ref()) => return Verdict::Broken,
                 PartialState::Found => return Verdict::Fine,
                 PartialState::Broken => return Verdict::Broken,
-                PartialState::Missing => missing = missing.or(Some(target)),
+                PartialState::Missing => missing = missing.or(Some((target, full))),
             }
         }
         match missing {
-            Some(target) if !include.ignore_missing => {
+            Some((target, full)) if !include.ignore_missing => {
                 let message = format!("there is no partial `{target}`");
-                let help = near_partials(target, self.partial_names.iter().map(AsRef::as_ref), suggestions)
+                let has_other_ending = repo.layers.iter().any(|layer| layer.world.kind(&full) == Ok(EntryKind::File));
+                let rename = format!("`{full}` is there, but partials end in `.jinja`: rename it, here too");
+                let help = has_other_ending
+                    .then_some(rename)
+                    .or_else(|| near_partials(target, self.partial_names.iter().map(AsRef::as_ref), suggestions))
                     .unwrap_or_else(|| "partials are files below `partials/`, with the ending `.jinja`".to_owned());
                 Verdict::refused(Diagnostic::new(&rules::INCLUDE_MISSING, span(), message).help(help))
             }
@@ -285,6 +290,9 @@ impl Verdict {
     }
 }
 
+/// What template files end in, here and elsewhere.
+const ENDINGS: [&str; 8] = ["jinja", "jinja2", "j2", "jinja-html", "tmpl", "tpl", "html", "txt"];
+
 /// Partials of the same file name in other folders, else those with a similar name. What all names share is left out:
 /// it would make them all alike.
 fn near_partials<'a>(
@@ -294,7 +302,13 @@ fn near_partials<'a>(
 ) -> Option<String> {
     fn stem(name: &str) -> &str {
         let name = name.strip_prefix("partials/").unwrap_or(name);
-        name.strip_suffix(".jinja").unwrap_or(name)
+        let (path, ending) = name.rsplit_once('.').unwrap_or((name, ""));
+        if ENDINGS.contains(&ending) { path } else { name }
+    }
+    /// Without a first folder that is almost `partials`.
+    fn below_partials(name: &str) -> &str {
+        let is_meant = |folder: &str| is_misspelling(folder, "partials") || folder == "templates";
+        name.split_once('/').filter(|(folder, _)| is_meant(folder)).map_or(name, |(_, rest)| rest)
     }
     fn file(name: &str) -> &str {
         name.rsplit('/').next().unwrap_or(name)
@@ -303,7 +317,7 @@ fn near_partials<'a>(
         return None;
     }
     let known: Vec<&str> = known.map(|name| name.strip_prefix("partials/").unwrap_or(name)).collect();
-    let wanted = stem(wanted);
+    let wanted = below_partials(stem(wanted));
     let in_place = known.iter().copied().filter(|name| stem(name) == wanted);
     let elsewhere = known.iter().copied().filter(|name| file(stem(name)) == file(wanted));
     let near = suggestions.nearest(wanted, known.iter().map(|name| stem(name)));

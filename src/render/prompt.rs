@@ -237,6 +237,7 @@ impl PromptScope {
             Err(error) => error,
         };
         let (why, at) = match error {
+            TextError::Utf16 { encoding } => (format!("it is {encoding}, not UTF-8"), 0),
             TextError::NotUtf8 { offset } => (format!("byte {offset} is not UTF-8"), offset),
             TextError::Nul { offset } => (format!("byte {offset} is NUL"), offset),
             TextError::TooLarge { size } => (format!("{size} bytes are too many"), 0),

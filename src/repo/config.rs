@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Glob, MAX_GLOBS, Reader, rules};
+use super::{Glob, Known, MAX_GLOBS, Reader, Special, rules};
 use crate::diag::{Diagnostic, Severity};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::Table;
@@ -15,6 +15,13 @@ pub const ALLOW_KEYS: [&str; 5] = ["code", "agent", "file", "reason", "expires"]
 
 /// Every key of an `[[extension]]` entry.
 pub const EXTENSION_KEYS: [&str; 3] = ["provider_instance", "fields", "reason"];
+
+const CONFIG: Known = Known {
+    what: "reqc.toml",
+    keys: &CONFIG_KEYS,
+    inner: &[("golden", &GOLDEN_KEYS), ("allow", &ALLOW_KEYS), ("extension", &EXTENSION_KEYS)],
+};
+const GOLDEN_KEYS: [&str; 1] = ["contexts"];
 
 /// The settings of a repository.
 #[derive(Debug, Clone, Default)]
@@ -89,6 +96,8 @@ pub struct Allow {
     pub reason: Option<Arc<str>>,
     /// The last day it holds.
     pub expires: Option<Date>,
+    /// Whether it has findings: what it silences is then not judged.
+    pub(crate) broken: bool,
 }
 
 /// A calendar date.
@@ -106,7 +115,7 @@ impl Config {
     /// Reads `reqc.toml`.
     pub(super) fn read(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> Config {
         let mut reader = Reader::new(file, table, findings);
-        reader.only("reqc.toml", &CONFIG_KEYS);
+        reader.only_beside(&CONFIG, level_above_rules);
         reader.schema_version(1);
         let is_bundled_layer = reader.one_of("layer", &[("bundled", true), ("own", false)]).is_some_and(|it| it.value);
         let dialect = reader.one_of("dialect", &[("jinja", Dialect::Jinja), ("inja", Dialect::Inja)]);
@@ -132,9 +141,14 @@ impl Config {
     }
 }
 
+/// A rule's code above `[rules]`.
+fn level_above_rules(key: &str) -> Option<Special> {
+    key.contains('/').then(|| Special::Misplaced("levels of rules stand below `[rules]`".to_owned()))
+}
+
 fn golden_contexts(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> Option<Spanned<Vec<Spanned<Glob>>>> {
     let mut reader = Reader::new(file, table, findings);
-    reader.only("[golden]", &["contexts"]);
+    reader.only(&Known::flat("[golden]", &GOLDEN_KEYS));
     let patterns = reader.strings("contexts")?;
     if patterns.value.len() > MAX_GLOBS {
         reader.too_many("contexts", "globs", MAX_GLOBS, patterns.span);
@@ -176,29 +190,29 @@ fn read_levels(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> V
 
 impl Allow {
     fn read(file: FileId, entry: Spanned<&Table>, findings: &mut Vec<Diagnostic>) -> Option<Allow> {
+        let before = findings.len();
         let mut reader = Reader::new(file, entry.value, findings);
-        reader.only("[[allow]]", &ALLOW_KEYS);
+        reader.only(&Known::flat("[[allow]]", &ALLOW_KEYS));
         let agent = reader.string("agent");
         let agent = agent.and_then(|pattern| glob(&mut reader, "agent", &pattern));
         let path = reader.string("file");
         let path = path.and_then(|pattern| glob(&mut reader, "file", &pattern));
         let expires = reader.date("expires");
         let (code, reason) = (reader.string("code"), reader.string("reason"));
-        reader.missing("an [[allow]] entry", entry.span, &[("code", code.is_none()), ("reason", reason.is_none())]);
+        reader.missing("an [[allow]] entry", entry.span, &["code", "reason"]);
         let reason = reason.map(|it| it.value);
-        Some(Allow { span: code.as_ref()?.span, code: code?.value, agent, file: path, reason, expires })
+        let broken = reader.found_more_than(before);
+        Some(Allow { span: code.as_ref()?.span, code: code?.value, agent, file: path, reason, expires, broken })
     }
 }
 
 impl Extension {
     fn read(file: FileId, entry: Spanned<&Table>, findings: &mut Vec<Diagnostic>) -> Option<Extension> {
         let mut reader = Reader::new(file, entry.value, findings);
-        reader.only("[[extension]]", &EXTENSION_KEYS);
+        reader.only(&Known::flat("[[extension]]", &EXTENSION_KEYS));
         let (instance, fields, reason) =
             (reader.string("provider_instance"), reader.strings("fields"), reader.string("reason"));
-        let needed =
-            [("provider_instance", instance.is_none()), ("fields", fields.is_none()), ("reason", reason.is_none())];
-        reader.missing("an [[extension]] entry", entry.span, &needed);
+        reader.missing("an [[extension]] entry", entry.span, &["provider_instance", "fields", "reason"]);
         if let Some(fields) = fields.as_ref().filter(|fields| fields.value.len() > MAX_FIELDS) {
             reader.too_many("fields", "fields", MAX_FIELDS, fields.span);
             return None;
@@ -213,9 +227,9 @@ impl Extension {
 const LIST_KEYS: [&str; 3] = ["fields", "agents", "command"];
 
 impl Reader<'_, '_> {
-    /// A finding about keys that an entry needs and lacks.
-    pub(super) fn missing(&mut self, what: &str, span: Span, needed: &[(&str, bool)]) {
-        let missing: Vec<&str> = needed.iter().filter(|(_, is_missing)| *is_missing).map(|(key, _)| *key).collect();
+    /// A finding about keys that an entry needs and lacks, and about an empty reason.
+    pub(super) fn missing(&mut self, what: &str, span: Span, needed: &[&str]) {
+        let missing: Vec<&str> = needed.iter().copied().filter(|key| !self.has(key)).collect();
         if !missing.is_empty() {
             let message = format!("{what} needs `{}`", missing.join("` and `"));
             let line = |key: &&str| match LIST_KEYS.contains(key) {
@@ -226,6 +240,10 @@ impl Reader<'_, '_> {
             self.report(
                 Diagnostic::new(&rules::MISSING_KEY, span, message).help(format!("add {}", lines.join(" and "))),
             );
+        }
+        if let Some(span) = self.blank("reason").filter(|_| needed.contains(&"reason")) {
+            let finding = Diagnostic::new(&rules::INVALID_VALUE, span, "`reason` must not be empty");
+            self.report(finding.help("say why: reviewers read it"));
         }
     }
 
@@ -239,8 +257,9 @@ impl Reader<'_, '_> {
         let text = self.date_or_string(key)?;
         let date = Date::parse(&text.value);
         if date.is_none() {
-            let message = format!("`{key}` must be a date, for instance 2027-01-31");
-            self.report(Diagnostic::new(&rules::INVALID_VALUE, text.span, message));
+            let message = format!("`{key}` must be a date");
+            let help = format!("write year, month and day: `{key} = 2027-01-31`");
+            self.report(Diagnostic::new(&rules::INVALID_VALUE, text.span, message).help(help));
         }
         date
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::secret::is_key_for_reference;
-use super::{LayerKind, Reader, address, headers, rules};
+use super::{Known, LayerKind, Reader, address, headers, rules};
 use crate::diag::{Diagnostic, Suggestions, did_you_mean, listed};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::Table;
@@ -17,6 +17,8 @@ use crate::toml::Table;
 pub struct Instance {
     /// The name that profiles refer to.
     pub name: Spanned<Arc<str>>,
+    /// The instances that it extends, the nearest first.
+    pub bases: Vec<Arc<str>>,
     /// The layer it comes from.
     pub layer: LayerKind,
     /// The client API's name; checked by [`provider`](crate::provider).
@@ -29,6 +31,13 @@ pub struct Instance {
     pub description: Option<Arc<str>>,
     /// Extra headers, in the author's order.
     pub headers: Vec<(Arc<str>, Arc<str>)>,
+}
+
+impl Instance {
+    /// Whether it has a name, or extends an instance with that name.
+    pub fn is_a(&self, name: &str) -> bool {
+        *self.name.value == *name || self.bases.iter().any(|base| **base == *name)
+    }
 }
 
 /// A reference to a secret, never the secret.
@@ -144,8 +153,10 @@ impl RawInstance {
         table: &Table,
         findings: &mut Vec<Diagnostic>,
     ) -> Option<RawInstance> {
+        let before = findings.len();
         let mut reader = Reader::new(file, table, findings);
-        reader.only("a provider instance", &INSTANCE_KEYS);
+        reader.only(&Known::flat("a provider instance", &INSTANCE_KEYS));
+        let is_misspelt = reader.found_unusable(before);
         let current = reader.schema_version(1);
         let name = reader.string("name");
         let secret = reader.string("api_key_ref");
@@ -154,13 +165,17 @@ impl RawInstance {
         let raw =
             (reader.string("extends"), reader.string("client_api"), reader.string("url"), reader.string("description"));
         let is_usable = raw.2.as_ref().is_none_or(|url| check_url(&mut reader, url));
-        if name.is_none() && table.get("name").is_none() {
-            let message = "a provider instance needs a `name`";
-            reader.report(Diagnostic::new(&rules::MISSING_KEY, Span::file_start(file), message));
+        if !reader.has("name") {
+            let finding =
+                Diagnostic::new(&rules::MISSING_KEY, Span::file_start(file), "a provider instance needs a `name`");
+            reader.report(
+                finding
+                    .help("add `name = \"…\"` at the top of the file: profiles name it as their `provider_instance`"),
+            );
         }
         let (extends, client_api, url, description) = raw;
         let description = description.map(|it| it.value);
-        let broken = !current || !is_usable;
+        let broken = !current || !is_usable || is_misspelt;
         Some(RawInstance {
             file,
             layer,
@@ -325,15 +340,17 @@ fn resolve_one(
         .filter(|it| it.1)
         .map(|it| it.0)
         .collect();
-    if !missing.is_empty() {
+    // What a parent lacks as well is told there.
+    if !missing.is_empty() && chain.len() == 1 {
         let message = format!("provider instance `{}` needs `{}`", leaf.name.value, missing.join("` and `"));
-        let help = "set it here, or name an instance to start from with `extends`";
+        let help = "set it here, or name an instance to start from: `extends = \"…\"`";
         findings.push(Diagnostic::new(&rules::MISSING_KEY, leaf.name.span, message).help(help));
     }
     let headers: IndexMap<Arc<str>, Arc<str>> =
         chain.iter().rev().flat_map(|instance| instance.headers.iter().cloned()).collect();
     Some(Instance {
         name: leaf.name.clone(),
+        bases: chain[1..].iter().map(|base| Arc::clone(&base.name.value)).collect(),
         layer: leaf.layer,
         client_api: client_api?,
         url: url?,

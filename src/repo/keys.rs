@@ -3,15 +3,49 @@
 use std::sync::Arc;
 
 use super::rules;
-use crate::diag::{Diagnostic, did_you_mean};
+use crate::diag::{Diagnostic, Severity, did_you_mean, is_misspelling};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::{Kind, Node, Table};
 
 /// Reads keys of one table; every mistake becomes a finding and the key counts as absent.
+///
+/// A misspelt key is a finding, and is read as it was meant: nobody calls the key missing besides.
 pub(crate) struct Reader<'t, 'f> {
     file: FileId,
     table: &'t Table,
     findings: &'f mut Vec<Diagnostic>,
+    /// Known keys that are misspelt, and the entries that were meant.
+    misspelt: Vec<(&'static str, usize)>,
+}
+
+/// The keys that a table may have.
+pub(crate) struct Known {
+    /// What the table is, with its article.
+    pub(crate) what: &'static str,
+    /// Its keys.
+    pub(crate) keys: &'static [&'static str],
+    /// The tables in it, and their keys.
+    pub(crate) inner: &'static [(&'static str, &'static [&'static str])],
+}
+
+impl Known {
+    /// Keys of a table without tables of its own.
+    pub(crate) const fn flat(what: &'static str, keys: &'static [&'static str]) -> Known {
+        Known { what, keys, inner: &[] }
+    }
+
+    /// The inner table that a key belongs to: its own name, or that behind the table's (`golden_contexts`).
+    fn table_of(&self, key: &str) -> Option<(&'static str, &'static str)> {
+        self.inner.iter().find_map(|(table, keys)| {
+            let name = key.strip_prefix(table).and_then(|rest| rest.strip_prefix(['_', '-', '.'])).unwrap_or(key);
+            Some((*table, *keys.iter().find(|known| **known == name)?))
+        })
+    }
+
+    /// The known key that another one is a misspelling of.
+    fn meant_by(&self, key: &str) -> Option<&'static str> {
+        self.keys.iter().copied().find(|known| is_misspelling(key, known))
+    }
 }
 
 /// How many unknown keys of one table are told.
@@ -19,7 +53,7 @@ const MOST_UNKNOWN: usize = 1_000;
 
 impl<'t, 'f> Reader<'t, 'f> {
     pub(crate) fn new(file: FileId, table: &'t Table, findings: &'f mut Vec<Diagnostic>) -> Reader<'t, 'f> {
-        Reader { file, table, findings }
+        Reader { file, table, findings, misspelt: Vec::new() }
     }
 
     /// The place of a node of this table.
@@ -33,30 +67,60 @@ impl<'t, 'f> Reader<'t, 'f> {
 
     /// A reader of a table inside this one.
     pub(crate) fn inner<'i>(&'i mut self, table: &'t Table) -> Reader<'t, 'i> {
-        Reader { file: self.file, table, findings: self.findings }
+        Reader { file: self.file, table, findings: self.findings, misspelt: Vec::new() }
     }
 
-    /// Warns of keys that are not in `known`.
-    pub(crate) fn only(&mut self, what: &str, known: &[&str]) {
-        self.only_beside(what, known, |_| false);
+    /// Tells of keys that are not known.
+    pub(crate) fn only(&mut self, known: &Known) {
+        self.only_beside(known, |_| None);
     }
 
-    /// Warns of keys that are not in `known`, leaving out those that have findings of their own.
-    pub(crate) fn only_beside(&mut self, what: &str, known: &[&str], is_reported: impl Fn(&str) -> bool) {
-        let is_unknown = |name: &str| !known.contains(&name) && !is_reported(name);
-        let mut unknown = self.table.entries.iter().map(|(key, _)| key).filter(|key| is_unknown(&key.name));
-        for key in unknown.by_ref().take(MOST_UNKNOWN) {
+    /// Tells of keys that are not known. `special` has what is to be said of some of them: nothing, where somebody else does.
+    pub(crate) fn only_beside(&mut self, known: &Known, special: impl Fn(&str) -> Option<Special>) {
+        let table = self.table;
+        let entries = table.entries.iter().enumerate();
+        let mut unknown = entries.filter(|(_, (key, _))| !known.keys.contains(&key.name.as_str()));
+        let mut told = 0;
+        for (at, (key, _)) in unknown.by_ref() {
             let span = Span::new(self.file, key.span.clone());
-            let help = did_you_mean(&key.name, known.iter().copied())
-                .unwrap_or_else(|| format!("known keys: {}", known.join(", ")));
-            self.findings.push(
-                Diagnostic::new(&rules::UNKNOWN_KEY, span, format!("unknown key `{}` in {what}", key.name)).help(help),
-            );
+            let finding = match special(&key.name) {
+                Some(Special::Told) => continue,
+                Some(Special::Misplaced(help)) => misplaced(span, &key.name, known.what, help),
+                None => self.unknown_key(known, at, &key.name, span),
+            };
+            self.findings.push(finding);
+            told += 1;
+            if told == MOST_UNKNOWN {
+                break;
+            }
         }
-        let more = unknown.count();
+        let more = unknown.filter(|(_, (key, _))| !matches!(special(&key.name), Some(Special::Told))).count();
         if let Some(last) = self.findings.last_mut().filter(|_| more > 0) {
             last.message.push_str(&format!(", and {more} more"));
         }
+    }
+
+    /// The finding of a key that is not known: misspelt, in the wrong table, or neither.
+    fn unknown_key(&mut self, known: &Known, at: usize, key: &str, span: Span) -> Diagnostic {
+        if let Some((table, name)) = known.table_of(key) {
+            return misplaced(span, key, known.what, format!("write `{name}` below `[{table}]`"));
+        }
+        let message = format!("unknown key `{key}` in {}", known.what);
+        let meant = known.meant_by(key).filter(|meant| self.get(meant).is_none());
+        if let Some(meant) = meant {
+            self.misspelt.push((meant, at));
+            return Diagnostic::new(&rules::MISSPELT_KEY, span, message).help(format!("did you mean `{meant}`?"));
+        }
+        let help = did_you_mean(key, known.keys.iter().copied())
+            .unwrap_or_else(|| format!("known keys: {}", known.keys.join(", ")));
+        Diagnostic::new(&rules::UNKNOWN_KEY, span, message).help(help)
+    }
+
+    /// The value of a key, also where the key is misspelt.
+    fn get(&self, key: &str) -> Option<&'t Node> {
+        let misspelt =
+            || self.misspelt.iter().find(|(meant, _)| *meant == key).map(|(_, at)| &self.table.entries[*at].1);
+        self.table.get(key).or_else(misspelt)
     }
 
     fn wrong_type(&mut self, key: &str, node: &Node, wanted: &str) {
@@ -65,7 +129,7 @@ impl<'t, 'f> Reader<'t, 'f> {
     }
 
     fn typed<T>(&mut self, key: &str, wanted: &str, read: impl Fn(&'t Kind) -> Option<T>) -> Option<Spanned<T>> {
-        let node = self.table.get(key)?;
+        let node = self.get(key)?;
         match read(&node.kind) {
             Some(value) => Some(Spanned { value, span: self.span(node) }),
             None => {
@@ -76,7 +140,7 @@ impl<'t, 'f> Reader<'t, 'f> {
     }
 
     pub(crate) fn string(&mut self, key: &str) -> Option<Spanned<Arc<str>>> {
-        let node = self.table.get(key)?;
+        let node = self.get(key)?;
         self.string_at(key, node)
     }
 
@@ -105,9 +169,9 @@ impl<'t, 'f> Reader<'t, 'f> {
         })
     }
 
-    /// The value of a key, whatever it is.
-    pub(crate) fn node(&self, key: &str) -> Option<&'t Node> {
-        self.table.get(key)
+    /// Whether a key is there, whatever its value is.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.get(key).is_some()
     }
 
     pub(crate) fn table(&mut self, key: &str) -> Option<Spanned<&'t Table>> {
@@ -159,9 +223,25 @@ impl<'t, 'f> Reader<'t, 'f> {
         })
     }
 
+    /// Whether there are more findings than there were.
+    pub(crate) fn found_more_than(&self, before: usize) -> bool {
+        self.findings.len() > before
+    }
+
+    /// Whether there is a new finding that cannot be lowered: what was read is not what was meant.
+    pub(crate) fn found_unusable(&self, before: usize) -> bool {
+        self.findings[before..].iter().any(is_fatal)
+    }
+
+    /// Where a string is that holds nothing but space.
+    pub(crate) fn blank(&self, key: &str) -> Option<Span> {
+        let node = self.get(key)?;
+        matches!(&node.kind, Kind::String(text) if text.trim().is_empty()).then(|| self.span(node))
+    }
+
     /// A string that must be one of a few.
     pub(crate) fn one_of<T: Copy>(&mut self, key: &str, choices: &[(&str, T)]) -> Option<Spanned<T>> {
-        let node = self.table.get(key)?;
+        let node = self.get(key)?;
         self.one_of_at(key, node, choices)
     }
 
@@ -206,4 +286,22 @@ impl<'t, 'f> Reader<'t, 'f> {
             _ => true,
         }
     }
+}
+
+/// Whether a finding means that what it is about cannot be used.
+pub(crate) fn is_fatal(finding: &Diagnostic) -> bool {
+    finding.severity == Severity::Error && !finding.rule.can_be_lowered
+}
+
+/// What is to be said of a key that a table does not know.
+pub(crate) enum Special {
+    /// Somebody else tells of it.
+    Told,
+    /// It belongs elsewhere; where to.
+    Misplaced(String),
+}
+
+fn misplaced(span: Span, key: &str, what: &str, help: String) -> Diagnostic {
+    Diagnostic::new(&rules::MISPLACED_KEY, span, format!("`{key}` is in the wrong table: it is no key of {what}"))
+        .help(help)
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::diag::Diagnostic;
 use crate::source::{FileId, SourceText, Sources, Span, TextError};
 use crate::toml::{self, Table};
-use crate::world::{MAX_FILE_BYTES, MAX_REPOSITORY_BYTES, ReadError, Unread, World};
+use crate::world::{EntryKind, MAX_FILE_BYTES, MAX_REPOSITORY_BYTES, ReadError, Unread, World};
 
 /// What takes part in a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -82,6 +82,7 @@ struct Loader {
     schemas: BTreeMap<Arc<str>, Vec<LayerFile>>,
     raw_instances: BTreeMap<Arc<str>, RawInstance>,
     unreadable_partials: BTreeMap<Arc<str>, FileId>,
+    unlisted_partials: Vec<String>,
     /// How many bytes all files had so far.
     bytes_read: u64,
 }
@@ -125,7 +126,7 @@ impl Loader {
     fn layer(&mut self, layer: &Layer) {
         let world = layer.world.as_ref();
         let listing = Listing::of(world);
-        listing.unread.iter().for_each(|folder| self.unread(folder));
+        listing.unread.iter().for_each(|folder| self.unread(world, folder));
         if layer.active {
             for path in &listing.profiles {
                 match self.read(world, path) {
@@ -204,7 +205,7 @@ impl Loader {
             Ok(table) => RawInstance::read(file, layer.kind, &table, &mut self.findings),
             Err(error) => {
                 let rest = toml::salvage(text, &error);
-                self.findings.push(Diagnostic::new(&rules::TOML_SYNTAX, Span::new(file, error.span), error.message));
+                self.findings.push(not_toml(file, error));
                 let mut raw = RawInstance::read(file, layer.kind, &rest?, &mut Vec::new())?;
                 raw.broken = true;
                 Some(raw)
@@ -252,7 +253,7 @@ impl Loader {
         match toml::parse(self.sources.get(file).text()) {
             Ok(table) => Some((file, table)),
             Err(error) => {
-                self.findings.push(Diagnostic::new(&rules::TOML_SYNTAX, Span::new(file, error.span), error.message));
+                self.findings.push(not_toml(file, error));
                 None
             }
         }
@@ -287,12 +288,18 @@ impl Loader {
     }
 
     /// A finding about a folder that could not be looked into.
-    fn unread(&mut self, folder: &Unread) {
+    fn unread(&mut self, world: &dyn World, folder: &Unread) {
         let shown = format!("{}{}", self.shown_below, folder.path);
-        let file = self.sources.add(shown.as_str(), SourceText::salvage(b""));
+        // A folder has no lines, the file in its place has.
+        let is_file = world.kind(&folder.path) == Ok(EntryKind::File);
+        let place = if is_file { shown.clone() } else { format!("{shown}/") };
+        let file = self.sources.add(place.as_str(), SourceText::salvage(b""));
+        if folder.path == "partials" || folder.path.starts_with("partials/") {
+            self.unlisted_partials.push(folder.path.clone());
+        }
         let message = format!("`{shown}` cannot be listed: {}", folder.why);
         let finding = Diagnostic::new(&rules::UNREADABLE, Span::file_start(file), message);
-        self.findings.push(finding.maybe_help(how_to_make_readable(&folder.why)));
+        self.findings.push(finding.help(how_to_make_readable(&folder.why)));
     }
 
     /// What was read, without what stands in files of the root alone.
@@ -317,6 +324,7 @@ impl Loader {
             models: BTreeMap::new(),
             rosters: Vec::new(),
             unreadable_partials: take(&mut self.unreadable_partials),
+            unlisted_partials: take(&mut self.unlisted_partials),
         }
     }
 }
@@ -334,27 +342,43 @@ fn unreadable(file: FileId, shown: &str, error: &ReadError, left: u64) -> Diagno
         }
         error => (&rules::UNREADABLE, format!("`{shown}` cannot be read: {error}")),
     };
-    Diagnostic::new(rule, Span::file_start(file), message).maybe_help(how_to_make_readable(error))
+    Diagnostic::new(rule, Span::file_start(file), message).help(how_to_make_readable(error))
 }
 
-fn how_to_make_readable(error: &ReadError) -> Option<String> {
-    let help = match error {
+fn how_to_make_readable(error: &ReadError) -> &'static str {
+    match error {
         ReadError::Outside => "copy it into the repository: it must be whole in a fresh clone",
         ReadError::Hidden => "copy what is meant: a link must not lead to a name that begins with a dot, or to a key",
         ReadError::Folder => "rename the folder: names with this ending are read as files",
-        ReadError::Missing | ReadError::TooLarge { .. } | ReadError::Failed(_) => return None,
-    };
-    Some(help.to_owned())
+        ReadError::TooLarge { .. } => SMALLER,
+        ReadError::Missing => "make the link lead to a file of the repository, or remove it",
+        ReadError::Failed(_) => "fix the permissions, or replace it with a readable file or folder",
+    }
+}
+
+/// The finding of a file that is no TOML.
+pub(crate) fn not_toml(file: FileId, error: toml::SyntaxError) -> Diagnostic {
+    let finding =
+        Diagnostic::new(&rules::TOML_SYNTAX, Span::new(file, error.span), error.message).maybe_help(error.help);
+    match error.first {
+        Some(first) => finding.related(Span::new(file, first), "first here"),
+        None => finding,
+    }
 }
 
 fn not_text(file: FileId, bytes: &[u8], error: &TextError, shown: &str) -> Diagnostic {
     // Everything before the first bad byte is decoded the same way, so its length gives the place.
     let place = |offset: usize| SourceText::salvage(&bytes[..offset]).as_str().len();
     match *error {
+        TextError::Utf16 { encoding } => {
+            let message = format!("`{shown}` is {encoding}, not UTF-8");
+            Diagnostic::new(&rules::NOT_TEXT, Span::file_start(file), message)
+                .help(format!("save the file as UTF-8: `iconv -f {encoding} -t UTF-8`"))
+        }
         TextError::NotUtf8 { offset } => {
             let message = format!("`{shown}` is not UTF-8: byte 0x{:02x} at offset {offset}", bytes[offset]);
             Diagnostic::new(&rules::NOT_TEXT, Span::new(file, place(offset)..place(offset)), message)
-                .help("save the file as UTF-8")
+                .help("save the file as UTF-8; from an older encoding: `iconv -f WINDOWS-1252 -t UTF-8`")
         }
         TextError::Nul { offset } => {
             let message = format!("`{shown}` contains a NUL byte at offset {offset}");
@@ -363,7 +387,11 @@ fn not_text(file: FileId, bytes: &[u8], error: &TextError, shown: &str) -> Diagn
         }
         TextError::TooLarge { size } => {
             let message = format!("`{shown}` has {size} bytes; the limit is {}", crate::source::MAX_SOURCE_BYTES);
-            Diagnostic::new(&rules::TOO_LARGE, Span::file_start(file), message)
+            Diagnostic::new(&rules::TOO_LARGE, Span::file_start(file), message).help(SMALLER)
         }
     }
 }
+
+/// What to do with a file that is too large.
+const SMALLER: &str =
+    "move it out of the folders of sources; only profiles, partials, contexts, providers and schemas are read there";

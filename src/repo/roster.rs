@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Reader, rules};
+use super::{Known, Reader, rules};
 use crate::diag::Diagnostic;
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::Table;
@@ -28,7 +28,7 @@ pub struct Roster {
 /// Reads `rosters.toml`.
 pub(super) fn read(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> Vec<Roster> {
     let mut reader = Reader::new(file, table, findings);
-    reader.only("rosters.toml", &ROSTERS_KEYS);
+    reader.only(&Known { what: "rosters.toml", keys: &ROSTERS_KEYS, inner: &[("roster", &ROSTER_KEYS)] });
     reader.schema_version(1);
     let mut rosters: Vec<Roster> = Vec::new();
     let mut known: BTreeMap<Arc<str>, Span> = BTreeMap::new();
@@ -52,12 +52,11 @@ pub(super) fn read(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) 
 impl Roster {
     fn read(file: FileId, entry: Spanned<&Table>, findings: &mut Vec<Diagnostic>) -> Option<Roster> {
         let mut reader = Reader::new(file, entry.value, findings);
-        reader.only("[[roster]]", &ROSTER_KEYS);
+        reader.only(&Known::flat("[[roster]]", &ROSTER_KEYS));
         let (name, description) = (reader.string("name"), reader.string("description"));
         let agents = reader.strings("agents");
-        let absent = |key: &str| entry.value.get(key).is_none();
         let span = Span::new(file, entry.span.range());
-        reader.missing("a [[roster]] entry", span, &[("name", absent("name")), ("agents", absent("agents"))]);
+        reader.missing("a [[roster]] entry", span, &["name", "agents"]);
         if let Some(agents) = agents.as_ref().filter(|agents| agents.value.is_empty()) {
             let finding = Diagnostic::new(&rules::INVALID_VALUE, agents.span, "a roster needs an agent");
             reader.report(finding.help("list names of agents, or remove the roster"));

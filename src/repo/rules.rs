@@ -52,12 +52,29 @@ crate::diag::rules! {
          * wrong: `system_prompt = \"first line` and the rest on the next line\n\
          * right: `system_prompt = \"\"\"`, the lines, and `\"\"\"` again\n\n\
          A prompt full of backslashes or quotes is easiest in `'''…'''`, where nothing is escaped.";
-    UNKNOWN_KEY = Warning "key/unknown", "a key is not known here",
-        "A key that nothing reads is most often misspelt: the value has no effect, and nobody notices.\n\n\
+    UNKNOWN_KEY = Error[lowerable] "key/unknown", "a key is not known here",
+        "A key that nothing reads has no effect, and nobody notices: what it was to set is not set.\n\n\
+         * wrong: `retries = 3` in a profile\n\
+         * right: `# retries: 3`, or a key of your own where your own tools look for it\n\n\
+         In `[body]` any key is allowed here: the body goes to the provider as it is, and the schema of its wire format says \
+         which fields there are. A key that is only written wrong is told as `key/misspelt`, one that belongs into \
+         another table as `key/misplaced`.\n\n\
+         A repository that keeps keys of its own beside those of `reqc` lowers the rule: `\"key/unknown\" = \"off\"` below \
+         `[rules]` in `reqc.toml`.";
+    MISSPELT_KEY = Error "key/misspelt", "a key is a known one with a slip",
+        "The key is a known one but for a letter or two, or for its spelling (`providerInstance`). Its value would have no effect.\n\n\
          * wrong: `enable_tool = true`\n\
          * right: `enable_tools = true`\n\n\
-         In `[body]` any key is allowed: the body goes to the provider as it is. A field of the provider that \
-         stands above `[body]` by mistake is reported here too: move it below.";
+         The file is read as if the key were right, so that nothing else is reported because of it; but a profile with a misspelt \
+         key is not compiled, and neither is what extends it.";
+    MISPLACED_KEY = Error "key/misplaced", "a key stands in the wrong table",
+        "The key is known, but in another table of the file, so its value would have no effect. Most often it is a field of the request \
+         body that stands above `[body]`, or a key of the profile that stands below a `[…]` header: in TOML, everything below a \
+         header belongs to its table.\n\n\
+         * wrong: `temperature = 0.7` above `[body]`\n\
+         * right: `temperature = 0.7` below `[body]`\n\
+         * wrong: `golden_contexts = [\"plain-turn\"]`\n\
+         * right: `contexts = [\"plain-turn\"]` below `[golden]`";
     WRONG_TYPE = Error "key/wrong-type", "a value has the wrong type",
         "The key expects another type of value, and guessing would hide the mistake.\n\n\
          * wrong: `enable_tools = \"true\"`\n\

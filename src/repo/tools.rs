@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Number, Value};
 
-use super::{Reader, rules};
+use super::{Known, Reader, rules};
 use crate::conversation::Tool;
 use crate::diag::Diagnostic;
 use crate::json;
@@ -76,7 +76,7 @@ impl ToolSpec {
 /// Reads `tools.toml`, whose folder is the root of `world`.
 pub(super) fn read(world: &dyn World, file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> Vec<ToolSpec> {
     let mut reader = Reader::new(file, table, findings);
-    reader.only("tools.toml", &TOOLS_KEYS);
+    reader.only(&Known { what: "tools.toml", keys: &TOOLS_KEYS, inner: &[("tool", &TOOL_KEYS)] });
     reader.schema_version(1);
     let mut tools: Vec<ToolSpec> = Vec::new();
     let mut known: BTreeMap<Arc<str>, Span> = BTreeMap::new();
@@ -100,9 +100,8 @@ pub(super) fn read(world: &dyn World, file: FileId, table: &Table, findings: &mu
 
 /// A tool and where its name stands; `None` if it has a finding that makes it unusable.
 fn read_tool(world: &dyn World, reader: &mut Reader<'_, '_>, entry: Spanned<&Table>) -> Option<(ToolSpec, Span)> {
-    reader.only("[[tool]]", &TOOL_KEYS);
-    let absent = |key: &'static str| (key, entry.value.get(key).is_none());
-    reader.missing("a [[tool]] entry", entry.span, &["name", "description", "command"].map(absent));
+    reader.only(&Known::flat("[[tool]]", &TOOL_KEYS));
+    reader.missing("a [[tool]] entry", entry.span, &["name", "description", "command"]);
     let name = reader.string("name").filter(|name| check_name(reader, name));
     let (description, command) = (reader.string("description"), reader.strings("command"));
     let command = command.filter(|command| check_command(reader, command));
@@ -265,10 +264,6 @@ fn node_json(reader: &mut Reader<'_, '_>, node: &Node) -> Option<Value> {
 }
 
 impl Reader<'_, '_> {
-    fn has(&self, key: &str) -> bool {
-        self.node(key).is_some()
-    }
-
     /// An integer of a range; `None` if it has a finding, `Some(None)` if it is absent.
     #[expect(clippy::option_option, reason = "wrong, absent and there are three things")]
     fn integer_within(&mut self, key: &str, range: std::ops::RangeInclusive<i64>) -> Option<Option<i64>> {
@@ -327,6 +322,16 @@ mod tests {
         assert_eq!(u.definition.schema["properties"]["q"]["type"], "string");
         let number = r#"{"n":{"type":"number","minimum":0.5,"enum":[1,2.0,true]}}"#;
         assert_eq!(v.definition.schema["properties"].to_string(), number);
+    }
+
+    #[test]
+    fn a_name_that_is_there_twice_is_told_at_the_second() {
+        let entry = "[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = [\"p\"]\n";
+        let world = MemoryWorld::from_iter([("tools.toml", entry.repeat(2).as_str())]);
+        let (tools, findings) = read_tools(&world, "tools.toml", &mut Sources::default());
+        let [finding] = &findings[..] else { panic!("one finding") };
+        assert_eq!((tools.len(), finding.rule.code), (1, "tools/repeated-name"));
+        assert!(finding.primary.span.start as usize > entry.len() && finding.related.len() == 1);
     }
 
     #[test]

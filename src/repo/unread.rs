@@ -147,7 +147,7 @@ fn read(text: &str, keys: &[&str]) -> Option<Table> {
     if !may_have || !text.lines().any(has_key) {
         return None;
     }
-    toml::parse(text).or_else(|error| toml::salvage(text, &error).ok_or(error)).ok()
+    toml::parse(text).or_else(|error| toml::above(text, &error).ok_or(error)).ok()
 }
 
 #[cfg(test)]

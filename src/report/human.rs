@@ -8,7 +8,7 @@ use owo_colors::Style;
 use super::bound::{Bounded, left_out};
 use super::diff::changes_text;
 use super::excerpt::Excerpt;
-use super::{Format, Layout, name, one_line, short, wrapped};
+use super::{Format, Layout, is_of_folder, name, one_line, short, wrapped};
 use crate::compile::{Lowered, Report};
 use crate::diag::{Diagnostic, Rule, Severity, count};
 use crate::diff::CausedGroup;
@@ -63,7 +63,9 @@ fn handler(layout: Layout) -> GraphicalReportHandler {
 
 fn drawing(handler: &GraphicalReportHandler, finding: &Diagnostic, sources: &Sources, width: usize) -> Text {
     let mut out = String::new();
-    match handler.render_report(&mut out, &Drawn { finding, excerpt: Excerpt::new(finding, sources), width }) {
+    let is_of_folder = is_of_folder(finding, sources);
+    let drawn = Drawn { finding, excerpt: Excerpt::new(finding, sources), is_of_folder, width };
+    match handler.render_report(&mut out, &drawn) {
         Ok(()) => Text::drawn(&out.lines().flat_map(|line| [line.trim_end(), "\n"]).collect::<String>()),
         Err(fmt::Error) => short::line(finding, sources),
     }
@@ -98,6 +100,8 @@ fn reach(finding: &Diagnostic, width: usize) -> Option<Text> {
 struct Drawn<'a> {
     finding: &'a Diagnostic,
     excerpt: Excerpt,
+    /// Whether it is about a folder, which has no lines.
+    is_of_folder: bool,
     /// Columns of the whole report.
     width: usize,
 }
@@ -131,11 +135,11 @@ impl miette::Diagnostic for Drawn<'_> {
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        Some(&self.excerpt)
+        (!self.is_of_folder).then_some(&self.excerpt as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        Some(Box::new(self.excerpt.labels()))
+        Some(Box::new(self.excerpt.labels().filter(|_| !self.is_of_folder)))
     }
 }
 
@@ -340,7 +344,12 @@ mod tests {
                 finding = finding.related(place(span), "r");
             }
             let mut out = String::new();
-            let drawn = Drawn { finding: &finding, excerpt: Excerpt::new(&finding, &sources), width: 80 };
+            let drawn = Drawn {
+                finding: &finding,
+                excerpt: Excerpt::new(&finding, &sources),
+                is_of_folder: false,
+                width: 80,
+            };
             prop_assert!(handler(Layout::default()).render_report(&mut out, &drawn).is_ok());
             prop_assert!(!out.contains("Failed to read"));
             let raw = out.contains(['\u{1b}', '\r']);

@@ -2,7 +2,7 @@
 
 use super::bound::{Bounded, left_out};
 use super::diff::changes_text;
-use super::{Format, Layout, name, one_line};
+use super::{Format, Layout, is_of_folder, name, one_line};
 use crate::compile::{Lowered, Report};
 use crate::diag::{Diagnostic, Rule, count};
 use crate::diff::CausedGroup;
@@ -39,7 +39,11 @@ pub(super) fn line(finding: &Diagnostic, sources: &Sources) -> Text {
         0 => Text::new(),
         agents => text!(" [reaches {}]", count(agents, "agent")),
     };
-    text!("{}:{}:{}: {}[{}]: {}{}{}\n", path, place.line, place.column, severity, code, message, help, reach)
+    let place = match is_of_folder(finding, sources) {
+        true => path,
+        false => text!("{}:{}:{}", path, place.line, place.column),
+    };
+    text!("{}: {}[{}]: {}{}{}\n", place, severity, code, message, help, reach)
 }
 
 #[cfg(test)]

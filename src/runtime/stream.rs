@@ -63,7 +63,7 @@ impl Framing {
             "text/event-stream" => Framing::Sse,
             "application/x-ndjson" | "application/ndjson" | "application/jsonl" => Framing::Lines,
             "application/json" => Framing::Whole,
-            _ if matches!(wire, WireFormat::OllamaChat | WireFormat::OllamaGenerate) => Framing::Lines,
+            _ if wire.streams_lines() => Framing::Lines,
             _ => Framing::Sse,
         }
     }

@@ -20,6 +20,11 @@ pub struct SourceText {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TextError {
+    /// They are UTF-16.
+    Utf16 {
+        /// `UTF-16LE` or `UTF-16BE`.
+        encoding: &'static str,
+    },
     /// The bytes from `offset` on are not UTF-8.
     NotUtf8 {
         /// Offset of the first bad byte.
@@ -40,6 +45,7 @@ pub enum TextError {
 impl std::fmt::Display for TextError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            TextError::Utf16 { encoding } => write!(f, "the text is {encoding}"),
             TextError::NotUtf8 { offset } => write!(f, "byte {offset} is not UTF-8"),
             TextError::Nul { offset } => write!(f, "byte {offset} is NUL"),
             TextError::TooLarge { size } => write!(f, "{size} bytes are too many"),
@@ -59,9 +65,11 @@ impl SourceText {
         if bytes.len() > MAX_SOURCE_BYTES {
             return Err(TextError::TooLarge { size: bytes.len() });
         }
-        let raw = std::str::from_utf8(bytes).map_err(|error| TextError::NotUtf8 { offset: error.valid_up_to() })?;
+        let wide = |error| utf_16(bytes).map_or(error, |encoding| TextError::Utf16 { encoding });
+        let raw =
+            std::str::from_utf8(bytes).map_err(|error| wide(TextError::NotUtf8 { offset: error.valid_up_to() }))?;
         if let Some(offset) = raw.find('\0') {
-            return Err(TextError::Nul { offset });
+            return Err(wide(TextError::Nul { offset }));
         }
         Ok(SourceText::normalise(raw))
     }
@@ -72,6 +80,15 @@ impl SourceText {
         let valid = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
         let valid = memchr::memchr(0, &bytes[..valid]).unwrap_or(valid);
         let shown = &bytes[..bytes.len().min(valid.saturating_add(SALVAGED_BYTES))];
+        if let Some(encoding) = utf_16(bytes).filter(|_| valid < bytes.len()) {
+            let unit = |pair: &[u8]| match encoding {
+                "UTF-16BE" => u16::from_be_bytes([pair[0], pair[1]]),
+                _ => u16::from_le_bytes([pair[0], pair[1]]),
+            };
+            let units = shown.chunks_exact(2).map(unit);
+            let text: String = char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
+            return SourceText::normalise(&text.replace('\0', "\u{fffd}"));
+        }
         SourceText::normalise(&String::from_utf8_lossy(shown).replace('\0', "\u{fffd}"))
     }
 
@@ -107,10 +124,36 @@ impl SourceText {
     }
 }
 
+/// The encoding of bytes that begin as UTF-16 does: with its byte-order mark, or with every other byte zero, as letters of Latin
+/// scripts have it.
+fn utf_16(bytes: &[u8]) -> Option<&'static str> {
+    let start = &bytes[..bytes.len().min(64)];
+    let zeros = |parity: usize| start.iter().skip(parity).step_by(2).filter(|byte| **byte == 0).count();
+    match start {
+        [0xff, 0xfe, ..] => Some("UTF-16LE"),
+        [0xfe, 0xff, ..] => Some("UTF-16BE"),
+        _ if start.len() >= 4 && 8 * zeros(1) >= 3 * start.len() && zeros(0) == 0 => Some("UTF-16LE"),
+        _ if start.len() >= 4 && 8 * zeros(0) >= 3 * start.len() && zeros(1) == 0 => Some("UTF-16BE"),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn utf_16_is_recognised_and_shown_as_it_was_meant() {
+        let text = "name = \"é\"\n";
+        let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let big: Vec<u8> = "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_be_bytes).collect();
+        for (bytes, encoding) in [(little, "UTF-16LE"), (big, "UTF-16BE")] {
+            assert_eq!(SourceText::from_bytes(&bytes).err(), Some(TextError::Utf16 { encoding }));
+            assert_eq!(SourceText::salvage(&bytes).as_str(), text);
+        }
+        assert_eq!(SourceText::from_bytes(b"ab\0 \xff").err(), Some(TextError::NotUtf8 { offset: 4 }));
+    }
 
     #[test]
     fn marks_and_line_endings_go_and_offsets_stay_true() {

@@ -358,8 +358,8 @@ impl Assembly<'_> {
         if let Problem::DuplicateKey(_, first) = &error.problem {
             relate(first, "first here");
         }
-        if let Some(opened) = &error.opened {
-            relate(opened, &format!("`{}` is open since here", &text[opened.clone()]));
+        if let Some(met) = &error.met {
+            relate(met, &format!("`{}` stands here", &text[met.clone()]));
         }
         for step in found.iter().flat_map(|found| &found.steps) {
             finding = finding.related(step.span, step.kind.phrase());

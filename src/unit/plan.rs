@@ -14,7 +14,7 @@ use crate::provider::{
     rules as provider_rules,
 };
 use crate::render::{Engine, TemplateId, TemplateKind, is_template};
-use crate::repo::{Instance, Repo, rules as repo_rules};
+use crate::repo::{Instance, Repo};
 use crate::resolve::{Merged, MergedTable, ResolvedProfile};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::{Kind, Node};
@@ -235,7 +235,7 @@ fn element(file: FileId, node: &Node, tokens: &[String], splices: &[Splice]) -> 
 }
 
 fn cache_plan(profile: &ResolvedProfile<'_>, wire: WireFormat) -> Option<CachePlan> {
-    if !profile.is_on("cache_prompt") || wire != WireFormat::AnthropicMessages {
+    if !profile.is_on("cache_prompt") || !wire.has_cache_breakpoints() {
         return None;
     }
     let breakpoints = profile.strings("cache_breakpoints").into_iter().filter_map(Breakpoint::from_name).collect();
@@ -342,21 +342,12 @@ fn check_settings(
     suggestions: &mut Suggestions,
     findings: &mut Vec<Diagnostic>,
 ) -> bool {
-    let missing: Vec<String> = ["provider_instance", "endpoint", "body"]
-        .into_iter()
-        .filter(|key| profile.merged.get(key).is_none())
-        .map(|key| if key == "body" { "`[body]`".to_owned() } else { format!("`{key}`") })
-        .collect();
-    if !missing.is_empty() {
-        let message = format!("the agent `{}` lacks {}", profile.name(), missing.join(" and "));
-        let finding = Diagnostic::new(&repo_rules::MISSING_KEY, profile.name_span(), message);
-        findings.push(
-            finding.help("set it here or in a profile that this one extends, or mark this one `abstract = true`"),
-        );
-    }
     let (Some(name), Some(endpoint)) = (profile.string("provider_instance"), profile.string("endpoint")) else {
         return false;
     };
+    if profile.body().is_none() {
+        return false;
+    }
     let Some(instance) = repo.instances.get(name.value) else {
         if !repo.instance_files(name.value).is_empty() {
             return false;
@@ -393,7 +384,7 @@ fn check_api(profile: &ResolvedProfile<'_>, api: ClientApi, wire: WireFormat, fi
         let switch = profile.switch("enable_tools").expect("it is on").span;
         findings.push(finding.related(switch, "switched on here").help("remove one of the two"));
     }
-    if let Some(cache) = profile.switch("cache_prompt").filter(|it| it.value && wire != WireFormat::AnthropicMessages) {
+    if let Some(cache) = profile.switch("cache_prompt").filter(|it| it.value && !wire.has_cache_breakpoints()) {
         let message = format!("`cache_prompt` has no effect with {}", wire.name());
         findings.push(Diagnostic::new(&provider_rules::NO_PROMPT_CACHE, cache.span, message).help("remove it"));
     }

@@ -176,6 +176,11 @@ impl Document {
         Ok(document)
     }
 
+    /// Whether it says what the wire format is, and not what a repository makes of it.
+    pub(super) fn is_of_format(&self) -> bool {
+        Bundled::find(self.text.as_str(), None).is_some()
+    }
+
     #[cfg(test)]
     pub(super) fn is_bundled(&self) -> bool {
         self.bundled.is_some()
@@ -302,6 +307,7 @@ fn unchecked() -> Mistake {
         pointer: Pointer::root(),
         what: What::Other(message),
         hint: Hint::Other(help),
+        passed_over_by: None,
         place: None,
     }
 }

@@ -103,7 +103,14 @@ fn unknown_field(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str)
         (None, None) if known.is_empty() => Hint::None,
         (None, None) => Hint::Fields(known),
     };
-    Mistake { rule: &rules::UNKNOWN_FIELD, what: What::Unknown, pointer: at.member(name), hint, place: None }
+    Mistake {
+        rule: &rules::UNKNOWN_FIELD,
+        what: What::Unknown,
+        pointer: at.member(name),
+        hint,
+        passed_over_by: None,
+        place: None,
+    }
 }
 
 /// The names that are near to one, if any are.
@@ -158,7 +165,7 @@ fn simple(schema: &Value, path: &str, node: Option<&Value>, kind: &Kind, at: Poi
         }
         kind => (&rules::INVALID_VALUE, format!("`{at}` {}", limit(kind, found)), describe(node).into()),
     };
-    Mistake { rule, pointer: at, what: What::Other(message), hint, place: None }
+    Mistake { rule, pointer: at, what: What::Other(message), hint, passed_over_by: None, place: None }
 }
 
 /// What the schema itself says of a failing part: at the keyword's owner or a little above.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::super::Problem;
 use super::rules;
-use crate::diag::{Rule, listed, one_of};
+use crate::diag::{Rule, Severity, listed, one_of};
 use crate::json::Pointer;
 use crate::source::Span;
 
@@ -16,6 +16,8 @@ pub(super) struct Mistake {
     pub(super) pointer: Pointer,
     pub(super) what: What,
     pub(super) hint: Hint,
+    /// The server that passes over it, if it does not refuse it.
+    pub(super) passed_over_by: Option<&'static str>,
     /// Where it is to be mended, if that is not what wrote the value.
     pub(super) place: Option<Span>,
 }
@@ -52,18 +54,29 @@ impl From<Option<String>> for Hint {
 impl Mistake {
     /// A value that the schema does not take.
     pub(super) fn value(pointer: Pointer, message: String, hint: Hint) -> Mistake {
-        Mistake { rule: &rules::INVALID_VALUE, pointer, what: What::Other(message), hint, place: None }
+        Mistake {
+            rule: &rules::INVALID_VALUE,
+            pointer,
+            what: What::Other(message),
+            hint,
+            passed_over_by: None,
+            place: None,
+        }
     }
 
     /// A field that an object lacks.
     pub(super) fn missing(object: Pointer, name: &str, hint: Hint) -> Mistake {
         let what = What::Missing(vec![name.to_owned()]);
-        Mistake { rule: &rules::MISSING_FIELD, pointer: object, what, hint, place: None }
+        Mistake { rule: &rules::MISSING_FIELD, pointer: object, what, hint, passed_over_by: None, place: None }
     }
 
     /// In words.
     pub(super) fn told(self) -> Problem {
+        let severity = self.passed_over_by.map(|_| Severity::Warning);
         let message = match self.what {
+            What::Unknown if let Some(server) = self.passed_over_by => {
+                format!("`{}` is no field that {server} is known to read", self.pointer)
+            }
             What::Unknown => format!("the API knows no field `{}`", self.pointer),
             What::Missing(names) => {
                 let fields: Vec<String> = names.iter().map(|name| format!("`{}`", self.pointer.member(name))).collect();
@@ -81,7 +94,7 @@ impl Mistake {
             Hint::Fields(known) => Some(format!("known fields: {}", listed(known.iter().map(String::as_str)))),
             Hint::Other(help) => Some(help),
         };
-        Problem { rule: self.rule, severity: None, pointer: self.pointer, message, help, asks, place: self.place }
+        Problem { rule: self.rule, severity, pointer: self.pointer, message, help, asks, place: self.place }
     }
 }
 

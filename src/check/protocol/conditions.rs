@@ -1,0 +1,126 @@
+//! Tables of what members of a body may not say together: rules that are data.
+
+use serde_json::Value;
+
+use super::super::subject::Subject;
+use super::Found;
+use crate::provider::{Server, WireFormat};
+
+/// A combination of members that an API refuses or ignores.
+pub(super) struct Combination {
+    /// The formats that it is about.
+    pub(super) wires: &'static [WireFormat],
+    /// The servers that it is about; all if there are none.
+    pub(super) servers: &'static [Server],
+    /// The member that is wrong.
+    pub(super) at: Condition,
+    /// What makes it wrong: all of these hold.
+    pub(super) with: &'static [Condition],
+    /// Whether it is ignored rather than refused, or reported differently.
+    pub(super) warns: bool,
+    /// What is wrong.
+    pub(super) says: &'static str,
+    /// What to do.
+    pub(super) help: &'static str,
+}
+
+/// A member, by the names on the way to it, and what it is like.
+pub(super) struct Condition(pub(super) &'static [&'static str], pub(super) Test);
+
+/// What a member is like.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Test {
+    /// It is there, and no `null`.
+    Is,
+    /// It is not there, or `null`.
+    IsNot,
+    /// It is `true`.
+    IsTrue,
+    /// It is there and `false`.
+    IsFalse,
+    /// It is not `true`.
+    IsNotTrue,
+    /// It is one of these texts.
+    Says(&'static [&'static str]),
+    /// It is none of these texts; it may be missing.
+    SaysNot(&'static [&'static str]),
+    /// It is a text, but none of these.
+    SaysNoneOf(&'static [&'static str]),
+    /// It is a list or an object that holds something, or a text that is not empty.
+    Holds,
+    /// It is a list that has this text among its elements.
+    Lists(&'static str),
+    /// It is an object.
+    IsObject,
+}
+
+impl Condition {
+    fn is_met(&self, subject: &Subject<'_>) -> bool {
+        self.1.is_met(self.value(subject))
+    }
+
+    fn value<'b>(&self, subject: &Subject<'b>) -> Option<&'b Value> {
+        let (first, rest) = self.0.split_first()?;
+        let first = subject.member(first).or_else(|| subject.member(&other_spelling(subject, first)?))?;
+        let inner =
+            |value: &'b Value, name: &&str| value.get(*name).or_else(|| value.get(other_spelling(subject, name)?));
+        let value = rest.iter().try_fold(first, inner)?;
+        (!value.is_null()).then_some(value)
+    }
+}
+
+/// The name with underscores of a member of Gemini, which reads both.
+fn other_spelling(subject: &Subject<'_>, name: &str) -> Option<String> {
+    if subject.wire != WireFormat::GoogleGenerateContent || !name.contains(|c: char| c.is_ascii_uppercase()) {
+        return None;
+    }
+    let spelt = |c: char| match c.is_ascii_uppercase() {
+        true => vec!['_', c.to_ascii_lowercase()],
+        false => vec![c],
+    };
+    Some(name.chars().flat_map(spelt).collect())
+}
+
+impl Test {
+    fn is_met(self, value: Option<&Value>) -> bool {
+        let text = value.and_then(Value::as_str);
+        match self {
+            Test::Is => value.is_some(),
+            Test::IsNot => value.is_none(),
+            Test::IsTrue => value == Some(&Value::Bool(true)),
+            Test::IsFalse => value == Some(&Value::Bool(false)),
+            Test::IsNotTrue => value != Some(&Value::Bool(true)),
+            Test::Says(texts) => text.is_some_and(|text| texts.contains(&text)),
+            Test::SaysNot(texts) => text.is_none_or(|text| !texts.contains(&text)),
+            Test::SaysNoneOf(texts) => text.is_some_and(|text| !texts.contains(&text)),
+            Test::Holds => match value {
+                Some(Value::Array(elements)) => !elements.is_empty(),
+                Some(Value::Object(members)) => !members.is_empty(),
+                Some(Value::String(text)) => !text.is_empty(),
+                _ => false,
+            },
+            Test::Lists(wanted) => {
+                let elements = value.and_then(Value::as_array);
+                elements.is_some_and(|elements| elements.iter().any(|element| element.as_str() == Some(wanted)))
+            }
+            Test::IsObject => value.is_some_and(Value::is_object),
+        }
+    }
+}
+
+/// Finds the combinations of a table.
+pub(super) fn check<'b>(table: &'static [Combination], subject: &Subject<'b>, found: &mut Found<'b>) {
+    for entry in table {
+        let is_about = entry.wires.contains(&subject.wire)
+            && (entry.servers.is_empty() || entry.servers.contains(&subject.server));
+        if !is_about || !entry.at.is_met(subject) || !entry.with.iter().all(|condition| condition.is_met(subject)) {
+            continue;
+        }
+        let note = match entry.at.value(subject) {
+            Some(value) => found.at(value, entry.says),
+            None => found.at_top(entry.says),
+        };
+        let note = if entry.warns { note.warning() } else { note };
+        note.help(entry.help);
+    }
+}

@@ -1,0 +1,62 @@
+//! `protocol/json-mode`: JSON mode that the API refuses.
+
+use serde_json::Value;
+
+use super::super::history::{History, Role};
+use super::{Found, Subject, body_rule};
+use crate::provider::{Server, WireFormat};
+
+body_rule! {
+    Body, Error "protocol/json-mode", "JSON mode is asked for in a way that the API refuses",
+    "OpenAI, DeepSeek, Qwen and Groq take `json_object` only if the word *json* stands somewhere in the messages; the Responses \
+     API looks at `input` alone, not at `instructions`. LM Studio knows `json_schema` and `text` only, and Mistral wants the \
+     schema of `json_schema`.\n\n\
+     * wrong: `{\"type\": \"json_object\"}`, and nobody says JSON\n\
+     * right: the same, and a system message that says *Answer with a JSON object*\n\n\
+     Sources, seen in November 2026: OpenAI's error *must contain the word 'json' in some form*; LM Studio's *'response_format.type' \
+     must be 'json_schema' or 'text'*; mistral-common."
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let format = match subject.wire {
+        WireFormat::OpenAiChat | WireFormat::MistralChat => subject.member("response_format"),
+        WireFormat::OpenAiResponses => subject.member("text").and_then(|text| text.get("format")),
+        _ => None,
+    };
+    let Some(format) = format else { return };
+    match (format.get("type").and_then(Value::as_str), subject.server) {
+        (Some("json_object"), Server::LmStudio) => found
+            .at_member(format, "type", "LM Studio takes `json_schema` or `text` here")
+            .help("use `json_schema` with a schema"),
+        (Some("json_object"), server) if wants_word(server) && !says_json(subject) => found
+            .at(format, "JSON mode is refused unless the word *json* stands in the messages")
+            .help(match subject.wire {
+                WireFormat::OpenAiResponses => "ask for JSON in an item of `input`: `instructions` do not count",
+                _ => "ask for JSON in the system prompt, for instance",
+            }),
+        (Some("json_schema"), Server::Mistral) if format.get("json_schema").is_none_or(Value::is_null) => {
+            found.at(format, "`json_schema` needs the schema").help("add `json_schema` with `name` and `schema`");
+        }
+        _ => {}
+    }
+}
+
+fn wants_word(server: Server) -> bool {
+    matches!(server, Server::OpenAi | Server::DeepSeek | Server::Qwen | Server::Groq)
+}
+
+/// Whether some message has the word; what cannot be seen here counts as having it.
+fn says_json(subject: &Subject<'_>) -> bool {
+    let has_word = |text: &str| text.to_ascii_lowercase().contains("json");
+    let history: &History<'_> = subject.history();
+    let said = history.entries.iter().any(|entry| {
+        let texts = entry.parts.iter().filter_map(|part| match part.kind {
+            super::super::history::Kind::Text(text) => Some(text),
+            super::super::history::Kind::Result(_) => part.value.get("content").and_then(Value::as_str),
+            _ => None,
+        });
+        texts.into_iter().any(has_word)
+    });
+    let is_hidden = subject.is_continued() || subject.member("prompt").is_some();
+    said || is_hidden || history.entries.iter().all(|entry| entry.role == Role::Other)
+}

@@ -1,0 +1,100 @@
+//! `protocol/limit`: more than an API takes.
+
+use serde_json::Value;
+
+use super::{Found, Subject, body_rule};
+use crate::provider::{Server, WireFormat};
+
+body_rule! {
+    Body, Error "protocol/limit", "a list or a text is longer than the API takes",
+    "APIs bound the number of tools, the length of identifiers and the like. Where two sources disagree about a bound, what lies \
+     between the two is a warning.\n\n\
+     * wrong: 129 tools at OpenAI\n\
+     * right: the tools that this agent needs\n\n\
+     Sources, seen in November 2026: OpenAI's error *array too long*, its specification and its SDK; Anthropic's error about stop \
+     sequences."
+}
+
+/// A bound on a member of the body.
+struct Bound {
+    wires: &'static [WireFormat],
+    servers: &'static [Server],
+    member: &'static str,
+    most: usize,
+    /// From here on every source agrees; below it is a warning.
+    surely: usize,
+    what: &'static str,
+}
+
+static BOUNDS: &[Bound] = &[
+    Bound {
+        wires: &[WireFormat::OpenAiChat, WireFormat::OpenAiResponses],
+        servers: &[Server::OpenAi],
+        member: "tools",
+        most: 128,
+        surely: 128,
+        what: "tools",
+    },
+    Bound {
+        wires: &[WireFormat::OpenAiChat, WireFormat::OpenAiResponses],
+        servers: &[Server::OpenAi],
+        member: "safety_identifier",
+        most: 64,
+        surely: 128,
+        what: "characters",
+    },
+    Bound {
+        wires: &[WireFormat::OpenAiChat, WireFormat::OpenAiResponses],
+        servers: &[Server::OpenAi],
+        member: "prompt_cache_key",
+        most: 64,
+        surely: 64,
+        what: "characters",
+    },
+    Bound {
+        wires: &[WireFormat::OpenAiChat],
+        servers: &[Server::OpenAi, Server::OpenRouter, Server::Qwen, Server::Groq, Server::XAi],
+        member: "stop",
+        most: 4,
+        surely: 4,
+        what: "stop sequences",
+    },
+    Bound {
+        wires: &[WireFormat::OpenAiChat],
+        servers: &[Server::DeepSeek],
+        member: "stop",
+        most: 16,
+        surely: 16,
+        what: "stop sequences",
+    },
+];
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    for bound in BOUNDS.iter().filter(|bound| bound.wires.contains(&subject.wire)) {
+        let Some(value) = subject.member(bound.member).filter(|_| bound.servers.contains(&subject.server)) else {
+            continue;
+        };
+        let len = match value {
+            Value::Array(elements) => elements.len(),
+            // One stop sequence may be as long as it likes.
+            Value::String(text) if bound.what == "characters" => text.chars().count(),
+            _ => continue,
+        };
+        if len > bound.most {
+            let message = format!("{len} {} are too many: {} takes {}", bound.what, subject.server.name(), bound.most);
+            let note = found.at(value, message);
+            let note = if len > bound.surely { note } else { note.warning() };
+            note.help(format!("leave {} or fewer", bound.most));
+        }
+    }
+    if subject.wire == WireFormat::AnthropicMessages {
+        blank_stops(subject, found);
+    }
+}
+
+fn blank_stops<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let stops = subject.member("stop_sequences").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    for stop in stops.iter().filter(|stop| stop.as_str().is_some_and(|text| text.trim().is_empty())) {
+        found.at(stop, "a stop sequence holds more than white space").help("leave it out");
+    }
+}

@@ -1,0 +1,183 @@
+//! `protocol/media-source`: an image or a document that the server cannot read.
+
+use serde_json::Value;
+
+use super::super::history::{Entry, Kind, Role, text_of};
+use super::{Found, Subject, body_rule};
+use crate::provider::{Server, WireFormat};
+
+body_rule! {
+    History, Error "protocol/media-source", "an image or a document comes in a way that the server does not read",
+    "Some servers fetch an image by its URL, others want its bytes in Base64; some take a few media types only, and none takes a \
+     picture whose bytes are of another type than it says. Images in results of tools are refused by OpenAI, LM Studio, DeepSeek and \
+     Groq.\n\n\
+     * wrong: `\"image_url\": {\"url\": \"https://…\"}` for LM Studio or Ollama\n\
+     * right: `\"image_url\": {\"url\": \"data:image/png;base64,…\"}`\n\n\
+     Sources, seen in November 2026: errors of LM Studio (lmstudio-bug-tracker#1120, #1752), Ollama (openai/openai.go), \
+     llama.cpp (server-common.cpp) and OpenAI (OpenHands#7700); the media types of Anthropic's SDK and Gemini's \
+     documentation."
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    for entry in &subject.history().entries {
+        for part in &entry.parts {
+            match part.kind {
+                Kind::Media => media(subject, found, entry, part.value),
+                Kind::Result(_) => result(subject, found, part.value),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn media<'b>(subject: &Subject<'b>, found: &mut Found<'b>, entry: &Entry<'b>, part: &'b Value) {
+    match subject.wire {
+        WireFormat::AnthropicMessages => anthropic(found, part),
+        WireFormat::OpenAiChat => chat(subject, found, part),
+        WireFormat::OpenAiResponses => responses(subject, found, part),
+        WireFormat::GoogleGenerateContent => google(found, part),
+        WireFormat::MistralChat if entry.role == Role::Assistant => found
+            .at(part, "Mistral takes no images in messages of the assistant")
+            .help("put them into a message of the user"),
+        _ => {}
+    }
+}
+
+/// Images of a result that is a message.
+fn result<'b>(subject: &Subject<'b>, found: &mut Found<'b>, message: &'b Value) {
+    match subject.wire {
+        WireFormat::OpenAiChat => {
+            let parts = message.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            for image in parts.iter().filter(|part| text_of(part, "type") == Some("image_url")) {
+                if matches!(subject.server, Server::OpenAi | Server::LmStudio | Server::DeepSeek | Server::Groq) {
+                    let message = format!("{} takes no images in tool messages", subject.server.name());
+                    found.at(image, message).help("put them into a user message behind all results of the turn");
+                } else {
+                    chat(subject, found, image);
+                }
+            }
+        }
+        WireFormat::AnthropicMessages => {
+            let blocks = message.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            blocks.iter().for_each(|block| anthropic(found, block));
+        }
+        WireFormat::GoogleGenerateContent => {
+            let response = message.get("functionResponse").or_else(|| message.get("function_response"));
+            let parts = response.and_then(|response| response.get("parts")).and_then(Value::as_array);
+            for part in parts.into_iter().flatten() {
+                google(found, part);
+                let file = part.get("fileData").or_else(|| part.get("file_data"));
+                if let Some((file, name)) = file.and_then(|file| Some((file, web_address(file)?))) {
+                    found
+                        .at_member(file, name, "Gemini reads no web addresses in results of functions")
+                        .help("give the bytes as `inlineData`");
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The name of the member that holds a web address, if it does.
+fn web_address(file: &Value) -> Option<&'static str> {
+    ["fileUri", "file_uri"].into_iter().find(|name| text_of(file, name).is_some_and(is_web))
+}
+
+fn is_web(url: &str) -> bool {
+    url.starts_with("http://") || url.starts_with("https://")
+}
+
+fn chat<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
+    let kind = text_of(part, "type").unwrap_or_default();
+    match subject.server {
+        Server::LlamaCpp if kind == "file" => {
+            found.at(part, "llama.cpp takes no files").help("send text, or an image");
+        }
+        Server::LmStudio | Server::Ollama if kind == "image_url" => local_image(subject, found, part),
+        _ => {}
+    }
+}
+
+/// Local servers fetch nothing.
+fn local_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
+    let Some(holder) = part.get("image_url") else { return };
+    let (url, object) = match holder {
+        Value::String(url) => (url.as_str(), None),
+        object => (text_of(object, "url").unwrap_or_default(), Some(object)),
+    };
+    let (server, help) = (subject.server.name(), "send it as `data:image/png;base64,…`");
+    let message = if is_web(url) {
+        format!("{server} fetches no images")
+    } else if subject.server == Server::LmStudio && url.starts_with("data:image/webp") {
+        format!("{server} reads no WebP")
+    } else {
+        return;
+    };
+    match object {
+        Some(object) => found.at_member(object, "url", message).help(help),
+        None => found.at(holder, message).help(help),
+    }
+}
+
+fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
+    if subject.server == Server::LlamaCpp && text_of(part, "type") == Some("input_file") {
+        found.at(part, "llama.cpp takes no files").help("send text, or an image");
+    }
+}
+
+/// The media types that Gemini takes inline, by their beginnings.
+const GEMINI_TYPES: [&str; 13] = [
+    "image/png",
+    "image/jpeg",
+    "image/webp",
+    "image/heic",
+    "image/heif",
+    "image/avif",
+    "audio/",
+    "video/",
+    "application/pdf",
+    "text/",
+    "application/x-javascript",
+    "application/x-python",
+    "application/rtf",
+];
+
+fn google<'b>(found: &mut Found<'b>, part: &'b Value) {
+    let Some(data) = part.get("inlineData").or_else(|| part.get("inline_data")) else { return };
+    let name = if data.get("mime_type").is_some() { "mime_type" } else { "mimeType" };
+    let Some(media_type) = text_of(data, name) else { return };
+    if !GEMINI_TYPES.iter().any(|known| media_type.starts_with(known)) {
+        let message = format!("Gemini does not take `{}` as inline data", crate::text::cut(media_type, 60));
+        let help = match media_type {
+            "image/jpg" => "the name is `image/jpeg`",
+            _ => "images are PNG, JPEG, WebP, HEIC or HEIF; documents PDF or text",
+        };
+        found.at_member(data, name, message).help(help);
+    } else if let Some(real) = text_of(data, "data").and_then(picture_type).filter(|real| is_other(media_type, real)) {
+        mismatch(found, data, name, real);
+    }
+}
+
+fn anthropic<'b>(found: &mut Found<'b>, block: &'b Value) {
+    let Some(source) = block.get("source").filter(|source| text_of(source, "type") == Some("base64")) else { return };
+    let (Some(media_type), Some(data)) = (text_of(source, "media_type"), text_of(source, "data")) else { return };
+    if let Some(real) = picture_type(data).filter(|real| is_other(media_type, real)) {
+        mismatch(found, source, "media_type", real);
+    }
+}
+
+fn is_other(said: &str, real: &str) -> bool {
+    said.starts_with("image/") && said != real
+}
+
+fn mismatch<'b>(found: &mut Found<'b>, holder: &'b Value, name: &'static str, real: &str) {
+    let message = format!("the bytes are of the type `{real}`");
+    found.at_member(holder, name, message).help(format!("write `{real}`, or send the picture that was meant"));
+}
+
+/// The type of a picture, by the first bytes of its Base64.
+fn picture_type(base64: &str) -> Option<&'static str> {
+    let known =
+        [("iVBORw0KGgo", "image/png"), ("/9j/", "image/jpeg"), ("R0lGOD", "image/gif"), ("UklGR", "image/webp")];
+    known.into_iter().find(|(start, _)| base64.starts_with(start)).map(|(_, media_type)| media_type)
+}

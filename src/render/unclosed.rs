@@ -1,0 +1,141 @@
+//! Tags that open what is never closed, and tags that close what is not open.
+
+use std::ops::Range;
+
+use minijinja::machinery::{self, Span, Token};
+use minijinja::syntax::SyntaxConfig;
+
+/// Where the tags of a text do not fit each other.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unbalanced {
+    /// A tag without its end.
+    Open(OpenTag),
+    /// An end tag, and the tag that would have to end before it.
+    WrongEnd { open: OpenTag },
+    /// An end tag where nothing is open.
+    NothingOpen,
+    /// `{{` or `{%` without its end.
+    Delimiter { range: Range<usize>, close: &'static str },
+}
+
+/// A tag that waits for its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct OpenTag {
+    /// `for`, `if`, …
+    pub(super) name: String,
+    /// From `{%` to `%}`.
+    pub(super) range: Range<usize>,
+}
+
+/// The tags that have an end.
+const WITH_END: [&str; 9] = ["autoescape", "block", "call", "filter", "for", "if", "macro", "set", "with"];
+
+/// The first place up to byte `end` where tags do not fit; at the end of the text, what is still open.
+pub(super) fn find(text: &str, end: usize) -> Option<Unbalanced> {
+    let mut open: Vec<OpenTag> = Vec::new();
+    let mut tag: Option<Tag> = None;
+    for token in machinery::tokenize(text, false, SyntaxConfig::default()) {
+        let Ok((token, span)) = token else { break };
+        let range = range(span);
+        match token {
+            Token::BlockStart => tag = Some(Tag::new(range.start, "%}")),
+            Token::VariableStart => tag = Some(Tag::new(range.start, "}}")),
+            Token::VariableEnd => tag = None,
+            Token::BlockEnd => {
+                let tag = tag.take()?;
+                if let Some(found) = tag.close(range.end, &mut open) {
+                    return Some(found);
+                }
+                if range.end > end {
+                    return None;
+                }
+            }
+            token => {
+                if let Some(tag) = &mut tag {
+                    tag.read(&token);
+                }
+            }
+        }
+    }
+    match tag {
+        Some(tag) => Some(Unbalanced::Delimiter { range: tag.start..tag.start + "{%".len(), close: tag.delimiter }),
+        None => open.pop().map(Unbalanced::Open),
+    }
+}
+
+fn range(span: Span) -> Range<usize> {
+    span.start_offset as usize..span.end_offset as usize
+}
+
+/// A tag that is being read.
+struct Tag {
+    start: usize,
+    /// What ends it.
+    delimiter: &'static str,
+    name: Option<String>,
+    /// Whether a value is assigned: `{% set x = 1 %}` has no end tag.
+    assigns: bool,
+}
+
+impl Tag {
+    fn new(start: usize, delimiter: &'static str) -> Tag {
+        Tag { start, delimiter, name: None, assigns: false }
+    }
+
+    fn read(&mut self, token: &Token<'_>) {
+        match (token, &self.name) {
+            (Token::Ident(name), None) => self.name = Some((*name).to_owned()),
+            (Token::Assign, _) => self.assigns = true,
+            (_, None) => self.name = Some(String::new()),
+            _ => {}
+        }
+    }
+
+    /// Enters the tag, which ends at a byte, among those that are open; what does not fit.
+    fn close(self, end: usize, open: &mut Vec<OpenTag>) -> Option<Unbalanced> {
+        let name = self.name.unwrap_or_default();
+        match name.strip_prefix("end").filter(|ended| WITH_END.contains(ended)) {
+            Some(ended) => match open.pop() {
+                Some(last) if last.name == ended => None,
+                Some(last) => Some(Unbalanced::WrongEnd { open: last }),
+                None => Some(Unbalanced::NothingOpen),
+            },
+            None => {
+                let has_end = WITH_END.contains(&name.as_str()) && !(name == "set" && self.assigns);
+                open.extend(has_end.then_some(OpenTag { name, range: self.start..end }));
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Option<Unbalanced> {
+        find(text, text.len())
+    }
+
+    #[test]
+    fn the_innermost_open_tag_is_found() {
+        let open = |name: &str, range| Some(Unbalanced::Open(OpenTag { name: name.into(), range }));
+        assert_eq!(found("{% if a %}{% for x in y %}z"), open("for", 10..26));
+        assert_eq!(found("{% set a = 1 %}{% set b %}"), open("set", 15..26));
+        assert_eq!(found("{% for x in y %}{% if x %}{% endif %}{% endfor %}"), None);
+        assert_eq!(found("{% raw %}{% if %}{% endraw %}"), None);
+    }
+
+    #[test]
+    fn ends_that_end_something_else_are_found() {
+        let open = OpenTag { name: "for".into(), range: 10..26 };
+        assert_eq!(found("{% if a %}{% for x in y %}{% endif %}"), Some(Unbalanced::WrongEnd { open }));
+        assert_eq!(found("{% if a %}{% endif %}{% endif %}"), Some(Unbalanced::NothingOpen));
+    }
+
+    #[test]
+    fn delimiters_without_end_are_found() {
+        assert_eq!(found("a {{ b"), Some(Unbalanced::Delimiter { range: 2..4, close: "}}" }));
+        assert_eq!(found("a {% if b"), Some(Unbalanced::Delimiter { range: 2..4, close: "%}" }));
+    }
+}
