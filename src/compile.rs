@@ -9,7 +9,6 @@ mod compare;
 mod coverage;
 mod explain;
 mod impact;
-mod invisible;
 mod lint;
 mod lowered;
 mod missing;
@@ -19,6 +18,7 @@ mod report;
 mod route;
 pub(crate) mod rules;
 mod secrets;
+mod texts;
 mod unused;
 mod work;
 
@@ -196,7 +196,7 @@ impl Compiler {
         if repo.is_empty() {
             findings.push(rules::empty(&mut repo.sources));
         }
-        findings.extend(invisible::check(&mut repo, &hierarchy));
+        findings.extend(texts::check(&mut repo, &hierarchy, &findings));
         findings.extend(policy::check_codes(&repo.config));
         findings.extend(rules::unknown_agents(&repo, &hierarchy));
         findings.extend(route::check(&repo, &hierarchy));

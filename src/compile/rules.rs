@@ -79,7 +79,7 @@ pub fn all_rules() -> Vec<&'static Rule> {
 static ALL: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
     let families = [
         RULES,
-        super::invisible::RULES,
+        super::texts::RULES,
         repo_rules::RULES,
         crate::profile::RULES,
         crate::resolve::rules::RULES,

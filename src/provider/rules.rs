@@ -26,4 +26,9 @@ crate::diag::rules! {
         "Breakpoints for prompt caching exist in Anthropic's format only; other providers cache on their own or \
          not at all. The profile says that it caches, and nothing is sent for it.\n\n\
          Remove the key, or set it to `false` if it is inherited.";
+    DOUBLED_PATH = Error "provider/doubled-path", "the URL and the endpoint both have the same part of the path",
+        "A request goes to the instance's `url`, a slash, and the profile's `endpoint`. If both name the version of the API, the path \
+         has it twice, and the server answers 404.\n\n\
+         * wrong: `url = \"https://host/v1\"` and `endpoint = \"v1/chat/completions\"`\n\
+         * right: `url = \"https://host/v1\"` and `endpoint = \"chat/completions\"`";
 }

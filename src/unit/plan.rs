@@ -362,7 +362,19 @@ fn check_settings(
     };
     let Some(api) = ClientApi::from_name(&instance.client_api.value) else { return false };
     check_api(profile, api, api.wire(endpoint.value), findings);
+    findings.extend(doubled_path(instance, &endpoint));
     true
+}
+
+/// The finding of an endpoint that begins with what the URL ends with.
+fn doubled_path(instance: &Instance, endpoint: &Spanned<&str>) -> Option<Diagnostic> {
+    let path = instance.url.value.split_once("://").map_or("", |(_, rest)| rest.split_once('/').map_or("", |it| it.1));
+    let last = path.trim_end_matches('/').rsplit('/').next().filter(|last| !last.is_empty())?;
+    let rest = endpoint.value.trim_start_matches('/').strip_prefix(last)?.strip_prefix('/')?;
+    let message = format!("the path of the request has `{}` twice", crate::text::cut(last, 40));
+    let finding = Diagnostic::new(&provider_rules::DOUBLED_PATH, endpoint.span, message);
+    let finding = finding.related(instance.url.span, "the URL ends with it already");
+    Some(finding.help(format!("write `endpoint = \"{}\"`", crate::text::cut(rest, 80))))
 }
 
 fn check_api(profile: &ResolvedProfile<'_>, api: ClientApi, wire: WireFormat, findings: &mut Vec<Diagnostic>) {

@@ -1,11 +1,12 @@
-//! `text/invisible`: characters that a reviewer cannot see and a model reads.
+//! What is looked for in all texts that prompts and bodies are made of: characters that a reviewer cannot see and a model
+//! reads, and the marks of an unfinished merge.
 //!
-//! Looks at the text of all files that prompts and bodies are made of, as it stands in the file, at names, decoded, and at
-//! paths. Conversations of contexts are left alone: they hold such characters on purpose.
+//! Looks at the text as it stands in the file, at names, decoded, and at paths. Conversations of contexts may hold hidden
+//! characters on purpose.
 
 use std::collections::HashSet;
 
-use crate::diag::{Diagnostic, rules};
+use crate::diag::{Diagnostic, Severity, rules};
 use crate::repo::{LayerKind, Repo};
 use crate::resolve::Hierarchy;
 use crate::source::{FileId, SourceText, Span, Spanned};
@@ -22,6 +23,12 @@ rules! {
          * right: `name = \"Reviewer\"`\n\n\
          If the character is intended, write it as an escape, so that it can be seen: `\"\\u202E\"` in a TOML string, \
          `{{ \"\\u202E\" }}` in a template.";
+    CONFLICT = Error[lowerable] "text/conflict-marks", "a file has the marks of an unfinished merge",
+        "git writes `<<<<<<<`, `=======` and `>>>>>>>` around two versions of some lines that it could not merge. In a prompt or a \
+         partial nothing complains: the model reads both versions and the marks.\n\n\
+         * wrong: a role with `<<<<<<< HEAD` at the start of a line\n\
+         * right: the version that is meant\n\n\
+         A prompt that explains merge conflicts may show them: indent them, or allow the file with an `[[allow]]` entry.";
 }
 
 /// How much of all roles is looked at, in bytes: those that do not fit are passed over.
@@ -30,7 +37,7 @@ const MAX_ROLE_BYTES: u64 = 16 * 1024 * 1024;
 const MOST: usize = 20;
 
 /// Findings about files and names.
-pub(super) fn check(repo: &mut Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
+pub(super) fn check(repo: &mut Repo, hierarchy: &Hierarchy, known: &[Diagnostic]) -> Vec<Diagnostic> {
     let contexts: HashSet<FileId> = repo.contexts.iter().map(|source| source.file).collect();
     let mut findings: Vec<Diagnostic> = Vec::new();
     // What is part of the program is no stranger's.
@@ -39,6 +46,7 @@ pub(super) fn check(repo: &mut Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
         if !contexts.contains(&file) {
             findings.extend(in_text(file, source.path(), source.text()));
         }
+        findings.extend(conflict(file, source.text()).filter(|finding| !is_told(finding, known)));
     }
     findings.extend(in_names(repo, hierarchy));
     findings.extend(in_roles(repo));
@@ -54,6 +62,36 @@ fn in_text(file: FileId, path: &str, text: &str) -> Vec<Diagnostic> {
         last.message = format!("{}, and {more} more places of this file", last.message);
     }
     findings
+}
+
+/// The first unfinished merge of a file.
+fn conflict(file: FileId, text: &str) -> Option<Diagnostic> {
+    let start = mark(text, "<<<<<<< ", 0)?;
+    let middle = mark(text, "=======\n", start)?;
+    let end = mark(text, ">>>>>>> ", middle)?;
+    let line = |at: usize| at..text[at..].find('\n').map_or(text.len(), |len| at + len);
+    let finding = Diagnostic::new(&CONFLICT, Span::new(file, line(start)), "an unfinished merge");
+    let finding = finding.label("the one version").related(Span::new(file, line(end)), "the other one ends here");
+    Some(finding.help("keep the version that is meant, and remove the marks"))
+}
+
+/// Where a line begins with a mark, at a place or behind it.
+fn mark(text: &str, mark: &str, from: usize) -> Option<usize> {
+    memchr::memmem::find_iter(&text.as_bytes()[from..], mark)
+        .map(|at| from + at)
+        .find(|&at| at == 0 || text.as_bytes()[at - 1] == b'\n')
+}
+
+/// Whether the marks are why the file could not be read.
+fn is_told(conflict: &Diagnostic, known: &[Diagnostic]) -> bool {
+    let (marks, end) = (conflict.primary.span, conflict.related.iter().map(|label| label.span.end).max());
+    known.iter().any(|finding| {
+        let span = finding.primary.span;
+        span.file == marks.file
+            && finding.rule.severity == Severity::Error
+            && span.start >= marks.start
+            && Some(span.start) <= end
+    })
 }
 
 /// Hidden characters that follow each other.
@@ -124,13 +162,18 @@ fn in_roles(repo: &mut Repo) -> Vec<Diagnostic> {
             let Ok(bytes) = layer.world.read_within(&path, left) else { continue };
             left -= bytes.len() as u64;
             let text = SourceText::from_bytes(&bytes).ok();
-            found.extend(text.filter(|text| runs(text.as_str()).next().is_some()).map(|text| (path, text)));
+            let looks_odd = |text: &SourceText| {
+                runs(text.as_str()).next().is_some() || mark(text.as_str(), "<<<<<<< ", 0).is_some()
+            };
+            found.extend(text.filter(looks_odd).map(|text| (path, text)));
         }
     }
     let mut findings = Vec::new();
     for (path, text) in found {
         let file = repo.sources.add(path.as_str(), text);
-        findings.extend(in_text(file, &path, repo.sources.get(file).text()));
+        let text = repo.sources.get(file).text();
+        findings.extend(in_text(file, &path, text));
+        findings.extend(conflict(file, text));
     }
     findings
 }
