@@ -4,6 +4,7 @@
 //! extensions. A violation is told in the words of the alternative that the discriminator picks: `x-reqc-discriminator` in a schema names
 //! the member that decides.
 
+mod allowed;
 mod bundled;
 mod cost;
 mod document;
@@ -20,6 +21,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use allowed::Allowed;
 use bundled::Bundled;
 use document::{Document, Extensions, Input, Unusable, check_extensions};
 use graph::Refusal;
@@ -32,7 +34,7 @@ use super::Problem;
 use crate::diag::Diagnostic;
 use crate::json;
 use crate::provider::{ClientApi, Server, WireFormat};
-use crate::repo::{Extension, Instance, LayerKind, Repo};
+use crate::repo::{Instance, LayerKind, Repo};
 use crate::source::{FileId, SourceText, Span};
 use crate::unit::Body;
 
@@ -41,8 +43,8 @@ use crate::unit::Body;
 pub struct Schemas {
     /// The schema files by wire format.
     files: BTreeMap<Arc<str>, Vec<SchemaFile>>,
-    /// Fields that `reqc.toml` allows.
-    allowed: Vec<Extension>,
+    /// What `reqc.toml` lets pass.
+    allowed: Vec<Arc<Allowed>>,
     documents: Mutex<HashMap<Variant, Documents>>,
     /// The extension files by wire format.
     extensions: BTreeMap<Arc<str>, Vec<Arc<Extensions>>>,
@@ -71,7 +73,7 @@ type Documents = Arc<[Result<Document, Unusable>]>;
 /// What the bodies of one agent are checked against.
 pub struct AgentSchemas {
     documents: Documents,
-    allowed: Vec<Field>,
+    allowed: Vec<Arc<Allowed>>,
     /// The server, if it passes over fields that it does not know.
     passes_over: Option<&'static str>,
 }
@@ -80,7 +82,8 @@ impl Schemas {
     /// Takes the schema files of a repository; its own are compiled at once, so that mistakes in them are told.
     pub fn new(repo: &Repo) -> (Schemas, Vec<Diagnostic>) {
         let mut findings = Vec::new();
-        let mut schemas = Schemas { allowed: repo.config.extensions.clone(), ..Schemas::default() };
+        let mut schemas = Schemas::default();
+        schemas.allowed = repo.config.extensions.iter().map(|entry| Arc::new(Allowed::new(entry))).collect();
         let mut own: Vec<(WireFormat, Arc<Extensions>)> = Vec::new();
         for (name, sources) in &repo.schemas {
             for source in sources {
@@ -130,11 +133,8 @@ impl Schemas {
         instance: Option<(&Instance, ClientApi)>,
     ) -> AgentSchemas {
         let name = instance.map(|(instance, _)| &*instance.name.value);
-        let own = self
-            .allowed
-            .iter()
-            .filter(|extension| instance.is_some_and(|(instance, _)| instance.is_a(&extension.instance)));
-        let allowed = own.flat_map(|extension| &extension.fields).map(|field| Field::parse(field)).collect();
+        let own = self.allowed.iter().filter(|entry| instance.is_some_and(|(instance, _)| entry.is_for(instance)));
+        let allowed = own.cloned().collect();
         let extensions = self.extensions_of(wire);
         // What is particular comes last: it replaces what the others say.
         let general = server.map(Server::extensions).into_iter().chain(instance.map(|(_, api)| api.name()));
@@ -146,6 +146,11 @@ impl Schemas {
             }
         }
         AgentSchemas { documents: self.variant(wire, names), allowed, passes_over: None }
+    }
+
+    /// Where `[[extension]]` entries stand that never let anything pass.
+    pub(crate) fn unused(&self) -> impl Iterator<Item = Span> {
+        self.allowed.iter().filter_map(|entry| entry.unused())
     }
 
     fn extensions_of(&self, wire: WireFormat) -> &[Arc<Extensions>] {
@@ -197,7 +202,7 @@ impl AgentSchemas {
         if let Some(respelt) = respelt {
             mistakes = self.mistakes(Input::Respelt { value: &respelt, original });
         }
-        mistakes.retain(|mistake| !self.allows(mistake));
+        mistakes.retain_mut(|mistake| !self.allowed.iter().any(|entry| entry.lets_pass(mistake, original)));
         mistake::drop_misspelt(&mut mistakes);
         mistakes.dedup_by(|next, kept| mistake::absorb(kept, next));
         cut(&mut mistakes);
@@ -220,14 +225,6 @@ impl AgentSchemas {
             }
         }
         mistakes
-    }
-
-    fn allows(&self, mistake: &Mistake) -> bool {
-        if mistake.rule != &rules::UNKNOWN_FIELD || self.allowed.is_empty() {
-            return false;
-        }
-        let tokens: Vec<String> = mistake.pointer.tokens().collect();
-        self.allowed.iter().any(|field| field.is(&tokens))
     }
 }
 
@@ -252,23 +249,6 @@ impl Unusable {
             passed_over_by: None,
             place: Some(self.place),
         }
-    }
-}
-
-/// A field that `reqc.toml` allows: a JSON pointer in which `*` stands for any one token.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Field {
-    tokens: Vec<String>,
-}
-
-impl Field {
-    fn parse(pattern: &str) -> Field {
-        Field { tokens: json::Pointer::parse(pattern).tokens().collect() }
-    }
-
-    fn is(&self, tokens: &[String]) -> bool {
-        let same = |(pattern, token): (&String, &String)| pattern == "*" || pattern == token;
-        tokens.len() == self.tokens.len() && self.tokens.iter().zip(tokens).all(same)
     }
 }
 
