@@ -83,7 +83,13 @@ impl Schemas {
     pub fn new(repo: &Repo) -> (Schemas, Vec<Diagnostic>) {
         let mut findings = Vec::new();
         let mut schemas = Schemas::default();
-        schemas.allowed = repo.config.extensions.iter().map(|entry| Arc::new(Allowed::new(entry))).collect();
+        schemas.allowed = repo
+            .config
+            .extensions
+            .iter()
+            .filter(|entry| repo.instances.contains_key(&entry.instance))
+            .map(|entry| Arc::new(Allowed::new(entry)))
+            .collect();
         let mut own: Vec<(WireFormat, Arc<Extensions>)> = Vec::new();
         for (name, sources) in &repo.schemas {
             for source in sources {
@@ -215,10 +221,10 @@ impl AgentSchemas {
             match document {
                 Err(unusable) => mistakes.push(unusable.mistake()),
                 Ok(document) => {
-                    let passed_over_by = self.passes_over.filter(|_| document.is_of_format());
                     let unknown = |mistake: &Mistake| mistake.rule == &rules::UNKNOWN_FIELD;
                     mistakes.extend(document.mistakes(subject).into_iter().map(|mistake| match unknown(&mistake) {
-                        true => Mistake { passed_over_by, ..mistake },
+                        _ if !document.is_of_format() => mistake.in_own_words(),
+                        true => Mistake { passed_over_by: self.passes_over, ..mistake },
                         false => mistake,
                     }));
                 }
@@ -247,6 +253,7 @@ impl Unusable {
             what: What::Other(self.refusal.message.clone()),
             hint: self.refusal.help.clone().into(),
             passed_over_by: None,
+            asks: None,
             place: Some(self.place),
         }
     }

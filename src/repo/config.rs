@@ -224,9 +224,10 @@ impl Extension {
             return None;
         }
         let [fields, values, optional] = lists.map(|(_, list)| list.map(|list| list.value).unwrap_or_default());
-        for value in values.iter().filter(|value| !value.value.contains('=')) {
+        if let Some(value) = values.iter().find(|value| !value.value.contains('=')) {
             let finding = Diagnostic::new(&rules::INVALID_VALUE, value.span, "this has no `=` and no value");
             reader.report(finding.help("write where and which: `\"/service_tier=batch\"`"));
+            return None;
         }
         let texts = |list: Vec<Spanned<Arc<str>>>| list.into_iter().map(|text| text.value).collect();
         let instance = instance?;

@@ -128,7 +128,8 @@ mod tests {
 
     #[test]
     fn values_pass_where_they_are_listed() {
-        let (allowed, body) = (allowed(), json!({"service_tier": "batch", "max_tokens": -1, "tools": [{"type": "fetch"}]}));
+        let (allowed, body) =
+            (allowed(), json!({"service_tier": "batch", "max_tokens": -1, "tools": [{"type": "fetch"}]}));
         let passes = |at: &str| {
             let mut mistake = Mistake::value(Pointer::parse(at), String::new(), Hint::None);
             allowed.lets_pass(&mut mistake, &body)

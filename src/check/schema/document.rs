@@ -308,6 +308,7 @@ fn unchecked() -> Mistake {
         what: What::Other(message),
         hint: Hint::Other(help),
         passed_over_by: None,
+        asks: None,
         place: None,
     }
 }

@@ -4,10 +4,10 @@ use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
-use super::mistake::{Hint, Mistake, What};
+use super::mistake::{FEW, Hint, Mistake, What, few};
 use super::node::follow;
 use super::{rules, spelling};
-use crate::diag::{listed, nearest as nearest_names};
+use crate::diag::nearest as nearest_names;
 use crate::json::{Pointer, kind_of};
 use crate::text::cut;
 
@@ -101,7 +101,7 @@ fn unknown_field(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str)
         (Some(near), _) => near,
         (None, Some(elsewhere)) => Hint::Other(elsewhere),
         (None, None) if known.is_empty() => Hint::None,
-        (None, None) => Hint::Fields(known),
+        (None, None) => Hint::Fields(by_nearness(name, known)),
     };
     Mistake {
         rule: &rules::UNKNOWN_FIELD,
@@ -109,8 +109,22 @@ fn unknown_field(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str)
         pointer: at.member(name),
         hint,
         passed_over_by: None,
+        asks: None,
         place: None,
     }
+}
+
+/// The longest name that others are compared with, in bytes.
+const LONGEST_NAME: usize = 64;
+
+/// Names; if there are many, those that hold this one or a part of it first, then the most similar.
+fn by_nearness(name: &str, mut known: Vec<String>) -> Vec<String> {
+    if known.len() > FEW && name.len() <= LONGEST_NAME {
+        let holds = |known: &str| known.contains(name) || known.len() > 2 && name.contains(known);
+        let likeness = |known: &str| (!holds(known), 1.0 - strsim::jaro_winkler(name, known));
+        known.sort_by(|a, b| likeness(a).partial_cmp(&likeness(b)).unwrap_or(std::cmp::Ordering::Equal));
+    }
+    known
 }
 
 /// The names that are near to one, if any are.
@@ -121,7 +135,9 @@ fn meant(name: &str, known: &[String]) -> Option<Hint> {
 
 /// The values that are near to one, or all that there are.
 fn meant_or_known(value: &str, known: &[String]) -> Hint {
-    let all = || Hint::Other(format!("known: {}", listed(known.iter().map(String::as_str))));
+    // `null` is another way to leave a field out.
+    let written = || known.iter().filter(|known| *known != "null").cloned().collect();
+    let all = || Hint::Other(format!("known: {}", few(&by_nearness(value, written()))));
     meant(value, known).unwrap_or_else(all)
 }
 
@@ -140,19 +156,23 @@ fn simple(schema: &Value, path: &str, node: Option<&Value>, kind: &Kind, at: Poi
     let (rule, message, hint) = match kind {
         Kind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
-            return Mistake::missing(at, name, describe(property_schema(node, name)).into());
+            return Mistake::missing(at, name, form(schema, property_schema(node, name)).into());
         }
         Kind::FalseSchema => {
             let message = said().unwrap_or_else(|| format!("`{at}` is not allowed here"));
-            (&rules::UNKNOWN_FIELD, message, describe(node).into())
+            (&rules::UNKNOWN_FIELD, message, Hint::None)
         }
         Kind::Not { .. } => {
             let message = said().unwrap_or_else(|| format!("`{at}` {}", limit(kind, found)));
-            (&rules::INVALID_VALUE, message, describe(node).into())
+            (&rules::INVALID_VALUE, message, Hint::None)
         }
         Kind::Type { kind } => {
             let message = format!("`{at}` must be {}, not {}", wanted(kind), kind_of(found));
-            (&rules::WRONG_TYPE, message, json_in_string(kind, found).or_else(|| describe(node)).into())
+            (
+                &rules::WRONG_TYPE,
+                message,
+                json_in_string(kind, found).or_else(|| form_of_type(schema, node, kind, found)).into(),
+            )
         }
         Kind::Enum { options } => {
             let known: Vec<String> = options.as_array().into_iter().flatten().map(plain).collect();
@@ -163,9 +183,14 @@ fn simple(schema: &Value, path: &str, node: Option<&Value>, kind: &Kind, at: Poi
             let message = format!("`{at}` must be `{}`, not `{}`", plain(expected_value), shown(found));
             (&rules::INVALID_VALUE, message, Hint::None)
         }
-        kind => (&rules::INVALID_VALUE, format!("`{at}` {}", limit(kind, found)), describe(node).into()),
+        // Nobody reads a regular expression: the description says its form.
+        kind @ Kind::Pattern { .. } => {
+            (&rules::INVALID_VALUE, format!("`{at}` {}", limit(kind, found)), describe(node).into())
+        }
+        kind => (&rules::INVALID_VALUE, format!("`{at}` {}", limit(kind, found)), Hint::None),
     };
-    Mistake { rule, pointer: at, what: What::Other(message), hint, passed_over_by: None, place: None }
+    let asks = describe(node).filter(|_| rule == &rules::INVALID_VALUE);
+    Mistake { rule, pointer: at, what: What::Other(message), hint, passed_over_by: None, asks, place: None }
 }
 
 /// What the schema itself says of a failing part: at the keyword's owner or a little above.
@@ -272,7 +297,7 @@ impl<'s> Choice<'s> {
     fn missing(&self, member: &str) -> Pick {
         let (member, known) = (member.to_owned(), self.known());
         Pick::None(Box::new(move |at| {
-            let help = format!("it says what this is: {}", listed(known.iter().map(String::as_str)));
+            let help = format!("it says what this is: {}", few(&known));
             Mistake::missing(at.clone(), &member, Hint::Other(help))
         }))
     }
@@ -309,6 +334,50 @@ fn known_fields(schema: &Value, node: Option<&Value>) -> Vec<String> {
     known
 }
 
+/// What a missing value looks like: the values that there are, or what an object needs.
+fn form(schema: &Value, node: Option<&Value>) -> Option<String> {
+    let node = follow(schema, node?);
+    let constant = node.get("const").map(|value| format!("it is `{}`", plain(value)));
+    let values =
+        || node.get("enum").and_then(Value::as_array).map(|values| values.iter().map(plain).collect::<Vec<_>>());
+    constant.or_else(|| values().map(|values| format!("it is one of: {}", few(&values)))).or_else(|| needs(node))
+}
+
+/// What an object needs.
+fn needs(node: &Value) -> Option<String> {
+    let required: Vec<String> = node.get("required")?.as_array()?.iter().map(plain).collect();
+    (!required.is_empty()).then(|| format!("it is an object with `{}`", required.join("` and `")))
+}
+
+/// What a value of the wrong type should be: an element stands in a list, an object has what it needs.
+fn form_of_type(schema: &Value, node: Option<&Value>, kind: &TypeKind, found: &Value) -> Option<String> {
+    let wanted = type_names(kind);
+    let wants = |name: &str| wanted.iter().any(|wanted| wanted == name);
+    let node = follow(schema, node?);
+    match found {
+        Value::Object(_) | Value::String(_) if wants("array") => Some("put it into a list: `[…]`".to_owned()),
+        Value::Object(_) if wants("string") => Some("write it as a string that holds it as JSON".to_owned()),
+        Value::Number(_) | Value::Bool(_) if wants("string") => Some(format!("put it into quotes: `\"{found}\"`")),
+        Value::String(text)
+            if !wants("array") && serde_json::from_str::<Value>(text).is_ok_and(|held| fits(&held, &wanted)) =>
+        {
+            Some(format!("write `{}` without quotes", cut(text, 41)))
+        }
+        _ if wants("object") => needs(node),
+        _ => None,
+    }
+}
+
+/// Whether a number, a boolean or `null` is of one of the types.
+fn fits(held: &Value, wanted: &[String]) -> bool {
+    let wants = |name: &str| wanted.iter().any(|wanted| wanted == name);
+    match held {
+        Value::Bool(_) => wants("boolean"),
+        Value::Number(number) => wants("number") || wants("integer") && !number.is_f64(),
+        _ => false,
+    }
+}
+
 /// What a schema says of itself: its description, or its title and what it needs.
 fn describe(node: Option<&Value>) -> Option<String> {
     let text = |key: &str| node?.get(key)?.as_str().map(str::to_owned);
@@ -319,8 +388,10 @@ fn describe(node: Option<&Value>) -> Option<String> {
 }
 
 fn wanted(kind: &TypeKind) -> String {
-    let mut names: Vec<&str> = type_names(kind).iter().map(|name| with_article(name)).collect();
-    names.sort_by_key(|name| *name == "null");
+    let types = type_names(kind);
+    // `null` is another way to leave a field out: nobody means it who writes something else.
+    let named = types.iter().filter(|name| *name != "null" || types.len() == 1);
+    let names: Vec<&str> = named.map(|name| with_article(name)).collect();
     names.join(" or ")
 }
 
@@ -444,7 +515,10 @@ mod tests {
             ]
         );
         let body = json!({"input": [{"type": "call", "call_id": 7}]});
-        assert_eq!(told(&items(), &body), ["`/input/0/call_id` must be a string, not a number"]);
+        assert_eq!(
+            told(&items(), &body),
+            ["`/input/0/call_id` must be a string, not a number (put it into quotes: `\"7\"`)"]
+        );
     }
 
     #[test]
@@ -476,15 +550,13 @@ mod tests {
     }
 
     #[test]
-    fn null_comes_last_and_strings_that_hold_json_say_so() {
+    fn types_are_named_without_null_and_strings_that_hold_json_say_so() {
         let schema = json!({"properties": {"stop": {"type": ["null", "array"]}}});
-        assert_eq!(told(&schema, &json!({"stop": 1})), ["`/stop` must be a list or null, not a number"]);
+        assert_eq!(told(&schema, &json!({"stop": 1})), ["`/stop` must be a list, not a number"]);
         assert_eq!(
             told(&schema, &json!({"stop": "[1]"})),
-            [
-                "`/stop` must be a list or null, not a string (the string holds a list: encoded twice, or a template without \
-             `{{` and `{%`)"
-            ]
+            ["`/stop` must be a list, not a string (the string holds a list: encoded twice, or a template without \
+             `{{` and `{%`)"]
         );
     }
 
