@@ -9,6 +9,7 @@ mod diff;
 mod explain;
 mod impact;
 mod init;
+mod lint;
 mod list;
 mod options;
 mod progress;
@@ -151,6 +152,7 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
     match args.command {
         Command::Check { path, deny_warnings } => check::run(&options.at(path), deny_warnings, terminal),
         Command::Compile(compile) => compile::run(&options, &compile, terminal),
+        Command::Lint(lint) => lint::run(&options, &lint, terminal),
         Command::List { all, tag } => list::agents(&options, all, tag.as_deref(), terminal),
         Command::Explain { agent, pointer } => explain::run(&options, &agent, pointer.as_deref(), terminal),
         Command::Impact { place } => impact::run(&options, &place, terminal),

@@ -25,7 +25,7 @@ mod work;
 pub use compare::Purpose;
 pub use explain::{Explained, Explanation, SourceKind, ValueSource};
 pub use impact::{Asked, Reached};
-pub use lint::LintTarget;
+pub use lint::{LintTarget, Linted, LintedBodies, Linting};
 pub use lowered::{Lowered, LoweredKind, LoweredTo};
 use policy::Policy;
 pub use policy::PolicyOptions;
@@ -489,11 +489,46 @@ impl Compiler {
         setting: &Setting,
         model: Option<&str>,
     ) -> Result<Body, Vec<Diagnostic>> {
+        self.with_request(plan, conversation, setting, model, |renderer, request| {
+            plan.body(&self.repo.sources, renderer, request)
+        })
+    }
+
+    /// What schemas and rules find in that body, as it is: no policy was applied. Nothing, if there is no body.
+    pub fn live_findings(
+        &self,
+        plan: &Plan<'_>,
+        conversation: Conversation,
+        setting: &Setting,
+        model: Option<&str>,
+    ) -> Vec<Diagnostic> {
+        self.with_request(plan, conversation, setting, model, |renderer, request| {
+            let Ok(body) = plan.body(&self.repo.sources, renderer, request) else { return Vec::new() };
+            let problems = Checks::of(plan, &self.schemas, model).problems(&body);
+            let record = Record::new(plan, &self.repo.sources, renderer, request, &body);
+            let finding = |problem: Problem| {
+                let target = if problem.is_about_key() { Target::Key } else { Target::Value };
+                let place = record.place(&problem.pointer, target);
+                let span = problem.place.unwrap_or(place.span);
+                explain::finding(problem, span, place.excerpt, place.steps).reaching(plan.name(), None)
+            };
+            problems.into_iter().map(finding).collect()
+        })
+    }
+
+    /// The request for a conversation that is not one of the contexts.
+    fn with_request<R>(
+        &self,
+        plan: &Plan<'_>,
+        conversation: Conversation,
+        setting: &Setting,
+        model: Option<&str>,
+        work: impl FnOnce(&Renderer<'_>, &Request<'_>) -> R,
+    ) -> R {
         let scope = setting.scope(&self.repo, plan.profile.profile.layer);
         let conversation = Prepared::new(conversation.into_normal_form());
         let renderer = self.engine.renderer(ReadyContext::size_class(&conversation));
-        let request = Request { conversation: &conversation, scope: &scope, model, memo: None };
-        plan.body(&self.repo.sources, &renderer, &request)
+        work(&renderer, &Request { conversation: &conversation, scope: &scope, model, memo: None })
     }
 
     /// The model that the client names for an agent: the given one, else that of `models.toml`.

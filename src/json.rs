@@ -6,10 +6,12 @@
 
 mod commas;
 mod pointer;
+mod quoted;
 mod scan;
 
 pub use commas::blank_trailing_commas;
 pub use pointer::Pointer;
+pub(crate) use quoted::decode_map;
 pub(crate) use scan::MAX_DEPTH;
 pub use scan::{Tree, TreeKind};
 

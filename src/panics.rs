@@ -24,10 +24,16 @@ pub(crate) struct Panic {
 impl Panic {
     /// The finding, at the place in the repository that was worked on.
     pub(crate) fn finding(&self, what: &str, span: Span) -> Diagnostic {
+        let (message, help) = self.told(what);
+        Diagnostic::new(&PANIC, span, message).help(help)
+    }
+
+    /// The message and the help of the finding.
+    pub(crate) fn told(&self, what: &str) -> (String, String) {
         let message = format!("reqc failed on {what}: {}", self.message);
-        let finding = Diagnostic::new(&PANIC, span, message);
-        finding
-            .help(format!("this is a bug in reqc, not in your files: please report it (it happened at {})", self.place))
+        let help =
+            format!("this is a bug in reqc, not in your files: please report it (it happened at {})", self.place);
+        (message, help)
     }
 }
 

@@ -17,7 +17,6 @@ pub use api::{Auth, Capability, ClientApi};
 pub(crate) use cache::{CacheMark, Cacheable, add_cache_control};
 pub use cache::{CachePlan, CacheTtl};
 pub use instances::check_instances;
-#[cfg(feature = "runtime")]
 pub(crate) use request::UrlParts;
 pub(crate) use request::is_in_the_clear;
 #[cfg(feature = "runtime")]

@@ -87,6 +87,8 @@ pub struct SourceFile {
     characters: OnceLock<Box<[u32]>>,
     /// What must not be shown, by start.
     masked: Vec<Span>,
+    /// Where the text begins in the file, if it is a part of one.
+    start: Position,
 }
 
 /// Bytes after which characters are counted anew.
@@ -138,7 +140,16 @@ impl SourceFile {
         let starts = self.line_starts();
         let line = starts.partition_point(|&start| start as usize <= offset);
         let line_start = starts[line - 1] as usize;
-        Position { line, column: self.characters_before(offset) - self.characters_before(line_start) + 1 }
+        let column = self.characters_before(offset) - self.characters_before(line_start) + 1;
+        match line {
+            1 => Position { line: self.start.line, column: column + self.start.column - 1 },
+            line => Position { line: line + self.start.line - 1, column },
+        }
+    }
+
+    /// Where the text begins in the file: for a file that is held as a whole, line 1 and column 1.
+    pub fn start(&self) -> Position {
+        self.start
     }
 
     /// How many characters stand before a byte offset: of many findings in one long line none counts it whole.
@@ -166,7 +177,7 @@ impl SourceFile {
 
     /// The text of a one-based line, without its line ending.
     pub fn line(&self, line: usize) -> &str {
-        self.text().lines().nth(line.saturating_sub(1)).unwrap_or("")
+        line.checked_sub(self.start.line).and_then(|line| self.text().lines().nth(line)).unwrap_or("")
     }
 
     fn line_starts(&self) -> &[u32] {
@@ -202,12 +213,19 @@ impl Clone for Sources {
 impl Sources {
     /// Adds a file and returns its id.
     pub fn add(&self, path: impl Into<Arc<str>>, text: SourceText) -> FileId {
+        self.add_part(path, text, Position { line: 1, column: 1 })
+    }
+
+    /// Adds a part of a file, which begins at `start` there, and returns its id. Of a file that is too large to be held, only the
+    /// parts are kept that somebody points at.
+    pub fn add_part(&self, path: impl Into<Arc<str>>, text: SourceText, start: Position) -> FileId {
         let index = self.files.push(Arc::new(SourceFile {
             path: path.into(),
             text: Arc::new(text),
             line_starts: OnceLock::new(),
             characters: OnceLock::new(),
             masked: Vec::new(),
+            start,
         }));
         FileId(u32::try_from(index).expect("fewer than 2^32 files"))
     }
@@ -277,6 +295,16 @@ mod tests {
         assert_eq!(file.position(2), Position { line: 1, column: 2 });
         assert_eq!(file.position(4), Position { line: 2, column: 2 });
         assert_eq!(file.position(999), Position { line: 2, column: 4 });
+    }
+
+    #[test]
+    fn parts_know_where_they_begin() {
+        let sources = Sources::default();
+        let text = SourceText::from_bytes(b"bc\nd").expect("valid");
+        let id = sources.add_part("a", text, Position { line: 7, column: 3 });
+        assert_eq!(sources.get(id).position(1), Position { line: 7, column: 4 });
+        assert_eq!(sources.get(id).position(3), Position { line: 8, column: 1 });
+        assert_eq!((sources.get(id).line(7), sources.get(id).line(8)), ("bc", "d"));
     }
 
     #[test]

@@ -102,8 +102,18 @@ impl Clock for SystemClock {
     }
 }
 
+pub(crate) use place::to_read;
 #[cfg(feature = "runtime")]
-pub(crate) use place::{to_read, to_write};
+pub(crate) use place::to_write;
+
+/// A regular file anywhere on the disk, for what the command line names and is read piece by piece.
+///
+/// # Errors
+///
+/// A phrase that goes on after the file's name.
+pub(crate) fn open(path: &Path) -> Result<std::fs::File, String> {
+    bounded::open(path).map_err(|why| format!("cannot be read: {why}"))
+}
 
 /// The bytes of a regular file anywhere on the disk, for what the command line names.
 ///

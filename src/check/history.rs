@@ -199,7 +199,7 @@ pub(crate) fn text_of<'b>(object: &'b Value, name: &str) -> Option<&'b str> {
 }
 
 /// The elements of a list; none of anything else.
-fn elements(value: Option<&Value>) -> &[Value] {
+pub(crate) fn elements(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 

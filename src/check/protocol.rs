@@ -3,21 +3,45 @@
 //! One file per rule, with its declaration and its check. A new rule is a file here, a line in [`ALL`], and its cases. Each page
 //! names where the fact was found, and when.
 
+mod builtin_tool;
+mod call_arguments;
+mod call_id;
+mod choice_without_tools;
 mod citations;
 mod conditions;
+mod continued_response;
 mod duplicate_call_id;
+mod duplicate_result;
+mod duplicate_tool;
+mod empty_content;
+mod empty_error_result;
 mod exclusive_members;
+mod forced_choice;
+mod item_id;
 mod json_mode;
 mod limit;
 mod media_source;
 mod missing_companion;
 mod orphan_result;
 mod pairing;
+mod prefill;
+mod result_order;
+mod result_role;
+mod schema_keyword;
+mod schemas;
+mod strict_schema;
+mod system_message;
+mod thinking_last;
+mod tool_name;
+mod tool_schema;
+mod tools;
+mod turn_order;
 mod unanswered_call;
+mod unknown_choice;
+mod unsupported_choice;
 
 use super::Problem;
 use super::found::Found;
-use super::history::Role;
 use super::subject::Subject;
 use crate::diag::Rule;
 
@@ -64,6 +88,29 @@ static ALL: &[&BodyRule] = &[
     &missing_companion::RULE,
     &json_mode::RULE,
     &limit::RULE,
+    &duplicate_result::RULE,
+    &call_id::RULE,
+    &call_arguments::RULE,
+    &empty_error_result::RULE,
+    &result_order::RULE,
+    &result_role::RULE,
+    &item_id::RULE,
+    &turn_order::RULE,
+    &system_message::RULE,
+    &empty_content::RULE,
+    &thinking_last::RULE,
+    &prefill::RULE,
+    &continued_response::RULE,
+    &duplicate_tool::RULE,
+    &tool_name::RULE,
+    &tool_schema::RULE,
+    &strict_schema::RULE,
+    &schema_keyword::RULE,
+    &builtin_tool::RULE,
+    &choice_without_tools::RULE,
+    &unknown_choice::RULE,
+    &forced_choice::RULE,
+    &unsupported_choice::RULE,
 ];
 
 /// The declarations of all rules.

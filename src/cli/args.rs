@@ -94,6 +94,8 @@ pub(super) enum Command {
     },
     /// Write golden bodies, or compare them
     Compile(Compile),
+    /// Judge request bodies that any program made
+    Lint(Lint),
     /// List agents
     List {
         /// Include hidden and abstract ones
@@ -204,8 +206,22 @@ pub(super) struct Compile {
     pub(super) all_contexts: bool,
 }
 
+#[derive(Debug, clap::Args)]
+pub(super) struct Lint {
+    /// Files of bodies: JSON, JSON Lines, batches, HAR; `-` is standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub(super) files: Vec<PathBuf>,
+    /// The wire format of all bodies, for instance openai-chat; otherwise URLs and shapes decide
+    #[arg(long, value_name = "W", value_parser = filled)]
+    pub(super) wire: Option<String>,
+    /// The provider instance that the bodies go to, of the repository or bundled
+    #[arg(long, value_name = "INSTANCE", value_parser = filled)]
+    pub(super) provider: Option<String>,
+}
+
 #[cfg(feature = "runtime")]
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags are what they are")]
 pub(super) struct Send {
     /// The agent's name, of the repository or bundled
     #[arg(value_parser = filled)]
@@ -225,6 +241,9 @@ pub(super) struct Send {
     /// Allow what the repository asks for, now and later: its servers, keys and tools
     #[arg(long)]
     pub(super) trust: bool,
+    /// Send the request although it has mistakes that `reqc check` refuses
+    #[arg(long)]
+    pub(super) force: bool,
     /// Print the request and send nothing
     #[arg(long)]
     pub(super) dry_run: bool,

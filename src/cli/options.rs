@@ -79,7 +79,6 @@ impl Options {
     }
 
     /// A path of the command line.
-    #[cfg(feature = "runtime")]
     pub(super) fn path(&self, path: &Path) -> PathBuf {
         match self.directory == Path::new(".") {
             true => path.to_owned(),

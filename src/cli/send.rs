@@ -11,6 +11,7 @@ use super::args::Send;
 use super::options::{Opened, Options};
 use super::render::curl_command;
 use super::{Failure, Outcome, Status, Terminal, show_findings};
+use crate::compile::Report;
 use crate::runtime::trust::{Bundled, Grant};
 use crate::runtime::{
     Agent, CompileError, Compiled, Error, Event, Outcome as Ended, Session, Transport, TransportOptions, Turn,
@@ -33,7 +34,7 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
     let agent = Agent::new(Arc::clone(&opened.compiler), &send.agent, input.setting.clone()).map_err(failure)?;
     let agent = agent.with_model(options.model.as_deref());
     let conversation = input.restored().preview(&agent, input.blocks.clone()).map_err(failure)?;
-    let compiled = match agent.compile(conversation) {
+    let compiled = match agent.compile(conversation.clone()) {
         Ok(compiled) => compiled,
         Err(CompileError::Findings(found)) => return Ok(show_findings(options, &opened.report_of(found), terminal)),
         Err(error) => return Err(failure(error.into_error(agent.compiler()))),
@@ -41,22 +42,52 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
     if compiled.exposes_key() {
         Terminal::warn(&format!("the key travels in the clear to {}: use https", compiled.address()));
     }
-    match (send.curl, send.dry_run) {
-        (true, _) => terminal.text(&curl_command(&compiled.line, &compiled.body.pretty(), &opened.root)),
-        (_, true) => terminal.text(&output::dry_run(&compiled)),
-        (false, false) => {
-            let secrets = SystemSecrets::new(&opened.root);
-            let wanted = wanted(&opened, &compiled, &input, &secrets)?;
-            trust::ask(&opened.root, &wanted, send.trust, &TrustFolder::of_person(&opened.root))?;
-            let transport =
-                Transport::new(Arc::new(secrets), TransportOptions::default()).with_clock(Arc::new(SystemClock));
-            let mut printer = Printer::new(options.format, terminal);
-            let (session, ended) = talk(options, send, agent, transport, input, &mut printer)?;
-            printer.end(&session, &compiled, &ended);
-            return Ok(status(&ended));
-        }
+    let found = opened.report_of(agent.findings(conversation));
+    let (is_refused, is_sent) = (found.fails() && !send.force, !send.curl && !send.dry_run);
+    if is_refused && is_sent {
+        return Ok(refuse(options, &found, terminal));
     }
-    Ok(Status::Clean)
+    terminal.findings_aside(options.format, &found);
+    match is_sent {
+        true => deliver(options, send, &opened, agent, &compiled, input, terminal),
+        false => Ok(show(send, &opened, &compiled, is_refused, terminal)),
+    }
+}
+
+/// Prints the request. The status tells whether it would be sent.
+fn show(send: &Send, opened: &Opened, compiled: &Compiled, is_refused: bool, terminal: &mut Terminal) -> Status {
+    match send.curl {
+        true => terminal.text(&curl_command(&compiled.line, &compiled.body.pretty(), &opened.root)),
+        false => terminal.text(&output::dry_run(compiled)),
+    }
+    if is_refused { Status::Findings } else { Status::Clean }
+}
+
+/// Sends the request once everything that it needs is allowed, and prints what comes back.
+fn deliver(
+    options: &Options,
+    send: &Send,
+    opened: &Opened,
+    agent: Agent,
+    compiled: &Compiled,
+    input: Input,
+    terminal: &mut Terminal,
+) -> Outcome {
+    let secrets = SystemSecrets::new(&opened.root);
+    let wanted = wanted(opened, compiled, &input, &secrets)?;
+    trust::ask(&opened.root, &wanted, send.trust, &TrustFolder::of_person(&opened.root))?;
+    let transport = Transport::new(Arc::new(secrets), TransportOptions::default()).with_clock(Arc::new(SystemClock));
+    let mut printer = Printer::new(options.format, terminal);
+    let (session, ended) = talk(options, send, agent, transport, input, &mut printer)?;
+    printer.end(&session, compiled, &ended);
+    Ok(status(&ended))
+}
+
+/// Shows why a request is not sent.
+fn refuse(options: &Options, found: &Report, terminal: &mut Terminal) -> Status {
+    let status = show_findings(options, found, terminal);
+    Terminal::fail("nothing was sent: the request has mistakes", Some("`--force` sends it all the same"));
+    status
 }
 
 /// What only the person can allow: all but the program's own servers and keys.

@@ -24,10 +24,7 @@ impl Compiler {
         ready: &ReadyContext,
     ) -> Diagnostic {
         let (span, related) = self.in_files(&place, plan, ready);
-        let mut finding = Diagnostic::new(problem.rule, span, problem.message).maybe_help(problem.help);
-        finding.severity = problem.severity.unwrap_or(finding.severity);
-        finding = finding.in_sense(problem.asks).label(place.excerpt.unwrap_or_default());
-        related.into_iter().fold(finding, |finding, (span, what)| finding.related(span, what))
+        finding(problem, span, place.excerpt, related)
     }
 
     /// The place that made a value of a body what it is: of a text that changed, the first byte that differs.
@@ -83,6 +80,19 @@ impl Compiler {
     fn data_span(&self, path: &Pointer, plan: &Plan<'_>, ready: &ReadyContext) -> Option<Span> {
         ready.source(self)?.data_span(path, |history| normal_form(history, plan.api).history)
     }
+}
+
+/// A problem of a body as a finding at what wrote it, with the steps that led there.
+pub(super) fn finding(
+    problem: Problem,
+    span: Span,
+    excerpt: Option<String>,
+    steps: Vec<(Span, &'static str)>,
+) -> Diagnostic {
+    let mut finding = Diagnostic::new(problem.rule, span, problem.message).maybe_help(problem.help);
+    finding.severity = problem.severity.unwrap_or(finding.severity);
+    finding = finding.in_sense(problem.asks).label(excerpt.unwrap_or_default());
+    steps.into_iter().fold(finding, |finding, (span, what)| finding.related(span, what))
 }
 
 /// A body, and who wrote its values.

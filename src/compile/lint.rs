@@ -1,11 +1,21 @@
 //! Bodies that no profile made, by the same schemas and rules.
+//!
+//! [`Compiler::lint`] judges one value. [`Linting`] reads whole files, line by line if they are JSON Lines, and gives a
+//! [`Report`](super::Report) as a run over a repository does.
+
+mod files;
+mod judge;
+
+pub use files::{LintedBodies, Linting};
 
 use serde_json::Value;
 
 use super::Compiler;
 use crate::check::{Checks, Problem};
-use crate::provider::{ClientApi, Server, WireFormat};
-use crate::repo::Instance;
+use crate::diag::Severity;
+use crate::lint::{Unrecognised, recognise_among};
+use crate::provider::{ClientApi, Server, UrlParts, WireFormat};
+use crate::repo::{Instance, LayerKind};
 
 /// Where a body goes that no profile made.
 #[derive(Debug, Clone, Default)]
@@ -18,15 +28,113 @@ pub struct LintTarget<'t> {
     pub model: Option<&'t str>,
 }
 
+impl LintTarget<'_> {
+    /// The wire formats of the instance; all of them if none is known.
+    fn formats(&self) -> Vec<WireFormat> {
+        let api = self.instance.and_then(api);
+        WireFormat::ALL.into_iter().filter(|wire| api.is_none_or(|api| api.speaks(*wire))).collect()
+    }
+}
+
+/// A body that was judged.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Linted {
+    /// Its wire format.
+    pub wire: WireFormat,
+    /// What is wrong with it, at pointers into it. No policy was applied.
+    pub problems: Vec<Problem>,
+}
+
 impl Compiler {
+    /// What is wrong with a request body, whoever made it: by the schema of its wire format and the rules of its server.
+    ///
+    /// Without a wire format the shape of the body decides, among those of the target's instance if there is one.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use reqc::compile::{Compiler, LintTarget, LoadOptions};
+    /// use reqc::system::Embedded;
+    /// use reqc::world::MemoryWorld;
+    /// use serde_json::json;
+    ///
+    /// let nothing = Arc::new(MemoryWorld::default());
+    /// let compiler = Compiler::load(nothing, Arc::new(Embedded::bundled()), LoadOptions::default());
+    /// let body = json!({
+    ///     "model": "claude-sonnet-5-5",
+    ///     "max_tokens": 1000,
+    ///     "messages": [{"role": "user", "content": [
+    ///         {"type": "tool_result", "tool_use_id": "toolu_1", "content": "18 degrees"}
+    ///     ]}]
+    /// });
+    /// let linted = compiler.lint(&body, None, &LintTarget::default())?;
+    /// assert_eq!(linted.wire.name(), "anthropic-messages");
+    /// assert_eq!(linted.problems[0].rule.code, "protocol/orphan-result");
+    /// assert_eq!(linted.problems[0].pointer.as_str(), "/messages/0/content/0");
+    /// # Ok::<(), reqc::lint::Unrecognised>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The wire format is not named, and not certain.
+    pub fn lint(
+        &self,
+        body: &Value,
+        wire: Option<WireFormat>,
+        target: &LintTarget<'_>,
+    ) -> Result<Linted, Unrecognised> {
+        let wire = wire.map_or_else(|| recognise_among(body, &target.formats()), Ok)?;
+        let completed = completed(body, wire, target.model);
+        let body = completed.as_ref().unwrap_or(body);
+        let server = server_of(body, wire, target);
+        let mut problems = self.problems_of_body(body, wire, &LintTarget { server: Some(server), ..target.clone() });
+        if server == Server::Unknown {
+            problems.iter_mut().for_each(soften);
+        }
+        Ok(Linted { wire, problems })
+    }
+
     /// What is wrong with a body of a wire format, as far as schemas and rules can tell.
     pub fn problems_of_body(&self, body: &Value, wire: WireFormat, target: &LintTarget<'_>) -> Vec<Problem> {
-        let api = |instance: &Instance| ClientApi::from_name(&instance.client_api.value);
         let instance = target.instance.and_then(|instance| Some((instance, api(instance)?)));
-        let server = target.server.or(instance.map(|(instance, api)| Server::of(instance, api)));
-        let server =
-            server.unwrap_or_else(|| usual_server(wire, target.model.or(body.get("model").and_then(Value::as_str))));
+        let server = server_of(body, wire, target);
         Checks::of_wire(&self.schemas, wire, server, instance, target.model).problems_of(body)
+    }
+
+    /// The provider instance of a host, the repository's own first.
+    fn instance_at(&self, host: &str, wire: WireFormat) -> Option<&Instance> {
+        let fits =
+            |it: &&Instance| UrlParts::of(&it.url.value).host() == host && api(it).is_some_and(|api| api.speaks(wire));
+        let mut fitting: Vec<&Instance> = self.repo.instances.values().filter(fits).collect();
+        fitting.sort_by_key(|it| it.layer != LayerKind::Own);
+        fitting.first().copied().filter(|_| !host.is_empty())
+    }
+}
+
+/// The server that a body goes to.
+fn server_of(body: &Value, wire: WireFormat, target: &LintTarget<'_>) -> Server {
+    let of_instance = || target.instance.and_then(|instance| Some(Server::of(instance, api(instance)?)));
+    let model = || target.model.or(body.get("model").and_then(Value::as_str));
+    target.server.or_else(of_instance).unwrap_or_else(|| usual_server(wire, model()))
+}
+
+fn api(instance: &Instance) -> Option<ClientApi> {
+    ClientApi::from_name(&instance.client_api.value)
+}
+
+/// A body with the model that is named beside it, if it names none.
+fn completed(body: &Value, wire: WireFormat, model: Option<&str>) -> Option<Value> {
+    let model = model.filter(|_| wire.has_model_in_body() && body.get("model").is_none())?;
+    let mut body = body.clone();
+    body.as_object_mut()?.insert("model".to_owned(), model.into());
+    Some(body)
+}
+
+/// A server of unknown make may take fields that the format's own server refuses.
+fn soften(problem: &mut Problem) {
+    if problem.rule.code == "schema/unknown-field" {
+        problem.severity = Some(Severity::Warning);
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::rules::{NOT_LOWERABLE, UNKNOWN_RULE, all_rules, rule};
 use crate::diag::{Diagnostic, Findings, Severity, did_you_mean};
 use crate::repo::{Allow, Config, Date, Level, rules as repo_rules};
-use crate::source::{FileId, Sources};
+use crate::source::{FileId, Position, Sources};
 
 /// What a run makes of findings, beside what `reqc.toml` says.
 #[derive(Debug, Clone, Default)]
@@ -142,7 +142,7 @@ impl Policy<'_> {
 }
 
 /// The most findings of one rule and level that are reported, also to programs.
-const MOST_OF_A_RULE: usize = 10_000;
+pub(super) const MOST_OF_A_RULE: usize = 10_000;
 
 /// The first findings of each rule. The last of them says how many there are beyond it.
 fn bounded(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
@@ -165,9 +165,10 @@ fn bounded(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     kept
 }
 
-fn order<'a>(sources: &'a Sources, finding: &'a Diagnostic) -> (&'a str, u32, &'static str, &'a str) {
+fn order<'a>(sources: &'a Sources, finding: &'a Diagnostic) -> (&'a str, Position, u32, &'static str, &'a str) {
     let span = finding.primary.span;
-    (sources.get(span.file).path(), span.start, finding.rule.code, &finding.message)
+    let file = sources.get(span.file);
+    (file.path(), file.start(), span.start, finding.rule.code, &finding.message)
 }
 
 /// The `[[allow]]` entries for a code in a file: of thousands of findings most have these in common.

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{AgentBodies, Compiler, Lowered, Policy, PolicyOptions, Selection, rules};
+use super::{AgentBodies, Compiler, LintedBodies, Lowered, Policy, PolicyOptions, Selection, rules};
 use crate::diag::{Diagnostic, Findings, Severity, count};
 use crate::golden;
 use crate::source::Sources;
@@ -49,21 +49,31 @@ pub struct Summary {
     pub skipped: usize,
     /// What lets through what would be refused without it.
     pub lowered: Vec<Lowered>,
+    /// What files of bodies held, if such files were judged.
+    pub linted: Option<LintedBodies>,
 }
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [agents, contexts] = [count(self.agents, "agent"), count(self.contexts, "context")];
-        write!(f, "{agents} × {contexts}: {}", count(self.bodies, "body"))?;
-        match (self.errors, self.warnings) {
-            (0, 0) => f.write_str(", no findings")?,
-            (errors, 0) => write!(f, ", {}", count(errors, "error"))?,
-            (0, warnings) => write!(f, ", {}", count(warnings, "warning"))?,
-            (errors, warnings) => write!(f, ", {}, {}", count(errors, "error"), count(warnings, "warning"))?,
+        if let Some(linted) = &self.linted {
+            return write!(f, "{linted}: {}{}", self.found(), linted.left_out());
         }
+        let [agents, contexts] = [count(self.agents, "agent"), count(self.contexts, "context")];
+        write!(f, "{agents} × {contexts}: {}, {}", count(self.bodies, "body"), self.found())?;
         match self.skipped {
             0 => Ok(()),
             skipped => write!(f, ", {} skipped", count(skipped, "agent")),
+        }
+    }
+}
+
+impl Summary {
+    fn found(&self) -> String {
+        match (self.errors, self.warnings) {
+            (0, 0) => "no findings".to_owned(),
+            (errors, 0) => count(errors, "error"),
+            (0, warnings) => count(warnings, "warning"),
+            (errors, warnings) => format!("{}, {}", count(errors, "error"), count(warnings, "warning")),
         }
     }
 }
@@ -161,6 +171,7 @@ impl Compiler {
             warnings: count(Severity::Warning),
             skipped: self.skipped(),
             lowered: self.policy(options, false).lowered(self),
+            linted: None,
         }
     }
 
@@ -184,6 +195,7 @@ fn is_about(finding: &Diagnostic, selected: Option<&HashSet<&Arc<str>>>) -> bool
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provider::WireFormat;
 
     #[test]
     fn summaries_count_in_words() {
@@ -193,6 +205,13 @@ mod tests {
         assert_eq!(found.to_string(), "28 agents × 24 contexts: 516 bodies, 2 errors, 1 warning");
         let small = Summary { agents: 1, contexts: 1, bodies: 1, errors: 1, skipped: 3, ..Summary::default() };
         assert_eq!(small.to_string(), "1 agent × 1 context: 1 body, 1 error, 3 agents skipped");
+        let formats = vec![(WireFormat::AnthropicMessages, 2), (WireFormat::OpenAiChat, 1)];
+        let mut linted = LintedBodies { formats, ..LintedBodies::default() };
+        let of = |linted: &LintedBodies| Summary { linted: Some(linted.clone()), errors: 1, ..Summary::default() };
+        assert_eq!(of(&linted).to_string(), "3 bodies (2 anthropic-messages, 1 openai-chat): 1 error");
+        linted.passed_over = 4;
+        assert!(of(&linted).to_string().ends_with("1 error, 4 other requests passed over"));
+        assert_eq!(of(&LintedBodies::default()).to_string(), "0 bodies: 1 error");
         assert_eq!(Summary::default().to_string(), "0 agents × 0 contexts: 0 bodies, no findings");
     }
 }

@@ -94,6 +94,7 @@ static ALL: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
         crate::unit::rules::RULES,
         crate::check::schema::rules::RULES,
         crate::golden::rules::RULES,
+        crate::lint::rules::RULES,
         crate::panics::RULES,
     ];
     let mut rules: Vec<&Rule> =

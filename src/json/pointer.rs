@@ -27,6 +27,12 @@ impl Pointer {
         Pointer(format!("{}/{index}", self.0))
     }
 
+    /// The pointer to what `inner` points to in the value that this one points to.
+    #[must_use]
+    pub fn join(&self, inner: &Pointer) -> Pointer {
+        Pointer([self.0.as_str(), &inner.0].concat())
+    }
+
     /// The pointer as text.
     pub fn as_str(&self) -> &str {
         &self.0

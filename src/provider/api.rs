@@ -115,6 +115,13 @@ impl ClientApi {
         }
     }
 
+    /// Whether one of its endpoints takes a wire format.
+    pub fn speaks(self, wire: WireFormat) -> bool {
+        const ENDPOINTS: [&str; 5] =
+            ["v1/chat/completions", "v1/fim/completions", "api/chat", "api/generate", "infill"];
+        ENDPOINTS.iter().any(|endpoint| self.wire(endpoint) == wire)
+    }
+
     /// How requests authenticate, if a key is configured; `None` if the API knows no keys.
     ///
     /// Anthropic: `x-api-key` with `anthropic-version`; Google: `x-goog-api-key`; the rest: a bearer token.
@@ -209,6 +216,15 @@ mod tests {
         assert_eq!(ClientApi::LlamaCpp.wire("/v1/chat/completions"), WireFormat::OpenAiChat);
         assert_eq!(ClientApi::OllamaNative.wire("api/generate"), WireFormat::OllamaGenerate);
         assert!(ClientApi::ALL.iter().all(|api| ClientApi::from_name(api.name()) == Some(*api)));
+    }
+
+    #[test]
+    fn some_speak_several_wire_formats() {
+        let spoken = |api: ClientApi| WireFormat::ALL.into_iter().filter(move |wire| api.speaks(*wire));
+        assert_eq!(spoken(ClientApi::Claude).collect::<Vec<_>>(), [WireFormat::AnthropicMessages]);
+        assert_eq!(spoken(ClientApi::Codestral).count(), 2);
+        let all: std::collections::BTreeSet<_> = ClientApi::ALL.into_iter().flat_map(spoken).collect();
+        assert_eq!(all.len(), WireFormat::ALL.len());
     }
 
     #[test]

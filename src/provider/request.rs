@@ -96,11 +96,16 @@ impl<'u> UrlParts<'u> {
     }
 
     /// The host, without a port.
-    pub(super) fn host(&self) -> &'u str {
+    pub(crate) fn host(&self) -> &'u str {
         match self.server.strip_prefix('[') {
             Some(v6) => v6.split(']').next().unwrap_or_default(),
             None => self.server.split(':').next().unwrap_or_default(),
         }
+    }
+
+    /// The path, with its leading `/`.
+    pub(crate) fn path(&self) -> &'u str {
+        self.path
     }
 }
 

@@ -56,6 +56,11 @@ impl WireFormat {
         }
     }
 
+    /// The wire format with a name.
+    pub fn from_name(name: &str) -> Option<WireFormat> {
+        WireFormat::ALL.into_iter().find(|wire| wire.name() == name)
+    }
+
     /// Whether the body carries the model. Gemini has it in the path; `/infill` serves what is loaded.
     pub fn has_model_in_body(self) -> bool {
         match self {

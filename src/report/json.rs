@@ -54,6 +54,15 @@ struct Counts {
     bodies: usize,
     errors: usize,
     warnings: usize,
+    formats: Vec<FormatCount>,
+    passed_over: usize,
+}
+
+/// How many bodies of a wire format files of bodies held.
+#[derive(Serialize)]
+struct FormatCount {
+    name: &'static str,
+    bodies: usize,
 }
 
 #[derive(Serialize)]
@@ -88,8 +97,11 @@ pub(super) struct Location<'a> {
 
 impl Counts {
     fn new(summary: &Summary) -> Counts {
-        let &Summary { agents, contexts, bodies, errors, warnings, skipped: _, lowered: _ } = summary;
-        Counts { agents, contexts, bodies, errors, warnings }
+        let &Summary { agents, contexts, bodies, errors, warnings, ref linted, skipped: _, lowered: _ } = summary;
+        let formats = linted.iter().flat_map(|linted| &linted.formats);
+        let formats = formats.map(|&(wire, bodies)| FormatCount { name: wire.name(), bodies }).collect();
+        let passed_over = linted.as_ref().map_or(0, |linted| linted.passed_over);
+        Counts { agents, contexts, bodies, errors, warnings, formats, passed_over }
     }
 }
 
@@ -124,11 +136,14 @@ impl<'a> Location<'a> {
 mod tests {
     use super::super::tests::{example, report as made};
     use super::*;
-    use crate::compile::LoweredKind;
+    use crate::compile::{LintedBodies, LoweredKind};
+    use crate::provider::WireFormat;
 
     fn report() -> Text {
         let (sources, mut finding) = example();
         finding.agents.truncate(1);
+        let mut linted = LintedBodies::default();
+        (linted.formats, linted.passed_over) = (vec![(WireFormat::OpenAiChat, 3)], 7);
         let summary = Summary {
             agents: 1,
             contexts: 2,
@@ -137,6 +152,7 @@ mod tests {
             warnings: 5,
             skipped: 6,
             lowered: vec![Lowered::new(LoweredKind::Rule, "key/unknown")],
+            linted: Some(linted),
         };
         Json.report(&made(sources, vec![finding], summary), &[])
     }
@@ -151,7 +167,14 @@ mod tests {
             "contexts": 2,
             "bodies": 3,
             "errors": 4,
-            "warnings": 5
+            "warnings": 5,
+            "formats": [
+              {
+                "name": "openai-chat",
+                "bodies": 3
+              }
+            ],
+            "passed_over": 7
           },
           "diagnostics": [
             {

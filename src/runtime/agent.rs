@@ -135,6 +135,14 @@ impl Agent {
         Ok(Compiled { line, target, body, api: plan.api, wire: plan.wire, instance })
     }
 
+    /// What schemas and rules find in the request for a conversation, at the lines that wrote it. No policy was applied:
+    /// [`Compiler::report_of`] does that.
+    pub fn findings(&self, conversation: Conversation) -> Vec<Diagnostic> {
+        let plan = self.compiler.plan(self.id).expect("only usable agents are made");
+        let model = self.compiler.client_model(&plan, self.model.as_deref());
+        self.compiler.live_findings(&plan, conversation, &self.setting, model)
+    }
+
     /// [`Agent::compile`] on a thread of its own: templates may nest deeper than the stacks of async workers allow.
     pub(super) async fn compile_apart(&self, conversation: Conversation) -> Result<Compiled, Error> {
         let (sender, receiver) = oneshot::channel();

@@ -12,12 +12,24 @@ use crate::world::ReadError;
 
 /// The bytes of a regular file, links followed.
 pub(super) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
+    read_opened(unchecked(path)?, limit)
+}
+
+/// A regular file to read piece by piece, links followed: how much of it is read is the reader's business.
+pub(super) fn open(path: &Path) -> Result<File, ReadError> {
+    let file = unchecked(path)?;
+    regular(&file.metadata().map_err(|error| failed(&error))?)?;
+    Ok(file)
+}
+
+/// What lies at a path; it was a regular file a moment ago.
+fn unchecked(path: &Path) -> Result<File, ReadError> {
     // Looked at first: opening a device does something to it. What takes its place in between does not block.
     regular(&fs::metadata(path).map_err(|error| failed(&error))?)?;
     let mut options = OpenOptions::new();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, non_blocking());
-    read_opened(options.read(true).open(path).map_err(|error| failed(&error))?, limit)
+    options.read(true).open(path).map_err(|error| failed(&error))
 }
 
 /// The bytes of an opened file, if it is a regular one.

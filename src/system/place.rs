@@ -31,7 +31,6 @@ pub(crate) fn to_write(path: &Path, root: Option<&Path>) -> Result<PathBuf, Stri
 /// # Errors
 ///
 /// A phrase that names the place.
-#[cfg(feature = "runtime")]
 pub(crate) fn to_read(path: &Path, root: &Path) -> Result<PathBuf, String> {
     followed(path, Some(root), "read")
 }

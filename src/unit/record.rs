@@ -259,7 +259,11 @@ impl<'a> Record<'a> {
             let tree = &recorded.tree;
             let key = || tree.locate(&inner.parent()?)?.key_span(&inner.tokens().last()?);
             let key = (target == Target::Key).then(key).flatten();
-            let range = key.or_else(|| Some(tree.locate(inner)?.span.clone()))?;
+            // What is missing stands nowhere: then it is what lacks it.
+            let mut ancestors = std::iter::successors(Some(inner.clone()), Pointer::parent);
+            let mut nearest =
+                || ancestors.find_map(|at| tree.locate(&at).filter(|_| at.parent().is_some() || at == *inner));
+            let range = key.or_else(|| Some(nearest()?.span.clone()))?;
             Some(self.place_of(recorded, range, splice))
         });
         found.unwrap_or_else(|| Place::at(splice.literal))

@@ -92,6 +92,40 @@ async fn a_dry_run_shows_what_is_sent() {
     assert_eq!(shown["model"], "other");
 }
 
+/// An agent whose bodies `reqc check` refuses.
+const WRONG: &str = "name = \"Wrong\"\nextends = \"Tester\"\n[body]\nmax_tokens = \"many\"\n";
+
+#[tokio::test]
+async fn what_check_refuses_is_not_sent() {
+    let server = Server::start(|_, _| says("ok")).await;
+    let root = repository(&server.url);
+    write(root.path(), "agents/wrong.toml", WRONG);
+    let ran = reqc(root.path(), &["Wrong", "-m", "Hi", "--format", "short"], "").await;
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+    assert!(ran.out.starts_with("agents/wrong.toml:4:") && ran.out.contains("error[schema/"), "{}", ran.out);
+    assert!(ran.err.contains("nothing was sent") && ran.err.contains("`--force`"), "{}", ran.err);
+    assert!(server.received().is_empty());
+    let dry = reqc(root.path(), &["Wrong", "-m", "Hi", "--dry-run"], "").await;
+    assert!(dry.code == 1 && dry.out.contains("\"max_tokens\": \"many\""), "{}", dry.out);
+    assert!(dry.err.contains("schema/"), "{}", dry.err);
+    let ran = reqc(root.path(), &["Wrong", "-m", "Hi", "--force"], "").await;
+    assert_eq!((ran.code, ran.out.as_str()), (0, "ok\n"), "{}", ran.err);
+    assert_eq!(server.received()[0].json()["max_tokens"], "many");
+}
+
+#[tokio::test]
+async fn what_the_repository_allows_is_sent() {
+    let server = Server::start(|_, _| says("ok")).await;
+    let root = repository(&server.url);
+    write(root.path(), "agents/wrong.toml", WRONG);
+    let allow = "[[allow]]\ncode = \"schema/*\"\nagent = \"Wrong\"\nreason = \"our server reads words\"\n";
+    write(root.path(), "reqc.toml", allow);
+    let ran = reqc(root.path(), &["Wrong", "-m", "Hi"], "").await;
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "ok\n", ""));
+    let ran = reqc(root.path(), &["Wrong", "-m", "Hi", "--deny", "schema/*"], "").await;
+    assert_eq!(ran.code, 0, "an entry of the repository comes first: {}{}", ran.out, ran.err);
+}
+
 #[tokio::test]
 async fn images_are_recognised_by_content() {
     let server = Server::start(|_, _| says("A picture.")).await;

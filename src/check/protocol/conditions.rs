@@ -42,8 +42,6 @@ pub(super) enum Test {
     IsNotTrue,
     /// It is one of these texts.
     Says(&'static [&'static str]),
-    /// It is none of these texts; it may be missing.
-    SaysNot(&'static [&'static str]),
     /// It is a text, but none of these.
     SaysNoneOf(&'static [&'static str]),
     /// It is a list or an object that holds something, or a text that is not empty.
@@ -91,7 +89,6 @@ impl Test {
             Test::IsFalse => value == Some(&Value::Bool(false)),
             Test::IsNotTrue => value != Some(&Value::Bool(true)),
             Test::Says(texts) => text.is_some_and(|text| texts.contains(&text)),
-            Test::SaysNot(texts) => text.is_none_or(|text| !texts.contains(&text)),
             Test::SaysNoneOf(texts) => text.is_some_and(|text| !texts.contains(&text)),
             Test::Holds => match value {
                 Some(Value::Array(elements)) => !elements.is_empty(),

@@ -1,8 +1,15 @@
-//! Where the results of calls belong, by wire format and server.
+//! Which result answers which call, by wire format and server: what the rules about calls and results share.
 
-use super::super::history::{Entry, History, Outcome, Role};
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::super::history::{Call, Entry, History, Outcome, Role};
 use super::super::subject::Subject;
 use crate::provider::{Server, WireFormat};
+
+/// How many calls of one id or name a result is compared with, from the newest: more than a conversation has.
+const MOST_CANDIDATES: usize = 32;
 
 /// Where a server looks for the results of an entry's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,26 +39,15 @@ impl Answers {
         }
     }
 
-    /// The entries in which results of an entry are looked for.
-    fn entries<'h, 'b>(self, history: &'h History<'b>, at: usize) -> &'h [Entry<'b>] {
-        let later = history.entries.get(at + 1..).unwrap_or_default();
-        match self {
-            Answers::Next => &later[..later.len().min(1)],
-            Answers::Following => {
-                let run = later.iter().take_while(|entry| entry.role == Role::Tool).count();
-                &later[..run]
-            }
-            Answers::Later | Answers::Anywhere => later,
-        }
-    }
-
-    /// The results that are looked at for the calls of an entry.
-    pub(super) fn results<'h, 'b: 'h>(
-        self,
-        history: &'h History<'b>,
-        at: usize,
-    ) -> impl Iterator<Item = Outcome<'b>> + 'h {
-        self.entries(history, at).iter().flat_map(|entry| &entry.parts).filter_map(|part| part.outcome())
+    /// The first entry in which results of an entry's calls are looked for no longer.
+    pub(super) fn end(self, entries: &[Entry<'_>], at: usize) -> usize {
+        let later = entries.get(at + 1..).unwrap_or_default();
+        let reach = match self {
+            Answers::Next => later.len().min(1),
+            Answers::Following => later.iter().take_while(|entry| entry.role == Role::Tool).count(),
+            Answers::Later | Answers::Anywhere => later.len(),
+        };
+        at + 1 + reach
     }
 
     /// Where the results belong, in words.
@@ -62,6 +58,137 @@ impl Answers {
             Answers::Later | Answers::Anywhere => "behind the call",
         }
     }
+}
+
+/// Calls and results of a history, put together.
+pub(super) struct Pairs<'b> {
+    /// Every call, oldest first.
+    pub(super) calls: Vec<Asked<'b>>,
+    /// Every result that answers none of them, oldest first.
+    pub(super) strays: Vec<Stray<'b>>,
+}
+
+/// A call, and what became of it.
+pub(super) struct Asked<'b> {
+    /// The index of its entry.
+    pub(super) entry: usize,
+    /// The whole of it.
+    pub(super) value: &'b Value,
+    /// The call.
+    pub(super) call: Call<'b>,
+    /// The entry that answers it, and whether that is where the server looks.
+    pub(super) answer: Option<(usize, bool)>,
+}
+
+/// A result that answers no open call.
+pub(super) struct Stray<'b> {
+    /// The whole of it.
+    pub(super) value: &'b Value,
+    /// The result.
+    pub(super) result: Outcome<'b>,
+    /// Whether another result answers the same call already.
+    pub(super) is_second: bool,
+}
+
+impl Asked<'_> {
+    /// Whether the server finds its result.
+    pub(super) fn is_answered(&self) -> bool {
+        self.answer.is_some_and(|(_, is_in_place)| is_in_place)
+    }
+}
+
+impl<'b> Pairs<'b> {
+    /// Puts calls and results together: by id, and in formats without ids by name and order.
+    pub(super) fn of(history: &History<'b>, answers: Answers) -> Pairs<'b> {
+        let mut pairs = Pairs { calls: Vec::new(), strays: Vec::new() };
+        let mut index = Index::default();
+        // The entry whose calls were last, and where the server stops to look for their results.
+        let mut reach = (0, 0);
+        for (at, part) in history.parts() {
+            if let Some(call) = part.call() {
+                if reach.0 != at || reach.1 == 0 {
+                    reach = (at, answers.end(&history.entries, at));
+                }
+                index.add(&call, pairs.calls.len());
+                pairs.calls.push(Asked { entry: at, value: part.value, call, answer: None });
+            } else if let Some(result) = part.outcome() {
+                let is_in_reach = |call: &Asked<'_>| match answers {
+                    Answers::Later | Answers::Anywhere => true,
+                    _ => call.entry == reach.0 && at < reach.1,
+                };
+                pairs.answer(at, part.value, result, &index, is_in_reach);
+            }
+        }
+        pairs
+    }
+
+    fn answer(
+        &mut self,
+        at: usize,
+        value: &'b Value,
+        result: Outcome<'b>,
+        index: &Index<'b>,
+        is_in_reach: impl Fn(&Asked<'_>) -> bool,
+    ) {
+        let candidates = index.candidates(&result, &self.calls);
+        let calls = &mut self.calls;
+        let open = |calls: &[Asked<'_>], index: &usize| calls[*index].answer.is_none();
+        // Calls of one name are answered in their order.
+        let in_place = candidates.iter().rev().find(|index| open(calls, index) && is_in_reach(&calls[**index]));
+        let late = candidates.iter().find(|index| open(calls, index));
+        match (in_place, late) {
+            (Some(index), _) => calls[*index].answer = Some((at, true)),
+            (None, Some(index)) => calls[*index].answer = Some((at, false)),
+            (None, None) => {
+                let is_second = candidates.iter().any(|index| result.id.is_some() || is_in_reach(&calls[*index]));
+                self.strays.push(Stray { value, result, is_second });
+            }
+        }
+    }
+}
+
+/// Calls by what results name.
+#[derive(Default)]
+struct Index<'b> {
+    by_id: HashMap<&'b str, Vec<usize>>,
+    by_name: HashMap<&'b str, Vec<usize>>,
+}
+
+impl<'b> Index<'b> {
+    fn add(&mut self, call: &Call<'b>, index: usize) {
+        if let Some(id) = call.id {
+            self.by_id.entry(id).or_default().push(index);
+        }
+        if let Some(name) = call.name {
+            self.by_name.entry(name).or_default().push(index);
+        }
+    }
+
+    /// The calls that a result may answer, newest first.
+    fn candidates(&self, result: &Outcome<'b>, calls: &[Asked<'b>]) -> Vec<usize> {
+        let newest = |indices: Option<&Vec<usize>>| -> Vec<usize> {
+            indices.into_iter().flatten().rev().take(MOST_CANDIDATES).copied().collect()
+        };
+        if let Some(id) = result.id.filter(|id| self.by_id.contains_key(id)) {
+            return newest(self.by_id.get(id));
+        }
+        // A call and a result that both have an id belong together by that alone.
+        let may_lack_id = |index: &usize| calls[*index].call.id.is_none() || result.id.is_none();
+        let mut found = match result.name {
+            Some(name) => newest(self.by_name.get(name)),
+            None => (0..calls.len()).rev().take(MOST_CANDIDATES).collect(),
+        };
+        found.retain(may_lack_id);
+        found
+    }
+}
+
+/// Whether calls and results of a format have ids: one that lacks it is told by the schema.
+pub(super) fn has_ids(wire: WireFormat) -> bool {
+    matches!(
+        wire,
+        WireFormat::AnthropicMessages | WireFormat::OpenAiChat | WireFormat::OpenAiResponses | WireFormat::MistralChat
+    )
 }
 
 /// Whether the server refuses what does not pair. Local servers and unknown ones render it, and the model has to cope.

@@ -1,8 +1,11 @@
 //! `protocol/unanswered-call`: a tool call without its result.
 
-use super::pairing::{Answers, is_refused};
+use std::collections::BTreeSet;
+
+use super::pairing::{Answers, Asked, Pairs, has_ids, is_refused};
 use super::{Found, Subject, body_rule};
-use crate::check::history::Call;
+use crate::check::history::{Entry, History};
+use crate::provider::WireFormat;
 
 body_rule! {
     History, Error "protocol/unanswered-call", "a tool call has no result where the API looks for it",
@@ -10,10 +13,14 @@ body_rule! {
      Mistral in tool messages before anything else, Gemini as many responses as calls in the next content, and the Responses API \
      an output with the same `call_id` later on. A message in between, or a result that a template drops, makes the API refuse the \
      request. Local and unknown servers take it, and the model has to guess: there it is a warning.\n\n\
+     The finding stands at the call; if one message separates the call from its result, at that message; if Gemini gets fewer \
+     responses than there are calls, at the content with the responses.\n\n\
      * wrong: assistant with `tool_calls`, then `user`\n\
+     * wrong: Anthropic, two calls, and their results in two messages\n\
      * right: assistant with `tool_calls`, `tool` for each of them, then `user`\n\n\
-     Sources, seen in November 2026: Anthropic's page on handling tool calls; OpenAI's error *must be followed by tool messages*; \
-     mistral-common's validator; Gemini's error *number of function response parts*; OpenAI's error *No tool output found*."
+     Sources, seen in November 2026: Anthropic's pages on handling tool calls and on parallel tool use; OpenAI's error *must be \
+     followed by tool messages*; mistral-common's validator; Gemini's error *number of function response parts*; OpenAI's error \
+     *No tool output found*. Results over several messages at Anthropic: rowboatlabs/rowboat#378, MoonshotAI/kosong#45."
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
@@ -22,40 +29,52 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         return;
     }
     let history = subject.history();
-    for (at, entry) in history.entries.iter().enumerate() {
-        let calls: Vec<(&'b serde_json::Value, Call<'b>)> =
-            entry.parts.iter().filter_map(|part| Some((part.value, part.call()?))).collect();
-        if calls.is_empty() {
+    let pairs = Pairs::of(history, answers);
+    let mut told = BTreeSet::new();
+    let is_told = |asked: &&Asked<'_>| asked.call.id.is_some() || !has_ids(subject.wire);
+    for asked in pairs.calls.iter().filter(|asked| !asked.is_answered()).filter(is_told) {
+        let at = place(subject, history, answers, asked);
+        if at.is_some_and(|at| !told.insert(at)) {
             continue;
         }
-        let mut results: Vec<_> = answers.results(history, at).collect();
-        for (value, call) in calls {
-            // Formats without ids pair by order and name.
-            let answered = results.iter().position(|result| match (call.id, result.id) {
-                (Some(id), Some(of)) => id == of,
-                (None, None) => call.name == result.name || result.name.is_none(),
-                _ => call.name == result.name && call.name.is_some(),
-            });
-            match answered {
-                Some(index) => drop(results.swap_remove(index)),
-                None => report(subject, found, value, &call, answers),
-            }
-        }
+        let entry = at.map(|at| &history.entries[at]);
+        let value = entry.map_or(asked.value, |entry| entry.value);
+        let note = found.at(value, message(&pairs, answers, asked, entry));
+        let note = if is_refused(subject) { note } else { note.warning() };
+        note.help("render every result directly behind its call, and what else there is after them");
     }
 }
 
-fn report<'b>(
-    subject: &Subject<'b>,
-    found: &mut Found<'b>,
-    value: &'b serde_json::Value,
-    call: &Call<'b>,
-    answers: Answers,
-) {
-    let message = match call.name {
-        Some(name) => format!("the call of `{}` has no result {}", crate::text::cut(name, 60), answers.place()),
-        None => format!("this call has no result {}", answers.place()),
-    };
-    let note = found.at(value, message);
-    let note = if is_refused(subject) { note } else { note.warning() };
-    note.help("render every result directly behind its call, and what else there is after them");
+/// The entry that is at fault, if it is not the call: the only one before the result, or responses that are too few.
+fn place(subject: &Subject<'_>, history: &History<'_>, answers: Answers, asked: &Asked<'_>) -> Option<usize> {
+    let next = asked.entry + 1;
+    let is_gemini = subject.wire == WireFormat::GoogleGenerateContent;
+    if is_gemini && history.entries.get(next).is_some_and(|entry| responses(entry) > 0) {
+        return Some(next);
+    }
+    let (late, _) = asked.answer?;
+    let mut between = (answers.end(&history.entries, asked.entry).max(next)..late).collect::<Vec<_>>();
+    if answers == Answers::Next {
+        between = (next..late).filter(|at| responses(&history.entries[*at]) == 0).collect();
+    }
+    match between.as_slice() {
+        [at] if late == at + 1 || answers == Answers::Following => Some(*at),
+        _ => None,
+    }
+}
+
+fn responses(entry: &Entry<'_>) -> usize {
+    entry.parts.iter().filter(|part| part.outcome().is_some()).count()
+}
+
+fn message(pairs: &Pairs<'_>, answers: Answers, asked: &Asked<'_>, entry: Option<&Entry<'_>>) -> String {
+    let name = crate::text::cut(asked.call.name.unwrap_or("a tool"), 60);
+    match entry.map(responses) {
+        Some(0) => format!("this stands between the call of `{name}` and its result"),
+        Some(given) => {
+            let calls = pairs.calls.iter().filter(|other| other.entry == asked.entry).count();
+            format!("{given} of {calls} calls are answered here: the response of `{name}` is missing")
+        }
+        None => format!("the call of `{name}` has no result {}", answers.place()),
+    }
 }

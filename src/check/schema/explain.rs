@@ -156,7 +156,9 @@ fn simple(schema: &Value, path: &str, node: Option<&Value>, kind: &Kind, at: Poi
     let (rule, message, hint) = match kind {
         Kind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
-            return Mistake::missing(at, name, form(schema, property_schema(node, name)).into());
+            let property = property_schema(node, name);
+            let missing = Mistake::missing(at, name, form(schema, property).into());
+            return Mistake { asks: describe(property), ..missing };
         }
         Kind::FalseSchema => {
             let message = said().unwrap_or_else(|| format!("`{at}` is not allowed here"));

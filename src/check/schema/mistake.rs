@@ -107,7 +107,7 @@ impl Mistake {
         };
         let asks = match &self.hint {
             Hint::Other(asked) if self.rule == &rules::INVALID_VALUE => self.asks.or_else(|| Some(asked.clone())),
-            _ => self.asks,
+            _ => self.asks.filter(|_| self.rule == &rules::INVALID_VALUE),
         };
         let help = match self.hint {
             Hint::None => None,

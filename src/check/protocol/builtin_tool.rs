@@ -1,0 +1,182 @@
+//! `protocol/builtin-tool`: tools that the server brings, with what they need.
+
+use serde_json::Value;
+
+use super::tools::{Tool, text, tools};
+use super::{Found, Subject, body_rule};
+use crate::check::history::elements;
+use crate::provider::{Server, WireFormat};
+
+body_rule! {
+    Body, Error "protocol/builtin-tool", "a built-in tool lacks what it needs, or holds what it cannot",
+    "Anthropic:\n\n\
+     * web search and web fetch take `allowed_domains` or `blocked_domains`, not both\n\
+     * `computer_…` needs `display_width_px` and `display_height_px`; the advisor needs a `model`\n\
+     * tools of a fixed name have the one of their version: `text_editor_20250728` is `str_replace_based_edit_tool`\n\
+     * each of `mcp_servers` has a name of its own and is used by exactly one `mcp_toolset`, each `mcp_toolset` names one of them\n\
+     * a tool with `defer_loading` is found by a tool search, so not all can be deferred, and it has no `cache_control`\n\n\
+     OpenAI, Responses:\n\n\
+     * `mcp` needs `server_url`, `connector_id` or `tunnel_id`\n\
+     * `file_search` needs at least one of `vector_store_ids`\n\
+     * `computer_use_preview` needs `display_width`, `display_height` and `environment`\n\n\
+     Gemini:\n\n\
+     * `timeRangeFilter` of `googleSearch` needs both ends; `excludeDomains` exists on Vertex only\n\
+     * `fileSearch` needs `fileSearchStoreNames`\n\n\
+     llama.cpp's Responses endpoint takes functions only.\n\n\
+     * wrong: `{ \"type\": \"mcp\", \"server_label\": \"wiki\" }`\n\
+     * right: `{ \"type\": \"mcp\", \"server_label\": \"wiki\", \"server_url\": \"https://example.org/mcp\" }`\n\n\
+     Sources, seen in November 2026: anthropic 2.12 (types of tools), Anthropic's pages on MCP and tool search; OpenAI's specification \
+     (`MCPTool`, `FileSearchTool`, `ComputerUsePreviewTool`); google-genai 3.4 (`GoogleSearch`, `FileSearch`); llama.cpp, \
+     `server-common.cpp`."
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let tools = match subject.member("tools") {
+        Some(_) => tools(subject),
+        None => Vec::new(),
+    };
+    match (subject.wire, subject.server) {
+        (WireFormat::AnthropicMessages, Server::Anthropic) => anthropic(subject, &tools, found),
+        (WireFormat::OpenAiResponses, Server::OpenAi) => tools.iter().for_each(|tool| responses(tool, found)),
+        (WireFormat::OpenAiResponses, Server::LlamaCpp) => tools.iter().for_each(|tool| llamacpp(tool, found)),
+        (WireFormat::GoogleGenerateContent, _) => tools.iter().for_each(|tool| google(tool, found)),
+        _ => {}
+    }
+}
+
+/// The name that tools of Anthropic have, by the beginning of their type.
+const FIXED_NAMES: [(&str, &str); 11] = [
+    ("bash_", "bash"),
+    ("text_editor_202504", "str_replace_based_edit_tool"),
+    ("text_editor_202507", "str_replace_based_edit_tool"),
+    ("text_editor_202", "str_replace_editor"),
+    ("code_execution_", "code_execution"),
+    ("memory_", "memory"),
+    ("computer_2", "computer"),
+    ("web_search_", "web_search"),
+    ("web_fetch_", "web_fetch"),
+    ("tool_search_tool_bm25", "tool_search_tool_bm25"),
+    ("tool_search_tool_regex", "tool_search_tool_regex"),
+];
+
+fn anthropic<'b>(subject: &Subject<'b>, tools: &[Tool<'b>], found: &mut Found<'b>) {
+    for tool in tools {
+        deferred(tool, found);
+        if !tool.is_function() {
+            of_server(tool, found);
+        }
+    }
+    let is_deferred = |tool: &Tool<'_>| tool.object.get("defer_loading") == Some(&Value::Bool(true));
+    if let Some(first) = tools.first().filter(|_| tools.iter().all(is_deferred)) {
+        let note =
+            found.at_member(first.object, "defer_loading", "all tools are deferred: the model sees none of them");
+        note.help("add a tool search tool, which is not deferred itself");
+    }
+    mcp_servers(subject, tools, found);
+}
+
+fn deferred<'b>(tool: &Tool<'b>, found: &mut Found<'b>) {
+    let is_deferred = tool.object.get("defer_loading") == Some(&Value::Bool(true));
+    if is_deferred && tool.object.get("cache_control").is_some_and(|mark| !mark.is_null()) {
+        let note = found.at_member(tool.object, "cache_control", "a deferred tool cannot have `cache_control`");
+        note.help("mark a tool that is not deferred");
+    }
+}
+
+fn of_server<'b>(tool: &Tool<'b>, found: &mut Found<'b>) {
+    let lists = |name: &str| tool.object.get(name).is_some_and(|domains| !domains.is_null());
+    if lists("allowed_domains") && lists("blocked_domains") {
+        let note = found.at_member(tool.object, "blocked_domains", "`allowed_domains` excludes `blocked_domains`");
+        note.help("keep one of the two lists");
+    }
+    if tool.kind.starts_with("computer_2") {
+        needs(tool, &["display_width_px", "display_height_px"], found);
+    }
+    if tool.kind.starts_with("advisor_") {
+        needs(tool, &["model"], found);
+    }
+    let fixed = FIXED_NAMES.iter().find(|(kind, _)| tool.kind.starts_with(kind));
+    if let Some((_, name)) = fixed.filter(|(_, name)| tool.name != Some(name)) {
+        let message = format!("the name of `{}` is `{name}`", crate::text::cut(tool.kind, 60));
+        found.at_member(tool.object, "name", message).help(format!("write `{name}`"));
+    }
+}
+
+/// Members that a tool cannot do without.
+fn needs<'b>(tool: &Tool<'b>, members: &[&'static str], found: &mut Found<'b>) {
+    for name in members.iter().filter(|name| tool.object.get(**name).is_none_or(Value::is_null)) {
+        let message = format!("`{}` needs `{name}`", crate::text::cut(tool.kind, 60));
+        found.at_member(tool.object, name, message).help(format!("add `{name}`"));
+    }
+}
+
+fn mcp_servers<'b>(subject: &Subject<'b>, tools: &[Tool<'b>], found: &mut Found<'b>) {
+    let servers = elements(subject.member("mcp_servers"));
+    let toolsets = || tools.iter().filter(|tool| tool.kind == "mcp_toolset");
+    let of_server = |name: Option<&str>| toolsets().filter(|set| text(set.object, "mcp_server_name") == name).count();
+    for set in toolsets() {
+        let name = text(set.object, "mcp_server_name");
+        if !servers.iter().any(|server| text(server, "name") == name) {
+            let note = found.at_member(set.object, "mcp_server_name", "no server of `mcp_servers` has this name");
+            note.help("name one of the servers, or add it");
+        }
+    }
+    for (at, server) in servers.iter().enumerate() {
+        let name = text(server, "name");
+        if servers[..at].iter().any(|other| text(other, "name") == name) {
+            found
+                .at_member(server, "name", "another MCP server has this name already")
+                .help("give it a name of its own");
+        } else if of_server(name) > 1 {
+            found.at(server, "several `mcp_toolset` use this MCP server").help("keep one of them");
+        } else if toolsets().next().is_some() && of_server(name) == 0 {
+            let note = found.at(server, "no `mcp_toolset` in `tools` uses this MCP server");
+            note.help("add a toolset with its name as `mcp_server_name`, or leave out the server");
+        }
+    }
+}
+
+fn responses<'b>(tool: &Tool<'b>, found: &mut Found<'b>) {
+    let has = |name: &&str| tool.object.get(*name).is_some_and(|value| !value.is_null());
+    match tool.kind {
+        "mcp" if !["server_url", "connector_id", "tunnel_id"].iter().any(has) => {
+            let note = found.at(tool.object, "an MCP server needs `server_url`, `connector_id` or `tunnel_id`");
+            note.help("say where the server is");
+        }
+        "file_search" if tool.object.get("vector_store_ids").and_then(Value::as_array).is_some_and(Vec::is_empty) => {
+            let note = found.at_member(tool.object, "vector_store_ids", "a file search needs at least one store");
+            note.help("name a store, or leave out the tool");
+        }
+        "computer_use_preview" => needs(tool, &["display_width", "display_height", "environment"], found),
+        _ => {}
+    }
+}
+
+fn llamacpp<'b>(tool: &Tool<'b>, found: &mut Found<'b>) {
+    if !tool.is_function() {
+        found.at(tool.object, "llama.cpp takes tools of the type `function` only").help("leave out the tool");
+    }
+}
+
+fn google<'b>(tool: &Tool<'b>, found: &mut Found<'b>) {
+    let either = |object: &'b Value, camel: &str, snake: &str| object.get(camel).or_else(|| object.get(snake));
+    if tool.kind == "googleSearch" || tool.kind == "google_search" {
+        for name in ["excludeDomains", "exclude_domains", "blockingConfidence", "blocking_confidence"] {
+            if tool.object.get(name).is_some() {
+                found
+                    .at_member(tool.object, name, format!("the Gemini API knows no `{name}`: it exists on Vertex only"))
+                    .help("leave it out");
+            }
+        }
+        let Some(range) = either(tool.object, "timeRangeFilter", "time_range_filter") else { return };
+        if either(range, "startTime", "start_time").is_none() || either(range, "endTime", "end_time").is_none() {
+            found.at(range, "a time range needs both `startTime` and `endTime`").help("add the other end");
+        }
+    } else if tool.kind == "fileSearch" || tool.kind == "file_search" {
+        let stores = either(tool.object, "fileSearchStoreNames", "file_search_store_names");
+        if elements(stores).is_empty() {
+            let note = found.at_member(tool.object, "fileSearchStoreNames", "a file search needs at least one store");
+            note.help("name a store, or leave out the tool");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! `protocol/call-id`: an id of a call that its server may not take.
+
+use std::collections::HashSet;
+
+use super::{Found, Subject, body_rule};
+use crate::provider::{Server, WireFormat};
+
+body_rule! {
+    Body, Error "protocol/call-id", "the id of a tool call has a form that the server may refuse",
+    "Ids of calls are not portable: each server has a form of its own, and an id that one made may be refused by another. What all \
+     servers of a format refuse is told by its schema: letters, digits, `_` and `-` at Anthropic, at most 64 characters at OpenAI.\n\n\
+     | server | form |\n| --- | --- |\n\
+     | Mistral, models before June 2025 | exactly nine letters or digits; anything else is refused |\n\
+     | Mistral, later ones | reports disagree: mistral-common takes any id for tokenizer 13 and later, but refusals were seen up \
+     to September 2026. A warning |\n\
+     | OpenAI, Chat Completions | at most 40 characters in reports of 2025, 64 in those of 2026: between them, a warning |\n\n\
+     A new id must be the same for the call and its result, and the same each time: the function `tool_id` of templates makes one.\n\n\
+     * wrong, for Mistral: `call_9pw1qnYScqvGrCH58HWCvFH6`\n\
+     * right, for all servers: `dnEN4JsJy`\n\n\
+     Sources, seen in November 2026: mistral-common 1.13.1, `validator.py`; nearai/ironclaw#1241, mistralai/mistral-vibe#1075; \
+     vercel/ai#5171, agno-agi/agno#5382 (40), jin-bo/agentao#321 (64)."
+}
+
+/// What is wrong with an id, and whether that is sure.
+struct Fault {
+    message: String,
+    is_sure: bool,
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let fault: fn(&Subject<'_>, &str) -> Option<Fault> = match (subject.wire, subject.server) {
+        (WireFormat::MistralChat, _) => of_mistral,
+        (WireFormat::OpenAiChat, Server::OpenAi) => of_openai,
+        _ => return,
+    };
+    let mut seen = HashSet::new();
+    for (_, part) in subject.history().parts() {
+        let named = part.call().map(|call| (call.id, call.identified, call.id_key));
+        let named = named.or_else(|| part.outcome().map(|result| (result.id, result.identified, result.id_key)));
+        let Some((Some(id), object, key)) = named else { continue };
+        let Some(fault) = fault(subject, id).filter(|_| seen.insert(id)) else { continue };
+        let note = found.at_member(object, key, fault.message);
+        let note = if fault.is_sure { note } else { note.warning() };
+        note.help("give the call and its result a shorter id of letters and digits, the same one each time");
+    }
+}
+
+fn of_openai(_: &Subject<'_>, id: &str) -> Option<Fault> {
+    let length = id.chars().count();
+    let is_between = (41..=64).contains(&length);
+    let message = format!(
+        "the id `{}` has {length} characters; the limit was 40, and is 64 according to newer reports",
+        crate::text::cut(id, 24)
+    );
+    is_between.then_some(Fault { message, is_sure: false })
+}
+
+fn of_mistral(subject: &Subject<'_>, id: &str) -> Option<Fault> {
+    if id == "null" {
+        return Some(Fault { message: "the id of a call cannot be `null`".to_owned(), is_sure: true });
+    }
+    let is_nine = id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_old = subject.model.is_some_and(|model| made_in(model).is_some_and(|month| month <= 2505));
+    let models = if is_old { "this model takes" } else { "some of Mistral's models take" };
+    let message = format!("{models} only ids of nine letters or digits, not `{}`", crate::text::cut(id, 40));
+    // An empty one is told by the schema.
+    (!is_nine && !id.is_empty()).then_some(Fault { message, is_sure: is_old })
+}
+
+/// The year and month at the end of a model's name, as `2410`.
+fn made_in(model: &str) -> Option<u16> {
+    let (_, date) = model.rsplit_once('-')?;
+    date.parse().ok().filter(|_| date.len() == 4)
+}

@@ -1,0 +1,65 @@
+//! `protocol/choice-without-tools`: a choice among tools that are not there.
+
+use serde_json::Value;
+
+use super::tools::{Tool, Which, choice, tools};
+use super::{Found, Subject, body_rule};
+use crate::provider::{Server, WireFormat};
+
+body_rule! {
+    Body, Error "protocol/choice-without-tools", "a choice of tools is made, and there are no tools",
+    "What says how tools are to be called needs tools; an empty list counts as none:\n\n\
+     | format | refused without tools |\n| --- | --- |\n\
+     | OpenAI, Chat Completions | `tool_choice` (but `none`), `parallel_tool_calls` |\n\
+     | OpenAI, Responses | `tool_choice` that asks for a call; `auto` and `none` are taken |\n\
+     | Anthropic | `any` and `tool`; `none` was refused in a report of 2025, a warning; `auto` is taken |\n\
+     | Gemini | `functionCallingConfig` without function declarations, built-in tools or not, unless \
+     `includeServerSideToolInvocations` is set |\n\n\
+     Other servers: a choice that asks for a call is a warning, since no call can come.\n\n\
+     * wrong: `tool_choice = \"required\"` in a body without `tools`\n\
+     * right: both under the same condition: `{% if ctx.tools %}`\n\n\
+     Sources, seen in November 2026: OpenAI's error *'tool_choice' is only allowed when 'tools' are specified* \
+     (writer/writer-framework#1013); vllm-project/vllm#40399 (Responses, checked against the API); vercel/ai#16987, \
+     anthropics/claude-cookbooks#142; pydantic/pydantic-ai#5791, maximhq/bifrost#4959 (Gemini)."
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let parallel = subject.member("parallel_tool_calls").filter(|_| subject.wire == WireFormat::OpenAiChat);
+    let choice = choice(subject);
+    if choice.is_none() && parallel.is_none() || has_tools(subject) {
+        return;
+    }
+    if let Some(parallel) = parallel.filter(|_| subject.server == Server::OpenAi) {
+        let note = found.at(parallel, "`parallel_tool_calls` is only taken together with `tools`");
+        note.help("leave it out where there are no tools");
+    }
+    let Some(choice) = choice else { return };
+    let is_free = matches!(choice.which, Which::Free | Which::Other);
+    let is_none = matches!(choice.which, Which::None);
+    let is_sure = match (subject.wire, subject.server) {
+        (WireFormat::OpenAiChat, Server::OpenAi) if !is_none => true,
+        (WireFormat::GoogleGenerateContent, _) => true,
+        (WireFormat::AnthropicMessages, Server::Anthropic) | (WireFormat::OpenAiResponses, Server::OpenAi)
+            if choice.is_forced() =>
+        {
+            true
+        }
+        (WireFormat::AnthropicMessages, Server::Anthropic) if is_none => false,
+        _ if is_free || is_none || !choice.is_forced() => return,
+        _ => false,
+    };
+    let note = found.at(choice.value, "this says how tools are called, and there are no tools");
+    let note = if is_sure { note } else { note.warning() };
+    note.help("leave it out where there are no tools");
+}
+
+/// Whether there are tools that a choice can be among.
+fn has_tools(subject: &Subject<'_>) -> bool {
+    if subject.wire != WireFormat::GoogleGenerateContent {
+        return subject.member("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());
+    }
+    let config = subject.either("toolConfig", "tool_config");
+    let names = ["includeServerSideToolInvocations", "include_server_side_tool_invocations"];
+    let is_lenient = names.iter().any(|name| config.and_then(|config| config.get(*name)) == Some(&Value::Bool(true)));
+    is_lenient || tools(subject).iter().any(Tool::is_function)
+}

@@ -1,0 +1,42 @@
+//! `protocol/duplicate-result`: a second result for one call.
+
+use super::pairing::{Answers, Pairs};
+use super::{Found, Subject, body_rule};
+use crate::check::history::Outcome;
+use crate::provider::{Server, WireFormat};
+
+body_rule! {
+    History, Error "protocol/duplicate-result", "a tool call is answered twice",
+    "Each call has one result. Anthropic, Mistral and Gemini refuse a second one; other servers show the model both, which is a \
+     warning. Most often a template renders a result with its call, and again where it stands in the conversation.\n\n\
+     * wrong: two `tool_result` blocks with the `tool_use_id` of one call\n\
+     * right: one result per call; what a tool gives in pieces goes into one `content`\n\n\
+     Sources, seen in November 2026: Anthropic's error *each tool_use must have a single result*; mistral-common's validator, \
+     *Duplicate tool call id … in tool results*; Gemini's error *number of function response parts is equal to the number of \
+     function call parts*."
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let answers = Answers::of(subject.wire);
+    if answers == Answers::Anywhere {
+        return;
+    }
+    let is_refused = matches!(
+        (subject.wire, subject.server),
+        (WireFormat::AnthropicMessages, Server::Anthropic)
+            | (WireFormat::MistralChat, Server::Mistral)
+            | (WireFormat::GoogleGenerateContent, _)
+    );
+    for stray in Pairs::of(subject.history(), answers).strays.iter().filter(|stray| stray.is_second) {
+        let note = found.at(stray.value, message(&stray.result));
+        let note = if is_refused { note } else { note.warning() };
+        note.help("render one result for each call");
+    }
+}
+
+fn message(result: &Outcome<'_>) -> String {
+    match result.id.or(result.name) {
+        Some(id) => format!("the call `{}` is answered already", crate::text::cut(id, 60)),
+        None => "the call is answered already".to_owned(),
+    }
+}

@@ -1,0 +1,36 @@
+//! `protocol/duplicate-tool`: two tools of one name.
+
+use std::collections::HashSet;
+
+use super::tools::tools;
+use super::{Found, Subject, body_rule};
+use crate::provider::{Server, WireFormat};
+
+body_rule! {
+    Body, Error "protocol/duplicate-tool", "two tools have the same name",
+    "A call names its tool, so names are unique. Anthropic (*Tool names must be unique*, tools of the server included) and Gemini \
+     (*Duplicate function declaration found*) refuse the request; of other servers nothing is known, which is a warning. Functions \
+     in a namespace of the Responses API have names of their own.\n\n\
+     * wrong: a tool `web_search` of your own beside Anthropic's `web_search_20260209`\n\
+     * right: `search_wiki`\n\n\
+     Sources, seen in November 2026: danny-avila/LibreChat#13162, microsoft/vscode#278073 (Anthropic); Gemini's error as quoted in \
+     public code."
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if subject.member("tools").is_none() {
+        return;
+    }
+    let is_refused = matches!(
+        (subject.wire, subject.server),
+        (WireFormat::AnthropicMessages, Server::Anthropic) | (WireFormat::GoogleGenerateContent, _)
+    );
+    let mut seen = HashSet::new();
+    for tool in tools(subject).iter().filter(|tool| !tool.is_nested) {
+        let Some(name) = tool.name.filter(|name| !seen.insert(*name)) else { continue };
+        let message = format!("another tool is called `{}` already", crate::text::cut(name, 60));
+        let note = found.at_member(tool.object, "name", message);
+        let note = if is_refused { note } else { note.warning() };
+        note.help("give every tool a name of its own, or declare it once");
+    }
+}

@@ -1,0 +1,60 @@
+//! `protocol/empty-content`: texts and messages that say nothing, where the schema has no word on it.
+
+use super::{Found, Subject, body_rule};
+use crate::check::history::{Kind, Part, Role, elements};
+use crate::provider::{Server, WireFormat};
+
+body_rule! {
+    Body, Warning "protocol/empty-content", "a message or a text says nothing",
+    "Most APIs refuse what is empty, and their schemas tell it: blank texts at Anthropic, contents without parts at Gemini, assistant \
+     messages without text and calls at Mistral and OpenAI. Here are those of which reports disagree:\n\n\
+     * Gemini: a part with an empty text is refused in some reports (v1beta) and taken in others. With a `thoughtSignature` it is \
+     how answers end, and fine\n\
+     * Responses: an empty assistant message between a reasoning item and the call or message that belongs to it parts them, and \
+     the API asks for the *required following item*\n\
+     * Ollama: a request without messages loads the model, and answers nothing\n\n\
+     Leave out the part or the message; if that leaves a message without parts, leave out the message.\n\n\
+     * wrong: `{ \"role\": \"model\", \"parts\": [{ \"text\": \"\" }, { \"functionCall\": … }] }`\n\
+     * right: `{ \"role\": \"model\", \"parts\": [{ \"functionCall\": … }] }`\n\n\
+     Sources, seen in November 2026: router-for-me/CLIProxyAPI#1292, glowingjade/obsidian-smart-composer#218 (refused), \
+     google-gemini/generative-ai-python#727 (taken); continuedev/continue#11721; ollama's `server/routes.go`."
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    match subject.wire {
+        WireFormat::GoogleGenerateContent => empty_parts(subject, found),
+        WireFormat::OpenAiResponses if subject.server == Server::OpenAi => empty_messages(subject, found),
+        WireFormat::OllamaChat if subject.history().entries.is_empty() => {
+            let message = "there are no messages: the server loads the model and answers nothing";
+            let note = match subject.member("messages") {
+                Some(messages) => found.at(messages, message),
+                None => found.at_top(message),
+            };
+            note.help("render the conversation");
+        }
+        _ => {}
+    }
+}
+
+fn empty_parts<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let prompt = subject.either("systemInstruction", "system_instruction");
+    let of_prompt = elements(prompt.and_then(|prompt| prompt.get("parts"))).iter();
+    for part in subject.history().parts().map(|(_, part)| part.value).chain(of_prompt) {
+        let is_signed = || ["thoughtSignature", "thought_signature"].iter().any(|name| part.get(*name).is_some());
+        if part.get("text").is_some_and(|text| text == "") && !is_signed() {
+            let note = found.at_member(part, "text", "an empty text: some reports say that the API refuses it");
+            note.help("leave out parts without text");
+        }
+    }
+}
+
+fn empty_messages<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    for pair in subject.history().entries.windows(2) {
+        let is_reasoning = pair[0].parts.iter().any(Part::is_thinking);
+        let is_empty = pair[1].parts.iter().all(|part| matches!(part.kind, Kind::Text("")));
+        if is_reasoning && pair[1].role == Role::Assistant && is_empty {
+            let note = found.at(pair[1].value, "an empty message parts the reasoning from the item that belongs to it");
+            note.help("leave out messages without text");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! `protocol/empty-error-result`: a failed call that says nothing.
+
+use super::{Found, Subject, body_rule};
+use crate::provider::{Server, WireFormat};
+
+body_rule! {
+    History, Error "protocol/empty-error-result", "an error result has no content",
+    "A tool that failed has to say something: Anthropic refuses a `tool_result` with `is_error` and without content (*content cannot \
+     be empty if `is_error` is true*). Without `is_error`, an empty result is fine. At other servers of the format it is a warning.\n\n\
+     * wrong: `{ \"type\": \"tool_result\", \"tool_use_id\": \"toolu_1\", \"is_error\": true, \"content\": \"\" }`\n\
+     * right: the same with `\"content\": \"the tool failed\"`\n\n\
+     Sources, seen in November 2026: can1357/oh-my-pi#2250, bytedance/trae-agent#230."
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if subject.wire != WireFormat::AnthropicMessages {
+        return;
+    }
+    for (_, part, result) in subject.history().results() {
+        if result.is_error && result.is_empty {
+            let note = found.at_member(part.value, "content", "an error result needs content");
+            let note = if subject.server == Server::Anthropic { note } else { note.warning() };
+            note.help("say what failed, or leave out `is_error`");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! `protocol/forced-choice`: a call is forced while the model is to think.
+
+use serde_json::Value;
+
+use super::tools::{choice, text};
+use super::{Found, Subject, body_rule};
+use crate::provider::{Server, WireFormat};
+
+body_rule! {
+    Body, Error "protocol/forced-choice", "a tool call is forced while thinking is on",
+    "A model that thinks decides itself whether it calls a tool. Anthropic, DeepSeek, Qwen and Kimi refuse `tool_choice` that asks for a \
+     call together with thinking. DeepSeek's reasoning models and Kimi's think unless thinking is turned off. OpenRouter drops the \
+     reasoning of Anthropic's models in silence, which is a warning.\n\n\
+     * wrong: `thinking = { type = \"adaptive\" }` and `tool_choice = { type = \"any\" }`\n\
+     * right: `tool_choice = { type = \"auto\" }`, and the wish in the prompt\n\n\
+     Sources, seen in November 2026: can1357/oh-my-pi#341, pydantic/pydantic-ai#6957 (*Thinking may not be enabled when tool_choice \
+     forces tool use*); cloudwego/eino#994, QwenLM/qwen-code#7659, agentscope-ai/agentscope#1608; can1357/oh-my-pi#1077 (Kimi)."
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if subject.wire == WireFormat::GoogleGenerateContent {
+        return;
+    }
+    let Some(choice) = choice(subject).filter(super::tools::Choice::is_forced) else { return };
+    if let Some(reasoning) = dropped_reasoning(subject) {
+        let note = found.at(reasoning, "OpenRouter drops the reasoning of this model: `tool_choice` asks for a call");
+        note.warning().help("let the model choose, or leave out `reasoning`");
+        return;
+    }
+    let Some(is_refused) = thinks(subject) else { return };
+    let note =
+        found.at(choice.value, "this asks for a call of a tool, which the server refuses while the model thinks");
+    let note = if is_refused { note } else { note.warning() };
+    note.help("let the model choose and say in the prompt which tool to call, or turn thinking off");
+}
+
+/// Whether the model thinks, and a forced call is refused for that; `Some(false)` where it may be.
+fn thinks(subject: &Subject<'_>) -> Option<bool> {
+    let thinking = subject.member("thinking").and_then(|thinking| text(thinking, "type"));
+    let model = subject.model.unwrap_or_default();
+    let is_kimi =
+        || ["kimi-k2.", "kimi-k3", "kimi-k2-thinking", "kimi-thinking"].iter().any(|name| model.starts_with(name));
+    match (subject.wire, subject.server) {
+        (WireFormat::AnthropicMessages, server) => {
+            matches!(thinking, Some("enabled" | "adaptive" | "between_tools")).then_some(server == Server::Anthropic)
+        }
+        (WireFormat::OpenAiChat, Server::DeepSeek) => {
+            let by_default = ["deepseek-v4", "deepseek-reasoner"].iter().any(|name| model.starts_with(name));
+            (thinking == Some("enabled") || thinking.is_none() && by_default).then_some(true)
+        }
+        (WireFormat::OpenAiChat, Server::Qwen) => {
+            (subject.member("enable_thinking") == Some(&Value::Bool(true))).then_some(true)
+        }
+        (WireFormat::OpenAiChat, _) => (is_kimi() && thinking != Some("disabled")).then_some(true),
+        _ => None,
+    }
+}
+
+/// The wish to reason that OpenRouter drops.
+fn dropped_reasoning<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
+    let is_dropped = subject.model.is_some_and(|model| model.starts_with("anthropic/"));
+    subject.member("reasoning").filter(|_| subject.server == Server::OpenRouter && is_dropped)
+}

@@ -1,0 +1,81 @@
+//! `protocol/item-id`: ids of items of the Responses API.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::{Found, Subject, body_rule};
+use crate::check::history::elements;
+use crate::provider::{Server, WireFormat};
+
+body_rule! {
+    Body, Error "protocol/item-id", "the id of an item is refused by OpenAI",
+    "Items of the Responses API may carry the `id` that the API gave them. It is checked: its beginning tells the kind of item (`fc` \
+     of a call, `rs` of reasoning, `msg` of a message), it has at most 64 characters, and it may stand in the input once only. With \
+     `previous_response_id`, the items of that response are known already and must not be sent again. With `\"store\": false` the \
+     server keeps nothing, so a reference to an item, or a reasoning item without `encrypted_content`, leads nowhere.\n\n\
+     Ids are optional: without them, none of this can go wrong.\n\n\
+     * wrong: `{ \"type\": \"function_call\", \"id\": \"msg_1\", … }`\n\
+     * right: `{ \"type\": \"function_call\", \"call_id\": \"call_1\", … }`\n\n\
+     Sources, seen in November 2026: continuedev/continue#11785 (*Expected an ID that begins with 'fc'*), can1357/oh-my-pi#284 \
+     (64 characters), vercel/ai#7883 and #13307 (*Duplicate item found*), MacPaw/OpenAI#432 (`previous_response_id`), vercel/ai#7543 \
+     and smixs/iva-agent#19 (*Items are not persisted when `store` is set to false*)."
+}
+
+/// The longest id of an item, in characters.
+const MOST_CHARACTERS: usize = 64;
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if subject.wire != WireFormat::OpenAiResponses || subject.server != Server::OpenAi {
+        return;
+    }
+    let is_stored = subject.member("store") != Some(&Value::Bool(false));
+    let is_resumed = subject.member("previous_response_id").is_some();
+    let mut seen = HashSet::new();
+    for item in elements(subject.member("input")) {
+        let Some(id) = item.get("id").and_then(Value::as_str) else { continue };
+        if !is_stored && is_unkept(item) {
+            let note =
+                found.at(item, "this item is known by its id alone, but `store` is false: the server keeps no items");
+            note.help("send the item itself, reasoning with `encrypted_content`, or leave out `\"store\": false`");
+        } else if !seen.insert(id) {
+            let note = found
+                .at(item, format!("an item with the id `{}` stands in the input already", crate::text::cut(id, 60)));
+            note.help("send each item once, or leave out the ids");
+        } else if is_resumed && prefix(item).is_some() {
+            let note = found.at(item, "with `previous_response_id` the server knows this item already");
+            note.help("send only what is new since that response");
+        } else if let Some(fault) = fault(item, id) {
+            found.at_member(item, "id", fault).help("leave out the id, or send the one that the API gave");
+        }
+    }
+}
+
+/// Whether an item says nothing but its id.
+fn is_unkept(item: &Value) -> bool {
+    match item.get("type").and_then(Value::as_str) {
+        Some("item_reference") => true,
+        Some("reasoning") => item.get("encrypted_content").is_none_or(Value::is_null),
+        _ => false,
+    }
+}
+
+/// How the id of an item that the model made begins.
+fn prefix(item: &Value) -> Option<&'static str> {
+    match item.get("type").and_then(Value::as_str) {
+        Some("function_call") => Some("fc"),
+        Some("reasoning") => Some("rs"),
+        Some("custom_tool_call") => Some("ctc"),
+        None | Some("message") if item.get("role").is_some_and(|role| role == "assistant") => Some("msg"),
+        _ => None,
+    }
+}
+
+fn fault(item: &Value, id: &str) -> Option<String> {
+    let length = id.chars().count();
+    if length > MOST_CHARACTERS {
+        return Some(format!("the id has {length} characters; at most {MOST_CHARACTERS} are taken"));
+    }
+    let begins = prefix(item).filter(|prefix| !id.starts_with(prefix))?;
+    Some(format!("the id of this kind of item begins with `{begins}`, not as `{}`", crate::text::cut(id, 60)))
+}

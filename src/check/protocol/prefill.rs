@@ -1,0 +1,107 @@
+//! `protocol/prefill`: the beginning of an answer that the API does not go on from.
+
+use serde_json::Value;
+
+use super::{Found, Subject, body_rule};
+use crate::check::history::elements;
+use crate::provider::{Server, WireFormat};
+
+body_rule! {
+    Body, Error "protocol/prefill", "the last message is the assistant's, in a way that the API refuses",
+    "A last message of the assistant is the beginning of its answer, which the model goes on from. Which models take one is a matter \
+     of the model; this is what holds for all of them:\n\n\
+     * Anthropic: its text does not end with white space, and with `thinking` turned on it begins with a thinking block\n\
+     * Mistral: the message says `\"prefix\": true`, and only the last message does\n\
+     * DeepSeek: the same at its beta endpoint; without `prefix`, reasoning models refuse the message, and others do not go on from \
+     it. A warning\n\
+     * llama.cpp: it holds no `tool_calls`; with `enable_thinking` it is refused\n\n\
+     * wrong: `{ \"role\": \"assistant\", \"content\": \"The answer is \" }`\n\
+     * right: `{ \"role\": \"assistant\", \"content\": \"The answer is\" }`\n\n\
+     Sources, seen in November 2026: tailcallhq/forgecode#1872, GCWing/OpenBitFun#825 (*final assistant content cannot end with \
+     trailing whitespace*); Anthropic's page on extended thinking; mistral-common 1.13.1, `validator.py`; QuantumNous/new-api#2858; \
+     olimorris/codecompanion.nvim#760; llama.cpp, `server-common.cpp`."
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let [before @ .., last] = elements(subject.member("messages")) else { return };
+    match (subject.wire, subject.server) {
+        (WireFormat::AnthropicMessages, Server::Anthropic) => anthropic(subject, last, found),
+        (WireFormat::MistralChat, _) => mistral(before, last, found),
+        (WireFormat::OpenAiChat, Server::DeepSeek) => deepseek(subject, last, found),
+        (WireFormat::OpenAiChat, Server::LlamaCpp) => llamacpp(subject, last, found),
+        _ => {}
+    }
+}
+
+fn is_assistant(message: &Value) -> bool {
+    message.get("role").is_some_and(|role| role == "assistant")
+}
+
+fn is_true(value: Option<&Value>) -> bool {
+    value == Some(&Value::Bool(true))
+}
+
+fn anthropic<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) {
+    if !is_assistant(last) {
+        return;
+    }
+    let content = last.get("content");
+    let end = elements(content).last().map_or(content, |block| block.get("text"));
+    if let Some(value) = end
+        && value.as_str().is_some_and(|text| text.ends_with(char::is_whitespace) && !text.trim().is_empty())
+    {
+        found
+            .at(value, "the text of the last assistant message ends with white space")
+            .help("trim the text at its end");
+    }
+    let is_thinking = subject.member("thinking").and_then(|thinking| thinking.get("type")) == Some(&"enabled".into());
+    let kind = |block: &Value| block.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let kinds: Vec<String> = elements(content).iter().map(kind).collect();
+    let begins_with_thinking = kinds.first().is_some_and(|kind| kind.ends_with("thinking"));
+    if is_thinking && !begins_with_thinking && !kinds.iter().any(|kind| kind == "tool_use") {
+        let note =
+            found.at(last, "thinking is on, and the last message is an assistant's that does not begin with thinking");
+        note.help("end with a message of the user, or turn thinking off");
+    }
+}
+
+fn mistral<'b>(before: &'b [Value], last: &'b Value, found: &mut Found<'b>) {
+    for message in before.iter().filter(|message| is_true(message.get("prefix"))) {
+        let note = found.at_member(message, "prefix", "only the last message can be a prefix");
+        note.help("leave out `prefix` in all messages but the last");
+    }
+    let is_alone = before.is_empty();
+    let has_calls = !elements(last.get("tool_calls")).is_empty();
+    if is_assistant(last) && !is_true(last.get("prefix")) && !has_calls && !is_alone {
+        let note = found.at(last, "the last message is the assistant's, and does not say that it is a prefix");
+        note.help("end with a message of the user or of a tool, or write `\"prefix\": true`");
+    }
+}
+
+fn deepseek<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) {
+    let has_calls = !elements(last.get("tool_calls")).is_empty();
+    if !is_assistant(last) || is_true(last.get("prefix")) || has_calls {
+        return;
+    }
+    let note =
+        found.at(last, "the last message is the assistant's: without `prefix`, the model does not go on from it");
+    let is_reasoner = subject.model.is_some_and(|model| model.contains("reasoner"));
+    let note = if is_reasoner { note } else { note.warning() };
+    note.help("end with a message of the user, or write `\"prefix\": true` and use the beta endpoint");
+}
+
+fn llamacpp<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) {
+    if !is_assistant(last) {
+        return;
+    }
+    if let Some(calls) = last.get("tool_calls").filter(|calls| !elements(Some(*calls)).is_empty()) {
+        let note =
+            found.at(calls, "the last message is the assistant's and holds calls: the server cannot go on from it");
+        note.help("render the results of the calls behind it");
+    }
+    let thinks = subject.member("chat_template_kwargs").and_then(|arguments| arguments.get("enable_thinking"));
+    if is_true(thinks) {
+        let note = found.at(last, "the last message is the assistant's, which excludes `enable_thinking`");
+        note.help("end with a message of the user, or turn thinking off");
+    }
+}

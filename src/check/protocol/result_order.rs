@@ -1,0 +1,51 @@
+//! `protocol/result-order`: results of tools with something before or between them.
+
+use super::{Found, Subject, body_rule};
+use crate::check::history::{Entry, Role};
+use crate::provider::{Server, WireFormat};
+
+body_rule! {
+    Body, Error "protocol/result-order", "something stands in the wrong place of a message with tool results",
+    "In a message with results, the results come first. Anthropic refuses text, images or documents before or between `tool_result` \
+     blocks, as if the results were missing (*tool_use ids were found without tool_result blocks immediately after*); what follows \
+     them is fine.\n\nGemini 3.6 and others refuse a last content with something behind the responses, with an error \
+     that does not say so: *Requests ending with a model turn are not supported*. In contents before the last one, and for Gemini 2 \
+     and older, it is a warning. A content of its own is right everywhere.\n\n\
+     * wrong, Anthropic: `[text, tool_result]`\n\
+     * right, Anthropic: `[tool_result, tool_result, text]`\n\
+     * wrong, Gemini: `[functionResponse, text]`\n\
+     * right, Gemini: `[functionResponse]`, then a content with the text\n\n\
+     Sources, seen in November 2026: Anthropic's page on handling tool calls; google/oss-rebuild#1559, \
+     agentgateway/agentgateway#2811 (gemini-3.6-flash refuses, gemini-3.5-flash takes it), BerriAI/litellm#35236 (an image)."
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let is_anthropic = subject.wire == WireFormat::AnthropicMessages;
+    if !is_anthropic && subject.wire != WireFormat::GoogleGenerateContent {
+        return;
+    }
+    let entries = &subject.history().entries;
+    for (at, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.role != Role::Assistant) {
+        match is_anthropic {
+            true => before_results(subject, entry, found),
+            false => after_responses(subject, entry, at + 1 == entries.len(), found),
+        }
+    }
+}
+
+fn before_results<'b>(subject: &Subject<'b>, entry: &Entry<'b>, found: &mut Found<'b>) {
+    let Some(last) = entry.parts.iter().rposition(|part| part.outcome().is_some()) else { return };
+    let Some(early) = entry.parts[..last].iter().find(|part| part.outcome().is_none()) else { return };
+    let note = found.at(early.value, "this stands before a `tool_result` of the same message");
+    let note = if subject.server == Server::Anthropic { note } else { note.warning() };
+    note.help("put all results first, and what else there is after them");
+}
+
+fn after_responses<'b>(subject: &Subject<'b>, entry: &Entry<'b>, is_last: bool, found: &mut Found<'b>) {
+    let Some(last) = entry.parts.iter().rposition(|part| part.outcome().is_some()) else { return };
+    let Some(late) = entry.parts.get(last + 1) else { return };
+    let is_older = subject.model.is_some_and(|model| ["gemini-1", "gemini-2"].iter().any(|old| model.starts_with(old)));
+    let note = found.at(late.value, "this stands behind the function responses of the same content");
+    let note = if is_older || !is_last { note.warning() } else { note };
+    note.help("put it into a content of its own behind the responses");
+}

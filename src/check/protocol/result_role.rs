@@ -1,0 +1,32 @@
+//! `protocol/result-role`: results that the model seems to give.
+
+use super::{Found, Subject, body_rule};
+use crate::check::history::Role;
+use crate::provider::WireFormat;
+
+body_rule! {
+    History, Error "protocol/result-role", "function responses stand under the wrong role",
+    "Results come from the client: Gemini refuses `functionResponse` under the role `model`. In a conversation of several turns, \
+     reports of 2026 say that it refuses one in a content without a role too, which is a warning. Other formats tell it by their \
+     schemas: a result is a kind of message or item there.\n\n\
+     * wrong: `{ \"role\": \"model\", \"parts\": [{ \"functionResponse\": … }] }`\n\
+     * right: `{ \"role\": \"user\", \"parts\": [{ \"functionResponse\": … }] }`\n\n\
+     Sources, seen in November 2026: maximhq/bifrost#2222; BerriAI/litellm#20694, #20806 (no role)."
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if subject.wire != WireFormat::GoogleGenerateContent {
+        return;
+    }
+    let entries = &subject.history().entries;
+    for entry in entries.iter().filter(|entry| entry.parts.iter().any(|part| part.outcome().is_some())) {
+        if entry.role == Role::Assistant {
+            let note = found.at_member(entry.value, "role", "function responses stand under the role `model`");
+            note.help("write `\"role\": \"user\"`");
+        } else if entry.value.get("role").is_none() && entries.len() > 1 {
+            let note =
+                found.at(entry.value, "a content with function responses has no role; reports say that it is refused");
+            note.warning().help("write `\"role\": \"user\"`");
+        }
+    }
+}

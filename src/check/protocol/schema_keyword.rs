@@ -1,0 +1,84 @@
+//! `protocol/schema-keyword`: what Gemini refuses in its own kind of schemas.
+
+use serde_json::Value;
+
+use super::schemas::{is_of_type, visit};
+use super::tools::{text, tools};
+use super::{Found, Subject, body_rule};
+use crate::check::history::elements;
+use crate::provider::WireFormat;
+
+body_rule! {
+    Body, Error "protocol/schema-keyword", "a schema of Gemini's own kind is refused",
+    "`parameters`, `response` and `responseSchema` hold a subset of OpenAPI, not JSON Schema, and the API checks more than its names: \
+     every schema has a `type` or `anyOf`, an array has `items`, an object has `properties`, `required` names properties, what \
+     belongs to one type stands with no other, `format` of a text is `enum` or `date-time`, and no value of `enum` is empty. \
+     Keywords that the subset does not know are told by the format's schema.\n\n\
+     `parametersJsonSchema` and `responseJsonSchema` take JSON Schema as it is: use them instead.\n\n\
+     * wrong: `\"parameters\": { \"type\": \"object\", \"properties\": { \"tags\": { \"type\": \"array\" } } }`\n\
+     * right: `\"parametersJsonSchema\": …` with the same schema\n\n\
+     Sources, seen in November 2026: cline/cline#7339 (*items: missing field*), browser-use/browser-use#3786 (*should be non-empty \
+     for OBJECT type*), anomalyco/opencode#11889 (*only allowed for OBJECT type*), Kilo-Org/kilocode#11955 (`required`), \
+     brightwave-inc/tidebreak#1537 (*didn't specify the schema type field*)."
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if subject.wire != WireFormat::GoogleGenerateContent {
+        return;
+    }
+    let tools = tools(subject);
+    let functions = tools.iter().filter(|tool| tool.is_function());
+    let of_tools = functions.flat_map(|tool| [tool.object.get("parameters"), tool.object.get("response")]);
+    let config = subject.either("generationConfig", "generation_config");
+    let answer = config.and_then(|config| config.get("responseSchema").or_else(|| config.get("response_schema")));
+    for schema in of_tools.chain([answer]).flatten() {
+        visit(schema, &mut |inner| check_node(inner, found));
+    }
+}
+
+fn check_node<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    let (is_object, is_array) = (is_of_type(inner, "object"), is_of_type(inner, "array"));
+    let has = |name: &str| inner.get(name).is_some();
+    let is_empty = inner.get("properties").and_then(Value::as_object).is_none_or(serde_json::Map::is_empty);
+    if !has("type") && !has("anyOf") {
+        found.at(inner, "this schema has no `type`").help("give every schema a `type`, or use `parametersJsonSchema`");
+    }
+    if is_array && !has("items") {
+        found.at_member(inner, "items", "an array needs `items`").help("say what the array holds");
+    }
+    if is_object && is_empty {
+        let note = found.at_member(inner, "properties", "an object needs at least one property");
+        note.help("name its properties, leave out `parameters` altogether, or use `parametersJsonSchema`");
+    }
+    for (name, belongs, kind) in [("properties", is_object, "objects"), ("items", is_array, "arrays")] {
+        if has(name) && has("type") && !belongs {
+            found
+                .at_member(inner, name, format!("`{name}` belongs to {kind} only"))
+                .help("leave it out, or mend the type");
+        }
+    }
+    check_required(inner, found);
+    check_values(inner, found);
+}
+
+fn check_required<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    let properties = inner.get("properties");
+    for required in elements(inner.get("required")) {
+        let Some(name) = required.as_str() else { continue };
+        if properties.is_none_or(|properties| properties.get(name).is_none()) {
+            let message = format!("`{}` is required, but is no property here", crate::text::cut(name, 60));
+            found.at(required, message).help("declare the property, or leave it out of `required`");
+        }
+    }
+}
+
+fn check_values<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    if let Some(empty) = elements(inner.get("enum")).iter().find(|value| *value == "") {
+        found.at(empty, "a value of `enum` cannot be empty").help("leave it out, or write a word for it");
+    }
+    let format = text(inner, "format").filter(|_| is_of_type(inner, "string"));
+    if let Some(format) = format.filter(|format| !["enum", "date-time"].contains(format)) {
+        let message = format!("the format of a text is `enum` or `date-time`, not `{}`", crate::text::cut(format, 40));
+        found.at_member(inner, "format", message).help("leave it out and say it in the description");
+    }
+}

@@ -1,0 +1,71 @@
+//! Schemas within bodies, of arguments and answers: what the rules about them share.
+
+use serde_json::Value;
+
+use super::super::subject::Subject;
+use super::tools::tools;
+use crate::provider::WireFormat;
+
+/// Members of a schema that hold one schema.
+const ONE: [&str; 10] = [
+    "items",
+    "additionalProperties",
+    "not",
+    "if",
+    "then",
+    "else",
+    "contains",
+    "propertyNames",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+];
+/// Members of a schema that hold a list of schemas.
+const LISTS: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
+/// Members of a schema that hold schemas by name.
+const MAPS: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+
+/// Visits a schema and all schemas in it, outermost first.
+pub(super) fn visit<'b>(schema: &'b Value, see: &mut impl FnMut(&'b Value)) {
+    let Some(members) = schema.as_object() else { return };
+    see(schema);
+    for (name, value) in members {
+        match (name.as_str(), value) {
+            (name, Value::Object(_)) if ONE.contains(&name) => visit(value, see),
+            (name, Value::Object(named)) if MAPS.contains(&name) => named.values().for_each(|inner| visit(inner, see)),
+            (name, Value::Array(list)) if LISTS.contains(&name) || name == "items" => {
+                list.iter().for_each(|inner| visit(inner, see));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether values of a type fit a schema, as far as its `type` says.
+pub(super) fn is_of_type(schema: &Value, name: &str) -> bool {
+    match schema.get("type") {
+        Some(Value::String(one)) => one.eq_ignore_ascii_case(name),
+        Some(Value::Array(several)) => several.iter().any(|one| one == name),
+        _ => false,
+    }
+}
+
+/// The schema of an answer that a body asks for, if its format holds the answer to it in every respect.
+pub(super) fn strict_format<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
+    let is_strict = |format: &&Value| format.get("strict") == Some(&Value::Bool(true));
+    match subject.wire {
+        WireFormat::OpenAiChat => {
+            let format = subject.member("response_format")?.get("json_schema");
+            format.filter(is_strict)?.get("schema")
+        }
+        WireFormat::OpenAiResponses => subject.member("text")?.get("format").filter(is_strict)?.get("schema"),
+        WireFormat::AnthropicMessages => subject.member("output_config")?.get("format")?.get("schema"),
+        _ => None,
+    }
+}
+
+/// The schemas of arguments and answers that a body wants strictly kept.
+pub(super) fn strict<'b>(subject: &Subject<'b>) -> Vec<&'b Value> {
+    let tools = tools(subject);
+    let of_tools = tools.iter().filter(|tool| tool.is_strict()).filter_map(super::tools::Tool::schema);
+    of_tools.chain(strict_format(subject)).collect()
+}

@@ -1,0 +1,122 @@
+//! `protocol/system-message`: a system message among the messages, where the API takes none.
+
+use super::{Found, Subject, body_rule};
+use crate::check::history::{Entry, Part, Role};
+use crate::provider::{Server, WireFormat};
+
+body_rule! {
+    Body, Error "protocol/system-message", "a system message stands where the API takes none",
+    "Anthropic's newest models (from Opus 4.8 on) take messages with the role `system` within the conversation, for instructions that come later. The \
+     prompt itself is the member `system`. Such a message\n\n\
+     * is not the first\n\
+     * follows a message of the user, or an assistant message that ends with a tool of the server\n\
+     * is the last one, or is followed by the assistant\n\
+     * does not stand between a call and its result\n\n\
+     Two in a row were refused in May 2026; a newer section of the page shows them, with a beta header. A warning.\n\n\
+     DeepSeek's endpoint of this format knows `user` and `assistant` only.\n\n\
+     * wrong: `system`, `user`\n\
+     * wrong: `user`, `system`, `user`\n\
+     * right: `user`, `assistant`, `user`, `system`\n\n\
+     Sources, seen in November 2026: Anthropic's page on mid-conversation system messages (quoted in maximhq/bifrost#3945 and \
+     langchain4j/langchain4j#5603), LeenHawk/gproxy#209, simonw/llm-anthropic#73 (*not supported on this model*); deepseek-ai/awesome-deepseek-integration#639."
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if subject.wire != WireFormat::AnthropicMessages {
+        return;
+    }
+    let entries = &subject.history().entries;
+    for (at, entry) in entries.iter().enumerate().filter(|(_, entry)| is_instruction(entry)) {
+        match subject.server {
+            Server::Anthropic if subject.model.is_some_and(is_older) => {
+                let note = found.at_member(entry.value, "role", "this model takes no messages with the role `system`");
+                note.help("put the instructions into the member `system`, or into a message of the user");
+            }
+            Server::Anthropic => {
+                let before = at.checked_sub(1).map(|before| &entries[before]);
+                let Some((message, help)) = fault(before, entries.get(at + 1)) else { continue };
+                let is_disputed = before.is_some_and(|before| before.role == Role::System);
+                let note = found.at(entry.value, message);
+                let note = if is_disputed { note.warning() } else { note };
+                note.help(help);
+            }
+            Server::DeepSeek => {
+                let note =
+                    found.at_member(entry.value, "role", "this server knows the roles `user` and `assistant` only");
+                note.help("put the instructions into the member `system`, or into a message of the user");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a message gives instructions. Those that change settings or tools instead stand where they like.
+fn is_instruction(entry: &Entry<'_>) -> bool {
+    let is_text = !entry.parts.is_empty() && entry.parts.iter().all(Part::is_text);
+    entry.role == Role::System && is_text && entry.value.get("output_config").is_none()
+}
+
+/// Whether a model of Anthropic is older than Opus 4.8, the first that takes such messages.
+fn is_older(model: &str) -> bool {
+    let Some(name) = model.strip_prefix("claude-") else { return false };
+    let numbers = name.split(['-', '.', '@']).filter_map(|word| word.parse::<u32>().ok());
+    // A date follows the version.
+    let version: Vec<u32> = numbers.take_while(|number| *number < 1000).take(2).collect();
+    match version.as_slice() {
+        [major] => *major <= 4,
+        [major, minor, ..] => (*major, *minor) < (4, 8),
+        [] => false,
+    }
+}
+
+/// What is wrong with the neighbours of a system message, and what helps.
+fn fault(before: Option<&Entry<'_>>, after: Option<&Entry<'_>>) -> Option<(&'static str, &'static str)> {
+    let Some(before) = before else {
+        return Some(("the first message is a system message", "put the prompt into the member `system`"));
+    };
+    match (before.role, after.map(|after| after.role)) {
+        (Role::System, _) => Some((
+            "a system message follows another one: that needs a beta header",
+            "put the text of both into one message",
+        )),
+        // Between a call and its result: told with the call.
+        (Role::Assistant, _) if before.parts.iter().any(|part| part.call().is_some()) => None,
+        (Role::Assistant, _) if !ends_with_server_tool(before) => {
+            Some(("a system message follows an assistant message", "put it behind the next message of the user"))
+        }
+        (_, Some(Role::User)) => Some((
+            "a system message is followed by a message of the user",
+            "put it behind that message: it is the last one, or the assistant comes next",
+        )),
+        _ => None,
+    }
+}
+
+fn ends_with_server_tool(entry: &Entry<'_>) -> bool {
+    let last = entry.parts.last().and_then(|part| part.value.get("type")).and_then(serde_json::Value::as_str);
+    last.is_some_and(|kind| kind != "tool_use" && (kind.ends_with("_tool_use") || kind.ends_with("_tool_result")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_older;
+
+    #[test]
+    fn versions_are_read_from_names() {
+        for older in
+            ["claude-opus-4-7", "claude-sonnet-4-20250514", "claude-3-5-sonnet-20241022", "claude-haiku-4-5@20251001"]
+        {
+            assert!(is_older(older), "{older}");
+        }
+        for newer in [
+            "claude-opus-4-8",
+            "claude-opus-5",
+            "claude-sonnet-5-5",
+            "claude-fable-5",
+            "kimi-k2.6",
+            "claude-opus-latest",
+        ] {
+            assert!(!is_older(newer), "{newer}");
+        }
+    }
+}

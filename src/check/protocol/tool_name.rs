@@ -1,0 +1,53 @@
+//! `protocol/tool-name`: names of tools that some servers refuse.
+
+use super::tools::{Tool, text, tools};
+use super::{Found, Subject, body_rule};
+use crate::provider::{Server, WireFormat};
+
+body_rule! {
+    Body, Warning "protocol/tool-name", "the name or the description of a tool may be too long",
+    "Schemas tell the names that a format never takes. Here are the lengths of which reports disagree:\n\n\
+     * Gemini: names of more than 64 characters were refused up to March 2026; the SDK says 128\n\
+     * OpenAI: descriptions of more than 1,024 characters were refused in January 2025; the specification names no limit\n\n\
+     * wrong: a name of 80 characters, of a server's name and a path\n\
+     * right: `wiki_search`\n\n\
+     Sources, seen in November 2026: maximhq/bifrost#1979, cline/cline#7339, google-genai 3.4 (`FunctionDeclaration.name`); \
+     nanbingxyz/5ire#33, OpenAI's specification (`FunctionObject`)."
+}
+
+/// The most characters of a function's name that every report of Gemini allows.
+const GEMINI_NAME: usize = 64;
+/// The most characters of a description that OpenAI took in every report.
+const OPENAI_DESCRIPTION: usize = 1_024;
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let is_gemini = subject.wire == WireFormat::GoogleGenerateContent;
+    if !is_gemini && (subject.wire, subject.server) != (WireFormat::OpenAiChat, Server::OpenAi) {
+        return;
+    }
+    for tool in tools(subject).iter().filter(|tool| tool.is_function()) {
+        match is_gemini {
+            true => long_name(tool, found),
+            false => long_description(tool, found),
+        }
+    }
+}
+
+fn long_name<'b>(tool: &Tool<'b>, found: &mut Found<'b>) {
+    let length = tool.name.map_or(0, |name| name.chars().count());
+    // Names over 128 are told by the schema.
+    if (GEMINI_NAME + 1..=128).contains(&length) {
+        let message = format!("the name has {length} characters; reports say that more than {GEMINI_NAME} are refused");
+        found.at_member(tool.object, "name", message).help(format!("use at most {GEMINI_NAME} characters"));
+    }
+}
+
+fn long_description<'b>(tool: &Tool<'b>, found: &mut Found<'b>) {
+    let length = text(tool.object, "description").map_or(0, |text| text.chars().count());
+    if length > OPENAI_DESCRIPTION {
+        let message = format!(
+            "the description has {length} characters; a report says that more than {OPENAI_DESCRIPTION} are refused"
+        );
+        found.at_member(tool.object, "description", message).help("put details into the system prompt");
+    }
+}

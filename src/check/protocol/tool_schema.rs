@@ -1,0 +1,112 @@
+//! `protocol/tool-schema`: a schema of arguments that the API cannot use.
+
+use serde_json::Value;
+
+use super::schemas::visit;
+use super::tools::{Tool, tools};
+use super::{Found, Subject, body_rule};
+use crate::provider::{Server, WireFormat};
+
+body_rule! {
+    Body, Error "protocol/tool-schema", "the schema of a tool's arguments is refused",
+    "The arguments of a tool are an object, and their schema says so at its root:\n\n\
+     * OpenAI and Anthropic refuse `anyOf`, `oneOf` and `allOf` at the root, OpenAI `enum` and `not` too\n\
+     * OpenAI wants `\"type\": \"object\"` and `properties` there, and `items` of every array\n\
+     * OpenAI, Anthropic and Mistral want valid JSON Schema: types that exist, `properties` that is an object, `required` that is a \
+     list. Elsewhere, what is invalid is a warning\n\n\
+     Ollama passes on types, items, descriptions, `enum`, `anyOf` and properties. It drops the rest in silence, which is a \
+     warning where it leaves open what a value is (`pattern`, `const`, `oneOf`, `allOf`, `$ref`); bounds are not told.\n\n\
+     Gemini's `parameters` has a rule of its own, `protocol/schema-keyword`.\n\n\
+     * wrong: `{ \"anyOf\": [{ \"required\": [\"path\"] }, { \"required\": [\"url\"] }], … }`\n\
+     * right: `{ \"type\": \"object\", \"properties\": … }`, and which of them is wanted in the description\n\n\
+     Sources, seen in November 2026: anthropics/claude-code#40075, anomalyco/opencode#35516; chatanywhere/GPT_API_free#403 (*must have \
+     type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level*), spring-projects/spring-ai#4776 (*object schema \
+     missing properties*), sigoden/aichat#1049 (*array schema missing items*); mistral-common 1.13.1, `validator.py`; ollama's \
+     `api/types.go` (`ToolProperty`)."
+}
+
+/// The types of JSON Schema.
+const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if subject.member("tools").is_none() || subject.wire == WireFormat::GoogleGenerateContent {
+        return;
+    }
+    let (is_openai, is_anthropic) = (subject.server == Server::OpenAi, subject.server == Server::Anthropic);
+    let is_sure = is_openai || is_anthropic || subject.server == Server::Mistral;
+    for tool in tools(subject) {
+        let Some(schema) = tool.schema() else { continue };
+        if is_openai || is_anthropic {
+            check_root(schema, is_openai, found);
+        }
+        visit(schema, &mut |inner| check_node(inner, is_openai, is_sure, found));
+        if subject.wire == WireFormat::OllamaChat {
+            visit(schema, &mut |inner| check_ollama(inner, found));
+        }
+        if is_openai {
+            check_object(&tool, schema, found);
+        }
+    }
+}
+
+fn check_root<'b>(schema: &'b Value, is_openai: bool, found: &mut Found<'b>) {
+    let refused: &[&str] =
+        if is_openai { &["anyOf", "oneOf", "allOf", "enum", "not"] } else { &["anyOf", "oneOf", "allOf"] };
+    for name in refused.iter().filter(|name| schema.get(**name).is_some()) {
+        let note = found.at_member(schema, name, format!("the schema of arguments cannot hold `{name}` at its root"));
+        note.help("describe an object with all properties, and say in the description which go together");
+    }
+}
+
+/// Whether a value of a keyword is of the kind that JSON Schema wants.
+type IsRight<'f> = &'f dyn Fn(&Value) -> bool;
+
+/// Keywords that say what a value is, and that Ollama drops.
+const OLLAMA_DROPS: [&str; 5] = ["pattern", "const", "oneOf", "allOf", "$ref"];
+
+fn check_ollama<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    for name in OLLAMA_DROPS.iter().filter(|name| inner.get(**name).is_some()) {
+        let note = found.at_member(inner, name, format!("Ollama drops `{name}` before the model sees the schema"));
+        note.warning().help("say it in the description");
+    }
+}
+
+fn check_object<'b>(tool: &Tool<'b>, schema: &'b Value, found: &mut Found<'b>) {
+    let composed = ["anyOf", "oneOf", "allOf", "enum", "not", "$ref"];
+    if composed.iter().any(|name| schema.get(*name).is_some()) {
+        return;
+    }
+    if schema.get("type") != Some(&"object".into()) {
+        let note = found.at(schema, "the schema of arguments must have `\"type\": \"object\"`");
+        note.help(format!("a tool without arguments has no `{}`", tool.schema_key));
+    } else if schema.get("properties").is_none() {
+        let note = found.at_member(schema, "properties", "the schema of arguments has no `properties`");
+        note.help("write `\"properties\": {}` if there are none");
+    }
+}
+
+fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut Found<'b>) {
+    if is_openai && super::schemas::is_of_type(inner, "array") && inner.get("items").is_none() {
+        found
+            .at_member(inner, "items", "an array needs `items`")
+            .help("say what the array holds, or write `\"items\": {}`");
+    }
+    let is_name = |value: &Value| value.as_str().is_some_and(|name| TYPES.contains(&name));
+    let are_names = |value: &Value| is_name(value) || value.as_array().is_some_and(|names| names.iter().all(is_name));
+    let is_list = |value: &Value| value.is_array();
+    let is_map = |value: &Value| value.is_object();
+    let rules: [(&str, IsRight<'_>, &str); 5] = [
+        ("type", &are_names, "is one of the types of JSON Schema, or a list of them"),
+        ("required", &is_list, "is a list of names"),
+        ("enum", &is_list, "is a list of values"),
+        ("properties", &is_map, "is an object"),
+        ("anyOf", &is_list, "is a list of schemas"),
+    ];
+    for (name, is_right, says) in rules {
+        if inner.get(name).is_some_and(|value| !is_right(value)) {
+            let note = found.at_member(inner, name, format!("this is no JSON Schema: `{name}` {says}"));
+            let note = if is_sure { note } else { note.warning() };
+            note.help("write valid JSON Schema");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The tools of a body and the choice among them, in one form for all wire formats: what the rules about tools share.
+
+use serde_json::Value;
+
+use super::super::history::elements;
+use super::super::subject::Subject;
+use crate::provider::WireFormat;
+
+/// A tool that a body declares.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tool<'b> {
+    /// `function` or `custom` of tools that the client runs, else the kind of tool that the server brings.
+    pub(super) kind: &'b str,
+    /// The object that holds name, description and schema.
+    pub(super) object: &'b Value,
+    /// Its name, if it has one.
+    pub(super) name: Option<&'b str>,
+    /// The name of the member that holds the schema of its arguments.
+    pub(super) schema_key: &'static str,
+    /// Whether it stands in a namespace, whose names are its own.
+    pub(super) is_nested: bool,
+}
+
+impl<'b> Tool<'b> {
+    fn new(kind: &'b str, object: &'b Value, schema_key: &'static str) -> Tool<'b> {
+        Tool { kind, object, name: text(object, "name"), schema_key, is_nested: false }
+    }
+
+    /// Whether the client runs it, with arguments of a schema.
+    pub(super) fn is_function(&self) -> bool {
+        self.kind == "function"
+    }
+
+    /// The schema of its arguments.
+    pub(super) fn schema(&self) -> Option<&'b Value> {
+        self.object.get(self.schema_key).filter(|schema| self.is_function() && !schema.is_null())
+    }
+
+    /// Whether its arguments are to be held to the schema.
+    pub(super) fn is_strict(&self) -> bool {
+        self.object.get("strict") == Some(&Value::Bool(true))
+    }
+}
+
+/// A member of an object that is a text.
+pub(super) fn text<'b>(object: &'b Value, name: &str) -> Option<&'b str> {
+    object.get(name)?.as_str()
+}
+
+/// The tools of a body.
+pub(super) fn tools<'b>(subject: &Subject<'b>) -> Vec<Tool<'b>> {
+    let list = elements(subject.member("tools"));
+    match subject.wire {
+        WireFormat::AnthropicMessages => list.iter().map(anthropic).collect(),
+        WireFormat::OpenAiChat | WireFormat::MistralChat | WireFormat::OllamaChat => list.iter().map(chat).collect(),
+        WireFormat::OpenAiResponses => list.iter().flat_map(responses).collect(),
+        WireFormat::GoogleGenerateContent => list.iter().flat_map(google).collect(),
+        WireFormat::MistralFim | WireFormat::OllamaGenerate | WireFormat::LlamaCppInfill => Vec::new(),
+    }
+}
+
+fn anthropic(tool: &Value) -> Tool<'_> {
+    let kind = text(tool, "type").filter(|kind| *kind != "custom").unwrap_or("function");
+    Tool::new(kind, tool, "input_schema")
+}
+
+fn chat(tool: &Value) -> Tool<'_> {
+    let kind = text(tool, "type").unwrap_or("function");
+    Tool::new(kind, tool.get(kind).unwrap_or(tool), "parameters")
+}
+
+fn responses(tool: &Value) -> Vec<Tool<'_>> {
+    let own = Tool::new(text(tool, "type").unwrap_or_default(), tool, "parameters");
+    let nested = elements(tool.get("tools").filter(|_| own.kind == "namespace"));
+    let nested = nested.iter().flat_map(responses).map(|tool| Tool { is_nested: true, ..tool });
+    std::iter::once(own).chain(nested).collect()
+}
+
+fn google(tool: &Value) -> Vec<Tool<'_>> {
+    let members = tool.as_object().into_iter().flatten();
+    let of_member = |(name, value)| match str::as_ref(name) {
+        "functionDeclarations" | "function_declarations" => {
+            elements(Some(value)).iter().map(|function| Tool::new("function", function, "parameters")).collect()
+        }
+        kind => vec![Tool::new(kind, value, "parameters")],
+    };
+    members.flat_map(|(name, value): (&String, &Value)| -> Vec<Tool<'_>> { of_member((name, value)) }).collect()
+}
+
+/// Which tools the model is to call.
+#[derive(Debug)]
+pub(super) struct Choice<'b> {
+    /// Where it stands.
+    pub(super) value: &'b Value,
+    /// Which.
+    pub(super) which: Which<'b>,
+}
+
+/// Which tools a choice speaks of.
+#[derive(Debug)]
+pub(super) enum Which<'b> {
+    /// Any or none, as the model likes.
+    Free,
+    /// None.
+    None,
+    /// At least one.
+    Some,
+    /// These; whether one of them must be called.
+    These(Vec<Chosen<'b>>, bool),
+    /// Something else.
+    Other,
+}
+
+/// A tool that a choice names.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Chosen<'b> {
+    /// Where the name stands.
+    pub(super) value: &'b Value,
+    /// Its kind, as the choice says.
+    pub(super) kind: &'b str,
+    /// Its name; kinds that the server brings have none.
+    pub(super) name: Option<&'b str>,
+}
+
+impl Choice<'_> {
+    /// Whether a tool must be called.
+    pub(super) fn is_forced(&self) -> bool {
+        matches!(self.which, Which::Some | Which::These(_, true))
+    }
+}
+
+/// The choice of a body, if it has one.
+pub(super) fn choice<'b>(subject: &Subject<'b>) -> Option<Choice<'b>> {
+    if subject.wire == WireFormat::GoogleGenerateContent {
+        return google_choice(subject);
+    }
+    let value = subject.member("tool_choice")?;
+    let which = match (value, text(value, "type")) {
+        (Value::String(word), _) => by_word(word),
+        (_, Some(word @ ("auto" | "any" | "none"))) => by_word(word),
+        (_, Some("allowed_tools")) => allowed(value.get("allowed_tools").unwrap_or(value)),
+        (_, Some(_)) => Which::These(vec![chosen(value)], true),
+        _ => Which::Other,
+    };
+    Some(Choice { value, which })
+}
+
+fn by_word<'b>(word: &str) -> Which<'b> {
+    match word {
+        "auto" => Which::Free,
+        "none" => Which::None,
+        "any" | "required" => Which::Some,
+        _ => Which::Other,
+    }
+}
+
+fn allowed(value: &Value) -> Which<'_> {
+    let is_forced = text(value, "mode") == Some("required");
+    Which::These(elements(value.get("tools")).iter().map(chosen).collect(), is_forced)
+}
+
+/// A tool by type and name, flat or with an inner object.
+fn chosen(value: &Value) -> Chosen<'_> {
+    let kind = text(value, "type").unwrap_or("function");
+    let object = value.get(kind).filter(|inner| inner.is_object()).unwrap_or(value);
+    let name = object.get(if kind == "mcp" { "server_label" } else { "name" });
+    Chosen { value: name.unwrap_or(value), kind, name: name.and_then(Value::as_str) }
+}
+
+fn google_choice<'b>(subject: &Subject<'b>) -> Option<Choice<'b>> {
+    let config = subject.either("toolConfig", "tool_config")?;
+    let value = config.get("functionCallingConfig").or_else(|| config.get("function_calling_config"))?;
+    let names = value.get("allowedFunctionNames").or_else(|| value.get("allowed_function_names"));
+    let is_forced = text(value, "mode") == Some("ANY");
+    let function = |name: &'b Value| Chosen { value: name, kind: "function", name: name.as_str() };
+    let which = match elements(names) {
+        [] if is_forced => Which::Some,
+        [] if text(value, "mode") == Some("NONE") => Which::None,
+        [] => Which::Free,
+        names => Which::These(names.iter().map(function).collect(), is_forced),
+    };
+    Some(Choice { value, which })
+}

@@ -1,0 +1,117 @@
+//! `protocol/turn-order`: messages in an order that the API refuses.
+
+use super::{Found, Subject, body_rule};
+use crate::check::history::{Entry, Kind, Role};
+use crate::provider::{Server, WireFormat};
+
+body_rule! {
+    Body, Error "protocol/turn-order", "the order of the messages is refused",
+    "Formats differ in what may follow what:\n\n\
+     * Anthropic: the first message is the user's, unless it holds a compaction. Messages of one role in a row are put together by the server\n\
+     * Gemini: a conversation of one content is the user's; a call of a function follows a content of the user, so it cannot be \
+     first, nor follow another content of the model: put both into one\n\
+     * Mistral: after an assistant message no `system`, after a tool message none either; a single message is not the assistant's. \
+     `user` after `tool` is refused by deployments older than mistral-common 1.11.1 of April 2026: a warning, but for models that are \
+     newer\n\
+     * llama.cpp: no two assistant messages at the end\n\n\
+     OpenAI, DeepSeek and Ollama take any order. What calls and results need has rules of its own.\n\n\
+     * wrong, Gemini: `user`, `model` with text, `model` with `functionCall`\n\
+     * right, Gemini: `user`, `model` with text and `functionCall`\n\n\
+     Sources, seen in November 2026: lobehub/lobehub#1601, livekit/agents#669 (Anthropic); google-gemini/gemini-cli#11814, \
+     microsoft/semantic-kernel#13288 (Gemini); mistral-common 1.13.1, `validator.py`; BerriAI/litellm#17761, \
+     LibreChat-AI/agents#344 (`user` after `tool`); llama.cpp, `server-common.cpp`."
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let entries = || &subject.history().entries;
+    match (subject.wire, subject.server) {
+        (WireFormat::AnthropicMessages, Server::Anthropic) => anthropic(entries(), found),
+        (WireFormat::GoogleGenerateContent, _) => google(entries(), found),
+        (WireFormat::MistralChat, _) => mistral(subject, entries(), found),
+        (WireFormat::OpenAiChat, Server::LlamaCpp) => llamacpp(entries(), found),
+        _ => {}
+    }
+}
+
+fn anthropic<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
+    // What a compaction left of the conversation stands in an assistant message.
+    let is_compaction =
+        |entry: &Entry<'_>| matches!(entry.parts.first().map(|part| part.kind), Some(Kind::Other("compaction")));
+    let first = entries.first().filter(|entry| entry.role == Role::Assistant && !is_compaction(entry));
+    if let Some(first) = first {
+        let note = found.at_member(
+            first.value,
+            "role",
+            "the first message is the assistant's: the API wants the user's first",
+        );
+        note.help("begin with a message of the user");
+    }
+}
+
+fn google<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
+    if let [alone] = entries
+        && alone.role == Role::Assistant
+    {
+        let note =
+            found.at_member(alone.value, "role", "the only content is the model's: the API wants one of the user");
+        note.help("begin with a content of the user");
+        return;
+    }
+    let before = std::iter::once(None).chain(entries.iter().map(Some));
+    for (entry, before) in entries.iter().zip(before) {
+        let calls = entry.role == Role::Assistant && entry.parts.iter().any(|part| part.call().is_some());
+        let message = match before.map(|before| before.role) {
+            None => "the first content calls a function: a call follows a content of the user",
+            Some(Role::Assistant) => "this content calls a function, and the one before it is the model's too",
+            Some(_) => continue,
+        };
+        if calls {
+            found
+                .at(entry.value, message)
+                .help("put what the model says and calls into one content, behind one of the user");
+        }
+    }
+}
+
+fn mistral<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'b>) {
+    if let [alone] = entries
+        && alone.role == Role::Assistant
+    {
+        let note = found.at(alone.value, "the only message is the assistant's: the API wants one of the user");
+        note.help("begin with a message of the user");
+    }
+    for pair in entries.windows(2) {
+        let entry = pair[1].value;
+        match (pair[0].role, pair[1].role) {
+            (Role::Assistant, Role::System) => {
+                let note = found.at(entry, "a `system` message cannot follow an assistant message");
+                note.help("put instructions into the first message, or into one of the user");
+            }
+            (Role::Tool, Role::System) => {
+                let note = found.at(entry, "a `system` message cannot follow a tool message");
+                note.help("put instructions into the first message, or into one of the user");
+            }
+            (Role::Tool, Role::User) if !is_newer(subject) => {
+                let note =
+                    found.at(entry, "a `user` message follows a tool message: some deployments of Mistral refuse it");
+                note.warning().help("let an assistant message stand between them, or accept the risk with `[[allow]]`");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a model is newer than the servers that refuse `user` after `tool`.
+fn is_newer(subject: &Subject<'_>) -> bool {
+    subject.model.is_some_and(|model| model.starts_with("mistral-medium-3-5"))
+}
+
+fn llamacpp<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
+    if let [.., before, last] = entries
+        && before.role == Role::Assistant
+        && last.role == Role::Assistant
+    {
+        let note = found.at(last.value, "two assistant messages stand at the end: the server refuses that");
+        note.help("end with a message of the user, or put both into one");
+    }
+}

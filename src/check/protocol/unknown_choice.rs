@@ -1,0 +1,57 @@
+//! `protocol/unknown-choice`: a choice of a tool that is not declared.
+
+use super::tools::{Chosen, Tool, Which, choice, tools};
+use super::{Found, Subject, body_rule};
+use crate::diag::did_you_mean;
+use crate::provider::{Server, WireFormat};
+
+body_rule! {
+    Body, Error "protocol/unknown-choice", "a tool is chosen that is not among the tools",
+    "`tool_choice` names a tool, a list of allowed tools does, and Gemini's `allowedFunctionNames`: each must be declared in `tools`. \
+     Anthropic, OpenAI and Gemini refuse what is not; elsewhere it is a warning. Names that an MCP server or a tool search brings \
+     are not known here, and are let pass.\n\n\
+     * wrong: `tool_choice = { type = \"tool\", name = \"get_forecast\" }`, with the tool `get_weather`\n\
+     * right: `tool_choice = { type = \"tool\", name = \"get_weather\" }`\n\n\
+     Sources, seen in November 2026: Anthropic's error *Tool '…' not found in provided tools*; OpenAI's *Tool choice 'function' not \
+     found in 'tools' parameter* (vllm-project/vllm#40399)."
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let Some(choice) = choice(subject) else { return };
+    let Which::These(chosen, _) = choice.which else { return };
+    let tools = tools(subject);
+    // Without tools, the choice as a whole is wrong: a rule of its own.
+    if tools.is_empty() {
+        return;
+    }
+    let is_refused = match subject.wire {
+        WireFormat::GoogleGenerateContent => true,
+        _ => matches!(subject.server, Server::Anthropic | Server::OpenAi),
+    };
+    for chosen in chosen.iter().filter(|chosen| !is_declared(chosen, &tools)) {
+        let name = chosen.name.unwrap_or(chosen.kind);
+        let message = format!("no tool is called `{}`", crate::text::cut(name, 60));
+        let note = found.at(chosen.value, message);
+        let note = if is_refused { note } else { note.warning() };
+        note.help(help(name, &tools));
+    }
+}
+
+fn is_declared(chosen: &Chosen<'_>, tools: &[Tool<'_>]) -> bool {
+    let brings_more = |tool: &Tool<'_>| {
+        ["mcp_toolset", "mcp", "namespace", "mcpServers"].contains(&tool.kind)
+            || tool.kind.starts_with("tool_search")
+            || tool.kind.contains("toolset")
+    };
+    let is_meant = |tool: &Tool<'_>| match (chosen.kind, chosen.name) {
+        ("mcp", Some(label)) => tool.kind == "mcp" && super::tools::text(tool.object, "server_label") == Some(label),
+        (_, Some(name)) => tool.name == Some(name),
+        (kind, None) => tool.kind == kind || tool.kind.starts_with("web_search") && kind.starts_with("web_search"),
+    };
+    tools.iter().any(|tool| is_meant(tool) || chosen.kind != "mcp" && chosen.name.is_some() && brings_more(tool))
+}
+
+fn help(name: &str, tools: &[Tool<'_>]) -> String {
+    let near = did_you_mean(name, tools.iter().filter_map(|tool| tool.name));
+    near.unwrap_or_else(|| "choose one of the tools of this body, or declare it".to_owned())
+}

@@ -1,0 +1,81 @@
+//! `reqc lint`: request bodies that any program made, by the same schemas and rules as compiled ones.
+
+use std::io::Read;
+use std::path::Path;
+
+use super::args::Lint;
+use super::options::{Opened, Options};
+use super::{Failure, Outcome, Terminal, report};
+use crate::compile::{LintTarget, Linting};
+use crate::diag::{Diagnostic, did_you_mean, listed};
+use crate::provider::{ClientApi, WireFormat};
+use crate::repo::Instance;
+use crate::system;
+
+pub(super) fn run(options: &Options, lint: &Lint, terminal: &mut Terminal) -> Outcome {
+    let opened = options.open()?;
+    let wire = lint.wire.as_deref().map(wire_named).transpose()?;
+    let instance = lint.provider.as_deref().map(|name| instance_named(&opened, name)).transpose()?;
+    if let (Some(wire), Some(instance)) = (wire, instance) {
+        speaks(instance, wire)?;
+    }
+    let target = LintTarget { instance, model: options.model.as_deref(), ..LintTarget::default() };
+    let mut linting = Linting::new(&opened.compiler, wire, target);
+    linting.extend(errors_of_settings(&opened, lint.provider.as_deref()));
+    for file in &lint.files {
+        let (shown, reader) = open(options, &opened, file)?;
+        linting.read(&shown, reader).map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
+    }
+    Ok(report(options, &linting.report(&opened.policy), terminal))
+}
+
+/// A file of the command line, and what it is called.
+fn open(options: &Options, opened: &Opened, file: &Path) -> Result<(String, Box<dyn Read>), Failure> {
+    if file == Path::new("-") {
+        return Ok(("<stdin>".to_owned(), Box::new(std::io::stdin().lock())));
+    }
+    let shown = file.to_string_lossy().into_owned();
+    // What came with a repository must not decide what is shown of other files.
+    let path = system::to_read(&options.path(file), &opened.root)?;
+    let reader = system::open(&path).map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
+    Ok((shown, Box::new(reader)))
+}
+
+fn wire_named(name: &str) -> Result<WireFormat, Failure> {
+    let names = || WireFormat::ALL.into_iter().map(WireFormat::name);
+    WireFormat::from_name(name).ok_or_else(|| {
+        let help = did_you_mean(name, names()).unwrap_or_else(|| format!("there are: {}", listed(names())));
+        Failure::new(format!("there is no wire format `{name}`")).help(help)
+    })
+}
+
+fn instance_named<'o>(opened: &'o Opened, name: &str) -> Result<&'o Instance, Failure> {
+    let instances = &opened.compiler.repo().instances;
+    instances.get(name).ok_or_else(|| {
+        let names = || instances.keys().map(AsRef::as_ref);
+        let help = did_you_mean(name, names()).unwrap_or_else(|| format!("there are: {}", listed(names())));
+        Failure::new(format!("there is no provider instance `{name}`")).help(help)
+    })
+}
+
+fn speaks(instance: &Instance, wire: WireFormat) -> Result<(), Failure> {
+    let api = ClientApi::from_name(&instance.client_api.value);
+    match api.is_none_or(|api| api.speaks(wire)) {
+        true => Ok(()),
+        false => {
+            let (name, api) = (&instance.name.value, &instance.client_api.value);
+            Err(Failure::new(format!("`{name}` takes no `{}`: its client API is `{api}`", wire.name())))
+        }
+    }
+}
+
+/// Errors in the files of the repository that decide how bodies are judged.
+fn errors_of_settings(opened: &Opened, provider: Option<&str>) -> Vec<Diagnostic> {
+    let repo = opened.compiler.repo();
+    let files = provider.map(|name| repo.instance_files(name)).unwrap_or_default();
+    let sources = opened.compiler.sources();
+    opened.errors(|file| {
+        let path = sources.get(file).path();
+        files.contains(&file) || &**path == "reqc.toml" || path.starts_with("schemas/")
+    })
+}

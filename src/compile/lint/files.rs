@@ -1,0 +1,270 @@
+//! Files of request bodies, one after the other, and the report of all of them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::io::Read;
+use std::ops::Range;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::LintTarget;
+use super::judge::{Judge, Judged, Told, problem};
+use crate::compile::policy::MOST_OF_A_RULE;
+use crate::compile::{Compiler, PolicyOptions, Report, STACK_BYTES, Selection};
+use crate::diag::{Diagnostic, count};
+use crate::lint::{Input, Line, Lines, TooMuch, rules};
+use crate::provider::WireFormat;
+use crate::repo::rules::NOT_TEXT;
+use crate::repo::secret;
+use crate::source::{Position, SourceText, Sources, Span, TextError};
+
+/// What files of bodies held.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LintedBodies {
+    /// How many bodies of each wire format were judged, in the order of [`WireFormat::ALL`].
+    pub formats: Vec<(WireFormat, usize)>,
+    /// How many requests went to endpoints that take no body of these formats.
+    pub passed_over: usize,
+}
+
+impl fmt::Display for LintedBodies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bodies = self.formats.iter().map(|(_, bodies)| bodies).sum();
+        let formats: Vec<String> =
+            self.formats.iter().map(|(wire, bodies)| format!("{bodies} {}", wire.name())).collect();
+        match formats.is_empty() {
+            true => f.write_str(&count(bodies, "body")),
+            false => write!(f, "{} ({})", count(bodies, "body"), formats.join(", ")),
+        }
+    }
+}
+
+impl LintedBodies {
+    /// What the figures end with.
+    pub(crate) fn left_out(&self) -> String {
+        match self.passed_over {
+            0 => String::new(),
+            more => format!(", {} passed over", count(more, "other request")),
+        }
+    }
+}
+
+/// Files of request bodies, judged one after the other. What is kept is bounded by the largest document or line, and by what is found.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use reqc::compile::{Compiler, LintTarget, Linting, LoadOptions, PolicyOptions};
+/// use reqc::system::Embedded;
+/// use reqc::world::MemoryWorld;
+///
+/// let nothing = Arc::new(MemoryWorld::default());
+/// let compiler = Compiler::load(nothing, Arc::new(Embedded::bundled()), LoadOptions::default());
+/// let mut linting = Linting::new(&compiler, None, LintTarget::default());
+/// linting.read("batch.jsonl", r#"{"contents": []}"#.as_bytes())?;
+/// let report = linting.report(&PolicyOptions::default());
+/// assert_eq!(report.summary.to_string(), "1 body (1 google-generate-content): 1 error");
+/// # Ok::<(), String>(())
+/// ```
+pub struct Linting<'c> {
+    judge: Judge<'c>,
+    pool: Option<rayon::ThreadPool>,
+    sources: Sources,
+    findings: Vec<Diagnostic>,
+    /// How many findings of each rule there are.
+    found: HashMap<&'static str, usize>,
+    formats: BTreeMap<WireFormat, usize>,
+    passed_over: usize,
+}
+
+impl<'c> Linting<'c> {
+    /// Begins; `wire` is the format of all bodies, if it is known.
+    pub fn new(compiler: &'c Compiler, wire: Option<WireFormat>, target: LintTarget<'c>) -> Linting<'c> {
+        Linting {
+            judge: Judge { compiler, wire, target },
+            pool: rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build().ok(),
+            sources: compiler.sources().clone(),
+            findings: Vec::new(),
+            found: HashMap::new(),
+            formats: BTreeMap::new(),
+            passed_over: 0,
+        }
+    }
+
+    /// Reads a file; `path` is what it is called in findings. Its shape tells what it is: a document, or JSON Lines.
+    ///
+    /// # Errors
+    ///
+    /// A phrase that goes on after the file's name: it cannot be read, or is too large.
+    pub fn read(&mut self, path: &str, reader: impl Read) -> Result<(), String> {
+        let path: Arc<str> = Arc::from(path);
+        let before = (self.bodies(), self.found.values().sum::<usize>(), self.passed_over);
+        match Input::open(reader) {
+            Ok(Input::Document(bytes)) => self.document(&path, &bytes),
+            Ok(Input::Lines(lines)) => self.lines(&path, lines).map_err(|why| why.to_string())?,
+            Err(why) => return Err(why.to_string()),
+        }
+        if before.0 == self.bodies() && before.1 == self.found.values().sum::<usize>() {
+            self.nothing(&path, self.passed_over - before.2);
+        }
+        Ok(())
+    }
+
+    /// Adds findings that were made elsewhere, in files of the repository.
+    pub fn extend(&mut self, findings: impl IntoIterator<Item = Diagnostic>) {
+        self.findings.extend(findings);
+    }
+
+    /// What was found, after the policy of the repository.
+    pub fn report(self, options: &PolicyOptions) -> Report {
+        let mut report = self.judge.compiler.report_of(self.sources, self.findings, &Selection::default(), options);
+        for (code, found) in self.found {
+            let more = found.saturating_sub(MOST_OF_A_RULE);
+            if let Some(last) = report.findings.iter_mut().rfind(|it| it.rule.code == code).filter(|_| more > 0) {
+                last.message.push_str(&format!("; {more} more findings of `{code}` are left out"));
+            }
+        }
+        report.summary.contexts = 0;
+        report.summary.bodies = self.formats.values().sum();
+        let formats = self.formats.into_iter().collect();
+        report.summary.linted = Some(LintedBodies { formats, passed_over: self.passed_over });
+        report
+    }
+
+    fn bodies(&self) -> usize {
+        self.formats.values().sum()
+    }
+
+    fn document(&mut self, path: &Arc<str>, bytes: &[u8]) {
+        let text = match SourceText::from_bytes(bytes) {
+            Ok(text) => text,
+            Err(error) => return self.not_text(path, 1, bytes, &error),
+        };
+        let Linting { judge, pool, .. } = self;
+        let judged = within(pool.as_ref(), || judge.judge(text.as_str()));
+        self.keep(path, 1, text.as_str(), judged);
+    }
+
+    fn lines(&mut self, path: &Arc<str>, mut lines: Lines<impl Read>) -> Result<(), TooMuch> {
+        loop {
+            let chunk = lines.chunk()?;
+            if chunk.is_empty() {
+                return Ok(());
+            }
+            let Linting { judge, pool, .. } = self;
+            let judge_line =
+                |line: &Line| SourceText::from_bytes(&line.bytes).map(|text| (judge.judge(text.as_str()), text));
+            let judged: Vec<_> = within(pool.as_ref(), || chunk.par_iter().map(judge_line).collect());
+            for (line, judged) in chunk.iter().zip(judged) {
+                match judged {
+                    Ok((judged, text)) => self.keep(path, line.number, text.as_str(), judged),
+                    Err(error) => self.not_text(path, line.number, &line.bytes, &error),
+                }
+            }
+        }
+    }
+
+    /// Keeps what was found in a text that begins at a line of a file, and of the text only what this shows.
+    fn keep(&mut self, path: &Arc<str>, line: usize, text: &str, judged: Judged) {
+        judged.formats.iter().for_each(|wire| *self.formats.entry(*wire).or_default() += 1);
+        self.passed_over += judged.passed_over;
+        let mut told = self.bounded(judged.told);
+        told.sort_by_key(|told| told.range.start);
+        let (mut counted, mut at) = (0, Position { line, column: 1 });
+        for told in told {
+            let part = part_around(text, &told);
+            // The parts begin in the order of what they show.
+            at = after(at, &text[counted..part.start]);
+            counted = part.start;
+            let finding = self.shown(path, at, &text[part.clone()], part.start, told);
+            self.findings.push(finding);
+        }
+    }
+
+    /// A finding in a part of a file, in which no key is shown.
+    fn shown(&mut self, path: &Arc<str>, at: Position, part: &str, start: usize, told: Told) -> Diagnostic {
+        let hidden = match told.problem.rule == &rules::SYNTAX {
+            true => secret::places_to_hide(part),
+            false => secret::keys_in_text(part),
+        };
+        let file = self.sources.add_part(Arc::clone(path), SourceText::salvage(part.as_bytes()), at);
+        hidden.into_iter().for_each(|place| self.sources.mask(Span::new(file, place)));
+        told.at(file, start)
+    }
+
+    /// Of each rule the first findings: the others are counted.
+    fn bounded(&mut self, told: Vec<Told>) -> Vec<Told> {
+        let is_kept = |told: &Told| {
+            let found = self.found.entry(told.problem.rule.code).or_default();
+            *found += 1;
+            *found <= MOST_OF_A_RULE
+        };
+        told.into_iter().filter(is_kept).collect()
+    }
+
+    /// Bytes that are no text, from a line of a file on.
+    fn not_text(&mut self, path: &Arc<str>, line: usize, bytes: &[u8], error: &TextError) {
+        let (offset, what) = match *error {
+            TextError::Utf16 { .. } => (0, "this is UTF-16"),
+            TextError::NotUtf8 { offset } => (offset, "this is not UTF-8"),
+            TextError::Nul { offset } => (offset, "this is a NUL byte"),
+            TextError::TooLarge { .. } => (0, "this is too large"),
+        };
+        let text = SourceText::salvage(&bytes[..bytes.len().min(offset + 1)]);
+        let place = SourceText::salvage(&bytes[..offset]).as_str().len();
+        let problem = problem(&NOT_TEXT, what, Some("JSON is UTF-8: write the file anew in that"));
+        let judged = Judged { told: vec![Told::new(place..place, problem)], ..Judged::default() };
+        self.keep(path, line, text.as_str(), judged);
+    }
+
+    /// A file without any body proves nothing.
+    fn nothing(&mut self, path: &Arc<str>, passed_over: usize) {
+        let message = match passed_over {
+            0 => "there is no request body in this file".to_owned(),
+            1 => "the one request of this file goes to an endpoint of no known wire format".to_owned(),
+            more => format!("none of the {more} requests of this file goes to an endpoint of a known wire format"),
+        };
+        let file = self.sources.add(Arc::clone(path), SourceText::salvage(b""));
+        let problem = problem(&rules::NO_BODY, message, Some("name the wire format with `--wire` if one is meant"));
+        self.findings.push(Told::new(0..0, problem).at(file, 0));
+    }
+}
+
+/// How many bytes are kept on either side of a finding.
+const AROUND: usize = 1024;
+
+/// The part of a text that is kept: the line of a finding and those beside it, but of long ones what stands around it.
+fn part_around(text: &str, told: &Told) -> Range<usize> {
+    let Range { start: least, end: most } = told.within.clone().unwrap_or(0..text.len());
+    let (start, end) = (told.range.start.max(least), told.range.end.min(most));
+    let lowest = text.ceil_char_boundary(start.saturating_sub(AROUND).max(least));
+    let highest = text.floor_char_boundary(end.saturating_add(AROUND).min(most));
+    let line = memchr::memrchr(b'\n', &text.as_bytes()[lowest..start]).map(|newline| lowest + newline);
+    let before = line.and_then(|newline| memchr::memrchr(b'\n', &text.as_bytes()[lowest..newline]));
+    let begin = match (before, line) {
+        (Some(before), _) => lowest + before + 1,
+        (None, Some(newline)) if lowest > least => newline + 1,
+        _ => lowest,
+    };
+    let after = memchr::memchr_iter(b'\n', &text.as_bytes()[end..highest]).nth(1);
+    begin..after.map_or(highest, |newline| end + newline)
+}
+
+/// The position behind a text that begins at one.
+fn after(at: Position, text: &str) -> Position {
+    let newlines = memchr::memchr_iter(b'\n', text.as_bytes()).count();
+    let rest = text.rsplit('\n').next().unwrap_or_default().chars().count();
+    match newlines {
+        0 => Position { line: at.line, column: at.column + rest },
+        more => Position { line: at.line + more, column: 1 + rest },
+    }
+}
+
+fn within<R: Send>(pool: Option<&rayon::ThreadPool>, work: impl FnOnce() -> R + Send) -> R {
+    match pool {
+        Some(pool) => pool.install(work),
+        None => work(),
+    }
+}

@@ -1,0 +1,168 @@
+//! One document, or one line: its bodies, what is wrong with them, and where.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+use serde_json::Value;
+
+use super::{LintTarget, api};
+use crate::check::Problem;
+use crate::compile::Compiler;
+use crate::diag::{Diagnostic, Rule};
+use crate::json::{self, JsonError, Pointer};
+use crate::lint::{Endpoint, FoundBody, Harvest, Places, Unrecognised, find, recognise_among, rules};
+use crate::panics::{PANIC, caught};
+use crate::provider::{MODEL_PLACEHOLDER, WireFormat};
+use crate::repo::Instance;
+use crate::source::{FileId, Span};
+
+/// What is found in one document or line.
+#[derive(Default)]
+pub(super) struct Judged {
+    pub(super) formats: Vec<WireFormat>,
+    pub(super) passed_over: usize,
+    pub(super) told: Vec<Told>,
+}
+
+/// Something wrong, and where in the text.
+pub(super) struct Told {
+    pub(super) range: Range<usize>,
+    pub(super) problem: Problem,
+    /// What may be shown around it, if not everything: of a capture only the body.
+    pub(super) within: Option<Range<usize>>,
+}
+
+impl Told {
+    pub(super) fn new(range: Range<usize>, problem: Problem) -> Told {
+        Told { range, problem, within: None }
+    }
+
+    /// The finding, in a file that holds the text from `start` on.
+    pub(super) fn at(self, file: FileId, start: usize) -> Diagnostic {
+        let Told { range, problem, .. } = self;
+        let span =
+            problem.place.unwrap_or_else(|| Span::new(file, range.start - start..range.end.max(range.start) - start));
+        let mut finding = Diagnostic::new(problem.rule, span, problem.message).maybe_help(problem.help);
+        finding.severity = problem.severity.unwrap_or(finding.severity);
+        finding.in_sense(problem.asks)
+    }
+}
+
+pub(super) fn problem(rule: &'static Rule, message: impl Into<String>, help: Option<&str>) -> Problem {
+    let (message, help) = (message.into(), help.map(str::to_owned));
+    Problem { rule, severity: None, pointer: Pointer::root(), message, help, asks: None, place: None }
+}
+
+/// What bodies are judged by.
+pub(super) struct Judge<'c> {
+    pub(super) compiler: &'c Compiler,
+    pub(super) wire: Option<WireFormat>,
+    pub(super) target: LintTarget<'c>,
+}
+
+impl Judge<'_> {
+    pub(super) fn judge(&self, text: &str) -> Judged {
+        let document = match json::parse(text) {
+            Ok(document) => document,
+            Err(error) => return Judged { told: vec![broken(error.range.clone(), &error)], ..Judged::default() },
+        };
+        let is_capture = document.pointer("/log/entries").is_some_and(Value::is_array);
+        let Harvest { bodies, passed_over, broken: unreadable, strangers } = find(document, self.wire);
+        let judged: Vec<_> = bodies.into_par_iter().map(|body| self.body(body)).collect();
+        let mut all = Judged { passed_over, ..Judged::default() };
+        all.formats.extend(judged.iter().filter_map(|body| body.wire));
+        let wrong: Vec<JudgedBody> = judged.into_iter().filter(|body| !body.problems.is_empty()).collect();
+        if wrong.is_empty() && unreadable.is_empty() && strangers.is_empty() {
+            return all;
+        }
+        let mut places = Places::new(text);
+        wrong.into_iter().for_each(|body| body.tell(&mut places, is_capture, &mut all.told));
+        for (string, error) in unreadable {
+            let told = broken(places.of_mistake(&string, error.range.clone()), &error);
+            all.told.push(Told { within: places.literal(&string).filter(|_| is_capture), ..told });
+        }
+        for (string, at) in strangers {
+            all.told.push(Told::new(places.of(string.as_ref(), &at, false), stranger()));
+        }
+        all
+    }
+
+    fn body(&self, body: FoundBody) -> JudgedBody {
+        let FoundBody { value, string, at, endpoint, has_model_elsewhere } = body;
+        let endpoint = endpoint.as_ref();
+        let linted = caught(|| {
+            let wire = self.wire.or(endpoint.map(|endpoint| endpoint.wire));
+            let wire = wire.map_or_else(|| recognise_among(&value, &self.target.formats()), Ok)?;
+            let target = self.target_of(wire, endpoint, has_model_elsewhere);
+            self.compiler.lint(&value, Some(wire), &target)
+        });
+        let (wire, problems) = match linted {
+            Ok(Ok(linted)) => (Some(linted.wire), linted.problems),
+            Ok(Err(why)) => (None, vec![unrecognised(&why)]),
+            Err(panic) => {
+                let (message, help) = panic.told("this body");
+                (None, vec![problem(&PANIC, message, Some(&help))])
+            }
+        };
+        JudgedBody { wire, problems, string, at }
+    }
+
+    /// Where a body goes: what was named counts, then its URL.
+    fn target_of<'t>(&'t self, wire: WireFormat, endpoint: Option<&'t Endpoint>, has_model: bool) -> LintTarget<'t> {
+        let speaks = |instance: &&Instance| api(instance).is_some_and(|api| api.speaks(wire));
+        let named = self.target.instance.filter(speaks);
+        let instance = named.or_else(|| self.compiler.instance_at(&endpoint?.host, wire));
+        let of_url = || endpoint.filter(|_| named.is_none()).and_then(|endpoint| endpoint.server);
+        let model = self.target.model.or(endpoint.and_then(|endpoint| endpoint.model.as_deref()));
+        LintTarget {
+            instance,
+            server: self.target.server.or_else(of_url),
+            model: model.or(has_model.then_some(MODEL_PLACEHOLDER)),
+        }
+    }
+}
+
+/// A body that was judged, and where it stands.
+struct JudgedBody {
+    wire: Option<WireFormat>,
+    problems: Vec<Problem>,
+    string: Option<Pointer>,
+    at: Pointer,
+}
+
+impl JudgedBody {
+    fn tell(self, places: &mut Places<'_>, is_capture: bool, told: &mut Vec<Told>) {
+        let within = self.string.as_ref().filter(|_| is_capture).and_then(|string| places.literal(string));
+        for problem in self.problems {
+            let pointer = self.at.join(&problem.pointer);
+            let range = places.of(self.string.as_ref(), &pointer, problem.is_about_key());
+            told.push(Told { range, problem, within: within.clone() });
+        }
+    }
+}
+
+fn broken(range: Range<usize>, error: &JsonError) -> Told {
+    let help = match &error.problem {
+        json::Problem::Unquoted(text) if matches!(text.as_str(), "None" | "True" | "False") => {
+            Some("JSON writes `null`, `true` and `false`")
+        }
+        json::Problem::SecondValue => Some("of JSON Lines each line holds one document"),
+        _ => None,
+    };
+    Told::new(range, problem(&rules::SYNTAX, error.problem.message(), help))
+}
+
+fn unrecognised(why: &Unrecognised) -> Problem {
+    match why {
+        Unrecognised::NoBody => stranger(),
+        Unrecognised::Ambiguous(_) => {
+            let help = "name the format with `--wire`, or the server with `--provider`";
+            problem(&rules::UNKNOWN_FORMAT, why.to_string(), Some(help))
+        }
+    }
+}
+
+fn stranger() -> Problem {
+    let help = "name the wire format with `--wire` if it is meant as one";
+    problem(&rules::NO_BODY, "this is no request body, and holds none", Some(help))
+}

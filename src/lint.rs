@@ -1,0 +1,27 @@
+//! Request bodies that nobody here compiled: which ones a text holds, in which wire format, and where their values stand.
+//!
+//! Input: a JSON document, or one line of many: a body, a list of bodies, a batch, a log, a HAR file. Output: a [`Harvest`]
+//! of [`FoundBody`]s, each with what its URL says of it; [`recognise`] tells the wire format of a body by its shape;
+//! [`Places`] leads from a pointer back to the text. What is wrong with a body is not known here:
+//! [`Compiler::lint`](crate::compile::Compiler::lint) judges it.
+
+mod address;
+mod find;
+mod lines;
+mod place;
+mod recognise;
+pub(crate) mod rules;
+
+pub use address::Endpoint;
+pub use find::{FoundBody, Harvest, find};
+pub(crate) use lines::{Input, Line, Lines, TooMuch};
+pub(crate) use place::Places;
+pub(crate) use recognise::recognise_among;
+pub use recognise::{Unrecognised, recognise};
+
+#[doc(inline)]
+pub use crate::check::Problem;
+#[doc(inline)]
+pub use crate::json::Pointer;
+#[doc(inline)]
+pub use crate::provider::{Server, WireFormat};

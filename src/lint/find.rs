@@ -1,0 +1,279 @@
+//! Which request bodies a document holds: the document itself, the elements of a list, what batches and logs wrap around a body, the
+//! entries of a HAR file.
+
+use serde_json::{Map, Value};
+
+use super::address::{Address, Endpoint};
+use super::recognise::begins_with;
+use crate::json::{self, JsonError, Pointer};
+use crate::provider::WireFormat;
+
+/// A request body, and what is known of it without looking into it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct FoundBody {
+    /// The body.
+    pub value: Value,
+    /// The string that it is written in, as a pointer into the document, if it is: HAR files and logs hold bodies as text.
+    pub string: Option<Pointer>,
+    /// Where it stands, in that text or in the document.
+    pub at: Pointer,
+    /// Where it was sent, if what is around it says so.
+    pub endpoint: Option<Endpoint>,
+    /// Whether the model is named elsewhere, as in Mistral's batches.
+    pub has_model_elsewhere: bool,
+}
+
+/// What a document holds.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Harvest {
+    /// The bodies, in order.
+    pub bodies: Vec<FoundBody>,
+    /// How many requests went to endpoints of other kinds.
+    pub passed_over: usize,
+    /// The strings that hold a body which is not JSON.
+    pub(crate) broken: Vec<(Pointer, JsonError)>,
+    /// The values that are no bodies, and hold none: the string, and the place.
+    pub(crate) strangers: Vec<(Option<Pointer>, Pointer)>,
+}
+
+/// The bodies of a document. `wire` is the format that all of them have, if somebody said so.
+///
+/// ```
+/// let line = serde_json::json!({"custom_id": "a", "url": "/v1/chat/completions", "body": {"model": "m", "messages": []}});
+/// let found = reqc::lint::find(line, None);
+/// assert_eq!(found.bodies[0].at.as_str(), "/body");
+/// ```
+pub fn find(document: Value, wire: Option<WireFormat>) -> Harvest {
+    let mut finder = Finder { wire, harvest: Harvest::default() };
+    let here = Here::default();
+    match document {
+        Value::Array(elements) => finder.each(elements, &here),
+        document => finder.look(document, here),
+    }
+    finder.harvest
+}
+
+/// What is known where a value stands.
+#[derive(Debug, Clone, Default)]
+struct Here {
+    at: Pointer,
+    string: Option<Pointer>,
+    address: Address,
+    /// Whether a URL stands around it.
+    has_url: bool,
+    /// Whether it is a line of a batch.
+    is_of_batch: bool,
+    /// Whether it is an entry of a capture: of those most are no requests to a model.
+    is_captured: bool,
+    depth: usize,
+}
+
+impl Here {
+    fn below(&self, name: &str) -> Here {
+        Here { at: self.at.member(name), depth: self.depth + 1, ..self.clone() }
+    }
+}
+
+/// How many things may be wrapped around a body.
+const DEEPEST: usize = 6;
+
+/// What wraps a body: the members of batches (`body`, `params`), logs and captures that hold one.
+const WRAPPERS: [&str; 12] = [
+    "body",
+    "params",
+    "request",
+    "postData",
+    "text",
+    "request_body",
+    "requestBody",
+    "json_data",
+    "json",
+    "payload",
+    "data",
+    "input",
+];
+
+struct Finder {
+    wire: Option<WireFormat>,
+    harvest: Harvest,
+}
+
+impl Finder {
+    fn each(&mut self, elements: Vec<Value>, here: &Here) {
+        for (index, element) in elements.into_iter().enumerate() {
+            self.look(element, Here { at: here.at.element(index), depth: here.depth + 1, ..here.clone() });
+        }
+    }
+
+    fn look(&mut self, value: Value, here: Here) {
+        match value {
+            Value::Object(members) => self.object(members, here),
+            Value::String(text) if here.depth > 0 && here.string.is_none() => self.text(&text, here),
+            _ => self.stranger(here),
+        }
+    }
+
+    fn object(&mut self, mut members: Map<String, Value>, here: Here) {
+        if is_capture(&members) {
+            return self.capture(&mut members, &here);
+        }
+        if let Some(Value::Array(requests)) = members.get_mut("requests") {
+            let requests = std::mem::take(requests);
+            return self.each(requests, &Here { address: Address::Unknown, has_url: false, ..here.below("requests") });
+        }
+        let wrapper = wrapper(&members).filter(|_| here.depth < DEEPEST);
+        match wrapper.filter(|_| !self.is_body(&members)) {
+            Some(name) => {
+                let here = around(&members, &here).below(name);
+                let inner = members.remove(name).unwrap_or_default();
+                self.look(inner, here);
+            }
+            None if self.is_body(&members) || self.wire.is_some() && !here.is_captured => self.body(members, here),
+            None => self.stranger(here),
+        }
+    }
+
+    /// Whether a value begins as a body does: of the format that was named, or of any.
+    fn is_body(&self, members: &Map<String, Value>) -> bool {
+        let formats = self.wire.map_or(WireFormat::ALL.to_vec(), |wire| vec![wire]);
+        formats.into_iter().flat_map(begins_with).any(|name| match members.get(*name) {
+            // Logs keep what went in under this name.
+            Some(Value::Object(_)) => *name != "input",
+            value => value.is_some(),
+        })
+    }
+
+    fn capture(&mut self, members: &mut Map<String, Value>, here: &Here) {
+        let entries = members.get_mut("log").and_then(|log| log.get_mut("entries")).map(Value::take);
+        let here = Here { is_captured: true, ..here.below("log").below("entries") };
+        if let Some(Value::Array(entries)) = entries {
+            self.each(entries, &Here { depth: 0, ..here });
+        }
+    }
+
+    /// A body that is written in a string.
+    fn text(&mut self, text: &str, here: Here) {
+        match json::parse(text) {
+            Ok(value @ Value::Object(_)) => {
+                self.look(value, Here { string: Some(here.at.clone()), at: Pointer::root(), ..here });
+            }
+            Err(error) if matches!(here.address, Address::Known(_)) => self.harvest.broken.push((here.at, error)),
+            _ => self.stranger(here),
+        }
+    }
+
+    fn body(&mut self, members: Map<String, Value>, here: Here) {
+        let endpoint = match here.address {
+            Address::Known(endpoint) => Some(endpoint),
+            Address::Other => return self.harvest.passed_over += 1,
+            // A request of a browser to somebody's own server says nothing of wire formats.
+            Address::Unknown if here.is_captured && self.wire.is_none() => return self.harvest.passed_over += 1,
+            Address::Unknown => None,
+        };
+        // What shares its path with a wire format.
+        let starts = |wire: WireFormat| begins_with(wire).iter().any(|name| members.contains_key(*name));
+        if here.is_captured && endpoint.as_ref().is_some_and(|endpoint| !starts(endpoint.wire)) {
+            self.harvest.passed_over += 1;
+            return;
+        }
+        self.harvest.bodies.push(FoundBody {
+            value: Value::Object(members),
+            string: here.string,
+            at: here.at,
+            endpoint,
+            has_model_elsewhere: here.is_of_batch && !here.has_url,
+        });
+    }
+
+    fn stranger(&mut self, here: Here) {
+        match here.is_captured || here.address == Address::Other {
+            true => self.harvest.passed_over += 1,
+            false => self.harvest.strangers.push((here.string, here.at)),
+        }
+    }
+}
+
+/// Whether an object is a HAR file.
+fn is_capture(members: &Map<String, Value>) -> bool {
+    members.get("log").and_then(|log| log.get("entries")).is_some_and(Value::is_array)
+}
+
+/// The member that holds the body, if one may.
+fn wrapper(members: &Map<String, Value>) -> Option<&'static str> {
+    let may_hold = |name: &&str| match members.get(*name) {
+        Some(Value::Object(_)) => true,
+        Some(Value::String(text)) => text.trim_start().starts_with('{'),
+        _ => false,
+    };
+    WRAPPERS.into_iter().find(may_hold)
+}
+
+/// What an object says of the body that it wraps.
+fn around(members: &Map<String, Value>, here: &Here) -> Here {
+    let url = ["url", "path", "endpoint", "uri"].into_iter().find_map(|name| members.get(name)?.as_str());
+    let address = url.map_or_else(|| here.address.clone(), Address::of);
+    Here {
+        has_url: here.has_url || url.is_some(),
+        // A line of Anthropic's batches wraps the body as `params`, with its model.
+        is_of_batch: here.is_of_batch || members.contains_key("custom_id") && members.contains_key("body"),
+        address,
+        ..here.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn places(document: Value) -> Vec<String> {
+        let place = |body: &FoundBody| match &body.string {
+            Some(string) => format!("{}{}", string.as_str(), body.at.as_str()),
+            None => body.at.as_str().to_owned(),
+        };
+        find(document, None).bodies.iter().map(place).collect()
+    }
+
+    #[test]
+    fn bodies_lists_batches_and_logs() {
+        let body = json!({"model": "m", "messages": []});
+        assert_eq!(places(body.clone()), [""]);
+        assert_eq!(places(json!([body, body])), ["/0", "/1"]);
+        assert_eq!(places(json!({"custom_id": "a", "params": body})), ["/params"]);
+        assert_eq!(places(json!({"requests": [{"custom_id": "a", "params": body}]})), ["/requests/0/params"]);
+        assert_eq!(places(json!({"key": "a", "request": {"contents": []}})), ["/request"]);
+        assert_eq!(places(json!({"request": {"url": "/v1/messages", "body": body.to_string()}})), ["/request/body"]);
+        assert_eq!(places(json!({"input": body, "output": {}})), ["/input"]);
+    }
+
+    #[test]
+    fn captures_are_read_by_url() {
+        let entry =
+            |url: &str, text: &str| json!({"request": {"method": "POST", "url": url, "postData": {"text": text}}});
+        let body = r#"{"model":"m","messages":[]}"#;
+        let document = json!({"log": {"entries": [
+            entry("https://api.openai.com/v1/chat/completions", body),
+            entry("https://example.com/collect", body),
+            {"request": {"method": "GET", "url": "https://example.com/"}},
+            entry("https://example.com/api/chat", r#"{"text": "hello"}"#),
+            entry("https://api.anthropic.com/v1/messages", "{"),
+        ]}});
+        let found = find(document, None);
+        assert_eq!((found.bodies.len(), found.passed_over, found.broken.len()), (1, 3, 1));
+        assert_eq!(found.bodies[0].string.as_ref().expect("a string").as_str(), "/log/entries/0/request/postData/text");
+        assert!(found.strangers.is_empty());
+    }
+
+    #[test]
+    fn other_endpoints_are_passed_over() {
+        let line = json!({"custom_id": "a", "url": "/v1/embeddings", "body": {"model": "m", "input": "a"}});
+        let found = find(line, None);
+        assert_eq!((found.bodies.len(), found.passed_over), (0, 1));
+        let mistral = json!({"custom_id": "a", "body": {"messages": []}});
+        assert!(find(mistral, None).bodies[0].has_model_elsewhere);
+        assert_eq!(find(json!({"choices": []}), None).strangers.len(), 1);
+        assert_eq!(find(json!({"choices": []}), Some(WireFormat::OpenAiChat)).bodies.len(), 1);
+    }
+}

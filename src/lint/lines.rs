@@ -1,0 +1,172 @@
+//! A file line by line, or as a whole: JSON Lines may be larger than what is held at a time.
+
+use std::io::{BufRead, BufReader, Error, Read};
+
+use crate::world::MAX_FILE_BYTES;
+
+/// The most bytes of one file of JSON Lines.
+const MOST: u64 = 8 << 30;
+
+/// A line of a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    /// Its one-based number.
+    pub(crate) number: usize,
+    /// Its bytes, without the line ending.
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// What a file is.
+pub(crate) enum Input<R> {
+    /// One document.
+    Document(Vec<u8>),
+    /// A document in each line.
+    Lines(Lines<R>),
+}
+
+/// Why a file is not read further.
+#[derive(Debug)]
+pub(crate) enum TooMuch {
+    Failed(Error),
+    /// A document or a line has more bytes than this.
+    Document(u64),
+    /// All lines together have.
+    Lines(u64),
+}
+
+impl std::fmt::Display for TooMuch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            TooMuch::Failed(error) => {
+                write!(f, "cannot be read: {}", error.to_string().split(" (os error").next().unwrap_or_default())
+            }
+            TooMuch::Document(limit) => write!(f, "holds a document of more than {} MiB", limit >> 20),
+            TooMuch::Lines(limit) => write!(f, "is larger than {} GiB", limit >> 30),
+        }
+    }
+}
+
+/// The lines of a file that are not blank.
+pub(crate) struct Lines<R> {
+    reader: BufReader<R>,
+    read: u64,
+    number: usize,
+    /// Lines that were read to find out what the file is.
+    ahead: std::collections::VecDeque<Line>,
+}
+
+impl<R: Read> Input<R> {
+    /// Finds out what a file is by its first lines: a document ends with the first line if another begins after it.
+    pub(crate) fn open(reader: R) -> Result<Input<R>, TooMuch> {
+        let mut lines =
+            Lines { reader: BufReader::with_capacity(1 << 16, reader), read: 0, number: 0, ahead: [].into() };
+        let mut head = Vec::new();
+        let (Some(first), Some(second)) = (lines.not_blank(&mut head)?, lines.not_blank(&mut head)?) else {
+            return Ok(Input::Document(head));
+        };
+        if are_lines(&first.bytes, &second.bytes) {
+            lines.ahead = [first, second].into();
+            return Ok(Input::Lines(lines));
+        }
+        lines
+            .reader
+            .take(MAX_FILE_BYTES.saturating_sub(head.len() as u64) + 1)
+            .read_to_end(&mut head)
+            .map_err(TooMuch::Failed)?;
+        match head.len() as u64 > MAX_FILE_BYTES {
+            true => Err(TooMuch::Document(MAX_FILE_BYTES)),
+            false => Ok(Input::Document(head)),
+        }
+    }
+}
+
+/// Whether two lines that follow each other are documents of their own.
+fn are_lines(first: &[u8], second: &[u8]) -> bool {
+    let is_whole =
+        |line: &[u8]| serde_json::from_slice::<serde::de::IgnoredAny>(line.strip_prefix(BOM).unwrap_or(line)).is_ok();
+    // A first line that is broken: no document goes on with another object where none can stand.
+    let begins = |line: &[u8]| line.trim_ascii_start().starts_with(b"{");
+    let is_open = first.trim_ascii_end().last().is_none_or(|last| b"{[,:".contains(last));
+    is_whole(first) || begins(first) && begins(second) && !is_open
+}
+
+const BOM: &[u8] = "\u{feff}".as_bytes();
+
+impl<R: Read> Lines<R> {
+    /// The next lines: as many as are worth sharing among threads, but of large ones few.
+    pub(crate) fn chunk(&mut self) -> Result<Vec<Line>, TooMuch> {
+        const LINES: usize = 512;
+        const BYTES: usize = 4 << 20;
+        let (mut chunk, mut bytes) = (Vec::new(), 0);
+        while chunk.len() < LINES && bytes < BYTES {
+            let Some(line) = self.next()? else { break };
+            bytes += line.bytes.len();
+            chunk.push(line);
+        }
+        Ok(chunk)
+    }
+
+    fn next(&mut self) -> Result<Option<Line>, TooMuch> {
+        match self.ahead.pop_front() {
+            Some(line) => Ok(Some(line)),
+            None => self.not_blank(&mut Vec::new()),
+        }
+    }
+
+    /// The next line that is not blank; all that was read is added to `head`.
+    fn not_blank(&mut self, head: &mut Vec<u8>) -> Result<Option<Line>, TooMuch> {
+        loop {
+            let start = head.len();
+            let mut reader = (&mut self.reader).take(MAX_FILE_BYTES + 1);
+            let read = reader.read_until(b'\n', head).map_err(TooMuch::Failed)? as u64;
+            self.read += read;
+            self.number += 1;
+            if read > MAX_FILE_BYTES {
+                return Err(TooMuch::Document(MAX_FILE_BYTES));
+            }
+            if self.read > MOST {
+                return Err(TooMuch::Lines(MOST));
+            }
+            if read == 0 {
+                return Ok(None);
+            }
+            let line = head[start..].strip_suffix(b"\n").unwrap_or(&head[start..]);
+            if !line.trim_ascii().is_empty() {
+                return Ok(Some(Line { number: self.number, bytes: line.to_vec() }));
+            }
+            // Many blank lines are not kept; those before a document are, so that its lines keep their numbers.
+            if head.len() as u64 > MAX_FILE_BYTES {
+                return Err(TooMuch::Document(MAX_FILE_BYTES));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Option<Vec<(usize, String)>> {
+        match Input::open(text.as_bytes()).expect("it is read") {
+            Input::Document(bytes) => {
+                assert_eq!(bytes, text.as_bytes());
+                None
+            }
+            Input::Lines(mut lines) => {
+                let text = |line: Line| (line.number, String::from_utf8(line.bytes).expect("text"));
+                Some(lines.chunk().expect("read").into_iter().map(text).collect())
+            }
+        }
+    }
+
+    #[test]
+    fn documents_and_lines_are_told_apart() {
+        for document in ["", "\n\n", "{}", "\n{}\n", "{\n}\n", "[\n{}\n]", "{\"a\":\n{}}", "[1,\n2]", "\u{feff}{\n}"] {
+            assert_eq!(lines(document), None, "{document:?}");
+        }
+        let all = [(1, "{}".to_owned()), (3, "{".to_owned())];
+        assert_eq!(lines("{}\n\n{\n").as_deref(), Some(&all[..]));
+        assert!(lines("\u{feff}{}\n{}").is_some());
+        assert!(lines("{\"a\": x}\n{\"a\": 1}\n").is_some(), "a first line that is broken");
+    }
+}

@@ -1,0 +1,328 @@
+//! `reqc lint`: request bodies that nobody here compiled, from every kind of file.
+
+#![expect(clippy::disallowed_methods, reason = "the test itself writes files and runs the binary")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use reqc::compile::{Compiler, LintTarget, LoadOptions};
+use reqc::lint::{WireFormat, recognise};
+use reqc::system::{Disk, Embedded};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+fn reqc(root: &Path, arguments: &[&str], input: &str) -> Ran {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    command.arg("lint").args(arguments).current_dir(root).env("NO_COLOR", "1");
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary runs");
+    // A command that does not read its input may end before it is written.
+    let _ = child.stdin.take().expect("a pipe").write_all(input.as_bytes());
+    let output = child.wait_with_output().expect("it ends");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    Ran { code: output.status.code().expect("not killed"), out: text(output.stdout), err: text(output.stderr) }
+}
+
+fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (path, text) in files {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("created");
+        fs::write(path, text).expect("written");
+    }
+    folder
+}
+
+/// The findings of a file, one per line, and the summary.
+fn told(name: &str, text: &str, arguments: &[&str]) -> (i32, String) {
+    let folder = folder(&[(name, text)]);
+    let format: &[&str] = if arguments.contains(&"--format") { &[] } else { &["--format", "short"] };
+    let ran = reqc(folder.path(), &[&[name], format, arguments].concat(), "");
+    assert_eq!(ran.err, "", "{}", ran.out);
+    (ran.code, ran.out)
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn bundled() -> Compiler {
+    let disk = Disk::open(&root()).expect("the repository");
+    Compiler::load(Arc::new(disk), Arc::new(Embedded::bundled()), LoadOptions::default())
+}
+
+#[test]
+fn every_golden_body_is_recognised_and_clean() {
+    let compiler = bundled();
+    let (mut seen, mut bodies) = (BTreeSet::new(), 0);
+    for (id, _) in compiler.agents() {
+        let plan = compiler.plan(*id).expect("bundled agents are usable");
+        let folder = root().join("golden").join(compiler.hierarchy().get(*id).slug());
+        let target = LintTarget { instance: Some(plan.instance), ..LintTarget::default() };
+        for entry in fs::read_dir(&folder).expect("golden bodies") {
+            let path = entry.expect("a file").path();
+            if path.file_name().is_some_and(|name| name == "request.json") {
+                continue;
+            }
+            let body: Value = serde_json::from_str(&fs::read_to_string(&path).expect("text")).expect("JSON");
+            assert_eq!(recognise(&body), Ok(plan.wire), "{}", path.display());
+            let linted = compiler.lint(&body, None, &target).expect("it is recognised");
+            assert!(linted.wire == plan.wire && linted.problems.is_empty(), "{}: {linted:?}", path.display());
+            seen.insert(plan.wire);
+            bodies += 1;
+        }
+    }
+    assert_eq!(seen.len(), WireFormat::ALL.len());
+    assert!(bodies > 390, "{bodies}");
+}
+
+const ORPHAN: &str = r#"{
+  "model": "claude-sonnet-5-5",
+  "max_tokens": 1000,
+  "messages": [
+    {"role": "user", "content": [
+      {"type": "tool_result", "tool_use_id": "toolu_1", "content": "18 degrees"}
+    ]}
+  ]
+}
+"#;
+
+/// An OpenAI body with one mistake: the role.
+const MISSPELT: &str = r#"{"model": "gpt-5.6-luna", "messages": [{"role": "usr", "content": "é"}]}"#;
+const RIGHT: &str = r#"{"model": "gpt-5.6-luna", "messages": [{"role": "user", "content": "Hello"}]}"#;
+
+#[test]
+fn a_body_is_judged_without_any_repository() {
+    let (code, out) = told("body.json", ORPHAN, &[]);
+    assert_eq!(code, 1);
+    assert!(out.starts_with("body.json:6:7: error[protocol/orphan-result]: the result of `toolu_1`"), "{out}");
+    assert!(out.ends_with("\n1 body (1 anthropic-messages): 1 error\n"), "{out}");
+    let (code, out) = told("body.json", RIGHT, &[]);
+    assert_eq!((code, out.as_str()), (0, "1 body (1 openai-chat): no findings\n"));
+    let (_, out) = told("body.json", ORPHAN, &["--format", "human"]);
+    assert!(out.contains("[body.json:6:7]") && !out.contains("reaches"), "{out}");
+}
+
+#[test]
+fn standard_input_and_several_files_are_read() {
+    let folder = folder(&[("b.json", RIGHT), ("a.json", MISSPELT)]);
+    let ran = reqc(folder.path(), &["b.json", "-", "a.json", "--format", "short"], ORPHAN);
+    let places: Vec<&str> = ran.out.lines().filter_map(|line| line.split(": error").next()).collect();
+    assert_eq!(places[..2], ["<stdin>:6:7", "a.json:1:49"], "{}", ran.out);
+    assert!(ran.out.ends_with("3 bodies (1 anthropic-messages, 2 openai-chat): 2 errors\n"), "{}", ran.out);
+}
+
+#[test]
+fn lists_and_batches_are_taken_apart() {
+    let openai = format!(
+        "{{\"custom_id\": \"a\", \"method\": \"POST\", \"url\": \"/v1/chat/completions\", \"body\": {MISSPELT}}}\n\
+         {{\"custom_id\": \"b\", \"method\": \"POST\", \"url\": \"/v1/embeddings\", \"body\": {{\"model\": \"m\", \"input\": \"a\"}}}}\n\n\
+         {{\"custom_id\": \"c\", \"method\": \"POST\", \"url\": \"/v1/responses\", \"body\": {{\"model\": \"gpt-5.6-luna\", \"input\": 5}}}}\n"
+    );
+    let (code, out) = told("batch.txt", &openai, &[]);
+    assert_eq!(code, 1);
+    assert!(out.starts_with("batch.txt:1:125: error[schema/invalid-value]"), "{out}");
+    assert!(out.contains("\nbatch.txt:4:105: error[schema/"), "{out}");
+    assert!(
+        out.ends_with("2 bodies (1 openai-chat, 1 openai-responses): 2 errors, 1 other request passed over\n"),
+        "{out}"
+    );
+
+    let anthropic = json!({"requests": [{"custom_id": "a", "params": {"model": "claude-sonnet-5-5", "messages": [
+        {"role": "user", "content": "Hello"}
+    ]}}]});
+    let (_, out) = told("batch.json", &serde_json::to_string_pretty(&anthropic).expect("JSON"), &[]);
+    assert!(out.starts_with("batch.json:5:17: error[schema/missing-field]: `/max_tokens` is missing"), "{out}");
+    let line = anthropic.pointer("/requests/0").expect("there").to_string();
+    let (_, out) = told("batch.jsonl", &format!("{line}\n{line}\n"), &[]);
+    assert!(out.contains("batch.jsonl:2:27: error[schema/missing-field]"), "{out}");
+
+    let (_, out) = told("list.json", &format!("[\n{RIGHT},\n{MISSPELT}\n]\n"), &[]);
+    assert!(out.starts_with("list.json:3:49: error") && out.contains("\n2 bodies (2 openai-chat): 1 error"), "{out}");
+}
+
+#[test]
+fn a_batch_whose_job_names_the_model_needs_none() {
+    let line = r#"{"custom_id": "a", "body": {"max_tokens": 9, "messages": [{"role": "user", "content": "Hello"}]}}"#;
+    let (code, out) = told("b.jsonl", &format!("{line}\n{line}"), &["--wire", "mistral-chat"]);
+    assert_eq!((code, out.as_str()), (0, "2 bodies (2 mistral-chat): no findings\n"));
+    let bare = r#"{"messages": [{"role": "user", "content": "Hello"}]}"#;
+    let (code, out) = told("b.json", bare, &["--wire", "openai-chat"]);
+    assert!(code == 1 && out.contains("`/model` is missing"), "{out}");
+    assert_eq!(told("b.json", bare, &["--wire", "openai-chat", "--model", "gpt-5.6-luna"]).0, 0);
+}
+
+/// A HAR file with one entry per URL and body.
+fn har(entries: &[(&str, &str)]) -> String {
+    let entry = |(url, body): &(&str, &str)| {
+        let headers = json!([{"name": "x-api-key", "value": "hidden-in-no-form"}]);
+        let data = json!({"mimeType": "application/json", "text": body});
+        json!({"request": {"method": "POST", "url": url, "headers": headers, "postData": data}, "response": {"status": 400}})
+    };
+    json!({"log": {"version": "1.2", "entries": entries.iter().map(entry).collect::<Value>()}}).to_string()
+}
+
+#[test]
+fn captures_are_read_and_show_nothing_but_bodies() {
+    let text = har(&[
+        ("https://api.openai.com/v1/chat/completions", MISSPELT),
+        ("https://example.com/collect", "{\"messages\": []}"),
+        ("https://api.mistral.ai/v1/chat/completions", RIGHT),
+    ]);
+    let (code, out) = told("capture", &text, &[]);
+    assert_eq!(code, 1);
+    let place = text.find(r#"\"usr\""#).expect("there") + 1;
+    assert!(out.starts_with(&format!("capture:1:{place}: error[schema/invalid-value]")), "{place}\n{out}");
+    assert!(out.contains("2 bodies (1 openai-chat, 1 mistral-chat): 1 error, 1 other request passed over"), "{out}");
+    let (_, out) = told("capture", &text, &["--format", "human"]);
+    assert!(out.contains("usr") && !out.contains("hidden-in-no-form") && !out.contains("https://"), "{out}");
+
+    let text = har(&[("https://api.openai.com/v1/chat/completions", "{\"model\": ]")]);
+    let (_, out) = told("capture", &text, &[]);
+    assert!(
+        out.contains(": error[lint/syntax]: a value is missing here") || out.contains("error[lint/syntax]"),
+        "{out}"
+    );
+    let (code, out) = told("capture", &har(&[("https://example.com/", "{}")]), &[]);
+    assert!(code == 1 && out.contains("error[lint/no-body]: the one request of this file"), "{out}");
+}
+
+#[test]
+fn what_a_url_says_of_server_and_model_counts() {
+    let gemini = "https://generativelanguage.googleapis.com/v1beta/models/gemini-3-pro:generateContent?key=k";
+    let body = r#"{"contents": [{"role": "user", "parts": [{"text": "Hello"}]}]}"#;
+    let azure = "https://x.openai.azure.com/openai/deployments/ours/chat/completions?api-version=1";
+    let bare = r#"{"messages": [{"role": "user", "content": "Hello"}]}"#;
+    let (code, out) = told("capture", &har(&[(gemini, body), (azure, bare)]), &[]);
+    assert_eq!((code, out.as_str()), (0, "2 bodies (1 openai-chat, 1 google-generate-content): no findings\n"));
+    // A field of one server: right there, unknown at OpenAI, perhaps right at a server that nobody knows.
+    let thinks = r#"{"model": "m/m", "enable_thinking": true, "messages": [{"role": "user", "content": "Hello"}]}"#;
+    let at = |url: &str| told("capture", &har(&[(url, thinks)]), &[]);
+    assert_eq!(at("https://dashscope-intl.aliyuncs.com/compatible-mode/v1/chat/completions").0, 0);
+    assert!(at("https://api.openai.com/v1/chat/completions").1.contains("error[schema/unknown-field]"));
+    let (code, out) = at("https://example.com/v1/chat/completions");
+    assert!(code == 0 && out.contains("warning[schema/unknown-field]"), "{out}");
+    assert_eq!(told("b.json", thinks, &["--provider", "Qwen"]).0, 0);
+}
+
+#[test]
+fn logs_hold_bodies_as_objects_and_as_text() {
+    let line =
+        json!({"timestamp": 1, "request": {"url": "https://api.openai.com/v1/chat/completions", "body": MISSPELT}});
+    let text = format!("{line}\n{}\n", json!({"level": "info", "message": "started"}));
+    let (_, out) = told("log.jsonl", &text, &[]);
+    let place = text.find(r#"\"usr\""#).expect("there") + 1;
+    assert!(out.starts_with(&format!("log.jsonl:1:{place}: error[schema/invalid-value]")), "{out}");
+    assert!(out.contains("log.jsonl:2:1: error[lint/no-body]"), "{out}");
+    let (_, out) = told("log.jsonl", &text, &["--allow", "lint/no-body"]);
+    assert!(!out.contains("no-body"), "{out}");
+}
+
+#[test]
+fn a_format_that_is_not_certain_is_asked_for() {
+    let body = r#"{"model": "llama3.2:3b", "messages": [{"role": "user", "content": "Hello"}]}"#;
+    let (code, out) = told("b.json", body, &[]);
+    assert!(
+        code == 1 && out.contains("error[lint/unknown-format]: this body may be `openai-chat` or `ollama-chat`"),
+        "{out}"
+    );
+    assert!(out.contains("`--wire`") && out.ends_with("0 bodies: 1 error\n"), "{out}");
+    for arguments in [["--wire", "ollama-chat"], ["--provider", "Ollama"], ["--provider", "Ollama OpenAI"]] {
+        assert_eq!(told("b.json", body, &arguments).0, 0, "{arguments:?}");
+    }
+    let folder = folder(&[("b.json", body)]);
+    let failed = |arguments: &[&str]| {
+        let ran = reqc(folder.path(), &[&["b.json"], arguments].concat(), "");
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+        ran.err
+    };
+    assert!(failed(&["--wire", "openai-chatt"]).contains("did you mean `openai-chat`?"));
+    assert!(failed(&["--provider", "Olama"]).contains("did you mean `Ollama`"));
+    assert!(failed(&["--provider", "Claude", "--wire", "openai-chat"]).contains("`Claude` takes no `openai-chat`"));
+}
+
+#[test]
+fn what_is_no_json_is_told_at_its_place() {
+    let (_, out) = told("b.json", "{\n  \"model\": \"m\",,\n  \"messages\": []\n}\n", &[]);
+    assert!(out.starts_with("b.json:2:16: error[lint/syntax]: there are two commas in a row\n"), "{out}");
+    let (_, out) = told("b.jsonl", &format!("{RIGHT}\n{{\"model\": None}}\n{RIGHT}\n"), &[]);
+    assert!(out.starts_with("b.jsonl:2:11: error[lint/syntax]: `None` is no JSON value"), "{out}");
+    assert!(out.contains("\n2 bodies (2 openai-chat): 1 error"), "{out}");
+    for (text, rule) in [
+        ("", "lint/syntax"),
+        ("[]", "lint/no-body"),
+        ("[5]", "lint/no-body"),
+        ("{\"id\": 1}", "lint/no-body"),
+        ("{\"a\": 1, \"a\": 2}", "lint/syntax"),
+        ("{\"a\": \"\0\"}", "repo/not-text"),
+    ] {
+        let (code, out) = told("b.json", text, &[]);
+        assert!(code == 1 && out.contains(&format!("error[{rule}]")), "{text:?}: {out}");
+    }
+    let folder = folder(&[]);
+    fs::write(folder.path().join("latin1"), b"{\n\"a\": \"\xe9\"}").expect("written");
+    let ran = reqc(folder.path(), &["latin1", "--format", "short"], "");
+    assert!(ran.out.starts_with("latin1:2:7: error[repo/not-text]: this is not UTF-8"), "{}", ran.out);
+}
+
+#[test]
+fn the_policy_of_the_repository_counts() {
+    let policy = "[rules]\n\"schema/unknown-field\" = \"warning\"\n\n[[allow]]\ncode = \"protocol/orphan-result\"\nfile = \"bodies/*\"\nreason = \"a test\"\n";
+    let field = r#"{"model": "gpt-5.6-luna", "temprature": 1, "messages": [{"role": "user", "content": "Hello"}]}"#;
+    let folder = folder(&[("reqc.toml", policy), ("bodies/a.json", ORPHAN), ("a.json", ORPHAN), ("b.json", field)]);
+    let lint = |arguments: &[&str]| reqc(folder.path(), &[&["--format", "short"], arguments].concat(), "");
+    let ran = lint(&["bodies/a.json"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    assert_eq!(lint(&["a.json"]).code, 1);
+    let ran = lint(&["b.json"]);
+    assert!(ran.code == 0 && ran.out.contains("b.json:1:27: warning[schema/unknown-field]"), "{}", ran.out);
+    assert_eq!(lint(&["b.json", "--deny", "schema/*"]).code, 1);
+    fs::write(folder.path().join("reqc.toml"), "[rules").expect("written");
+    let ran = lint(&["bodies/a.json"]);
+    assert!(ran.code == 1 && ran.out.contains("reqc.toml:1:"), "a policy that cannot be read: {}", ran.out);
+}
+
+#[test]
+fn programs_get_the_same_document_as_ever() {
+    let folder = folder(&[("a.json", ORPHAN)]);
+    let ran = reqc(folder.path(), &["a.json", "--format", "json"], "");
+    let report: Value = serde_json::from_str(&ran.out).expect("JSON");
+    assert_eq!(report["summary"]["formats"], json!([{"name": "anthropic-messages", "bodies": 1}]));
+    assert_eq!(report["diagnostics"][0]["line"], 6);
+    assert_eq!(report["diagnostics"][0]["agents"], json!([]));
+    let ran = reqc(folder.path(), &["a.json", "-q", "--allow", "protocol/*"], "");
+    assert_eq!((ran.code, ran.out.as_str()), (0, ""));
+}
+
+#[test]
+fn many_lines_are_told_in_their_order_and_bounded() {
+    let line = r#"{"model": "gpt-5.6-luna", "messages": [], "x": 1}"#;
+    let text = format!("{line}\n").repeat(10_500);
+    let (code, out) = told("many.jsonl", &text, &["--format", "json"]);
+    let report: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!((code, &report["summary"]["bodies"]), (1, &json!(10_500)));
+    let findings = report["diagnostics"].as_array().expect("a list");
+    let lines: Vec<u64> = findings.iter().map(|finding| finding["line"].as_u64().expect("a line")).collect();
+    assert!(lines.is_sorted() && lines.last() == Some(&10_000), "{:?}", lines.last());
+    let left_out = |finding: &&Value| finding["message"].as_str().expect("text").contains("500 more findings of");
+    assert_eq!(findings.iter().filter(left_out).count(), 2, "one of each rule");
+}
+
+#[cfg(unix)]
+#[test]
+fn links_of_a_repository_are_not_followed() {
+    let folder = folder(&[("own/reqc.toml", ""), ("secret.json", "{\"password\": 1}")]);
+    std::os::unix::fs::symlink("../secret.json", folder.path().join("own/body.json")).expect("a link");
+    let ran = reqc(&folder.path().join("own"), &["body.json"], "");
+    assert!(ran.code == 2 && ran.err.contains("is a link that lies in a repository"), "{}{}", ran.out, ran.err);
+}
