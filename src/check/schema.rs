@@ -82,14 +82,10 @@ impl Schemas {
     /// Takes the schema files of a repository; its own are compiled at once, so that mistakes in them are told.
     pub fn new(repo: &Repo) -> (Schemas, Vec<Diagnostic>) {
         let mut findings = Vec::new();
-        let mut schemas = Schemas::default();
-        schemas.allowed = repo
-            .config
-            .extensions
-            .iter()
-            .filter(|entry| repo.instances.contains_key(&entry.instance))
-            .map(|entry| Arc::new(Allowed::new(entry)))
-            .collect();
+        let entries = repo.config.extensions.iter();
+        let known = entries.filter(|entry| repo.instances.contains_key(&entry.instance));
+        let allowed = known.map(|entry| Arc::new(Allowed::new(entry))).collect();
+        let mut schemas = Schemas { allowed, ..Schemas::default() };
         let mut own: Vec<(WireFormat, Arc<Extensions>)> = Vec::new();
         for (name, sources) in &repo.schemas {
             for source in sources {

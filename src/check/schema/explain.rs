@@ -392,9 +392,8 @@ fn describe(node: Option<&Value>) -> Option<String> {
 fn wanted(kind: &TypeKind) -> String {
     let types = type_names(kind);
     // `null` is another way to leave a field out: nobody means it who writes something else.
-    let named = types.iter().filter(|name| *name != "null" || types.len() == 1);
-    let names: Vec<&str> = named.map(|name| with_article(name)).collect();
-    names.join(" or ")
+    let meant = types.iter().filter(|name| *name != "null" || types.len() == 1);
+    meant.map(|name| with_article(name)).collect::<Vec<_>>().join(" or ")
 }
 
 fn type_names(kind: &TypeKind) -> Vec<String> {

@@ -61,7 +61,9 @@ fn respell(document: &Value, schema: &Value, value: &mut Value) -> bool {
             })
         }
         Value::Array(elements) => match schema.get("items") {
-            Some(items) => elements.iter_mut().fold(false, |changed, it| respell(document, items, it) || changed),
+            Some(items) => {
+                elements.iter_mut().map(|it| respell(document, items, it)).filter(|changed| *changed).count() > 0
+            }
             None => false,
         },
         Value::String(text) => match listed(schema, text) {
