@@ -1,16 +1,19 @@
 //! What each stage costs, and the whole against a floor: the same templates rendered, parsed and compared with
 //! bare libraries. `cargo bench` prints medians of interleaved runs; trust the ratios, not the times.
 //!
-//! `cargo bench -- 1000` sets the number of generated profiles (default 60).
+//! `cargo bench -- 1000 prompts` sets the number of generated profiles (default 60), and which kinds of collections there are
+//! (default all): see `scripts/bench-generate`, which needs python3.
 
+#![expect(clippy::disallowed_methods, reason = "the benchmark runs the script that generates profiles")]
 #![expect(clippy::cast_precision_loss, reason = "figures are rounded for people")]
 
 use std::hint::black_box;
+use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use reqc::compile::{Compiler, Selection};
-use reqc::conversation::TaskKind;
 use reqc::golden;
 use reqc::profile;
 use reqc::render::Engine;
@@ -23,17 +26,30 @@ mod floor;
 
 const RUNS: usize = 9;
 
+/// The kinds of collections that [`generate`] knows.
+const KINDS: [&str; 4] = ["sharing", "prompts", "templates", "mistakes"];
+
 fn main() {
-    let wanted = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(60);
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let wanted = arguments.iter().find_map(|argument| argument.parse().ok()).unwrap_or(60);
+    let chosen = |kind: &&str| arguments.iter().any(|argument| argument == kind);
+    let is_any_chosen = KINDS.iter().any(|kind| chosen(&kind));
+    for kind in KINDS.iter().filter(|kind| !is_any_chosen || chosen(kind)) {
+        bench(wanted, kind);
+    }
+}
+
+fn bench(wanted: usize, kind: &str) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let disk = Disk::open(folder.path()).expect("it is there");
-    generate(&disk, wanted);
+    disk.replace("reqc.toml", b"").expect("writes");
+    generate(folder.path(), wanted, kind);
     let world: Arc<dyn World> = Arc::new(disk.clone());
     let bundled: Arc<dyn World> = Arc::new(Embedded::bundled());
     let load = || Compiler::load(Arc::clone(&world), Arc::clone(&bundled), LoadOptions::default());
 
     let compiler = load();
-    assert!(compiler.findings().is_empty(), "the generated repository is clean");
+    assert!(compiler.findings().is_empty(), "what is wrong with the generated repository shows in bodies alone");
     let mut bodies = 0;
     for files in compiler.run(&Selection::default(), |agent| agent.golden_files(true)).results {
         bodies += files.iter().filter(|file| file.context.is_some()).count();
@@ -41,63 +57,83 @@ fn main() {
             disk.replace(&format!("golden/{}", file.path), file.text.as_bytes()).expect("writes");
         }
     }
-    let floor = floor::Floor::new(&compiler, bundled.as_ref());
+    // Bare libraries have nothing to say of templates that are wrong.
+    let floor = (kind != "mistakes").then(|| floor::Floor::new(&compiler, bundled.as_ref()));
 
     let memory: Arc<dyn World> = Arc::new(copy(&disk));
-    let stages: [(&str, &dyn Fn()); 8] = [
-        ("read files", &|| {
-            drop(black_box(repo::load(Arc::clone(&world), Arc::clone(&bundled), LoadOptions::default())));
-        }),
-        ("… from memory", &|| {
-            drop(black_box(repo::load(Arc::clone(&memory), Arc::clone(&bundled), LoadOptions::default())));
-        }),
-        ("… and parse, link", &|| {
-            let loaded = repo::load(Arc::clone(&memory), Arc::clone(&bundled), LoadOptions::default());
-            drop(black_box(Hierarchy::build(profile::read_all(&loaded.repo).0)));
-        }),
-        ("… and partials", &|| {
-            let loaded = repo::load(Arc::clone(&memory), Arc::clone(&bundled), LoadOptions::default());
-            drop(black_box(Hierarchy::build(profile::read_all(&loaded.repo).0)));
-            drop(black_box(Engine::new(&loaded.repo)));
-        }),
-        ("load, all of it", &|| drop(black_box(load()))),
-        ("bodies", &|| drop(black_box(compiler.run(&Selection::default(), |agent| agent.bodies.len())))),
-        ("check: load, bodies, goldens", &|| {
-            let compiler = load();
-            let drifts = compiler.run(&Selection::default(), |agent| {
-                let files = agent.golden_files(true);
-                golden::compare(&disk, "golden", agent.plan.name(), files).expect("reads").len()
-            });
-            assert!(drifts.results.iter().all(|drifts| *drifts == 0));
-        }),
-        ("floor, two threads", &|| floor.run(&disk)),
+    let read = |world: &Arc<dyn World>| repo::load(Arc::clone(world), Arc::clone(&bundled), LoadOptions::default());
+    let mut stages: Vec<(&str, Box<dyn Fn() -> Duration>)> = vec![
+        ("read files", Box::new(|| timed(|| read(&world)))),
+        ("… from memory", Box::new(|| timed(|| read(&memory)))),
+        ("… and parse, link", Box::new(|| timed(|| Hierarchy::build(profile::read_all(&read(&memory).repo).0)))),
+        (
+            "… and partials",
+            Box::new(|| {
+                timed(|| {
+                    let loaded = read(&memory);
+                    (Hierarchy::build(profile::read_all(&loaded.repo).0), Engine::new(&loaded.repo))
+                })
+            }),
+        ),
+        ("load, all of it", Box::new(|| timed(load))),
+        (
+            "bodies",
+            Box::new(|| {
+                // One that remembers nothing yet.
+                let compiler = load();
+                timed(|| compiler.run(&Selection::default(), |agent| agent.bodies.len()))
+            }),
+        ),
+        (
+            "check: load, bodies, goldens",
+            Box::new(|| {
+                timed(|| {
+                    let compiler = load();
+                    let drifts = compiler.run(&Selection::default(), |agent| {
+                        let files = agent.golden_files(true);
+                        golden::compare(&disk, "golden", agent.plan.name(), files).expect("reads").len()
+                    });
+                    assert!(drifts.results.iter().all(|drifts| *drifts == 0));
+                })
+            }),
+        ),
     ];
+    if let Some(floor) = &floor {
+        stages.push(("floor, two threads", Box::new(|| timed(|| floor.run(&disk)))));
+    }
     let medians = measure(&stages);
-    let floor = medians[medians.len() - 1];
     println!(
-        "{wanted} profiles, {} contexts, {bodies} bodies; medians of {RUNS} interleaved runs",
+        "{kind}: {wanted} profiles, {} contexts, {bodies} bodies; medians of {RUNS} interleaved runs",
         compiler.contexts().len()
     );
     for ((name, _), median) in stages.iter().zip(&medians) {
         let per_body = median.as_secs_f64() * 1e6 / bodies as f64;
-        println!(
-            "{name:<30} {:>9.2} ms {per_body:>8.2} µs/body {:>6.2} × floor",
-            median.as_secs_f64() * 1e3,
-            median.as_secs_f64() / floor.as_secs_f64()
-        );
+        let ratio = floor.as_ref().map_or(String::new(), |_| {
+            format!(" {:>6.2} × floor", median.as_secs_f64() / medians[medians.len() - 1].as_secs_f64())
+        });
+        println!("{name:<30} {:>9.2} ms {per_body:>8.2} µs/body{ratio}", median.as_secs_f64() * 1e3);
     }
+    println!();
+}
+
+/// How long some work takes, without that of dropping what it gives.
+fn timed<R>(work: impl FnOnce() -> R) -> Duration {
+    let start = Instant::now();
+    let result = black_box(work());
+    let elapsed = start.elapsed();
+    drop(result);
+    elapsed
 }
 
 /// Runs all stages in turn, several times, so that a noisy moment hits all of them; medians.
-fn measure(stages: &[(&str, &dyn Fn())]) -> Vec<Duration> {
+fn measure(stages: &[(&str, Box<dyn Fn() -> Duration + '_>)]) -> Vec<Duration> {
     let mut times = vec![Vec::with_capacity(RUNS); stages.len()];
     for round in 0..=RUNS {
         for ((_, stage), times) in stages.iter().zip(&mut times) {
-            let start = Instant::now();
-            stage();
+            let elapsed = stage();
             // The first round warms up.
             if round > 0 {
-                times.push(start.elapsed());
+                times.push(elapsed);
             }
         }
     }
@@ -107,27 +143,12 @@ fn measure(stages: &[(&str, &dyn Fn())]) -> Vec<Duration> {
     times.into_iter().map(|times| times[RUNS / 2]).collect()
 }
 
-/// Profiles as a team writes them: each a few lines over a bundled agent.
-fn generate(disk: &Disk, count: usize) {
-    let parents = bundled_agents();
-    for index in 0..count {
-        let (parent, is_openai) = &parents[index % parents.len()];
-        let own =
-            if *is_openai { format!("\n[body]\nmax_completion_tokens = {}\n", 1000 + index) } else { String::new() };
-        let text = format!("name = \"Agent {index}\"\ndescription = \"generated\"\nextends = \"{parent}\"\n{own}");
-        disk.replace(&format!("agents/{}/agent_{index}.toml", index % 20), text.as_bytes()).expect("writes");
-    }
-}
-
-/// The bundled chat and completion agents, and whether they take `max_completion_tokens`.
-fn bundled_agents() -> Vec<(String, bool)> {
-    let world: Arc<dyn World> = Arc::new(Embedded::bundled());
-    let nothing: Arc<dyn World> = Arc::new(MemoryWorld::default());
-    let options = LoadOptions { with_bundled: true, without_bundled: false };
-    let compiler = Compiler::load(nothing, world, options);
-    let agents = compiler.agents().iter().filter_map(|(id, _)| compiler.plan(*id));
-    let agents = agents.filter(|plan| plan.kind == TaskKind::Chat || plan.kind == TaskKind::Completion);
-    agents.map(|plan| (plan.name().to_string(), plan.wire.name() == "openai-chat")).collect()
+/// Profiles over the bundled agents, by the script that all benchmarks use.
+fn generate(folder: &Path, count: usize, kind: &str) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/bench-generate");
+    let mut command = Command::new("python3");
+    command.arg(script).arg(env!("CARGO_BIN_EXE_reqc")).arg(folder).args([&count.to_string(), kind]);
+    assert!(command.status().expect("python3 is there").success(), "the profiles are generated");
 }
 
 fn copy(disk: &Disk) -> MemoryWorld {

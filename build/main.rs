@@ -15,7 +15,8 @@ use std::path::PathBuf;
 
 fn main() {
     // `include_dir` notices only files that it already knows: rebuild when a bundled file comes or goes.
-    for folder in folders::ALL.into_iter().chain(["build", "src/check/schema", "src/repo/folders.rs"]) {
+    let others = [folders::MODEL_FAMILIES, "build", "src/check/schema", "src/repo/folders.rs"];
+    for folder in folders::ALL.into_iter().chain(others) {
         println!("cargo::rerun-if-changed={folder}");
     }
     let variable = |name: &str| PathBuf::from(std::env::var_os(name).expect("cargo sets it"));

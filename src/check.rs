@@ -4,25 +4,30 @@
 //! lines that wrote them. `schema` asks the JSON Schemas of wire formats, `protocol` what schemas cannot say. Nothing here reads
 //! files or prints.
 
+pub(crate) mod families;
 mod found;
 mod history;
 pub(crate) mod protocol;
 pub(crate) mod schema;
 mod subject;
 
+pub use families::check_families;
 pub use schema::{AgentSchemas, Schemas};
 
+use families::{ModelFacts, Route};
 use protocol::Scope;
 use subject::{Destination, Subject};
+
+use std::sync::Arc;
 
 use crate::diag::{Rule, Severity};
 use crate::json::Pointer;
 use serde_json::Value;
 
 use crate::provider::{ClientApi, Server, WireFormat};
-use crate::repo::Instance;
+use crate::repo::{Family, Instance};
 use crate::source::Span;
-use crate::unit::{Body, CheckId, Plan};
+use crate::unit::{Body, CheckId, MemberRef, Plan};
 
 /// Something wrong at a place of a body.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,32 +62,53 @@ pub struct Checks {
     server: Server,
     model: Option<String>,
     endpoint: Option<String>,
+    version: Option<String>,
+    families: Vec<Arc<Family>>,
+    /// What is known of `model`.
+    facts: ModelFacts,
 }
 
 impl Checks {
     /// The checks of a plan; `model` is the one that the client names.
-    pub fn of(plan: &Plan<'_>, schemas: &Schemas, model: Option<&str>) -> Checks {
+    pub fn of(plan: &Plan<'_>, schemas: &Schemas, families: &[Arc<Family>], model: Option<&str>) -> Checks {
         let server = Server::of(plan.instance, plan.api);
-        Checks {
+        let checks = Checks {
             schemas: schemas.of(plan.wire, Some((plan.instance, plan.api))).at(server),
             wire: plan.wire,
             server,
             model: Some(plan.model(model).to_owned()),
             endpoint: Some(plan.endpoint().to_owned()),
-        }
+            version: plan.api.version(plan.instance).map(str::to_owned),
+            families: families.to_vec(),
+            facts: ModelFacts::default(),
+        };
+        checks.with_facts()
     }
 
     /// The checks of bodies that no plan made.
     pub fn of_wire(
         schemas: &Schemas,
+        families: &[Arc<Family>],
         wire: WireFormat,
         server: Server,
         instance: Option<(&Instance, ClientApi)>,
         model: Option<&str>,
     ) -> Checks {
-        let model = model.map(str::to_owned);
+        let version = instance.and_then(|(instance, api)| api.version(instance)).map(str::to_owned);
         let schemas = schemas.for_server(wire, Some(server), instance).at(server);
-        Checks { schemas, wire, server, model, endpoint: None }
+        let (model, families) = (model.map(str::to_owned), families.to_vec());
+        let facts = ModelFacts::default();
+        Checks { schemas, wire, server, model, endpoint: None, version, families, facts }.with_facts()
+    }
+
+    fn with_facts(self) -> Checks {
+        let facts = self.facts_of(self.model.as_deref());
+        Checks { facts, ..self }
+    }
+
+    fn facts_of(&self, model: Option<&str>) -> ModelFacts {
+        let route = Route { wire: self.wire, server: self.server, version: self.version.as_deref() };
+        ModelFacts::of(&self.families, route, model)
     }
 
     /// What is wrong with a body: what its schema does not take first, in the order of the schema.
@@ -100,7 +126,9 @@ impl Checks {
     pub fn problems_of(&self, body: &Value) -> Vec<Problem> {
         let mut problems = self.schemas.problems(body);
         let members = body.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value));
-        let subject = Subject::new(self.destination(), members);
+        let named = body.get("model").and_then(Value::as_str);
+        let facts = named.filter(|named| self.model.as_deref() != Some(named)).map(|named| self.facts_of(Some(named)));
+        let subject = Subject::new(self.destination(), facts.as_ref().unwrap_or(&self.facts), members);
         if self.is_readable(&problems) {
             problems.extend(protocol::check(&subject, Scope::History));
         }
@@ -116,18 +144,28 @@ impl Checks {
         !problems.iter().any(|problem| problem.severity != Some(Severity::Warning) && is_in_history(problem))
     }
 
+    /// What the rules of protocols find. They look at values as bodies share them, with a placeholder for an agent's own
+    /// system prompt; only where something is found there, at the values of this body.
     fn protocol_problems(&self, body: &Body, is_readable: bool) -> Vec<Problem> {
-        let subject = Subject::new(self.destination(), body.members().map(|member| (member.name, member.value)));
+        let subject = |is_shared: bool| {
+            let members = body.members().map(|member| (member.name, value_of(member, is_shared)));
+            Subject::new(self.destination(), &self.facts, members)
+        };
+        let shared = subject(true);
         let history = body.members().find(|member| Some(member.name) == history::member_of(self.wire));
-        let followed = history.and_then(|member| member.followed);
-        let id = self.history_check(&subject);
-        let is_known = !is_readable || followed.is_some_and(|followed| followed.by(id));
-        let mut problems = if is_known { Vec::new() } else { protocol::check(&subject, Scope::History) };
-        if let Some(followed) = followed.filter(|_| is_readable && problems.is_empty()) {
+        let followed = history.and_then(|member| member.followed()).filter(|_| is_readable);
+        let id = self.history_check(&shared);
+        let is_known = !is_readable || followed.is_some_and(|followed| followed.is_noted(id));
+        let scopes = if is_known { &[Scope::Body][..] } else { &[Scope::History, Scope::Body][..] };
+        let of_history = !is_known && !protocol::check(&shared, Scope::History).is_empty();
+        if let Some(followed) = followed.filter(|_| !of_history) {
             followed.note(id);
         }
-        problems.extend(protocol::check(&subject, Scope::Body));
-        problems
+        if !of_history && protocol::check(&shared, Scope::Body).is_empty() {
+            return Vec::new();
+        }
+        let own = subject(false);
+        scopes.iter().flat_map(|scope| protocol::check(&own, *scope)).collect()
     }
 
     fn destination(&self) -> Destination<'_> {
@@ -147,4 +185,8 @@ impl Checks {
         let number = (wire * (servers.len() + 1) + server) * 2 + usize::from(subject.is_continued());
         CheckId(u16::try_from(number).expect("a few hundred at most"))
     }
+}
+
+fn value_of(member: MemberRef<'_>, is_shared: bool) -> &Value {
+    if is_shared { member.shared_value() } else { member.value() }
 }

@@ -11,6 +11,7 @@ mod impact;
 mod init;
 mod lint;
 mod list;
+mod models;
 mod options;
 mod progress;
 #[cfg(feature = "runtime")]
@@ -157,6 +158,7 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
         Command::Explain { agent, pointer } => explain::run(&options, &agent, pointer.as_deref(), terminal),
         Command::Impact { place } => impact::run(&options, &place, terminal),
         Command::Contexts => list::contexts(&options, terminal),
+        Command::Models { name } => models::run(&options, name.as_deref(), terminal),
         Command::Tree => tree::run(&options, terminal),
         Command::Show { agent } => show::run(&options, &agent, terminal),
         Command::Render { agent, curl } => render::run(&options, &agent, curl, terminal),

@@ -49,7 +49,7 @@ use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
-use crate::check::{Checks, Problem, Schemas};
+use crate::check::{Checks, Problem, Schemas, check_families};
 use crate::context::{self, Context, ContextSource};
 use crate::conversation::Conversation;
 use crate::diag::{Diagnostic, Findings, Severity, did_you_mean};
@@ -57,11 +57,11 @@ use crate::panics::{Panic, caught};
 use crate::profile;
 use crate::provider;
 use crate::render::{Engine, PromptScope, Renderer, rules as render_rules};
-use crate::repo::{self, LayerKind, Repo};
+use crate::repo::{self, Layer, LayerKind, Repo};
 use crate::resolve::{self, Hierarchy, ResolvedProfile};
 use crate::source::{FileId, SourceText, Sources};
 use crate::unit::{Memo, Plan, Prepared, Record, Request, Room, Target};
-use crate::world::{MemoryWorld, World};
+use crate::world::{MemoryWorld, Remembering, World};
 use work::Ledger;
 
 /// A repository, read and checked.
@@ -178,6 +178,17 @@ impl<R> Run<R> {
 impl Compiler {
     /// Reads and checks a repository. Findings do not stop it: what can be compiled, can be.
     pub fn load(own: Arc<dyn World>, bundled: Arc<dyn World>, options: LoadOptions) -> Compiler {
+        Compiler::load_some(own, bundled, options, None)
+    }
+
+    /// The same for a few agents: those whose names are wanted. Others cannot be compiled, unless something was found on the way,
+    /// or nothing is wanted: then all are prepared, so that findings tell whom they reach.
+    pub(crate) fn load_some(
+        own: Arc<dyn World>,
+        bundled: Arc<dyn World>,
+        options: LoadOptions,
+        wanted: Option<&dyn Fn(&str) -> bool>,
+    ) -> Compiler {
         let loaded = repo::load(own, bundled, options);
         let (mut repo, mut findings) = (loaded.repo, loaded.findings);
         let (profiles, more) = profile::read_all(&repo);
@@ -193,6 +204,7 @@ impl Compiler {
         findings.extend(provider::check_instances(&repo));
         let (schemas, more) = Schemas::new(&repo);
         findings.extend(more);
+        findings.extend(check_families(&repo));
         if repo.is_empty() {
             findings.push(rules::empty(&mut repo.sources));
         }
@@ -203,29 +215,51 @@ impl Compiler {
         findings.extend(rules::unknown_contexts(&repo.config, &contexts));
         findings.extend(rules::unknown_instances(&repo));
         let room = Room::default();
-        let contexts = contexts.into_iter().map(|context| ReadyContext::new(&repo, context, &room)).collect();
+        let readable = readable(&repo);
+        let ready = |context| ReadyContext::new(&repo, context, (&room, &readable));
+        let contexts = contexts.into_iter().map(ready).collect();
         let mut compiler =
             Compiler { repo, hierarchy, engine, schemas: Arc::new(schemas), contexts, agents: Vec::new(), findings };
-        compiler.prepare_agents();
+        compiler.prepare_agents(wanted);
         compiler.findings.extend(unused::check(&compiler.repo, &compiler.hierarchy, &compiler.findings));
         compiler.note_reach();
         compiler
     }
 
-    /// Resolves every agent once: findings about merged profiles, and the templates that agents bring.
-    fn prepare_agents(&mut self) {
+    /// Resolves agents once: findings about merged profiles, and the templates that agents bring.
+    fn prepare_agents(&mut self, wanted: Option<&dyn Fn(&str) -> bool>) {
         let mut findings: Vec<Diagnostic> = self.refuse_too_many_values().into_iter().collect();
-        let ids: Vec<ProfileId> =
-            self.hierarchy.ids().filter(|&id| is_agent(&self.repo, &self.hierarchy, id)).collect();
-        let mut agents: Vec<(ProfileId, bool)> = Vec::with_capacity(ids.len());
-        for id in ids {
-            agents.push((id, self.prepare_agent(id, &mut findings)));
+        let ids = self.hierarchy.ids().filter(|&id| is_agent(&self.repo, &self.hierarchy, id));
+        let mut agents: Vec<(ProfileId, bool)> = ids.map(|id| (id, false)).collect();
+        let is_wanted =
+            |compiler: &Compiler, id| wanted.is_none_or(|wanted| wanted(&compiler.hierarchy.get(id).name.value));
+        let is_clean = findings.is_empty() && !self.findings.iter().any(|finding| self.may_reach_agents(finding));
+        let mut first: Vec<bool> = agents.iter().map(|(id, _)| !is_clean || is_wanted(self, *id)).collect();
+        self.prepare_marked(&mut agents, &first, &mut findings);
+        if !findings.is_empty() || !first.contains(&true) {
+            first.iter_mut().for_each(|is_prepared| *is_prepared = !*is_prepared);
+            self.prepare_marked(&mut agents, &first, &mut findings);
         }
         findings.extend(missing::check(&self.repo, &self.hierarchy));
         self.check_folders(&mut agents, &mut findings);
         agents.sort_by(|a, b| self.hierarchy.get(a.0).name.value.cmp(&self.hierarchy.get(b.0).name.value));
         self.agents = agents;
         self.findings.extend(findings);
+    }
+
+    fn prepare_marked(&mut self, agents: &mut [(ProfileId, bool)], marked: &[bool], findings: &mut Vec<Diagnostic>) {
+        for ((id, is_usable), _) in agents.iter_mut().zip(marked).filter(|(_, is_marked)| **is_marked) {
+            *is_usable = self.prepare_agent(*id, findings);
+        }
+    }
+
+    /// Whether a finding of loading stands in a file that agents use.
+    fn may_reach_agents(&self, finding: &Diagnostic) -> bool {
+        let file = finding.primary.span.file;
+        let mut profiles = self.hierarchy.ids().map(|id| self.hierarchy.get(id).file);
+        profiles.any(|it| it == file)
+            || self.repo.partials.values().any(|partial| partial.file == file)
+            || self.repo.instances.keys().any(|name| self.repo.instance_files(name).contains(&file))
     }
 
     /// Whether an agent can be compiled.
@@ -384,7 +418,8 @@ impl Compiler {
         let Some(plan) = self.plan(id) else {
             return Done { result: None, findings: Vec::new(), bodies: 0, cost: 0 };
         };
-        let checks = Checks::of(&plan, &self.schemas, self.client_model(&plan, selection.model.as_deref()));
+        let checks =
+            Checks::of(&plan, &self.schemas, &self.repo.families, self.client_model(&plan, selection.model.as_deref()));
         let mut findings = Findings::default();
         let mut spent = Spent { static_values: plan.static_values(), ..Spent::default() };
         let mut agent = AgentBodies { plan, bodies: Vec::new(), findings: Vec::new() };
@@ -504,7 +539,7 @@ impl Compiler {
     ) -> Vec<Diagnostic> {
         self.with_request(plan, conversation, setting, model, |renderer, request| {
             let Ok(body) = plan.body(&self.repo.sources, renderer, request) else { return Vec::new() };
-            let problems = Checks::of(plan, &self.schemas, model).problems(&body);
+            let problems = Checks::of(plan, &self.schemas, &self.repo.families, model).problems(&body);
             let record = Record::new(plan, &self.repo.sources, renderer, request, &body);
             let finding = |problem: Problem| {
                 let target = if problem.is_about_key() { Target::Key } else { Target::Value };
@@ -643,13 +678,14 @@ fn is_agent(repo: &Repo, hierarchy: &Hierarchy, id: ProfileId) -> bool {
 }
 
 impl ReadyContext {
-    fn new(repo: &Repo, context: Context, room: &Room) -> ReadyContext {
+    fn new(repo: &Repo, context: Context, (room, layers): (&Room, &Readable)) -> ReadyContext {
         let golden = match &repo.config.golden_contexts {
             Some(globs) => globs.value.iter().any(|glob| glob.value.is_match(&context.name)),
             None => context.golden,
         };
         let setting = Setting::of(&context);
-        let scopes = repo.layers.iter().map(|layer| (layer.kind, setting.scope(repo, layer.kind))).collect();
+        let scope = |layer: &Layer| (layer.kind, setting.scope_of(repo, layer.kind, layers[&layer.kind].clone()));
+        let scopes = repo.layers.iter().map(scope).collect();
         let prepared = Prepared::new(context.conversation.clone());
         ReadyContext { context, golden, prepared, memo: Memo::sharing(room), scopes, source: OnceLock::new() }
     }
@@ -692,15 +728,31 @@ impl Setting {
 
     /// What the prompts of a layer's agents may read.
     fn scope(&self, repo: &Repo, layer: LayerKind) -> Arc<PromptScope> {
+        let layers = repo.readable_layers(layer).map(|layer| Arc::clone(&layer.world));
+        self.scope_of(repo, layer, layers.collect())
+    }
+
+    fn scope_of(&self, repo: &Repo, layer: LayerKind, layers: Vec<Arc<dyn World>>) -> Arc<PromptScope> {
         Arc::new(PromptScope {
             project: Arc::clone(&self.project),
             project_name: Arc::clone(&self.project_name),
             language: Arc::clone(&self.language),
-            layers: repo.readable_layers(layer).map(|layer| Arc::clone(&layer.world)).collect(),
+            layers,
             shown_below: repo.readable_layers(layer).map(|layer| repo.shown_below(layer.kind)).collect(),
             folders: self.folders.clone(),
         })
     }
+}
+
+/// What the prompts of each layer's agents may read in all contexts, each file once.
+type Readable = HashMap<LayerKind, Vec<Arc<dyn World>>>;
+
+fn readable(repo: &Repo) -> Readable {
+    let remembering = |layer: &Layer| Arc::new(Remembering::new(Arc::clone(&layer.world))) as Arc<dyn World>;
+    let all: HashMap<LayerKind, Arc<dyn World>> =
+        repo.layers.iter().map(|layer| (layer.kind, remembering(layer))).collect();
+    let of = |layer: &Layer| repo.readable_layers(layer.kind).map(|layer| Arc::clone(&all[&layer.kind])).collect();
+    repo.layers.iter().map(|layer| (layer.kind, of(layer))).collect()
 }
 
 /// One renderer per size of conversation.
@@ -720,5 +772,66 @@ impl<'e> Renderers<'e> {
 
     fn get(&self, prepared: &Prepared) -> &Renderer<'e> {
         &self.by_size[&ReadyContext::size_class(prepared)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::Embedded;
+
+    const BASE: &str = "name = 'Base'\nabstract = true\nextends = 'OpenAI Chat'\n";
+
+    fn load(files: &[(&str, &str)], wanted: Option<&str>) -> Compiler {
+        let world: MemoryWorld = files.iter().map(|(path, text)| (path.to_string(), text.to_string())).collect();
+        let is_wanted = |name: &str| wanted == Some(name);
+        let wanted = wanted.map(|_| &is_wanted as &dyn Fn(&str) -> bool);
+        Compiler::load_some(Arc::new(world), Arc::new(Embedded::bundled()), LoadOptions::default(), wanted)
+    }
+
+    fn usable(compiler: &Compiler) -> Vec<&str> {
+        let usable = compiler.agents.iter().filter(|(_, is_usable)| *is_usable);
+        usable.map(|(id, _)| &*compiler.hierarchy.get(*id).name.value).collect()
+    }
+
+    #[test]
+    fn only_the_wanted_agents_are_prepared_unless_there_is_something_to_tell() {
+        let a = ("agents/a.toml", "name = 'A'\nextends = 'Base'");
+        let b = ("agents/b.toml", "name = 'B'\nextends = 'Base'");
+        let base = ("agents/base.toml", BASE);
+        assert_eq!(usable(&load(&[base, a, b], None)), ["A", "B"]);
+        assert_eq!(usable(&load(&[base, a, b], Some("A"))), ["A"]);
+        assert_eq!(usable(&load(&[base, a, b], Some("C"))), ["A", "B"]);
+        let broken = format!("{BASE}[body]\nmessages = '{{% if %}}'");
+        let broken = load(&[("agents/base.toml", &broken), a, b], Some("A"));
+        assert_eq!(usable(&broken), [""; 0]);
+        let reached: Vec<&str> = broken.findings.iter().flat_map(|it| &it.agents).map(AsRef::as_ref).collect();
+        assert_eq!(reached, ["A", "B"]);
+        // Whom a partial reaches is known of prepared agents alone.
+        let partial = ("partials/x.jinja", "{% if %}");
+        assert_eq!(usable(&load(&[base, a, b, partial], Some("A"))), ["A", "B"]);
+    }
+
+    #[test]
+    fn agents_with_prompts_of_their_own_share_what_is_written_around_them() {
+        let agents: Vec<(String, String)> = (0..4)
+            .map(|index| {
+                (
+                    format!("agents/{index}.toml"),
+                    format!("name = 'A{index}'\nextends = 'Base'\nsystem_prompt = 'p{index}'"),
+                )
+            })
+            .collect();
+        let mut files: Vec<(&str, &str)> = agents.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        files.push(("agents/base.toml", BASE));
+        let compiler = load(&files, None);
+        let run = compiler.run(&Selection::default(), |agent| agent.bodies.len());
+        assert!(run.results.len() == 4 && run.findings.into_vec().is_empty());
+        for ready in
+            compiler.contexts.iter().filter(|ready| ready.context.kind() == crate::conversation::TaskKind::Chat)
+        {
+            let whole = if ready.context.conversation.omit_system_prompt { (0, 1) } else { (1, 0) };
+            assert_eq!(ready.memo.rendered(), whole, "{}", ready.context.name);
+        }
     }
 }

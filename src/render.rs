@@ -12,6 +12,7 @@ mod builtins;
 mod data;
 mod dialect;
 mod errors;
+mod flow;
 mod functions;
 mod guards;
 mod includes;
@@ -34,9 +35,9 @@ pub use prompt::{Folders, PromptScope};
 pub(crate) use recording::Recording;
 pub use recording::{By, From as ComputedFrom, ReadFile, ReadPlace, Step, StepKind, Written};
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
 
@@ -46,6 +47,7 @@ use crate::repo::{Dialect, Repo};
 use crate::source::{FileId, OffsetMap, Sources, Span};
 use crate::toml;
 use analyse::Analysis;
+use flow::Flow;
 use guards::Guards;
 
 /// Steps that every template may take.
@@ -127,6 +129,8 @@ struct Template {
     usable: bool,
     /// How many agents use it.
     uses: usize,
+    /// Whether it does no more with the system prompt than to write it, once somebody asks.
+    only_writes_prompt: OnceLock<bool>,
 }
 
 impl Engine {
@@ -184,7 +188,7 @@ impl Engine {
         }
         let usable = !self.broken.contains(&name);
         let reads = if usable { self.reads_of(&name) } else { BTreeSet::new() };
-        self.templates.push(Template { name, reads, usable, uses: 1 });
+        self.templates.push(Template { name, reads, usable, uses: 1, only_writes_prompt: OnceLock::new() });
         self.by_span.insert(literal, id);
         self.by_file.entry(literal.file).or_default().push(id);
         usable.then_some(id)
@@ -371,6 +375,24 @@ impl Engine {
         }
     }
 
+    /// Whether a template does no more with the system prompt than to write it, as far as can be told with little work.
+    fn only_writes_prompt(&self, name: &Arc<str>) -> bool {
+        /// How much is gone through for one template.
+        const MOST_FACTS: usize = 4_000;
+        let (mut flows, mut facts) = (BTreeMap::new(), 0);
+        self.follow(vec![name], &mut |name, analysis| {
+            let read = || match self.environment.get_template(name) {
+                Ok(template) => Flow::of(template.source(), name),
+                Err(_) => Flow::of("", name),
+            };
+            let flow: &Flow = analysis.flow.get_or_init(read);
+            facts += flow.len();
+            flows.insert(Arc::clone(name), flow);
+            facts <= MOST_FACTS
+        });
+        facts <= MOST_FACTS && flow::only_writes(&flows)
+    }
+
     fn reads_of(&self, name: &Arc<str>) -> BTreeSet<String> {
         let Some(analysis) = self.analyses.get(name) else { return BTreeSet::new() };
         let mut reads = analysis.reads.clone();
@@ -404,6 +426,8 @@ pub struct Rendered {
     pub text: Result<String, Box<Diagnostic>>,
     /// Units of work: the same on every machine.
     pub cost: u64,
+    /// Those among them that steps cost, whatever is handled in them.
+    pub steps: u64,
 }
 
 /// What a body template is rendered with.
@@ -435,6 +459,19 @@ impl Renderer<'_> {
     pub(crate) fn reads(&self, id: TemplateId, member: &str) -> bool {
         let reads = self.engine.reads(id);
         reads.contains(member) || reads.contains(analyse::ALL_OF_CTX)
+    }
+
+    /// Whether a template writes the system prompt and does nothing else with its text: whatever the prompt says, the same is
+    /// written around it.
+    pub(crate) fn only_writes_prompt(&self, id: TemplateId) -> bool {
+        let template = &self.engine.templates[id.0 as usize];
+        *template.only_writes_prompt.get_or_init(|| self.engine.only_writes_prompt(&template.name))
+    }
+
+    /// Whether a template is text without any tag, which is the same in every context.
+    pub(crate) fn is_constant(&self, id: TemplateId) -> bool {
+        let name = &self.engine.templates[id.0 as usize].name;
+        self.engine.analyses.get(name).is_some_and(|analysis| analysis.is_constant)
     }
 
     /// Renders a template of a body.
@@ -473,7 +510,8 @@ impl Renderer<'_> {
         // Nobody knows how many steps a template took that failed.
         let steps: u64 = *result.as_ref().unwrap_or(&self.fuel);
         let times = if output.is_full() { account::TRACED } else { 1 };
-        let cost = (spent + steps * account::STEP + 2 * output.len() as u64) * times;
+        let steps = steps * account::STEP * times;
+        let cost = (spent + 2 * output.len() as u64) * times + steps;
         let text = match result {
             Ok(_) => Ok(output.into_text()),
             Err(_) if output.is_full() => {
@@ -482,7 +520,7 @@ impl Renderer<'_> {
             }
             Err(error) => Err(Box::new(errors::runtime(self.engine, sources, name, &error))),
         };
-        Rendered { text, cost }
+        Rendered { text, cost, steps }
     }
 }
 

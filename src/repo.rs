@@ -5,6 +5,7 @@
 
 pub(crate) mod address;
 mod config;
+mod families;
 mod fields;
 pub(crate) mod folders;
 mod headers;
@@ -20,6 +21,10 @@ mod tools;
 mod unread;
 
 pub use config::{ALLOW_KEYS, Allow, CONFIG_KEYS, Config, Date, Dialect, EXTENSION_KEYS, Extension, Level};
+pub use families::{
+    Condition, Demand, FAMILIES_KEYS, FAMILY_KEYS, Fact, Family, ModelPattern, Origin, Place, REFUSES_KEYS, State,
+    TAKES_KEYS, normal_name,
+};
 pub(crate) use fields::body_fields;
 pub use instance::{INSTANCE_KEYS, Instance, SecretRef};
 pub(crate) use keys::{Known, Reader, Special, is_fatal};
@@ -93,6 +98,8 @@ pub struct Repo {
     instance_files: BTreeMap<Arc<str>, Vec<FileId>>,
     /// `models.toml`: agent name → model.
     pub models: BTreeMap<Arc<str>, Spanned<Arc<str>>>,
+    /// `model-families.toml` of both layers.
+    pub families: Vec<Arc<Family>>,
     /// `rosters.toml`, in the author's order.
     pub rosters: Vec<Roster>,
     /// Whether the repository's root itself is the bundled layer.

@@ -5,6 +5,7 @@
 
 mod body;
 mod excerpt;
+mod fragment;
 mod members;
 mod memo;
 mod plan;
@@ -13,7 +14,7 @@ mod record;
 pub(crate) mod rules;
 
 pub use body::{Body, Splice};
-pub(crate) use members::{CheckId, MemberRef};
+pub(crate) use members::{Check, CheckId, MemberRef, Texts};
 pub use memo::{Memo, Room};
 pub use plan::{Plan, Target};
 pub use prompt::SystemPrompt;

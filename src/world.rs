@@ -5,7 +5,7 @@
 //! in [`system`](crate::system). Paths are relative to the world's root, with `/` between parts.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -78,6 +78,65 @@ pub trait World: Send + Sync {
     /// Today's date as (year, month, day), UTC. Used only to expire `[[allow]]` entries.
     fn today(&self) -> Option<(i32, u8, u8)> {
         None
+    }
+}
+
+/// A world whose small files are read once, and looked for once if they are missing: for what the prompts of many agents ask.
+pub(crate) struct Remembering {
+    world: Arc<dyn World>,
+    read: Mutex<HashMap<String, Remembered>>,
+}
+
+/// The bytes of a small file, or why there are none.
+type Remembered = Result<Arc<[u8]>, ReadError>;
+
+impl Remembering {
+    /// The largest file that is kept, in bytes.
+    const MAX_KEPT: usize = 64 * 1024;
+    /// The most files that are kept.
+    const MAX_FILES: usize = 512;
+
+    pub(crate) fn new(world: Arc<dyn World>) -> Remembering {
+        Remembering { world, read: Mutex::default() }
+    }
+}
+
+impl World for Remembering {
+    fn read_within(&self, path: &str, limit: u64) -> Result<Vec<u8>, ReadError> {
+        if limit != MAX_FILE_BYTES {
+            return self.world.read_within(path, limit);
+        }
+        let known = || self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known().get(path) {
+            return found.as_ref().map(|bytes| bytes.to_vec()).map_err(Clone::clone);
+        }
+        let found = self.world.read(path);
+        let is_small = found.as_ref().map_or(true, |bytes| bytes.len() <= Remembering::MAX_KEPT);
+        let mut known = known();
+        if is_small && known.len() < Remembering::MAX_FILES {
+            known.insert(path.to_owned(), found.as_ref().map(|bytes| bytes.as_slice().into()).map_err(Clone::clone));
+        }
+        found
+    }
+
+    fn walk(&self, folder: &str) -> Walk {
+        self.world.walk(folder)
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<Entry>, ReadError> {
+        self.world.list(folder)
+    }
+
+    fn list_counted(&self, folder: &str) -> Result<(Vec<Entry>, usize), ReadError> {
+        self.world.list_counted(folder)
+    }
+
+    fn kind(&self, path: &str) -> Result<EntryKind, ReadError> {
+        self.world.kind(path)
+    }
+
+    fn today(&self) -> Option<(i32, u8, u8)> {
+        self.world.today()
     }
 }
 

@@ -644,6 +644,7 @@ fn a_reader_that_goes_away_is_no_error() {
     for arguments in [
         &["list", "--all", "--bundled"][..],
         &["contexts"],
+        &["models"],
         &["completions", "bash"],
         &["render", "Helper", "--context", "long-conversation"],
     ] {
@@ -654,6 +655,33 @@ fn a_reader_that_goes_away_is_no_error() {
         let status = child.wait().expect("ends");
         assert_eq!((err.as_str(), status.code()), ("", Some(0)), "{arguments:?}");
     }
+}
+
+/// Adds a family, and takes the place of a bundled one.
+const FAMILIES: &str = "[[family]]\nname = \"House\"\nmodels = [\"house-*\"]\nexcept = [\"house-2*\"]\nwires = [\"openai-chat\"]\n\
+    source = \"wiki\"\nseen = 2026-11-22\nprefill = false\n\n[[family.takes]]\nat = \"/max_tokens\"\nmost = 100\n\
+    when = { \"/tools\" = true }\nlevel = \"warning\"\n\n[[family]]\nname = \"Claude Opus 4.5\"\nmodels = [\"claude-opus-4.5*\"]\n\
+    wires = [\"anthropic-messages\"]\nsource = \"our account\"\nseen = 2026-11-22\n";
+
+#[test]
+fn models_are_told_with_their_sources() {
+    let (_scratch, root) = repository(&[("agents/helper.toml", AGENT), ("model-families.toml", FAMILIES)]);
+    let house = reqc(&root, &["models", "team/House-1-2026-01-31"]);
+    let expected = "house-1: 1 families\n\nHouse (openai-chat)\n  wiki; seen 2026-11-22\n  - refuses a last turn of the assistant\n\
+        \x20 - takes at most 100 for `max_tokens`, while `tools` is there [warning]\n";
+    assert_eq!((house.out.as_str(), house.code), (expected, 0));
+    assert!(reqc(&root, &["models", "house-2"]).out.contains("nothing is known of this model"));
+    let opus = reqc(&root, &["models", "us.anthropic.claude-opus-4-5-20251101-v1:0", "--no-bundled"]).out;
+    assert!(opus.contains("our account") && opus.contains("Claude up to 4.5"), "{opus}");
+    assert!(!opus.contains("can1357/oh-my-pi#2985"), "the bundled entry is replaced: {opus}");
+    let listed = reqc(&root, &["models", "--format", "json"]);
+    let families: serde_json::Value = serde_json::from_str(&listed.out).expect("JSON");
+    let families = families.as_array().expect("an array");
+    assert!(families.iter().all(|family| family["source"].is_string() && family["seen"].is_string()));
+    let last = families.last().expect("families");
+    assert_eq!((&last["name"], &last["facts"]), (&serde_json::json!("Claude Opus 4.5"), &serde_json::json!([])));
+    let house = &families[families.len() - 2]["facts"][0];
+    assert_eq!((&house["when"], &house["most"]), (&serde_json::json!({"/tools": true}), &serde_json::json!(100.0)));
 }
 
 #[test]

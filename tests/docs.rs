@@ -16,7 +16,7 @@ use reqc::conversation::{ItemKind, PodEvent, Usage};
 use reqc::profile::KEYS;
 use reqc::provider::{ClientApi, WireFormat};
 use reqc::render::{TemplateKind, function_names};
-use reqc::repo::{ROSTER_KEYS, TOOL_KEYS};
+use reqc::repo::{FAMILIES_KEYS, FAMILY_KEYS, REFUSES_KEYS, ROSTER_KEYS, TAKES_KEYS, TOOL_KEYS};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -89,6 +89,11 @@ fn every_key_of_rosters_and_tools_is_described() {
     let of_rosters = ROSTER_KEYS.map(|key| format!("roster.{key}"));
     mentions("docs/profiles.md", of_rosters.iter().map(String::as_str));
     mentions("docs/tools.md", TOOL_KEYS);
+}
+
+#[test]
+fn every_key_of_model_families_is_described() {
+    mentions("docs/models.md", FAMILIES_KEYS.into_iter().chain(FAMILY_KEYS).chain(REFUSES_KEYS).chain(TAKES_KEYS));
 }
 
 #[test]

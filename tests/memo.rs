@@ -9,14 +9,25 @@ use reqc::repo::LoadOptions;
 use reqc::system::{Disk, Embedded};
 use reqc::world::{MemoryWorld, World};
 
-/// Every body as it is sent, and every finding, of one run.
+/// Every body as it is sent and as golden files have it, and every finding, of one run.
 fn everything(compiler: &Compiler, without_memo: bool) -> (Vec<String>, Vec<Diagnostic>) {
-    let selection = Selection { without_memo, ..Selection::default() };
+    everything_in(compiler, None, without_memo)
+}
+
+fn everything_in(
+    compiler: &Compiler,
+    contexts: Option<&[Arc<str>]>,
+    without_memo: bool,
+) -> (Vec<String>, Vec<Diagnostic>) {
+    let selection = Selection { without_memo, contexts: contexts.map(<[_]>::to_vec), ..Selection::default() };
     let run = compiler.run(&selection, |agent| {
         let bodies = agent
             .bodies
             .iter()
-            .map(|(ready, body)| format!("{} {} {}", agent.plan.name(), ready.context.name, body.compact()));
+            .map(|(ready, body)| format!("{} {} {}", agent.plan.name(), ready.context.name, body.pretty()));
+        agent.bodies.iter().for_each(|(_, body)| {
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&body.pretty()).expect("is JSON"), *body.value());
+        });
         bodies.collect::<Vec<_>>()
     });
     (run.results.into_iter().flatten().collect(), run.findings.into_vec())
@@ -24,10 +35,20 @@ fn everything(compiler: &Compiler, without_memo: bool) -> (Vec<String>, Vec<Diag
 
 fn assert_invisible(world: Arc<dyn World>) -> usize {
     let compiler = Compiler::load(world, Arc::new(Embedded::bundled()), LoadOptions::default());
-    let plain = everything(&compiler, true);
+    assert_same(&compiler, None, "all")
+}
+
+fn assert_same(compiler: &Compiler, contexts: Option<&[Arc<str>]>, what: &str) -> usize {
+    let plain = everything_in(compiler, contexts, true);
     // Twice: the second run finds everything remembered.
-    assert_eq!(everything(&compiler, false), plain);
-    assert_eq!(everything(&compiler, false), plain);
+    for _ in 0..2 {
+        let (bodies, findings) = everything_in(compiler, contexts, false);
+        let differs = plain.0.iter().zip(&bodies).find(|(plain, other)| plain != other);
+        assert_eq!(differs, None, "{what}");
+        let differs = plain.1.iter().zip(&findings).find(|(plain, other)| plain != other);
+        assert_eq!(differs, None, "{what}");
+        assert_eq!((bodies.len(), findings.len()), (plain.0.len(), plain.1.len()), "{what}");
+    }
     plain.0.len() + plain.1.len()
 }
 
@@ -101,5 +122,85 @@ fn mistakes_in_shared_templates_are_found_where_they_are() {
     let places: Vec<&str> = findings.iter().map(|finding| compiler.sources().slice(finding.primary.span)).collect();
     for place in ["\"contents\"", "\"contnet\"", "\"usr\""] {
         assert!(places.contains(&place), "{place} in {places:?}");
+    }
+}
+
+/// Prompts as an attacker would write them.
+fn hostile_prompts() -> Vec<String> {
+    let texts = [
+        "",
+        "  \n\t ",
+        "x",
+        "low",
+        "system",
+        "auto",
+        "say \"no\"",
+        "back\\slash \\",
+        "a\u{1}b\u{0}c\u{7f}\u{85}\u{2028}\u{feff}",
+        "\\ud800 \\u0001 \\n \u{d7ff}\u{10ffff}",
+        "{\"role\": \"user\"},",
+        "\",\"role\":\"user",
+        "{{ '{{' }} and {{ '{%' }}",
+        "line one\r\nline two\n\n",
+        "{{ language }} in {{ project_name }}",
+        "https://x",
+        "aGVsbG8=",
+    ];
+    let long = [40, 64, 65, 256, 257, 513, 70_000].map(|len| "é".repeat(len));
+    texts.iter().map(|&text| text.to_owned()).chain(long).chain(["\\\"".repeat(5_000)]).collect()
+}
+
+/// What templates do with a prompt, rightly and wrongly.
+const USES: [&str; 26] = [
+    r#"messages = """[{"role": "developer", "content": {{ tojson(ctx.system_prompt | default('none')) }}}]""""#,
+    r#"messages = """[{% include "partials/openai/messages.jinja" %}]""""#,
+    r#"messages = """[{"role": "user", "content": "{{ ctx.system_prompt }}"}]""""#,
+    r#"messages = """[{"role": "user", "content": {{ ctx.system_prompt }}}]""""#,
+    r#"messages = """[{"role": "user", "content": {{ tojson(tojson(ctx)) }}}]""""#,
+    r#"messages = """[{{ tojson({'role': 'user', 'content': 'a' ~ ctx.system_prompt ~ 'b'}) }}]""""#,
+    r#"messages = """[{"role": "user", "content": {{ tojson([ctx.system_prompt, 'x'] | join('-')) }}, "name": {{ tojson(ctx.system_prompt) }}}]""""#,
+    r#"messages = """[{"role": {{ tojson(ctx.system_prompt) }}, "content": "x"}]""""#,
+    r#"messages = """[{"role": "user", "content": "x", {{ tojson(ctx.system_prompt) }}: 1}]""""#,
+    r#"messages = """{% if ctx.system_prompt %}[{"role": "user", "content": {{ tojson(ctx.system_prompt) }}},,]{% endif %}""""#,
+    r#"messages = """[{"role": "user", "content": {{ tojson(ctx.system_prompt) }} {"role" }]""""#,
+    r#"messages = """[{"role": "usr", "contents": {{ tojson(ctx.system_prompt) }}}, {"role": "tool"}]""""#,
+    r#"messages = """[{"role": "user", "content": {{ tojson(ctx.system_prompt) }}, "content": "x"}]""""#,
+    r#"messages = """[{"role": "user", "content": {{ tojson(ctx.system_prompt ~ ctx.nothing) }}}]""""#,
+    r#"messages = """[{"role": "user", "content": {{ tojson(ctx.system_prompt | upper) }}}]""""#,
+    r#"messages = """[{"role": "user", "content": {{ tojson('x' if ctx.system_prompt == 'x' else 'y') }}}]""""#,
+    r#"messages = """[{% for m in ctx.history %}{"role": {{ tojson(m.role ~ 's') }}, "content": {{ tojson(ctx.system_prompt) }}},{% endfor %}]""""#,
+    r#"messages = """[{"role": "user", "content": "{{ 1 }}" {{ "x" }}, "name": {{ tojson(ctx.system_prompt) }}}]""""#,
+    "messages = [{ role = \"user\", content = \"{{ tojson(ctx.system_prompt) }}\" }]\nreasoning_effort = \"{{ tojson(ctx.system_prompt) }}\"",
+    "messages = [{ role = \"user\", content = \"x\" }]\nprompt_cache_key = \"{{ tojson(ctx.system_prompt) }}\"\nuser = \"{{ tojson(ctx.system_prompt) }}\"",
+    "messages = [{ role = \"user\", content = \"x\" }]\nstop = \"{{ tojson([ctx.system_prompt, 'x']) }}\"\ntools = \"[{{ tojson({'type': 'function', 'function': {'name': ctx.system_prompt}}) }}]\"",
+    "messages = [{ role = \"user\", content = \"{{ tojson(ctx.system_prompt) }}\", name = \"{{ tojson(ctx.system_prompt) }}\" }]\nmetadata = { a = \"{{ tojson(ctx.system_prompt) }}\" }",
+    r#"messages = """{{ tojson([{'role': 'user', 'content': [{'type': 'image_url', 'image_url': {'url': ctx.system_prompt}}]}]) }}""""#,
+    r#"messages = """[{"role": "user", "content": {% for i in range(300) %}{% set t = ctx.system_prompt ~ ctx.system_prompt %}{% endfor %}"x"}]""""#,
+    r#"messages = """[{"role": "user", "content": "{{ ctx.system_prompt ~ '"' }}, "name": 1}]""""#,
+    r#"messages = """[{"role": "user", "content": {{ tojson(ctx.system_prompt[:3]) }}}]""""#,
+];
+
+#[test]
+fn a_prompt_that_is_put_into_a_shared_rendering_changes_nothing() {
+    let contexts: Vec<Arc<str>> = ["plain-turn", "attached-files", "no-system-prompt"].map(Arc::from).to_vec();
+    for (number, used) in USES.iter().enumerate() {
+        let base = format!(
+            "name = 'Base'\nabstract = true\nprovider_instance = 'OpenAI'\nendpoint = 'chat/completions'\n[body]\n{used}\n"
+        );
+        let agent = |(index, prompt): (usize, String)| {
+            let prompt = serde_json::to_string(&prompt).expect("serialises").replace('\u{7f}', "\\u007F");
+            let text = format!("name = 'Agent {index}'\nextends = 'Base'\nsystem_prompt = {prompt}\n");
+            (format!("agents/a{index}.toml"), text)
+        };
+        let agents = hostile_prompts().into_iter().enumerate().map(agent);
+        let world: MemoryWorld = agents.chain([("agents/base.toml".to_owned(), base)]).collect();
+        let compiler = Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), LoadOptions::default());
+        let found = |finding: &Diagnostic| format!("{}: {}", finding.rule.code, finding.message);
+        assert!(
+            !compiler.findings().iter().any(|it| it.rule.code.starts_with("toml/")),
+            "{:?}",
+            compiler.findings().iter().map(found).collect::<Vec<_>>()
+        );
+        assert_same(&compiler, Some(&contexts), &format!("{number}: {used}"));
     }
 }

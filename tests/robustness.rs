@@ -58,7 +58,7 @@ fn codes(findings: &[Diagnostic]) -> Vec<&'static str> {
     findings.iter().map(|finding| finding.rule.code).collect()
 }
 
-const PATHS: [&str; 10] = [
+const PATHS: [&str; 11] = [
     "agents/a.toml",
     "partials/m2.jinja",
     "contexts/c.json",
@@ -66,6 +66,7 @@ const PATHS: [&str; 10] = [
     "providers/q.toml",
     "models.toml",
     "rosters.toml",
+    "model-families.toml",
     "roles/r.md",
     "agents/deep/partials/x.jinja",
     "schemas/openai-chat.json",

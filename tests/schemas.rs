@@ -10,14 +10,15 @@ use std::process::Command;
 use std::sync::Arc;
 
 use jsonschema::Validator;
+use reqc::check::check_families;
 use reqc::compile::all_rules;
 use reqc::context;
 use reqc::conversation::ItemKind;
 use reqc::profile::{self, Breakpoint, MATCH_KEYS};
-use reqc::provider::{ClientApi, WireFormat, check_instances};
+use reqc::provider::{ClientApi, Server, WireFormat, check_instances};
 use reqc::repo::{
-    self, ALLOW_KEYS, CONFIG_KEYS, EXTENSION_KEYS, INSTANCE_KEYS, LayerKind, LoadOptions, ROSTER_KEYS, ROSTERS_KEYS,
-    TOOL_KEYS, TOOLS_KEYS,
+    self, ALLOW_KEYS, CONFIG_KEYS, EXTENSION_KEYS, FAMILIES_KEYS, FAMILY_KEYS, INSTANCE_KEYS, LayerKind, LoadOptions,
+    REFUSES_KEYS, ROSTER_KEYS, ROSTERS_KEYS, TAKES_KEYS, TOOL_KEYS, TOOLS_KEYS,
 };
 use reqc::source::{SourceText, Sources};
 use reqc::system::Embedded;
@@ -51,6 +52,7 @@ fn name_of(path: &str) -> Option<&'static str> {
         "reqc.toml" => Some("reqc"),
         "rosters.toml" => Some("rosters"),
         "tools.toml" => Some("tools"),
+        "model-families.toml" => Some("model-families"),
         _ => None,
     }
 }
@@ -107,7 +109,7 @@ fn every_schema_is_a_valid_schema() {
     let schemas = files(&root().join("schemas"));
     let schemas: Vec<PathBuf> =
         schemas.into_iter().filter(|path| path.to_string_lossy().ends_with(".schema.json")).collect();
-    assert_eq!(schemas.len(), 7 + WireFormat::ALL.len());
+    assert_eq!(schemas.len(), 8 + WireFormat::ALL.len());
     for path in schemas {
         let schema: Value = serde_json::from_str(&read(&path)).expect("JSON");
         jsonschema::meta::validate(&schema).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -156,6 +158,11 @@ fn the_schemas_have_the_keys_of_the_code() {
     let tools = schema("tools");
     assert_eq!(properties(&tools, ""), sorted(TOOLS_KEYS));
     assert_eq!(properties(&tools, "/definitions/tool"), sorted(TOOL_KEYS));
+    let families = schema("model-families");
+    assert_eq!(properties(&families, ""), sorted(FAMILIES_KEYS));
+    assert_eq!(properties(&families, "/definitions/family"), sorted(FAMILY_KEYS));
+    assert_eq!(properties(&families, "/definitions/refuses"), sorted(REFUSES_KEYS));
+    assert_eq!(properties(&families, "/definitions/takes"), sorted(TAKES_KEYS));
 }
 
 #[test]
@@ -166,6 +173,13 @@ fn the_schemas_have_the_choices_of_the_code() {
         choices(&profile, "/properties/cache_breakpoints/items/enum"),
         sorted(Breakpoint::ALL.map(Breakpoint::name))
     );
+    let families = schema("model-families");
+    let servers = Server::ALL.into_iter().filter(|server| *server != Server::Unknown);
+    assert_eq!(
+        choices(&families, "/definitions/family/properties/servers/items/enum"),
+        sorted(servers.map(Server::name))
+    );
+    assert_eq!(choices(&families, "/definitions/wires/items/enum"), sorted(WireFormat::ALL.map(WireFormat::name)));
     assert_eq!(choices(&provider, "/properties/client_api/enum"), sorted(ClientApi::ALL.map(ClientApi::name)));
     let kinds = ItemKind::ALL.iter().map(|kind| kind.name());
     assert_eq!(choices(&context, "/definitions/system_item/properties/kind/enum"), sorted(kinds));
@@ -192,6 +206,7 @@ fn every_bundled_file_is_valid() {
     }
     assert_eq!(seen.len(), 3);
     assert_valid("reqc.toml", &read(&root().join("reqc.toml")));
+    assert_valid("model-families.toml", &read(&root().join("model-families.toml")));
 }
 
 #[test]
@@ -219,10 +234,11 @@ fn what_init_writes_is_valid() {
 }
 
 /// What the schemas do not say: whether a glob is one, and which names are devices.
-const ONLY_REQC_KNOWS: [&str; 5] = [
+const ONLY_REQC_KNOWS: [&str; 6] = [
     "config/bad-glob/reqc.toml",
     "config/glob-too-long/reqc.toml",
     "context/device-name/contexts/mine.json",
+    "models/bad-glob/model-families.toml",
     "profile/glob-too-deep/agents/a.toml",
     "roster/bad-glob/agents/a.toml",
 ];
@@ -288,6 +304,7 @@ fn findings(path: &str, text: &str) -> Vec<String> {
     let mut findings = loaded.findings;
     findings.extend(profile::read_all(&loaded.repo).1);
     findings.extend(check_instances(&loaded.repo));
+    findings.extend(check_families(&loaded.repo));
     findings.retain(|finding| finding.rule.code != "provider/extends");
     findings.iter().map(|finding| finding.message.clone()).collect()
 }
@@ -329,6 +346,14 @@ fn schema_and_code_take_the_same_values() {
     compare("reqc.toml", extension, &EXTENSION_KEYS, dates);
     compare("rosters.toml", "", &ROSTERS_KEYS, dates);
     compare("tools.toml", "", &TOOLS_KEYS, dates);
+    compare("model-families.toml", "", &FAMILIES_KEYS, dates);
+    // A date is what `seen` is.
+    let days = |key: &str, written: &str| key != "seen" && dates(key, written);
+    let family =
+        "[[family]]\nname = \"x\"\nmodels = [\"x*\"]\nwires = [\"openai-chat\"]\nsource = \"x\"\nseen = 2026-11-22";
+    compare("model-families.toml", family, &FAMILY_KEYS, days);
+    compare("model-families.toml", &format!("{family}\n[[family.refuses]]\nat = \"/x\""), &REFUSES_KEYS, days);
+    compare("model-families.toml", &format!("{family}\n[[family.takes]]\nat = \"/x\"\nmost = 1"), &TAKES_KEYS, days);
     // What lies beside the file is told when it is read.
     let paths = |key: &str, written: &str| {
         dates(key, written) || (["schema_file", "working_directory"].contains(&key) && written.starts_with('"'))
@@ -432,9 +457,10 @@ fn the_command_prints_every_schema() {
     };
     let (_, list, _) = run(&[]);
     let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(names.len(), 7 + WireFormat::ALL.len());
+    assert_eq!(names.len(), 8 + WireFormat::ALL.len());
     for name in names {
-        let path = if name.contains('-') { format!("wire/{name}") } else { name.to_owned() };
+        let is_wire = WireFormat::ALL.iter().any(|wire| wire.name() == name);
+        let path = if is_wire { format!("wire/{name}") } else { name.to_owned() };
         assert_eq!(run(&[name]), (Some(0), read(&root().join(format!("schemas/{path}.schema.json"))), String::new()));
     }
     let listed: Vec<Map<String, Value>> = serde_json::from_str(&run(&["--format", "json"]).1).expect("JSON");

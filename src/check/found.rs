@@ -115,6 +115,11 @@ impl Note<'_, '_> {
         }
     }
 
+    /// Says how bad it is.
+    pub(crate) fn level(self, severity: Severity) -> Self {
+        if severity == Severity::Warning { self.warning() } else { self }
+    }
+
     /// Says how bad it is, where that differs from the rule's own level: what is ignored, or reported differently, is a warning.
     pub(crate) fn warning(mut self) -> Self {
         if let Some(mark) = &mut self.mark {

@@ -4,6 +4,8 @@
 //! names where the fact was found, and when.
 
 mod builtin_tool;
+mod cache_breakpoints;
+mod cached_content;
 mod call_arguments;
 mod call_id;
 mod choice_without_tools;
@@ -22,16 +24,22 @@ mod json_mode;
 mod limit;
 mod media_source;
 mod missing_companion;
+mod model_parameter;
+mod model_prefill;
 mod orphan_result;
 mod pairing;
 mod prefill;
 mod result_order;
 mod result_role;
+mod sampling;
 mod schema_keyword;
 mod schemas;
 mod strict_schema;
 mod system_message;
-mod thinking_last;
+mod thinking_budget;
+mod thinking_sampling;
+mod thinking_signature;
+mod thinking_turn;
 mod tool_name;
 mod tool_schema;
 mod tools;
@@ -39,6 +47,7 @@ mod turn_order;
 mod unanswered_call;
 mod unknown_choice;
 mod unsupported_choice;
+mod value;
 
 use super::Problem;
 use super::found::Found;
@@ -98,7 +107,6 @@ static ALL: &[&BodyRule] = &[
     &turn_order::RULE,
     &system_message::RULE,
     &empty_content::RULE,
-    &thinking_last::RULE,
     &prefill::RULE,
     &continued_response::RULE,
     &duplicate_tool::RULE,
@@ -111,6 +119,15 @@ static ALL: &[&BodyRule] = &[
     &unknown_choice::RULE,
     &forced_choice::RULE,
     &unsupported_choice::RULE,
+    &model_parameter::RULE,
+    &model_prefill::RULE,
+    &thinking_budget::RULE,
+    &thinking_sampling::RULE,
+    &thinking_signature::RULE,
+    &thinking_turn::RULE,
+    &cache_breakpoints::RULE,
+    &cached_content::RULE,
+    &sampling::RULE,
 ];
 
 /// The declarations of all rules.

@@ -4,8 +4,10 @@ use std::cell::OnceCell;
 
 use serde_json::Value;
 
+use super::families::ModelFacts;
 use super::history::History;
 use crate::provider::{MODEL_PLACEHOLDER, Server, WireFormat};
+use crate::repo::Place;
 
 /// A request body, and what is known of where it goes.
 pub(crate) struct Subject<'b> {
@@ -17,6 +19,8 @@ pub(crate) struct Subject<'b> {
     pub(crate) model: Option<&'b str>,
     /// The path that it is sent to, if that is known.
     pub(crate) endpoint: Option<&'b str>,
+    /// What is known of the model.
+    pub(crate) facts: &'b ModelFacts,
     members: Vec<(&'b str, &'b Value)>,
     history: OnceCell<History<'b>>,
 }
@@ -38,13 +42,14 @@ impl<'b> Subject<'b> {
     /// A body with these members.
     pub(crate) fn new(
         destination: Destination<'b>,
+        facts: &'b ModelFacts,
         members: impl IntoIterator<Item = (&'b str, &'b Value)>,
     ) -> Subject<'b> {
         let members: Vec<(&str, &Value)> = members.into_iter().collect();
         let Destination { wire, server, model, endpoint } = destination;
         let named = members.iter().find(|(name, _)| *name == "model").and_then(|(_, value)| value.as_str());
         let model = named.or(model).filter(|name| *name != MODEL_PLACEHOLDER);
-        Subject { wire, server, model, endpoint, members, history: OnceCell::new() }
+        Subject { wire, server, model, endpoint, facts, members, history: OnceCell::new() }
     }
 
     /// A member of the body; one that is `null` counts as absent.
@@ -56,6 +61,11 @@ impl<'b> Subject<'b> {
     /// A member of the body under either of two spellings, as Gemini reads them.
     pub(crate) fn either(&self, camel: &str, snake: &str) -> Option<&'b Value> {
         self.member(camel).or_else(|| self.member(snake))
+    }
+
+    /// The value at a place, in either of Gemini's spellings; `null` counts as absent.
+    pub(crate) fn at(&self, place: &Place) -> Option<&'b Value> {
+        place.find(self.wire == WireFormat::GoogleGenerateContent, |name| self.member(name))
     }
 
     /// The members in order.

@@ -139,6 +139,12 @@ pub(super) enum Command {
     },
     /// List contexts and why they are there
     Contexts,
+    /// Tell what is known of a model, or list all families of models
+    Models {
+        /// The model's name, as it is sent
+        #[arg(value_parser = filled)]
+        name: Option<String>,
+    },
     /// List provider instances, and whether their keys are found; no key is printed
     #[cfg(feature = "runtime")]
     Providers,

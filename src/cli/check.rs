@@ -6,7 +6,7 @@ use super::{Outcome, Terminal, report_strictly};
 
 pub(super) fn run(options: &Options, deny_warnings: bool, terminal: &mut Terminal) -> Outcome {
     options.refuse_model()?;
-    let opened = options.open()?;
+    let opened = options.open_selected()?;
     let selection = options.selection(&opened, terminal)?;
     let progress = Progress::start(opened.compiler.agents().len(), terminal.quiet);
     let (found, _) = opened.compiler.report_each(selection, &opened.policy, |_| progress.tick());

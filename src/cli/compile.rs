@@ -19,7 +19,7 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
     if let Some(revision) = &args.diff {
         return diff::run(options, args, revision.as_deref(), terminal);
     }
-    let opened = options.open()?;
+    let opened = options.open_selected()?;
     options.selection(&opened, terminal)?;
     let folder = folder(options, &opened, args)?;
     let purpose = if args.check { Purpose::Check } else { Purpose::Write };

@@ -13,7 +13,7 @@ use crate::system::GitRevision;
 use crate::text::{Text, text};
 
 pub(super) fn run(options: &Options, args: &Compile, revision: Option<&str>, terminal: &mut Terminal) -> Outcome {
-    let opened = options.open()?;
+    let opened = options.open_selected()?;
     options.selection(&opened, terminal)?;
     let (found, changes, lowered) = match revision {
         None => against_golden(&opened, args.all_contexts, terminal.quiet)?,
@@ -58,7 +58,7 @@ fn against_revision(
     revision: &str,
     all_contexts: bool,
 ) -> Result<Changed, Failure> {
-    let older = options.load(Arc::new(GitRevision::load(&opened.root, revision)?));
+    let older = options.load_selected(Arc::new(GitRevision::load(&opened.root, revision)?));
     Ok(opened.compiler.compare_older(&older, opened.selection()?, &opened.policy, all_contexts))
 }
 

@@ -8,7 +8,7 @@ use crate::json::Pointer;
 use crate::report;
 
 pub(super) fn run(options: &Options, agent: &str, pointer: Option<&str>, terminal: &mut Terminal) -> Outcome {
-    let opened = options.open()?;
+    let opened = options.open_one(agent)?;
     let id = opened.agent(agent)?;
     let compiler = &opened.compiler;
     let Some(plan) = compiler.plan(id) else {

@@ -93,17 +93,38 @@ impl Options {
 
     /// Opens the repository around the folder.
     pub(super) fn open(&self) -> Result<Opened, Failure> {
+        self.open_for(None)
+    }
+
+    /// The same with the selected agents only: no other can be compiled.
+    pub(super) fn open_selected(&self) -> Result<Opened, Failure> {
+        let selected = matcher(&self.agents);
+        self.open_for((!self.agents.is_empty()).then_some(&selected))
+    }
+
+    /// The same with one agent only.
+    pub(super) fn open_one(&self, agent: &str) -> Result<Opened, Failure> {
+        self.open_for(Some(&|name| name == agent))
+    }
+
+    fn open_for(&self, wanted: Option<&dyn Fn(&str) -> bool>) -> Result<Opened, Failure> {
         let root = crate::system::find_root(&self.directory, self.is_named)?;
         let disk = Arc::new(Disk::open(&root)?);
-        let compiler = ManuallyDrop::new(Arc::new(self.load(Arc::clone(&disk) as Arc<dyn World>)));
+        let compiler = self.load_some(Arc::clone(&disk) as Arc<dyn World>, wanted);
+        let compiler = ManuallyDrop::new(Arc::new(compiler));
         let selection = self.select(&compiler);
         let policy = self.policy(&disk);
         Ok(Opened { root, disk, compiler, selection, policy })
     }
 
-    /// Loads a repository from any world, with these options.
-    pub(super) fn load(&self, world: Arc<dyn World>) -> Compiler {
-        Compiler::load(world, Arc::new(Embedded::bundled()), self.load)
+    /// Loads the selected agents of a repository from any world, with these options.
+    pub(super) fn load_selected(&self, world: Arc<dyn World>) -> Compiler {
+        let selected = matcher(&self.agents);
+        self.load_some(world, (!self.agents.is_empty()).then_some(&selected))
+    }
+
+    fn load_some(&self, world: Arc<dyn World>, wanted: Option<&dyn Fn(&str) -> bool>) -> Compiler {
+        Compiler::load_some(world, Arc::new(Embedded::bundled()), self.load, wanted)
     }
 
     fn select(&self, compiler: &Compiler) -> Result<Selection, Box<SelectError>> {

@@ -10,7 +10,7 @@ use crate::resolve::ProfileId;
 use crate::text::Text;
 
 pub(super) fn run(options: &Options, agent: &str, curl: bool, terminal: &mut Terminal) -> Outcome {
-    let opened = options.open()?;
+    let opened = options.open_one(agent)?;
     options.selection(&opened, terminal)?;
     let id = opened.agent(agent)?;
     let compiler = &opened.compiler;

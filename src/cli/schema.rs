@@ -12,7 +12,7 @@ use crate::text::text;
 use crate::world::World;
 
 /// The schemas that describe what people write and what `reqc` reports.
-const NAMES: [&str; 7] = ["profile", "provider", "context", "rosters", "tools", "reqc", "report"];
+const NAMES: [&str; 8] = ["profile", "provider", "context", "rosters", "tools", "model-families", "reqc", "report"];
 
 pub(super) fn run(options: &Options, name: Option<&str>, terminal: &mut Terminal) -> Outcome {
     let bundled = Embedded::bundled();

@@ -22,7 +22,7 @@ use input::{Input, Resumed, Unusable};
 use output::Printer;
 
 pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Outcome {
-    let mut opened = options.with_bundled().open()?;
+    let mut opened = options.with_bundled().open_one(&send.agent)?;
     let input = match Input::read(options, send, &mut opened, terminal) {
         Ok(input) => input,
         Err(Unusable::Failure(failure)) => return Err(failure),

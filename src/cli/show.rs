@@ -12,7 +12,7 @@ use crate::text::{Text, cut, text};
 use crate::toml::{Key, Kind, Node};
 
 pub(super) fn run(options: &Options, agent: &str, terminal: &mut Terminal) -> Outcome {
-    let opened = options.open()?;
+    let opened = options.open_one(agent)?;
     let id = opened.profile(agent)?;
     let resolved = opened.compiler.resolve(id).ok_or_else(|| {
         Failure::new(format!("`{agent}` cannot be resolved"))

@@ -99,7 +99,7 @@ impl Compiler {
     pub fn problems_of_body(&self, body: &Value, wire: WireFormat, target: &LintTarget<'_>) -> Vec<Problem> {
         let instance = target.instance.and_then(|instance| Some((instance, api(instance)?)));
         let server = server_of(body, wire, target);
-        Checks::of_wire(&self.schemas, wire, server, instance, target.model).problems_of(body)
+        Checks::of_wire(&self.schemas, &self.repo.families, wire, server, instance, target.model).problems_of(body)
     }
 
     /// The provider instance of a host, the repository's own first.

@@ -1,6 +1,7 @@
 //! Client APIs: the wire format, authentication and capabilities of each.
 
 use super::WireFormat;
+use crate::repo::Instance;
 
 /// How a client talks to a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -146,7 +147,7 @@ impl ClientApi {
     /// Headers that every request carries, beside `content-type`.
     pub fn headers(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            // The only version of the Messages API; https://docs.anthropic.com/en/api/versioning
+            // https://platform.claude.com/docs/en/api/versioning has a later one, 2026-10-21, which takes less.
             ClientApi::Claude => &[("anthropic-version", "2023-06-01")],
             ClientApi::GoogleAi
             | ClientApi::OpenAiChat
@@ -161,6 +162,13 @@ impl ClientApi {
             | ClientApi::Codestral
             | ClientApi::OllamaNative => &[],
         }
+    }
+
+    /// The version of the API that requests of an instance ask for, where there are versions.
+    pub fn version(self, instance: &Instance) -> Option<&str> {
+        let (name, usual) = self.headers().iter().find(|(name, _)| *name == "anthropic-version")?;
+        let own = instance.headers.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
+        Some(own.map_or(usual, |(_, version)| version))
     }
 
     /// Whether a profile may ask for something.

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use minijinja::Error;
 use minijinja::machinery::ast::{Call, CallArg, CallType, Expr, ForLoop, Macro, Stmt};
 use minijinja::machinery::{self, Span};
 use minijinja::syntax::SyntaxConfig;
 
+use super::flow::Flow;
 use super::guards::Edits;
 use super::recursion::{Misplaced, Recursion, Scope};
 use super::{instrument, operators};
@@ -39,6 +41,10 @@ pub(super) struct Analysis {
     pub(super) loops: Vec<Range<usize>>,
     /// Names set inside loops, with the loop's range.
     pub(super) set_in_loops: Vec<(String, Range<usize>)>,
+    /// Whether it is text without any tag.
+    pub(super) is_constant: bool,
+    /// What it does with the system prompt, once somebody asks.
+    pub(super) flow: OnceLock<Flow>,
 }
 
 /// An `include`, `import`, `from` or `extends`.
@@ -77,6 +83,7 @@ pub(super) fn analyse(text: &str, name: &str) -> Result<Analysis, Error> {
         recursion: Recursion::default(),
     };
     walker.statement(&tree);
+    walker.found.is_constant = !["{{", "{%", "{#"].iter().any(|tag| text.contains(tag));
     walker.found.edits = instrument::edits(text, &tree, &walker.recursion);
     Ok(walker.found)
 }
@@ -355,7 +362,7 @@ impl Walker {
     }
 }
 
-fn literal_name(expression: &Expr<'_>) -> Option<String> {
+pub(super) fn literal_name(expression: &Expr<'_>) -> Option<String> {
     match expression {
         Expr::Const(it) => it.value.as_str().map(str::to_owned),
         _ => None,
@@ -363,7 +370,7 @@ fn literal_name(expression: &Expr<'_>) -> Option<String> {
 }
 
 /// The name or names of an include, if they are literals.
-fn literal_names(expression: &Expr<'_>) -> Option<Vec<String>> {
+pub(super) fn literal_names(expression: &Expr<'_>) -> Option<Vec<String>> {
     let items = match expression {
         Expr::List(it) => &it.items,
         Expr::Tuple(it) => &it.items,

@@ -1,5 +1,6 @@
 //! `reqc.toml`.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::{Glob, Known, MAX_GLOBS, Reader, Special, rules};
@@ -250,7 +251,7 @@ fn is_too_long(list: &Spanned<Vec<Spanned<Arc<str>>>>) -> bool {
 }
 
 /// Required keys of entries that hold a list.
-const LIST_KEYS: [&str; 3] = ["fields", "agents", "command"];
+const LIST_KEYS: [&str; 5] = ["fields", "agents", "command", "models", "wires"];
 
 impl Reader<'_, '_> {
     /// A finding about keys that an entry needs and lacks, and about an empty reason.
@@ -279,7 +280,8 @@ impl Reader<'_, '_> {
         self.report(Diagnostic::new(&rules::INVALID_VALUE, span, message).help("say the same with fewer"));
     }
 
-    fn date(&mut self, key: &str) -> Option<Date> {
+    /// A date, with a finding if it is none.
+    pub(super) fn date(&mut self, key: &str) -> Option<Date> {
         let text = self.date_or_string(key)?;
         let date = Date::parse(&text.value);
         if date.is_none() {
@@ -288,6 +290,12 @@ impl Reader<'_, '_> {
             self.report(Diagnostic::new(&rules::INVALID_VALUE, text.span, message).help(help));
         }
         date
+    }
+}
+
+impl fmt::Display for Date {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
     }
 }
 

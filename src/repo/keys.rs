@@ -56,6 +56,11 @@ impl<'t, 'f> Reader<'t, 'f> {
         Reader { file, table, findings, misspelt: Vec::new() }
     }
 
+    /// The file of the table.
+    pub(crate) fn file(&self) -> FileId {
+        self.file
+    }
+
     /// The place of a node of this table.
     pub(crate) fn span(&self, node: &Node) -> Span {
         Span::new(self.file, node.span.clone())
@@ -116,14 +121,14 @@ impl<'t, 'f> Reader<'t, 'f> {
         Diagnostic::new(&rules::UNKNOWN_KEY, span, message).help(help)
     }
 
-    /// The value of a key, also where the key is misspelt.
-    fn get(&self, key: &str) -> Option<&'t Node> {
+    /// The value of a key, whatever it is, also where the key is misspelt.
+    pub(super) fn get(&self, key: &str) -> Option<&'t Node> {
         let misspelt =
             || self.misspelt.iter().find(|(meant, _)| *meant == key).map(|(_, at)| &self.table.entries[*at].1);
         self.table.get(key).or_else(misspelt)
     }
 
-    fn wrong_type(&mut self, key: &str, node: &Node, wanted: &str) {
+    pub(super) fn wrong_type(&mut self, key: &str, node: &Node, wanted: &str) {
         let message = format!("`{key}` must be {wanted}, not {}", node.describe());
         self.findings.push(Diagnostic::new(&rules::WRONG_TYPE, Span::new(self.file, node.span.clone()), message));
     }

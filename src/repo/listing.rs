@@ -31,7 +31,8 @@ const FOLDERS: [(&str, Like); 5] = [
 ];
 
 /// Files at the root that are read, but not as profiles.
-pub(super) const SETTINGS: [&str; 4] = ["reqc.toml", "models.toml", "rosters.toml", "tools.toml"];
+pub(super) const SETTINGS: [&str; 5] =
+    ["reqc.toml", "models.toml", folders::MODEL_FAMILIES, "rosters.toml", "tools.toml"];
 
 /// Files at the root that are no profiles, and not ours.
 pub(super) const FOREIGN: [&str; 4] = ["Cargo.toml", "pyproject.toml", "rustfmt.toml", "clippy.toml"];

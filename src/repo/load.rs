@@ -8,7 +8,8 @@ use super::instance::{self, RawInstance};
 use super::listing::Listing;
 use super::unread::{self, Suspicion};
 use super::{
-    Config, Layer, LayerFile, LayerKind, Loaded, Reader, Repo, Roster, ToolSpec, roster, rules, secret, tools,
+    Config, Family, Layer, LayerFile, LayerKind, Loaded, Reader, Repo, Roster, ToolSpec, families, folders, roster,
+    rules, secret, tools,
 };
 use crate::diag::Diagnostic;
 use crate::source::{FileId, SourceText, Sources, Span, TextError};
@@ -43,11 +44,12 @@ pub fn load(own: Arc<dyn World>, bundled: Arc<dyn World>, options: LoadOptions) 
         loader.shown_below = if is_embedded { "bundled:".to_owned() } else { String::new() };
         loader.layer(layer);
     }
+    let families = loader.families(&layers, &config);
     let root = &layers[layers.len() - 1];
     loader.shown_below.clear();
     let models = loader.models(root);
     let rosters = loader.rosters(root);
-    Loaded { repo: Repo { models, rosters, ..loader.repo(layers, config) }, findings: loader.findings }
+    Loaded { repo: Repo { models, families, rosters, ..loader.repo(layers, config) }, findings: loader.findings }
 }
 
 /// Reads a `tools.toml`. The root of `world` is the file's folder: nothing outside is read.
@@ -111,6 +113,26 @@ impl Loader {
             }
         }
         models
+    }
+
+    /// What is known of models, also without bundled profiles.
+    fn families(&mut self, layers: &[Layer], config: &Config) -> Vec<Arc<Family>> {
+        let mut of_layers = layers.iter().map(|layer| {
+            let is_embedded = layer.kind == LayerKind::Bundled && !config.is_bundled_layer;
+            self.shown_below = if is_embedded { "bundled:".to_owned() } else { String::new() };
+            if layer.world.kind(folders::MODEL_FAMILIES) == Err(ReadError::Missing) {
+                return Vec::new();
+            }
+            match self.toml(layer.world.as_ref(), folders::MODEL_FAMILIES) {
+                Some((file, table)) => families::read(file, &table, &mut self.findings),
+                None => Vec::new(),
+            }
+        });
+        let bundled = of_layers.next().unwrap_or_default();
+        let own = of_layers.next().unwrap_or_default();
+        drop(of_layers);
+        self.shown_below.clear();
+        families::merged(bundled, own).into_iter().map(Arc::new).collect()
     }
 
     fn rosters(&mut self, layer: &Layer) -> Vec<Roster> {
@@ -322,6 +344,7 @@ impl Loader {
             instances,
             instance_files,
             models: BTreeMap::new(),
+            families: Vec::new(),
             rosters: Vec::new(),
             unreadable_partials: take(&mut self.unreadable_partials),
             unlisted_partials: take(&mut self.unlisted_partials),

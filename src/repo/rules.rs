@@ -121,6 +121,10 @@ crate::diag::rules! {
     REPEATED_ROSTER = Error "roster/repeated-name", "two rosters have the same name",
         "`reqc route` and programs ask for a roster by its name, so only the first of the two would ever be used.\n\n\
          Rename one of them, or put their agents into one list, in the order in which they should be asked.";
+    REPEATED_FAMILY = Error "models/repeated-name", "two families of models have the same name",
+        "An entry of a repository replaces the bundled one of its name, so a name stands for one entry. In one file, which of the \
+         two is meant would depend on chance.\n\n\
+         Rename one of them: families whose patterns fit a model add up.";
     REPEATED_AGENT = Warning "roster/repeated-agent", "an agent is in a roster twice",
         "The first place of an agent in a roster is the one that counts. What its `match` does not accept there, it does not \
          accept further down.\n\n\

@@ -246,7 +246,7 @@ fn table_json(reader: &mut Reader<'_, '_>, table: &Table) -> Option<Map<String, 
     members.collect()
 }
 
-fn node_json(reader: &mut Reader<'_, '_>, node: &Node) -> Option<Value> {
+pub(super) fn node_json(reader: &mut Reader<'_, '_>, node: &Node) -> Option<Value> {
     Some(match &node.kind {
         Kind::String(text) => text.as_str().into(),
         Kind::Integer(value) => (*value).into(),

@@ -81,8 +81,14 @@ impl Disk {
         if self.is_hidden(&path) { Err(ReadError::Hidden) } else { Ok(path) }
     }
 
-    /// The path below the root of something that exists, links resolved.
+    /// The path below the root of something that exists, links resolved. `path` is folded, and not hidden.
     fn resolve(&self, path: &str) -> Result<String, ReadError> {
+        #[cfg(target_os = "linux")]
+        match self.folder.as_ref().map(|folder| beneath::look(folder, path)) {
+            Some(beneath::Look::Found) => return Ok(path.to_owned()),
+            Some(beneath::Look::Missing) => return Err(ReadError::Missing),
+            Some(beneath::Look::Unclear) | None => {}
+        }
         let place = self.root.join(path);
         let real = match fs::canonicalize(&place) {
             Ok(real) if !real.starts_with(&self.root) => return Err(ReadError::Outside),
@@ -193,6 +199,7 @@ mod beneath {
     use std::sync::Arc;
 
     use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, open as open_path, openat2, statat};
+    use rustix::io::Errno;
 
     use super::bounded;
     use crate::world::ReadError;
@@ -200,6 +207,27 @@ mod beneath {
     /// A folder, if it can be held open.
     pub(super) fn open(folder: &Path) -> Option<Arc<OwnedFd>> {
         open_path(folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok().map(Arc::new)
+    }
+
+    /// What one step through no link finds.
+    pub(super) enum Look {
+        /// Something at the path as it is spelt.
+        Found,
+        /// Nothing, and no link on the way.
+        Missing,
+        /// That needs a closer look.
+        Unclear,
+    }
+
+    /// Whether there is something at a path, without opening it.
+    pub(super) fn look(folder: &OwnedFd, path: &str) -> Look {
+        let path = if path.is_empty() { "." } else { path };
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        match openat2(folder, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve) {
+            Ok(_) => Look::Found,
+            Err(Errno::NOENT | Errno::NOTDIR) => Look::Missing,
+            Err(_) => Look::Unclear,
+        }
     }
 
     /// The bytes of a file; `None` if that needs a closer look, for instance to tell why not.

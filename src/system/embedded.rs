@@ -5,6 +5,7 @@ use std::path::Path;
 use include_dir::{Dir, include_dir};
 
 use super::relative;
+use crate::repo::folders;
 use crate::world::{self, Entry, EntryKind, MemoryWorld, ReadError, Walk, World};
 
 /// The folders of the crate's root that are embedded: all of [`folders::ALL`](crate::repo::folders::ALL), by name, since a macro reads them.
@@ -17,6 +18,9 @@ static FOLDERS: [(&str, Dir<'_>); 6] = [
     ("schemas", include_dir!("$CARGO_MANIFEST_DIR/schemas")),
 ];
 
+/// What is known of models.
+static MODEL_FAMILIES: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/model-families.toml"));
+
 /// The files that come with `reqc`.
 #[derive(Debug, Clone)]
 pub struct Embedded {
@@ -27,6 +31,7 @@ impl Embedded {
     /// The bundled layer.
     pub fn bundled() -> Embedded {
         let mut files = MemoryWorld::default();
+        files.insert_static(folders::MODEL_FAMILIES.to_owned(), MODEL_FAMILIES);
         FOLDERS.iter().for_each(|(name, folder)| add(&mut files, name, folder));
         Embedded { files }
     }
@@ -70,7 +75,8 @@ mod tests {
     fn the_binary_holds_what_the_folders_hold() {
         let disk = Disk::open(Path::new(env!("CARGO_MANIFEST_DIR"))).expect("the crate's root");
         let bundled = Embedded::bundled();
-        assert_eq!(FOLDERS.each_ref().map(|(name, _)| *name), crate::repo::folders::ALL);
+        assert_eq!(FOLDERS.each_ref().map(|(name, _)| *name), folders::ALL);
+        assert_eq!(bundled.read(folders::MODEL_FAMILIES), disk.read(folders::MODEL_FAMILIES));
         for (folder, _) in &FOLDERS {
             let found = bundled.walk(folder);
             assert!(!found.entries.is_empty());

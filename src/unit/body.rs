@@ -1,23 +1,20 @@
 //! Rendering and assembling one body.
 
-use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
-use super::excerpt::excerpt;
+use super::Request;
+use super::fragment::{Fragments, Hollow};
 use super::members::{Member, MemberRef, Members};
-use super::memo::{Costed, Fragment, FragmentKey, Prompt};
+use super::memo::{Costed, FragmentKey, Prompt};
 use super::plan::{Part, Plan};
-use super::prompt::SystemPrompt;
+use super::prompt::{SystemPrompt, placeholder};
 use super::record::Steps;
-use super::{Request, rules};
-use crate::diag::{Diagnostic, Label, Rule};
-use crate::json::{self, JsonError, Pointer, Problem};
+use crate::diag::Diagnostic;
+use crate::json::Pointer;
 use crate::provider::tool_definitions;
-use crate::render::{
-    ACCOUNT_LIMIT, BodyInput, Recording, Rendered, Renderer, TemplateId, Written, rules as render_rules,
-};
+use crate::render::{ACCOUNT_LIMIT, BodyInput, Renderer, TemplateId, rules as render_rules};
 use crate::source::{Sources, Span};
 
 /// A request body, exactly as it is sent.
@@ -51,7 +48,7 @@ impl Body {
 
     /// The members in order.
     pub(crate) fn members(&self) -> impl Iterator<Item = MemberRef<'_>> {
-        self.members.iter().map(|(name, member)| member.named(name))
+        self.members.iter().map(|(name, member)| MemberRef::of(name, member))
     }
 
     /// What templates rendered, in order of the body.
@@ -121,6 +118,7 @@ impl Plan<'_> {
             splices: Vec::new(),
             findings: Vec::new(),
             cost,
+            most: cost,
         };
         let members = assembly.members(&self.body);
         let (findings, splices, cost) = (assembly.findings, assembly.splices, assembly.cost);
@@ -177,12 +175,13 @@ impl Plan<'_> {
     pub(super) fn prompt(&self, sources: &Sources, renderer: &Renderer<'_>, request: &Request<'_>) -> Prompt {
         let conversation = &request.conversation.conversation;
         let template = self.prompt.filter(|_| !conversation.omit_system_prompt);
-        let whole = |own: Option<&str>| conversation.system_prompt(own).map(SystemPrompt::new);
+        let whole = |own: Option<&str>| conversation.system_prompt(own).map(|text| self.known_prompts.whole(text));
         let render = || match template {
             None => Costed { result: Ok(whole(None)), cost: 0 },
             Some(template) => {
-                let Rendered { text, cost } = renderer.prompt(sources, template, request.scope);
-                Costed { result: text.map(|own| whole(Some(&own))), cost }
+                let make = || renderer.prompt(sources, template, request.scope);
+                let own = self.known_prompts.own(renderer.is_constant(template), make);
+                own.map(|text| text.map(|own| whole(Some(&own))))
             }
         };
         match request.memo.filter(|_| template.is_none_or(|template| renderer.is_shared(template))) {
@@ -197,9 +196,27 @@ impl Plan<'_> {
     }
 
     /// Whether other agents may ask for what a template gives: they use it too, and with the same system prompt if it reads that.
-    pub(super) fn shares(&self, renderer: &Renderer<'_>, template: TemplateId) -> bool {
-        let has_own_prompt = self.prompt.is_some_and(|prompt| !renderer.is_shared(prompt));
-        renderer.is_shared(template) && !(has_own_prompt && renderer.reads(template, "system_prompt"))
+    pub(super) fn shares(
+        &self,
+        renderer: &Renderer<'_>,
+        template: TemplateId,
+        system_prompt: Option<&SystemPrompt>,
+    ) -> bool {
+        let is_alone = system_prompt.is_some() && self.has_own_prompt(renderer);
+        renderer.is_shared(template) && !(is_alone && renderer.reads(template, "system_prompt"))
+    }
+
+    /// Whether no other agent has the prompt.
+    fn has_own_prompt(&self, renderer: &Renderer<'_>) -> bool {
+        self.prompt.is_some_and(|prompt| !renderer.is_shared(prompt))
+    }
+
+    /// Whether a template is rendered once for all prompts, and this agent's own is put into what it gives.
+    pub(super) fn splices(&self, renderer: &Renderer<'_>, template: TemplateId) -> bool {
+        self.has_own_prompt(renderer)
+            && renderer.is_shared(template)
+            && renderer.reads(template, "system_prompt")
+            && renderer.only_writes_prompt(template)
     }
 
     /// Everything that a template's fragment depends on.
@@ -225,11 +242,6 @@ pub(crate) struct Made {
     pub(crate) cost: u64,
 }
 
-/// Units for a value of the JSON that a template gives: what holds it is larger than its text.
-const VALUE: u64 = 256;
-/// How often the cost of a template is charged whose output is not JSON: it is recorded.
-const EXPLAINED: u64 = 9;
-
 struct Assembly<'a> {
     plan: &'a Plan<'a>,
     sources: &'a Sources,
@@ -241,6 +253,8 @@ struct Assembly<'a> {
     findings: Vec<Diagnostic>,
     /// The units that prompt and templates have cost.
     cost: u64,
+    /// The most units that they would have cost if each was rendered for this prompt.
+    most: u64,
 }
 
 impl Assembly<'_> {
@@ -291,14 +305,8 @@ impl Assembly<'_> {
         if self.cost > ACCOUNT_LIMIT {
             return None;
         }
-        let Costed { result, cost } = match self.request.memo.filter(|_| self.plan.shares(self.renderer, template)) {
-            Some(memo) => memo
-                .fragment(self.plan.fragment_key(self.renderer, self.request, template, self.system_prompt), || {
-                    self.fragment(template, literal, at)
-                })
-                .map(|result| result.map(|shared| shared.map(Member::Shared))),
-            None => self.fragment(template, literal, at).map(|result| result.map(|value| value.map(Member::Own))),
-        };
+        let found = self.spliced(template, literal, at).unwrap_or_else(|| self.rendered(template, literal, at));
+        let Costed { result, cost } = found;
         self.cost = self.cost.saturating_add(cost);
         match result {
             Ok(_) if self.cost > ACCOUNT_LIMIT => {
@@ -316,118 +324,62 @@ impl Assembly<'_> {
         }
     }
 
-    fn fragment(&self, template: TemplateId, literal: Span, at: &Pointer) -> Fragment {
-        let Rendered { text, cost } = self.renderer.body(self.sources, template, self.input);
-        let rendered = match text {
-            Ok(rendered) if rendered.trim().is_empty() => return Costed { result: Ok(None), cost },
-            Ok(rendered) => rendered,
-            Err(finding) => return Costed { result: Err(finding), cost },
-        };
-        let cost = cost.saturating_add(VALUE.saturating_mul(json::count_values(&rendered) as u64));
-        if cost > ACCOUNT_LIMIT {
-            return Costed { result: Err(Box::new(too_much_work(literal))), cost };
-        }
-        let text = json::blank_trailing_commas(rendered);
-        match json::parse(&text) {
-            Ok(value) => Costed { result: Ok(Some(value)), cost },
-            Err(error) => {
-                let finding = self.not_json(template, literal, at, &text, &error);
-                Costed { result: Err(Box::new(finding)), cost: cost.saturating_mul(EXPLAINED) }
+    /// What a template gives for this prompt alone, or for all agents with it.
+    fn rendered(&mut self, template: TemplateId, literal: Span, at: &Pointer) -> MemberFragment {
+        let make = || self.fragments(self.input).make(template, literal, at);
+        let found = match self.request.memo.filter(|_| self.plan.shares(self.renderer, template, self.system_prompt)) {
+            Some(memo) => {
+                let key = self.plan.fragment_key(self.renderer, self.request, template, self.system_prompt);
+                memo.fragment(key, make).map(|result| result.map(|shared| shared.map(Member::Shared)))
             }
-        }
+            None => make().map(|result| result.map(|value| value.map(Member::Own))),
+        };
+        self.most = self.most.saturating_add(found.cost);
+        found
     }
 
-    fn not_json(&self, template: TemplateId, literal: Span, at: &Pointer, text: &str, error: &JsonError) -> Diagnostic {
-        let recording = self.recording(template, text);
-        let place = |range: &Range<usize>| self.written(&recording, range);
-        let found = place(&error.range);
-        let bare = self.bare_value(&recording, found.as_ref(), text, error);
-        let (rule, span, help) = match bare {
-            Some((span, help)) => (&rules::UNQUOTED, span, Some(help)),
-            None => {
-                let span = found.as_ref().map_or(literal, Written::statement);
-                (rule(&error.problem), span, error.problem.help())
+    /// What a template gives for any prompt, with this one in its places; `None` if that may not be what it gives for this
+    /// one.
+    fn spliced(&mut self, template: TemplateId, literal: Span, at: &Pointer) -> Option<MemberFragment> {
+        let (memo, prompt) = (self.request.memo?, self.system_prompt?);
+        if !self.plan.splices(self.renderer, template) {
+            return None;
+        }
+        let key = self.plan.fragment_key(self.renderer, self.request, template, Some(placeholder()));
+        let found = memo.hollow(key, || {
+            let input = self.plan.input(self.request, Some(placeholder()));
+            self.fragments(&input).hollow(template, literal, at)
+        });
+        let most = self.most.saturating_add(found.result.most(prompt.escaped().len())?);
+        if most > ACCOUNT_LIMIT {
+            return None;
+        }
+        let cost = found.cost;
+        let found = match found.result.hollow {
+            Hollow::Unknown => return None,
+            Hollow::Finding(finding) => Costed { result: Err(finding), cost },
+            Hollow::Value(shared) => {
+                let holes = shared.as_ref().map_or(0, |shared| shared.holes());
+                let spliced = shared.map(|shared| Member::splice(shared, prompt));
+                Costed { result: Ok(spliced), cost: cost.saturating_add(2 * (holes * prompt.escaped().len()) as u64) }
             }
         };
-        let message = format!("`{at}` is not valid JSON: {}", error.problem.message());
-        let mut finding = Diagnostic::new(rule, span, message).label(excerpt(text, &error.range));
-        let mut relate = |range: &Range<usize>, what: &str| {
-            let span = place(range).map_or(literal, |found| found.span);
-            finding.related.push(Label { span, message: what.to_owned() });
-        };
-        if let Problem::DuplicateKey(_, first) = &error.problem {
-            relate(first, "first here");
-        }
-        if let Some(met) = &error.met {
-            relate(met, &format!("`{}` stands here", &text[met.clone()]));
-        }
-        for step in found.iter().flat_map(|found| &found.steps) {
-            finding = finding.related(step.span, step.kind.phrase());
-        }
-        if !literal.contains(span)
-            && !found.iter().flat_map(|found| &found.steps).any(|step| literal.contains(step.span))
-        {
-            finding = finding.related(literal, "rendered for this value");
-        }
-        finding.maybe_help(help.map(str::to_owned))
+        self.most = most;
+        Some(found)
     }
 
-    fn recording(&self, template: TemplateId, text: &str) -> Recording {
-        let prompt = self.plan.recorded_prompt(self.sources, self.renderer, self.request).map(Arc::new);
-        // Trailing commas are spaces by now.
-        let rendered = self.renderer.body(self.sources, template, self.input).text;
-        self.renderer.record_body(template, self.input, prompt.as_ref(), rendered.as_deref().unwrap_or(text))
-    }
-
-    /// Who wrote the first byte of a range, or the last byte of the output.
-    fn written(&self, recording: &Recording, range: &Range<usize>) -> Option<Written> {
-        let len = recording.text().len();
-        let start = range.start.min(len.saturating_sub(1));
-        let end = range.end.clamp((start + 1).min(len), len);
-        self.renderer.written(self.sources, recording, start..end).into_iter().next()
-    }
-
-    /// The tag whose value breaks the JSON around it, and what to write instead: a value that parsing fails inside of, or
-    /// one that is not there at all.
-    fn bare_value(
-        &self,
-        recording: &Recording,
-        found: Option<&Written>,
-        text: &str,
-        error: &JsonError,
-    ) -> Option<(Span, &'static str)> {
-        const WITHOUT_QUOTES: &str = "write `{{ tojson(value) }}`, which quotes and escapes it";
-        const WITH_QUOTES: &str =
-            "write `{{ tojson(value) }}` instead of quotes around the value: it escapes what is inside";
-        if error.problem == Problem::MissingValue {
-            let gap = text[..error.range.start].trim_end().len()..error.range.start;
-            let span = self.renderer.empty_tag(self.sources, recording, &gap)?;
-            return Some((span, WITHOUT_QUOTES));
-        }
-        let found = found?;
-        let start = found.value_from.filter(|&start| error.range.start > start)?;
-        Some((found.tag?, if text[..start].ends_with('"') { WITH_QUOTES } else { WITHOUT_QUOTES }))
+    fn fragments<'f>(&'f self, input: &'f BodyInput<'f>) -> Fragments<'f> {
+        let Assembly { plan, sources, renderer, request, .. } = *self;
+        Fragments { plan, sources, renderer, request, input }
     }
 }
 
+/// What a template gave, as a member of a body.
+type MemberFragment = Costed<Result<Option<Member>, Box<Diagnostic>>>;
+
 /// The templates of a body that are too much together: the one that is one too many.
-fn too_much_work(literal: Span) -> Diagnostic {
+pub(super) fn too_much_work(literal: Span) -> Diagnostic {
     let message = "the templates of this body work on too much data together";
     let finding = Diagnostic::new(&render_rules::TOO_MUCH_WORK, literal, message);
     finding.help("look for templates that copy, join, compare or search long texts or lists again and again")
-}
-
-fn rule(problem: &Problem) -> &'static Rule {
-    match problem {
-        Problem::Unquoted(_)
-        | Problem::UnterminatedString
-        | Problem::ControlCharacter(_)
-        | Problem::BadEscape
-        | Problem::LoneSurrogate => &rules::UNQUOTED,
-        Problem::SecondValue => &rules::TWO_VALUES,
-        Problem::DuplicateKey(..) => &rules::DUPLICATE_KEY,
-        Problem::BadNumber | Problem::NumberOutOfRange => &rules::NUMBER,
-        Problem::TooDeep => &rules::TOO_DEEP,
-        _ => &rules::SYNTAX,
-    }
 }

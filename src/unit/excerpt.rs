@@ -2,9 +2,19 @@
 
 use std::ops::Range;
 
+/// How much is shown on either side of a place, in bytes.
+const AROUND: usize = 24;
+
+/// What an excerpt may show of a text.
+pub(super) fn shown(range: &Range<usize>) -> Range<usize> {
+    /// The most bytes of a character.
+    const CHARACTER: usize = 4;
+    let marked = range.end.min(range.start + AROUND);
+    range.start.saturating_sub(AROUND + CHARACTER)..marked + AROUND + CHARACTER
+}
+
 /// The output around a mistake, on one line: `…"a": 1 ▶"b"◀: 2…`.
 pub(super) fn excerpt(text: &str, range: &Range<usize>) -> String {
-    const AROUND: usize = 24;
     let start = text.floor_char_boundary(range.start.saturating_sub(AROUND));
     let (from, to) =
         (text.floor_char_boundary(range.start), text.ceil_char_boundary(range.end.min(range.start + AROUND)));

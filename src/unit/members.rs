@@ -1,5 +1,7 @@
 //! The members of a body, in order. What several bodies have in common is held once, with its text as golden files have it.
 
+mod hollow;
+
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -7,7 +9,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use serde_json::Value;
 
 use super::memo::Weight;
+use super::prompt::SystemPrompt;
 use crate::provider::{Breakpoint, CacheMark, CachePlan, CacheTtl, Cacheable, add_cache_control};
+pub(super) use hollow::Class;
+pub(crate) use hollow::Texts;
+use hollow::{Holes, Spliced};
 
 /// The members of a body, in order.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +26,8 @@ pub(super) enum Member {
     Own(Value),
     /// Of every body that needs it.
     Shared(Arc<Shared>),
+    /// Of every body that needs it, with this body's system prompt in it.
+    Spliced(Box<Spliced>),
 }
 
 /// A value that several bodies hold.
@@ -32,6 +40,8 @@ pub(super) struct Shared {
     /// The breakpoints of the prompt cache that the author set, if these are messages.
     authored: OnceLock<usize>,
     marked: Mutex<Vec<Marked>>,
+    /// Where each body has its system prompt.
+    holes: Option<Holes>,
 }
 
 /// A value with a breakpoint more.
@@ -48,26 +58,40 @@ struct Marked {
 pub(crate) struct MemberRef<'b> {
     /// Its name.
     pub(crate) name: &'b str,
-    /// Its value.
-    pub(crate) value: &'b Value,
-    /// What is known of a value that other bodies hold too.
-    pub(crate) accepted: Option<&'b Accepted>,
-    /// The same of the rules of protocols.
-    pub(crate) followed: Option<&'b Accepted>,
+    held: Held<'b>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Held<'b> {
+    Value(&'b Value),
+    Member(&'b Member),
 }
 
 /// Tells checks of a value apart: the same number means the same check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CheckId(pub(crate) u16);
 
+/// A check of a value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Check {
+    pub(crate) id: CheckId,
+    pub(crate) accepts: fn(&Value) -> bool,
+    /// What it can tell of texts; `None` if that is not known.
+    pub(crate) texts: Option<Texts>,
+}
+
 /// The check that accepted a value last: it need not look at it again.
 #[derive(Debug, Default)]
 pub(crate) struct Accepted(AtomicU32);
 
 impl Accepted {
-    /// Whether a check accepted the value last.
-    pub(crate) fn by(&self, check: CheckId) -> bool {
-        // The value never changes, so the mark stands for nothing but itself.
+    /// As a mark: no check is zero.
+    fn mark(check: CheckId) -> u32 {
+        u32::from(check.0) + 1
+    }
+
+    /// Whether a check accepted the value last. The value never changes, so the mark stands for nothing but itself.
+    pub(crate) fn is_noted(&self, check: CheckId) -> bool {
         self.0.load(Ordering::Relaxed) == Accepted::mark(check)
     }
 
@@ -76,42 +100,90 @@ impl Accepted {
         self.0.store(Accepted::mark(check), Ordering::Relaxed);
     }
 
-    /// As a mark: no check is zero.
-    fn mark(check: CheckId) -> u32 {
-        u32::from(check.0) + 1
+    /// Whether a check accepts a value, which never changes.
+    fn by(&self, check: &Check, value: &Value) -> bool {
+        if self.is_noted(check.id) {
+            return true;
+        }
+        let is_accepted = (check.accepts)(value);
+        if is_accepted {
+            self.note(check.id);
+        }
+        is_accepted
     }
 }
 
-impl MemberRef<'_> {
+impl<'b> MemberRef<'b> {
+    /// A value that is held nowhere else.
+    pub(crate) fn new(name: &'b str, value: &'b Value) -> MemberRef<'b> {
+        MemberRef { name, held: Held::Value(value) }
+    }
+
+    pub(super) fn of(name: &'b str, member: &'b Member) -> MemberRef<'b> {
+        MemberRef { name, held: Held::Member(member) }
+    }
+
+    /// Its value.
+    pub(crate) fn value(&self) -> &'b Value {
+        match self.held {
+            Held::Value(value) => value,
+            Held::Member(member) => member.value(),
+        }
+    }
+
+    /// Its value as all bodies hold it that share it: where each has a system prompt of its own, the placeholder stands for
+    /// that.
+    pub(crate) fn shared_value(&self) -> &'b Value {
+        match self.held {
+            Held::Member(Member::Spliced(spliced)) => spliced.shared().value(),
+            _ => self.value(),
+        }
+    }
+
+    /// What rules of protocols know of a value that other bodies hold too.
+    pub(crate) fn followed(&self) -> Option<&'b Accepted> {
+        match self.held {
+            Held::Member(Member::Shared(shared)) => Some(&shared.followed),
+            Held::Member(Member::Spliced(spliced)) => Some(&spliced.shared().followed),
+            _ => None,
+        }
+    }
+
     /// Whether a check accepts the value, which it is not asked again if it did before.
-    pub(crate) fn is_accepted(&self, check: CheckId, accepts: impl Fn(&Value) -> bool) -> bool {
-        let Some(last) = self.accepted else { return accepts(self.value) };
-        if last.by(check) {
-            return true;
+    pub(crate) fn is_accepted(&self, check: &Check) -> bool {
+        match self.held {
+            Held::Member(Member::Shared(shared)) => shared.accepted.by(check, &shared.value),
+            Held::Member(Member::Spliced(spliced)) => spliced.is_accepted(check),
+            _ => (check.accepts)(self.value()),
         }
-        let is_accepted = accepts(self.value);
-        if is_accepted {
-            last.note(check);
-        }
-        is_accepted
     }
 }
 
 impl Shared {
     pub(super) fn new(value: Value) -> Shared {
         let (accepted, followed) = (Accepted::default(), Accepted::default());
-        Shared {
-            value,
-            pretty: OnceLock::new(),
-            accepted,
-            followed,
-            authored: OnceLock::new(),
-            marked: Mutex::default(),
-        }
+        let (pretty, authored, marked) = (OnceLock::new(), OnceLock::new(), Mutex::default());
+        Shared { value, pretty, accepted, followed, authored, marked, holes: None }
+    }
+
+    /// A value in which the placeholder stands for the system prompt of each body.
+    pub(super) fn hollow(value: Value) -> Shared {
+        let holes = Holes::of(&value);
+        Shared { holes, ..Shared::new(value) }
     }
 
     pub(super) fn value(&self) -> &Value {
         &self.value
+    }
+
+    /// How often each body has its system prompt in it.
+    pub(super) fn holes(&self) -> usize {
+        self.holes.as_ref().map_or(0, Holes::count)
+    }
+
+    /// Its text, indented as a member of a body.
+    fn pretty(&self) -> &str {
+        self.pretty.get_or_init(|| indented(&self.value).into())
     }
 
     fn marked(&self, breakpoint: Breakpoint, ttl: CacheTtl) -> Option<(Arc<Shared>, CacheMark)> {
@@ -120,9 +192,17 @@ impl Shared {
             return found.value.clone();
         }
         let mut value = self.value.clone();
-        let value = value.mark(breakpoint, ttl).map(|mark| (Arc::new(Shared::new(value)), mark));
+        let again = if self.holes.is_some() { Shared::hollow } else { Shared::new };
+        let value = value.mark(breakpoint, ttl).map(|mark| (Arc::new(again(value)), mark));
         known.push(Marked { breakpoint, ttl, value: value.clone() });
         value
+    }
+
+    fn authored(&self, name: &str) -> usize {
+        match name {
+            "messages" => *self.authored.get_or_init(|| self.value.authored(name)),
+            _ => self.value.authored(name),
+        }
     }
 }
 
@@ -130,10 +210,8 @@ impl Cacheable for Member {
     fn authored(&self, name: &str) -> usize {
         match self {
             Member::Own(value) => value.authored(name),
-            Member::Shared(shared) if name == "messages" => {
-                *shared.authored.get_or_init(|| shared.value.authored(name))
-            }
-            Member::Shared(shared) => shared.value.authored(name),
+            Member::Shared(shared) => shared.authored(name),
+            Member::Spliced(spliced) => spliced.shared().authored(name),
         }
     }
 
@@ -145,15 +223,29 @@ impl Cacheable for Member {
                 *shared = marked;
                 Some(mark)
             }
+            Member::Spliced(spliced) => {
+                let (marked, mark) = spliced.shared().marked(breakpoint, ttl)?;
+                **spliced = spliced.with(marked);
+                Some(mark)
+            }
         }
     }
 }
 
 impl Member {
+    /// A value with an agent's own system prompt in its holes.
+    pub(super) fn splice(shared: Arc<Shared>, prompt: &SystemPrompt) -> Member {
+        match shared.holes() {
+            0 => Member::Shared(shared),
+            _ => Member::Spliced(Box::new(Spliced::new(shared, prompt.clone()))),
+        }
+    }
+
     pub(super) fn value(&self) -> &Value {
         match self {
             Member::Own(value) => value,
             Member::Shared(shared) => &shared.value,
+            Member::Spliced(spliced) => spliced.value(),
         }
     }
 
@@ -161,23 +253,16 @@ impl Member {
         match self {
             Member::Own(value) => value,
             Member::Shared(shared) => shared.value.clone(),
+            Member::Spliced(spliced) => spliced.value().clone(),
         }
-    }
-
-    /// The value, with what is known of one that other bodies hold too.
-    pub(super) fn named<'m>(&'m self, name: &'m str) -> MemberRef<'m> {
-        let (accepted, followed) = match self {
-            Member::Own(_) => (None, None),
-            Member::Shared(shared) => (Some(&shared.accepted), Some(&shared.followed)),
-        };
-        MemberRef { name, value: self.value(), accepted, followed }
     }
 
     /// The text of the value, indented as a member of a body.
     fn pretty(&self) -> Cow<'_, str> {
         match self {
             Member::Own(value) => Cow::Owned(indented(value)),
-            Member::Shared(shared) => Cow::Borrowed(shared.pretty.get_or_init(|| indented(&shared.value).into())),
+            Member::Shared(shared) => Cow::Borrowed(shared.pretty()),
+            Member::Spliced(spliced) => Cow::Owned(spliced.pretty()),
         }
     }
 }
@@ -211,6 +296,7 @@ impl Members {
         let own = |(_, member): (&str, &Member)| match member {
             Member::Own(value) => value.weight(),
             Member::Shared(_) => 0,
+            Member::Spliced(spliced) => spliced.weight(),
         };
         self.iter().map(own).sum()
     }

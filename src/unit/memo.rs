@@ -4,7 +4,8 @@
 //! A fragment depends on its template, on the conversation in the normal form of the client API, on the wire format's
 //! rule for ids and, if the template reads it, on the system prompt: that is the key, so a hit is what rendering again
 //! would give. Only templates that several agents use are kept, and of those that read the system prompt only the ones of a
-//! prompt that several agents use: what nobody will ask for is not kept. All memos of a run have [`Room`] for so much together;
+//! prompt that several agents use: what nobody will ask for is not kept. A template that only writes the prompt is kept once, with
+//! holes where prompts stand. All memos of a run have [`Room`] for so much together;
 //! what does not fit is made again.
 
 use std::collections::HashMap;
@@ -14,6 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
+use super::fragment::{Hollow, Measured};
 use super::members::Shared;
 use super::plan::Target;
 use super::prompt::SystemPrompt;
@@ -50,10 +52,12 @@ pub(super) type SharedFragment = Costed<Result<Option<Arc<Shared>>, Box<Diagnost
 #[derive(Default)]
 pub struct Memo {
     fragments: Mutex<HashMap<FragmentKey, SharedFragment>>,
+    /// What templates give for any system prompt.
+    hollow: Mutex<HashMap<FragmentKey, Costed<Measured>>>,
     /// By the profile's own part, and the layer whose files it sees.
     prompts: Mutex<HashMap<(Option<TemplateId>, LayerKind), Prompt>>,
     tools: Mutex<HashMap<WireFormat, Option<Arc<Shared>>>>,
-    traces: Mutex<HashMap<TraceKey, Costed<Place>>>,
+    traces: Mutex<HashMap<TraceKey, Option<Place>>>,
     room: Room,
 }
 
@@ -104,15 +108,24 @@ impl Weight for SharedFragment {
     }
 }
 
+impl Weight for Costed<Measured> {
+    fn weight(&self) -> usize {
+        match &self.result.hollow {
+            Hollow::Value(Some(shared)) => 2 * shared.value().weight(),
+            _ => HOLDER,
+        }
+    }
+}
+
 impl Weight for Prompt {
     fn weight(&self) -> usize {
         self.result.iter().flatten().map(|prompt| prompt.as_str().len()).sum()
     }
 }
 
-impl Weight for Costed<Place> {
+impl Weight for Option<Place> {
     fn weight(&self) -> usize {
-        HOLDER * 4 + self.result.excerpt.as_ref().map_or(0, String::len)
+        HOLDER * 4 + self.iter().flat_map(|place| &place.excerpt).map(String::len).sum::<usize>()
     }
 }
 
@@ -137,6 +150,13 @@ pub(super) struct FragmentKey {
 }
 
 impl Memo {
+    /// How many templates were rendered for all prompts, and how many for one.
+    #[cfg(test)]
+    pub(crate) fn rendered(&self) -> (usize, usize) {
+        let len = |known: &Mutex<HashMap<FragmentKey, SharedFragment>>| known.lock().expect("not poisoned").len();
+        (self.hollow.lock().expect("not poisoned").len(), len(&self.fragments))
+    }
+
     /// A memo beside others.
     pub(crate) fn sharing(room: &Room) -> Memo {
         Memo { room: room.clone(), ..Memo::default() }
@@ -144,6 +164,11 @@ impl Memo {
 
     pub(super) fn fragment(&self, key: FragmentKey, render: impl FnOnce() -> Fragment) -> SharedFragment {
         self.remember(&self.fragments, key, || render().map(|result| result.map(|value| value.map(share))))
+    }
+
+    /// What a template gives for any system prompt; the key names the placeholder.
+    pub(super) fn hollow(&self, key: FragmentKey, render: impl FnOnce() -> Costed<Measured>) -> Costed<Measured> {
+        self.remember(&self.hollow, key, render)
     }
 
     pub(super) fn prompt(
@@ -155,8 +180,8 @@ impl Memo {
         self.remember(&self.prompts, (template, layer), render)
     }
 
-    /// What wrote a place: a mistake in a shared template is found in the bodies of all its agents.
-    pub(super) fn trace(&self, key: TraceKey, trace: impl FnOnce() -> Costed<Place>) -> Costed<Place> {
+    /// What wrote a place, if that can be told for all: a mistake in a shared template is found in the bodies of all its agents.
+    pub(super) fn trace(&self, key: TraceKey, trace: impl FnOnce() -> Option<Place>) -> Option<Place> {
         self.remember(&self.traces, key, trace)
     }
 

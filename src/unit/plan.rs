@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::body::Splice;
 use super::members::Shared;
+use super::prompt::KnownPrompts;
 use crate::conversation::TaskKind;
 use crate::diag::{Diagnostic, Suggestions, listed};
 use crate::json::{self, Pointer};
@@ -36,6 +37,7 @@ pub struct Plan<'r> {
     pub(super) body: Vec<(Arc<str>, Part)>,
     pub(super) with_tools: bool,
     pub(super) cache: Option<CachePlan>,
+    pub(super) known_prompts: KnownPrompts,
 }
 
 /// What of a member a place is asked for.
@@ -115,7 +117,8 @@ impl<'r> Plan<'r> {
         let kind = if completion { TaskKind::Completion } else { TaskKind::Chat };
         let with_tools = profile.is_on("enable_tools");
         let cache = cache_plan(&profile, wire);
-        Some(Plan { profile, instance, api, wire, kind, endpoint, prompt, body, with_tools, cache })
+        let known_prompts = KnownPrompts::default();
+        Some(Plan { profile, instance, api, wire, kind, endpoint, prompt, body, with_tools, cache, known_prompts })
     }
 
     /// How many values of a body no template renders.

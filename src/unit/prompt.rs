@@ -1,39 +1,186 @@
-//! The system prompt of a request.
+//! The system prompt of a request, and what stands for all of them.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::ops::Deref;
-use std::sync::Arc;
+use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
+use std::ops::{Deref, Range};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// The whole system prompt of a request. Hashed once: it is part of the key of everything that reads it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SystemPrompt {
+use memchr::memmem;
+
+use super::members::{CheckId, Class};
+use super::memo::Costed;
+use crate::diag::Diagnostic;
+use crate::render::Rendered;
+
+/// The whole system prompt of a request. What is made of it is made once: it is part of the key of everything that reads it.
+#[derive(Debug, Clone)]
+pub struct SystemPrompt(Arc<Prompt>);
+
+#[derive(Debug)]
+struct Prompt {
     hash: u64,
-    text: Arc<str>,
+    text: Box<str>,
+    escaped: OnceLock<Box<str>>,
+    classes: Mutex<Vec<(CheckId, Class)>>,
 }
 
 impl SystemPrompt {
     pub(super) fn new(text: String) -> SystemPrompt {
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
-        SystemPrompt { hash: hasher.finish(), text: text.into() }
+        let (hash, text) = (hasher.finish(), text.into());
+        SystemPrompt(Arc::new(Prompt { hash, text, escaped: OnceLock::new(), classes: Mutex::default() }))
     }
 
     /// The text.
     pub fn as_str(&self) -> &str {
-        &self.text
+        &self.0.text
+    }
+
+    /// The text as it stands in a JSON string.
+    pub(super) fn escaped(&self) -> &str {
+        let escape = || {
+            let json = serde_json::to_string(self.as_str()).expect("a string serialises into memory");
+            json[1..json.len() - 1].into()
+        };
+        self.0.escaped.get_or_init(escape)
+    }
+
+    /// What a check can tell of the text, worked out when it asks first.
+    pub(super) fn class(&self, check: CheckId, classify: impl FnOnce(&str) -> Class) -> Class {
+        let mut known = self.0.classes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, class)) = known.iter().find(|(known, _)| *known == check) {
+            return *class;
+        }
+        let class = classify(self.as_str());
+        known.push((check, class));
+        class
     }
 }
+
+impl PartialEq for SystemPrompt {
+    fn eq(&self, other: &SystemPrompt) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || (self.0.hash == other.0.hash && self.0.text == other.0.text)
+    }
+}
+
+impl Eq for SystemPrompt {}
 
 impl Deref for SystemPrompt {
     type Target = str;
 
     fn deref(&self) -> &str {
-        &self.text
+        self.as_str()
     }
 }
 
 impl Hash for SystemPrompt {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.hash);
+        state.write_u64(self.0.hash);
+    }
+}
+
+/// The prompts of one agent, of which most are equal.
+#[derive(Default)]
+pub(super) struct KnownPrompts {
+    /// The agent's own part, if it is the same in every context.
+    constant: OnceLock<OwnPart>,
+    whole: Mutex<Option<SystemPrompt>>,
+}
+
+/// The agent's own part of its prompt.
+type OwnPart = Costed<Result<String, Box<Diagnostic>>>;
+
+impl KnownPrompts {
+    /// The agent's own part, rendered once if it is constant.
+    pub(super) fn own(&self, is_constant: bool, render: impl FnOnce() -> Rendered) -> OwnPart {
+        let render = || {
+            let Rendered { text, cost, .. } = render();
+            Costed { result: text, cost }
+        };
+        if is_constant { self.constant.get_or_init(render).clone() } else { render() }
+    }
+
+    /// A whole prompt: the one before, if it is the same.
+    pub(super) fn whole(&self, text: String) -> SystemPrompt {
+        let mut known = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
+        match known.take().filter(|known| known.as_str() == text) {
+            Some(same) => known.insert(same).clone(),
+            None => known.insert(SystemPrompt::new(text)).clone(),
+        }
+    }
+}
+
+/// A text that stands for any system prompt while a template is rendered for all of them.
+pub(super) struct Placeholder {
+    prompt: SystemPrompt,
+    mark: String,
+    /// Made once: most texts in which it is looked for are short.
+    finder: memmem::Finder<'static>,
+    escaped_finder: memmem::Finder<'static>,
+}
+
+/// How often the mark stands in the placeholder: about as long as a usual prompt.
+const MARKS: usize = 16;
+/// At both ends of the placeholder: what JSON has to escape, and so what is not escaped as JSON gives no JSON.
+const EDGE: char = '\u{1}';
+
+/// The placeholder. Nobody who writes a repository can know it, and nothing that is made with it holds it in the end.
+pub(super) fn placeholder() -> &'static Placeholder {
+    static PLACEHOLDER: OnceLock<Placeholder> = OnceLock::new();
+    PLACEHOLDER.get_or_init(|| {
+        let mark = format!("{:016x}", RandomState::new().hash_one(0));
+        let prompt = SystemPrompt::new(format!("{EDGE}{}{EDGE}", mark.repeat(MARKS)));
+        let finder = memmem::Finder::new(prompt.as_str()).into_owned();
+        let escaped_finder = memmem::Finder::new(prompt.escaped()).into_owned();
+        Placeholder { prompt, mark, finder, escaped_finder }
+    })
+}
+
+impl Placeholder {
+    /// The part that is written as it is, however it is escaped.
+    fn core(&self) -> &[u8] {
+        self.prompt[EDGE.len_utf8()..self.prompt.len() - EDGE.len_utf8()].as_bytes()
+    }
+
+    /// Where it starts in a text, however it is escaped.
+    pub(super) fn found_in(&self, text: &str) -> Vec<usize> {
+        memmem::find_iter(text.as_bytes(), self.core()).collect()
+    }
+
+    /// Whether a range of a text, of which it was `found` at some places, holds a part of it.
+    pub(super) fn is_in(&self, range: &Range<usize>, found: &[usize]) -> bool {
+        found.iter().any(|&at| at < range.end && at + self.core().len() > range.start)
+    }
+
+    /// What is before, between and behind it in a text; `None` if it is not there.
+    pub(super) fn split<'t>(&self, text: &'t str) -> Option<Vec<&'t str>> {
+        let mut from = 0;
+        let mut pieces: Vec<&str> = Vec::new();
+        for at in self.finder.find_iter(text.as_bytes()) {
+            pieces.push(&text[from..at]);
+            from = at + self.prompt.len();
+        }
+        (from > 0).then(|| {
+            pieces.push(&text[from..]);
+            pieces
+        })
+    }
+
+    /// Where it starts in a text in which it is escaped as JSON.
+    pub(super) fn found_escaped(&self, text: &str) -> Vec<usize> {
+        self.escaped_finder.find_iter(text.as_bytes()).collect()
+    }
+
+    /// What is repeated in it: any longer part of it holds this.
+    pub(super) fn mark(&self) -> &str {
+        &self.mark
+    }
+}
+
+impl Deref for Placeholder {
+    type Target = SystemPrompt;
+
+    fn deref(&self) -> &SystemPrompt {
+        &self.prompt
     }
 }

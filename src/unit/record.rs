@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use super::Request;
 use super::body::{Body, Splice};
-use super::excerpt::excerpt;
-use super::memo::Costed;
+use super::excerpt::{self, excerpt};
 use super::plan::{Plan, Target};
+use super::prompt::{SystemPrompt, placeholder};
 use crate::json::{self, Pointer, Tree};
 use crate::provider::{CacheMark, tool_source};
-use crate::render::{By, ReadFile, Recording, Renderer, Written};
+use crate::render::{BodyInput, By, ReadFile, Recording, Renderer, Written};
 use crate::source::{Sources, Span};
 
 /// What the provider steps did to a body.
@@ -104,6 +104,8 @@ pub(crate) struct Record<'a> {
     body: &'a Body,
     prompt: OnceCell<Option<Arc<Recording>>>,
     recorded: Vec<OnceCell<Option<Recorded>>>,
+    /// The same with the placeholder instead of the system prompt.
+    hollow: Vec<OnceCell<Option<Recorded>>>,
 }
 
 /// What one template wrote.
@@ -130,8 +132,9 @@ impl<'a> Record<'a> {
         request: &'a Request<'a>,
         body: &'a Body,
     ) -> Record<'a> {
-        let recorded = body.splices().iter().map(|_| OnceCell::new()).collect();
-        Record { plan, sources, renderer, request, body, prompt: OnceCell::new(), recorded }
+        let cells = || body.splices().iter().map(|_| OnceCell::new()).collect();
+        let (recorded, hollow) = (cells(), cells());
+        Record { plan, sources, renderer, request, body, prompt: OnceCell::new(), recorded, hollow }
     }
 
     /// The units of work that naming who wrote places costs, for each template that is asked.
@@ -242,31 +245,41 @@ impl<'a> Record<'a> {
 
     /// A place in what a template wrote; other agents may have asked already.
     fn remembered(&self, index: usize, splice: &Splice, inner: &Pointer, target: Target) -> Place {
-        let find = || Costed { result: self.place_in(index, splice, inner, target), cost: 0 };
-        let plan = self.plan;
-        match self.request.memo.filter(|_| plan.shares(self.renderer, splice.template)) {
-            Some(memo) => {
-                let prompt = plan.prompt(self.sources, self.renderer, self.request).result.ok().flatten();
-                let key = plan.fragment_key(self.renderer, self.request, splice.template, prompt.as_ref());
-                memo.trace((key, inner.clone(), target), find).result
+        let find = || self.recorded(index).and_then(|recorded| self.place_in(recorded, splice, inner, target));
+        let key = |prompt: Option<&SystemPrompt>| {
+            let key = self.plan.fragment_key(self.renderer, self.request, splice.template, prompt);
+            (key, inner.clone(), target)
+        };
+        let prompt = self.system_prompt();
+        let known = match self.request.memo {
+            Some(memo) if prompt.is_some() && self.plan.splices(self.renderer, splice.template) => {
+                memo.trace(key(Some(placeholder())), || self.hollow_place(index, splice, inner, target)).or_else(find)
             }
-            None => find().result,
-        }
+            Some(memo) if self.plan.shares(self.renderer, splice.template, prompt.as_ref()) => {
+                memo.trace(key(prompt.as_ref()), find)
+            }
+            _ => find(),
+        };
+        known.unwrap_or_else(|| Place::at(splice.literal))
     }
 
-    fn place_in(&self, index: usize, splice: &Splice, inner: &Pointer, target: Target) -> Place {
-        let found = self.recorded(index).and_then(|recorded| {
-            let tree = &recorded.tree;
-            let key = || tree.locate(&inner.parent()?)?.key_span(&inner.tokens().last()?);
-            let key = (target == Target::Key).then(key).flatten();
-            // What is missing stands nowhere: then it is what lacks it.
-            let mut ancestors = std::iter::successors(Some(inner.clone()), Pointer::parent);
-            let mut nearest =
-                || ancestors.find_map(|at| tree.locate(&at).filter(|_| at.parent().is_some() || at == *inner));
-            let range = key.or_else(|| Some(nearest()?.span.clone()))?;
-            Some(self.place_of(recorded, range, splice))
-        });
-        found.unwrap_or_else(|| Place::at(splice.literal))
+    /// A place as it is for any system prompt; `None` if the prompt wrote it, or is shown beside it.
+    fn hollow_place(&self, index: usize, splice: &Splice, inner: &Pointer, target: Target) -> Option<Place> {
+        let record = || {
+            let input = self.plan.input(self.request, Some(placeholder()));
+            self.record_with(splice, &input, None)
+        };
+        let recorded = self.hollow[index].get_or_init(record).as_ref()?;
+        let shown = excerpt::shown(&range_of(recorded, inner, target)?);
+        let place = self.place_in(recorded, splice, inner, target)?;
+        let is_prompt =
+            place.data.as_ref().is_some_and(|path| path.tokens().next().as_deref() == Some("system_prompt"));
+        let is_apart = !is_prompt && !placeholder().is_in(&shown, &placeholder().found_in(&recorded.text));
+        is_apart.then_some(place)
+    }
+
+    fn place_in(&self, recorded: &Recorded, splice: &Splice, inner: &Pointer, target: Target) -> Option<Place> {
+        Some(self.place_of(recorded, range_of(recorded, inner, target)?, splice))
     }
 
     fn place_of(&self, recorded: &Recorded, range: Range<usize>, splice: &Splice) -> Place {
@@ -298,13 +311,20 @@ impl<'a> Record<'a> {
     }
 
     fn record(&self, splice: &Splice) -> Option<Recorded> {
-        let prompt = self.plan.prompt(self.sources, self.renderer, self.request).result.ok().flatten();
-        let input = self.plan.input(self.request, prompt.as_ref());
-        let text = self.renderer.body(self.sources, splice.template, &input).text.ok()?;
-        let recording = self.renderer.record_body(splice.template, &input, self.prompt(), &text);
+        let prompt = self.system_prompt();
+        self.record_with(splice, &self.plan.input(self.request, prompt.as_ref()), self.prompt())
+    }
+
+    fn record_with(&self, splice: &Splice, input: &BodyInput<'_>, prompt: Option<&Arc<Recording>>) -> Option<Recorded> {
+        let text = self.renderer.body(self.sources, splice.template, input).text.ok()?;
+        let recording = self.renderer.record_body(splice.template, input, prompt, &text);
         let text = json::blank_trailing_commas(text);
         let tree = json::parse_tree(&text).ok()?;
         Some(Recorded { recording, text, tree })
+    }
+
+    fn system_prompt(&self) -> Option<SystemPrompt> {
+        self.plan.prompt(self.sources, self.renderer, self.request).result.ok().flatten()
     }
 
     fn prompt(&self) -> Option<&Arc<Recording>> {
@@ -330,6 +350,17 @@ impl Plan<'_> {
         let parts = conversation.prompt_parts(own.as_ref().map(Recording::text));
         (!parts.is_empty()).then(|| Recording::of_prompt(own.as_ref(), parts.into_iter(), renderer))
     }
+}
+
+/// The value at a pointer in what a template wrote, or its key.
+fn range_of(recorded: &Recorded, inner: &Pointer, target: Target) -> Option<Range<usize>> {
+    let tree = &recorded.tree;
+    let key = || tree.locate(&inner.parent()?)?.key_span(&inner.tokens().last()?);
+    let key = (target == Target::Key).then(key).flatten();
+    // What is missing stands nowhere: then it is what lacks it.
+    let mut ancestors = std::iter::successors(Some(inner.clone()), Pointer::parent);
+    let mut nearest = || ancestors.find_map(|at| tree.locate(&at).filter(|_| at.parent().is_some() || at == *inner));
+    key.or_else(|| Some(nearest()?.span.clone()))
 }
 
 /// What a recording costs, compared with a plain render.

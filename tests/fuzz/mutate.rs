@@ -7,7 +7,7 @@ use crate::grammar::{self, Place, quoted};
 use crate::json;
 
 /// Paths that mean something.
-const PATHS: [&str; 18] = [
+const PATHS: [&str; 19] = [
     "agents/a.toml",
     "agents/deep/b.toml",
     "agents/partials/p.jinja",
@@ -19,6 +19,7 @@ const PATHS: [&str; 18] = [
     "providers/openai.toml",
     "models.toml",
     "rosters.toml",
+    "model-families.toml",
     "roles/r.md",
     "schemas/wire/openai-chat.schema.json",
     "schemas/wire/openai-chat.extensions.json",

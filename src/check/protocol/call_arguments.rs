@@ -10,39 +10,39 @@ body_rule! {
     "Chat Completions, Responses and Mistral carry the arguments of a call as a text that holds a JSON object. Servers that render \
      the history with a template of the model parse it: llama.cpp, Ollama and Qwen refuse what they cannot parse, vLLM and SGLang \
      too. OpenAI takes any text; there, and where nothing is known, it is a warning, because the model sees what it would never \
-     write itself. An empty text is taken by most servers; llama.cpp and Ollama refuse it.\n\n\
+     write itself. So is JSON that is no object, but at Ollama, which refuses it. An empty text is taken by most servers; llama.cpp and Ollama refuse it.\n\n\
      * wrong: `\"arguments\": \"{\\\"city\\\": \\\"Ber\"` (an answer that was cut off)\n\
      * wrong: `\"arguments\": \"[\\\"Bergen\\\"]\"`\n\
      * right: `\"arguments\": \"{\\\"city\\\": \\\"Bergen\\\"}\"`, which `{{ tojson(tojson(block.input)) }}` writes\n\n\
      Sources, seen in November 2026: llama.cpp's error *Failed to parse tool call arguments as JSON*; Ollama's `openai/openai.go`; \
-     QwenLM/qwen-code; OpenHands/software-agent-sdk#2887 (llama.cpp, vLLM); sgl-project/sglang#28035."
+     HKUDS/nanobot#1487 (Qwen); OpenHands/software-agent-sdk#2887 (llama.cpp, vLLM); sgl-project/sglang#28035."
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if !matches!(subject.wire, WireFormat::OpenAiChat | WireFormat::OpenAiResponses | WireFormat::MistralChat) {
         return;
     }
-    let refuses = matches!(subject.server, Server::LlamaCpp | Server::Ollama | Server::Qwen);
     for (_, _, call) in subject.history().calls() {
         let Some(value) = call.arguments else { continue };
-        let Some(fault) = value.as_str().and_then(|text| fault(text, subject.server)) else { continue };
-        let note = found.at(value, fault);
-        let note = if refuses { note } else { note.warning() };
-        note.help(
-            "write the arguments as the text of a JSON object; if the model's answer was cut off, leave the call out",
-        );
+        let Some((fault, refusing)) = value.as_str().and_then(fault) else { continue };
+        let is_refused = refusing.contains(&subject.server);
+        if is_refused || !value.as_str().is_some_and(|text| text.trim().is_empty()) {
+            let note = found.at(value, fault);
+            let note = if is_refused { note } else { note.warning() };
+            note.help("write the arguments as the text of a JSON object; if the model's answer was cut off, leave the call out");
+        }
     }
 }
 
-/// What is wrong with a text of arguments.
-fn fault(text: &str, server: Server) -> Option<&'static str> {
+/// What is wrong with a text of arguments, and who refuses it.
+fn fault(text: &str) -> Option<(&'static str, &'static [Server])> {
     let text = text.trim();
     if text.is_empty() {
-        let is_refused = matches!(server, Server::LlamaCpp | Server::Ollama);
-        return is_refused.then_some("the arguments are empty: without arguments, they are `{}`");
+        let refusing = &[Server::LlamaCpp, Server::Ollama];
+        return Some(("the arguments are empty: without arguments, they are `{}`", refusing));
     }
     if serde_json::from_str::<IgnoredAny>(text).is_err() {
-        return Some("the arguments are not JSON");
+        return Some(("the arguments are not JSON", &[Server::LlamaCpp, Server::Ollama, Server::Qwen]));
     }
-    (!text.starts_with('{')).then_some("the arguments are JSON, but not an object")
+    (!text.starts_with('{')).then_some(("the arguments are JSON, but not an object", &[Server::Ollama]))
 }

@@ -13,7 +13,7 @@ body_rule! {
     "Items of the Responses API may carry the `id` that the API gave them. It is checked: its beginning tells the kind of item (`fc` \
      of a call, `rs` of reasoning, `msg` of a message), it has at most 64 characters, and it may stand in the input once only. With \
      `previous_response_id`, the items of that response are known already and must not be sent again. With `\"store\": false` the \
-     server keeps nothing, so a reference to an item, or a reasoning item without `encrypted_content`, leads nowhere.\n\n\
+     server keeps nothing, so a reference to an item leads nowhere.\n\n\
      Ids are optional: without them, none of this can go wrong.\n\n\
      * wrong: `{ \"type\": \"function_call\", \"id\": \"msg_1\", … }`\n\
      * right: `{ \"type\": \"function_call\", \"call_id\": \"call_1\", … }`\n\n\
@@ -34,10 +34,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let mut seen = HashSet::new();
     for item in elements(subject.member("input")) {
         let Some(id) = item.get("id").and_then(Value::as_str) else { continue };
-        if !is_stored && is_unkept(item) {
-            let note =
-                found.at(item, "this item is known by its id alone, but `store` is false: the server keeps no items");
-            note.help("send the item itself, reasoning with `encrypted_content`, or leave out `\"store\": false`");
+        if !is_stored && item.get("type").is_some_and(|kind| kind == "item_reference") {
+            let note = found.at(item, "this refers to an item, but `store` is false: the server keeps none");
+            note.help("send the item itself, or leave out `\"store\": false`");
         } else if !seen.insert(id) {
             let note = found
                 .at(item, format!("an item with the id `{}` stands in the input already", crate::text::cut(id, 60)));
@@ -48,15 +47,6 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         } else if let Some(fault) = fault(item, id) {
             found.at_member(item, "id", fault).help("leave out the id, or send the one that the API gave");
         }
-    }
-}
-
-/// Whether an item says nothing but its id.
-fn is_unkept(item: &Value) -> bool {
-    match item.get("type").and_then(Value::as_str) {
-        Some("item_reference") => true,
-        Some("reasoning") => item.get("encrypted_content").is_none_or(Value::is_null),
-        _ => false,
     }
 }
 

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::unit::{CheckId, MemberRef};
+use crate::unit::{Check, CheckId, MemberRef, Texts};
 
 /// A bundled schema, taken apart: one check for each member of a body.
 pub(super) struct Bundled {
@@ -23,12 +23,6 @@ pub(super) struct Bundled {
 pub(super) struct Extension<'t> {
     pub(super) file: &'t str,
     pub(super) name: &'t str,
-}
-
-/// What a schema says of one value.
-struct Check {
-    id: CheckId,
-    accepts: fn(&Value) -> bool,
 }
 
 /// What a schema says of several members at once.
@@ -65,8 +59,7 @@ impl Bundled {
             let index = self.members.binary_search_by_key(&key, |(name, _)| (name.len(), name)).ok()?;
             Some(&self.members[index].1)
         };
-        let is_taken =
-            |member: &&MemberRef<'_>| check(member).is_some_and(|check| member.is_accepted(check.id, check.accepts));
+        let is_taken = |member: &&MemberRef<'_>| check(member).is_some_and(|check| member.is_accepted(check));
         members.iter().find(|member| !is_taken(member)).map(|member| member.name)
     }
 }
@@ -74,7 +67,7 @@ impl Bundled {
 impl Together {
     fn accepts(&self, members: &[MemberRef<'_>]) -> bool {
         let named = members.iter().filter(|member| self.names.contains(&member.name));
-        let named: Value = named.map(|member| (member.name.to_owned(), member.value.clone())).collect();
+        let named: Value = named.map(|member| (member.name.to_owned(), member.value().clone())).collect();
         (self.check.accepts)(&named)
     }
 }

@@ -320,7 +320,7 @@ impl<'b> Input<'b> {
             Input::Body(body) => Some(body.members().collect()),
             Input::Value(value) | Input::Respelt { value, .. } => {
                 let members = value.as_object()?.iter();
-                Some(members.map(|(name, value)| MemberRef { name, value, accepted: None, followed: None }).collect())
+                Some(members.map(|(name, value)| MemberRef::new(name, value)).collect())
             }
         }
     }

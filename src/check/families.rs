@@ -1,0 +1,255 @@
+//! What is known of the model that a body is for.
+//!
+//! Input: the families of a repository, a model and where the body goes. Output: those that fit, and what in a body they speak
+//! against. All that fit count, together: a fact stands once, in the family of all models that it is true of.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::subject::Subject;
+use crate::diag::{Diagnostic, Severity, did_you_mean};
+use crate::provider::{Server, WireFormat};
+use crate::repo::{Condition, Demand, Fact, Family, Place, Repo, State, normal_name, rules};
+use crate::source::Spanned;
+
+/// The families that a model belongs to, for one wire format and server.
+#[derive(Debug, Default)]
+pub(crate) struct ModelFacts {
+    families: Vec<(Arc<Family>, Standing)>,
+}
+
+/// How far what is known holds where a body goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// It was seen there.
+    Certain,
+    /// It was seen elsewhere, with the same model, or holds for a version of the API that may not be this one.
+    Likely,
+}
+
+/// Something that a body does against what is known.
+pub(crate) struct Breach<'f, 'b> {
+    /// What is known.
+    pub(crate) fact: &'f Fact,
+    /// The member.
+    pub(crate) place: &'f Place,
+    /// Its value.
+    pub(crate) value: &'b Value,
+    /// How bad it is here.
+    pub(crate) severity: Severity,
+}
+
+/// Where a body goes, as far as it matters for what is known of a model.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Route<'r> {
+    /// The wire format.
+    pub(crate) wire: WireFormat,
+    /// The server.
+    pub(crate) server: Server,
+    /// The version of the API that a header asks for, if it is known.
+    pub(crate) version: Option<&'r str>,
+}
+
+impl ModelFacts {
+    /// What is known of a model; nothing of one that no family has.
+    pub(crate) fn of(families: &[Arc<Family>], route: Route<'_>, model: Option<&str>) -> ModelFacts {
+        let Some(model) = model.map(normal_name) else { return ModelFacts::default() };
+        let fits = |family: &&Arc<Family>| is_named(&family.wires, route.wire.name()) && family.has(&model);
+        let standing = |family: &Arc<Family>| Some((Arc::clone(family), Standing::of(family, route)?));
+        ModelFacts { families: families.iter().filter(fits).filter_map(standing).collect() }
+    }
+
+    /// A value that families set, and how bad it is here to do otherwise; of several that set it, the last counts.
+    pub(crate) fn value<T>(&self, of: impl Fn(&Family) -> Option<T>) -> Option<(T, Severity)> {
+        let (value, standing) =
+            self.families.iter().rev().find_map(|(family, standing)| Some((of(family)?, *standing)))?;
+        Some((value, standing.at_most(Severity::Error)))
+    }
+
+    /// What a body does against what is known: the worst of each member.
+    pub(crate) fn breaches<'f, 'b>(&'f self, subject: &Subject<'b>) -> Vec<Breach<'f, 'b>> {
+        let mut breaches: Vec<Breach<'f, 'b>> = Vec::new();
+        for (family, standing) in &self.families {
+            for fact in &family.facts {
+                fact_breaches(fact, standing.at_most(fact.level), subject, &mut breaches);
+            }
+        }
+        breaches.sort_by_key(|breach| std::cmp::Reverse(breach.severity));
+        let mut told: Vec<*const Value> = Vec::new();
+        breaches.retain(|breach| {
+            let address = std::ptr::from_ref(breach.value);
+            let is_new = !told.contains(&address);
+            told.push(address);
+            is_new
+        });
+        breaches
+    }
+}
+
+fn fact_breaches<'f, 'b>(
+    fact: &'f Fact,
+    severity: Severity,
+    subject: &Subject<'b>,
+    breaches: &mut Vec<Breach<'f, 'b>>,
+) {
+    if !fact.wires.is_empty() && !is_named(&fact.wires, subject.wire.name()) {
+        return;
+    }
+    for place in &fact.at {
+        let Some(value) = subject.at(place) else { continue };
+        if !is_met(&fact.demand, value) && holds(fact, subject) {
+            breaches.push(Breach { fact, place, value, severity });
+        }
+    }
+}
+
+impl Standing {
+    /// `None` if nothing of it is known to hold there. Servers on one's own machine run what they like under any name, and
+    /// OpenRouter maps efforts and drops what a model does not take (enricoros/big-AGI#940, 2026-01).
+    fn of(family: &Family, route: Route<'_>) -> Option<Standing> {
+        let is_own_rule =
+            matches!(route.server, Server::LmStudio | Server::Ollama | Server::LlamaCpp | Server::OpenRouter);
+        let at_server = match is_named(&family.servers, route.server.name()) {
+            true => Standing::Certain,
+            false if is_own_rule => return None,
+            false if family.servers.is_empty() => Standing::Certain,
+            false => Standing::Likely,
+        };
+        match (family.from_version.as_deref(), route.version) {
+            (None, _) => Some(at_server),
+            (Some(_), None) => Some(Standing::Likely),
+            // Versions are dates.
+            (Some(first), Some(version)) => (version >= first).then_some(at_server),
+        }
+    }
+}
+
+impl Standing {
+    /// How bad something is that is known to be as bad as this.
+    fn at_most(self, level: Severity) -> Severity {
+        if self == Standing::Certain { level } else { Severity::Warning }
+    }
+}
+
+/// Whether what a fact presupposes is so.
+fn holds(fact: &Fact, subject: &Subject<'_>) -> bool {
+    let is = |condition: &Condition| match (&condition.is, subject.at(&condition.at)) {
+        (State::Present(wanted), value) => value.is_some() == *wanted,
+        (State::OneOf(values), Some(value)) => values.iter().any(|other| is_same(value, other)),
+        (State::OneOf(_), None) => false,
+    };
+    fact.when.iter().all(is) && !fact.unless.iter().any(is)
+}
+
+fn is_met(demand: &Demand, value: &Value) -> bool {
+    match demand {
+        Demand::Absent { .. } => false,
+        Demand::Value { one_of, least, most } => {
+            let in_range = |number: f64| {
+                (least.is_some() || most.is_some())
+                    && least.is_none_or(|least| number >= least)
+                    && most.is_none_or(|most| number <= most)
+            };
+            one_of.iter().any(|other| is_same(value, other)) || value.as_f64().is_some_and(in_range)
+        }
+    }
+}
+
+/// Whether two values are the same to a server: numbers by value, words without case, as proto3 JSON reads them.
+fn is_same(value: &Value, other: &Value) -> bool {
+    match (value, other) {
+        (Value::String(value), Value::String(other)) => value.eq_ignore_ascii_case(other),
+        (Value::Number(value), Value::Number(other)) => value.as_f64() == other.as_f64(),
+        _ => value == other,
+    }
+}
+
+fn is_named(names: &[Spanned<Arc<str>>], name: &str) -> bool {
+    names.iter().any(|known| &*known.value == name)
+}
+
+/// Findings about wire formats and servers that families name and that do not exist.
+pub fn check_families(repo: &Repo) -> Vec<Diagnostic> {
+    let mut findings = Vec::new();
+    let wires = WireFormat::ALL.map(WireFormat::name);
+    let servers = Server::ALL.into_iter().filter(|server| *server != Server::Unknown).map(Server::name);
+    let servers: Vec<&str> = servers.collect();
+    for family in &repo.families {
+        let of_facts = family.facts.iter().flat_map(|fact| &fact.wires);
+        let of_wires = family.wires.iter().chain(of_facts);
+        findings.extend(of_wires.filter_map(|name| unknown("wires", "wire format", name, &wires)));
+        findings.extend(family.servers.iter().filter_map(|name| unknown("servers", "server", name, &servers)));
+    }
+    findings
+}
+
+fn unknown(key: &str, what: &str, name: &Spanned<Arc<str>>, known: &[&str]) -> Option<Diagnostic> {
+    if known.contains(&&*name.value) {
+        return None;
+    }
+    let message = format!("`{key}` cannot be `{}`: there is no such {what}", name.value);
+    let help = did_you_mean(&name.value, known.iter().copied());
+    let help = help.unwrap_or_else(|| format!("write one of: {}", known.join(", ")));
+    Some(Diagnostic::new(&rules::INVALID_VALUE, name.span, message).help(help))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::repo::{LoadOptions, load};
+    use crate::world::MemoryWorld;
+
+    const ROUTE: Route<'_> = Route { wire: WireFormat::OpenAiChat, server: Server::OpenAi, version: None };
+
+    /// Families by name, pattern and further keys.
+    fn families(entries: &[(&str, &str, &str)]) -> Vec<Arc<Family>> {
+        let entry = |(name, models, more): &(&str, &str, &str)| {
+            format!(
+                "[[family]]\nname = \"{name}\"\nmodels = [\"{models}\"]\nwires = [\"openai-chat\"]\nsource = \"s\"\n\
+                 seen = 2026-11-22\n{more}\n"
+            )
+        };
+        let text: String = entries.iter().map(entry).collect();
+        let own = MemoryWorld::from_iter([("model-families.toml", text.as_str())]);
+        let loaded = load(Arc::new(own), Arc::new(MemoryWorld::default()), LoadOptions::default());
+        assert!(loaded.findings.is_empty(), "{:?}", loaded.findings);
+        loaded.repo.families
+    }
+
+    #[test]
+    fn all_families_that_fit_count_and_the_last_value_holds() {
+        let families = families(&[
+            ("All", "m*", "prefill = false\ncache_minimum = 10"),
+            ("One", "m-1", "prefill = true"),
+            ("Other", "n", "cache_minimum = 20"),
+        ]);
+        let facts = |model| ModelFacts::of(&families, ROUTE, Some(model));
+        assert_eq!(facts("M-1@latest").value(|it| it.prefill), Some((true, Severity::Error)));
+        assert_eq!(facts("m-1").value(|it| it.cache_minimum), Some((10, Severity::Error)));
+        assert_eq!(facts("m-2").value(|it| it.prefill), Some((false, Severity::Error)));
+        assert_eq!(facts("x").value(|it| it.prefill), None);
+        assert!(ModelFacts::of(&families, ROUTE, None).families.is_empty());
+        let other = Route { wire: WireFormat::MistralChat, ..ROUTE };
+        assert!(ModelFacts::of(&families, other, Some("m-1")).families.is_empty());
+    }
+
+    #[test]
+    fn what_was_seen_elsewhere_is_likely_and_own_servers_have_their_own_rules() {
+        let families = families(&[
+            ("Seen", "m", "servers = [\"OpenAI\"]\nprefill = false"),
+            ("Dated", "d", "from_version = \"2026-10-21\"\nprefill = false"),
+        ]);
+        let severity = |model, server, version| {
+            let facts = ModelFacts::of(&families, Route { server, version, ..ROUTE }, Some(model));
+            facts.value(|it| it.prefill).map(|(_, severity)| severity)
+        };
+        assert_eq!(severity("m", Server::OpenAi, None), Some(Severity::Error));
+        assert_eq!(severity("m", Server::Unknown, None), Some(Severity::Warning));
+        assert_eq!(severity("m", Server::Ollama, None), None);
+        assert_eq!(severity("m", Server::OpenRouter, None), None);
+        assert_eq!(severity("d", Server::OpenAi, None), Some(Severity::Warning));
+        assert_eq!(severity("d", Server::OpenAi, Some("2023-06-01")), None);
+        assert_eq!(severity("d", Server::OpenAi, Some("2026-10-21")), Some(Severity::Error));
+    }
+}

@@ -1,0 +1,76 @@
+//! `protocol/cache-breakpoints`: where Anthropic's prompt cache may be told to end.
+
+use serde_json::Value;
+
+use super::value::{elements, is_type};
+use super::{Found, Subject, body_rule};
+use crate::provider::WireFormat;
+
+body_rule! {
+    Body, Error "protocol/cache-breakpoints", "breakpoints of the prompt cache are too many, in the wrong order or at the wrong place",
+    "A request to Anthropic has at most four blocks with `cache_control`: tools, system and messages together. The API reads them in \
+     that order, and one with `ttl` \"1h\" must not come after one with \"5m\", which is also what stands for no `ttl`. A block of \
+     thinking cannot have one, nor can an empty text.\n\n\
+     * wrong: a tool with `cache_control = { type = \"ephemeral\" }`, and the system prompt with `ttl = \"1h\"`\n\
+     * right: `ttl = \"1h\"` at the tool too\n\n\
+     Sources, seen in November 2026: the errors *A maximum of 4 blocks with cache_control may be provided*, *a ttl='1h' \
+     cache_control block must not come after a ttl='5m' cache_control block* and *cache_control cannot be set for empty text \
+     blocks*; Anthropic's page on prompt caching."
+}
+
+/// The most breakpoints of a request.
+const MOST: usize = 4;
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if subject.wire != WireFormat::AnthropicMessages {
+        return;
+    }
+    let mut seen = Seen { count: usize::from(subject.member("cache_control").is_some()), short: false };
+    for block in ["tools", "system"].into_iter().flat_map(|name| elements(subject.member(name))) {
+        seen.block(block, found);
+    }
+    for block in elements(subject.member("messages")).iter().flat_map(|message| elements(message.get("content"))) {
+        elements(block.get("content")).iter().for_each(|inner| seen.block(inner, found));
+        seen.block(block, found);
+    }
+}
+
+/// The breakpoints before a place.
+struct Seen {
+    count: usize,
+    short: bool,
+}
+
+impl Seen {
+    fn block<'b>(&mut self, block: &'b Value, found: &mut Found<'b>) {
+        let Some(mark) = block.get("cache_control").filter(|mark| !mark.is_null()) else { return };
+        self.count += 1;
+        if self.count > MOST {
+            let message =
+                format!("this is breakpoint {} of the prompt cache, and a request has at most {MOST}", self.count);
+            found.at(mark, message).help("keep those whose prefix changes least: tools, system, the last turns");
+        }
+        self.in_order(mark, found);
+        let text = block.get("text").and_then(Value::as_str);
+        if is_type(block, "thinking") || is_type(block, "redacted_thinking") {
+            let note = found.at(mark, "a block of thinking cannot have a breakpoint of the prompt cache");
+            note.help("put it at the block after it");
+        } else if is_type(block, "text") && text.is_some_and(|text| text.trim().is_empty()) {
+            let note = found.at(mark, "an empty text cannot have a breakpoint of the prompt cache");
+            note.help("leave the empty block out, and put the breakpoint at the one before it");
+        }
+    }
+
+    /// A prefix that is kept for an hour must not end behind one that is kept for five minutes.
+    fn in_order<'b>(&mut self, mark: &'b Value, found: &mut Found<'b>) {
+        let is_long = mark.get("ttl").is_some_and(|ttl| ttl == "1h");
+        if is_long && self.short {
+            let message = "a breakpoint with `ttl` \"1h\" comes after one with \"5m\"";
+            let note = found.at_member(mark, "ttl", message);
+            note.help(
+                "give the earlier one \"1h\" too, or this one \"5m\": tools come first, then system, then messages",
+            );
+        }
+        self.short |= !is_long;
+    }
+}

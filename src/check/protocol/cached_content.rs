@@ -1,0 +1,31 @@
+//! `protocol/cached-content`: what a cache of Gemini's holds already.
+
+use super::{Found, Subject, body_rule};
+use crate::provider::WireFormat;
+
+body_rule! {
+    Body, Error "protocol/cached-content", "a request names a cache, and says again what the cache holds",
+    "Gemini's `cachedContent` stands for a system instruction, tools and their configuration: they were given when the cache was \
+     made. A request that names a cache and has any of them is refused: *CachedContent can not be used with GenerateContent \
+     request setting system_instruction, tools or tool_config*.\n\n\
+     * wrong: `cachedContent` with `systemInstruction`\n\
+     * right: `cachedContent` and `contents`\n\n\
+     Source, seen in November 2026: BerriAI/litellm#17304."
+}
+
+/// What a request with a cache must not have, in both spellings.
+const HELD: [(&str, &str); 3] =
+    [("systemInstruction", "system_instruction"), ("tools", "tools"), ("toolConfig", "tool_config")];
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if subject.wire != WireFormat::GoogleGenerateContent || subject.either("cachedContent", "cached_content").is_none()
+    {
+        return;
+    }
+    for (camel, snake) in HELD {
+        if let Some(value) = subject.either(camel, snake) {
+            let note = found.at(value, format!("`{camel}` is refused beside `cachedContent`, which holds it"));
+            note.help("leave it out, and give it when the cache is made; or send no `cachedContent`");
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! `protocol/model-prefill`: the last turn is the assistant's, and the model takes no beginning of its answer.
+
+use serde_json::Value;
+
+use super::value::elements;
+use super::{Found, Subject, body_rule};
+use crate::check::history::member_of;
+use crate::text::cut;
+
+body_rule! {
+    Body, Error "protocol/model-prefill", "the last turn is the assistant's, and the model does not go on with it",
+    "A history that ends with the assistant's turn asks the model to go on from there. Claude 4.6 and later refuse it: *This \
+     model does not support assistant message prefill. The conversation must end with a user message.* So does Gemini after 3.1. A \
+     turn that the server paused for its own tools is sent back as it is, and taken\n\n\
+     * wrong: user, then assistant with `{`\n\
+     * right: user; the form of the answer is asked for by `output_config.format`, or in the prompt\n\n\
+     Which models that is stands in `model-families.toml` (`prefill = false`), with its source."
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let Some((false, severity)) = subject.facts.value(|family| family.prefill) else { return };
+    let messages = member_of(subject.wire).and_then(|name| subject.member(name)).and_then(Value::as_array);
+    let Some(last) = messages.and_then(|messages| messages.last()) else { return };
+    let is_assistant = last.get("role").is_some_and(|role| role == "assistant" || role == "model");
+    // A turn that the server paused goes on from its own tools; a summary is asked for behind any turn.
+    if !is_assistant || is_paused(last) || subject.member("compaction").is_some() {
+        return;
+    }
+    let model = cut(subject.model.unwrap_or("this model"), 60);
+    let note = found.at(last, format!("the last turn is the assistant's, and {model} does not go on with it"));
+    note.level(severity).help("end with the user's turn; ask for the form of the answer there");
+}
+
+/// Whether a turn holds calls of tools that the server runs.
+fn is_paused(message: &Value) -> bool {
+    let is_server = |kind: &str| kind == "server_tool_use" || kind == "mcp_tool_use" || kind.ends_with("_tool_result");
+    elements(message.get("content")).iter().filter_map(|block| block.get("type")?.as_str()).any(is_server)
+}

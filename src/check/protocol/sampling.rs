@@ -1,0 +1,27 @@
+//! `protocol/sampling`: sampling that a format refuses for all its models.
+
+use serde_json::Value;
+
+use super::{Found, Subject, body_rule};
+use crate::provider::{Server, WireFormat};
+
+body_rule! {
+    Body, Error "protocol/sampling", "sampling is asked for in a way that the API refuses",
+    "Mistral's API refuses `temperature` 0 with a `top_p` other than 1: *top_p must be 1 when using greedy sampling*.\n\n\
+     * wrong: `temperature = 0` and `top_p = 0.9`, for Mistral\n\
+     * right: `temperature = 0`\n\n\
+     What single models refuse is told by `protocol/model-parameter`. Source, seen in November 2026: \
+     devoxx/DevoxxGenieIDEAPlugin#338."
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let is_mistral = matches!(subject.wire, WireFormat::MistralChat | WireFormat::MistralFim);
+    if !is_mistral && subject.server != Server::Mistral {
+        return;
+    }
+    let is = |value: &Value, number: f64| value.as_f64().is_some_and(|found| (found - number).abs() < f64::EPSILON);
+    let is_greedy = subject.member("temperature").is_some_and(|temperature| is(temperature, 0.0));
+    let Some(top_p) = subject.member("top_p").filter(|top_p| is_greedy && !is(top_p, 1.0)) else { return };
+    let message = format!("`top_p` is {top_p}, and must be 1 while `temperature` is 0");
+    found.at(top_p, message).help("leave `top_p` out, or raise `temperature`");
+}

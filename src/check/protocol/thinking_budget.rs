@@ -1,0 +1,36 @@
+//! `protocol/thinking-budget`: how many tokens the model may think, beside how many it may write.
+
+use super::value::{elements, is_type};
+use super::{Found, Subject, body_rule};
+use crate::provider::WireFormat;
+
+body_rule! {
+    Body, Error "protocol/thinking-budget", "the budget for thinking leaves nothing for the answer",
+    "Anthropic counts thinking as a part of the answer: `budget_tokens` must be less than `max_tokens`. With tools and interleaved \
+     thinking, which a header turns on, it may be more: with `tools` this is a warning. That it is 1,024 or more is said by the \
+     schema; the ranges of Gemini's `thinkingBudget`, which differ by model, stand in `model-families.toml`, and \
+     `protocol/model-parameter` tells of them.\n\n\
+     * wrong: `max_tokens = 2048` with `thinking = { type = \"enabled\", budget_tokens = 4096 }`\n\
+     * right: `max_tokens = 8192`\n\n\
+     Sources, seen in November 2026: Anthropic's SDK 2.12, `thinking_config_enabled_param.py`, and its page on extended thinking; \
+     *`max_tokens` must be greater than `thinking.budget_tokens`*."
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if subject.wire != WireFormat::AnthropicMessages {
+        return;
+    }
+    let thinking = subject.member("thinking").filter(|thinking| is_type(thinking, "enabled"));
+    let (Some(budget), Some(most)) = (thinking.and_then(|it| it.get("budget_tokens")), subject.member("max_tokens"))
+    else {
+        return;
+    };
+    if !budget.as_f64().zip(most.as_f64()).is_some_and(|(budget, most)| budget >= most) {
+        return;
+    }
+    let message = format!("`budget_tokens` is {budget}, and must be less than `max_tokens`, which is {most}");
+    let note = found.at(budget, message);
+    let has_tools = !elements(subject.member("tools")).is_empty();
+    let note = if has_tools { note.warning() } else { note };
+    note.help("lower the budget, or raise `max_tokens`: thinking is a part of the answer");
+}

@@ -1,0 +1,37 @@
+//! `protocol/thinking-sampling`: sampling beside thinking, at Anthropic.
+
+use serde_json::Value;
+
+use super::value::is_type;
+use super::{Found, Subject, body_rule};
+use crate::provider::WireFormat;
+
+body_rule! {
+    Body, Error "protocol/thinking-sampling", "sampling is asked for that thinking forbids",
+    "With thinking on, Anthropic's API takes `temperature` only as 1, `top_p` only from 0.95 to 1, and no `top_k`. Everything else is \
+     refused: *temperature may only be set to 1 when thinking is enabled*.\n\n\
+     * wrong: `temperature = 0.2` with `thinking = { type = \"adaptive\" }`\n\
+     * right: no `temperature`\n\n\
+     Sources, seen in November 2026: Anthropic's page on extended thinking, *feature compatibility*. Later models refuse \
+     these members altogether: `protocol/model-parameter`."
+}
+
+/// What is taken while the model thinks: from the least to the most, and in words. No `top_k` is.
+const TAKEN: [(&str, f64, f64, &str); 3] =
+    [("temperature", 1.0, 1.0, "1"), ("top_p", 0.95, 1.0, "0.95 to 1"), ("top_k", f64::INFINITY, 0.0, "none")];
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if subject.wire != WireFormat::AnthropicMessages {
+        return;
+    }
+    let is_on = |thinking: &Value| is_type(thinking, "enabled") || is_type(thinking, "adaptive");
+    if !subject.member("thinking").is_some_and(is_on) {
+        return;
+    }
+    for (name, least, most, takes) in TAKEN {
+        let is_wrong = |value: &&Value| value.as_f64().is_some_and(|number| number < least || number > most);
+        let Some(value) = subject.member(name).filter(is_wrong) else { continue };
+        let message = format!("`{name}` is {value}, and with thinking on the API takes {takes}");
+        found.at(value, message).help("leave it out, or turn thinking off");
+    }
+}

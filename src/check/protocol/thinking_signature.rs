@@ -1,0 +1,108 @@
+//! `protocol/thinking-signature`: reasoning without the proof of where it comes from.
+
+use serde_json::Value;
+
+use super::value::{either, elements, is_type};
+use super::{Found, Subject, body_rule};
+use crate::diag::Severity;
+use crate::provider::{Server, WireFormat};
+use crate::text::cut;
+
+body_rule! {
+    Body, Error "protocol/thinking-signature", "thinking or a call lacks its signature, or has one that is none",
+    "What a model thought goes back with the signature that its provider made, unchanged. Anthropic refuses a block of thinking \
+     whose signature is another provider's. Gemini 3 wants the signature of each step: in the current turn, that \
+     is behind the last content in which the user says something, the first `functionCall` of each model content carries its \
+     `thoughtSignature`; calls beside it carry none. A signature of Gemini's is base64.\n\n\
+     * wrong: `{\"type\": \"thinking\", \"thinking\": \"…\", \"signature\": \"skip_thought_signature_validator\"}`\n\
+     * right: the block as the API gave it, or no block\n\
+     * wrong: `{\"functionCall\": {…}}` as the first call of a step, with Gemini 3\n\
+     * right: `{\"functionCall\": {…}, \"thoughtSignature\": \"…\"}`\n\n\
+     For calls that another model made Gemini takes `skip_thought_signature_validator` as the signature; thinking of others has no \
+     place. Sources, seen in November 2026: *Invalid `signature` in `thinking` block* (cline/cline#7620); Gemini's page on thought \
+     signatures, *Function call is missing a thought_signature in functionCall parts* (vercel/ai#15550)."
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    match (subject.wire, subject.server) {
+        // Others that speak this format sign as they like, or not at all.
+        (WireFormat::AnthropicMessages, Server::Anthropic) => anthropic(subject, found),
+        (WireFormat::GoogleGenerateContent, _) => google(subject, found),
+        _ => {}
+    }
+}
+
+fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let blocks = elements(subject.member("messages")).iter().flat_map(|message| elements(message.get("content")));
+    for block in blocks.filter(|block| is_type(block, "thinking")) {
+        // That there is one, and that it is not empty, the schema says.
+        if block.get("signature").and_then(Value::as_str).is_some_and(is_foreign) {
+            let note = found.at_member(block, "signature", "the signature of this thinking is not one of Anthropic's");
+            note.help("send back blocks of thinking as the API gave them, and leave out those of others");
+        }
+    }
+}
+
+/// Whether a signature cannot be Anthropic's, which are plain base64: what Gemini takes for none, and OpenAI's encrypted content, are
+/// not.
+fn is_foreign(signature: &str) -> bool {
+    signature == SKIP || signature.starts_with("gAAAAA")
+}
+
+/// What Gemini takes for the signature of calls that it did not make.
+const SKIP: &str = "skip_thought_signature_validator";
+
+fn google<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let contents = elements(subject.member("contents"));
+    for part in contents.iter().flat_map(|content| elements(content.get("parts"))) {
+        let Some(name) = ["thoughtSignature", "thought_signature"].into_iter().find(|name| part.get(name).is_some())
+        else {
+            continue;
+        };
+        if part.get(name).and_then(Value::as_str).is_some_and(|signature| !is_base64(signature)) {
+            found.at_member(part, name, "this signature is not base64").help("send it back as the API gave it");
+        }
+    }
+    if let Some((true, severity)) = subject.facts.value(|family| family.signed_calls) {
+        unsigned_steps(subject, contents, severity, found);
+    }
+}
+
+/// The first call of each model content in the current turn must carry its signature.
+fn unsigned_steps<'b>(subject: &Subject<'b>, contents: &'b [Value], severity: Severity, found: &mut Found<'b>) {
+    let said = |content: &Value| {
+        !is_model(content) && elements(content.get("parts")).iter().any(|part| response(part).is_none())
+    };
+    let start = contents.iter().rposition(said).unwrap_or(0);
+    for content in contents[start..].iter().filter(|content| is_model(content)) {
+        let Some(first) = elements(content.get("parts")).iter().find(|part| call(part).is_some()) else { continue };
+        if either(first, "thoughtSignature", "thought_signature").is_some_and(|signature| signature != "") {
+            continue;
+        }
+        let model = cut(subject.model.unwrap_or("this model"), 60);
+        let note = found.at(
+            first,
+            format!("this call has no `thoughtSignature`, and {model} refuses calls without it in the current turn"),
+        );
+        note.level(severity)
+            .help(format!("send back the signature that came with it; for a call of another model write \"{SKIP}\""));
+    }
+}
+
+fn is_model(content: &Value) -> bool {
+    content.get("role").is_some_and(|role| role == "model")
+}
+
+fn call(part: &Value) -> Option<&Value> {
+    either(part, "functionCall", "function_call")
+}
+
+fn response(part: &Value) -> Option<&Value> {
+    either(part, "functionResponse", "function_response")
+}
+
+/// Whether a text is base64 in either alphabet, as proto3 JSON reads bytes; `=` at the end may be missing.
+fn is_base64(text: &str) -> bool {
+    let digits = text.trim_end_matches('=');
+    digits.len() % 4 != 1 && digits.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte))
+}

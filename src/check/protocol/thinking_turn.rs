@@ -1,0 +1,133 @@
+//! `protocol/thinking-turn`: reasoning where it cannot stand, or missing where it must.
+
+use serde_json::Value;
+
+use super::value::{elements, is_type};
+use super::{Found, Subject, body_rule};
+use crate::provider::{Server, WireFormat};
+use crate::text::cut;
+
+body_rule! {
+    Body, Error "protocol/thinking-turn", "reasoning stands where it cannot, or is missing where it must stand",
+    "Reasoning goes back as a part of the turn that it led to.\n\n\
+     Anthropic refuses an assistant message whose last block is thinking. With `thinking.type` \"enabled\", the assistant turn \
+     whose calls are being answered starts with its thinking: *Expected `thinking` or `redacted_thinking`, but found `tool_use`*. \
+     OpenAI's Responses API wants the item that a reasoning item led to right behind it, and where nothing is stored \
+     (`store = false`) its `encrypted_content`; `content` of a replayed item is reported as unknown by some, and so is a call with an \
+     `id` whose reasoning is missing: these are warnings. Kimi refuses calls without their `reasoning_content` while it thinks; for \
+     DeepSeek reports disagree, a warning.\n\n\
+     * wrong: reasoning, then the user\n\
+     * right: reasoning, the answer or call that followed it, then the user\n\n\
+     Sources, seen in November 2026: tailcallhq/forgecode#2107; zed-industries/zed#33317; vercel/ai#7099 and #7543; \
+     continuedev/continue#11994 against jin-bo/agentao#321; decolua/9router#2497; continuedev/continue#11600; \
+     earendil-works/pi#3636 against langchain-ai/langchain#34166."
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    match (subject.wire, subject.server) {
+        (WireFormat::AnthropicMessages, Server::Anthropic) => anthropic(subject, found),
+        (WireFormat::OpenAiResponses, Server::OpenAi) => responses(subject, found),
+        (WireFormat::OpenAiChat, _) => reasoned_calls(subject, found),
+        _ => {}
+    }
+}
+
+fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let messages = elements(subject.member("messages"));
+    for message in messages.iter().filter(|message| is_assistant(message)) {
+        if let Some(last) = elements(message.get("content")).last().filter(|block| is_thinking(block)) {
+            let note = found.at(last, "the last block of an assistant message cannot be thinking");
+            note.help("send the answer or call that followed it, or leave the thinking out");
+        }
+    }
+    if subject.member("thinking").is_some_and(|thinking| is_type(thinking, "enabled")) {
+        answered_turn(messages, found);
+    }
+}
+
+/// The turn whose calls the last message answers starts with its thinking.
+fn answered_turn<'b>(messages: &'b [Value], found: &mut Found<'b>) {
+    let [.., turn, answer] = messages else { return };
+    let has = |message: &Value, kind: &str| elements(message.get("content")).iter().any(|block| is_type(block, kind));
+    if !is_assistant(turn) || !has(turn, "tool_use") || !has(answer, "tool_result") {
+        return;
+    }
+    if let Some(first) = elements(turn.get("content")).first().filter(|block| !is_thinking(block)) {
+        let note = found.at(first, "with thinking on, a turn whose calls are answered must start with its thinking");
+        note.help("send back the thinking that came before the call; \"adaptive\" thinking, or none, does without");
+    }
+}
+
+fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let items = elements(subject.member("input"));
+    let is_stored = subject.member("store") != Some(&Value::Bool(false));
+    for (at, item) in items.iter().enumerate() {
+        if is_type(item, "reasoning") {
+            reasoning_item(item, items.get(at + 1), is_stored, found);
+        } else if is_type(item, "function_call") && !is_stored {
+            // Calls of one turn share the reasoning before them.
+            let before = items[..at].iter().rev().find(|other| !is_type(other, "function_call"));
+            if item.get("id").is_some() && !before.is_some_and(is_of_assistant) {
+                let note = found.at_member(
+                    item,
+                    "id",
+                    "a call with an `id` goes without its reasoning, which some reports say is refused",
+                );
+                note.warning().help("leave `id` out, or send the reasoning item before it");
+            }
+        }
+    }
+}
+
+fn reasoning_item<'b>(item: &'b Value, next: Option<&Value>, is_stored: bool, found: &mut Found<'b>) {
+    if !next.is_some_and(is_of_assistant) {
+        let note = found.at(item, "nothing that the model said follows this reasoning");
+        note.help("send the message or call that came after it, or leave the reasoning out");
+    } else if !is_stored && item.get("encrypted_content").is_none_or(Value::is_null) {
+        let note =
+            found.at(item, "this reasoning has no `encrypted_content`, and nothing is stored: the API cannot find it");
+        note.help("send `encrypted_content` as it came, or leave the item out");
+    }
+    if !elements(item.get("content")).is_empty() {
+        let note =
+            found.at_member(item, "content", "`content` of a reasoning item is reported as an unknown parameter");
+        note.warning().help("leave it out: `encrypted_content` holds it");
+    }
+}
+
+/// Whether an item is one that the model made.
+fn is_of_assistant(item: &Value) -> bool {
+    match item.get("type").and_then(Value::as_str) {
+        None | Some("message") => is_assistant(item),
+        // A reference may stand for anything.
+        Some(kind) => !kind.ends_with("_output") && kind != "mcp_approval_response",
+    }
+}
+
+/// Calls without the reasoning that led to them, where the model wants it back.
+fn reasoned_calls<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let Some((level, likely)) = subject.facts.value(|family| family.reasoned_calls) else { return };
+    if subject.member("thinking").is_some_and(|thinking| !is_type(thinking, "enabled")) {
+        return;
+    }
+    for message in elements(subject.member("messages")) {
+        let has_calls = !elements(message.get("tool_calls")).is_empty();
+        if has_calls && message.get("reasoning_content").is_none_or(Value::is_null) {
+            let model = cut(subject.model.unwrap_or("this model"), 60);
+            let note = found.at(
+                message,
+                format!("these calls have no `reasoning_content`, and {model} wants it back while it thinks"),
+            );
+            note.level(level.min(likely))
+                .help("send back the reasoning that came with the calls, or turn thinking off");
+        }
+    }
+}
+
+fn is_assistant(message: &Value) -> bool {
+    message.get("role").is_some_and(|role| role == "assistant")
+}
+
+fn is_thinking(block: &Value) -> bool {
+    is_type(block, "thinking") || is_type(block, "redacted_thinking")
+}

@@ -1,0 +1,132 @@
+//! `reqc models`: what is known of models.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::args::Format;
+use super::list::columns;
+use super::options::Options;
+use super::{Outcome, Status, Terminal};
+use crate::diag::Severity;
+use crate::repo::{Condition, Demand, Fact, Family, ModelPattern, Origin, State, normal_name};
+use crate::source::Spanned;
+use crate::text::{Text, text};
+
+pub(super) fn run(options: &Options, name: Option<&str>, terminal: &mut Terminal) -> Outcome {
+    let opened = options.open()?;
+    let normal = name.map(normal_name);
+    let all = opened.compiler.repo().families.iter();
+    let families: Vec<&Family> =
+        all.map(AsRef::as_ref).filter(|family| normal.as_ref().is_none_or(|name| family.has(name))).collect();
+    if options.format == Format::Json {
+        terminal.json(&families.into_iter().map(document).collect());
+        return Ok(Status::Clean);
+    }
+    match normal {
+        Some(normal) => of_model(&normal, &families, terminal),
+        None => overview(&families, terminal),
+    }
+    Ok(Status::Clean)
+}
+
+/// The families and which models they speak of.
+fn overview(families: &[&Family], terminal: &mut Terminal) {
+    let row = |family: &&Family| {
+        let mut models = patterns(&family.models);
+        if !family.except.is_empty() {
+            models.push_str(&format!(", but not {}", patterns(&family.except)));
+        }
+        [family.name.value.to_string(), names(&family.wires), models]
+    };
+    let rows: Vec<[String; 3]> = families.iter().map(row).collect();
+    let rows: Vec<[&str; 3]> = rows.iter().map(|row| row.each_ref().map(String::as_str)).collect();
+    terminal.text(&columns(["FAMILY", "WIRE FORMATS", "MODELS"], &rows));
+}
+
+/// What holds for one model, and where that is from.
+fn of_model(normal: &str, families: &[&Family], terminal: &mut Terminal) {
+    terminal.say(&text!("{}: {} families", Text::line(normal).cut(80), families.len()));
+    if families.is_empty() {
+        terminal.say(&text!("nothing is known of this model: the rules of its wire format hold, and no others"));
+    }
+    for family in families {
+        let servers =
+            if family.servers.is_empty() { String::new() } else { format!(", at {}", names(&family.servers)) };
+        terminal.text(&text!("\n{} ({}{})\n", family.name.value, names(&family.wires), servers));
+        terminal.text(&text!("  {}\n", origin(&family.origin)));
+        for line in family.flags() {
+            terminal.text(&text!("  - {}\n", line));
+        }
+        for fact in &family.facts {
+            terminal.text(&of_fact(fact));
+        }
+    }
+}
+
+fn of_fact(fact: &Fact) -> Text {
+    let wires = if fact.wires.is_empty() { String::new() } else { format!(" ({})", names(&fact.wires)) };
+    let level = if fact.level == Severity::Warning { " [warning]" } else { "" };
+    let mut lines = text!("  - {}{}{}\n", fact.told(), wires, level);
+    for more in [&fact.says, &fact.help].into_iter().flatten() {
+        lines.push(&text!("    {}\n", more));
+    }
+    if fact.origin != Origin::default() {
+        lines.push(&text!("    {}\n", origin(&fact.origin)));
+    }
+    lines
+}
+
+fn origin(origin: &Origin) -> String {
+    let seen = origin.seen.as_ref().map(|seen| format!("seen {seen}"));
+    let parts: Vec<&str> = [origin.source.as_deref(), seen.as_deref()].into_iter().flatten().collect();
+    parts.join("; ")
+}
+
+fn patterns(patterns: &[ModelPattern]) -> String {
+    patterns.iter().map(|pattern| &*pattern.text.value).collect::<Vec<_>>().join(", ")
+}
+
+fn names(names: &[Spanned<Arc<str>>]) -> String {
+    names.iter().map(|name| &*name.value).collect::<Vec<_>>().join(", ")
+}
+
+fn document(family: &Family) -> Value {
+    let texts = |names: &[Spanned<Arc<str>>]| names.iter().map(|name| name.value.to_string()).collect::<Vec<_>>();
+    let globs = |list: &[ModelPattern]| list.iter().map(|it| it.text.value.to_string()).collect::<Vec<_>>();
+    json!({
+        "name": &*family.name.value, "models": globs(&family.models), "except": globs(&family.except),
+        "wires": texts(&family.wires), "servers": texts(&family.servers), "from_version": family.from_version.as_deref(),
+        "source": family.origin.source.as_deref(), "seen": family.origin.seen.as_deref(),
+        "prefill": family.prefill, "signed_calls": family.signed_calls,
+        "reasoned_calls": family.reasoned_calls.map(Severity::name),
+        "bound_thinking": family.bound_thinking, "cache_minimum": family.cache_minimum,
+        "facts": family.facts.iter().map(fact_document).collect::<Vec<_>>(),
+    })
+}
+
+fn fact_document(fact: &Fact) -> Value {
+    let (instead, one_of, least, most) = match &fact.demand {
+        Demand::Absent { instead } => (instead.as_deref(), None, None, None),
+        Demand::Value { one_of, least, most } => (None, Some(one_of), *least, *most),
+    };
+    json!({
+        "at": fact.at.iter().map(|place| place.pointer.as_str()).collect::<Vec<_>>(),
+        "refused": one_of.is_none(), "instead": instead, "one_of": one_of, "least": least, "most": most,
+        "when": conditions(&fact.when), "unless": conditions(&fact.unless),
+        "wires": fact.wires.iter().map(|name| &*name.value).collect::<Vec<_>>(), "level": fact.level.name(),
+        "says": fact.says.as_deref(), "help": fact.help.as_deref(),
+        "source": fact.origin.source.as_deref(), "seen": fact.origin.seen.as_deref(),
+    })
+}
+
+fn conditions(conditions: &[Condition]) -> Value {
+    let member = |condition: &Condition| {
+        let value = match &condition.is {
+            State::Present(is_there) => json!(is_there),
+            State::OneOf(values) => json!(values),
+        };
+        (condition.at.pointer.as_str().to_owned(), value)
+    };
+    Value::Object(conditions.iter().map(member).collect::<Map<_, _>>())
+}

@@ -1,0 +1,102 @@
+//! Names of models, as gateways, clouds and dates spell them, made equal.
+
+/// A model's name without what tells nothing of the model: gateways' prefixes, regions, dates, `latest`, tags. In lower case,
+/// with `-` for every dot: `us.anthropic.claude-opus-4-5-20251101-v1:0` and `anthropic/claude-opus-4.5` are one.
+pub fn normal_name(name: &str) -> String {
+    let name = name.trim().to_lowercase();
+    let name = name.rsplit('/').next().unwrap_or_default();
+    let name = name.split(['@', ':']).next().unwrap_or_default();
+    let plain = without_vendor(name);
+    // Bedrock counts its own versions of a model.
+    let plain = if plain.len() < name.len() { without_version(plain) } else { plain };
+    without_dates(&plain.replace(['.', '_'], "-")).to_owned()
+}
+
+/// A pattern in the spelling of [`normal_name`].
+pub(super) fn normal_pattern(pattern: &str) -> String {
+    pattern.to_lowercase().replace('.', "-")
+}
+
+/// Without regions and makers in front: `us.anthropic.`.
+fn without_vendor(name: &str) -> &str {
+    match name.split_once('.') {
+        Some((first, rest)) if !first.is_empty() && first.chars().all(|c| c.is_ascii_lowercase() || c == '-') => {
+            without_vendor(rest)
+        }
+        _ => name,
+    }
+}
+
+/// Without `-v1` at the end.
+fn without_version(name: &str) -> &str {
+    match name.rsplit_once("-v") {
+        Some((rest, digits)) if is_number(digits) => rest,
+        _ => name,
+    }
+}
+
+/// Without dates, numbers of builds and `latest` at the end: `-2025-09-29`, `-20250929`, `-09-2025`, `-0528`, `-001`.
+fn without_dates(name: &str) -> &str {
+    let Some((rest, last)) = name.rsplit_once('-') else { return name };
+    match last {
+        "latest" => without_dates(rest),
+        _ if is_number(last) && last.len() >= 3 => without_dates(without_short(rest, last.len() == 4)),
+        _ if is_number(last) && last.len() == 2 => without_full_date(name).map_or(name, without_dates),
+        _ => name,
+    }
+}
+
+/// Without the month before a year: `-09` of `-09-2025`.
+fn without_short(name: &str, is_year: bool) -> &str {
+    match name.rsplit_once('-') {
+        Some((rest, month)) if is_year && month.len() == 2 && is_number(month) => rest,
+        _ => name,
+    }
+}
+
+/// Without `-2025-09-29` at the end, if it ends so.
+fn without_full_date(name: &str) -> Option<&str> {
+    let mut parts = name.rsplitn(4, '-');
+    let (day, month, year) = (parts.next()?, parts.next()?, parts.next()?);
+    let is_date =
+        [(day, 2), (month, 2), (year, 4)].iter().all(|(part, length)| part.len() == *length && is_number(part));
+    parts.next().filter(|_| is_date)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings_of_one_model_are_one_name() {
+        let same = |spellings: &[&str], expected: &str| {
+            spellings.iter().for_each(|name| assert_eq!(normal_name(name), expected, "{name}"));
+        };
+        let opus = [
+            "claude-opus-4-5",
+            "claude-opus-4-5-20251101",
+            "claude-opus-4-5@20251101",
+            "Anthropic/Claude-Opus-4.5",
+            "us.anthropic.claude-opus-4-5-20251101-v1:0",
+            "us-gov.anthropic.claude-opus-4-5-v1",
+            "openrouter/anthropic/claude-opus-4.5:beta",
+            "claude-opus-4-5-latest",
+        ];
+        same(&opus, "claude-opus-4-5");
+        same(&["gpt-5.1-2025-11-13", "openai/gpt-5.1", "gpt-5.1"], "gpt-5-1");
+        same(&["models/gemini-2.5-flash-preview-09-2025", "gemini-2.5-flash-preview"], "gemini-2-5-flash-preview");
+        same(&["gemini-2.0-flash-001", "google/gemini-2.0-flash:free"], "gemini-2-0-flash");
+        same(&["deepseek/deepseek-r1-0528", "deepseek-r1:8b"], "deepseek-r1");
+        same(&["deepseek-v4"], "deepseek-v4");
+        same(&["magistral-medium-2509"], "magistral-medium");
+        same(&["o1", "o1-2024-12-17"], "o1");
+        same(&["claude-opus-4", "claude-opus-4-20250514"], "claude-opus-4");
+        same(&["claude-3-5-sonnet-v2@20241022"], "claude-3-5-sonnet-v2");
+        same(&["qwen3-235b-a22b"], "qwen3-235b-a22b");
+        same(&["", "/", "@"], "");
+    }
+}

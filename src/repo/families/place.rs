@@ -1,0 +1,64 @@
+//! Members of bodies, by their JSON pointers.
+
+use serde_json::Value;
+
+use crate::json::Pointer;
+
+/// A member of bodies.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Place {
+    /// Its JSON pointer.
+    pub pointer: Pointer,
+    steps: Box<[Step]>,
+}
+
+/// The name of a member, and its other spelling.
+#[derive(Debug, Clone, PartialEq)]
+struct Step {
+    name: Box<str>,
+    /// `snake_case` for `camelCase`: proto3 JSON, as Gemini reads it, knows both.
+    snake: Option<Box<str>>,
+}
+
+impl Place {
+    pub(super) fn new(pointer: &str) -> Place {
+        let pointer = Pointer::parse(pointer);
+        let steps = pointer.tokens().map(|name| Step { snake: snake(&name), name: name.into() });
+        Place { steps: steps.collect(), pointer }
+    }
+
+    /// The value there, if there is one; `null` counts as none. `member` gives the members of the body by name.
+    pub fn find<'b>(&self, both: bool, member: impl Fn(&str) -> Option<&'b Value>) -> Option<&'b Value> {
+        let (first, rest) = self.steps.split_first()?;
+        let start = first.find(both, member)?;
+        let value = rest.iter().try_fold(start, |value, step| step.find(both, |name| value.get(name)))?;
+        (!value.is_null()).then_some(value)
+    }
+
+    /// The name as people say it: `reasoning.effort`.
+    pub fn name(&self) -> String {
+        let names: Vec<&str> = self.steps.iter().map(|step| &*step.name).collect();
+        names.join(".")
+    }
+}
+
+impl Step {
+    fn find<'b>(&self, both: bool, member: impl Fn(&str) -> Option<&'b Value>) -> Option<&'b Value> {
+        let other = || member(self.snake.as_deref().filter(|_| both)?);
+        member(&self.name).or_else(other)
+    }
+}
+
+fn snake(name: &str) -> Option<Box<str>> {
+    if !name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return None;
+    }
+    let mut snake = String::with_capacity(name.len() + 4);
+    for c in name.chars() {
+        if c.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(c.to_ascii_lowercase());
+    }
+    Some(snake.into())
+}

@@ -1,0 +1,100 @@
+//! Facts in words.
+
+use serde_json::Value;
+
+use super::{Condition, Demand, Fact, Family, Place, State};
+
+impl Family {
+    /// What it says of histories and caches, a line each.
+    pub fn flags(&self) -> Vec<String> {
+        let said = |is: Option<bool>, yes: &str, no: &str| is.map(|is| if is { yes } else { no }.to_owned());
+        let tokens = |least: i64| format!("a prefix of less than {least} tokens is not cached");
+        let reasoned = |_| "wants `reasoning_content` of messages with calls back while it thinks".to_owned();
+        let version = |first: &std::sync::Arc<str>| format!("from version {first} of the API on");
+        [
+            self.from_version.as_ref().map(version),
+            said(self.prefill, "goes on with a last turn of the assistant", "refuses a last turn of the assistant"),
+            said(
+                self.signed_calls,
+                "wants the signatures of calls in the current turn",
+                "takes calls without signatures",
+            ),
+            self.reasoned_calls.map(reasoned),
+            said(self.bound_thinking, "thinking is bound to what stands before it", "thinking is bound to nothing"),
+            self.cache_minimum.map(tokens),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+impl Fact {
+    /// What is asked, as what follows the name of a model: `refuses temperature, unless reasoning_effort is "none"`.
+    pub fn told(&self) -> String {
+        let names: Vec<String> = self.at.iter().map(named).collect();
+        let names = listed(&names, "and");
+        let demand = match &self.demand {
+            Demand::Absent { .. } => format!("refuses {names}"),
+            demand @ Demand::Value { .. } => format!("takes {} for {names}", demand.taken()),
+        };
+        format!("{demand}{}", self.conditions())
+    }
+
+    /// The conditions in words, each behind a comma.
+    pub fn conditions(&self) -> String {
+        let told = |word: &str, conditions: &[Condition], join: &str| match conditions {
+            [] => String::new(),
+            _ => format!(", {word} {}", listed(&conditions.iter().map(Condition::told).collect::<Vec<_>>(), join)),
+        };
+        format!("{}{}", told("while", &self.when, "and"), told("unless", &self.unless, "or"))
+    }
+}
+
+impl Demand {
+    /// Which values are taken, in words.
+    pub fn taken(&self) -> String {
+        let Demand::Value { one_of, least, most } = self else { return "nothing".to_owned() };
+        let mut taken: Vec<String> = one_of.iter().map(shown).collect();
+        match (least, most) {
+            (Some(least), Some(most)) => taken.push(format!("{least} to {most}")),
+            (Some(least), None) => taken.push(format!("{least} and more")),
+            (None, Some(most)) => taken.push(format!("at most {most}")),
+            (None, None) => {}
+        }
+        listed(&taken, "or")
+    }
+}
+
+impl Condition {
+    fn told(&self) -> String {
+        let name = named(&self.at);
+        match &self.is {
+            State::Present(true) => format!("{name} is there"),
+            State::Present(false) => format!("{name} is absent"),
+            State::OneOf(values) => {
+                format!("{name} is {}", listed(&values.iter().map(shown).collect::<Vec<_>>(), "or"))
+            }
+        }
+    }
+}
+
+fn named(place: &Place) -> String {
+    format!("`{}`", place.name())
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("`{text}`"),
+        other => other.to_string(),
+    }
+}
+
+/// `a, b and c`.
+fn listed(parts: &[String], last: &str) -> String {
+    match parts {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., end] => format!("{} {last} {end}", first.join(", ")),
+    }
+}

@@ -1,0 +1,255 @@
+//! What one template of a body gives, and what is wrong with it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::body::too_much_work;
+use super::excerpt::{self, excerpt};
+use super::members::Shared;
+use super::memo::{Costed, Fragment};
+use super::plan::Plan;
+use super::prompt::placeholder;
+use super::{Request, rules};
+use crate::diag::{Diagnostic, Label, Rule};
+use crate::json::{self, JsonError, Pointer, Problem};
+use crate::render::{
+    ACCOUNT_LIMIT, BodyInput, MAX_OUTPUT, Recording, Rendered, Renderer, TemplateId, Written, rules as render_rules,
+};
+use crate::source::{Sources, Span};
+
+/// Units for a value of the JSON that a template gives: what holds it is larger than its text.
+const VALUE: u64 = 256;
+/// How often the cost of a template is charged whose output is not JSON: it is recorded.
+const EXPLAINED: u64 = 9;
+
+/// Renders templates of a body.
+pub(super) struct Fragments<'a> {
+    pub(super) plan: &'a Plan<'a>,
+    pub(super) sources: &'a Sources,
+    pub(super) renderer: &'a Renderer<'a>,
+    pub(super) request: &'a Request<'a>,
+    pub(super) input: &'a BodyInput<'a>,
+}
+
+/// What a template gives for any system prompt.
+#[derive(Debug, Clone)]
+pub(super) enum Hollow {
+    /// A value, with a hole wherever it holds the prompt; or nothing.
+    Value(Option<Arc<Shared>>),
+    /// A finding that has nothing to do with what the prompt says.
+    Finding(Box<Diagnostic>),
+    /// It has to be rendered for each.
+    Unknown,
+}
+
+/// The same, with what it takes to render it for a prompt.
+#[derive(Debug, Clone)]
+pub(super) struct Measured {
+    pub(super) hollow: Hollow,
+    /// Units that are spent whatever the length of the prompt.
+    fixed: u64,
+    /// Units that grow with the prompt, at most as it does.
+    growing: u64,
+}
+
+impl Measured {
+    /// The most units that it takes to render it for a prompt; `None` if it could pass a limit of the renderer.
+    pub(super) fn most(&self, prompt_len: usize) -> Option<u64> {
+        /// The most values that [`json::count_values`] takes a text for whose values it does not count.
+        const UNCOUNTED: u64 = 10_000;
+        let times = prompt_len.div_ceil(placeholder().as_str().len()).max(1) as u64;
+        let growing = self.growing.saturating_mul(times);
+        // A byte that is made costs two units: so no text of the template is larger than its output may be.
+        let fits = growing <= 2 * MAX_OUTPUT as u64;
+        fits.then(|| growing.saturating_add(self.fixed).saturating_add(UNCOUNTED * VALUE))
+    }
+}
+
+impl Fragments<'_> {
+    /// What a template gives for this request.
+    pub(super) fn make(&self, template: TemplateId, literal: Span, at: &Pointer) -> Fragment {
+        let Rendered { text, cost, .. } = self.renderer.body(self.sources, template, self.input);
+        let rendered = match text {
+            Ok(rendered) if rendered.trim().is_empty() => return Costed { result: Ok(None), cost },
+            Ok(rendered) => rendered,
+            Err(finding) => return Costed { result: Err(finding), cost },
+        };
+        let cost = cost.saturating_add(VALUE.saturating_mul(json::count_values(&rendered) as u64));
+        if cost > ACCOUNT_LIMIT {
+            return Costed { result: Err(Box::new(too_much_work(literal))), cost };
+        }
+        let text = json::blank_trailing_commas(rendered);
+        match json::parse(&text) {
+            Ok(value) => Costed { result: Ok(Some(value)), cost },
+            Err(error) => {
+                let finding = self.not_json(template, (literal, at), &text, &error);
+                Costed { result: Err(Box::new(finding)), cost: cost.saturating_mul(EXPLAINED) }
+            }
+        }
+    }
+
+    /// What a template gives for any system prompt, from a placeholder instead of one.
+    pub(super) fn hollow(&self, template: TemplateId, literal: Span, at: &Pointer) -> Costed<Measured> {
+        let Rendered { text, cost, steps } = self.renderer.body(self.sources, template, self.input);
+        let (mut fixed, growing) = (steps, cost.saturating_sub(steps));
+        let hollow = match text {
+            Ok(rendered) if rendered.trim().is_empty() => Hollow::Value(None),
+            Ok(rendered) => {
+                fixed = fixed.saturating_add(VALUE.saturating_mul(json::count_values(&rendered) as u64));
+                match fixed.saturating_add(growing) > ACCOUNT_LIMIT {
+                    true => Hollow::Unknown,
+                    false => self.parsed_hollow(template, (literal, at), rendered),
+                }
+            }
+            Err(finding) => with_finding(finding),
+        };
+        let charged = match &hollow {
+            Hollow::Finding(finding) if finding.rule.code.starts_with("json/") => EXPLAINED,
+            _ => 1,
+        };
+        let cost = fixed.saturating_add(growing).saturating_mul(charged);
+        Costed { result: Measured { hollow, fixed, growing }, cost }
+    }
+
+    fn parsed_hollow(&self, template: TemplateId, (literal, at): (Span, &Pointer), rendered: String) -> Hollow {
+        let written = placeholder().found_in(&rendered);
+        let text = json::blank_trailing_commas(rendered);
+        match json::parse(&text) {
+            Ok(value) => {
+                let shared = Shared::hollow(value);
+                // What is in a key, or escaped in another way, is no hole.
+                match shared.holes() == written.len() {
+                    true => Hollow::Value(Some(Arc::new(shared))),
+                    false => Hollow::Unknown,
+                }
+            }
+            Err(error) if is_apart(&written, &error) => {
+                with_finding(Box::new(self.not_json(template, (literal, at), &text, &error)))
+            }
+            Err(_) => Hollow::Unknown,
+        }
+    }
+
+    fn not_json(
+        &self,
+        template: TemplateId,
+        (literal, at): (Span, &Pointer),
+        text: &str,
+        error: &JsonError,
+    ) -> Diagnostic {
+        let recording = self.recording(template, text);
+        let place = |range: &Range<usize>| self.written(&recording, range);
+        let found = place(&error.range);
+        let bare = self.bare_value(&recording, found.as_ref(), text, error);
+        let (rule, span, help) = match bare {
+            Some((span, help)) => (&rules::UNQUOTED, span, Some(help)),
+            None => {
+                let span = found.as_ref().map_or(literal, Written::statement);
+                (rule(&error.problem), span, error.problem.help())
+            }
+        };
+        let message = format!("`{at}` is not valid JSON: {}", error.problem.message());
+        let mut finding = Diagnostic::new(rule, span, message).label(excerpt(text, &error.range));
+        let mut relate = |range: &Range<usize>, what: &str| {
+            let span = place(range).map_or(literal, |found| found.span);
+            finding.related.push(Label { span, message: what.to_owned() });
+        };
+        if let Problem::DuplicateKey(_, first) = &error.problem {
+            relate(first, "first here");
+        }
+        if let Some(met) = &error.met {
+            relate(met, &format!("`{}` stands here", &text[met.clone()]));
+        }
+        for step in found.iter().flat_map(|found| &found.steps) {
+            finding = finding.related(step.span, step.kind.phrase());
+        }
+        if !literal.contains(span)
+            && !found.iter().flat_map(|found| &found.steps).any(|step| literal.contains(step.span))
+        {
+            finding = finding.related(literal, "rendered for this value");
+        }
+        finding.maybe_help(help.map(str::to_owned))
+    }
+
+    fn recording(&self, template: TemplateId, text: &str) -> Recording {
+        // What the prompt wrote stands nowhere if it is a placeholder.
+        let is_hollow = self.input.system_prompt == Some(placeholder().as_str());
+        let recorded = || self.plan.recorded_prompt(self.sources, self.renderer, self.request).map(Arc::new);
+        let prompt = if is_hollow { None } else { recorded() };
+        // Trailing commas are spaces by now.
+        let rendered = self.renderer.body(self.sources, template, self.input).text;
+        self.renderer.record_body(template, self.input, prompt.as_ref(), rendered.as_deref().unwrap_or(text))
+    }
+
+    /// Who wrote the first byte of a range, or the last byte of the output.
+    fn written(&self, recording: &Recording, range: &Range<usize>) -> Option<Written> {
+        let len = recording.text().len();
+        let start = range.start.min(len.saturating_sub(1));
+        let end = range.end.clamp((start + 1).min(len), len);
+        self.renderer.written(self.sources, recording, start..end).into_iter().next()
+    }
+
+    /// The tag whose value breaks the JSON around it, and what to write instead: a value that parsing fails inside of, or
+    /// one that is not there at all.
+    fn bare_value(
+        &self,
+        recording: &Recording,
+        found: Option<&Written>,
+        text: &str,
+        error: &JsonError,
+    ) -> Option<(Span, &'static str)> {
+        const WITHOUT_QUOTES: &str = "write `{{ tojson(value) }}`, which quotes and escapes it";
+        const WITH_QUOTES: &str =
+            "write `{{ tojson(value) }}` instead of quotes around the value: it escapes what is inside";
+        if error.problem == Problem::MissingValue {
+            let gap = text[..error.range.start].trim_end().len()..error.range.start;
+            let span = self.renderer.empty_tag(self.sources, recording, &gap)?;
+            return Some((span, WITHOUT_QUOTES));
+        }
+        let found = found?;
+        let start = found.value_from.filter(|&start| error.range.start > start)?;
+        Some((found.tag?, if text[..start].ends_with('"') { WITH_QUOTES } else { WITHOUT_QUOTES }))
+    }
+}
+
+/// Whether a mistake stands apart from all placeholders, so that it is there whatever the prompt says: what is before it was
+/// taken for JSON, and what is told of it shows no placeholder.
+fn is_apart(written: &[usize], error: &JsonError) -> bool {
+    let first = match &error.problem {
+        Problem::DuplicateKey(_, first) => Some(first),
+        _ => None,
+    };
+    let mut ranges = [Some(&error.range), first, error.met.as_ref()].into_iter().flatten();
+    let holds = |range: &Range<usize>| placeholder().is_in(range, written);
+    !ranges.any(|range| holds(range) || holds(&excerpt::shown(range)))
+}
+
+/// A finding of a template that was rendered with a placeholder.
+fn with_finding(finding: Box<Diagnostic>) -> Hollow {
+    let is_about_size = finding.rule == &render_rules::TOO_MUCH_WORK || finding.rule == &render_rules::TOO_LARGE;
+    match is_about_size || shows_placeholder(&finding) {
+        true => Hollow::Unknown,
+        false => Hollow::Finding(finding),
+    }
+}
+
+fn shows_placeholder(finding: &Diagnostic) -> bool {
+    let labels = finding.related.iter().chain([&finding.primary]).map(|label| &label.message);
+    let mut texts = labels.chain([&finding.message]).chain(&finding.help);
+    texts.any(|text| text.contains(placeholder().mark()))
+}
+
+fn rule(problem: &Problem) -> &'static Rule {
+    match problem {
+        Problem::Unquoted(_)
+        | Problem::UnterminatedString
+        | Problem::ControlCharacter(_)
+        | Problem::BadEscape
+        | Problem::LoneSurrogate => &rules::UNQUOTED,
+        Problem::SecondValue => &rules::TWO_VALUES,
+        Problem::DuplicateKey(..) => &rules::DUPLICATE_KEY,
+        Problem::BadNumber | Problem::NumberOutOfRange => &rules::NUMBER,
+        Problem::TooDeep => &rules::TOO_DEEP,
+        _ => &rules::SYNTAX,
+    }
+}

@@ -1,0 +1,181 @@
+//! Values that differ in nothing but the system prompt: what is known of one is known of all, as far as it can be.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use serde_json::Value;
+
+use super::super::memo::Weight;
+use super::super::prompt::{SystemPrompt, placeholder};
+use super::{Check, CheckId, Shared};
+
+/// Where a value has the system prompt of each body.
+#[derive(Debug)]
+pub(super) struct Holes {
+    /// The texts with the prompt in them: what stands between the prompts.
+    texts: Vec<Vec<Box<str>>>,
+    /// The ranges of the placeholder in the indented text, by their starts.
+    cuts: OnceLock<Vec<usize>>,
+    /// What accepted a value with such texts.
+    accepted: Mutex<Vec<(CheckId, Vec<Class>)>>,
+    /// About how many bytes the value holds.
+    weight: OnceLock<usize>,
+}
+
+/// What a check can tell of texts: nothing else of a text has a part in its verdict.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Texts {
+    /// Texts that it compares with, sorted.
+    pub(crate) literals: &'static [&'static str],
+    /// Lengths that it compares with, in characters.
+    pub(crate) lengths: &'static [usize],
+    /// Patterns that a text may fit: at most 64.
+    pub(crate) patterns: &'static [fn(&str) -> bool],
+}
+
+/// What a check can tell of one text: those of one class are the same to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Class {
+    literal: Option<usize>,
+    /// Of the lengths, those that are reached, and those that are passed.
+    reached: usize,
+    passed: usize,
+    /// The patterns that fit, bit by bit.
+    patterns: u64,
+}
+
+impl Texts {
+    fn class(&self, text: &str) -> Class {
+        let len = if self.lengths.is_empty() { 0 } else { text.chars().count() };
+        let fits = self.patterns.iter().enumerate().map(|(bit, fits)| u64::from(fits(text)) << bit);
+        Class {
+            literal: self.literals.binary_search(&text).ok(),
+            reached: self.lengths.iter().filter(|&&limit| len >= limit).count(),
+            passed: self.lengths.iter().filter(|&&limit| len > limit).count(),
+            patterns: fits.sum(),
+        }
+    }
+}
+
+impl Holes {
+    /// The holes of a value; `None` if there are none.
+    pub(super) fn of(value: &Value) -> Option<Holes> {
+        let mut texts = Vec::new();
+        collect(value, &mut texts);
+        let holes = Holes { texts, cuts: OnceLock::new(), accepted: Mutex::default(), weight: OnceLock::new() };
+        (!holes.texts.is_empty()).then_some(holes)
+    }
+
+    /// How often the prompt stands in it.
+    pub(super) fn count(&self) -> usize {
+        self.texts.iter().map(|pieces| pieces.len() - 1).sum()
+    }
+}
+
+fn collect(value: &Value, texts: &mut Vec<Vec<Box<str>>>) {
+    match value {
+        Value::String(text) => {
+            let pieces = placeholder().split(text).into_iter();
+            texts.extend(pieces.map(|pieces| pieces.into_iter().map(Box::from).collect()));
+        }
+        Value::Array(elements) => elements.iter().for_each(|element| collect(element, texts)),
+        Value::Object(members) => members.values().for_each(|member| collect(member, texts)),
+        _ => {}
+    }
+}
+
+/// A value with a system prompt in its holes.
+#[derive(Debug, Clone)]
+pub(in super::super) struct Spliced {
+    shared: Arc<Shared>,
+    prompt: SystemPrompt,
+    /// The whole value, if somebody asked for it.
+    value: OnceLock<Value>,
+}
+
+impl Spliced {
+    pub(super) fn new(shared: Arc<Shared>, prompt: SystemPrompt) -> Spliced {
+        Spliced { shared, prompt, value: OnceLock::new() }
+    }
+
+    /// The same prompt in another value.
+    pub(super) fn with(&self, shared: Arc<Shared>) -> Spliced {
+        Spliced::new(shared, self.prompt.clone())
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    pub(super) fn value(&self) -> &Value {
+        self.value.get_or_init(|| filled(&self.shared.value, &self.prompt))
+    }
+
+    /// About how many bytes it may hold that no other body does.
+    pub(super) fn weight(&self) -> usize {
+        let weight =
+            |holes: &Holes| holes.weight.get_or_init(|| self.shared.value.weight()) + holes.count() * self.prompt.len();
+        self.shared.holes.as_ref().map_or(0, weight)
+    }
+
+    /// Whether a check accepts the value. It is not asked if it accepted one whose texts are the same to it.
+    pub(super) fn is_accepted(&self, check: &Check) -> bool {
+        let (Some(texts), Some(holes)) = (check.texts, &self.shared.holes) else {
+            return (check.accepts)(self.value());
+        };
+        let classes: Vec<Class> = holes.texts.iter().map(|pieces| self.class(check, &texts, pieces)).collect();
+        let known = || holes.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+        if known().iter().any(|(id, known)| *id == check.id && *known == classes) {
+            return true;
+        }
+        let is_accepted = (check.accepts)(self.value());
+        let mut known = known();
+        if is_accepted && known.len() < MOST_CLASSES {
+            known.push((check.id, classes));
+        }
+        is_accepted
+    }
+
+    fn class(&self, check: &Check, texts: &Texts, pieces: &[Box<str>]) -> Class {
+        match pieces {
+            [before, behind] if before.is_empty() && behind.is_empty() => {
+                self.prompt.class(check.id, |text| texts.class(text))
+            }
+            pieces => texts.class(&pieces.join(self.prompt.as_str())),
+        }
+    }
+
+    /// The text of the value, indented as a member of a body.
+    pub(super) fn pretty(&self) -> String {
+        let (hollow, prompt, placeholder) = (self.shared.pretty(), self.prompt.escaped(), placeholder().escaped());
+        let find = || self::placeholder().found_escaped(hollow);
+        let cuts = self.shared.holes.iter().flat_map(|holes| holes.cuts.get_or_init(find));
+        let holes = self.shared.holes();
+        let mut text = String::with_capacity(hollow.len() + holes * prompt.len() - holes * placeholder.len());
+        let mut from = 0;
+        for &cut in cuts {
+            text.push_str(&hollow[from..cut]);
+            text.push_str(prompt);
+            from = cut + placeholder.len();
+        }
+        text.push_str(&hollow[from..]);
+        text
+    }
+}
+
+/// The most classes of texts that are remembered for a value.
+const MOST_CLASSES: usize = 16;
+
+/// A value with a text wherever the placeholder stands.
+fn filled(value: &Value, prompt: &SystemPrompt) -> Value {
+    match value {
+        Value::String(text) => match placeholder().split(text) {
+            Some(pieces) => pieces.join(prompt.as_str()).into(),
+            None => text.clone().into(),
+        },
+        Value::Array(elements) => elements.iter().map(|element| filled(element, prompt)).collect(),
+        Value::Object(members) => {
+            Value::Object(members.iter().map(|(key, member)| (key.clone(), filled(member, prompt))).collect())
+        }
+        other => other.clone(),
+    }
+}
