@@ -58,7 +58,7 @@ pub(crate) fn generate(folder: &Path) -> String {
         source.add(&schema, None, &plain);
         if extensions.exists() {
             let listed = read(&extensions);
-            for name in listed.as_object().expect("an object").keys().filter(|name| *name != "$comment") {
+            for name in listed.as_object().expect("an object").keys().filter(|name| !name.starts_with('$')) {
                 let mut extended = plain.clone();
                 extend(&mut extended, &listed, std::slice::from_ref(name)).expect("few extensions");
                 source.add(&schema, Some((&extensions, name)), &extended);
@@ -95,7 +95,8 @@ impl Source {
         let root = schema.as_object().expect("an object");
         let is_closed =
             root.get("type") == Some(&"object".into()) && root.get("additionalProperties") == Some(&false.into());
-        let unknown = root.keys().find(|key| !APART.contains(&key.as_str()) && !TOGETHER.contains(&key.as_str()));
+        let is_known = |key: &str| APART.contains(&key) || TOGETHER.contains(&key) || key.starts_with("x-reqc-");
+        let unknown = root.keys().find(|key| !is_known(key));
         assert!(is_closed, "{}: the root is no closed object", path.display());
         assert_eq!(unknown, None, "{}: a keyword of the root cannot be asked member by member", path.display());
         let mut members: Vec<(&String, usize)> = root["properties"]

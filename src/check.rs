@@ -95,8 +95,8 @@ impl Checks {
         model: Option<&str>,
     ) -> Checks {
         let version = instance.and_then(|(instance, api)| api.version(instance)).map(str::to_owned);
-        let (schemas, model, families) =
-            (schemas.of(wire, instance).at(server), model.map(str::to_owned), families.to_vec());
+        let schemas = schemas.for_server(wire, Some(server), instance).at(server);
+        let (model, families) = (model.map(str::to_owned), families.to_vec());
         let facts = ModelFacts::default();
         Checks { schemas, wire, server, model, endpoint: None, version, families, facts }.with_facts()
     }

@@ -213,6 +213,7 @@ impl Compiler {
         findings.extend(rules::unknown_agents(&repo, &hierarchy));
         findings.extend(route::check(&repo, &hierarchy));
         findings.extend(rules::unknown_contexts(&repo.config, &contexts));
+        findings.extend(rules::unknown_instances(&repo));
         let room = Room::default();
         let readable = readable(&repo);
         let ready = |context| ReadyContext::new(&repo, context, (&room, &readable));

@@ -4,6 +4,7 @@
 //! extensions. A violation is told in the words of the alternative that the discriminator picks: `x-reqc-discriminator` in a schema names
 //! the member that decides.
 
+mod allowed;
 mod bundled;
 mod cost;
 mod document;
@@ -14,11 +15,13 @@ mod mistake;
 mod node;
 mod pattern;
 pub(crate) mod rules;
+mod spelling;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use allowed::Allowed;
 use bundled::Bundled;
 use document::{Document, Extensions, Input, Unusable, check_extensions};
 use graph::Refusal;
@@ -31,7 +34,7 @@ use super::Problem;
 use crate::diag::Diagnostic;
 use crate::json;
 use crate::provider::{ClientApi, Server, WireFormat};
-use crate::repo::{Extension, Instance, LayerKind, Repo};
+use crate::repo::{Instance, LayerKind, Repo};
 use crate::source::{FileId, SourceText, Span};
 use crate::unit::Body;
 
@@ -40,8 +43,8 @@ use crate::unit::Body;
 pub struct Schemas {
     /// The schema files by wire format.
     files: BTreeMap<Arc<str>, Vec<SchemaFile>>,
-    /// Fields that `reqc.toml` allows.
-    allowed: Vec<Extension>,
+    /// What `reqc.toml` lets pass.
+    allowed: Vec<Arc<Allowed>>,
     documents: Mutex<HashMap<Variant, Documents>>,
     /// The extension files by wire format.
     extensions: BTreeMap<Arc<str>, Vec<Arc<Extensions>>>,
@@ -70,7 +73,7 @@ type Documents = Arc<[Result<Document, Unusable>]>;
 /// What the bodies of one agent are checked against.
 pub struct AgentSchemas {
     documents: Documents,
-    allowed: Vec<Field>,
+    allowed: Vec<Arc<Allowed>>,
     /// The server, if it passes over fields that it does not know.
     passes_over: Option<&'static str>,
 }
@@ -79,7 +82,10 @@ impl Schemas {
     /// Takes the schema files of a repository; its own are compiled at once, so that mistakes in them are told.
     pub fn new(repo: &Repo) -> (Schemas, Vec<Diagnostic>) {
         let mut findings = Vec::new();
-        let mut schemas = Schemas { allowed: repo.config.extensions.clone(), ..Schemas::default() };
+        let entries = repo.config.extensions.iter();
+        let known = entries.filter(|entry| repo.instances.contains_key(&entry.instance));
+        let allowed = known.map(|entry| Arc::new(Allowed::new(entry))).collect();
+        let mut schemas = Schemas { allowed, ..Schemas::default() };
         let mut own: Vec<(WireFormat, Arc<Extensions>)> = Vec::new();
         for (name, sources) in &repo.schemas {
             for source in sources {
@@ -115,21 +121,38 @@ impl Schemas {
     }
 
     /// What bodies are checked against: the schemas of a wire format, with the extensions of the provider instance, of those
-    /// that it extends, and of its client API.
+    /// that it extends, of its client API and of its server.
     pub fn of(&self, wire: WireFormat, instance: Option<(&Instance, ClientApi)>) -> AgentSchemas {
+        let server = instance.map(|(instance, api)| Server::of(instance, api));
+        self.for_server(wire, server, instance)
+    }
+
+    /// As [`Schemas::of`], where the server is known and the instance may not be.
+    pub(super) fn for_server(
+        &self,
+        wire: WireFormat,
+        server: Option<Server>,
+        instance: Option<(&Instance, ClientApi)>,
+    ) -> AgentSchemas {
         let name = instance.map(|(instance, _)| &*instance.name.value);
-        let own = self
-            .allowed
-            .iter()
-            .filter(|extension| instance.is_some_and(|(instance, _)| instance.is_a(&extension.instance)));
-        let allowed = own.flat_map(|extension| &extension.fields).map(|field| Field::parse(field)).collect();
+        let own = self.allowed.iter().filter(|entry| instance.is_some_and(|(instance, _)| entry.is_for(instance)));
+        let allowed = own.cloned().collect();
         let extensions = self.extensions_of(wire);
-        let bases = instance.iter().flat_map(|(instance, _)| &instance.bases).map(AsRef::as_ref);
-        let names = name.into_iter().chain(bases).chain(instance.map(|(_, api)| api.name()));
-        let listed = names.filter(|name| extensions.iter().any(|file| file.list(name)));
-        let mut names: Vec<String> = listed.map(str::to_owned).collect();
-        names.dedup();
+        // What is particular comes last: it replaces what the others say.
+        let general = server.map(Server::extensions).into_iter().chain(instance.map(|(_, api)| api.name()));
+        let bases = instance.iter().flat_map(|(instance, _)| instance.bases.iter().rev()).map(AsRef::as_ref);
+        let mut names: Vec<String> = Vec::new();
+        for listed in general.chain(bases).chain(name).filter(|name| extensions.iter().any(|file| file.list(name))) {
+            if !names.iter().any(|known| known == listed) {
+                names.push(listed.to_owned());
+            }
+        }
         AgentSchemas { documents: self.variant(wire, names), allowed, passes_over: None }
+    }
+
+    /// Where `[[extension]]` entries stand that never let anything pass.
+    pub(crate) fn unused(&self) -> impl Iterator<Item = Span> {
+        self.allowed.iter().filter_map(|entry| entry.unused())
     }
 
     fn extensions_of(&self, wire: WireFormat) -> &[Arc<Extensions>] {
@@ -171,36 +194,39 @@ impl AgentSchemas {
     }
 
     fn problems_of(&self, subject: Input<'_>) -> Vec<Problem> {
-        let mut mistakes: Vec<Mistake> = Vec::new();
-        for document in self.documents.iter() {
-            match document {
-                Err(unusable) => mistakes.push(unusable.mistake()),
-                Ok(document) => {
-                    let passed_over_by = self.passes_over.filter(|_| document.is_of_format());
-                    let unknown = |mistake: &Mistake| mistake.rule == &rules::UNKNOWN_FIELD;
-                    mistakes.extend(document.mistakes(subject).into_iter().map(|mistake| match unknown(&mistake) {
-                        true => Mistake { passed_over_by, ..mistake },
-                        false => mistake,
-                    }));
-                }
-            }
-        }
+        let mut mistakes = self.mistakes(subject);
         if mistakes.is_empty() {
             return Vec::new();
         }
-        mistakes.retain(|mistake| !self.allows(mistake));
+        // Each name is in a schema once; a body in its other spelling is refused, and asked again in this one.
+        let original = subject.value();
+        let respelt = self.documents().find_map(|schema| spelling::respelt(schema, original));
+        if let Some(respelt) = respelt {
+            mistakes = self.mistakes(Input::Respelt { value: &respelt, original });
+        }
+        mistakes.retain_mut(|mistake| !self.allowed.iter().any(|entry| entry.lets_pass(mistake, original)));
         mistake::drop_misspelt(&mut mistakes);
         mistakes.dedup_by(|next, kept| mistake::absorb(kept, next));
         cut(&mut mistakes);
         mistakes.into_iter().map(Mistake::told).collect()
     }
 
-    fn allows(&self, mistake: &Mistake) -> bool {
-        if mistake.rule != &rules::UNKNOWN_FIELD || self.allowed.is_empty() {
-            return false;
+    fn mistakes(&self, subject: Input<'_>) -> Vec<Mistake> {
+        let mut mistakes: Vec<Mistake> = Vec::new();
+        for document in self.documents.iter() {
+            match document {
+                Err(unusable) => mistakes.push(unusable.mistake()),
+                Ok(document) => {
+                    let unknown = |mistake: &Mistake| mistake.rule == &rules::UNKNOWN_FIELD;
+                    mistakes.extend(document.mistakes(subject).into_iter().map(|mistake| match unknown(&mistake) {
+                        _ if !document.is_of_format() => mistake.in_own_words(),
+                        true => Mistake { passed_over_by: self.passes_over, ..mistake },
+                        false => mistake,
+                    }));
+                }
+            }
         }
-        let tokens: Vec<String> = mistake.pointer.tokens().collect();
-        self.allowed.iter().any(|field| field.is(&tokens))
+        mistakes
     }
 }
 
@@ -223,25 +249,9 @@ impl Unusable {
             what: What::Other(self.refusal.message.clone()),
             hint: self.refusal.help.clone().into(),
             passed_over_by: None,
+            asks: None,
             place: Some(self.place),
         }
-    }
-}
-
-/// A field that `reqc.toml` allows: a JSON pointer in which `*` stands for any one token.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Field {
-    tokens: Vec<String>,
-}
-
-impl Field {
-    fn parse(pattern: &str) -> Field {
-        Field { tokens: json::Pointer::parse(pattern).tokens().collect() }
-    }
-
-    fn is(&self, tokens: &[String]) -> bool {
-        let same = |(pattern, token): (&String, &String)| pattern == "*" || pattern == token;
-        tokens.len() == self.tokens.len() && self.tokens.iter().zip(tokens).all(same)
     }
 }
 

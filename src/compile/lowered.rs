@@ -10,7 +10,7 @@ use super::rules::all_rules;
 use super::{Compiler, Policy};
 use crate::check::schema::is_built_in;
 use crate::provider::WireFormat;
-use crate::repo::{Allow, LayerFile, LayerKind, Level, Repo};
+use crate::repo::{Allow, Extension, LayerFile, LayerKind, Level, Repo};
 use crate::source::{SourceText, Span};
 
 /// One thing that lets through what would be refused without it.
@@ -161,7 +161,7 @@ impl Policy<'_> {
         });
         let allows = self.config.allows.iter().filter(|entry| !self.is_expired(entry)).map(|entry| allow(repo, entry));
         let extensions = self.config.extensions.iter().map(|entry| Lowered {
-            fields: entry.fields.clone(),
+            fields: extended(entry),
             reason: entry.reason.clone(),
             ..Lowered::new(LoweredKind::Extension, &entry.instance).at(repo, entry.span)
         });
@@ -170,6 +170,12 @@ impl Policy<'_> {
         let settings = rules.chain(allows).chain(extensions).chain(schemas(repo));
         settings.chain(without_golden(compiler)).chain(layer).chain(arguments).collect()
     }
+}
+
+/// What an entry lets pass: fields, fields with a value, and with `?` fields that may be missing.
+fn extended(entry: &Extension) -> Vec<Arc<str>> {
+    let optional = entry.optional.iter().map(|field| Arc::from(format!("{field}?")));
+    entry.fields.iter().chain(&entry.values).cloned().chain(optional).collect()
 }
 
 /// Contexts that are marked `golden`, and that `golden.contexts` leaves out.

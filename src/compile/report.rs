@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{AgentBodies, Compiler, LintedBodies, Lowered, Policy, PolicyOptions, Selection};
+use super::{AgentBodies, Compiler, LintedBodies, Lowered, Policy, PolicyOptions, Selection, rules};
 use crate::diag::{Diagnostic, Findings, Severity, count};
 use crate::golden;
 use crate::source::Sources;
@@ -148,7 +148,10 @@ impl Compiler {
 
     /// Applies the policy. A run that made no body is an error, unless errors tell why.
     pub(super) fn judged(&self, found: Found, selection: &Selection, options: &PolicyOptions) -> Report {
-        let Found { sources, findings, agents, bodies } = found;
+        let Found { sources, mut findings, agents, bodies } = found;
+        if options.complete.unwrap_or(selection.is_everything()) && agents == self.agents.len() {
+            findings.extend(self.schemas.unused().map(rules::unused_extension));
+        }
         let mut findings = self.policy(options, selection.is_everything()).judge(&sources, findings);
         let tells_why = |it: &Diagnostic| it.severity == Severity::Error && it.rule != &golden::rules::DRIFT;
         if !findings.iter().any(tells_why) {

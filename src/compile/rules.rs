@@ -6,6 +6,7 @@ use super::{Compiler, work};
 use crate::context::Context;
 use crate::diag::{Diagnostic, Rule, Suggestions};
 use crate::profile::Profile;
+use crate::provider::rules::UNKNOWN_INSTANCE;
 use crate::repo::{Config, Repo, rules as repo_rules};
 use crate::resolve::{Hierarchy, ProfileId};
 use crate::source::{SourceText, Sources, Span};
@@ -43,6 +44,10 @@ crate::diag::rules! {
     UNKNOWN_CONTEXT = Warning "config/unknown-context", "`golden.contexts` has a pattern that no context matches",
         "The pattern selects nothing, so the golden bodies that it was written for are not kept. Most often it is misspelt, or \
          the context was renamed. `reqc contexts` lists the names.";
+    UNUSED_EXTENSION = Warning "config/unused-extension", "an [[extension]] entry lets nothing pass",
+        "No body of the provider instance, or of those that extend it, has what the entry is for. Most often a pointer is \
+         misspelt, or the field is gone from the profiles. An entry that nothing needs would let a later mistake pass.\n\n\
+         It is only told if all agents are compiled in all contexts.";
     NOT_LOWERABLE = Warning "config/not-lowerable", "a rule that stays an error is lowered or silenced",
         "Some errors mean that an agent has no body, or that golden files are not what is sent. If they could be silenced, a \
          run would pass that compiled less than it seems. The entry has no effect.\n\nWhat can be lowered are warnings and \
@@ -120,6 +125,26 @@ pub(super) fn unknown_agents(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnost
         Diagnostic::new(&UNKNOWN_AGENT, model.span, format!("there is no agent `{name}`")).help(help)
     });
     findings.collect()
+}
+
+/// Findings about `[[extension]]` entries for instances that do not exist.
+pub(super) fn unknown_instances(repo: &Repo) -> Vec<Diagnostic> {
+    let unknown = repo.config.extensions.iter().filter(|entry| !repo.instances.contains_key(&*entry.instance));
+    let mut suggestions = Suggestions::default();
+    let findings = unknown.map(|entry| {
+        let known = repo.instances.keys().map(AsRef::as_ref);
+        let help = suggestions.did_you_mean(&entry.instance, known);
+        let message = format!("there is no provider instance `{}`", entry.instance);
+        let help = help.unwrap_or_else(|| "`reqc providers` lists them".to_owned());
+        Diagnostic::new(&UNKNOWN_INSTANCE, entry.span, message).help(help)
+    });
+    findings.collect()
+}
+
+/// The finding of an `[[extension]]` entry that let nothing pass.
+pub(super) fn unused_extension(place: Span) -> Diagnostic {
+    let message = "no body has what this entry lets pass";
+    Diagnostic::new(&UNUSED_EXTENSION, place, message).help("remove it, or mend its pointers")
 }
 
 /// Findings about patterns in `golden.contexts` that select nothing.

@@ -76,6 +76,14 @@ impl Server {
         }
     }
 
+    /// The name that `<format>.extensions.json` lists its fields under.
+    pub fn extensions(self) -> &'static str {
+        match self {
+            Server::Unknown => "compatible servers",
+            server => server.name(),
+        }
+    }
+
     /// Whether it refuses a request with a field that it does not know. Others pass over such a field, so that what it says is
     /// lost, or read more than anybody wrote down.
     pub fn refuses_unknown_fields(self) -> bool {

@@ -15,7 +15,7 @@ pub const CONFIG_KEYS: [&str; 7] = ["schema_version", "layer", "dialect", "golde
 pub const ALLOW_KEYS: [&str; 5] = ["code", "agent", "file", "reason", "expires"];
 
 /// Every key of an `[[extension]]` entry.
-pub const EXTENSION_KEYS: [&str; 3] = ["provider_instance", "fields", "reason"];
+pub const EXTENSION_KEYS: [&str; 5] = ["provider_instance", "fields", "values", "optional", "reason"];
 
 const CONFIG: Known = Known {
     what: "reqc.toml",
@@ -47,18 +47,22 @@ const MAX_ALLOWS: usize = 1_000;
 const MAX_LEVELS: usize = 1_000;
 /// The most `[[extension]]` entries.
 const MAX_EXTENSIONS: usize = 1_000;
-/// The most fields of one `[[extension]]` entry.
+/// The most fields of one list of an `[[extension]]` entry.
 const MAX_FIELDS: usize = 1_000;
 
-/// Fields that a provider instance takes beside those of its wire format.
+/// What a provider instance takes beyond its wire format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extension {
     /// Where the entry stands.
     pub span: Span,
     /// The instance's name.
     pub instance: Arc<str>,
-    /// JSON pointers, with `*` for any element or member.
+    /// Fields beside those of the format: JSON pointers, with `*` for any element or member.
     pub fields: Vec<Arc<str>>,
+    /// Values beside those of the format: such a pointer, `=` and the value.
+    pub values: Vec<Arc<str>>,
+    /// Fields that may be missing, as such pointers.
+    pub optional: Vec<Arc<str>>,
     /// Why; `None` is a finding.
     pub reason: Option<Arc<str>>,
 }
@@ -211,17 +215,39 @@ impl Extension {
     fn read(file: FileId, entry: Spanned<&Table>, findings: &mut Vec<Diagnostic>) -> Option<Extension> {
         let mut reader = Reader::new(file, entry.value, findings);
         reader.only(&Known::flat("[[extension]]", &EXTENSION_KEYS));
-        let (instance, fields, reason) =
-            (reader.string("provider_instance"), reader.strings("fields"), reader.string("reason"));
-        reader.missing("an [[extension]] entry", entry.span, &["provider_instance", "fields", "reason"]);
-        if let Some(fields) = fields.as_ref().filter(|fields| fields.value.len() > MAX_FIELDS) {
-            reader.too_many("fields", "fields", MAX_FIELDS, fields.span);
+        let (instance, reason) = (reader.string("provider_instance"), reader.string("reason"));
+        let lists = ["fields", "values", "optional"].map(|key| (key, reader.strings(key)));
+        let is_empty = lists.iter().all(|(key, _)| !reader.has(key));
+        let needed: &[&str] = if is_empty { &EXTENSION_NEEDS } else { &["provider_instance", "reason"] };
+        reader.missing("an [[extension]] entry", entry.span, needed);
+        if let Some((key, list)) = lists.iter().find(|(_, list)| list.as_ref().is_some_and(is_too_long)) {
+            reader.too_many(key, "entries", MAX_FIELDS, list.as_ref()?.span);
             return None;
         }
-        let fields = fields?.value.into_iter().map(|field| field.value).collect();
+        let [fields, values, optional] = lists.map(|(_, list)| list.map(|list| list.value).unwrap_or_default());
+        if let Some(value) = values.iter().find(|value| !value.value.contains('=')) {
+            let finding = Diagnostic::new(&rules::INVALID_VALUE, value.span, "this has no `=` and no value");
+            reader.report(finding.help("write where and which: `\"/service_tier=batch\"`"));
+            return None;
+        }
+        let texts = |list: Vec<Spanned<Arc<str>>>| list.into_iter().map(|text| text.value).collect();
         let instance = instance?;
-        Some(Extension { span: instance.span, instance: instance.value, fields, reason: reason.map(|it| it.value) })
+        Some(Extension {
+            span: instance.span,
+            instance: instance.value,
+            fields: texts(fields),
+            values: texts(values),
+            optional: texts(optional),
+            reason: reason.map(|it| it.value),
+        })
     }
+}
+
+/// What an `[[extension]]` entry needs that has no list at all.
+const EXTENSION_NEEDS: [&str; 3] = ["provider_instance", "fields", "reason"];
+
+fn is_too_long(list: &Spanned<Vec<Spanned<Arc<str>>>>) -> bool {
+    list.value.len() > MAX_FIELDS
 }
 
 /// Required keys of entries that hold a list.

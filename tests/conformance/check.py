@@ -55,8 +55,16 @@ def matches(pattern, at, body):
     return True
 
 
+# The server that a client API is made for, where they are not called the same.
+SERVERS = {"LM Studio (Chat Completions)": "LM Studio", "Ollama (OpenAI-compatible)": "Ollama"}
+OTHERS = "compatible servers"
+
+
 def names(request):
-    return request["provider_instance"], request["client_api"]
+    """What extensions are listed under: what is particular comes last."""
+    instance, api = request["provider_instance"], request["client_api"]
+    server = OTHERS if api == "OpenAI Compatible" and instance not in wire.extensions(request["wire"]) else SERVERS.get(api, api)
+    return tuple(dict.fromkeys((server, instance)))
 
 
 def show(at):
@@ -115,7 +123,7 @@ def reject(out, exceptions):
             else:
                 body, keys = base, (instance,) if instance else ()
             schema = wire.effective(format_, *keys)
-            excused = Exceptions(HERE / "exceptions.toml").excuse(format_, keys[0] if keys else None, body)
+            excused = Exceptions(HERE / "exceptions.toml").excuse(format_, keys[-1] if keys else None, body)
             label = f"{format_}: {case['name']}"
             for error in schema.errors(body):
                 failures.append(f"{label}: the base is wrong already: {error:.300}")
@@ -126,7 +134,7 @@ def reject(out, exceptions):
                 failures.append(f"{label}: the patch changes nothing")
             if not schema.errors(wrong):
                 failures.append(f"{label}: the schema accepts it")
-            excused = Exceptions(HERE / "exceptions.toml").excuse(format_, keys[0] if keys else None, wrong)
+            excused = Exceptions(HERE / "exceptions.toml").excuse(format_, keys[-1] if keys else None, wrong)
             refused = bool(formats.check(format_, wrong, excused))
             if refused != case.get("types", True):
                 failures.append(f"{label}: the types {'refuse' if refused else 'accept'} it")

@@ -24,3 +24,8 @@ else
 fi
 export PYTHONDONTWRITEBYTECODE=1
 "$venv/bin/python" "$here/check.py" "$out"
+for wire in anthropic-messages openai-chat openai-responses google-generate-content mistral-chat mistral-fim \
+    ollama-chat ollama-generate llamacpp-infill; do
+    "$venv/bin/python" "$here/generate.py" --all "$wire" > "$out/$wire.jsonl"
+    "$venv/bin/python" "$here/sweep.py" "$wire" < "$out/$wire.jsonl"
+done

@@ -18,8 +18,13 @@ def load(wire):
 def extensions(wire):
     path = WIRE / f"{wire}.extensions.json"
     found = json.loads(path.read_text()) if path.exists() else {}
-    found.pop("$comment", None)
-    return found
+    return {name: places for name, places in found.items() if not name.startswith("$")}
+
+
+def shared(wire):
+    """The definitions that a file of extensions adds."""
+    path = WIRE / f"{wire}.extensions.json"
+    return json.loads(path.read_text()).get("$defs", {}) if path.exists() else {}
 
 
 class Effective:
@@ -28,6 +33,8 @@ class Effective:
     def __init__(self, wire, names=()):
         self.schema = load(wire)
         self.used = [name for name in names if name in extensions(wire)]
+        if self.used:
+            self.schema.setdefault("$defs", {}).update(copy.deepcopy(shared(wire)))
         for name in self.used:
             for pointer, fields in extensions(wire)[name].items():
                 self.extend(pointer, fields)
@@ -41,20 +48,36 @@ class Effective:
     def extend(self, pointer, fields):
         """Adds (or replaces) properties of every object that the pointer names."""
         segments = [s for s in pointer.split("/") if s]
-        found = [self.schema]
-        for at, segment in enumerate(segments):
+        found, unions = [self.schema], []
+        for segment in segments:
+            unions = [u for f in found for u in self.union(f, segment)]
             found = [n for f in found for n in self.step(f, segment)]
         assert found, f"extension {pointer}: no such place"
+        fields = dict(fields)
+        optional, alternatives = fields.pop("x-reqc-optional", []), fields.pop("x-reqc-alternatives", [])
+        assert unions or not alternatives, f"extension {pointer}: no alternatives"
+        for union in unions if alternatives else []:
+            union["oneOf"] += copy.deepcopy(alternatives)
         for target in found:
             for name, fragment in fields.items():
                 target["properties"][name] = copy.deepcopy(fragment)
+            if optional:
+                assert set(optional) <= set(target["required"]), f"extension {pointer}: not required: {optional}"
+                target["required"] = [name for name in target["required"] if name not in optional]
+
+    def union(self, schema, segment):
+        """The schema of a member, if it has alternatives."""
+        schema = self.resolve(schema)
+        member = schema.get("items") if segment == "*" else schema.get("properties", {}).get(segment)
+        member = self.resolve(member) if member else {}
+        return [member] if "oneOf" in member else []
 
     def step(self, schema, segment):
-        """The schemas of a member: a property, `*` for any element, `key=value` for the alternative it picks."""
+        """The schemas of a member: a property, `*` for any element, `key=value` for the alternative it picks, of an element or itself."""
         schema = self.resolve(schema)
         found = []
         if segment == "*" or "=" in segment:
-            items = schema.get("items")
+            items = schema.get("items", schema if "=" in segment else None)
             for option in self.options(items) if items else []:
                 if segment == "*" or self.picks(option, *segment.split("=", 1)):
                     found.append(option)
@@ -73,10 +96,30 @@ class Effective:
         return prop.get("const") == value or value in prop.get("enum", [])
 
     def errors(self, body):
+        if self.schema.get("x-reqc-spelling") == "protobuf":
+            body = self.respelt(self.schema, body)
         return [
             "/" + "/".join(map(str, e.instance_path)) + ": " + e.message
             for e in self.validator.iter_errors(body)
         ]
+
+    def respelt(self, schema, value):
+        """The value with names in camelCase, and enumerations in the case of the schema."""
+        schema = self.resolve(schema)
+        if isinstance(value, list) and "items" in schema:
+            return [self.respelt(schema["items"], v) for v in value]
+        if isinstance(value, str) and value not in schema.get("enum", [value]):
+            return next((v for v in schema["enum"] if str(v).lower() == value.lower()), value)
+        if not isinstance(value, dict):
+            return value
+        known, found = schema.get("properties", {}), {}
+        for name, child in value.items():
+            camel = name[0] + name.title().replace("_", "")[1:] if "_" in name else name
+            if name not in known and camel in known and camel not in value and "x-reqc-free" not in schema:
+                name = camel
+            rest = schema.get("additionalProperties") or {}
+            found[name] = self.respelt(known.get(name, rest), child)
+        return found
 
     def free(self, body):
         """Pointers (as tuples) of free-form positions in the body, with True or "rest"."""
@@ -134,7 +177,11 @@ def lint(wire):
     """What schemas/README.md promises about the form of a schema, alone and with each of its extensions."""
     found = lint_schema(load(wire))
     for name in extensions(wire):
-        found += [f"with {name}: {p}" for p in lint_schema(Effective(wire, [name]).schema) if p not in found]
+        unused = {f"$defs/{definition} is never used" for definition in shared(wire)}
+        problems = set(lint_schema(Effective(wire, [name]).schema)) - unused
+        found += [f"with {name}: {p}" for p in sorted(problems) if p not in found]
+    text = (WIRE / f"{wire}.extensions.json").read_text() if shared(wire) else ""
+    found += [f"extensions: $defs/{d} is never used" for d in shared(wire) if f'"#/$defs/{d}"' not in text]
     return found
 
 

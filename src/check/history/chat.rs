@@ -41,6 +41,8 @@ fn said(message: &Value) -> Vec<Part<'_>> {
     }
     parts.extend(elements(message.get("images")).iter().map(|value| Part { kind: Kind::Media, value }));
     parts.extend(elements(message.get("tool_calls")).iter().map(call));
+    // The older form: one call, without an id.
+    parts.extend(message.get("function_call").filter(|value| value.is_object()).map(call));
     parts
 }
 

@@ -9,7 +9,7 @@ use super::bundled::{Bundled, Extension};
 use super::cost::cost;
 use super::graph::{Graph, QUOTED, Refusal};
 use super::mistake::{Hint, Mistake, What};
-use super::{explain, extend, pattern, rules};
+use super::{explain, extend, pattern, rules, spelling};
 use crate::json::{self, Pointer};
 use crate::source::{FileId, SourceText, Span};
 use crate::text::cut;
@@ -61,6 +61,8 @@ pub(super) enum Input<'b> {
     Body(&'b Body),
     /// A value that no plan made.
     Value(&'b Value),
+    /// A body in the spelling of its schema, and as it was written.
+    Respelt { value: &'b Value, original: &'b Value },
 }
 
 impl Extensions {
@@ -74,13 +76,13 @@ impl Extensions {
     pub(super) fn list(&self, name: &str) -> bool {
         match &self.names {
             Some(names) => names.contains(&name),
-            None => self.value().get(name).is_some(),
+            None => !name.starts_with('$') && self.value().get(name).is_some(),
         }
     }
 
     /// The names that fields are listed under.
     pub(super) fn names(&self) -> impl Iterator<Item = &String> {
-        self.value().as_object().into_iter().flat_map(|names| names.keys()).filter(|name| *name != COMMENT)
+        self.value().as_object().into_iter().flat_map(|names| names.keys()).filter(|name| !name.starts_with('$'))
     }
 
     /// Where a name stands.
@@ -95,8 +97,6 @@ impl Extensions {
     }
 }
 
-/// The member of a file of extensions that is no name.
-const COMMENT: &str = "$comment";
 /// The most names that a file of extensions may list.
 const MAX_NAMES: usize = 64;
 
@@ -120,19 +120,32 @@ pub(super) fn check_extensions(value: &Value) -> Result<(), Refusal> {
             "remove those that nothing uses",
         ));
     }
-    for (name, places) in names.iter().filter(|(name, _)| *name != COMMENT) {
+    let fields_of = |fields: &Value, at: &Pointer| {
+        members(fields, at)?.iter().try_for_each(|(field, value)| {
+            check_field(field, value).map_err(|message| Refusal::new(at.member(field).as_str(), message, FORM))
+        })
+    };
+    if let Some(definitions) = names.get(extend::DEFINITIONS) {
+        fields_of(definitions, &root.member(extend::DEFINITIONS))?;
+    }
+    for (name, places) in names.iter().filter(|(name, _)| !name.starts_with('$')) {
         let at = root.member(name);
-        for (place, fields) in members(places, &at)? {
-            let at = at.member(place);
-            for (field, schema) in members(fields, &at)? {
-                if !matches!(schema, Value::Object(_) | Value::Bool(_)) {
-                    let message = format!("a field's schema is an object, not {}", json::kind_of(schema));
-                    return Err(Refusal::new(at.member(field).as_str(), message, FORM));
-                }
-            }
-        }
+        members(places, &at)?.iter().try_for_each(|(place, fields)| fields_of(fields, &at.member(place)))?;
     }
     Ok(())
+}
+
+/// Whether a member of a place has the form of one: a field's schema, or a list beside the fields.
+fn check_field(name: &str, value: &Value) -> Result<(), String> {
+    let is_schema = |value: &Value| matches!(value, Value::Object(_) | Value::Bool(_));
+    let is_list =
+        |is_element: &dyn Fn(&Value) -> bool| value.as_array().is_some_and(|list| list.iter().all(is_element));
+    let (is_right, wanted) = match name {
+        extend::OPTIONAL => (is_list(&Value::is_string), "a list of names stands here"),
+        extend::ALTERNATIVES => (is_list(&is_schema), "a list of schemas stands here"),
+        _ => (is_schema(value), "a field's schema is an object"),
+    };
+    is_right.then_some(()).ok_or_else(|| format!("{wanted}, not {}", json::kind_of(value)))
 }
 
 impl Document {
@@ -191,7 +204,9 @@ impl Document {
             // A bundled schema has said what it takes.
             None if self.bundled.is_none() => return vec![unchecked()],
             Some(_) if self.bundled.is_none() && compiled.validator.is_valid(value) => return Vec::new(),
-            Some(cost) if cost <= MAX_COST_EXPLAINED => explain::mistakes(&compiled.value, &compiled.validator, value),
+            Some(cost) if cost <= MAX_COST_EXPLAINED => {
+                explain::mistakes(&compiled.value, &compiled.validator, value, subject.original())
+            }
             _ => Vec::new(),
         };
         if mistakes.is_empty() { vec![self.unexplained(subject)] } else { mistakes }
@@ -202,6 +217,7 @@ impl Document {
         let members = subject.members().unwrap_or_default();
         let refused = self.bundled.and_then(|bundled| bundled.refused(&members));
         let pointer = refused.map_or(Pointer::root(), |name| Pointer::root().member(name));
+        let pointer = spelling::original(pointer.as_str(), subject.original());
         let message = format!("`{pointer}` is not what the API takes, and it is too large to say where");
         let help = "check it with a smaller conversation: what is wrong is told there".to_owned();
         Mistake::value(pointer, message, Hint::Other(help))
@@ -292,6 +308,7 @@ fn unchecked() -> Mistake {
         what: What::Other(message),
         hint: Hint::Other(help),
         passed_over_by: None,
+        asks: None,
         place: None,
     }
 }
@@ -301,17 +318,25 @@ impl<'b> Input<'b> {
     fn members(self) -> Option<Vec<MemberRef<'b>>> {
         match self {
             Input::Body(body) => Some(body.members().collect()),
-            Input::Value(value) => {
+            Input::Value(value) | Input::Respelt { value, .. } => {
                 let members = value.as_object()?.iter();
                 Some(members.map(|(name, value)| MemberRef::new(name, value)).collect())
             }
         }
     }
 
-    fn value(self) -> &'b Value {
+    pub(super) fn value(self) -> &'b Value {
         match self {
             Input::Body(body) => body.value(),
-            Input::Value(value) => value,
+            Input::Value(value) | Input::Respelt { value, .. } => value,
+        }
+    }
+
+    /// The value as it was written: what is wrong is told in its names.
+    fn original(self) -> &'b Value {
+        match self {
+            Input::Respelt { original, .. } => original,
+            _ => self.value(),
         }
     }
 }

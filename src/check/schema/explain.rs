@@ -4,10 +4,10 @@ use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
-use super::mistake::{Hint, Mistake, What};
+use super::mistake::{FEW, Hint, Mistake, What, few};
 use super::node::follow;
-use super::rules;
-use crate::diag::{listed, nearest as nearest_names};
+use super::{rules, spelling};
+use crate::diag::nearest as nearest_names;
 use crate::json::{Pointer, kind_of};
 use crate::text::cut;
 
@@ -21,11 +21,12 @@ const MESSAGE: &str = "x-reqc-message";
 /// The most problems of one body that are told. One more is looked for, so that it can be said that there are more.
 pub(super) const MAX_PROBLEMS: usize = 1_000;
 
-/// What is wrong with a body, in the order of the schema, until there are more than [`MAX_PROBLEMS`].
-pub(super) fn mistakes(schema: &Value, validator: &Validator, body: &Value) -> Vec<Mistake> {
+/// What is wrong with a body, in the order of the schema, until there are more than [`MAX_PROBLEMS`]. `original` is the body as
+/// it was written, if that is another spelling.
+pub(super) fn mistakes(schema: &Value, validator: &Validator, body: &Value, original: &Value) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     for error in validator.iter_errors(body) {
-        explain(schema, body, &error, &mut mistakes);
+        explain(schema, original, &error, &mut mistakes);
         if mistakes.len() > MAX_PROBLEMS {
             break;
         }
@@ -34,7 +35,7 @@ pub(super) fn mistakes(schema: &Value, validator: &Validator, body: &Value) -> V
 }
 
 fn explain(schema: &Value, body: &Value, error: &ValidationError<'_>, mistakes: &mut Vec<Mistake>) {
-    let at = Pointer::parse(error.instance_path().as_str());
+    let at = spelling::original(error.instance_path().as_str(), body);
     let Some(found) = body.pointer(at.as_str()) else { return };
     let node = keyword_owner(schema, error.schema_path().as_str());
     match error.kind() {
@@ -52,7 +53,10 @@ fn explain(schema: &Value, body: &Value, error: &ValidationError<'_>, mistakes: 
         }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             let room = (MAX_PROBLEMS + 1).saturating_sub(mistakes.len());
-            mistakes.extend(unexpected.iter().take(room).map(|name| unknown_field(schema, node, &at, name)));
+            let unknown = |name: &String| {
+                twice(schema, node, &at, name).unwrap_or_else(|| unknown_field(schema, node, &at, name))
+            };
+            mistakes.extend(unexpected.iter().take(room).map(unknown));
         }
         Kind::PropertyNames { error: inner } => explain(schema, body, inner, mistakes),
         kind => mistakes.push(simple(schema, error.schema_path().as_str(), node, kind, at, found)),
@@ -67,7 +71,7 @@ fn nearest(
     context: &[Vec<ValidationError<'static>>],
     mistakes: &mut Vec<Mistake>,
 ) {
-    let at = Pointer::parse(error.instance_path().as_str());
+    let at = spelling::original(error.instance_path().as_str(), body);
     let own = said(schema, error.schema_path().as_str());
     match nearest_branch(context).filter(|_| own.is_none()) {
         Some(index) => context[index].iter().for_each(|inner| explain(schema, body, inner, mistakes)),
@@ -81,13 +85,23 @@ fn nearest(
     }
 }
 
+/// The mistake of a field that stands in both spellings.
+fn twice(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str) -> Option<Mistake> {
+    let camel = spelling::camel_case(name).filter(|_| spelling::has_two(schema))?;
+    known_fields(schema, node).contains(&camel).then(|| {
+        let message = format!("`{}` and `{}` are one field", at.member(&camel), at.member(name));
+        let hint = Hint::Other("remove one of them".to_owned());
+        Mistake { what: What::Other(message), hint, ..unknown_field(schema, node, at, name) }
+    })
+}
+
 fn unknown_field(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str) -> Mistake {
     let known = known_fields(schema, node);
     let hint = match (meant(name, &known), elsewhere(schema, node, at, name)) {
         (Some(near), _) => near,
         (None, Some(elsewhere)) => Hint::Other(elsewhere),
         (None, None) if known.is_empty() => Hint::None,
-        (None, None) => Hint::Fields(known),
+        (None, None) => Hint::Fields(by_nearness(name, known)),
     };
     Mistake {
         rule: &rules::UNKNOWN_FIELD,
@@ -95,8 +109,22 @@ fn unknown_field(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str)
         pointer: at.member(name),
         hint,
         passed_over_by: None,
+        asks: None,
         place: None,
     }
+}
+
+/// The longest name that others are compared with, in bytes.
+const LONGEST_NAME: usize = 64;
+
+/// Names; if there are many, those that hold this one or a part of it first, then the most similar.
+fn by_nearness(name: &str, mut known: Vec<String>) -> Vec<String> {
+    if known.len() > FEW && name.len() <= LONGEST_NAME {
+        let holds = |known: &str| known.contains(name) || known.len() > 2 && name.contains(known);
+        let likeness = |known: &str| (!holds(known), 1.0 - strsim::jaro_winkler(name, known));
+        known.sort_by(|a, b| likeness(a).partial_cmp(&likeness(b)).unwrap_or(std::cmp::Ordering::Equal));
+    }
+    known
 }
 
 /// The names that are near to one, if any are.
@@ -107,7 +135,9 @@ fn meant(name: &str, known: &[String]) -> Option<Hint> {
 
 /// The values that are near to one, or all that there are.
 fn meant_or_known(value: &str, known: &[String]) -> Hint {
-    let all = || Hint::Other(format!("known: {}", listed(known.iter().map(String::as_str))));
+    // `null` is another way to leave a field out.
+    let written = || known.iter().filter(|known| *known != "null").cloned().collect();
+    let all = || Hint::Other(format!("known: {}", few(&by_nearness(value, written()))));
     meant(value, known).unwrap_or_else(all)
 }
 
@@ -126,19 +156,25 @@ fn simple(schema: &Value, path: &str, node: Option<&Value>, kind: &Kind, at: Poi
     let (rule, message, hint) = match kind {
         Kind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
-            return Mistake::missing(at, name, describe(property_schema(node, name)).into());
+            let property = property_schema(node, name);
+            let missing = Mistake::missing(at, name, form(schema, property).into());
+            return Mistake { asks: describe(property), ..missing };
         }
         Kind::FalseSchema => {
             let message = said().unwrap_or_else(|| format!("`{at}` is not allowed here"));
-            (&rules::UNKNOWN_FIELD, message, describe(node).into())
+            (&rules::UNKNOWN_FIELD, message, Hint::None)
         }
         Kind::Not { .. } => {
             let message = said().unwrap_or_else(|| format!("`{at}` {}", limit(kind, found)));
-            (&rules::INVALID_VALUE, message, describe(node).into())
+            (&rules::INVALID_VALUE, message, Hint::None)
         }
         Kind::Type { kind } => {
             let message = format!("`{at}` must be {}, not {}", wanted(kind), kind_of(found));
-            (&rules::WRONG_TYPE, message, json_in_string(kind, found).or_else(|| describe(node)).into())
+            (
+                &rules::WRONG_TYPE,
+                message,
+                json_in_string(kind, found).or_else(|| form_of_type(schema, node, kind, found)).into(),
+            )
         }
         Kind::Enum { options } => {
             let known: Vec<String> = options.as_array().into_iter().flatten().map(plain).collect();
@@ -149,9 +185,14 @@ fn simple(schema: &Value, path: &str, node: Option<&Value>, kind: &Kind, at: Poi
             let message = format!("`{at}` must be `{}`, not `{}`", plain(expected_value), shown(found));
             (&rules::INVALID_VALUE, message, Hint::None)
         }
-        kind => (&rules::INVALID_VALUE, format!("`{at}` {}", limit(kind, found)), describe(node).into()),
+        // Nobody reads a regular expression: the description says its form.
+        kind @ Kind::Pattern { .. } => {
+            (&rules::INVALID_VALUE, format!("`{at}` {}", limit(kind, found)), describe(node).into())
+        }
+        kind => (&rules::INVALID_VALUE, format!("`{at}` {}", limit(kind, found)), Hint::None),
     };
-    Mistake { rule, pointer: at, what: What::Other(message), hint, passed_over_by: None, place: None }
+    let asks = describe(node).filter(|_| rule == &rules::INVALID_VALUE);
+    Mistake { rule, pointer: at, what: What::Other(message), hint, passed_over_by: None, asks, place: None }
 }
 
 /// What the schema itself says of a failing part: at the keyword's owner or a little above.
@@ -258,7 +299,7 @@ impl<'s> Choice<'s> {
     fn missing(&self, member: &str) -> Pick {
         let (member, known) = (member.to_owned(), self.known());
         Pick::None(Box::new(move |at| {
-            let help = format!("it says what this is: {}", listed(known.iter().map(String::as_str)));
+            let help = format!("it says what this is: {}", few(&known));
             Mistake::missing(at.clone(), &member, Hint::Other(help))
         }))
     }
@@ -295,6 +336,50 @@ fn known_fields(schema: &Value, node: Option<&Value>) -> Vec<String> {
     known
 }
 
+/// What a missing value looks like: the values that there are, or what an object needs.
+fn form(schema: &Value, node: Option<&Value>) -> Option<String> {
+    let node = follow(schema, node?);
+    let constant = node.get("const").map(|value| format!("it is `{}`", plain(value)));
+    let values =
+        || node.get("enum").and_then(Value::as_array).map(|values| values.iter().map(plain).collect::<Vec<_>>());
+    constant.or_else(|| values().map(|values| format!("it is one of: {}", few(&values)))).or_else(|| needs(node))
+}
+
+/// What an object needs.
+fn needs(node: &Value) -> Option<String> {
+    let required: Vec<String> = node.get("required")?.as_array()?.iter().map(plain).collect();
+    (!required.is_empty()).then(|| format!("it is an object with `{}`", required.join("` and `")))
+}
+
+/// What a value of the wrong type should be: an element stands in a list, an object has what it needs.
+fn form_of_type(schema: &Value, node: Option<&Value>, kind: &TypeKind, found: &Value) -> Option<String> {
+    let wanted = type_names(kind);
+    let wants = |name: &str| wanted.iter().any(|wanted| wanted == name);
+    let node = follow(schema, node?);
+    match found {
+        Value::Object(_) | Value::String(_) if wants("array") => Some("put it into a list: `[…]`".to_owned()),
+        Value::Object(_) if wants("string") => Some("write it as a string that holds it as JSON".to_owned()),
+        Value::Number(_) | Value::Bool(_) if wants("string") => Some(format!("put it into quotes: `\"{found}\"`")),
+        Value::String(text)
+            if !wants("array") && serde_json::from_str::<Value>(text).is_ok_and(|held| fits(&held, &wanted)) =>
+        {
+            Some(format!("write `{}` without quotes", cut(text, 41)))
+        }
+        _ if wants("object") => needs(node),
+        _ => None,
+    }
+}
+
+/// Whether a number, a boolean or `null` is of one of the types.
+fn fits(held: &Value, wanted: &[String]) -> bool {
+    let wants = |name: &str| wanted.iter().any(|wanted| wanted == name);
+    match held {
+        Value::Bool(_) => wants("boolean"),
+        Value::Number(number) => wants("number") || wants("integer") && !number.is_f64(),
+        _ => false,
+    }
+}
+
 /// What a schema says of itself: its description, or its title and what it needs.
 fn describe(node: Option<&Value>) -> Option<String> {
     let text = |key: &str| node?.get(key)?.as_str().map(str::to_owned);
@@ -305,9 +390,10 @@ fn describe(node: Option<&Value>) -> Option<String> {
 }
 
 fn wanted(kind: &TypeKind) -> String {
-    let mut names: Vec<&str> = type_names(kind).iter().map(|name| with_article(name)).collect();
-    names.sort_by_key(|name| *name == "null");
-    names.join(" or ")
+    let types = type_names(kind);
+    // `null` is another way to leave a field out: nobody means it who writes something else.
+    let meant = types.iter().filter(|name| *name != "null" || types.len() == 1);
+    meant.map(|name| with_article(name)).collect::<Vec<_>>().join(" or ")
 }
 
 fn type_names(kind: &TypeKind) -> Vec<String> {
@@ -367,7 +453,7 @@ mod tests {
             Some(help) => format!("{} ({help})", problem.message),
             None => problem.message,
         };
-        mistakes(schema, &validator, body).into_iter().map(Mistake::told).map(line).collect()
+        mistakes(schema, &validator, body, body).into_iter().map(Mistake::told).map(line).collect()
     }
 
     fn object(properties: &Value, required: &[&str]) -> Value {
@@ -430,7 +516,10 @@ mod tests {
             ]
         );
         let body = json!({"input": [{"type": "call", "call_id": 7}]});
-        assert_eq!(told(&items(), &body), ["`/input/0/call_id` must be a string, not a number"]);
+        assert_eq!(
+            told(&items(), &body),
+            ["`/input/0/call_id` must be a string, not a number (put it into quotes: `\"7\"`)"]
+        );
     }
 
     #[test]
@@ -462,15 +551,13 @@ mod tests {
     }
 
     #[test]
-    fn null_comes_last_and_strings_that_hold_json_say_so() {
+    fn types_are_named_without_null_and_strings_that_hold_json_say_so() {
         let schema = json!({"properties": {"stop": {"type": ["null", "array"]}}});
-        assert_eq!(told(&schema, &json!({"stop": 1})), ["`/stop` must be a list or null, not a number"]);
+        assert_eq!(told(&schema, &json!({"stop": 1})), ["`/stop` must be a list, not a number"]);
         assert_eq!(
             told(&schema, &json!({"stop": "[1]"})),
-            [
-                "`/stop` must be a list or null, not a string (the string holds a list: encoded twice, or a template without \
-             `{{` and `{%`)"
-            ]
+            ["`/stop` must be a list, not a string (the string holds a list: encoded twice, or a template without \
+             `{{` and `{%`)"]
         );
     }
 
@@ -478,7 +565,7 @@ mod tests {
     fn what_one_object_lacks_is_one_problem() {
         let schema = object(&json!({"a": {}, "b": {}, "c": {"required": ["d"]}}), &["a", "b"]);
         let validator = jsonschema::draft202012::options().offline().build(&schema).expect("a schema");
-        let mut mistakes = mistakes(&schema, &validator, &json!({"c": {}}));
+        let mut mistakes = mistakes(&schema, &validator, &json!({"c": {}}), &json!({"c": {}}));
         mistakes.dedup_by(|next, kept| absorb(kept, next));
         let mut messages: Vec<String> = mistakes.into_iter().map(|mistake| mistake.told().message).collect();
         messages.sort_unstable();
@@ -489,7 +576,7 @@ mod tests {
     fn only_what_is_misspelt_is_told_instead_of_what_is_missing() {
         let schema = object(&json!({"max_tokens": {}, "model": {}}), &["max_tokens", "model"]);
         let validator = jsonschema::draft202012::options().offline().build(&schema).expect("a schema");
-        let mut mistakes = mistakes(&schema, &validator, &json!({"max_token": 1}));
+        let mut mistakes = mistakes(&schema, &validator, &json!({"max_token": 1}), &json!({"max_token": 1}));
         drop_misspelt(&mut mistakes);
         let messages: Vec<String> = mistakes.into_iter().map(|mistake| mistake.told().message).collect();
         assert_eq!(messages, ["`/model` is missing", "the API knows no field `/max_token`"]);

@@ -1,4 +1,4 @@
-//! Extensions: fields that compatible servers take beyond the schema of a wire format.
+//! Extensions: what compatible servers take beyond the schema of a wire format.
 //!
 //! They are written into the schema before it is compiled, so that a misspelt extension is found like any other field.
 //! The form of the file is described in `schemas/README.md`.
@@ -14,7 +14,12 @@ const MAX_ADDED: usize = 50_000;
 /// The most schemas that are looked at to find what places name.
 const MAX_STEPS: usize = 500_000;
 
-/// Adds the fields that an extension file lists under one of `names`.
+/// Beside the fields of a place: required ones that may be left out there.
+pub(crate) const OPTIONAL: &str = "x-reqc-optional";
+/// Beside the fields of a place: schemas that are added to its `oneOf`.
+pub(crate) const ALTERNATIVES: &str = "x-reqc-alternatives";
+
+/// Adds what an extension file lists under one of `names`.
 ///
 /// # Errors
 ///
@@ -22,15 +27,38 @@ const MAX_STEPS: usize = 500_000;
 pub(crate) fn extend(schema: &mut Value, extensions: &Value, names: &[String]) -> Result<(), ()> {
     let listed: Vec<&Map<String, Value>> = names.iter().filter_map(|name| extensions.get(name)?.as_object()).collect();
     let (mut steps, mut added) = (0, 0);
+    if let Some(definitions) = extensions.get(DEFINITIONS).filter(|_| !listed.is_empty()) {
+        added += count(definitions);
+        define(schema, definitions);
+    }
     for (place, fields) in listed.iter().flat_map(|places| places.iter()) {
         let targets = targets(schema, place, &mut steps)?;
-        added += targets.len().saturating_mul(count(fields));
+        let unions = match fields.get(ALTERNATIVES) {
+            Some(_) => unions(schema, place, &mut steps)?,
+            None => Vec::new(),
+        };
+        added += (targets.len() + unions.len()).saturating_mul(count(fields));
         if added > MAX_ADDED {
             return Err(());
         }
+        unions.iter().for_each(|union| add_alternatives(schema, union, fields));
         targets.iter().for_each(|target| add(schema, target, fields));
     }
     Ok(())
+}
+
+/// The member of a schema, and of a file of extensions, that holds what others refer to.
+pub(crate) const DEFINITIONS: &str = "$defs";
+
+/// Adds definitions, except those that the schema has.
+fn define(schema: &mut Value, definitions: &Value) {
+    let (Value::Object(schema), Value::Object(definitions)) = (schema, definitions) else { return };
+    let known = schema.entry(DEFINITIONS).or_insert_with(|| Value::Object(Map::new()));
+    for (name, definition) in definitions {
+        if let Some(known) = known.as_object_mut() {
+            known.entry(name).or_insert_with(|| definition.clone());
+        }
+    }
 }
 
 /// How many values a value holds, itself included.
@@ -45,8 +73,39 @@ pub(crate) fn count(value: &Value) -> usize {
 fn add(schema: &mut Value, target: &str, fields: &Value) {
     let properties = schema.pointer_mut(&format!("{target}/properties")).and_then(Value::as_object_mut);
     if let (Some(properties), Value::Object(fields)) = (properties, fields) {
-        properties.extend(fields.iter().map(|(name, fragment)| (name.clone(), fragment.clone())));
+        let fields = fields.iter().filter(|(name, _)| ![OPTIONAL, ALTERNATIVES].contains(&name.as_str()));
+        properties.extend(fields.map(|(name, fragment)| (name.clone(), fragment.clone())));
     }
+    let required = schema.pointer_mut(&format!("{target}/required")).and_then(Value::as_array_mut);
+    if let (Some(required), Some(Value::Array(optional))) = (required, fields.get(OPTIONAL)) {
+        required.retain(|name| !optional.contains(name));
+    }
+}
+
+fn add_alternatives(schema: &mut Value, union: &str, fields: &Value) {
+    let branches = schema.pointer_mut(&format!("{union}/oneOf")).and_then(Value::as_array_mut);
+    if let (Some(branches), Some(Value::Array(added))) = (branches, fields.get(ALTERNATIVES)) {
+        branches.extend(added.iter().cloned());
+    }
+}
+
+/// JSON pointers of the schemas with alternatives that a place names: each once.
+fn unions(schema: &Value, place: &str, steps: &mut usize) -> Result<Vec<String>, ()> {
+    let Some((parent, last)) = place.rsplit_once('/') else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for parent in targets(schema, parent, steps)? {
+        let parent = resolve(schema, &parent);
+        let at = match last {
+            "*" => format!("{parent}/items"),
+            name => format!("{parent}/properties/{}", name.replace('~', "~0")),
+        };
+        let at = resolve(schema, &at);
+        let is_union = schema.pointer(&at).is_some_and(|node| node.get("oneOf").is_some_and(Value::is_array));
+        if is_union && !found.contains(&at) {
+            found.push(at);
+        }
+    }
+    Ok(found)
 }
 
 /// JSON pointers, within the schema, of the object schemas that a place names: each once.
@@ -69,7 +128,8 @@ struct Search<'s> {
     steps: &'s mut usize,
 }
 
-/// The schemas of a member: a property, `*` for every element, `key=value` for the elements that the value picks.
+/// The schemas of a member: a property, `*` for every element, `key=value` for the elements that the value picks; where there
+/// are none, the schema itself if the value picks it.
 fn step(schema: &Value, at: &str, segment: &str, search: &mut Search<'_>) -> Result<(), ()> {
     let at = resolve(schema, at);
     let Some(node) = schema.pointer(&at) else { return Ok(()) };
@@ -80,6 +140,9 @@ fn step(schema: &Value, at: &str, segment: &str, search: &mut Search<'_>) -> Res
         return if is_there { options(schema, format!("{at}/properties/{name}"), search, |_| true) } else { Ok(()) };
     }
     if node.get("items").is_none() {
+        if picked.is_some_and(|(key, value)| picks(schema, node, key, value)) && search.seen.insert(at.clone()) {
+            search.found.push(at);
+        }
         return Ok(());
     }
     options(schema, format!("{at}/items"), search, |element| {
@@ -161,6 +224,36 @@ mod tests {
         assert!(schema["$defs"]["user"]["properties"].get("tag").is_some());
     }
 
+    #[test]
+    fn alternatives_are_added_and_required_fields_become_optional() {
+        let mut schema = json!({
+            "required": ["model", "tools"],
+            "properties": {"model": {}, "tools": {"items": {"$ref": "#/$defs/tool"}}, "format": {"oneOf": [
+                {"properties": {"type": {"const": "text"}}, "required": ["type"]}
+            ]}},
+            "$defs": {"tool": {"oneOf": []}, "text": {"minLength": 1}}
+        });
+        let extensions = json!({
+            "$defs": {"search": {"type": "object"}, "text": {}},
+            "Mine": {
+                "/": {"x-reqc-optional": ["model"]},
+                "/tools/*": {"x-reqc-alternatives": [{"$ref": "#/$defs/search"}]},
+                "/format": {"x-reqc-alternatives": [{"properties": {"type": {"const": "grammar"}}}]},
+                "/format/type=text": {"schema": {"type": "object"}}
+            }
+        });
+        extend(&mut schema, &extensions, &["Mine".to_owned()]).expect("small");
+        assert_eq!(schema["required"], json!(["tools"]));
+        assert!(schema["properties"].get("x-reqc-optional").is_none());
+        assert_eq!(schema["$defs"]["tool"]["oneOf"], json!([{"$ref": "#/$defs/search"}]));
+        assert_eq!(schema["$defs"]["text"], json!({"minLength": 1}), "the schema's own definition stays");
+        assert_eq!(schema["$defs"]["search"], json!({"type": "object"}));
+        let branches = schema["properties"]["format"]["oneOf"].as_array().expect("a list");
+        assert_eq!(branches.len(), 2);
+        assert!(branches[0]["properties"].get("schema").is_some());
+        assert!(branches[1]["properties"].get("schema").is_none());
+    }
+
     /// Compatible servers take what OpenAI takes, and more: a bundled extension adds fields that were refused before, or has a
     /// field take at least what it took.
     #[test]
@@ -168,7 +261,7 @@ mod tests {
         let parse = |text| -> Value { serde_json::from_str(text).expect("JSON") };
         let plain = parse(include_str!("../../../schemas/wire/openai-chat.schema.json"));
         let extensions = parse(include_str!("../../../schemas/wire/openai-chat.extensions.json"));
-        let listed = extensions.as_object().expect("an object").iter().filter(|(name, _)| *name != "$comment");
+        let listed = extensions.as_object().expect("an object").iter().filter(|(name, _)| !name.starts_with('$'));
         for (name, places) in listed {
             let mut extended = plain.clone();
             extend(&mut extended, &extensions, std::slice::from_ref(name)).expect("small");
@@ -178,7 +271,7 @@ mod tests {
                 for target in found {
                     let object = plain.pointer(&target).expect("a schema");
                     assert_eq!(object["additionalProperties"], false, "{name} {place}: other fields are refused");
-                    for field in fields.as_object().expect("an object").keys() {
+                    for field in fields.as_object().expect("an object").keys().filter(|name| !name.starts_with("x-")) {
                         takes_what_it_took(&plain, &extended, &format!("{target}/properties/{field}"));
                     }
                 }

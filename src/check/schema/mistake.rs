@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::super::Problem;
 use super::rules;
-use crate::diag::{Rule, Severity, listed, one_of};
+use crate::diag::{Rule, Severity, one_of};
 use crate::json::Pointer;
 use crate::source::Span;
 
@@ -18,6 +18,8 @@ pub(super) struct Mistake {
     pub(super) hint: Hint,
     /// The server that passes over it, if it does not refuse it.
     pub(super) passed_over_by: Option<&'static str>,
+    /// What is asked of the value, whatever it is: formats may ask different things at one place.
+    pub(super) asks: Option<String>,
     /// Where it is to be mended, if that is not what wrote the value.
     pub(super) place: Option<Span>,
 }
@@ -60,6 +62,7 @@ impl Mistake {
             what: What::Other(message),
             hint,
             passed_over_by: None,
+            asks: None,
             place: None,
         }
     }
@@ -67,7 +70,25 @@ impl Mistake {
     /// A field that an object lacks.
     pub(super) fn missing(object: Pointer, name: &str, hint: Hint) -> Mistake {
         let what = What::Missing(vec![name.to_owned()]);
-        Mistake { rule: &rules::MISSING_FIELD, pointer: object, what, hint, passed_over_by: None, place: None }
+        Mistake {
+            rule: &rules::MISSING_FIELD,
+            pointer: object,
+            what,
+            hint,
+            passed_over_by: None,
+            asks: None,
+            place: None,
+        }
+    }
+
+    /// The same of a repository's own schema: its descriptions are written for those who read the help.
+    #[must_use]
+    pub(super) fn in_own_words(self) -> Mistake {
+        let hint = match self.hint {
+            Hint::None => self.asks.clone().into(),
+            hint => hint,
+        };
+        Mistake { hint, ..self }
     }
 
     /// In words.
@@ -85,16 +106,28 @@ impl Mistake {
             What::Other(message) => message,
         };
         let asks = match &self.hint {
-            Hint::Other(asked) if self.rule == &rules::INVALID_VALUE => Some(asked.clone()),
-            _ => None,
+            Hint::Other(asked) if self.rule == &rules::INVALID_VALUE => self.asks.or_else(|| Some(asked.clone())),
+            _ => self.asks.filter(|_| self.rule == &rules::INVALID_VALUE),
         };
         let help = match self.hint {
             Hint::None => None,
             Hint::Meant(near) => one_of(&near.iter().map(String::as_str).collect::<Vec<_>>()),
-            Hint::Fields(known) => Some(format!("known fields: {}", listed(known.iter().map(String::as_str)))),
+            Hint::Fields(known) => Some(format!("known fields: {}", few(&known))),
             Hint::Other(help) => Some(help),
         };
         Problem { rule: self.rule, severity, pointer: self.pointer, message, help, asks, place: self.place }
+    }
+}
+
+/// The most names that a help lists.
+pub(super) const FEW: usize = 8;
+
+/// The first names, and how many more there are.
+pub(super) fn few(names: &[String]) -> String {
+    let shown = names[..names.len().min(FEW)].join(", ");
+    match names.len().saturating_sub(FEW) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 
