@@ -33,7 +33,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let wanted = arguments.iter().find_map(|argument| argument.parse().ok()).unwrap_or(60);
     let chosen = |kind: &&str| arguments.iter().any(|argument| argument == kind);
-    let is_any_chosen = KINDS.iter().any(|kind| chosen(&kind));
+    let is_any_chosen = KINDS.iter().any(&chosen);
     for kind in KINDS.iter().filter(|kind| !is_any_chosen || chosen(kind)) {
         bench(wanted, kind);
     }
@@ -62,7 +62,7 @@ fn bench(wanted: usize, kind: &str) {
 
     let memory: Arc<dyn World> = Arc::new(copy(&disk));
     let read = |world: &Arc<dyn World>| repo::load(Arc::clone(world), Arc::clone(&bundled), LoadOptions::default());
-    let mut stages: Vec<(&str, Box<dyn Fn() -> Duration>)> = vec![
+    let mut stages: Vec<Stage<'_>> = vec![
         ("read files", Box::new(|| timed(|| read(&world)))),
         ("… from memory", Box::new(|| timed(|| read(&memory)))),
         ("… and parse, link", Box::new(|| timed(|| Hierarchy::build(profile::read_all(&read(&memory).repo).0)))),
@@ -125,8 +125,11 @@ fn timed<R>(work: impl FnOnce() -> R) -> Duration {
     elapsed
 }
 
+/// A stage: its name, and what is timed.
+type Stage<'s> = (&'s str, Box<dyn Fn() -> Duration + 's>);
+
 /// Runs all stages in turn, several times, so that a noisy moment hits all of them; medians.
-fn measure(stages: &[(&str, Box<dyn Fn() -> Duration + '_>)]) -> Vec<Duration> {
+fn measure(stages: &[Stage<'_>]) -> Vec<Duration> {
     let mut times = vec![Vec::with_capacity(RUNS); stages.len()];
     for round in 0..=RUNS {
         for ((_, stage), times) in stages.iter().zip(&mut times) {

@@ -61,7 +61,6 @@ pub struct Checks {
     wire: WireFormat,
     server: Server,
     model: Option<String>,
-    endpoint: Option<String>,
     version: Option<String>,
     families: Vec<Arc<Family>>,
     /// What is known of `model`.
@@ -77,7 +76,6 @@ impl Checks {
             wire: plan.wire,
             server,
             model: Some(plan.model(model).to_owned()),
-            endpoint: Some(plan.endpoint().to_owned()),
             version: plan.api.version(plan.instance).map(str::to_owned),
             families: families.to_vec(),
             facts: ModelFacts::default(),
@@ -98,7 +96,7 @@ impl Checks {
         let schemas = schemas.for_server(wire, Some(server), instance).at(server);
         let (model, families) = (model.map(str::to_owned), families.to_vec());
         let facts = ModelFacts::default();
-        Checks { schemas, wire, server, model, endpoint: None, version, families, facts }.with_facts()
+        Checks { schemas, wire, server, model, version, families, facts }.with_facts()
     }
 
     fn with_facts(self) -> Checks {
@@ -169,12 +167,7 @@ impl Checks {
     }
 
     fn destination(&self) -> Destination<'_> {
-        Destination {
-            wire: self.wire,
-            server: self.server,
-            model: self.model.as_deref(),
-            endpoint: self.endpoint.as_deref(),
-        }
+        Destination { wire: self.wire, server: self.server, model: self.model.as_deref() }
     }
 
     /// All that the verdict on a history depends on, beside the history.

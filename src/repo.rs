@@ -28,9 +28,10 @@ pub use families::{
 pub(crate) use fields::body_fields;
 pub use instance::{INSTANCE_KEYS, Instance, SecretRef};
 pub(crate) use keys::{Known, Reader, Special, is_fatal};
-pub use load::{LoadOptions, load, read_tools};
+pub(crate) use load::not_toml;
 #[cfg(feature = "runtime")]
-pub(crate) use load::{not_toml, read_tools_below};
+pub(crate) use load::read_tools_below;
+pub use load::{LoadOptions, load, read_tools};
 pub use matching::{Dimension, FileToRoute, Glob, Matcher, Mismatch};
 pub(crate) use matching::{MAX_GLOBS, glob};
 pub use roster::{ROSTER_KEYS, ROSTERS_KEYS, Roster};

@@ -64,10 +64,7 @@ pub(crate) enum Kind<'b> {
     /// The result of such a call.
     Result(Outcome<'b>),
     /// Reasoning of the model.
-    Thinking {
-        /// What proves where it comes from.
-        signature: Option<&'b str>,
-    },
+    Thinking,
     /// An image, a document, audio or video.
     Media,
     /// Anything else, by its type.
@@ -87,10 +84,6 @@ pub(crate) struct Call<'b> {
     pub(crate) name: Option<&'b str>,
     /// Its arguments, as a text in some formats, as an object in others.
     pub(crate) arguments: Option<&'b Value>,
-    /// The object that holds name and arguments.
-    pub(crate) function: &'b Value,
-    /// What proves where it comes from.
-    pub(crate) signature: Option<&'b str>,
 }
 
 /// What a tool gave.
@@ -177,7 +170,7 @@ impl<'b> Part<'b> {
 
     /// Whether it is reasoning.
     pub(crate) fn is_thinking(&self) -> bool {
-        matches!(self.kind, Kind::Thinking { .. })
+        matches!(self.kind, Kind::Thinking)
     }
 }
 

@@ -17,8 +17,6 @@ pub(crate) struct Subject<'b> {
     pub(crate) server: Server,
     /// The model that it is for; `None` if that is decided later.
     pub(crate) model: Option<&'b str>,
-    /// The path that it is sent to, if that is known.
-    pub(crate) endpoint: Option<&'b str>,
     /// What is known of the model.
     pub(crate) facts: &'b ModelFacts,
     members: Vec<(&'b str, &'b Value)>,
@@ -34,8 +32,6 @@ pub(crate) struct Destination<'b> {
     pub(crate) server: Server,
     /// The model, unless the body names it.
     pub(crate) model: Option<&'b str>,
-    /// The path of the URL, if it is known.
-    pub(crate) endpoint: Option<&'b str>,
 }
 
 impl<'b> Subject<'b> {
@@ -46,10 +42,10 @@ impl<'b> Subject<'b> {
         members: impl IntoIterator<Item = (&'b str, &'b Value)>,
     ) -> Subject<'b> {
         let members: Vec<(&str, &Value)> = members.into_iter().collect();
-        let Destination { wire, server, model, endpoint } = destination;
+        let Destination { wire, server, model } = destination;
         let named = members.iter().find(|(name, _)| *name == "model").and_then(|(_, value)| value.as_str());
         let model = named.or(model).filter(|name| *name != MODEL_PLACEHOLDER);
-        Subject { wire, server, model, endpoint, facts, members, history: OnceCell::new() }
+        Subject { wire, server, model, facts, members, history: OnceCell::new() }
     }
 
     /// A member of the body; one that is `null` counts as absent.

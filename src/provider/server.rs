@@ -17,7 +17,7 @@ pub enum Server {
     Mistral,
     /// OpenRouter.
     OpenRouter,
-    /// DeepSeek.
+    /// `DeepSeek`.
     DeepSeek,
     /// Alibaba's Model Studio (Qwen).
     Qwen,
@@ -33,7 +33,7 @@ pub enum Server {
     Ollama,
     /// llama.cpp.
     LlamaCpp,
-    /// One of unknown make, such as vLLM, SGLang or a gateway.
+    /// One of unknown make, such as `vLLM`, `SGLang` or a gateway.
     Unknown,
 }
 

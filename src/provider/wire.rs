@@ -138,6 +138,7 @@ impl WireFormat {
     }
 
     /// Whether answers are streamed as one JSON value a line; else they are server-sent events.
+    #[cfg(feature = "runtime")]
     pub(crate) fn streams_lines(self) -> bool {
         match self {
             WireFormat::OllamaChat | WireFormat::OllamaGenerate => true,

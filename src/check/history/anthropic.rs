@@ -25,8 +25,6 @@ fn block(value: &Value) -> Part<'_> {
             identified: value,
             name: text_of(value, "name"),
             arguments: value.get("input"),
-            function: value,
-            signature: None,
         }),
         "tool_result" => Kind::Result(Outcome {
             id: text_of(value, "tool_use_id"),
@@ -36,7 +34,7 @@ fn block(value: &Value) -> Part<'_> {
             is_error: value.get("is_error") == Some(&Value::Bool(true)),
             is_empty: is_blank(value.get("content")),
         }),
-        "thinking" | "redacted_thinking" => Kind::Thinking { signature: text_of(value, "signature") },
+        "thinking" | "redacted_thinking" => Kind::Thinking,
         "image" | "document" => Kind::Media,
         other => Kind::Other(other),
     };

@@ -37,7 +37,7 @@ fn said(message: &Value) -> Vec<Part<'_>> {
         content => elements(content).iter().map(piece).collect(),
     };
     if let Some(value) = message.get("thinking").filter(|value| value.is_string()) {
-        parts.push(Part { kind: Kind::Thinking { signature: None }, value });
+        parts.push(Part { kind: Kind::Thinking, value });
     }
     parts.extend(elements(message.get("images")).iter().map(|value| Part { kind: Kind::Media, value }));
     parts.extend(elements(message.get("tool_calls")).iter().map(call));
@@ -51,7 +51,7 @@ fn piece(value: &Value) -> Part<'_> {
         "text" => Kind::Text(text_of(value, "text").unwrap_or_default()),
         "refusal" => Kind::Text(text_of(value, "refusal").unwrap_or_default()),
         "image_url" | "input_audio" | "file" | "video_url" | "document_url" => Kind::Media,
-        "thinking" => Kind::Thinking { signature: text_of(value, "signature") },
+        "thinking" => Kind::Thinking,
         other => Kind::Other(other),
     };
     Part { kind, value }
@@ -66,14 +66,7 @@ fn call(value: &Value) -> Part<'_> {
             (function, function.get("arguments"))
         }
     };
-    let call = Call {
-        id: text_of(value, "id"),
-        id_key: "id",
-        identified: value,
-        name: text_of(function, "name"),
-        arguments,
-        function,
-        signature: None,
-    };
+    let call =
+        Call { id: text_of(value, "id"), id_key: "id", identified: value, name: text_of(function, "name"), arguments };
     Part { kind: Kind::Call(call), value }
 }

@@ -21,14 +21,13 @@ fn either<'b>(value: &'b Value, camel: &str, snake: &str) -> Option<&'b Value> {
 }
 
 fn part(value: &Value) -> Part<'_> {
-    let signature = either(value, "thoughtSignature", "thought_signature").and_then(Value::as_str);
     let is_media = || either(value, "inlineData", "inline_data").or_else(|| either(value, "fileData", "file_data"));
     let kind = if let Some(function) = either(value, "functionCall", "function_call") {
-        Kind::Call(call(function, signature))
+        Kind::Call(call(function))
     } else if let Some(response) = either(value, "functionResponse", "function_response") {
         Kind::Result(outcome(response))
     } else if value.get("thought") == Some(&Value::Bool(true)) {
-        Kind::Thinking { signature }
+        Kind::Thinking
     } else if let Some(text) = text_of(value, "text") {
         Kind::Text(text)
     } else if is_media().is_some() {
@@ -39,15 +38,13 @@ fn part(value: &Value) -> Part<'_> {
     Part { kind, value }
 }
 
-fn call<'b>(function: &'b Value, signature: Option<&'b str>) -> Call<'b> {
+fn call(function: &Value) -> Call<'_> {
     Call {
         id: text_of(function, "id"),
         id_key: "id",
         identified: function,
         name: text_of(function, "name"),
         arguments: function.get("args"),
-        function,
-        signature,
     }
 }
 

@@ -20,7 +20,7 @@ fn item(value: &Value) -> Entry<'_> {
         Some("function_call") => one(Role::Assistant, Kind::Call(call(value, value.get("arguments")))),
         Some("custom_tool_call") => one(Role::Assistant, Kind::Call(call(value, None))),
         Some("function_call_output" | "custom_tool_call_output") => one(Role::Tool, Kind::Result(outcome(value))),
-        Some("reasoning") => one(Role::Assistant, Kind::Thinking { signature: text_of(value, "encrypted_content") }),
+        Some("reasoning") => one(Role::Assistant, Kind::Thinking),
         Some(other) => one(Role::Other, Kind::Other(other)),
     }
 }
@@ -40,8 +40,6 @@ fn call<'b>(value: &'b Value, arguments: Option<&'b Value>) -> Call<'b> {
         identified: value,
         name: text_of(value, "name"),
         arguments,
-        function: value,
-        signature: None,
     }
 }
 
