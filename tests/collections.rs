@@ -55,7 +55,13 @@ fn assert_body(compiler: &Compiler, collection: &str, agent: &str, context: &str
 #[test]
 fn a_flat_folder_of_the_original_dialect_compiles_unmodified() {
     let compiler = load("flat");
-    assert_eq!(notable(&compiler), ["partials/outline.jinja:4 dialect/loop-index"]);
+    // Both are true: tools are injected only where a conversation has some, and Mistral refuses the order of roles.
+    let expected = [
+        "openai_tools.toml:6 protocol/choice-without-tools: `parallel_tool_calls` is only taken together with `tools`",
+        "partials/chat/messages.jinja:9 protocol/turn-order: a `system` message cannot follow an assistant message",
+        "partials/outline.jinja:4 dialect/loop-index",
+    ];
+    assert_eq!(notable(&compiler), expected);
     assert!(compiler.agents().len() >= 20, "{}", compiler.agents().len());
     assert!(compiler.agents().iter().all(|(_, usable)| *usable));
 }

@@ -157,7 +157,7 @@ fn a_batch_whose_job_names_the_model_needs_none() {
     let (code, out) = told("b.jsonl", &format!("{line}\n{line}"), &["--wire", "mistral-chat"]);
     assert_eq!((code, out.as_str()), (0, "2 bodies (2 mistral-chat): no findings\n"));
     let bare = r#"{"messages": [{"role": "user", "content": "Hello"}]}"#;
-    let (code, out) = told("b.json", bare, &["--wire", "openai-chat"]);
+    let (code, out) = told("b.json", bare, &["--wire", "openai-chat", "--provider", "OpenAI"]);
     assert!(code == 1 && out.contains("`/model` is missing"), "{out}");
     assert_eq!(told("b.json", bare, &["--wire", "openai-chat", "--model", "gpt-5.6-luna"]).0, 0);
 }
@@ -206,7 +206,7 @@ fn what_a_url_says_of_server_and_model_counts() {
     let (code, out) = told("capture", &har(&[(gemini, body), (azure, bare)]), &[]);
     assert_eq!((code, out.as_str()), (0, "2 bodies (1 openai-chat, 1 google-generate-content): no findings\n"));
     // A field of one server: right there, unknown at OpenAI, perhaps right at a server that nobody knows.
-    let thinks = r#"{"model": "m/m", "enable_thinking": true, "messages": [{"role": "user", "content": "Hello"}]}"#;
+    let thinks = r#"{"model": "m/m", "enable_thinking": true, "stream": true, "messages": [{"role": "user", "content": "Hello"}]}"#;
     let at = |url: &str| told("capture", &har(&[(url, thinks)]), &[]);
     assert_eq!(at("https://dashscope-intl.aliyuncs.com/compatible-mode/v1/chat/completions").0, 0);
     assert!(at("https://api.openai.com/v1/chat/completions").1.contains("error[schema/unknown-field]"));

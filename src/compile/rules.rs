@@ -256,10 +256,12 @@ mod tests {
         let lowerable: Vec<&str> = lowerable.into_iter().filter(|code| !code.starts_with("protocol/")).collect();
         let expected = [
             "key/unknown",
+            "lint/no-body",
             "schema/invalid-value",
             "schema/missing-field",
             "schema/unknown-field",
             "schema/wrong-type",
+            "text/conflict-marks",
         ];
         assert_eq!(lowerable, expected);
         assert!(all_rules().iter().all(|rule| rule.can_be_lowered || rule.severity == Severity::Error));
