@@ -30,15 +30,22 @@ impl Place {
     /// The value there, if there is one; `null` counts as none. `member` gives the members of the body by name.
     pub fn find<'b>(&self, both: bool, member: impl Fn(&str) -> Option<&'b Value>) -> Option<&'b Value> {
         let (first, rest) = self.steps.split_first()?;
-        let start = first.find(both, member)?;
-        let value = rest.iter().try_fold(start, |value, step| step.find(both, |name| value.get(name)))?;
-        (!value.is_null()).then_some(value)
+        find_in(rest, both, first.find(both, member)?)
     }
 
     /// The name as people say it: `reasoning.effort`.
     pub fn name(&self) -> String {
-        let names: Vec<&str> = self.steps.iter().map(|step| &*step.name).collect();
+        let names: Vec<&str> = self.steps.iter().map(|step| &*step.name).filter(|name| *name != "*").collect();
         names.join(".")
+    }
+}
+
+/// The value behind some steps, of which `*` stands for the first element where the others lead somewhere.
+fn find_in<'b>(steps: &[Step], both: bool, value: &'b Value) -> Option<&'b Value> {
+    match steps {
+        [] => (!value.is_null()).then_some(value),
+        [any, rest @ ..] if &*any.name == "*" => value.as_array()?.iter().find_map(|it| find_in(rest, both, it)),
+        [step, rest @ ..] => find_in(rest, both, step.find(both, |name| value.get(name))?),
     }
 }
 
