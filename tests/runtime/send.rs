@@ -395,11 +395,7 @@ async fn a_dry_run_of_a_resumed_session_shows_what_is_sent_and_changes_nothing()
 async fn findings_in_tools_toml_name_the_file_as_it_was_given() {
     let server = Server::start(|_, _| says("ok")).await;
     let root = repository(&server.url);
-    write(
-        root.path(),
-        "my/tools.toml",
-        "[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = [\"./none\"]\n",
-    );
+    write(root.path(), "my/tools.toml", "[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = [\"./none\"]\n");
     write(root.path(), "my/misspelt.toml", "[[tool]]\nname = \"t\"\ndescription = \"d\"\nevn = 1\n");
     write(root.path(), "my/wrong.toml", "[[tool]\n");
     for (given, place, code) in [
