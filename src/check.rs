@@ -14,16 +14,17 @@ mod subject;
 pub use families::check_families;
 pub use schema::{AgentSchemas, Schemas};
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+
 use families::{ModelFacts, Route};
 use protocol::Scope;
 use subject::{Destination, Subject};
 
-use std::sync::Arc;
-
 use crate::diag::{Rule, Severity};
 use crate::json::Pointer;
-use serde_json::Value;
-
 use crate::provider::{ClientApi, Server, WireFormat};
 use crate::repo::{Family, Instance};
 use crate::source::Span;
@@ -55,6 +56,24 @@ impl Problem {
     }
 }
 
+/// Numbers of routes: what verdicts on histories depend on beside the history.
+#[derive(Debug, Default)]
+pub(crate) struct Routes(Mutex<HashMap<RouteKey, usize>>);
+
+/// Wire format, server, version of the API and model.
+type RouteKey = (WireFormat, Server, Option<String>, Option<String>);
+
+impl Routes {
+    /// Two numbers of a route: for histories that are whole, and for those of which the server holds a part. `None` beyond what
+    /// can be counted: then every history is looked at.
+    fn numbers(&self, key: RouteKey) -> Option<(CheckId, CheckId)> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = known.len();
+        let number = u16::try_from(2 * *known.entry(key).or_insert(next)).ok()?;
+        Some((CheckId(number), CheckId(number.checked_add(1)?)))
+    }
+}
+
 /// What bodies that go to one place are checked by.
 pub struct Checks {
     schemas: AgentSchemas,
@@ -65,6 +84,8 @@ pub struct Checks {
     families: Vec<Arc<Family>>,
     /// What is known of `model`.
     facts: ModelFacts,
+    /// What the verdict on a history depends on beside it, as two numbers: alone, and behind what the server holds.
+    history_ids: Option<(CheckId, CheckId)>,
 }
 
 impl Checks {
@@ -79,8 +100,10 @@ impl Checks {
             version: plan.api.version(plan.instance).map(str::to_owned),
             families: families.to_vec(),
             facts: ModelFacts::default(),
+            history_ids: None,
         };
-        checks.with_facts()
+        let key = (checks.wire, server, checks.version.clone(), checks.model.clone());
+        Checks { history_ids: schemas.routes.numbers(key), ..checks.with_facts() }
     }
 
     /// The checks of bodies that no plan made.
@@ -96,7 +119,7 @@ impl Checks {
         let schemas = schemas.for_server(wire, Some(server), instance).at(server);
         let (model, families) = (model.map(str::to_owned), families.to_vec());
         let facts = ModelFacts::default();
-        Checks { schemas, wire, server, model, version, families, facts }.with_facts()
+        Checks { schemas, wire, server, model, version, families, facts, history_ids: None }.with_facts()
     }
 
     fn with_facts(self) -> Checks {
@@ -152,11 +175,13 @@ impl Checks {
         let shared = subject(true);
         let history = body.members().find(|member| Some(member.name) == history::member_of(self.wire));
         let followed = history.and_then(|member| member.followed()).filter(|_| is_readable);
-        let id = self.history_check(&shared);
-        let is_known = !is_readable || followed.is_some_and(|followed| followed.is_noted(id));
+        let id =
+            self.history_ids.as_ref().map(|(alone, continued)| if shared.is_continued() { *continued } else { *alone });
+        let followed = followed.zip(id);
+        let is_known = !is_readable || followed.is_some_and(|(followed, id)| followed.is_noted(id));
         let scopes = if is_known { &[Scope::Body][..] } else { &[Scope::History, Scope::Body][..] };
         let of_history = !is_known && !protocol::check(&shared, Scope::History).is_empty();
-        if let Some(followed) = followed.filter(|_| !of_history) {
+        if let Some((followed, id)) = followed.filter(|_| !of_history) {
             followed.note(id);
         }
         if !of_history && protocol::check(&shared, Scope::Body).is_empty() {
@@ -168,15 +193,6 @@ impl Checks {
 
     fn destination(&self) -> Destination<'_> {
         Destination { wire: self.wire, server: self.server, model: self.model.as_deref() }
-    }
-
-    /// All that the verdict on a history depends on, beside the history.
-    fn history_check(&self, subject: &Subject<'_>) -> CheckId {
-        let (wires, servers) = (WireFormat::ALL, Server::ALL);
-        let wire = wires.iter().position(|wire| *wire == self.wire).unwrap_or(wires.len());
-        let server = servers.iter().position(|server| *server == self.server).unwrap_or(servers.len());
-        let number = (wire * (servers.len() + 1) + server) * 2 + usize::from(subject.is_continued());
-        CheckId(u16::try_from(number).expect("a few hundred at most"))
     }
 }
 

@@ -64,7 +64,8 @@ pub(crate) struct BodyRule {
     pub(crate) check: for<'b> fn(&Subject<'b>, &mut Found<'b>),
 }
 
-/// What the verdict of a rule depends on, beside wire format, server and model.
+/// What the verdict of a rule depends on, beside wire format, server, version of the API, model, and whether the server holds
+/// a part of the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// The history alone: bodies that share it share the verdict.

@@ -30,7 +30,7 @@ use serde_json::Value;
 use explain::MAX_PROBLEMS;
 use mistake::{Hint, Mistake, What};
 
-use super::Problem;
+use super::{Problem, Routes};
 use crate::diag::Diagnostic;
 use crate::json;
 use crate::provider::{ClientApi, Server, WireFormat};
@@ -48,6 +48,8 @@ pub struct Schemas {
     documents: Mutex<HashMap<Variant, Documents>>,
     /// The extension files by wire format.
     extensions: BTreeMap<Arc<str>, Vec<Arc<Extensions>>>,
+    /// Where bodies go.
+    pub(super) routes: Routes,
 }
 
 /// Whether a schema file, or one of extensions, says what it said when the program was built.

@@ -5,7 +5,7 @@ use crate::check::history::{Entry, Role};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Body, Error "protocol/result-order", "something stands in the wrong place of a message with tool results",
+    History, Error "protocol/result-order", "something stands in the wrong place of a message with tool results",
     "In a message with results, the results come first. Anthropic refuses text, images or documents before or between `tool_result` \
      blocks, as if the results were missing (*tool_use ids were found without tool_result blocks immediately after*); what follows \
      them is fine.\n\nGemini 3.6 and others refuse a last content with something behind the responses, with an error \

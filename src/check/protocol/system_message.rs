@@ -5,7 +5,7 @@ use crate::check::history::{Entry, Part, Role};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Body, Error "protocol/system-message", "a system message stands where the API takes none",
+    History, Error "protocol/system-message", "a system message stands where the API takes none",
     "Anthropic's newest models (from Opus 4.8 on) take messages with the role `system` within the conversation, for instructions that come later. The \
      prompt itself is the member `system`. Such a message\n\n\
      * is not the first\n\

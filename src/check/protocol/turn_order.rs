@@ -5,7 +5,7 @@ use crate::check::history::{Entry, Kind, Role};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Body, Error "protocol/turn-order", "the order of the messages is refused",
+    History, Error "protocol/turn-order", "the order of the messages is refused",
     "Formats differ in what may follow what:\n\n\
      * Anthropic: the first message is the user's, unless it holds a compaction. Messages of one role in a row are put together by the server\n\
      * Gemini: a conversation of one content is the user's; a call of a function follows a content of the user, so it cannot be \
