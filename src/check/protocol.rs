@@ -61,8 +61,13 @@ pub(crate) struct BodyRule {
     /// What its verdict depends on.
     pub(crate) scope: Scope,
     /// Finds what is wrong.
-    pub(crate) check: for<'b> fn(&Subject<'b>, &mut Found<'b>),
+    pub(crate) check: Check,
+    /// Finds what is wrong with the history alone, for a rule that also looks beyond it.
+    pub(crate) of_history: Option<Check>,
 }
+
+/// Looks at a body.
+type Check = for<'b> fn(&Subject<'b>, &mut Found<'b>);
 
 /// What the verdict of a rule depends on, beside wire format, server, version of the API, model, and whether the server holds
 /// a part of the history.
@@ -74,14 +79,22 @@ pub(crate) enum Scope {
     Body,
 }
 
-/// Declares the rule of a file: `body_rule! { History, Error "code", "summary", "page" }`, checked by the function `check`.
+/// Declares the rule of a file: `body_rule! { History, Error "code", "summary", "page" }`, checked by the function `check`. One
+/// that looks at the history and beyond has a function for each: `Body and of_history`.
 macro_rules! body_rule {
+    (Body and $of_history:ident, $severity:ident $code:literal, $summary:literal, $page:expr) => {
+        body_rule!(@Body, Some($of_history), $severity $code, $summary, $page);
+    };
     ($scope:ident, $severity:ident $code:literal, $summary:literal, $page:expr) => {
+        body_rule!(@$scope, None, $severity $code, $summary, $page);
+    };
+    (@$scope:ident, $of_history:expr, $severity:ident $code:literal, $summary:literal, $page:expr) => {
         /// The rule; its page is below.
         pub(super) static RULE: $crate::check::protocol::BodyRule = $crate::check::protocol::BodyRule {
             rule: $crate::diag::Rule::new($code, $crate::diag::Severity::$severity, $summary, $page).lowerable(),
             scope: $crate::check::protocol::Scope::$scope,
             check,
+            of_history: $of_history,
         };
     };
 }
@@ -139,9 +152,13 @@ pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
 /// What the rules of a scope find in a body.
 pub(super) fn check(subject: &Subject<'_>, scope: Scope) -> Vec<Problem> {
     let mut found = Found::new(ALL[0]);
-    for rule in ALL.iter().filter(|rule| rule.scope == scope) {
+    for rule in ALL {
         found.next(rule);
-        (rule.check)(subject, &mut found);
+        match rule.of_history {
+            _ if rule.scope == scope => (rule.check)(subject, &mut found),
+            Some(check) if scope == Scope::History => check(subject, &mut found),
+            _ => {}
+        }
     }
     if found.is_empty() { Vec::new() } else { found.told(subject) }
 }

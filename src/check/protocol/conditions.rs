@@ -59,24 +59,27 @@ impl Condition {
 
     fn value<'b>(&self, subject: &Subject<'b>) -> Option<&'b Value> {
         let (first, rest) = self.0.split_first()?;
-        let first = subject.member(first).or_else(|| subject.member(&other_spelling(subject, first)?))?;
-        let inner =
-            |value: &'b Value, name: &&str| value.get(*name).or_else(|| value.get(other_spelling(subject, name)?));
+        let is_lenient = subject.wire == WireFormat::GoogleGenerateContent;
+        let other = || subject.members().find(|(name, _)| is_lenient && is_snake_case(name, first));
+        let first = subject.member(first).or_else(|| other().map(|(_, value)| value))?;
+        let inner = |value: &'b Value, name: &&str| {
+            let other = || value.as_object()?.iter().find(|(key, _)| is_lenient && is_snake_case(key, name));
+            value.get(*name).or_else(|| other().map(|(_, value)| value))
+        };
         let value = rest.iter().try_fold(first, inner)?;
         (!value.is_null()).then_some(value)
     }
 }
 
-/// The name with underscores of a member of Gemini, which reads both.
-fn other_spelling(subject: &Subject<'_>, name: &str) -> Option<String> {
-    if subject.wire != WireFormat::GoogleGenerateContent || !name.contains(|c: char| c.is_ascii_uppercase()) {
-        return None;
-    }
-    let spelt = |c: char| match c.is_ascii_uppercase() {
-        true => vec!['_', c.to_ascii_lowercase()],
-        false => vec![c],
+/// Whether a name is another one with underscores: Gemini reads both.
+fn is_snake_case(name: &str, camel: &str) -> bool {
+    let mut rest = name.chars();
+    let mut is_next = |c: char| rest.next() == Some(c);
+    let fits = |c: char| match c.is_ascii_uppercase() {
+        true => is_next('_') && is_next(c.to_ascii_lowercase()),
+        false => is_next(c),
     };
-    Some(name.chars().flat_map(spelt).collect())
+    camel.chars().all(fits) && rest.next().is_none()
 }
 
 impl Test {

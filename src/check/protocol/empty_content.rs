@@ -1,11 +1,13 @@
 //! `protocol/empty-content`: texts and messages that say nothing, where the schema has no word on it.
 
+use serde_json::Value;
+
 use super::{Found, Subject, body_rule};
 use crate::check::history::{Kind, Part, Role, elements};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Body, Warning "protocol/empty-content", "a message or a text says nothing",
+    Body and of_history, Warning "protocol/empty-content", "a message or a text says nothing",
     "Most APIs refuse what is empty, and their schemas tell it: blank texts at Anthropic, contents without parts at Gemini, assistant \
      messages without text and calls at Mistral and OpenAI. Here are those of which reports disagree:\n\n\
      * Gemini: a part with an empty text is refused in some reports (v1beta) and taken in others. With a `thoughtSignature` it is \
@@ -22,9 +24,12 @@ body_rule! {
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     match subject.wire {
-        WireFormat::GoogleGenerateContent => empty_parts(subject, found),
-        WireFormat::OpenAiResponses if subject.server == Server::OpenAi => empty_messages(subject, found),
-        WireFormat::OllamaChat if subject.history().entries.is_empty() => {
+        WireFormat::GoogleGenerateContent => {
+            let prompt = subject.either("systemInstruction", "system_instruction");
+            let parts = elements(prompt.and_then(|prompt| prompt.get("parts")));
+            parts.iter().for_each(|part| empty_part(part, found));
+        }
+        WireFormat::OllamaChat if elements(subject.member("messages")).is_empty() => {
             let message = "there are no messages: the server loads the model and answers nothing";
             let note = match subject.member("messages") {
                 Some(messages) => found.at(messages, message),
@@ -36,15 +41,21 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-fn empty_parts<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let prompt = subject.either("systemInstruction", "system_instruction");
-    let of_prompt = elements(prompt.and_then(|prompt| prompt.get("parts"))).iter();
-    for part in subject.history().parts().map(|(_, part)| part.value).chain(of_prompt) {
-        let is_signed = || ["thoughtSignature", "thought_signature"].iter().any(|name| part.get(*name).is_some());
-        if part.get("text").is_some_and(|text| text == "") && !is_signed() {
-            let note = found.at_member(part, "text", "an empty text: some reports say that the API refuses it");
-            note.help("leave out parts without text");
+fn of_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    match subject.wire {
+        WireFormat::GoogleGenerateContent => {
+            subject.history().parts().for_each(|(_, part)| empty_part(part.value, found));
         }
+        WireFormat::OpenAiResponses if subject.server == Server::OpenAi => empty_messages(subject, found),
+        _ => {}
+    }
+}
+
+fn empty_part<'b>(part: &'b Value, found: &mut Found<'b>) {
+    let is_signed = || ["thoughtSignature", "thought_signature"].iter().any(|name| part.get(*name).is_some());
+    if part.get("text").is_some_and(|text| text == "") && !is_signed() {
+        let note = found.at_member(part, "text", "an empty text: some reports say that the API refuses it");
+        note.help("leave out parts without text");
     }
 }
 
