@@ -349,17 +349,17 @@ class Pipeline:
                 text = self.memo[key] = strip_commas(self.compiled(value).render(scope))
         return json.loads(text) if text.strip() else LEFT_OUT
 
-    def validate(self, body, wire, *names):
-        plain, extended = validators(wire, names, self.pure)
+    def validate(self, body, wire, instance, api):
+        plain, extended = validators(wire, instance, api, self.pure)
         if not plain.is_valid(body) and not (extended and extended().is_valid(body)):
             sys.exit(f"not a body of {wire}: {json.dumps(body)[:200]}")
 
 
 @functools.cache
-def validators(wire, names, pure):
-    """The plain schema, and, made when a body needs it, the one with the extensions listed under these names."""
+def validators(wire, instance, api, pure):
+    """The plain schema, and, made when a body needs it, the one with the extensions of a provider instance and its server."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "conformance"))
-    from wire import effective, extensions
+    from wire import effective, extensions, names as listed
 
     @functools.cache
     def validator(*names):
@@ -370,7 +370,7 @@ def validators(wire, names, pure):
 
         return jsonschema.Draft202012Validator(found.schema)
 
-    used = tuple(name for name in names if name in extensions(wire))
+    used = tuple(name for name in listed(wire, instance, api) if name in extensions(wire))
     return validator(), functools.partial(validator, *used) if used else None
 
 

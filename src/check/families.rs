@@ -16,6 +16,8 @@ use crate::source::Spanned;
 /// The families that a model belongs to, for one wire format and server.
 #[derive(Debug, Default)]
 pub(crate) struct ModelFacts {
+    /// Its name as [`normal_name`] gives it.
+    name: Option<String>,
     families: Vec<(Arc<Family>, Standing)>,
 }
 
@@ -57,7 +59,12 @@ impl ModelFacts {
         let Some(model) = model.map(normal_name) else { return ModelFacts::default() };
         let fits = |family: &&Arc<Family>| is_named(&family.wires, route.wire.name()) && family.has(&model);
         let standing = |family: &Arc<Family>| Some((Arc::clone(family), Standing::of(family, route)?));
-        ModelFacts { families: families.iter().filter(fits).filter_map(standing).collect() }
+        ModelFacts { families: families.iter().filter(fits).filter_map(standing).collect(), name: Some(model) }
+    }
+
+    /// The model's name, whatever gateway, cloud or date it is spelt with; `None` if no model is known.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.name.as_deref()
     }
 
     /// A value that families set, and how bad it is here to do otherwise; of several that set it, the last counts.

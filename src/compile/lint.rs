@@ -12,7 +12,6 @@ use serde_json::Value;
 
 use super::Compiler;
 use crate::check::{Checks, Problem};
-use crate::diag::Severity;
 use crate::lint::{Unrecognised, recognise_among};
 use crate::provider::{ClientApi, Server, UrlParts, WireFormat};
 use crate::repo::{Instance, LayerKind};
@@ -88,10 +87,7 @@ impl Compiler {
         let completed = completed(body, wire, target.model);
         let body = completed.as_ref().unwrap_or(body);
         let server = server_of(body, wire, target);
-        let mut problems = self.problems_of_body(body, wire, &LintTarget { server: Some(server), ..target.clone() });
-        if server == Server::Unknown {
-            problems.iter_mut().for_each(soften);
-        }
+        let problems = self.problems_of_body(body, wire, &LintTarget { server: Some(server), ..target.clone() });
         Ok(Linted { wire, problems })
     }
 
@@ -129,13 +125,6 @@ fn completed(body: &Value, wire: WireFormat, model: Option<&str>) -> Option<Valu
     let mut body = body.clone();
     body.as_object_mut()?.insert("model".to_owned(), model.into());
     Some(body)
-}
-
-/// A server of unknown make may take fields that the format's own server refuses.
-fn soften(problem: &mut Problem) {
-    if problem.rule.code == "schema/unknown-field" {
-        problem.severity = Some(Severity::Warning);
-    }
 }
 
 /// The server that a body of a wire format is most likely for: many servers speak OpenAI's formats, and only OpenAI's own

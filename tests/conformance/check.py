@@ -55,16 +55,8 @@ def matches(pattern, at, body):
     return True
 
 
-# The server that a client API is made for, where they are not called the same.
-SERVERS = {"LM Studio (Chat Completions)": "LM Studio", "Ollama (OpenAI-compatible)": "Ollama"}
-OTHERS = "compatible servers"
-
-
 def names(request):
-    """What extensions are listed under: what is particular comes last."""
-    instance, api = request["provider_instance"], request["client_api"]
-    server = OTHERS if api == "OpenAI Compatible" and instance not in wire.extensions(request["wire"]) else SERVERS.get(api, api)
-    return tuple(dict.fromkeys((server, instance)))
+    return wire.names(request["wire"], request["provider_instance"], request["client_api"])
 
 
 def show(at):

@@ -27,12 +27,23 @@ def shared(wire):
     return json.loads(path.read_text()).get("$defs", {}) if path.exists() else {}
 
 
+# The server that a client API is made for, where they are not called the same.
+SERVERS = {"LM Studio (Chat Completions)": "LM Studio", "Ollama (OpenAI-compatible)": "Ollama"}
+OTHERS = "compatible servers"
+
+
+def names(wire, instance, api):
+    """What extensions are listed under for a bundled provider instance: what is particular comes last."""
+    server = OTHERS if api == "OpenAI Compatible" and instance not in extensions(wire) else SERVERS.get(api, api)
+    return tuple(dict.fromkeys((server, instance)))
+
+
 class Effective:
     """A schema with the extensions of one provider instance or client API."""
 
     def __init__(self, wire, names=()):
         self.schema = load(wire)
-        self.used = [name for name in names if name in extensions(wire)]
+        self.used = [name for name in dict.fromkeys(names) if name in extensions(wire)]
         if self.used:
             self.schema.setdefault("$defs", {}).update(copy.deepcopy(shared(wire)))
         for name in self.used:

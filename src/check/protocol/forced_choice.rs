@@ -37,15 +37,15 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 /// Whether the model thinks, and a forced call is refused for that; `Some(false)` where it may be.
 fn thinks(subject: &Subject<'_>) -> Option<bool> {
     let thinking = subject.member("thinking").and_then(|thinking| text(thinking, "type"));
-    let model = subject.model.unwrap_or_default();
-    let is_kimi =
-        || ["kimi-k2.", "kimi-k3", "kimi-k2-thinking", "kimi-thinking"].iter().any(|name| model.starts_with(name));
+    let is_kimi = || {
+        subject.is_model_like(&["kimi-k2-5", "kimi-k2-6", "kimi-k2-7", "kimi-k3", "kimi-k2-thinking", "kimi-thinking"])
+    };
     match (subject.wire, subject.server) {
         (WireFormat::AnthropicMessages, server) => {
             matches!(thinking, Some("enabled" | "adaptive" | "between_tools")).then_some(server == Server::Anthropic)
         }
         (WireFormat::OpenAiChat, Server::DeepSeek) => {
-            let by_default = ["deepseek-v4", "deepseek-reasoner"].iter().any(|name| model.starts_with(name));
+            let by_default = subject.is_model_like(&["deepseek-v4", "deepseek-reasoner"]);
             (thinking == Some("enabled") || thinking.is_none() && by_default).then_some(true)
         }
         (WireFormat::OpenAiChat, Server::Qwen) => {

@@ -44,7 +44,7 @@ fn before_results<'b>(subject: &Subject<'b>, entry: &Entry<'b>, found: &mut Foun
 fn after_responses<'b>(subject: &Subject<'b>, entry: &Entry<'b>, is_last: bool, found: &mut Found<'b>) {
     let Some(last) = entry.parts.iter().rposition(|part| part.outcome().is_some()) else { return };
     let Some(late) = entry.parts.get(last + 1) else { return };
-    let is_older = subject.model.is_some_and(|model| ["gemini-1", "gemini-2"].iter().any(|old| model.starts_with(old)));
+    let is_older = subject.is_model_like(&["gemini-1", "gemini-2"]);
     let note = found.at(late.value, "this stands behind the function responses of the same content");
     let note = if is_older || !is_last { note.warning() } else { note };
     note.help("put it into a content of its own behind the responses");

@@ -28,7 +28,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let entries = &subject.history().entries;
     for (at, entry) in entries.iter().enumerate().filter(|(_, entry)| is_instruction(entry)) {
         match subject.server {
-            Server::Anthropic if subject.model.is_some_and(is_older) => {
+            Server::Anthropic if subject.facts.name().is_some_and(is_older) => {
                 let note = found.at_member(entry.value, "role", "this model takes no messages with the role `system`");
                 note.help("put the instructions into the member `system`, or into a message of the user");
             }
@@ -56,12 +56,10 @@ fn is_instruction(entry: &Entry<'_>) -> bool {
     entry.role == Role::System && is_text && entry.value.get("output_config").is_none()
 }
 
-/// Whether a model of Anthropic is older than Opus 4.8, the first that takes such messages.
+/// Whether a model of Anthropic, by its normal name, is older than Opus 4.8, the first that takes such messages.
 fn is_older(model: &str) -> bool {
     let Some(name) = model.strip_prefix("claude-") else { return false };
-    let numbers = name.split(['-', '.', '@']).filter_map(|word| word.parse::<u32>().ok());
-    // A date follows the version.
-    let version: Vec<u32> = numbers.take_while(|number| *number < 1000).take(2).collect();
+    let version: Vec<u32> = name.split('-').filter_map(|word| word.parse().ok()).take(2).collect();
     match version.as_slice() {
         [major] => *major <= 4,
         [major, minor, ..] => (*major, *minor) < (4, 8),
@@ -100,13 +98,14 @@ fn ends_with_server_tool(entry: &Entry<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::is_older;
+    use crate::repo::normal_name;
 
     #[test]
     fn versions_are_read_from_names() {
         for older in
             ["claude-opus-4-7", "claude-sonnet-4-20250514", "claude-3-5-sonnet-20241022", "claude-haiku-4-5@20251001"]
         {
-            assert!(is_older(older), "{older}");
+            assert!(is_older(&normal_name(older)), "{older}");
         }
         for newer in [
             "claude-opus-4-8",
@@ -116,7 +115,7 @@ mod tests {
             "kimi-k2.6",
             "claude-opus-latest",
         ] {
-            assert!(!is_older(newer), "{newer}");
+            assert!(!is_older(&normal_name(newer)), "{newer}");
         }
     }
 }

@@ -103,7 +103,7 @@ fn mistral<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'
 
 /// Whether a model is newer than the servers that refuse `user` after `tool`.
 fn is_newer(subject: &Subject<'_>) -> bool {
-    subject.model.is_some_and(|model| model.starts_with("mistral-medium-3-5"))
+    subject.is_model_like(&["mistral-medium-3-5"])
 }
 
 fn llamacpp<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
