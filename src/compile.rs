@@ -22,7 +22,7 @@ mod texts;
 mod unused;
 mod work;
 
-pub use compare::Purpose;
+pub use compare::{Purpose, Scope};
 pub use explain::{Explained, Explanation, SourceKind, ValueSource};
 pub use impact::{Asked, Reached};
 pub use lint::{LintTarget, Linted, LintedBodies, Linting};

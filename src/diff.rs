@@ -7,14 +7,29 @@ mod bounded;
 mod cause;
 mod file;
 mod group;
+mod hunks;
 mod structural;
+mod words;
 
-pub use cause::{CausedGroup, grouped};
+pub use cause::{CausedGroup, alike, grouped};
 pub use file::ChangedFile;
 pub use group::{BodyId, Group, group};
+pub use hunks::TextHunk;
 pub use structural::{Change, ChangeKind, FileChange, structural};
+pub use words::{Word, words};
 
-use similar::TextDiff;
+use similar::{DiffOp, TextDiff};
+
+/// The operations that turn some lines into others.
+pub(crate) fn line_operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    bounded::operations(old, new)
+}
+
+/// How much of two texts is the same, by lines: from 0 to 1.
+pub(crate) fn similarity(old: &str, new: &str) -> f32 {
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    similar::diff_ratio(&line_operations(&old, &new), old.len(), new.len())
+}
 
 /// A textual diff with three lines of context, for those who ask for it. Of long texts that have little in common all between
 /// the first and the last difference is removed and added. It starts with `diff a/NAME b/NAME`: Buildkite takes the usual

@@ -46,6 +46,23 @@ pub struct GoldenFile {
     pub text: String,
 }
 
+impl GoldenFile {
+    /// The same file of an agent that has another name.
+    #[must_use]
+    pub(crate) fn of_agent(self, from: &str, to: &str) -> GoldenFile {
+        if from == to {
+            return self;
+        }
+        let name = self.path.rsplit('/').next().unwrap_or_default();
+        let member = |name: &str| format!("\"agent\": {}", Value::from(name));
+        let text = match self.context {
+            None => self.text.replacen(&member(from), &member(to), 1),
+            Some(_) => self.text,
+        };
+        GoldenFile { path: format!("{}/{name}", slug(to)), context: self.context, text }
+    }
+}
+
 /// A difference between what should be there and what is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

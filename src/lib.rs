@@ -92,6 +92,7 @@ pub mod repo;
 pub mod report;
 #[doc(hidden)]
 pub mod resolve;
+pub mod review;
 #[cfg(feature = "runtime")]
 pub mod runtime;
 pub mod source;

@@ -6,17 +6,20 @@
 
 mod bound;
 mod diff;
+mod escape;
 mod excerpt;
 mod explain;
 mod human;
 mod json;
 mod lowered;
+mod review;
 mod short;
 
 pub use explain::{explanation_json, explanation_text, margin_text};
 pub use human::Human;
 pub use json::Json;
 pub use lowered::lowered_text;
+pub use review::{review_html, review_json, review_markdown, review_text};
 pub use short::Short;
 
 use std::ops::Range;

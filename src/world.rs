@@ -311,7 +311,12 @@ impl MemoryWorld {
         self.files.insert(path.into(), Cow::Owned(bytes.into()));
     }
 
-    /// The same for bytes that are part of the program.
+    /// Removes a file, if it is there.
+    pub fn remove(&mut self, path: &str) {
+        self.files.remove(path);
+    }
+
+    /// Adds a file whose bytes are part of the program.
     pub(crate) fn insert_static(&mut self, path: String, bytes: &'static [u8]) {
         self.files.insert(path, Cow::Borrowed(bytes));
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::review::Class;
 use crate::text::Text;
 
 /// The arguments of the process, or what clap says of them.
@@ -32,6 +33,12 @@ fn filled(argument: &str) -> Result<String, String> {
         true => Err("it is empty".to_owned()),
         false => Ok(argument.to_owned()),
     }
+}
+
+/// A class of changes.
+fn class(argument: &str) -> Result<Class, String> {
+    let names = || Class::ALL.map(Class::name).join(", ");
+    Class::ALL.into_iter().find(|class| class.name() == argument).ok_or_else(|| format!("write one of: {}", names()))
 }
 
 /// Compile declarative LLM agent profiles into the exact request bodies that providers receive, and prove that
@@ -185,7 +192,7 @@ impl Args {
     }
 }
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "flags are what they are")]
 pub(super) struct Compile {
     /// Write nothing; exit with 1 if golden files are out of date
@@ -194,13 +201,22 @@ pub(super) struct Compile {
     /// With --check: exit with 1 if there are warnings, too
     #[arg(long, requires = "check")]
     pub(super) deny_warnings: bool,
-    /// Show what changed, against the golden files or against a git revision
+    /// Show what changed, by cause: against the golden files, a git revision, or between two (A..B, A...B)
     #[arg(long, value_name = "REV", num_args = 0..=1)]
     #[expect(clippy::option_option, reason = "not asked for, without a revision, and with one, which may be empty")]
     pub(super) diff: Option<Option<String>>,
-    /// With --diff: line by line instead of by JSON pointer
+    /// With --diff: compare what is staged, instead of the files on disk, with HEAD or REV
+    #[arg(long, requires = "diff")]
+    pub(super) staged: bool,
+    /// With --diff: compare with REV itself, not with the commit at which it and HEAD parted
+    #[arg(long, requires = "diff")]
+    pub(super) no_merge_base: bool,
+    /// With --diff: line by line instead of by cause
     #[arg(long, requires = "diff")]
     pub(super) text: bool,
+    /// With --diff: exit with 1 if a change is of this class or a graver one
+    #[arg(long, value_name = "CLASS", requires = "diff", value_parser = class)]
+    pub(super) fail_on: Option<Class>,
     /// With --diff: exit with 1 if anything changed
     #[arg(long, requires = "diff")]
     pub(super) exit_code: bool,
@@ -286,6 +302,10 @@ pub(super) enum Format {
     Short,
     /// For programs; docs/json.md describes it
     Json,
+    /// For comments on pull requests: changes of `compile --diff`
+    Markdown,
+    /// One page that needs no network: changes of `compile --diff`
+    Html,
     /// One JSON object per event of `reqc send`
     #[cfg(feature = "runtime")]
     Events,

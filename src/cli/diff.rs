@@ -6,66 +6,139 @@ use super::args::{Compile, Format};
 use super::compile::{compare, golden};
 use super::options::{Opened, Options};
 use super::{Failure, Outcome, Status, Terminal, report};
-use crate::compile::{Lowered, Purpose, Report};
+use crate::compile::{Compiler, Purpose, Selection};
 use crate::diff::ChangedFile;
 use crate::report::lowered_text;
+use crate::review::{Review, Reviewing, Side};
 use crate::system::GitRevision;
 use crate::text::{Text, text};
+use crate::world::{MemoryWorld, World};
 
 pub(super) fn run(options: &Options, args: &Compile, revision: Option<&str>, terminal: &mut Terminal) -> Outcome {
     let opened = options.open_selected()?;
-    options.selection(&opened, terminal)?;
-    let (found, changes, lowered) = match revision {
-        None => against_golden(&opened, args.all_contexts, terminal.quiet)?,
-        Some(revision) => against_revision(options, &opened, revision, args.all_contexts)?,
-    };
-    if found.fails() {
-        let status = report(options, &found, terminal);
-        if options.format == Format::Json {
-            return Ok(status);
+    let (review, base) = match Sides::of(&opened, args, revision)? {
+        None => (against_golden(options, args, &opened, terminal)?, None),
+        Some(sides) => {
+            let base = sides.base.clone();
+            (between(options, args, &opened, sides, terminal)?, base)
         }
+    };
+    let fails = review.report.fails();
+    if fails && !matches!(options.format, Format::Json | Format::Markdown | Format::Html) {
+        report(options, &review.report, terminal);
     }
-    let groups = opened.compiler.grouped(&changes);
-    let is_same = groups.is_empty() && lowered.is_empty();
     match args.text {
-        true => textual(options, &changes, &lowered, terminal),
-        false => terminal.changes(options.format, &groups, &lowered),
+        true => textual(options, &review, terminal),
+        false => terminal.review(options.format, &review, base.as_ref()),
     }
-    if is_same && options.format == Format::Human && !args.text {
-        terminal.say(&match found.fails() {
-            true => text!("no changes in what could be compiled"),
-            false => text!("no changes"),
-        });
-    }
-    Ok(match args.exit_code && !is_same || found.fails() {
+    let is_refused = args.fail_on.is_some_and(|class| !review.is_empty() && review.class() >= class);
+    Ok(match is_refused || args.exit_code && !review.is_empty() || fails {
         true => Status::Findings,
         false => Status::Clean,
     })
 }
 
-/// What was found on the way, the files that changed, and what the older side did not lower.
-type Changed = (Report, Vec<ChangedFile>, Vec<Lowered>);
-
-fn against_golden(opened: &Opened, all_contexts: bool, quiet: bool) -> Result<Changed, Failure> {
-    let (found, comparison) = compare(opened, &golden(opened), Purpose::Show, all_contexts, quiet)?;
-    // Golden files do not tell what was lowered when they were written.
-    Ok((found, comparison.drifts().iter().map(ChangedFile::from).collect(), Vec::new()))
+/// What is compared, if both sides are made from sources.
+struct Sides {
+    older: MemoryWorld,
+    /// `None`: the files on disk.
+    newer: Option<MemoryWorld>,
+    /// What the older side is, if that is not what was named.
+    base: Option<Text>,
 }
 
-fn against_revision(
+impl Sides {
+    /// `None` to compare with golden files.
+    fn of(opened: &Opened, args: &Compile, revision: Option<&str>) -> Result<Option<Sides>, Failure> {
+        let load = |rev: &str| Ok::<_, Failure>(GitRevision::load(&opened.root, rev)?);
+        let newer = if args.staged { Some(GitRevision::staged(&opened.root)?) } else { None };
+        let Some(revision) = revision.or(args.staged.then_some("HEAD")) else { return Ok(None) };
+        let (rev, to, is_from_base) = match (revision.split_once("..."), revision.split_once("..")) {
+            (Some((from, to)), _) => (from, Some(to), true),
+            (None, Some((from, to))) => (from, Some(to), false),
+            (None, None) => (revision, None, !args.no_merge_base),
+        };
+        if to.is_some() && args.staged {
+            return Err(Failure::new("`--staged` takes one revision: what is staged is the other side"));
+        }
+        let [from, to] = [Some(rev), to].map(|rev| rev.map(|rev| if rev.is_empty() { "HEAD" } else { rev }));
+        let from = from.unwrap_or("HEAD");
+        let base = match is_from_base {
+            true => GitRevision::merge_base(&opened.root, from, to.unwrap_or("HEAD"))?,
+            false => None,
+        };
+        let newer = to.map(load).transpose()?.or(newer);
+        let of =
+            |base: &String| text!("compared with {}, where {} and {} parted", &base[..12], from, to.unwrap_or("HEAD"));
+        let text = base.as_ref().map(of);
+        Ok(Some(Sides { older: load(base.as_deref().unwrap_or(from))?, newer, base: text }))
+    }
+}
+
+fn between(
     options: &Options,
+    args: &Compile,
     opened: &Opened,
-    revision: &str,
-    all_contexts: bool,
-) -> Result<Changed, Failure> {
-    let older = options.load_selected(Arc::new(GitRevision::load(&opened.root, revision)?));
-    Ok(opened.compiler.compare_older(&older, opened.selection()?, &opened.policy, all_contexts))
+    sides: Sides,
+    terminal: &mut Terminal,
+) -> Result<Review, Failure> {
+    let load = |world: &MemoryWorld| Arc::new(options.load_selected(Arc::new(world.clone())));
+    let older = Side::new(&sides.older, load(&sides.older));
+    match &sides.newer {
+        Some(world) => {
+            let compiler = load(world);
+            let selection = options.selection_of(&compiler)?;
+            Ok(reviewed(options, args, opened, &selection, |it| {
+                Review::between(&older, &Side::new(world, compiler), it)
+            }))
+        }
+        None => {
+            let selection = options.selection(opened, terminal)?;
+            let newer = Side::new(opened.disk.as_ref(), Arc::clone(&opened.compiler));
+            Ok(reviewed(options, args, opened, selection, |it| Review::between(&older, &newer, it)))
+        }
+    }
+}
+
+fn against_golden(
+    options: &Options,
+    args: &Compile,
+    opened: &Opened,
+    terminal: &mut Terminal,
+) -> Result<Review, Failure> {
+    let selection = options.selection(opened, terminal)?;
+    let (found, comparison) = compare(opened, &golden(opened), Purpose::Show, args.all_contexts, terminal.quiet)?;
+    let drifts: Vec<ChangedFile> = comparison.drifts().iter().map(ChangedFile::from).collect();
+    // Golden files do not tell what they were made from; the last commit most often does.
+    let older = match drifts.is_empty() {
+        true => None,
+        false => GitRevision::load(&opened.root, "HEAD").ok(),
+    };
+    let older = older.map(|world| Side::new(&world, Arc::new(options.load_selected(Arc::new(world.clone())))));
+    let newer = Side::new(opened.disk.as_ref(), Arc::clone(&opened.compiler));
+    Ok(reviewed(options, args, opened, selection, |it| Review::of_golden(found, drifts, older.as_ref(), &newer, it)))
+}
+
+fn reviewed(
+    options: &Options,
+    args: &Compile,
+    opened: &Opened,
+    selection: &Selection,
+    review: impl FnOnce(&Reviewing<'_>) -> Review,
+) -> Review {
+    let load = |world: MemoryWorld, wanted: &dyn Fn(&str) -> bool| -> Compiler {
+        options.load_wanted(Arc::new(world) as Arc<dyn World>, wanted)
+    };
+    review(&Reviewing { selection, policy: &opened.policy, all_contexts: args.all_contexts, load: &load })
 }
 
 /// Changes line by line, for those who ask for it.
-fn textual(options: &Options, changes: &[ChangedFile], lowered: &[Lowered], terminal: &mut Terminal) {
+fn textual(options: &Options, review: &Review, terminal: &mut Terminal) {
     if options.format != Format::Json {
-        terminal.text(&lowered_text(lowered));
+        terminal.text(&lowered_text(&review.lowered));
     }
-    terminal.text(&changes.iter().map(|file| Text::lines(&file.textual())).collect());
+    terminal.text(&review.changes.iter().map(|file| Text::lines(&file.textual())).collect());
+    if review.is_empty() && options.format == Format::Human {
+        terminal.say(&text!("no changes"));
+    }
 }

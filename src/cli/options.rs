@@ -127,6 +127,16 @@ impl Options {
         Compiler::load_some(world, Arc::new(Embedded::bundled()), self.load, wanted)
     }
 
+    /// Loads those of the selected agents whose names are wanted.
+    pub(super) fn load_wanted(&self, world: Arc<dyn World>, wanted: &dyn Fn(&str) -> bool) -> Compiler {
+        self.load_some(world, Some(wanted))
+    }
+
+    /// What takes part of a repository that was loaded from any world.
+    pub(super) fn selection_of(&self, compiler: &Compiler) -> Result<Selection, Failure> {
+        self.select(compiler).map_err(|error| select_failure(compiler, &error))
+    }
+
     fn select(&self, compiler: &Compiler) -> Result<Selection, Box<SelectError>> {
         let agents = match self.agents.as_slice() {
             [] => None,

@@ -11,6 +11,7 @@ use super::args::{Color, Format};
 use crate::compile::{Lowered, Report, all_rules};
 use crate::diff::CausedGroup;
 use crate::report::{self, Human, Json, Layout, Short};
+use crate::review::Review;
 use crate::text::{Printer, Text, text};
 
 /// Standard output and error, and how they may be used.
@@ -120,6 +121,17 @@ impl Terminal {
         self.text(&self.format(format, self.color).changes(groups, lowered));
     }
 
+    /// Writes what a change of sources does.
+    pub(super) fn review(&mut self, format: Format, review: &Review, base: Option<&Text>) {
+        let layout = Layout { width: self.width, colour: self.color };
+        self.text(&match format {
+            Format::Json => report::review_json(review, base),
+            Format::Markdown => report::review_markdown(review, base),
+            Format::Html => report::review_html(review, base),
+            _ => report::review_text(review, base, layout),
+        });
+    }
+
     /// Writes findings beside the result to standard error; where the result is for programs, on one line each.
     #[cfg(feature = "runtime")]
     pub(super) fn findings_aside(&self, format: Format, report: &Report) {
@@ -133,7 +145,7 @@ impl Terminal {
         match format {
             Format::Human => Box::new(Human(layout)),
             Format::Short => Box::new(Short(layout)),
-            Format::Json => Box::new(Json),
+            Format::Json | Format::Markdown | Format::Html => Box::new(Json),
             #[cfg(feature = "runtime")]
             Format::Events => Box::new(Json),
         }

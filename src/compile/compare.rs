@@ -21,6 +21,20 @@ pub enum Purpose {
     Show,
 }
 
+/// What of two sides has to be compared.
+pub struct Scope<'s> {
+    /// Whether anything that differs can reach an agent; asked with names of both sides.
+    pub is_reached: &'s (dyn Fn(&Arc<str>) -> bool + Sync),
+    /// What agents were called on the older side, by their name on the newer one, if that differs.
+    pub older_names: &'s BTreeMap<Arc<str>, Arc<str>>,
+}
+
+impl Scope<'_> {
+    fn older_name<'n>(&'n self, name: &'n Arc<str>) -> &'n Arc<str> {
+        self.older_names.get(name).unwrap_or(name)
+    }
+}
+
 impl AgentBodies<'_> {
     /// The agent's golden files: `request.json`, and the bodies of the contexts that golden files are kept for, or of all.
     pub fn golden_files(&self, all_contexts: bool) -> Vec<GoldenFile> {
@@ -61,34 +75,40 @@ impl Compiler {
         Ok((self.judged(found, selection, options), comparison))
     }
 
-    /// Makes every selected body of this side and of an older one: what differs, and what this side lowers and the other did not.
+    /// Makes every selected body of this side, and those of an older one that may differ: what does differ.
     pub fn compare_older(
         &self,
         older: &Compiler,
         selection: &Selection,
         options: &PolicyOptions,
         all_contexts: bool,
-    ) -> (Report, Vec<ChangedFile>, Vec<Lowered>) {
-        let mut before = older.files_of_selection(self, selection, all_contexts);
+        scope: &Scope<'_>,
+    ) -> (Report, Vec<ChangedFile>) {
+        let mut before = older.files_of_selection(self, selection, all_contexts, scope);
         let (report, agents) = self.report_each(selection, options, |agent| {
+            let name = agent.plan.name();
             // Of an agent with errors nothing is known to have changed: the errors are told.
-            let files = (!self.is_broken(agent, options)).then(|| agent.golden_files(all_contexts));
-            (Arc::clone(agent.plan.name()), files)
+            let is_asked = (scope.is_reached)(name) && !self.is_broken(agent, options);
+            (Arc::clone(name), is_asked.then(|| agent.golden_files(all_contexts)))
         });
         let mut changes = Vec::new();
         for (name, files) in agents {
-            let known = before.remove(&name).unwrap_or_default();
+            let known = before.remove(scope.older_name(&name)).unwrap_or_default();
+            let known = known.into_iter().map(|file| file.of_agent(scope.older_name(&name), &name)).collect();
             changes.extend(files.map(|files| changed(&name, files, known)).unwrap_or_default());
         }
         if selection.is_everything() {
             let compiled: HashSet<&Arc<str>> =
-                self.agents.iter().map(|(id, _)| &self.hierarchy.get(*id).name.value).collect();
+                self.agents.iter().map(|(id, _)| scope.older_name(&self.hierarchy.get(*id).name.value)).collect();
             let gone = before.into_iter().filter(|(name, _)| !compiled.contains(name));
             changes.extend(gone.flat_map(|(name, files)| changed(&name, Vec::new(), files)));
         }
-        let (now, then) = (self.policy(options, false), older.policy(options, false));
-        let lowered = now.newly_lowered(self, &then, older);
-        (report, changes, lowered)
+        (report, changes)
+    }
+
+    /// What this side lowers and an older one did not.
+    pub fn newly_lowered(&self, older: &Compiler, options: &PolicyOptions) -> Vec<Lowered> {
+        self.policy(options, false).newly_lowered(self, &older.policy(options, false), older)
     }
 
     /// The files of this side's agents, by name; of a selection on another side only those that are in it.
@@ -97,9 +117,15 @@ impl Compiler {
         newer: &Compiler,
         selection: &Selection,
         all_contexts: bool,
+        scope: &Scope<'_>,
     ) -> BTreeMap<Arc<str>, Vec<GoldenFile>> {
-        let here = |id: &ProfileId| self.hierarchy.by_name(&newer.hierarchy.get(*id).name.value);
-        let agents = selection.agents.as_ref().map(|ids| ids.iter().filter_map(here).collect());
+        let of_newer = |id: &ProfileId| self.hierarchy.by_name(scope.older_name(&newer.hierarchy.get(*id).name.value));
+        let chosen: Vec<ProfileId> = match &selection.agents {
+            Some(ids) => ids.iter().filter_map(of_newer).collect(),
+            None => self.agents.iter().map(|(id, _)| *id).collect(),
+        };
+        let is_reached = |id: &ProfileId| (scope.is_reached)(&self.hierarchy.get(*id).name.value);
+        let agents = Some(chosen.into_iter().filter(is_reached).collect());
         let selection = Selection { agents, contexts: selection.contexts.clone(), ..Selection::default() };
         let run = self.run(&selection, |agent| (Arc::clone(agent.plan.name()), agent.golden_files(all_contexts)));
         run.results.into_iter().collect()

@@ -15,7 +15,7 @@ impl Compiler {
         if files.is_empty() {
             return;
         }
-        let reached = self.agents_by_file(&files);
+        let (reached, _) = self.agents_by_file(&files);
         let mut left = MAX_NAMES;
         for finding in self.findings.iter_mut().filter(|finding| finding.agents.is_empty()) {
             let Some(agents) = reached.get(&finding.primary.span.file) else { continue };
@@ -25,8 +25,21 @@ impl Compiler {
         }
     }
 
-    /// For each of some files the names of the agents that use it, sorted.
-    fn agents_by_file(&self, files: &BTreeSet<FileId>) -> BTreeMap<FileId, Vec<Arc<str>>> {
+    /// For each of some paths the agents that use the file there, or any of them that have it; `None` if too many includes would have to
+    /// be followed to know all.
+    pub(crate) fn agents_of_files(&self, paths: &BTreeSet<&str>) -> Option<BTreeMap<String, BTreeSet<Arc<str>>>> {
+        let asked = self.sources().iter().filter(|(_, file)| paths.contains(&**file.path()));
+        let files: BTreeMap<FileId, String> = asked.map(|(id, file)| (id, file.path().to_string())).collect();
+        let (reached, is_complete) = self.agents_by_file(&files.keys().copied().collect());
+        let mut agents: BTreeMap<String, BTreeSet<Arc<str>>> = BTreeMap::new();
+        for (file, names) in reached {
+            agents.entry(files[&file].clone()).or_default().extend(names);
+        }
+        is_complete.then_some(agents)
+    }
+
+    /// For each of some files the names of the agents that use it, sorted, and whether these are all.
+    fn agents_by_file(&self, files: &BTreeSet<FileId>) -> (BTreeMap<FileId, Vec<Arc<str>>>, bool) {
         let mut reached: BTreeMap<FileId, Vec<Arc<str>>> = BTreeMap::new();
         let mut known: HashMap<FileId, BTreeSet<FileId>> = HashMap::new();
         let mut left = MAX_INCLUDES;
@@ -36,7 +49,7 @@ impl Compiler {
                 reached.entry(file).or_default().push(Arc::clone(name));
             }
         }
-        reached
+        (reached, left > 0)
     }
 
     /// Which of some files an agent uses: of its chain, the partials that its templates reach, and its provider instance.

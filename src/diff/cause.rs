@@ -16,8 +16,6 @@ pub struct CausedGroup {
     pub group: Group,
     /// `path:line` of what caused it, where that is known.
     pub cause: Option<String>,
-    /// How many different changes it stands for: more than one if values differ from body to body.
-    pub variants: usize,
 }
 
 /// What groups have in common that are about the same kind of change at the same place, because of the same line.
@@ -31,7 +29,6 @@ impl CausedGroup {
 
     fn absorb(&mut self, other: CausedGroup) {
         self.group.absorb(other.group);
-        self.variants += other.variants;
     }
 }
 
@@ -42,18 +39,47 @@ pub fn grouped(files: &[ChangedFile], mut cause: impl FnMut(&BodyId, &Change) ->
     merged(group(changes).into_iter().flat_map(|group| by_cause(&mut cause, group)).collect())
 }
 
+/// How many changes of one kind at one place stay apart if their values differ.
+const MOST_APART: usize = 3;
+
+/// All changes of some files of one cause, equal ones as one, and so are many at one place whose values differ from body to body.
+pub fn alike(files: &[ChangedFile]) -> Vec<Group> {
+    let changes = files.iter().flat_map(|file| file.changes().into_iter().map(|change| (file.subject.clone(), change)));
+    let likeness = |group: &Group| (discriminant(&group.change.kind), group.is_request, group.pattern());
+    let groups = group(changes);
+    let mut known: HashMap<_, (usize, usize)> = HashMap::new();
+    groups.iter().for_each(|group| known.entry(likeness(group)).or_insert((0, usize::MAX)).0 += 1);
+    let mut alike: Vec<Group> = Vec::new();
+    for group in groups {
+        let (count, first) = known.get_mut(&likeness(&group)).expect("it was counted");
+        match alike.get_mut(*first).filter(|_| *count > MOST_APART) {
+            Some(first) => first.absorb(group),
+            None => {
+                *first = alike.len();
+                alike.push(group);
+            }
+        }
+    }
+    alike
+}
+
 /// A group of equal changes as one for each line that caused them.
 fn by_cause(cause: &mut impl FnMut(&BodyId, &Change) -> Option<String>, group: Group) -> Vec<CausedGroup> {
     let mut known: BTreeMap<Arc<str>, Option<String>> = BTreeMap::new();
     let mut groups: IndexMap<Option<String>, CausedGroup> = IndexMap::new();
-    let Group { pointer, change, is_request, subjects } = group;
+    let Group { pointer, change, is_request, subjects, .. } = group;
     for subject in subjects {
         let agent = Arc::clone(&subject.agent);
         let cause = known.entry(agent).or_insert_with(|| cause(&subject, &change)).clone();
         let empty = || CausedGroup {
-            group: Group { pointer: pointer.clone(), change: change.clone(), is_request, subjects: Vec::new() },
+            group: Group {
+                pointer: pointer.clone(),
+                change: change.clone(),
+                is_request,
+                subjects: Vec::new(),
+                variants: 1,
+            },
             cause: cause.clone(),
-            variants: 1,
         };
         groups.entry(cause.clone()).or_insert_with(empty).group.subjects.push(subject);
     }

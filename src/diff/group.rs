@@ -3,6 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use serde_json::Value;
+
+use super::bounded::middles;
+use super::hunks::{TextHunk, hunks};
 use super::{Change, ChangeKind, FileChange};
 use crate::json::Pointer;
 use crate::text::cut;
@@ -28,6 +32,8 @@ pub struct Group {
     pub is_request: bool,
     /// The bodies, in the order they came.
     pub subjects: Vec<BodyId>,
+    /// How many different changes it stands for: more than one if values differ from body to body.
+    pub variants: usize,
 }
 
 impl Group {
@@ -49,7 +55,7 @@ pub fn group(changes: impl IntoIterator<Item = (BodyId, Change)>) -> Vec<Group> 
             None => {
                 known.insert(key, groups.len());
                 let pointer = change.pointer.to_string();
-                groups.push(Group { pointer, change, is_request, subjects: vec![subject] });
+                groups.push(Group { pointer, change, is_request, subjects: vec![subject], variants: 1 });
             }
         }
     }
@@ -66,6 +72,7 @@ impl Group {
     pub fn absorb(&mut self, other: Group) {
         self.pointer = merge(&self.pointer, &other.pointer);
         self.subjects.extend(other.subjects);
+        self.variants += other.variants;
     }
 
     fn add(&mut self, subject: BodyId, change: &Change) {
@@ -99,12 +106,34 @@ enum Identity {
     Added(String),
     Removed(String),
     Replaced(String, String),
+    /// Lines of texts, whatever stands around them.
+    Lines(Vec<TextHunk>),
     Reordered(Vec<String>, Vec<String>),
     File(FileChange),
 }
 
 impl ChangeKind {
+    /// Whether a text became another one.
+    pub fn is_text(&self) -> bool {
+        matches!(self, ChangeKind::Replaced(Value::String(_), Value::String(_)))
+    }
+
+    /// The lines that differ, of a text with several lines that became another one.
+    pub fn hunks(&self) -> Option<Vec<TextHunk>> {
+        match self {
+            ChangeKind::Replaced(Value::String(old), Value::String(new))
+                if old.contains('\n') || new.contains('\n') =>
+            {
+                Some(hunks(old, new))
+            }
+            _ => None,
+        }
+    }
+
     fn identity(&self) -> Identity {
+        if let Some(hunks) = self.hunks() {
+            return Identity::Lines(hunks);
+        }
         match self {
             ChangeKind::Added(new) => Identity::Added(new.to_string()),
             ChangeKind::Removed(old) => Identity::Removed(old.to_string()),
@@ -129,7 +158,9 @@ impl ChangeKind {
                 format!("{old} → {new}")
             }
             ChangeKind::Reordered(old, new) => {
-                format!("keys in another order: {} → {}", cut(&old.join(", "), width), cut(&new.join(", "), width))
+                let (old_range, new_range) = middles(old, new);
+                let (old, new) = (old[old_range].join(", "), new[new_range].join(", "));
+                format!("keys in another order: {} → {}", cut(&old, width), cut(&new, width))
             }
         }
     }

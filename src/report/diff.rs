@@ -25,7 +25,7 @@ pub(super) fn changes_text(groups: &[CausedGroup], lowered: &[Lowered], layout: 
     text
 }
 
-fn group_text(CausedGroup { group, cause, variants }: &CausedGroup, layout: Layout) -> Text {
+fn group_text(CausedGroup { group, cause }: &CausedGroup, layout: Layout) -> Text {
     let Layout { width, colour } = layout;
     let mut text = text!("{}\n", subjects(group).styled(Style::new().bold(), colour));
     let room = width.saturating_sub(8).max(20);
@@ -38,8 +38,8 @@ fn group_text(CausedGroup { group, cause, variants }: &CausedGroup, layout: Layo
         _ if fits => text!("  {} {}\n", pointer, shown),
         kind => text!("  {}\n{}\n", pointer, stacked(kind, room)),
     });
-    if *variants > 1 {
-        text.push(&text!("    … and {} more of this kind, with other values\n", variants - 1));
+    if group.variants > 1 {
+        text.push(&text!("    … and {} more of this kind, with other values\n", group.variants - 1));
     }
     if let Some(cause) = cause {
         text.push(&text!("  {}\n", Text::line(cause).cut(LONGEST).styled(Style::new().dimmed(), colour)));
@@ -82,7 +82,7 @@ pub(super) fn changes_json(groups: &[CausedGroup], lowered: &[Lowered]) -> Text 
     Text::json(&json!({"version": 1, "changes": values, "lowered": lowered::values(lowered)}))
 }
 
-fn group_json(CausedGroup { group, cause, variants }: &CausedGroup) -> Value {
+fn group_json(CausedGroup { group, cause }: &CausedGroup) -> Value {
     let (change, old, new) = match &group.change.kind {
         ChangeKind::File(FileChange::New) => ("added", Value::Null, Value::Null),
         ChangeKind::File(FileChange::Gone) => ("removed", Value::Null, Value::Null),
@@ -101,7 +101,7 @@ fn group_json(CausedGroup { group, cause, variants }: &CausedGroup) -> Value {
         "old": old,
         "new": new,
         "cause": cause,
-        "variants": variants,
+        "variants": group.variants,
         "bodies": bodies.collect::<Vec<_>>(),
     })
 }

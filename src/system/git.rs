@@ -32,19 +32,56 @@ impl GitRevision {
     /// One phrase, with git's own words: git cannot be run, `root` is in no repository that can be read, `rev` names no
     /// commit, objects are missing, or what they hold is too much.
     pub fn load(root: &Path, rev: &str) -> Result<MemoryWorld, String> {
-        if rev.is_empty() || rev.starts_with('-') || rev.contains(['\0', '\n']) {
-            return Err(format!("`{}` is no git revision", rev.escape_debug()));
-        }
-        let root = std::fs::canonicalize(root).map_err(|error| super::words(&error))?;
-        let git = |why: String| format!("`{}` is in no git repository that can be read: {why}", root.display());
-        let repository = Repository::around(&root).map_err(git)?;
-        let stand_in = StandIn::of(&repository, rev.contains("@{")).map_err(git)?;
-        let commit = stand_in.commit(rev).map_err(|why| format!("`{rev}` names no commit: {why}"))?;
+        let (repository, stand_in) = stand_in(root, &[rev])?;
+        let commit = stand_in.commit(rev).map_err(|why| no_commit(rev, &why))?;
         let failed = |why: String| format!("`{rev}` cannot be read: {why}{}", stand_in.advice(rev));
         let objects = Objects::open(stand_in.git(), stand_in.object_format()).map_err(failed)?;
         let mut trees = Trees::of_commit(objects, &commit, repository.prefix()).map_err(failed)?;
         trees.world().map_err(failed)
     }
+
+    /// What is staged in the work tree, with the same folders and files.
+    ///
+    /// # Errors
+    /// As [`GitRevision::load`]; or there is no index that can be read.
+    pub fn staged(root: &Path) -> Result<MemoryWorld, String> {
+        let (repository, mut stand_in) = stand_in(root, &[])?;
+        let failed = |why: String| format!("what is staged cannot be read: {why}");
+        let entries = stand_in.staged(&repository).map_err(failed)?;
+        let objects = Objects::open(stand_in.git(), stand_in.object_format()).map_err(failed)?;
+        let mut trees = Trees::of_index(objects, entries, repository.prefix()).map_err(failed)?;
+        trees.world().map_err(|why| failed(why + &stand_in.advice("HEAD")))
+    }
+
+    /// The commit at which two revisions began to differ; `None` if one of them came from the other.
+    ///
+    /// # Errors
+    /// As [`GitRevision::load`]; or their histories do not meet, as far as they are here.
+    pub fn merge_base(root: &Path, one: &str, other: &str) -> Result<Option<String>, String> {
+        let (_, stand_in) = stand_in(root, &[one, other])?;
+        let commit = |rev: &str| stand_in.commit(rev).map_err(|why| no_commit(rev, &why));
+        let (first, second) = (commit(one)?, commit(other)?);
+        let base = stand_in.merge_base(&first, &second);
+        let base = base.map_err(|why| format!("`{one}` and `{other}` have no commit in common: {why}"))?;
+        Ok((base != first && base != second).then_some(base))
+    }
+}
+
+fn no_commit(rev: &str, why: &str) -> String {
+    format!("`{rev}` names no commit: {why}")
+}
+
+/// The repository around a folder, and what stands in for it, for some revisions.
+fn stand_in(root: &Path, revisions: &[&str]) -> Result<(Repository, StandIn), String> {
+    if let Some(rev) = revisions.iter().find(|rev| rev.is_empty() || rev.starts_with('-') || rev.contains(['\0', '\n']))
+    {
+        return Err(format!("`{}` is no git revision", rev.escape_debug()));
+    }
+    let root = std::fs::canonicalize(root).map_err(|error| super::words(&error))?;
+    let git = |why: String| format!("`{}` is in no git repository that can be read: {why}", root.display());
+    let repository = Repository::around(&root).map_err(git)?;
+    let stand_in = StandIn::of(&repository, revisions.iter().any(|rev| rev.contains("@{"))).map_err(git)?;
+    Ok((repository, stand_in))
 }
 
 #[cfg(test)]

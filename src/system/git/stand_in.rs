@@ -129,6 +129,35 @@ impl StandIn {
         self.object(&format!("{object}^{{commit}}"))
     }
 
+    /// The commit at which the histories of two commits meet.
+    pub(super) fn merge_base(&self, one: &str, other: &str) -> Result<String, String> {
+        let base = self.git.run(&["merge-base", one, other]);
+        let base = base.map_err(|why| format!("{why}{}", self.advice(one)))?;
+        Ok(String::from_utf8_lossy(&base).trim().to_owned())
+    }
+
+    /// What is staged: mode, name of the object, and path of each file. Of a file in conflict the first of its versions.
+    pub(super) fn staged(&mut self, repository: &Repository) -> Result<Vec<(String, String, String)>, String> {
+        if !self.copy_file(repository.own(), "index", self.own)? {
+            return Err("nothing was ever staged".to_owned());
+        }
+        let shared: Vec<String> = fs::read_dir(repository.own())
+            .map_err(|error| words(&error))?
+            .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
+            .filter(|name| name.starts_with("sharedindex."))
+            .collect();
+        for name in shared {
+            self.copy_file(repository.own(), &name, self.own)?;
+        }
+        let listed = self.git.run(&["ls-files", "--stage", "-z"])?;
+        let entry = |line: &str| {
+            let (about, path) = line.split_once('\t')?;
+            let mut about = about.split(' ');
+            Some((about.next()?.to_owned(), about.next()?.to_owned(), path.to_owned()))
+        };
+        Ok(String::from_utf8_lossy(&listed).split('\0').filter_map(entry).collect())
+    }
+
     /// The name of the one object that a revision stands for.
     fn object(&self, rev: &str) -> Result<String, String> {
         let name = self.git.run(&["rev-parse", "--verify", "--end-of-options", rev]);
@@ -146,7 +175,10 @@ impl StandIn {
             (true, _) => {
                 format!("; the clone is partial, and reqc fetches nothing: `git archive {rev} >/dev/null` does")
             }
-            (_, true) => "; the clone is shallow: `git fetch --unshallow` gets the rest".to_owned(),
+            (_, true) => {
+                "; the clone is shallow: `git fetch --unshallow` gets the rest (for actions/checkout: `fetch-depth: 0`)"
+                    .to_owned()
+            }
             _ => String::new(),
         }
     }

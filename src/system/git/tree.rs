@@ -56,20 +56,47 @@ type Files = BTreeMap<String, String>;
 
 impl Trees {
     pub(super) fn of_commit(objects: Objects, commit: &str, prefix: &str) -> Result<Trees, String> {
-        let mut trees = Trees {
-            objects,
-            root: Some(Node { kind: Kind::Folder, object: format!("{commit}^{{tree}}") }),
-            folders: HashMap::new(),
-            links: HashMap::new(),
-            seen: 0,
-            linked: 0,
-        };
+        Trees::of_root(objects, format!("{commit}^{{tree}}"), HashMap::new()).below(prefix)
+    }
+
+    /// The trees that files would have: each a mode, the name of an object, and a path.
+    pub(super) fn of_index(
+        objects: Objects,
+        files: Vec<(String, String, String)>,
+        prefix: &str,
+    ) -> Result<Trees, String> {
+        // Folders of an index are no objects: they are named by their paths, with a sign that no object's name begins with.
+        let named = |folder: &str| format!("/{folder}");
+        let mut folders: HashMap<String, Nodes> = HashMap::from([(named(""), Nodes::default())]);
+        for (mode, object, path) in files {
+            let (folder, name) = path.rsplit_once('/').unwrap_or(("", &path));
+            for end in folder.match_indices('/').map(|(at, _)| at).chain(Some(folder.len()).filter(|end| *end > 0)) {
+                let above = &folder[..end];
+                let (parent, name) = above.rsplit_once('/').unwrap_or(("", above));
+                let node = Node { kind: Kind::Folder, object: named(above) };
+                folders.entry(named(parent)).or_default().named.entry(name.to_owned()).or_insert(node);
+            }
+            let node = Node { kind: Kind::of_mode(&mode), object };
+            folders.entry(named(folder)).or_default().named.entry(name.to_owned()).or_insert(node);
+        }
+        let folders = folders.into_iter().map(|(name, nodes)| (name, Arc::new(nodes))).collect();
+        Trees::of_root(objects, named(""), folders).below(prefix)
+    }
+
+    fn of_root(objects: Objects, object: String, folders: HashMap<String, Folder>) -> Trees {
+        let root = Some(Node { kind: Kind::Folder, object });
+        Trees { objects, root, folders, links: HashMap::new(), seen: 0, linked: 0 }
+    }
+
+    /// The same from a folder on.
+    fn below(mut self, prefix: &str) -> Result<Trees, String> {
+        let trees = &mut self;
         for part in prefix.split('/').filter(|part| !part.is_empty()) {
             let Some(root) = trees.root.take() else { break };
             let found = trees.folder(&root)?.named.get(part).cloned();
             trees.root = found.filter(|node| node.kind == Kind::Folder);
         }
-        Ok(trees)
+        Ok(self)
     }
 
     /// Reads every file that an agent repository has.

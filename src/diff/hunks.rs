@@ -1,0 +1,24 @@
+//! Which lines of two texts differ.
+
+use similar::DiffTag;
+
+use super::bounded;
+
+/// Lines of a text that became others.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct TextHunk {
+    /// Lines that are gone.
+    pub removed: Vec<String>,
+    /// Lines that are new.
+    pub added: Vec<String>,
+}
+
+/// The lines that differ, in order.
+pub(super) fn hunks(old: &str, new: &str) -> Vec<TextHunk> {
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.split('\n').collect(), new.split('\n').collect());
+    let lines = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
+    let operations = bounded::operations(&old, &new).into_iter().map(|operation| operation.as_tag_tuple());
+    let differing = operations.filter(|(tag, ..)| *tag != DiffTag::Equal);
+    differing.map(|(_, before, after)| TextHunk { removed: lines(&old[before]), added: lines(&new[after]) }).collect()
+}

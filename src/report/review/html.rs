@@ -1,0 +1,211 @@
+//! One page that needs no network: causes at the left; of each the source, and one body before and after.
+
+use std::ops::Range;
+
+use similar::DiffTag;
+
+use super::{Block, blocks, reach, summary, verdict, what};
+use crate::diag::count;
+use crate::diff::{ChangedFile, Word, line_operations, words};
+use crate::report::escape::{code, html};
+use crate::report::thousands;
+use crate::review::{Cause, Edit, Listed, Review};
+use crate::text::Text;
+
+/// What a page may do: it has a style, and nothing else.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+const STYLE: &str = include_str!("review.css");
+
+/// How many causes are shown, and changes and lines of each.
+const MOST_CAUSES: usize = 300;
+const MOST_CHANGES: usize = 40;
+const MOST_LINES: usize = 600;
+/// How many equal lines are shown around those that differ.
+const CONTEXT: usize = 3;
+
+/// The review as an HTML document.
+pub fn review_html(review: &Review, base: Option<&Text>) -> Text {
+    let title = html(&summary(review));
+    let base = base.map(|base| format!("<p>{}</p>\n", html(base))).unwrap_or_default();
+    let items = review.causes.iter().take(MOST_CAUSES).enumerate().map(|(at, cause)| item(at, cause));
+    let sections = review.causes.iter().take(MOST_CAUSES).enumerate().map(|(at, cause)| section(at, cause));
+    Text::lines(&format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n<title>reqc: {title}</title>\n<style>\n{STYLE}</style>\n</head>\n\
+         <body>\n<nav>\n<h1>Causes</h1>\n<ol>\n{}</ol>\n</nav>\n<main>\n<p><strong>{title}</strong></p>\n{base}{}{}{}</main>\n</body>\n</html>\n",
+        items.collect::<String>(),
+        roll(review),
+        sections.collect::<String>(),
+        rest(review),
+    ))
+}
+
+fn item(at: usize, cause: &Cause) -> String {
+    let place = cause.edits.first().map(Edit::place).unwrap_or_default();
+    format!("<li><a href=\"#cause-{at}\">{}</a><br><small>{}</small></li>\n", html(&place), html(&reach(cause)))
+}
+
+fn roll(review: &Review) -> String {
+    let roll = &review.roll;
+    let list = |what: &str, list: &[Listed]| {
+        let names: Vec<String> = list.iter().map(|it| code(&it.name)).collect();
+        let bodies = count(list.iter().map(|it| it.bodies).sum(), "body");
+        if names.is_empty() { String::new() } else { format!("<li>{what}: {} ({bodies})</li>\n", names.join(", ")) }
+    };
+    let renamed = roll.renamed.iter().map(|it| format!("<li>renamed: {} → {}</li>\n", code(&it.from), code(&it.to)));
+    let lowered = crate::report::lowered_text(&review.lowered);
+    let lowered = lowered.lines().map(|line| format!("<li>{}</li>\n", html(line.trim())));
+    let items = [
+        list("new agents", &roll.agents),
+        list("agents gone", &roll.gone_agents),
+        list("new contexts", &roll.contexts),
+        list("contexts gone", &roll.gone_contexts),
+    ];
+    let items: String = items.into_iter().chain(renamed).chain(lowered).collect();
+    if items.is_empty() { items } else { format!("<ul>\n{items}</ul>\n") }
+}
+
+fn section(at: usize, cause: &Cause) -> String {
+    let edits: String = cause.edits.iter().map(edit).collect();
+    let blocks = blocks(&cause.groups);
+    let items: String = blocks.iter().take(MOST_CHANGES).map(|it| block(it, cause)).collect();
+    let more = match blocks.len().saturating_sub(MOST_CHANGES) {
+        0 => String::new(),
+        more => format!("<li>… and {} more</li>\n", count(more, "change")),
+    };
+    let bodies: Vec<String> = cause.changes.iter().map(|file| code(&file.path)).collect();
+    format!(
+        "<section id=\"cause-{at}\">\n<h2>{}</h2>\n<p class=\"dim\">{}</p>\n{edits}<ul>\n{items}{more}</ul>\n{}\
+         <details><summary>{}</summary>\n<p>{}</p>\n</details>\n</section>\n",
+        html(&reach(cause)),
+        html(&verdict(cause)),
+        cause.changes.first().map(body).unwrap_or_default(),
+        html(&reach(cause)),
+        bodies.join(", "),
+    )
+}
+
+/// The lines of an edit, side by side.
+fn edit(edit: &Edit) -> String {
+    let what = what(edit).map(|what| format!(" {}", code(&what))).unwrap_or_default();
+    let rows: String = edit
+        .hunks
+        .iter()
+        .map(|hunk| {
+            let removed: Vec<&str> = hunk.removed.iter().map(String::as_str).collect();
+            let added: Vec<&str> = hunk.added.iter().map(String::as_str).collect();
+            rows(&removed, &added, (hunk.old_line, hunk.new_line))
+        })
+        .collect();
+    format!("<table>\n<tr><th colspan=\"4\">{}{what}</th></tr>\n{rows}</table>\n", html(&edit.place()))
+}
+
+fn block(block: &Block<'_>, cause: &Cause) -> String {
+    let pointers: Vec<String> = block.pointers.iter().map(|pointer| code(pointer)).collect();
+    let shown = match &block.hunks {
+        Some(hunks) => format!("text, {}", count(hunks.len(), "place")),
+        None => block.kind.describe(300),
+    };
+    let part = block.part(cause).map(|part| format!(" <span class=\"dim\">({})</span>", html(&part)));
+    format!("<li>{} {}{}</li>\n", pointers.join(", "), code(&shown), part.unwrap_or_default())
+}
+
+/// A body before and after, what stays the same folded. Texts with several lines are shown line by line.
+fn body(file: &ChangedFile) -> String {
+    let text = |side: &Option<String>| side.as_deref().unwrap_or_default().replace("\\n", "\\n\n");
+    let (old, new) = (text(&file.old), text(&file.new));
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let mut all =
+        format!("<table>\n<tr><th colspan=\"2\">{0} before</th><th colspan=\"2\">after</th></tr>\n", html(&file.path));
+    let mut left = MOST_LINES;
+    for operation in line_operations(&old, &new) {
+        let (tag, before, after) = operation.as_tag_tuple();
+        let shown = match tag {
+            DiffTag::Equal => equal(&old, before, after.start),
+            _ => {
+                let lines = before.len().max(after.len()).min(left);
+                left -= lines;
+                let first = |range: Range<usize>| range.start..range.end.min(range.start + lines);
+                let numbers = (before.start + 1, after.start + 1);
+                rows(&old[first(before)], &new[first(after)], numbers)
+            }
+        };
+        all.push_str(&shown);
+        if left == 0 {
+            all.push_str(&fold("the rest is not shown"));
+            break;
+        }
+    }
+    all + "</table>\n"
+}
+
+fn fold(text: &str) -> String {
+    format!("<tr><td class=\"fold\" colspan=\"4\">{}</td></tr>\n", html(text))
+}
+
+/// Lines that both sides have.
+fn equal(lines: &[&str], range: Range<usize>, new_start: usize) -> String {
+    let first = range.start;
+    let row = |at: usize| {
+        let text = html(lines[at]);
+        let new = new_start + at - first + 1;
+        format!("<tr><td class=\"n\">{}</td><td>{text}</td><td class=\"n\">{new}</td><td>{text}</td></tr>\n", at + 1)
+    };
+    let head = if range.start == 0 { range.start } else { (range.start + CONTEXT).min(range.end) };
+    let tail = if range.end == lines.len() { range.end } else { range.end.saturating_sub(CONTEXT).max(head) };
+    let hidden = tail - head;
+    if hidden <= 1 {
+        return range.map(row).collect();
+    }
+    let folded = fold(&format!("{} equal lines", thousands(hidden)));
+    (range.start..head).map(row).chain([folded]).chain((tail..range.end).map(row)).collect()
+}
+
+/// Lines that differ, side by side.
+fn rows(old: &[&str], new: &[&str], (old_line, new_line): (usize, usize)) -> String {
+    let cell = |class: &str, line: Option<usize>, words: Option<Vec<Word>>| match (line, words) {
+        (Some(line), Some(words)) => {
+            format!("<td class=\"n\">{line}</td><td class=\"{class}\">{}</td>", marked(&words))
+        }
+        _ => "<td class=\"n\"></td><td></td>".to_owned(),
+    };
+    let row = |at: usize| {
+        let (before, after) = match (old.get(at), new.get(at)) {
+            (Some(old), Some(new)) => {
+                let (old, new) = words(old, new);
+                (Some(old), Some(new))
+            }
+            (old, new) => (old.map(|line| vec![Word::whole(line)]), new.map(|line| vec![Word::whole(line)])),
+        };
+        let before = cell("old", old.get(at).map(|_| old_line + at), before);
+        format!("<tr>{before}{}</tr>\n", cell("new", new.get(at).map(|_| new_line + at), after))
+    };
+    (0..old.len().max(new.len())).map(row).collect()
+}
+
+fn marked(words: &[Word]) -> String {
+    let is_whole = words.len() == 1;
+    let word = |word: &Word| match word.is_changed && !is_whole {
+        true => format!("<mark>{}</mark>", html(&word.text)),
+        false => html(&word.text),
+    };
+    words.iter().map(word).collect()
+}
+
+fn rest(review: &Review) -> String {
+    let mut all = String::new();
+    if !review.unexplained.is_empty() {
+        let item = |it: &crate::diff::CausedGroup| {
+            let bodies = count(it.group.subjects.len(), "body");
+            format!("<li>{} {} ({bodies})</li>\n", code(&it.group.pointer), code(&it.group.change.kind.describe(200)))
+        };
+        let items: String = review.unexplained.iter().take(MOST_CAUSES).map(item).collect();
+        all.push_str(&format!("<section>\n<h2>No edit is known to cause these</h2>\n<ul>\n{items}</ul>\n</section>\n"));
+    }
+    let beside: String = review.beside().map(|it| format!("<li>{}</li>\n", code(&it.place()))).collect();
+    if !beside.is_empty() {
+        all.push_str(&format!("<section>\n<h2>Edits that change no body</h2>\n<ul>\n{beside}</ul>\n</section>\n"));
+    }
+    all
+}

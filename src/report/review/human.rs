@@ -1,0 +1,263 @@
+//! For people at a terminal.
+
+use owo_colors::Style;
+
+use super::{Block, blocks, reach, repeats, summary, verdict, what};
+use crate::diag::count;
+use crate::diff::{ChangeKind, TextHunk, Word, words};
+use crate::report::diff::changes_text;
+use crate::report::{LONGEST, Layout, lowered_text, name, thousands};
+use crate::review::{Cause, Edit, EditKind, Hunk, Listed, Review};
+use crate::text::{Text, text};
+
+/// How many names a line lists before it counts.
+const NAMES: usize = 3;
+/// How many changes of a cause, and edits and lines of each, are shown.
+const MOST_CHANGES: usize = 12;
+const MOST_EDITS: usize = 12;
+const MOST_LINES: usize = 40;
+/// How many causes are shown.
+const MOST_CAUSES: usize = 200;
+/// How much of what did not change is shown around what did, in characters.
+const CONTEXT: usize = 24;
+
+/// Everything of a review: the sum, then cause after cause. `base` says what the older side is.
+pub fn review_text(review: &Review, base: Option<&Text>, layout: Layout) -> Text {
+    let mut all = lowered_text(&review.lowered);
+    if let Some(base) = base {
+        all.push(&text!("{}\n", base));
+    }
+    let is_nothing = review.is_empty() && review.beside().next().is_none();
+    if is_nothing && review.report.fails() {
+        all.push(&text!("no changes in what could be compiled\n"));
+    } else if is_nothing {
+        all.push(&text!("no changes\n"));
+    } else {
+        all.push(&text!("{}\n", Text::line(&summary(review)).styled(Style::new().bold(), layout.colour)));
+    }
+    all.push(&roll(review));
+    for cause in review.causes.iter().take(MOST_CAUSES) {
+        all.push(&text!("\n{}", cause_text(cause, layout)));
+    }
+    if review.causes.len() > MOST_CAUSES {
+        all.push(&more(review.causes.len() - MOST_CAUSES, "cause"));
+    }
+    if !review.unexplained.is_empty() {
+        all.push(&text!("\nno edit is known to cause these:\n{}", changes_text(&review.unexplained, &[], layout)));
+    }
+    all.push(&beside(review));
+    all
+}
+
+fn more(number: usize, noun: &str) -> Text {
+    text!(
+        "… and {} more {}; `--format json` has all\n",
+        thousands(number),
+        if number == 1 { noun.to_owned() } else { format!("{noun}s") }
+    )
+}
+
+/// Who came and who went.
+fn roll(review: &Review) -> Text {
+    let roll = &review.roll;
+    let mut all = Text::new();
+    let listed = |what: &'static str, list: &[Listed]| {
+        let names: Vec<Text> = list.iter().take(NAMES * 4).map(|it| name(&it.name)).collect();
+        let rest = list.len().saturating_sub(NAMES * 4);
+        let rest = if rest > 0 { text!(", … (+{})", rest) } else { Text::new() };
+        let bodies = list.iter().map(|it| it.bodies).sum();
+        text!("{}: {}{} ({})\n", what, Text::join(&names, ", "), rest, count(bodies, "body"))
+    };
+    let lists = [
+        ("new agents", &roll.agents),
+        ("agents gone", &roll.gone_agents),
+        ("new contexts", &roll.contexts),
+        ("contexts gone", &roll.gone_contexts),
+    ];
+    lists.into_iter().filter(|(_, list)| !list.is_empty()).for_each(|(what, list)| all.push(&listed(what, list)));
+    for renamed in &roll.renamed {
+        all.push(&text!("renamed: {} → {}\n", name(&renamed.from), name(&renamed.to)));
+    }
+    let (new, gone): (Vec<_>, Vec<_>) = roll.bodies.iter().partition(|file| file.new.is_some());
+    for (what, files) in [("further new bodies", new), ("further bodies gone", gone)] {
+        if !files.is_empty() {
+            let names: Vec<Text> = files.iter().take(NAMES).map(|file| name(&file.path)).collect();
+            let rest = files.len().saturating_sub(NAMES);
+            let rest = if rest > 0 { text!(", … (+{})", rest) } else { Text::new() };
+            all.push(&text!("{}: {}{}\n", what, Text::join(&names, ", "), rest));
+        }
+    }
+    all
+}
+
+/// Edits that change no body.
+fn beside(review: &Review) -> Text {
+    let edits: Vec<&Edit> = review.beside().collect();
+    if edits.is_empty() {
+        return Text::new();
+    }
+    let mut all = text!("\nedits that change no body:\n");
+    for edit in edits.iter().take(MOST_EDITS) {
+        all.push(&text!("  {}{}\n", name(&edit.place()), short(edit)));
+    }
+    if edits.len() > MOST_EDITS {
+        all.push(&more(edits.len() - MOST_EDITS, "edit"));
+    }
+    all
+}
+
+/// What an edit is on one line: a value that became another is shown.
+fn short(edit: &Edit) -> Text {
+    let what = what(edit).map_or(Text::new(), |what| text!("  {}", Text::line(&what).cut(LONGEST)));
+    let value = |lines: &[String]| match lines {
+        [line] => line.split_once('=').map(|(_, value)| value.trim().to_owned()),
+        _ => None,
+    };
+    let values = match (&edit.kind, edit.hunks.as_slice()) {
+        (EditKind::Key(_), [Hunk { removed, added, .. }]) => value(removed).zip(value(added)),
+        _ => None,
+    };
+    match values.filter(|(old, new)| old != new) {
+        Some((old, new)) => text!("{}: {} → {}", what, Text::line(&old).cut(60), Text::line(&new).cut(60)),
+        None => what,
+    }
+}
+
+fn cause_text(cause: &Cause, layout: Layout) -> Text {
+    let mut all = Text::new();
+    for edit in cause.edits.iter().take(MOST_EDITS) {
+        all.push(&edit_text(edit, layout));
+    }
+    if cause.edits.len() > MOST_EDITS {
+        all.push(&more(cause.edits.len() - MOST_EDITS, "edit"));
+    }
+    let agents: Vec<Text> = cause.agents().into_iter().take(NAMES).map(|agent| name(agent)).collect();
+    let rest = cause.agents().len().saturating_sub(NAMES);
+    let rest = if rest > 0 { text!(", … (+{})", rest) } else { Text::new() };
+    all.push(&text!("  in {} ({}{})\n", reach(cause), Text::join(&agents, ", "), rest));
+    let blocks = blocks(&cause.groups);
+    for block in blocks.iter().take(MOST_CHANGES) {
+        all.push(&block_text(block, cause, layout));
+    }
+    if blocks.len() > MOST_CHANGES {
+        all.push(&text!("    {}", more(blocks.len() - MOST_CHANGES, "change")));
+    }
+    if let (true, Some(first)) = (cause.changes.len() > 1, cause.changes.first()) {
+        let context = first.subject.context.as_deref().unwrap_or("request");
+        all.push(&text!("  for instance {}/{}\n", name(&first.subject.agent), name(context)));
+    }
+    all.push(&text!("  {}\n", Text::line(&verdict(cause)).styled(Style::new().dimmed(), layout.colour)));
+    all
+}
+
+fn edit_text(edit: &Edit, layout: Layout) -> Text {
+    let place = name(&edit.place()).styled(Style::new().bold(), layout.colour);
+    let mut all = match what(edit) {
+        Some(what) => text!("{}  {}\n", place, Text::line(&what).cut(LONGEST)),
+        None => text!("{}\n", place),
+    };
+    for hunk in &edit.hunks {
+        all.push(&lines_text(&hunk.removed, &hunk.added, "  ", layout));
+    }
+    all
+}
+
+/// Lines that are gone and lines that are new, what differs in them marked.
+fn lines_text(removed: &[String], added: &[String], indent: &'static str, layout: Layout) -> Text {
+    let pairs: Vec<(Vec<Word>, Vec<Word>)> = match removed.len() == added.len() {
+        true => removed.iter().zip(added).map(|(old, new)| words(old, new)).collect(),
+        false => Vec::new(),
+    };
+    let whole = |line: &String| vec![Word::whole(line)];
+    let olds = (0..removed.len()).map(|at| pairs.get(at).map_or_else(|| whole(&removed[at]), |pair| pair.0.clone()));
+    let news = (0..added.len()).map(|at| pairs.get(at).map_or_else(|| whole(&added[at]), |pair| pair.1.clone()));
+    let signed = |sign: &'static str, words: Vec<Word>, style: Style| {
+        let line = line_text(&words, style, layout);
+        text!("{}{} {}\n", indent, text!("{}", sign).styled(style, layout.colour), line)
+    };
+    let (red, green) = (Style::new().red(), Style::new().green());
+    let lines: Vec<Text> =
+        olds.map(|line| signed("-", line, red)).chain(news.map(|line| signed("+", line, green))).collect();
+    let hidden = lines.len().saturating_sub(MOST_LINES);
+    let mut all: Text = lines.into_iter().take(MOST_LINES).collect();
+    if hidden > 0 {
+        all.push(&text!("{}… {} more lines\n", indent, thousands(hidden)));
+    }
+    all
+}
+
+/// A line: what changed in full, of what stays around it so much that it can be found, if the line is long.
+fn line_text(words: &[Word], style: Style, layout: Layout) -> Text {
+    let length: usize = words.iter().map(|word| word.text.chars().count()).sum();
+    let is_long = length + 6 > layout.width;
+    let last = words.len().saturating_sub(1);
+    let mut line = Text::new();
+    for (at, word) in words.iter().enumerate() {
+        let shown = match is_long && !word.is_changed {
+            true => shortened(&word.text, at > 0, at < last),
+            false => word.text.clone(),
+        };
+        let style = if word.is_changed && words.len() > 1 { style.underline() } else { style };
+        line.push(&Text::line(&shown).cut(LONGEST).styled(style, layout.colour));
+    }
+    line
+}
+
+/// The ends of a text that something stands at.
+fn shortened(text: &str, has_before: bool, has_after: bool) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let kept = CONTEXT * (usize::from(has_before) + usize::from(has_after)).max(2);
+    if chars.len() <= kept + 1 {
+        return text.to_owned();
+    }
+    let head: String = if has_before || !has_after { chars[..CONTEXT].iter().collect() } else { String::new() };
+    let tail: String =
+        if has_after || !has_before { chars[chars.len() - CONTEXT..].iter().collect() } else { String::new() };
+    format!("{head}…{tail}")
+}
+
+fn block_text(block: &Block<'_>, cause: &Cause, layout: Layout) -> Text {
+    let pointers: Vec<Text> =
+        block.pointers.iter().take(NAMES).map(|pointer| Text::line(pointer).cut(LONGEST)).collect();
+    let rest = block.pointers.len().saturating_sub(NAMES);
+    let rest = if rest > 0 { text!(", … (+{})", rest) } else { Text::new() };
+    let pointer = text!("{}{}", Text::join(&pointers, ", "), rest).styled(Style::new().cyan(), layout.colour);
+    let part = block.part(cause).map_or(Text::new(), |part| text!("  ({})", part));
+    let mut all = match &block.hunks {
+        Some(hunks) if repeats(block, cause) => text!("    {} the same {}{}\n", pointer, lines(hunks), part),
+        Some(hunks) => {
+            let shown = hunks.iter().map(|hunk| lines_text(&hunk.removed, &hunk.added, "      ", layout));
+            text!("    {}{}\n{}", pointer, part, shown.collect::<Text>())
+        }
+        None => value_text(block.kind, &pointer, &part, layout),
+    };
+    if block.variants > 1 {
+        all.push(&text!("      … and {} more of this kind, with other values\n", thousands(block.variants - 1)));
+    }
+    all
+}
+
+fn lines(hunks: &[TextHunk]) -> String {
+    match hunks {
+        [_] => "lines".to_owned(),
+        hunks => format!("lines, at {} places", hunks.len()),
+    }
+}
+
+fn value_text(kind: &ChangeKind, pointer: &Text, part: &Text, layout: Layout) -> Text {
+    let room = layout.width.saturating_sub(8).max(20);
+    let shown = Text::line(&kind.describe(room));
+    if let ChangeKind::File(_) = kind {
+        return text!("    {}{}\n", shown, part);
+    }
+    if pointer.width() + shown.width() + part.width() + 6 <= layout.width {
+        return text!("    {} {}{}\n", pointer, shown, part);
+    }
+    match kind {
+        ChangeKind::Replaced(old, new) => {
+            let lines = lines_text(&[old.to_string()], &[new.to_string()], "      ", layout);
+            text!("    {}{}\n{}", pointer, part, lines)
+        }
+        _ => text!("    {}{}\n      {}\n", pointer, part, shown),
+    }
+}

@@ -1,0 +1,192 @@
+//! For a comment on a pull request: folded, gravest first, and never longer than such comments may be.
+
+use super::{Block, blocks, reach, repeats, summary, verdict, what};
+use crate::diag::count;
+use crate::report::escape::{code, fence, html};
+use crate::report::thousands;
+use crate::review::{Cause, Edit, Listed, Review};
+use crate::text::{Text, cut};
+
+/// The most characters of a comment; GitHub takes 65,536.
+const LONGEST: usize = 60_000;
+/// The most characters of what is shown of one cause.
+const LONGEST_CAUSE: usize = 12_000;
+/// How many changes of a cause are shown, and how many names of a list.
+const MOST_CHANGES: usize = 20;
+const MOST_NAMES: usize = 10;
+/// How many lines of a hunk, and characters of a line, are shown.
+const MOST_LINES: usize = 60;
+const LONGEST_LINE: usize = 400;
+
+/// The review as Markdown as GitHub and GitLab read it.
+pub fn review_markdown(review: &Review, base: Option<&Text>) -> Text {
+    let mut all = format!("### {}\n\n", html(&summary(review)));
+    if let Some(base) = base {
+        all.push_str(&format!("{}\n\n", html(base)));
+    }
+    all.push_str(&findings(review));
+    all.push_str(&lowered(review));
+    all.push_str(&roll(review));
+    let mut left = review.causes.len();
+    for cause in &review.causes {
+        let shown = cause_markdown(cause);
+        if all.chars().count() + shown.chars().count() > LONGEST - 2_000 {
+            break;
+        }
+        all.push_str(&shown);
+        left -= 1;
+    }
+    if left > 0 {
+        all.push_str(&format!("\n… and {} more: `reqc compile --diff` shows all.\n", count(left, "cause")));
+    }
+    all.push_str(&rest(review));
+    Text::lines(&all)
+}
+
+fn findings(review: &Review) -> String {
+    let summary = &review.report.summary;
+    match summary.errors {
+        0 => String::new(),
+        errors => format!("**{}**: `reqc check` shows them.\n\n", count(errors, "error")),
+    }
+}
+
+fn lowered(review: &Review) -> String {
+    if review.lowered.is_empty() {
+        return String::new();
+    }
+    let lines = crate::report::lowered_text(&review.lowered);
+    let mut lines = lines.lines().map(|line| html(line.trim()));
+    let heading = lines.next().unwrap_or_default();
+    let items: String = lines.take(MOST_NAMES).map(|line| format!("- {line}\n")).collect();
+    format!("**{heading}**\n\n{items}\n")
+}
+
+fn roll(review: &Review) -> String {
+    let roll = &review.roll;
+    let mut all = String::new();
+    let mut list = |what: &str, list: &[Listed]| {
+        if !list.is_empty() {
+            let names: Vec<String> = list.iter().take(MOST_NAMES).map(|it| code(&it.name)).collect();
+            let rest = list.len().saturating_sub(MOST_NAMES);
+            let rest = if rest > 0 { format!(", … (+{rest})") } else { String::new() };
+            let bodies = count(list.iter().map(|it| it.bodies).sum(), "body");
+            all.push_str(&format!("- {what}: {}{rest} ({bodies})\n", names.join(", ")));
+        }
+    };
+    list("new agents", &roll.agents);
+    list("agents gone", &roll.gone_agents);
+    list("new contexts", &roll.contexts);
+    list("contexts gone", &roll.gone_contexts);
+    for it in roll.renamed.iter().take(MOST_NAMES) {
+        all.push_str(&format!("- renamed: {} → {}\n", code(&it.from), code(&it.to)));
+    }
+    if all.is_empty() { all } else { format!("{all}\n") }
+}
+
+fn heading(cause: &Cause) -> String {
+    let edit = cause.edits.first();
+    let place = edit.map(|edit| code(&edit.place())).unwrap_or_default();
+    let what = edit.and_then(what).map(|what| format!(" {}", code(cut(&what, 80).as_ref()))).unwrap_or_default();
+    let more = cause.edits.len().saturating_sub(1);
+    let more = if more > 0 { format!(" and {}", count(more, "more edit")) } else { String::new() };
+    format!("{place}{what}{more}: {}", html(&reach(cause)))
+}
+
+fn cause_markdown(cause: &Cause) -> String {
+    let mut all = format!("<details><summary>{}</summary>\n\n", heading(cause));
+    all.push_str(&format!("{}\n\n", html(&verdict(cause))));
+    for edit in &cause.edits {
+        if all.chars().count() > LONGEST_CAUSE {
+            break;
+        }
+        all.push_str(&edit_markdown(edit));
+    }
+    let agents: Vec<String> = cause.agents().into_iter().take(MOST_NAMES).map(|agent| code(agent)).collect();
+    let rest = cause.agents().len().saturating_sub(MOST_NAMES);
+    let rest = if rest > 0 { format!(", … (+{rest})") } else { String::new() };
+    all.push_str(&format!("Agents: {}{rest}\n\n", agents.join(", ")));
+    let blocks = blocks(&cause.groups);
+    let mut left = blocks.len();
+    for block in blocks.iter().take(MOST_CHANGES) {
+        let shown = block_markdown(block, cause);
+        if all.chars().count() + shown.chars().count() > LONGEST_CAUSE {
+            break;
+        }
+        all.push_str(&shown);
+        left -= 1;
+    }
+    if left > 0 {
+        all.push_str(&format!("- … and {} more\n", count(left, "change")));
+    }
+    all.push_str("\n</details>\n");
+    all
+}
+
+fn edit_markdown(edit: &Edit) -> String {
+    let mut all = format!("{}\n\n", code(&edit.place()));
+    let lines: Vec<String> = edit.hunks.iter().flat_map(|hunk| signed(&hunk.removed, &hunk.added)).collect();
+    all.push_str(&diff(&lines, ""));
+    all
+}
+
+fn signed(removed: &[String], added: &[String]) -> Vec<String> {
+    let line = |sign: char| move |line: &String| format!("{sign}{}", cut(&Text::line(line), LONGEST_LINE));
+    removed.iter().map(line('-')).chain(added.iter().map(line('+'))).collect()
+}
+
+/// A block of lines that differ.
+fn diff(lines: &[String], indent: &str) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let hidden = lines.len().saturating_sub(MOST_LINES);
+    let mut shown: String = lines.iter().take(MOST_LINES).map(|line| format!("{indent}{line}\n")).collect();
+    if hidden > 0 {
+        shown.push_str(&format!("{indent} … {} more lines\n", thousands(hidden)));
+    }
+    let fence = fence(&shown);
+    format!("{indent}{fence}diff\n{shown}{indent}{fence}\n\n")
+}
+
+fn block_markdown(block: &Block<'_>, cause: &Cause) -> String {
+    let pointers: Vec<String> = block.pointers.iter().take(MOST_NAMES).map(|pointer| code(pointer)).collect();
+    let part = block.part(cause).map(|part| format!(" ({part})")).unwrap_or_default();
+    let variants = match block.variants {
+        0 | 1 => String::new(),
+        variants => format!(" … and {} more with other values", variants - 1),
+    };
+    let head = format!("- {}{part}", pointers.join(", "));
+    match &block.hunks {
+        Some(_) if repeats(block, cause) => format!("{head}: the same lines{variants}\n"),
+        Some(hunks) => {
+            let lines: Vec<String> = hunks.iter().flat_map(|hunk| signed(&hunk.removed, &hunk.added)).collect();
+            format!("{head}{variants}\n\n{}", diff(&lines, "  "))
+        }
+        None => format!("{head} {}{variants}\n", code(&block.kind.describe(200))),
+    }
+}
+
+/// What no edit explains, and edits that change no body.
+fn rest(review: &Review) -> String {
+    let mut all = String::new();
+    if !review.unexplained.is_empty() {
+        all.push_str("\nNo edit is known to cause these:\n\n");
+        for it in review.unexplained.iter().take(MOST_NAMES) {
+            let bodies = count(it.group.subjects.len(), "body");
+            all.push_str(&format!(
+                "- {} {} ({bodies})\n",
+                code(&it.group.pointer),
+                code(&it.group.change.kind.describe(100))
+            ));
+        }
+    }
+    let beside: Vec<&Edit> = review.beside().collect();
+    if !beside.is_empty() {
+        let places: Vec<String> = beside.iter().take(MOST_NAMES).map(|edit| code(&edit.place())).collect();
+        let rest = beside.len().saturating_sub(MOST_NAMES);
+        let rest = if rest > 0 { format!(", … (+{rest})") } else { String::new() };
+        all.push_str(&format!("\nEdits that change no body: {}{rest}\n", places.join(", ")));
+    }
+    all
+}

@@ -1,0 +1,387 @@
+//! What differs between the files of two sides, in pieces that can be applied one by one.
+//!
+//! Input: the files of both sides. Output: [`Edit`]s for people, and [`Edits`], which make the files of the older side with any of
+//! them applied. With all of them applied these are the files of the newer side.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+
+use similar::DiffOp;
+
+use super::keys;
+use crate::diff::{line_operations, similarity};
+use crate::repo::{folders, secret};
+use crate::world::{EntryKind, MemoryWorld, World};
+
+/// One edit of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Edit {
+    /// The file, on the newer side; of a file that is gone, on the older.
+    pub path: Arc<str>,
+    /// What was edited.
+    pub kind: EditKind,
+    /// The lines, without secrets. Empty for whole files.
+    pub hunks: Vec<Hunk>,
+}
+
+/// What an edit is about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum EditKind {
+    /// A file that was not there.
+    Added,
+    /// A file that is gone.
+    Removed,
+    /// A file that was at another path.
+    Moved {
+        /// Where it was.
+        from: Arc<str>,
+    },
+    /// A key of a TOML file, with those around it: `body.temperature`.
+    Key(Arc<str>),
+    /// Comments and empty lines of a TOML file.
+    Comments,
+    /// Lines of any other file, or of a TOML file that cannot be read.
+    Lines,
+}
+
+/// Lines that were replaced by others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Hunk {
+    /// The first line on the older side, from 1.
+    pub old_line: usize,
+    /// The first line on the newer side, from 1.
+    pub new_line: usize,
+    /// Lines that are gone.
+    pub removed: Vec<String>,
+    /// Lines that are new.
+    pub added: Vec<String>,
+}
+
+impl Edit {
+    /// `path:line`, of the newer side.
+    pub fn place(&self) -> String {
+        match self.hunks.first() {
+            Some(hunk) => format!("{}:{}", self.path, hunk.new_line),
+            None => self.path.to_string(),
+        }
+    }
+
+    /// The key, as people write it.
+    pub fn key(&self) -> Option<&str> {
+        match &self.kind {
+            EditKind::Key(key) => Some(keys::shown(key)),
+            _ => None,
+        }
+    }
+
+    /// Whether it does something although no body changes: where files go, which model answers, what a gate lets through.
+    pub fn acts(&self) -> bool {
+        self.kind != EditKind::Comments
+    }
+
+    /// Whether it is about a file as a whole.
+    pub fn is_whole_file(&self) -> bool {
+        matches!(self.kind, EditKind::Added | EditKind::Removed)
+    }
+}
+
+/// All edits between two sides.
+#[derive(Debug, Default)]
+pub(super) struct Edits {
+    /// The edits, by file and place.
+    pub(super) all: Vec<Edit>,
+    files: Vec<FileEdits>,
+}
+
+/// A file that differs.
+#[derive(Debug)]
+struct FileEdits {
+    old: Option<(String, Vec<u8>)>,
+    new: Option<(String, Vec<u8>)>,
+    /// The edit that says at which path the file stands, if the paths differ or one side has no such file.
+    whole: Option<usize>,
+    pieces: Vec<Piece>,
+}
+
+/// A part of a text: the same on both sides, or an edit's.
+#[derive(Debug, Clone)]
+enum Piece {
+    Same(Range<usize>),
+    Edited { edit: usize, old: Range<usize>, new: Range<usize> },
+}
+
+/// How many hunks of a file are edits of their own.
+const MOST_HUNKS: usize = 8;
+/// How alike files must be for one to be the other at another path, from 0 to 1.
+const ALIKE: f32 = 0.6;
+/// How many files of each side are compared for that.
+const MOST_COMPARED: usize = 200;
+
+impl Edits {
+    /// The edits that lead from one side to the other.
+    pub(super) fn between(old: &MemoryWorld, new: &MemoryWorld) -> Edits {
+        let (olds, news): (BTreeMap<_, _>, BTreeMap<_, _>) = (old.iter().collect(), new.iter().collect());
+        let mut edits = Edits::default();
+        let mut gone: Vec<&str> = olds.keys().copied().filter(|path| !news.contains_key(path)).collect();
+        for (path, bytes) in news {
+            let before = olds.get_key_value(path).map(|(path, bytes)| (*path, *bytes)).or_else(|| {
+                let from = moved_from(&gone, &olds, bytes)?;
+                gone.retain(|path| *path != from);
+                Some((from, olds[from]))
+            });
+            if before != Some((path, bytes)) {
+                edits.add_file(before, Some((path, bytes)));
+            }
+        }
+        gone.into_iter().for_each(|path| edits.add_file(Some((path, olds[path])), None));
+        edits
+    }
+
+    fn add_file(&mut self, old: Option<(&str, &[u8])>, new: Option<(&str, &[u8])>) {
+        let owned = |side: Option<(&str, &[u8])>| side.map(|(path, bytes)| (path.to_owned(), bytes.to_vec()));
+        let path: Arc<str> = new.or(old).map_or("", |(path, _)| path).into();
+        let kind = match (old, new) {
+            (None, _) => Some(EditKind::Added),
+            (_, None) => Some(EditKind::Removed),
+            (Some((from, _)), Some((to, _))) if from != to => Some(EditKind::Moved { from: from.into() }),
+            _ => None,
+        };
+        let whole = kind.map(|kind| self.push(Edit { path: Arc::clone(&path), kind, hunks: Vec::new() }));
+        let pieces = match (old, new) {
+            (Some((_, old)), Some((_, new))) if old != new => self.pieces(&path, old, new),
+            _ => Vec::new(),
+        };
+        self.files.push(FileEdits { old: owned(old), new: owned(new), whole, pieces });
+    }
+
+    fn push(&mut self, edit: Edit) -> usize {
+        self.all.push(edit);
+        self.all.len() - 1
+    }
+
+    /// The parts of two texts of a file.
+    fn pieces(&mut self, path: &Arc<str>, old: &[u8], new: &[u8]) -> Vec<Piece> {
+        let (Ok(old_text), Ok(new_text)) = (std::str::from_utf8(old), std::str::from_utf8(new)) else {
+            let edit = self.push(Edit { path: Arc::clone(path), kind: EditKind::Lines, hunks: Vec::new() });
+            return vec![Piece::Edited { edit, old: 0..old.len(), new: 0..new.len() }];
+        };
+        let (old, new) = (Lines::of(path, old_text), Lines::of(path, new_text));
+        let operations = line_operations(&old.texts, &new.texts);
+        let is_toml = old.keys.is_some() && new.keys.is_some();
+        let runs: Vec<Run> =
+            operations.into_iter().flat_map(|operation| runs(operation, &old, &new, is_toml)).collect();
+        let owners = owners(&runs, path.ends_with(".toml") || path.starts_with(folders::CONTEXTS));
+        let without_key = if is_toml { EditKind::Comments } else { EditKind::Lines };
+        let mut known: HashMap<usize, usize> = HashMap::new();
+        let mut pieces = Vec::new();
+        for (run, owner) in runs.iter().zip(owners) {
+            pieces.push(match owner {
+                None => Piece::Same(old.bytes(&run.old)),
+                Some(owner) => {
+                    let kind = || runs[owner].key.clone().map_or_else(|| without_key.clone(), EditKind::Key);
+                    let edit = *known
+                        .entry(owner)
+                        .or_insert_with(|| self.push(Edit { path: Arc::clone(path), kind: kind(), hunks: Vec::new() }));
+                    self.all[edit].hunks.push(hunk(run, &old, &new));
+                    Piece::Edited { edit, old: old.bytes(&run.old), new: new.bytes(&run.new) }
+                }
+            });
+        }
+        pieces
+    }
+
+    /// The files of the older side with some edits applied.
+    pub(super) fn applied(&self, older: &MemoryWorld, chosen: impl Fn(usize) -> bool) -> MemoryWorld {
+        let mut world = older.clone();
+        for file in &self.files {
+            if let Some((path, _)) = &file.old {
+                world.remove(path);
+            }
+            if let Some((path, bytes)) = file.made(&chosen) {
+                world.insert(path, bytes);
+            }
+        }
+        world
+    }
+
+    /// The paths that an edit is about, on either side.
+    pub(super) fn paths(&self, edit: usize) -> BTreeSet<&str> {
+        let edit = &self.all[edit];
+        let from = match &edit.kind {
+            EditKind::Moved { from } => Some(&**from),
+            _ => None,
+        };
+        let same_file = |file: &&FileEdits| file.new.as_ref().is_some_and(|(path, _)| **path == *edit.path);
+        let old = self.files.iter().find(same_file).and_then(|file| file.old.as_ref()).map(|(path, _)| path.as_str());
+        [Some(&*edit.path), from, old].into_iter().flatten().collect()
+    }
+}
+
+impl FileEdits {
+    fn made(&self, chosen: &impl Fn(usize) -> bool) -> Option<(String, Vec<u8>)> {
+        let is_moved = self.whole.is_none_or(chosen);
+        let (path, _) = if is_moved { self.new.as_ref()? } else { self.old.as_ref()? };
+        let (old, new) = match (&self.old, &self.new) {
+            (Some((_, old)), Some((_, new))) => (old, new),
+            (_, Some((_, bytes))) | (Some((_, bytes)), _) => return Some((path.clone(), bytes.clone())),
+            (None, None) => return None,
+        };
+        if self.pieces.is_empty() {
+            return Some((path.clone(), old.clone()));
+        }
+        let part = |piece: &Piece| match piece {
+            Piece::Edited { edit, new: range, .. } if chosen(*edit) => new[range.clone()].to_vec(),
+            Piece::Same(range) | Piece::Edited { old: range, .. } => old[range.clone()].to_vec(),
+        };
+        Some((path.clone(), self.pieces.iter().flat_map(part).collect()))
+    }
+}
+
+/// The path, of those that are gone, of the file that is most like a new one.
+fn moved_from<'g>(gone: &[&'g str], olds: &BTreeMap<&str, &[u8]>, new: &[u8]) -> Option<&'g str> {
+    let same = gone.iter().copied().find(|path| olds[path] == new && !new.is_empty());
+    let likeness = |path: &'g str| {
+        let (old, new) = (std::str::from_utf8(olds[path]).ok()?, std::str::from_utf8(new).ok()?);
+        Some((similarity(old, new), path)).filter(|(likeness, _)| *likeness >= ALIKE)
+    };
+    same.or_else(|| {
+        let alike = gone.iter().take(MOST_COMPARED).filter_map(|path| likeness(path));
+        alike.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, path)| path)
+    })
+}
+
+/// A text by its lines.
+struct Lines<'t> {
+    texts: Vec<&'t str>,
+    /// Where each line begins, and where the last one ends.
+    starts: Vec<usize>,
+    /// The same lines without secrets.
+    shown: Vec<String>,
+    /// The key that each line belongs to; `None` if it is no TOML.
+    keys: Option<Vec<Option<Arc<str>>>>,
+}
+
+impl<'t> Lines<'t> {
+    fn of(path: &str, text: &'t str) -> Lines<'t> {
+        let texts: Vec<&str> = text.split_inclusive('\n').collect();
+        let mut starts = vec![0];
+        texts.iter().for_each(|line| starts.push(starts[starts.len() - 1] + line.len()));
+        let shown =
+            masked(text).split_inclusive('\n').map(|line| line.trim_end_matches(['\n', '\r']).to_owned()).collect();
+        let keys = path.ends_with(".toml").then(|| keys::of_lines(text, &starts)).flatten();
+        Lines { texts, starts, shown, keys }
+    }
+
+    fn bytes(&self, lines: &Range<usize>) -> Range<usize> {
+        self.starts[lines.start]..self.starts[lines.end]
+    }
+
+    fn key(&self, line: usize) -> Option<Arc<str>> {
+        self.keys.as_ref()?.get(line)?.clone()
+    }
+
+    fn shown(&self, lines: &Range<usize>) -> Vec<String> {
+        self.shown.get(lines.clone()).unwrap_or_default().to_vec()
+    }
+}
+
+/// A text without what must not be shown; as many bytes, and as many lines.
+fn masked(text: &str) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    let keys = secret::keys_in_text(text).into_iter().chain(secret::places_to_hide(text));
+    keys.for_each(|place| bytes[place].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b'*'));
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Lines of both sides that belong together: equal ones, or those of one key.
+#[derive(Debug)]
+struct Run {
+    old: Range<usize>,
+    new: Range<usize>,
+    is_same: bool,
+    key: Option<Arc<str>>,
+}
+
+/// The runs of an operation: of lines that differ in TOML one for each key, in an order that both sides have.
+fn runs(operation: DiffOp, old: &Lines<'_>, new: &Lines<'_>, is_toml: bool) -> Vec<Run> {
+    let (tag, old_range, new_range) = operation.as_tag_tuple();
+    if tag == similar::DiffTag::Equal {
+        return vec![Run { old: old_range, new: new_range, is_same: true, key: None }];
+    }
+    if !is_toml {
+        return vec![Run { old: old_range, new: new_range, is_same: false, key: None }];
+    }
+    let (before, after) = (by_key(old, old_range), by_key(new, new_range.clone()));
+    let mut runs = Vec::new();
+    let (mut left, mut at) = (before.as_slice(), new_range.start);
+    for (key, lines) in after {
+        let here = left.iter().position(|(other, _)| *other == key);
+        if let Some(here) = here {
+            runs.extend(left[..here].iter().map(|(key, lines)| gone(key.as_ref(), lines, at)));
+            runs.push(Run { old: left[here].1.clone(), new: lines.clone(), is_same: false, key });
+            left = &left[here + 1..];
+        } else {
+            let place = left.first().map_or_else(|| before.last().map_or(0, |(_, it)| it.end), |(_, it)| it.start);
+            runs.push(Run { old: place..place, new: lines.clone(), is_same: false, key });
+        }
+        at = lines.end;
+    }
+    runs.extend(left.iter().map(|(key, lines)| gone(key.as_ref(), lines, at)));
+    runs
+}
+
+fn gone(key: Option<&Arc<str>>, lines: &Range<usize>, at: usize) -> Run {
+    Run { old: lines.clone(), new: at..at, is_same: false, key: key.cloned() }
+}
+
+/// Lines one after the other that belong to the same key.
+fn by_key(lines: &Lines<'_>, range: Range<usize>) -> Vec<(Option<Arc<str>>, Range<usize>)> {
+    let mut found: Vec<(Option<Arc<str>>, Range<usize>)> = Vec::new();
+    for line in range {
+        let key = lines.key(line);
+        match found.last_mut().filter(|(last, _)| *last == key) {
+            Some((_, range)) => range.end = line + 1,
+            None => found.push((key, line..line + 1)),
+        }
+    }
+    found
+}
+
+/// For each run that differs the first one of the same edit. Runs of one key are one edit; so are those of keys in a table whose
+/// header was added or removed, since without it they would stand in another. Elsewhere each run is an edit of its own, unless there
+/// are very many or the file is of `one` piece.
+fn owners(runs: &[Run], one: bool) -> Vec<Option<usize>> {
+    let differing = runs.iter().filter(|run| !run.is_same);
+    let is_one = one || differing.clone().count() > MOST_HUNKS;
+    let headers: Vec<&Arc<str>> = differing.filter_map(|run| keys::header(run.key.as_ref()?)).collect();
+    let group = |run: &Run| -> Option<Arc<str>> {
+        let key = run.key.as_ref()?;
+        Some(Arc::clone(headers.iter().find(|header| keys::is_in(key, header)).unwrap_or(&key)))
+    };
+    let mut first: HashMap<Option<Arc<str>>, usize> = HashMap::new();
+    let owner = |(at, run): (usize, &Run)| {
+        (!run.is_same).then(|| if is_one { *first.entry(group(run)).or_insert(at) } else { at })
+    };
+    runs.iter().enumerate().map(owner).collect()
+}
+
+fn hunk(run: &Run, old: &Lines<'_>, new: &Lines<'_>) -> Hunk {
+    Hunk {
+        old_line: run.old.start + 1,
+        new_line: run.new.start + 1,
+        removed: old.shown(&run.old),
+        added: new.shown(&run.new),
+    }
+}
+
+/// The files of a side that people write: those that a revision has too.
+pub(super) fn files_of(world: &dyn World) -> MemoryWorld {
+    let below = folders::ALL.into_iter().flat_map(|folder| world.walk(folder).entries);
+    let at_root = world.list("").unwrap_or_default().into_iter().filter(|entry| entry.path.ends_with(".toml"));
+    let files = below.chain(at_root).filter(|entry| entry.kind == EntryKind::File);
+    files.filter_map(|entry| world.read(&entry.path).ok().map(|bytes| (entry.path, bytes))).collect()
+}

@@ -1,0 +1,91 @@
+//! Which key of a TOML file each line belongs to.
+//!
+//! A line of a table's header belongs to a key that ends with [`HEADER`]. Elements of an array of tables are one key together: they are
+//! told apart by nothing but their number.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::toml::{self, Kind, Node, Table};
+
+/// What the header of a table has behind its key.
+const HEADER: char = ']';
+
+/// The key of each line of a text; `None` for lines between keys. `starts` are the bytes at which lines begin, and the end of the last
+/// one. Nothing, if the text is no TOML.
+pub(super) fn of_lines(text: &str, starts: &[usize]) -> Option<Vec<Option<Arc<str>>>> {
+    // Spans are those of normalised text.
+    if text.starts_with('\u{feff}') || text.contains('\r') {
+        return None;
+    }
+    let table = toml::parse(text).ok()?;
+    let mut keys = Keys { starts, found: vec![None; starts.len().saturating_sub(1)] };
+    keys.add_table("", &table);
+    Some(keys.found)
+}
+
+struct Keys<'s> {
+    starts: &'s [usize],
+    found: Vec<Option<Arc<str>>>,
+}
+
+impl Keys<'_> {
+    fn add_table(&mut self, prefix: &str, table: &Table) {
+        for (key, node) in &table.entries {
+            let path = if prefix.is_empty() { key.name.clone() } else { format!("{prefix}.{}", key.name) };
+            match &node.kind {
+                // What is written inside of a value belongs to its key.
+                Kind::Table(inner) if is_outside(node, inner) => {
+                    self.mark(&format!("{path}{HEADER}"), &node.span);
+                    self.add_table(&path, inner);
+                }
+                Kind::Array(elements) if elements.iter().any(is_table_with_header) => {
+                    elements.iter().for_each(|element| self.mark_all(&path, element));
+                }
+                _ => self.mark(&path, &(key.span.start..node.span.end)),
+            }
+        }
+    }
+
+    fn mark_all(&mut self, path: &str, node: &Node) {
+        self.mark(path, &node.span);
+        if let Kind::Table(table) = &node.kind {
+            for (key, inner) in &table.entries {
+                self.mark(path, &(key.span.start..key.span.start));
+                self.mark_all(path, inner);
+            }
+        }
+    }
+
+    fn mark(&mut self, path: &str, span: &Range<usize>) {
+        let line = |offset: usize| self.starts.partition_point(|start| *start <= offset).saturating_sub(1);
+        let (first, last) = (line(span.start), line(span.end.max(span.start + 1) - 1));
+        let path: Arc<str> = path.into();
+        self.found.iter_mut().take(last + 1).skip(first).for_each(|key| *key = Some(Arc::clone(&path)));
+    }
+}
+
+/// Whether what a table holds is written outside of the place of the table: it has a header, or dotted keys made it.
+fn is_outside(node: &Node, table: &Table) -> bool {
+    table.entries.iter().any(|(key, _)| !(node.span.start <= key.span.start && key.span.end <= node.span.end))
+}
+
+fn is_table_with_header(node: &Node) -> bool {
+    matches!(&node.kind, Kind::Table(table) if is_outside(node, table))
+}
+
+/// The table whose header a key stands for.
+pub(super) fn header(key: &Arc<str>) -> Option<&Arc<str>> {
+    key.ends_with(HEADER).then_some(key)
+}
+
+/// Whether a key belongs to the table of a header.
+pub(super) fn is_in(key: &str, header: &str) -> bool {
+    let table = header.trim_end_matches(HEADER);
+    key.strip_prefix(table).is_some_and(|rest| rest.starts_with(['.', HEADER]))
+}
+
+/// A key as people write it.
+pub(super) fn shown(key: &str) -> &str {
+    key.trim_end_matches(HEADER)
+}

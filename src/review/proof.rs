@@ -1,0 +1,256 @@
+//! Which edits changed which bodies, proven by compiling.
+//!
+//! Each edit is applied to the older side by itself, and the bodies that it can reach are made again. If what the edits do to a body adds
+//! up to how it differs, each is a cause of its own. If it does not, those that do something else alone than beside the others are
+//! one cause together, and the proof begins again.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::edit::Edits;
+use super::features::Features;
+use super::reach::Reach;
+use crate::compile::{Compiler, Selection};
+use crate::diff::ChangedFile;
+use crate::world::MemoryWorld;
+
+/// Makes a compiler of some files, for the agents whose names are wanted.
+pub(super) type Load<'l> = &'l dyn Fn(MemoryWorld, &dyn Fn(&str) -> bool) -> Compiler;
+
+/// Edits that are one cause: those that only together do what they do.
+pub(super) type Cluster = BTreeSet<usize>;
+
+/// What a cluster makes of bodies: the text of each by its number.
+pub(super) type Claims = BTreeMap<usize, Option<String>>;
+
+/// What is to be proven.
+pub(super) struct Proof<'p> {
+    pub(super) edits: &'p Edits,
+    pub(super) older: &'p MemoryWorld,
+    pub(super) load: Load<'p>,
+    pub(super) reach: &'p [Reach],
+    /// The bodies that differ.
+    pub(super) bodies: &'p [ChangedFile],
+    /// What agents were called on the older side, by their name on the newer one, if that differs.
+    pub(super) older_names: &'p BTreeMap<Arc<str>, Arc<str>>,
+}
+
+/// The most rounds of compiling, and the most edits that are tried one by one. Beyond, those of one file are tried together.
+const MOST_ROUNDS: usize = 12;
+const MOST_TRIED: usize = 60;
+
+impl Proof<'_> {
+    /// The causes, by their first edit, each with what it alone makes of the bodies that it changes.
+    pub(super) fn causes(&self) -> Vec<(Cluster, Claims)> {
+        let candidates: Vec<BTreeSet<usize>> = (0..self.bodies.len()).map(|body| self.candidates(body)).collect();
+        let several: Vec<usize> = (0..self.bodies.len()).filter(|&body| candidates[body].len() > 1).collect();
+        let mut state =
+            State { proof: self, clusters: self.begin(&candidates, &several), candidates, made: HashMap::new() };
+        for round in 0..=MOST_ROUNDS {
+            let open = state.unexplained(&several);
+            if open.is_empty() || !state.join(&open, round == MOST_ROUNDS) {
+                break;
+            }
+        }
+        state.join_hunks();
+        state.claims()
+    }
+
+    /// The edits that can reach a body.
+    fn candidates(&self, body: usize) -> BTreeSet<usize> {
+        let subject = &self.bodies[body].subject;
+        let name = self.older_name(&subject.agent);
+        (0..self.reach.len()).filter(|&edit| self.reach[edit].has(subject, name)).collect()
+    }
+
+    fn older_name<'n>(&'n self, name: &'n Arc<str>) -> &'n Arc<str> {
+        self.older_names.get(name).unwrap_or(name)
+    }
+
+    /// One cluster for each edit, or for each file if there are too many that have to be tried.
+    fn begin(&self, candidates: &[BTreeSet<usize>], several: &[usize]) -> Vec<Cluster> {
+        let tried: BTreeSet<usize> = several.iter().flat_map(|&body| &candidates[body]).copied().collect();
+        let all = 0..self.edits.all.len();
+        if tried.len() <= MOST_TRIED {
+            return all.map(|edit| Cluster::from([edit])).collect();
+        }
+        let mut by_file: BTreeMap<&str, Cluster> = BTreeMap::new();
+        for edit in all {
+            by_file.entry(&self.edits.all[edit].path).or_default().insert(edit);
+        }
+        by_file.into_values().collect()
+    }
+
+    /// Some bodies of the older side with some edits applied.
+    fn made(&self, chosen: impl Fn(usize) -> bool, bodies: &[usize]) -> HashMap<usize, Option<String>> {
+        let subjects = || bodies.iter().map(|&body| &self.bodies[body].subject);
+        let names: BTreeSet<&Arc<str>> =
+            subjects().flat_map(|subject| [&subject.agent, self.older_name(&subject.agent)]).collect();
+        let is_wanted = |name: &str| names.contains(&Arc::from(name));
+        let compiler = (self.load)(self.edits.applied(self.older, chosen), &is_wanted);
+        let agents = names.iter().filter_map(|name| compiler.hierarchy().by_name(name)).collect();
+        let contexts: BTreeSet<&Arc<str>> = subjects().filter_map(|subject| subject.context.as_ref()).collect();
+        let contexts = Some(contexts.into_iter().cloned().collect());
+        let selection = Selection { agents: Some(agents), contexts, ..Selection::default() };
+        let run = compiler.run(&selection, |agent| (Arc::clone(agent.plan.name()), agent.golden_files(true)));
+        let newer_names: HashMap<&Arc<str>, &Arc<str>> = self.older_names.iter().map(|(new, old)| (old, new)).collect();
+        let mut found: HashMap<(Arc<str>, Option<Arc<str>>), String> = HashMap::new();
+        for (agent, files) in run.results {
+            let name = *newer_names.get(&agent).unwrap_or(&&agent);
+            let files = files.into_iter().map(|file| file.of_agent(&agent, name));
+            found.extend(files.map(|file| ((Arc::clone(name), file.context), file.text)));
+        }
+        let text = |body: usize| {
+            let subject = &self.bodies[body].subject;
+            found.get(&(Arc::clone(&subject.agent), subject.context.clone())).cloned()
+        };
+        bodies.iter().map(|&body| (body, text(body))).collect()
+    }
+}
+
+struct State<'p> {
+    proof: &'p Proof<'p>,
+    clusters: Vec<Cluster>,
+    /// For each body the edits that can reach it.
+    candidates: Vec<BTreeSet<usize>>,
+    /// What some edits alone make of a body.
+    made: HashMap<(Cluster, usize), Option<String>>,
+}
+
+impl State<'_> {
+    /// The part of a cluster that can reach a body.
+    fn part(&self, cluster: &Cluster, body: usize) -> Cluster {
+        cluster.intersection(&self.candidates[body]).copied().collect()
+    }
+
+    /// Makes what each cluster alone makes of some bodies, where that is not known.
+    fn make(&mut self, bodies: &[usize]) {
+        for cluster in self.clusters.clone() {
+            let is_open = |body: &usize| {
+                let part = self.part(&cluster, *body);
+                !part.is_empty() && part != self.candidates[*body] && !self.made.contains_key(&(part, *body))
+            };
+            let open: Vec<usize> = bodies.iter().copied().filter(is_open).collect();
+            if open.is_empty() {
+                continue;
+            }
+            for (body, text) in self.proof.made(|edit| cluster.contains(&edit), &open) {
+                self.made.insert((self.part(&cluster, body), body), text);
+            }
+        }
+    }
+
+    /// What a cluster alone makes of a body; `None` if it cannot reach it.
+    fn alone(&self, cluster: &Cluster, body: usize) -> Option<&Option<String>> {
+        let part = self.part(cluster, body);
+        match part.is_empty() {
+            true => None,
+            false if part == self.candidates[body] => Some(&self.proof.bodies[body].new),
+            false => self.made.get(&(part, body)),
+        }
+    }
+
+    /// How a text differs from the body on the older side.
+    fn difference(&self, body: usize, text: Option<&str>) -> Features {
+        Features::of(text).minus(&Features::of(self.proof.bodies[body].old.as_deref()))
+    }
+
+    /// The bodies of which what the clusters do alone does not add up.
+    fn unexplained(&mut self, bodies: &[usize]) -> Vec<usize> {
+        self.make(bodies);
+        let adds_up = |body: &usize| {
+            let file = &self.proof.bodies[*body];
+            let mut sum = Features::default();
+            for text in self.clusters.iter().filter_map(|cluster| self.alone(cluster, *body)) {
+                if *text != file.old {
+                    sum = sum.plus(&self.difference(*body, text.as_deref()));
+                }
+            }
+            sum == self.difference(*body, file.new.as_deref())
+        };
+        bodies.iter().copied().filter(|body| !adds_up(body)).collect()
+    }
+
+    /// Joins clusters that do something else beside the others than alone in some bodies. If `all` is set, or no other are found, those
+    /// that can reach the body are joined. Tells whether anything was joined.
+    fn join(&mut self, bodies: &[usize], all: bool) -> bool {
+        let mut joined: Vec<BTreeSet<usize>> = Vec::new();
+        let without: Vec<HashMap<usize, Option<String>>> = match all {
+            true => Vec::new(),
+            false => self.clusters.iter().map(|cluster| self.without(cluster, bodies)).collect(),
+        };
+        for &body in bodies {
+            let reaching: Vec<usize> =
+                (0..self.clusters.len()).filter(|&at| !self.part(&self.clusters[at], body).is_empty()).collect();
+            let meets = |at: &usize| {
+                let Some(without) = without.get(*at).and_then(|without| without.get(&body)) else { return false };
+                let new = Features::of(self.proof.bodies[body].new.as_deref());
+                let beside = new.minus(&Features::of(without.as_deref()));
+                let alone = self.alone(&self.clusters[*at], body).and_then(Option::as_deref);
+                beside != self.difference(body, alone)
+            };
+            let meeting: BTreeSet<usize> = reaching.iter().copied().filter(meets).collect();
+            joined.push(if meeting.len() > 1 { meeting } else { reaching.into_iter().collect() });
+        }
+        self.unite(joined)
+    }
+
+    /// Some bodies of the newer side without a cluster.
+    fn without(&self, cluster: &Cluster, bodies: &[usize]) -> HashMap<usize, Option<String>> {
+        let reached: Vec<usize> = bodies.iter().copied().filter(|&body| !self.part(cluster, body).is_empty()).collect();
+        match reached.is_empty() {
+            true => HashMap::new(),
+            false => self.proof.made(|edit| !cluster.contains(&edit), &reached),
+        }
+    }
+
+    /// Makes one cluster of those with the numbers of each set.
+    fn unite(&mut self, sets: Vec<BTreeSet<usize>>) -> bool {
+        let before = self.clusters.len();
+        let mut owner: Vec<usize> = (0..before).collect();
+        for set in sets {
+            let Some(&first) = set.first() else { continue };
+            let merged: BTreeSet<usize> = set.iter().map(|&at| owner[at]).collect();
+            let to = owner[first];
+            owner.iter_mut().filter(|it| merged.contains(it)).for_each(|it| *it = to);
+        }
+        let mut united: BTreeMap<usize, Cluster> = BTreeMap::new();
+        for (at, cluster) in std::mem::take(&mut self.clusters).into_iter().enumerate() {
+            united.entry(owner[at]).or_default().extend(cluster);
+        }
+        self.clusters = united.into_values().collect();
+        self.clusters.len() < before
+    }
+
+    /// Hunks of one file that change the same bodies are told together.
+    fn join_hunks(&mut self) {
+        let claims = self.claims();
+        let edits = &self.proof.edits.all;
+        let mut like: BTreeMap<(&str, Vec<usize>), BTreeSet<usize>> = BTreeMap::new();
+        for (at, cluster) in self.clusters.iter().enumerate() {
+            let paths: BTreeSet<&str> = cluster.iter().map(|edit| &*edits[*edit].path).collect();
+            let Some((_, bodies)) = claims.iter().find(|(other, _)| other == cluster) else { continue };
+            if let [path] = paths.into_iter().collect::<Vec<_>>()[..] {
+                let is_text = cluster.iter().all(|edit| edits[*edit].kind == super::EditKind::Lines);
+                let bodies: Vec<usize> = bodies.keys().copied().collect();
+                if is_text && !bodies.is_empty() {
+                    like.entry((path, bodies)).or_default().insert(at);
+                }
+            }
+        }
+        let sets = like.into_values().filter(|set| set.len() > 1).collect();
+        if self.unite(sets) {
+            self.make(&(0..self.proof.bodies.len()).collect::<Vec<_>>());
+        }
+    }
+
+    /// What each cluster alone makes of the bodies that it changes.
+    fn claims(&self) -> Vec<(Cluster, Claims)> {
+        let changed = |cluster: &Cluster| -> Claims {
+            let texts =
+                (0..self.proof.bodies.len()).filter_map(|body| Some((body, self.alone(cluster, body)?.clone())));
+            texts.filter(|(body, text)| *text != self.proof.bodies[*body].old).collect()
+        };
+        self.clusters.iter().map(|cluster| (cluster.clone(), changed(cluster))).collect()
+    }
+}

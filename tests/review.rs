@@ -1,0 +1,221 @@
+//! What edits of sources do to bodies, by cause.
+//!
+//! `tests/review/repository/` is the older side of all of them. Each folder of `tests/review/kinds/` holds the files of a newer side that
+//! differ, and a list of those that are gone in `gone`. Adding a folder adds a test: what is said of it is kept beside it, as text, as
+//! Markdown and as JSON (`INSTA_UPDATE=always cargo test --test review` writes it).
+
+#![expect(clippy::disallowed_methods, reason = "the test reads folders")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use reqc::compile::{Compiler, LoadOptions, PolicyOptions, Selection};
+use reqc::diff::ChangedFile;
+use reqc::report::{self, Layout};
+use reqc::review::{self, Edit, Review, Reviewing, Side};
+use reqc::system::Embedded;
+use reqc::world::{MemoryWorld, World as _};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/review")
+}
+
+fn files(below: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut folders = vec![below.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => {
+                    let name = path.strip_prefix(below).expect("below").to_string_lossy().replace('\\', "/");
+                    found.push((name, fs::read(&path).expect("a file")));
+                }
+            }
+        }
+    }
+    found
+}
+
+fn load(world: MemoryWorld) -> Compiler {
+    Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), LoadOptions::default())
+}
+
+fn side(world: &MemoryWorld) -> Side {
+    Side::new(world, Arc::new(load(world.clone())))
+}
+
+fn reviewed(older: &MemoryWorld, newer: &MemoryWorld) -> Review {
+    let load = |world: MemoryWorld, _: &dyn Fn(&str) -> bool| load(world);
+    let (selection, policy) = (Selection::default(), PolicyOptions::default());
+    let reviewing = Reviewing { selection: &selection, policy: &policy, all_contexts: false, load: &load };
+    Review::between(&side(older), &side(newer), &reviewing)
+}
+
+/// Every body and request line, by agent and context.
+fn bodies(world: &MemoryWorld) -> Bodies {
+    let compiler = load(world.clone());
+    let run = compiler.run(&Selection::default(), |agent| (agent.plan.name().to_string(), agent.golden_files(false)));
+    let files = run.results.into_iter().flat_map(|(agent, files)| {
+        files.into_iter().map(move |file| ((agent.clone(), file.context.map(|it| it.to_string())), file.text))
+    });
+    files.collect()
+}
+
+fn kinds() -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder().join("kinds"))
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+fn newer(kind: &str) -> MemoryWorld {
+    let mut world: MemoryWorld = files(&folder().join("repository")).into_iter().collect();
+    for (path, bytes) in files(&folder().join("kinds").join(kind)) {
+        match path.as_str() {
+            "gone" => String::from_utf8_lossy(&bytes).lines().for_each(|path| world.remove(path)),
+            path if path.starts_with("review.") => {}
+            _ => world.insert(path, bytes),
+        }
+    }
+    world
+}
+
+/// What is said is kept beside the files; it is written anew if insta's variable asks for it.
+fn keep(kind: &str, name: &str, text: &str) {
+    let path = folder().join("kinds").join(kind).join(name);
+    if std::env::var("INSTA_UPDATE").is_ok_and(|it| it == "always") {
+        fs::write(&path, text).expect("writable");
+    }
+    let kept = fs::read_to_string(&path).unwrap_or_default().replace("\r\n", "\n");
+    assert_eq!(kept, text, "{kind}/{name}");
+}
+
+#[test]
+fn each_kind_of_edit_is_told_by_its_cause() {
+    let older: MemoryWorld = files(&folder().join("repository")).into_iter().collect();
+    for kind in kinds() {
+        let newer = newer(&kind);
+        let review = reviewed(&older, &newer);
+        assert!(!review.report.fails(), "{kind}: {:?}", review.report.findings);
+        assert!(review.unexplained.is_empty(), "{kind}: {:?}", review.unexplained);
+        if review.roll.renamed.is_empty() {
+            is_true(&kind, &older, &newer, &review);
+        }
+        keep(&kind, "review.txt", &report::review_text(&review, None, Layout::default()));
+        keep(&kind, "review.md", &report::review_markdown(&review, None));
+        keep(&kind, "review.json", &report::review_json(&review, None));
+        let html = report::review_html(&review, None);
+        assert_eq!(html.matches("<section id=\"cause-").count(), review.causes.len(), "{kind}");
+    }
+}
+
+type Bodies = BTreeMap<(String, Option<String>), String>;
+
+/// The subjects of bodies that differ.
+fn differing(one: &Bodies, other: &Bodies) -> BTreeSet<(String, Option<String>)> {
+    let keys: BTreeSet<_> = one.keys().chain(other.keys()).cloned().collect();
+    keys.into_iter().filter(|key| one.get(key) != other.get(key)).collect()
+}
+
+fn told(changes: &[ChangedFile]) -> BTreeSet<(String, Option<String>)> {
+    let subject =
+        |file: &ChangedFile| (file.subject.agent.to_string(), file.subject.context.as_ref().map(ToString::to_string));
+    changes.iter().map(subject).collect()
+}
+
+/// The bodies that differ are told, and no others. Causes do what they are said to do: applied to the older side alone, left out of the
+/// newer one, and one after the other.
+fn is_true(kind: &str, older: &MemoryWorld, newer: &MemoryWorld, review: &Review) {
+    let (before, after) = (bodies(older), bodies(newer));
+    assert_eq!(told(&review.changes), differing(&before, &after), "{kind}");
+    let mut so_far: Vec<&Edit> = Vec::new();
+    for cause in &review.causes {
+        let place = cause.edits[0].place();
+        let alone = bodies(&review::applied(older, newer, |edit| cause.edits.contains(edit)));
+        for file in &cause.changes {
+            let key = (file.subject.agent.to_string(), file.subject.context.as_ref().map(ToString::to_string));
+            assert_eq!(alone.get(&key), file.new.as_ref(), "{kind}: {place} alone: {}", file.path);
+        }
+        let without = bodies(&review::applied(older, newer, |edit| !cause.edits.contains(edit)));
+        let restored: BTreeSet<_> =
+            differing(&without, &after).into_iter().filter(|key| before.contains_key(key)).collect();
+        assert_eq!(restored, told(&cause.changes), "{kind}: without {place}");
+        so_far.extend(&cause.edits);
+    }
+    let causes = bodies(&review::applied(older, newer, |edit| so_far.contains(&edit)));
+    let known = |bodies: Bodies| -> Bodies { bodies.into_iter().filter(|(key, _)| before.contains_key(key)).collect() };
+    if review.roll.is_empty() {
+        assert_eq!(known(causes), known(after), "{kind}: all causes");
+    }
+}
+
+#[test]
+fn an_agent_with_another_name_is_compared_with_what_it_was() {
+    let older: MemoryWorld = files(&folder().join("repository")).into_iter().collect();
+    let mut newer = newer("renamed_agent");
+    newer.insert(
+        "agents/editor.toml",
+        "name = \"Shortener\"\ndescription = \"x\"\nextends = \"Team Base\"\n[body]\ntemperature = 0.1\n",
+    );
+    let review = reviewed(&older, &newer);
+    assert_eq!((review.roll.renamed.len(), review.causes.len()), (1, 1));
+    assert_eq!(review.causes[0].edits[0].key(), Some("body.temperature"));
+    assert!(review.roll.gone_agents.is_empty() && review.roll.agents.is_empty() && review.lowered.is_empty());
+}
+
+/// Edits that any of a repository's files may get: a path, what is looked for in it, and what takes its place.
+const EDITS: [(&str, &str, &str); 18] = [
+    ("agents/team_base.toml", "4096", "1024"),
+    ("agents/team_base.toml", "temperature = 0.7\n", ""),
+    ("agents/team_base.toml", "seed = 7\n", "seed = 8\nuser = \"x\"\n"),
+    ("agents/team_base.toml", "{{ agent_role('writer') }}", "{{ agent_role('writer') | upper }}"),
+    ("agents/editor.toml", "0.2", "0.7"),
+    ("agents/editor.toml", "\"Team Base\"", "\"Writer\""),
+    (
+        "agents/writer.toml",
+        "match.file_patterns = [\"*.md\"]\n",
+        "[body]\ntemperature = 0.9\nmax_completion_tokens = 99\n",
+    ),
+    ("agents/reader.toml", "Summarise what you are given.", "Summarise it."),
+    ("agents/reader.toml", "closing('Reader')", "closing('X' ~ 'Y')"),
+    ("agents/local.toml", "OpenAI Chat", "Team Base"),
+    ("partials/house_rules.jinja", "Never invent a version number.\n", ""),
+    ("partials/house_rules.jinja", "Keep to the facts", "{{ 'Keep' | upper }} to the facts"),
+    ("partials/shared.jinja", "end with", "close with"),
+    ("roles/writer.md", "for people who use", "for those who use"),
+    ("roles/writer.md", "Name the files of no change.\n", "Name no file.\nQuote no commit.\n"),
+    ("roles/writer.md", "Write in the present tense.\nEnd", "End"),
+    ("contexts/notes.json", "fewer crashes", "no crashes"),
+    ("providers/house.toml", "llm.house", "llm2.house"),
+];
+
+/// A newer side with some of the edits, told by the bits of a number.
+fn edited(older: &MemoryWorld, chosen: u32) -> MemoryWorld {
+    let mut world = older.clone();
+    for (_, (path, from, to)) in EDITS.iter().enumerate().filter(|(at, _)| chosen & (1 << at) != 0) {
+        let text = String::from_utf8(world.read(path).expect("it is there")).expect("text");
+        assert!(text.contains(from), "{path}: {from}");
+        world.insert(*path, text.replacen(from, to, 1));
+    }
+    world
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 8, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_edits_are_told_by_proven_causes(chosen in 1..1_u32 << EDITS.len()) {
+        let older: MemoryWorld = files(&folder().join("repository")).into_iter().collect();
+        let newer = edited(&older, chosen);
+        let review = reviewed(&older, &newer);
+        prop_assert!(review.unexplained.is_empty());
+        is_true(&format!("edits {chosen:#b}"), &older, &newer, &review);
+    }
+}
