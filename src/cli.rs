@@ -17,6 +17,7 @@ mod progress;
 #[cfg(feature = "runtime")]
 mod providers;
 mod render;
+mod review;
 mod route;
 mod rule;
 mod schema;
@@ -153,6 +154,7 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
     match args.command {
         Command::Check { path, deny_warnings } => check::run(&options.at(path), deny_warnings, terminal),
         Command::Compile(compile) => compile::run(&options, &compile, terminal),
+        Command::Review(args) => review::run(&options, &args, terminal),
         Command::Lint(lint) => lint::run(&options, &lint, terminal),
         Command::List { all, tag } => list::agents(&options, all, tag.as_deref(), terminal),
         Command::Explain { agent, pointer } => explain::run(&options, &agent, pointer.as_deref(), terminal),

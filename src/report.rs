@@ -19,7 +19,7 @@ pub use explain::{explanation_json, explanation_text, margin_text};
 pub use human::Human;
 pub use json::Json;
 pub use lowered::lowered_text;
-pub use review::{review_html, review_json, review_markdown, review_text};
+pub use review::{review_html, review_items, review_json, review_markdown, review_text};
 pub use short::Short;
 
 use std::ops::Range;

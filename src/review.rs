@@ -14,6 +14,7 @@ mod roll;
 
 pub use edit::{Edit, EditKind, Hunk};
 pub use prefix::PrefixLoss;
+pub use proof::Load;
 pub use roll::{Listed, Renamed, Roll};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,8 +48,8 @@ pub struct Reviewing<'r> {
     pub policy: &'r PolicyOptions,
     /// Whether bodies of all contexts are compared, or those that golden files are kept for.
     pub all_contexts: bool,
-    /// Makes a compiler of some files, for agents whose names are wanted.
-    pub load: &'r dyn Fn(MemoryWorld, &dyn Fn(&str) -> bool) -> Compiler,
+    /// Makes compilers of files that neither side has.
+    pub load: Load<'r>,
 }
 
 /// What a change does.
@@ -69,6 +70,8 @@ pub struct Review {
     pub lowered: Vec<Lowered>,
     /// Every file that differs.
     pub changes: Vec<ChangedFile>,
+    /// Whether the older side's sources are known: if not, there are no causes.
+    pub has_sources: bool,
 }
 
 /// Edits, and what they do to bodies.
@@ -273,13 +276,13 @@ impl Explained<'_> {
         let silent =
             silent.into_iter().filter(|edit| !is_told(edit)).map(|edit| self.edits.all[edit].clone()).collect();
         let changes = both.into_iter().chain(one).chain(open).collect();
-        Review { report, causes, unexplained, roll, silent, lowered: Vec::new(), changes }
+        Review { report, causes, unexplained, roll, silent, lowered: Vec::new(), changes, has_sources: true }
     }
 
     fn cause(&self, cluster: &Cluster, claims: Claims, bodies: &[ChangedFile], report: &Report) -> Cause {
         let edits = cluster.iter().map(|&edit| self.edits.all[edit].clone()).collect();
-        let changed = |(body, text): (usize, Option<String>)| ChangedFile { new: text, ..bodies[body].clone() };
-        let changes: Vec<ChangedFile> = claims.into_iter().map(changed).collect();
+        let claimed = |(body, text): (usize, Option<String>)| ChangedFile { new: text, ..bodies[body].clone() };
+        let changes: Vec<ChangedFile> = claims.into_iter().map(claimed).collect();
         let groups = crate::diff::alike(&changes);
         let loss = |file: &ChangedFile| Some((file.subject.clone(), prefix::loss(file)?));
         let prefix = changes.iter().filter_map(loss).collect();

@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
@@ -16,7 +16,7 @@ const WARNS: &str = "name = \"Helper\"\nextends = \"OpenAI Chat\"\nunset = [\"de
 const BROKEN: &str = "name = \"Helper\"\nextends = \"OpenAI Chat\"\n[body]\nx = \"{{ ctx.histroy }}\"\n";
 
 /// A folder with a space in its name, holding files.
-fn repository(files: &[(&str, &str)]) -> (TempDir, std::path::PathBuf) {
+fn repository(files: &[(&str, &str)]) -> (TempDir, PathBuf) {
     let scratch = tempfile::tempdir().expect("a folder");
     let root = scratch.path().join("a repository");
     write(&root, files);
@@ -605,6 +605,118 @@ fn diffs_are_grouped_and_named_by_their_cause() {
     assert!(run.out.contains("Twin"), "{}", run.out);
 }
 
+/// A base that two branches went away from, with different edits.
+fn branches() -> (TempDir, PathBuf) {
+    let (scratch, root) = repository(&[
+        ("agents/base.toml", &format!("{BASE}[body]\ntemperature = 0.7\n")),
+        ("agents/child.toml", CHILD),
+        ("agents/other.toml", &other(1)),
+    ]);
+    git(&root, &["init", "-q", "-b", "main"]);
+    git(&root, &["add", "."]);
+    git(&root, &["commit", "-q", "-m", "first"]);
+    git(&root, &["checkout", "-q", "-b", "topic"]);
+    write(&root, &[("agents/base.toml", &format!("{BASE}[body]\ntemperature = 1.0\n"))]);
+    git(&root, &["commit", "-q", "-a", "-m", "topic"]);
+    git(&root, &["checkout", "-q", "main"]);
+    write(&root, &[("agents/other.toml", &other(2))]);
+    git(&root, &["commit", "-q", "-a", "-m", "main"]);
+    git(&root, &["checkout", "-q", "topic"]);
+    (scratch, root)
+}
+
+fn other(seed: u32) -> String {
+    format!("name = \"Other\"\nextends = \"OpenAI Chat\"\n[body]\nseed = {seed}\n")
+}
+
+#[test]
+fn a_branch_is_compared_from_where_it_parted() {
+    let (_scratch, root) = branches();
+    for range in ["main", "main...topic", "main...HEAD", "main..."] {
+        let run = reqc(&root, &["compile", "--diff", range]);
+        let is_told = run.out.starts_with("compared with ") && run.out.contains("parted\n");
+        assert!(is_told && run.out.contains("0.7 → 1.0"), "{range} {} {}", run.out, run.err);
+        assert!(!run.out.contains("/seed"), "{range} {}", run.out);
+    }
+    for range in [&["main", "--no-merge-base"][..], &["main..topic"], &["main..HEAD"]] {
+        let run = reqc(&root, &[&["compile", "--diff"], range].concat());
+        assert!(run.out.starts_with("2 causes") && run.out.contains("/seed 2 → 1"), "{range:?} {}", run.out);
+    }
+    // Where nothing parted, nothing is said of it.
+    let run = reqc(&root, &["compile", "--diff", "HEAD~1"]);
+    assert!(run.out.starts_with("1 cause · 1 of 2 agents"), "{}", run.out);
+    assert_eq!(reqc(&root, &["compile", "--diff", "topic..main~1..x"]).code, 2);
+}
+
+#[test]
+fn what_is_staged_is_a_side() {
+    let (_scratch, root) = branches();
+    write(&root, &[("agents/other.toml", &other(3))]);
+    git(&root, &["add", "."]);
+    write(&root, &[("agents/other.toml", &other(4))]);
+    let run = reqc(&root, &["compile", "--diff", "--staged"]);
+    assert!(run.out.contains("/seed 1 → 3") && !run.out.contains("temperature"), "{} {}", run.out, run.err);
+    let run = reqc(&root, &["compile", "--diff", "HEAD~1", "--staged"]);
+    assert!(run.out.contains("/seed 1 → 3") && run.out.contains("0.7 → 1.0"), "{} {}", run.out, run.err);
+    assert!(reqc(&root, &["compile", "--diff", "HEAD"]).out.contains("/seed 1 → 4"));
+    assert_eq!(reqc(&root, &["compile", "--diff", "main..topic", "--staged"]).code, 2);
+}
+
+#[test]
+fn a_gate_fails_on_a_class_of_changes() {
+    let (_scratch, root) = branches();
+    let code = |class: &str| reqc(&root, &["compile", "--diff", "HEAD~1", "--fail-on", class]).code;
+    assert_eq!([code("text"), code("value"), code("removed"), code("request")], [1, 1, 0, 0]);
+    let run = reqc(&root, &["compile", "--diff", "HEAD~1", "--fail-on", "typo"]);
+    assert!(run.code == 2 && run.err.contains("silent, text, value, removed, request"), "{}", run.err);
+}
+
+#[test]
+fn a_review_writes_what_is_accepted() {
+    let (_scratch, root) = branches();
+    assert_eq!(reqc(&root, &["compile", "-q"]).code, 0);
+    git(&root, &["add", "."]);
+    git(&root, &["commit", "-q", "-m", "golden"]);
+    assert!(reqc(&root, &["review"]).out.contains("up to date"));
+    write(&root, &[("agents/base.toml", &format!("{BASE}[body]\ntemperature = 0.1\n"))]);
+    write(&root, &[("agents/other.toml", &other(5))]);
+    let run = reqc(&root, &["review"]);
+    assert!(run.code == 2 && run.err.contains("--accept"), "{}", run.err);
+    let run = reqc(&root, &["review", "--accept", "3"]);
+    assert!(run.code == 2 && run.err.contains("there is no cause 3"), "{}", run.err);
+    let run = reqc(&root, &["review", "--accept", "2"]);
+    assert!(run.code == 1 && run.out.contains("left as they are"), "{} {}", run.out, run.err);
+    let told = reqc(&root, &["compile", "--diff"]).out;
+    assert!(told.starts_with("1 cause"), "{told}");
+    assert_eq!(reqc(&root, &["review", "--accept", "1"]).code, 0);
+    assert_eq!(reqc(&root, &["compile", "--check"]).code, 0);
+}
+
+/// Nothing of a repository acts in a comment or a page.
+#[test]
+fn hostile_text_does_not_act_in_reviews() {
+    let (_scratch, root) = branches();
+    let hostile = "</code></details>@all <script>x</script> ![x](javascript:y) ````` ::error::x";
+    write(&root, &[("agents/other.toml", &format!("system_prompt = '''a\n{hostile}\n```\nb'''\n{}", other(1)))]);
+    let html = reqc(&root, &["compile", "--diff", "HEAD", "--format", "html"]);
+    for acting in ["<script", "</details>@", "](javascript:"] {
+        assert!(!html.out.contains(acting), "{acting}: {}", html.out);
+    }
+    let markdown = reqc(&root, &["compile", "--diff", "HEAD", "--format", "markdown"]);
+    // A block ends at a fence that is as long as its own, and stands alone.
+    let mut fence: Option<&str> = None;
+    for line in markdown.out.lines() {
+        let ticks = &line.trim_start()[..line.trim_start().len() - line.trim_start().trim_start_matches('`').len()];
+        match fence {
+            Some(open) if line.trim() == open => fence = None,
+            Some(_) => {}
+            None if ticks.len() >= 3 => fence = Some(ticks),
+            None => assert!(!line.contains("<script") && !line.contains("@all"), "{line}"),
+        }
+    }
+    assert!(fence.is_none() && markdown.out.contains("<script"), "{}", markdown.out);
+}
+
 #[test]
 fn a_diff_works_below_the_top_of_a_git_repository() {
     let (_scratch, top) = repository(&[("sub folder/agents/helper.toml", AGENT), ("other/agents/x.toml", "not toml")]);
@@ -1053,7 +1165,7 @@ fn a_diff_tells_what_a_change_lowers() {
         "reqc.toml:7: [[allow]] key/* for agents `Help*` until 2999-01-31: for a test",
     ];
     assert!(run.code == 0 && parts.iter().all(|part| run.out.contains(part)), "{}", run.out);
-    assert!(!run.out.contains("no changes") && !run.out.contains("a schema of the repository"), "{}", run.out);
+    assert!(!run.out.contains("no changes\n") && !run.out.contains("a schema of the repository"), "{}", run.out);
     assert_eq!(reqc(&root, &["compile", "--diff", "HEAD", "--exit-code"]).code, 1);
 
     fs::remove_file(root.join("reqc.toml")).expect("removed");

@@ -101,6 +101,8 @@ pub(super) enum Command {
     },
     /// Write golden bodies, or compare them
     Compile(Compile),
+    /// Write golden bodies cause by cause, each once you accept it
+    Review(Review),
     /// Judge request bodies that any program made
     Lint(Lint),
     /// List agents
@@ -224,6 +226,16 @@ pub(super) struct Compile {
     #[arg(long, value_name = "DIR", conflicts_with = "diff")]
     pub(super) out: Option<PathBuf>,
     /// Write bodies for every context, not only those that goldens are kept for
+    #[arg(long)]
+    pub(super) all_contexts: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Review {
+    /// Accept the causes with these numbers, and ask nothing
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub(super) accept: Vec<usize>,
+    /// Bodies of every context, not only those that goldens are kept for
     #[arg(long)]
     pub(super) all_contexts: bool,
 }

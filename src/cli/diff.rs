@@ -18,10 +18,7 @@ pub(super) fn run(options: &Options, args: &Compile, revision: Option<&str>, ter
     let opened = options.open_selected()?;
     let (review, base) = match Sides::of(&opened, args, revision)? {
         None => (against_golden(options, args, &opened, terminal)?, None),
-        Some(sides) => {
-            let base = sides.base.clone();
-            (between(options, args, &opened, sides, terminal)?, base)
-        }
+        Some(sides) => (between(options, args, &opened, &sides, terminal)?, sides.base),
     };
     let fails = review.report.fails();
     if fails && !matches!(options.format, Format::Json | Format::Markdown | Format::Html) {
@@ -79,7 +76,7 @@ fn between(
     options: &Options,
     args: &Compile,
     opened: &Opened,
-    sides: Sides,
+    sides: &Sides,
     terminal: &mut Terminal,
 ) -> Result<Review, Failure> {
     let load = |world: &MemoryWorld| Arc::new(options.load_selected(Arc::new(world.clone())));
@@ -100,7 +97,7 @@ fn between(
     }
 }
 
-fn against_golden(
+pub(super) fn against_golden(
     options: &Options,
     args: &Compile,
     opened: &Opened,

@@ -1,7 +1,6 @@
 //! Every word on the terminal goes through here.
 
 use std::io::{self, IsTerminal, Write};
-#[cfg(feature = "runtime")]
 use std::io::{BufRead, Read};
 use std::process::ExitCode;
 
@@ -13,6 +12,19 @@ use crate::diff::CausedGroup;
 use crate::report::{self, Human, Json, Layout, Short};
 use crate::review::Review;
 use crate::text::{Printer, Text, text};
+
+/// What a person answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    Yes,
+    No,
+    /// This and all that follow.
+    All,
+    /// Nothing more.
+    Quit,
+    /// There is nobody to ask.
+    Nobody,
+}
 
 /// Standard output and error, and how they may be used.
 pub(super) struct Terminal {
@@ -123,7 +135,7 @@ impl Terminal {
 
     /// Writes what a change of sources does.
     pub(super) fn review(&mut self, format: Format, review: &Review, base: Option<&Text>) {
-        let layout = Layout { width: self.width, colour: self.color };
+        let layout = self.layout();
         self.text(&match format {
             Format::Json => report::review_json(review, base),
             Format::Markdown => report::review_markdown(review, base),
@@ -183,6 +195,32 @@ impl Terminal {
         let read = io::stdin().lock().take(64).read_line(&mut answer);
         read.map_err(|error| format!("standard input cannot be read: {error}"))?;
         Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    }
+
+    /// What a person at the terminal chooses.
+    pub(super) fn choice(question: &Text) -> Result<Answer, String> {
+        if !io::stdin().is_terminal() || crate::system::is_ci() {
+            return Ok(Answer::Nobody);
+        }
+        loop {
+            print_aside(question);
+            let mut answer = String::new();
+            let read = io::stdin().lock().take(64).read_line(&mut answer);
+            read.map_err(|error| format!("standard input cannot be read: {error}"))?;
+            match answer.trim().to_ascii_lowercase().as_str() {
+                "y" | "yes" => return Ok(Answer::Yes),
+                "n" | "no" => return Ok(Answer::No),
+                "a" | "all" => return Ok(Answer::All),
+                "q" | "quit" => return Ok(Answer::Quit),
+                "" if answer.is_empty() => return Ok(Answer::Quit),
+                _ => {}
+            }
+        }
+    }
+
+    /// How text is laid out.
+    pub(super) fn layout(&self) -> Layout {
+        Layout { width: self.width, colour: self.color }
     }
 
     /// Writes something to think about to standard error.

@@ -50,12 +50,12 @@ fn split(line: &str) -> Vec<&str> {
     let mut start = 0;
     let mut in_word = false;
     for (at, c) in line.char_indices() {
-        let is_word = c.is_alphanumeric() || c == '_';
-        if at > start && !(in_word && is_word) {
+        let continues = c.is_alphanumeric() || c == '_';
+        if at > start && !(in_word && continues) {
             parts.push(&line[start..at]);
             start = at;
         }
-        in_word = is_word;
+        in_word = continues;
     }
     parts.push(&line[start..]);
     parts

@@ -132,6 +132,13 @@ impl Comparison {
         &self.drifts
     }
 
+    /// Leaves out files that differ, so that they stay as they are.
+    pub fn keep(&mut self, is_kept: impl Fn(&Drift) -> bool) {
+        let before = self.drifts.len();
+        self.drifts.retain(is_kept);
+        self.is_all &= self.drifts.len() == before;
+    }
+
     /// Refuses to replace files that were not written here.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ mod json;
 mod markdown;
 
 pub use html::review_html;
-pub use human::review_text;
+pub use human::{review_items, review_text};
 pub use json::review_json;
 pub use markdown::review_markdown;
 

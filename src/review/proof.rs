@@ -15,7 +15,7 @@ use crate::diff::ChangedFile;
 use crate::world::MemoryWorld;
 
 /// Makes a compiler of some files, for the agents whose names are wanted.
-pub(super) type Load<'l> = &'l dyn Fn(MemoryWorld, &dyn Fn(&str) -> bool) -> Compiler;
+pub type Load<'l> = &'l dyn Fn(MemoryWorld, &dyn Fn(&str) -> bool) -> Compiler;
 
 /// Edits that are one cause: those that only together do what they do.
 pub(super) type Cluster = BTreeSet<usize>;

@@ -1,6 +1,6 @@
 //! Agents and contexts that are new, gone or renamed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Class;
@@ -50,17 +50,20 @@ pub struct Renamed {
     pub path: Arc<str>,
 }
 
-/// Names of agents, with the paths of their files.
-fn agents(side: &Compiler) -> BTreeMap<&Arc<str>, &Arc<str>> {
+/// Names, with the paths of the files that say them.
+type Named<'s> = BTreeMap<&'s Arc<str>, Arc<str>>;
+
+/// The agents of a side.
+fn agents(side: &Compiler) -> Named<'_> {
     let of = |id| {
         let profile = side.hierarchy().get(id);
-        (&profile.name.value, side.sources().get(profile.file).path())
+        (&profile.name.value, Arc::clone(side.sources().get(profile.file).path()))
     };
     side.agents().iter().map(|(id, _)| of(*id)).collect()
 }
 
-/// Names of contexts, with the paths of their files.
-fn contexts(side: &Compiler) -> BTreeMap<&Arc<str>, Arc<str>> {
+/// The contexts of a side.
+fn contexts(side: &Compiler) -> Named<'_> {
     let path = |name: &Arc<str>| {
         let path = format!("contexts/{name}.json");
         let known = side.sources().iter().any(|(_, file)| **file.path() == *path);
@@ -78,13 +81,24 @@ pub(super) fn older_names(edits: &Edits, older: &Compiler, newer: &Compiler) -> 
     };
     let moved: BTreeMap<Arc<str>, Arc<str>> = edits.all.iter().filter_map(moved).collect();
     let gone = before.iter().filter(|(name, _)| !after.contains_key(*name));
-    let gone: BTreeMap<&Arc<str>, &Arc<str>> = gone.map(|(name, path)| (*path, *name)).collect();
+    let gone: BTreeMap<&Arc<str>, &Arc<str>> = gone.map(|(name, path)| (path, *name)).collect();
     let new = after.iter().filter(|(name, _)| !before.contains_key(*name));
     let renamed = new.filter_map(|(name, path)| {
-        let from = moved.get(*path).unwrap_or(path);
+        let from = moved.get(path).unwrap_or(path);
         Some((Arc::clone(name), Arc::clone(gone.get(from)?)))
     });
     renamed.collect()
+}
+
+/// How many bodies are of a kind.
+fn bodies(files: &[ChangedFile], is_it: impl Fn(&ChangedFile) -> bool) -> usize {
+    files.iter().filter(|file| file.subject.context.is_some() && is_it(file)).count()
+}
+
+/// What one side has and the other does not.
+fn only(here: &Named<'_>, there: &Named<'_>, bodies: impl Fn(&Arc<str>) -> usize) -> Vec<Listed> {
+    let only = here.iter().filter(|(name, _)| !there.contains_key(*name));
+    only.map(|(name, path)| Listed { name: Arc::clone(name), path: Arc::clone(path), bodies: bodies(name) }).collect()
 }
 
 impl Roll {
@@ -97,47 +111,33 @@ impl Roll {
     ) -> Roll {
         let (agents_then, agents_now) = (agents(older), agents(newer));
         let (contexts_then, contexts_now) = (contexts(older), contexts(newer));
-        let renamed = older_names.iter().map(|(to, from)| {
-            let path = agents_now.get(to).map_or_else(|| Arc::from(""), |path| Arc::clone(path));
-            Renamed { from: Arc::clone(from), to: Arc::clone(to), path }
-        });
-        let mut roll = Roll { renamed: renamed.collect(), ..Roll::default() };
-        let is_renamed =
-            |name: &Arc<str>| older_names.contains_key(name) || older_names.values().any(|old| old == name);
-        let bodies = |is_it: &dyn Fn(&ChangedFile) -> bool| {
-            files.iter().filter(|file| file.subject.context.is_some() && is_it(file)).count()
+        let path = |name: &Arc<str>| agents_now.get(name).map_or_else(|| Arc::from(""), Arc::clone);
+        let renamed =
+            |(to, from): (&Arc<str>, &Arc<str>)| Renamed { from: Arc::clone(from), to: Arc::clone(to), path: path(to) };
+        let of_agent = |name: &Arc<str>| bodies(files, |file| file.subject.agent == *name);
+        let of_context = |name: &Arc<str>| bodies(files, |file| file.subject.context.as_ref() == Some(name));
+        // Agents that take no part have no files here.
+        let takes_part = |it: &Listed| files.iter().any(|file| file.subject.agent == it.name);
+        let mut roll = Roll {
+            agents: only(&agents_now, &agents_then, of_agent),
+            gone_agents: only(&agents_then, &agents_now, of_agent),
+            renamed: older_names.iter().map(renamed).collect(),
+            contexts: only(&contexts_now, &contexts_then, of_context),
+            gone_contexts: only(&contexts_then, &contexts_now, of_context),
+            bodies: Vec::new(),
         };
-        let of_agent = |name: &Arc<str>| bodies(&|file| file.subject.agent == *name);
-        let of_context = |name: &Arc<str>| bodies(&|file| file.subject.context.as_ref() == Some(name));
-        let listed = |name: &Arc<str>, path: &Arc<str>, bodies| Listed {
-            name: Arc::clone(name),
-            path: Arc::clone(path),
-            bodies,
-        };
-        let told: BTreeSet<&Arc<str>> = files.iter().map(|file| &file.subject.agent).collect();
-        let only = |here: &BTreeMap<&Arc<str>, &Arc<str>>, there: &BTreeMap<&Arc<str>, &Arc<str>>| -> Vec<Listed> {
-            let only =
-                here.iter().filter(|(name, _)| !there.contains_key(*name) && told.contains(*name) && !is_renamed(name));
-            only.map(|(name, path)| listed(name, path, of_agent(name))).collect()
-        };
-        roll.agents = only(&agents_now, &agents_then);
-        roll.gone_agents = only(&agents_then, &agents_now);
-        let only = |here: &BTreeMap<&Arc<str>, Arc<str>>, there: &BTreeMap<&Arc<str>, Arc<str>>| -> Vec<Listed> {
-            let only = here.iter().filter(|(name, _)| !there.contains_key(*name));
-            only.map(|(name, path)| listed(name, path, of_context(name))).collect()
-        };
-        roll.contexts = only(&contexts_now, &contexts_then);
-        roll.gone_contexts = only(&contexts_then, &contexts_now);
-        let is_told = |file: &&ChangedFile| {
-            let agent = &file.subject.agent;
-            let context = file.subject.context.as_ref();
-            roll.agents.iter().any(|it| it.name == *agent)
-                || roll.gone_agents.iter().any(|it| it.name == *agent)
-                || roll.contexts.iter().any(|it| Some(&it.name) == context)
-                || roll.gone_contexts.iter().any(|it| Some(&it.name) == context)
-        };
-        roll.bodies = files.iter().filter(|file| !is_told(file)).cloned().collect();
+        roll.agents.retain(|it| takes_part(it) && !older_names.contains_key(&it.name));
+        roll.gone_agents.retain(|it| takes_part(it) && !older_names.values().any(|name| *name == it.name));
+        roll.bodies = files.iter().filter(|file| !roll.has(file)).cloned().collect();
         roll
+    }
+
+    /// Whether a body came or went with an agent or a context.
+    fn has(&self, file: &ChangedFile) -> bool {
+        let agents = self.agents.iter().chain(&self.gone_agents);
+        let mut contexts = self.contexts.iter().chain(&self.gone_contexts);
+        agents.map(|it| &it.name).any(|name| *name == file.subject.agent)
+            || contexts.any(|it| Some(&it.name) == file.subject.context.as_ref())
     }
 
     /// Whether nobody came or went.

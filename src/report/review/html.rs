@@ -203,7 +203,8 @@ fn rest(review: &Review) -> String {
         let items: String = review.unexplained.iter().take(MOST_CAUSES).map(item).collect();
         all.push_str(&format!("<section>\n<h2>No edit is known to cause these</h2>\n<ul>\n{items}</ul>\n</section>\n"));
     }
-    let beside: String = review.beside().map(|it| format!("<li>{}</li>\n", code(&it.place()))).collect();
+    let beside: Vec<String> = review.beside().map(|it| format!("<li>{}</li>\n", code(&it.place()))).collect();
+    let beside = beside.concat();
     if !beside.is_empty() {
         all.push_str(&format!("<section>\n<h2>Edits that change no body</h2>\n<ul>\n{beside}</ul>\n</section>\n"));
     }

@@ -1,10 +1,12 @@
 //! For people at a terminal.
 
+use std::collections::BTreeSet;
+
 use owo_colors::Style;
 
 use super::{Block, blocks, reach, repeats, summary, verdict, what};
 use crate::diag::count;
-use crate::diff::{ChangeKind, TextHunk, Word, words};
+use crate::diff::{ChangeKind, ChangedFile, TextHunk, Word, words};
 use crate::report::diff::changes_text;
 use crate::report::{LONGEST, Layout, lowered_text, name, thousands};
 use crate::review::{Cause, Edit, EditKind, Hunk, Listed, Review};
@@ -43,10 +45,34 @@ pub fn review_text(review: &Review, base: Option<&Text>, layout: Layout) -> Text
         all.push(&more(review.causes.len() - MOST_CAUSES, "cause"));
     }
     if !review.unexplained.is_empty() {
-        all.push(&text!("\nno edit is known to cause these:\n{}", changes_text(&review.unexplained, &[], layout)));
+        let heading = if review.has_sources { text!("no edit is known to cause these:\n") } else { Text::new() };
+        all.push(&text!("\n{}{}", heading, changes_text(&review.unexplained, &[], layout)));
     }
     all.push(&beside(review));
     all
+}
+
+/// What can be accepted by itself, with the paths of its files: each cause, who came and went, and what no edit explains.
+pub fn review_items(review: &Review, layout: Layout) -> Vec<(Text, Vec<String>)> {
+    let paths = |files: &[ChangedFile]| files.iter().map(|file| file.path.clone()).collect::<Vec<_>>();
+    let mut items: Vec<(Text, Vec<String>)> =
+        review.causes.iter().map(|cause| (cause_text(cause, layout), paths(&cause.changes))).collect();
+    let explained: BTreeSet<&str> = items.iter().flat_map(|(_, paths)| paths).map(String::as_str).collect();
+    let others = review.changes.iter().filter(|file| !explained.contains(file.path.as_str()));
+    let (both, one): (Vec<ChangedFile>, Vec<ChangedFile>) =
+        others.cloned().partition(|file| file.old.is_some() && file.new.is_some());
+    let counted = |what: &'static str, files: &[ChangedFile]| text!("{}: {}\n", what, count(files.len(), "file"));
+    let both = (
+        text!(
+            "{}{}",
+            counted("no edit is known to cause these", &both),
+            changes_text(&review.unexplained, &[], layout)
+        ),
+        paths(&both),
+    );
+    let one = (text!("{}{}", counted("files that come or go", &one), roll(review)), paths(&one));
+    items.extend([both, one].into_iter().filter(|(_, paths)| !paths.is_empty()));
+    items
 }
 
 fn more(number: usize, noun: &str) -> Text {

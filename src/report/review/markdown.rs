@@ -58,8 +58,8 @@ fn lowered(review: &Review) -> String {
     let lines = crate::report::lowered_text(&review.lowered);
     let mut lines = lines.lines().map(|line| html(line.trim()));
     let heading = lines.next().unwrap_or_default();
-    let items: String = lines.take(MOST_NAMES).map(|line| format!("- {line}\n")).collect();
-    format!("**{heading}**\n\n{items}\n")
+    let items: Vec<String> = lines.take(MOST_NAMES).map(|line| format!("- {line}\n")).collect();
+    format!("**{heading}**\n\n{}\n", items.concat())
 }
 
 fn roll(review: &Review) -> String {
@@ -141,7 +141,8 @@ fn diff(lines: &[String], indent: &str) -> String {
         return String::new();
     }
     let hidden = lines.len().saturating_sub(MOST_LINES);
-    let mut shown: String = lines.iter().take(MOST_LINES).map(|line| format!("{indent}{line}\n")).collect();
+    let shown: Vec<String> = lines.iter().take(MOST_LINES).map(|line| format!("{indent}{line}\n")).collect();
+    let mut shown = shown.concat();
     if hidden > 0 {
         shown.push_str(&format!("{indent} … {} more lines\n", thousands(hidden)));
     }
@@ -171,7 +172,7 @@ fn block_markdown(block: &Block<'_>, cause: &Cause) -> String {
 fn rest(review: &Review) -> String {
     let mut all = String::new();
     if !review.unexplained.is_empty() {
-        all.push_str("\nNo edit is known to cause these:\n\n");
+        all.push_str(if review.has_sources { "\nNo edit is known to cause these:\n\n" } else { "\n" });
         for it in review.unexplained.iter().take(MOST_NAMES) {
             let bodies = count(it.group.subjects.len(), "body");
             all.push_str(&format!(

@@ -1,0 +1,79 @@
+//! `reqc review`: golden files written cause by cause.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::args::{Compile, Review as Args};
+use super::compile::{compare, golden};
+use super::options::Options;
+use super::terminal::Answer;
+use super::{Failure, Outcome, Status, Terminal, diff, report};
+use crate::compile::Purpose;
+use crate::diag::count;
+use crate::report::review_items;
+use crate::text::{Text, text};
+
+pub(super) fn run(options: &Options, args: &Args, terminal: &mut Terminal) -> Outcome {
+    options.refuse_model()?;
+    let opened = options.open_selected()?;
+    let compile = Compile { all_contexts: args.all_contexts, ..Compile::default() };
+    let review = diff::against_golden(options, &compile, &opened, terminal)?;
+    if review.report.fails() {
+        report(options, &review.report, terminal);
+    }
+    let items = review_items(&review, terminal.layout());
+    if items.is_empty() {
+        terminal.say(&text!("up to date"));
+        return Ok(if review.report.fails() { Status::Findings } else { Status::Clean });
+    }
+    let accepted = match args.accept.as_slice() {
+        [] => asked(&items, terminal)?,
+        numbers => named(numbers, items.len())?,
+    };
+    // A file that several causes change is written once all of them are accepted.
+    let mut wanted: BTreeMap<&str, bool> = BTreeMap::new();
+    for (at, (_, paths)) in items.iter().enumerate() {
+        paths.iter().for_each(|path| *wanted.entry(path).or_insert(true) &= accepted.contains(&at));
+    }
+    let (_, mut comparison) = compare(&opened, &golden(&opened), Purpose::Write, args.all_contexts, terminal.quiet)?;
+    comparison.keep(|drift| wanted.get(drift.path.as_str()) == Some(&true));
+    let (written, all) = (comparison.drifts().len(), wanted.len());
+    comparison.write()?;
+    terminal.say(&text!("{} written, {} left as they are", count(written, "file"), all - written));
+    Ok(if written == all && !review.report.fails() { Status::Clean } else { Status::Findings })
+}
+
+/// What can be accepted: how it is shown, and the paths of its files.
+type Item = (Text, Vec<String>);
+
+/// Asks about one item after the other; the places of those that were accepted.
+fn asked(items: &[Item], terminal: &mut Terminal) -> Result<BTreeSet<usize>, Failure> {
+    let mut accepted = BTreeSet::new();
+    for (at, (shown, _)) in items.iter().enumerate() {
+        terminal.text(&text!("\n{} of {}\n{}", at + 1, items.len(), shown));
+        match Terminal::choice(&text!("accept? [y]es, [n]o, [a]ll that follow, [q]uit: "))? {
+            Answer::Yes => {
+                accepted.insert(at);
+            }
+            Answer::No => {}
+            Answer::All => {
+                accepted.extend(at..items.len());
+                break;
+            }
+            Answer::Quit => break,
+            Answer::Nobody => {
+                return Err(Failure::new("nobody can be asked: this is no terminal")
+                    .help("`reqc review --accept 1,3` takes causes by their numbers; `reqc compile` writes all"));
+            }
+        }
+    }
+    Ok(accepted)
+}
+
+/// The places of items with some numbers.
+fn named(numbers: &[usize], all: usize) -> Result<BTreeSet<usize>, Failure> {
+    let place = |number: &usize| {
+        let at = number.checked_sub(1).filter(|at| *at < all);
+        at.ok_or_else(|| Failure::new(format!("there is no cause {number}: there are {all}")))
+    };
+    numbers.iter().map(place).collect()
+}
