@@ -16,6 +16,9 @@ use crate::text::Text;
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 const STYLE: &str = include_str!("review.css");
 
+/// The beginning of a table of two sides: a number and a text each.
+const COLUMNS: &str = "<colgroup><col class=\"n\"><col><col class=\"n\"><col></colgroup>\n";
+
 /// How many causes are shown, and changes and lines of each.
 const MOST_CAUSES: usize = 300;
 const MOST_CHANGES: usize = 40;
@@ -98,7 +101,7 @@ fn edit(edit: &Edit) -> String {
             rows(&removed, &added, (hunk.old_line, hunk.new_line))
         })
         .collect();
-    format!("<table>\n<tr><th colspan=\"4\">{}{what}</th></tr>\n{rows}</table>\n", html(&edit.place()))
+    format!("<table>\n{COLUMNS}<tr><th colspan=\"4\">{}{what}</th></tr>\n{rows}</table>\n", html(&edit.place()))
 }
 
 fn block(block: &Block<'_>, cause: &Cause) -> String {
@@ -117,7 +120,7 @@ fn body(file: &ChangedFile) -> String {
     let (old, new) = (text(&file.old), text(&file.new));
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let mut all =
-        format!("<table>\n<tr><th colspan=\"2\">{0} before</th><th colspan=\"2\">after</th></tr>\n", html(&file.path));
+        format!("<table>\n{COLUMNS}<tr><th colspan=\"2\">{0} before</th><th colspan=\"2\">after</th></tr>\n", html(&file.path));
     let mut left = MOST_LINES;
     for operation in line_operations(&old, &new) {
         let (tag, before, after) = operation.as_tag_tuple();
