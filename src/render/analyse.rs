@@ -116,6 +116,39 @@ impl Walker {
                 self.statements(&it.true_body);
                 self.statements(&it.false_body);
             }
+            Stmt::WithBlock(_) | Stmt::Set(_) | Stmt::SetBlock(_) | Stmt::Import(_) | Stmt::FromImport(_) => {
+                self.assignment(statement);
+            }
+            Stmt::AutoEscape(it) => {
+                self.expression(&it.enabled);
+                self.statements(&it.body);
+            }
+            Stmt::FilterBlock(it) => {
+                self.expression(&it.filter);
+                self.statements(&it.body);
+            }
+            Stmt::Block(it) => {
+                let around = std::mem::replace(&mut self.scope, Scope::of_block());
+                self.statements(&it.body);
+                self.scope = around;
+            }
+            Stmt::Extends(it) => self.include(&it.name, false),
+            Stmt::Include(it) => self.include(&it.name, it.ignore_missing),
+            Stmt::Macro(it) => {
+                self.assigned(it.name, range(it.span()));
+                self.macro_body(it);
+            }
+            Stmt::CallBlock(it) => {
+                self.call(&it.call, range(it.call.span()));
+                self.macro_body(&it.macro_decl);
+            }
+            Stmt::Do(it) => self.call(&it.call, range(it.call.span())),
+        }
+    }
+
+    /// A statement that gives names to values.
+    fn assignment(&mut self, statement: &Stmt<'_>) {
+        match statement {
             Stmt::WithBlock(it) => {
                 for (target, value) in &it.assignments {
                     self.assign(target, false);
@@ -135,40 +168,15 @@ impl Walker {
                 self.statements(&it.body);
                 self.assign(&it.target, true);
             }
-            Stmt::AutoEscape(it) => {
-                self.expression(&it.enabled);
-                self.statements(&it.body);
-            }
-            Stmt::FilterBlock(it) => {
-                self.expression(&it.filter);
-                self.statements(&it.body);
-            }
-            Stmt::Block(it) => {
-                let around = std::mem::replace(&mut self.scope, Scope::of_block());
-                self.statements(&it.body);
-                self.scope = around;
-            }
             Stmt::Import(it) => {
                 self.include(&it.expr, false);
                 self.import_name(&it.name);
             }
             Stmt::FromImport(it) => {
                 self.include(&it.expr, false);
-                for (name, alias) in &it.names {
-                    self.assign(alias.as_ref().unwrap_or(name), false);
-                }
+                it.names.iter().for_each(|(name, alias)| self.assign(alias.as_ref().unwrap_or(name), false));
             }
-            Stmt::Extends(it) => self.include(&it.name, false),
-            Stmt::Include(it) => self.include(&it.name, it.ignore_missing),
-            Stmt::Macro(it) => {
-                self.assigned(it.name, range(it.span()));
-                self.macro_body(it);
-            }
-            Stmt::CallBlock(it) => {
-                self.call(&it.call, range(it.call.span()));
-                self.macro_body(&it.macro_decl);
-            }
-            Stmt::Do(it) => self.call(&it.call, range(it.call.span())),
+            _ => {}
         }
     }
 
@@ -252,17 +260,7 @@ impl Walker {
 
     fn expression(&mut self, expression: &Expr<'_>) {
         match expression {
-            Expr::Var(it) => {
-                if it.id == "ctx" {
-                    // Handed on as a whole: whoever gets it may read anything.
-                    self.found.reads.insert(ALL_OF_CTX.to_owned());
-                }
-                if it.id == "loop" && self.scope.has_callable_loop() {
-                    self.recursion.reads.push(range(it.span()));
-                }
-                self.used(it.id, range(it.span()));
-                self.found.variables.push((it.id.to_owned(), range(it.span())));
-            }
+            Expr::Var(it) => self.variable(it.id, range(it.span())),
             Expr::Const(_) => {}
             Expr::Slice(it) => {
                 self.expression(&it.expr);
@@ -278,9 +276,8 @@ impl Walker {
                 it.ops.iter().for_each(|operand| self.expression(&operand.expr));
             }
             Expr::IfExpr(it) => {
-                self.expression(&it.test_expr);
-                self.expression(&it.true_expr);
-                it.false_expr.iter().for_each(|other| self.expression(other));
+                let other = it.false_expr.iter();
+                [&it.test_expr, &it.true_expr].into_iter().chain(other).for_each(|part| self.expression(part));
             }
             Expr::Filter(it) => {
                 self.called(Callable::Filter, it.name, range(it.span()));
@@ -305,6 +302,18 @@ impl Walker {
             Expr::Tuple(it) => it.items.iter().for_each(|item| self.expression(item)),
             Expr::Map(it) => it.keys.iter().chain(&it.values).for_each(|item| self.expression(item)),
         }
+    }
+
+    fn variable(&mut self, name: &str, range: Range<usize>) {
+        if name == "ctx" {
+            // Handed on as a whole: whoever gets it may read anything.
+            self.found.reads.insert(ALL_OF_CTX.to_owned());
+        }
+        if name == "loop" && self.scope.has_callable_loop() {
+            self.recursion.reads.push(range.clone());
+        }
+        self.used(name, range.clone());
+        self.found.variables.push((name.to_owned(), range));
     }
 
     fn call(&mut self, call: &Call<'_>, range: Range<usize>) {

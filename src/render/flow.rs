@@ -180,13 +180,7 @@ impl Flow {
             Stmt::Template(it) => self.statements(&it.children, out),
             Stmt::EmitExpr(it) => self.add(Fact::Write(out, term(&it.expr))),
             Stmt::EmitRaw(_) => {}
-            Stmt::ForLoop(it) => {
-                self.is_beyond |= it.recursive;
-                self.add(Fact::Loop(term(&it.iter)));
-                self.look(it.filter_expr.iter());
-                self.statements(&it.body, out);
-                self.statements(&it.else_body, out);
-            }
+            Stmt::ForLoop(it) => self.repeated(it, out),
             Stmt::IfCond(it) => {
                 self.look([&it.expr].into_iter());
                 self.statements(&it.true_body, out);
@@ -198,12 +192,7 @@ impl Flow {
             }
             Stmt::Set(it) => self.assign(&it.target, &it.expr),
             Stmt::SetBlock(it) => self.capture(it),
-            Stmt::FilterBlock(it) => {
-                let inner = self.sink();
-                self.statements(&it.body, inner);
-                self.add(Fact::Filtered(inner));
-                self.add(Fact::Look(Term::Read(vec![term(&it.filter)])));
-            }
+            Stmt::FilterBlock(it) => self.filtered(it),
             Stmt::Import(it) => match &it.name {
                 Expr::Var(name) => self.modules.push(name.id.into()),
                 _ => self.is_beyond = true,
@@ -222,6 +211,21 @@ impl Flow {
             // What is inherited is put together elsewhere; what is escaped for HTML is another text.
             Stmt::AutoEscape(_) | Stmt::Block(_) | Stmt::Extends(_) => self.is_beyond = true,
         }
+    }
+
+    fn repeated(&mut self, it: &ast::ForLoop<'_>, out: Sink) {
+        self.is_beyond |= it.recursive;
+        self.add(Fact::Loop(term(&it.iter)));
+        self.look(it.filter_expr.iter());
+        self.statements(&it.body, out);
+        self.statements(&it.else_body, out);
+    }
+
+    fn filtered(&mut self, it: &ast::FilterBlock<'_>) {
+        let inner = self.sink();
+        self.statements(&it.body, inner);
+        self.add(Fact::Filtered(inner));
+        self.add(Fact::Look(Term::Read(vec![term(&it.filter)])));
     }
 
     fn look<'e, 'a: 'e>(&mut self, asked: impl Iterator<Item = &'e Expr<'a>>) {
@@ -298,10 +302,7 @@ fn term(expression: &Expr<'_>) -> Term {
             Term::OneOf([asked, term(&it.true_expr)].into_iter().chain(others).collect())
         }
         Expr::Filter(it) => filter(it),
-        Expr::Test(it) => {
-            let operands = std::iter::once(term(&it.expr)).chain(arguments(&it.args).into_iter().map(|it| it.value));
-            if KINDS.contains(&it.name) { Term::Asked(operands.collect()) } else { Term::Read(operands.collect()) }
-        }
+        Expr::Test(it) => test(it),
         Expr::GetAttr(it) => Term::Member(boxed(&it.expr), it.name.into()),
         Expr::GetItem(it) => match super::analyse::literal_name(&it.subscript_expr) {
             Some(name) => Term::Member(boxed(&it.expr), name.into()),
@@ -315,6 +316,11 @@ fn term(expression: &Expr<'_>) -> Term {
             Term::Holder(std::iter::once(keys).chain(it.values.iter().map(term)).collect())
         }
     }
+}
+
+fn test(it: &ast::Test<'_>) -> Term {
+    let operands = std::iter::once(term(&it.expr)).chain(arguments(&it.args).into_iter().map(|it| it.value));
+    if KINDS.contains(&it.name) { Term::Asked(operands.collect()) } else { Term::Read(operands.collect()) }
 }
 
 fn binary(it: &ast::BinOp<'_>) -> Term {
@@ -531,6 +537,33 @@ impl<'f> Flows<'f> {
                 if object.has(Held::CTX) { Held::TEXT } else { Held::NOTHING }
             }
             Term::OneOf(values) => self.held_by_any(values),
+            Term::Joined(_) | Term::Sum(..) | Term::Json(_) | Term::Holder(_) | Term::List(..) => self.made(value),
+            Term::Asked(values) => {
+                self.held_by_any(values);
+                Held::NOTHING
+            }
+            Term::Sought(needle, hay) => {
+                let (needle, hay) = (self.held(needle), self.held(hay));
+                self.read(needle.and(hay.without(Held::CTX)));
+                Held::NOTHING
+            }
+            Term::Read(values) => {
+                self.read_all(values);
+                Held::NOTHING
+            }
+            Term::Call(name, arguments) => self.call(name, arguments),
+            Term::Method(object, name, arguments) => {
+                let is_module = matches!(&**object, Term::Variable(variable) if self.is_module(variable));
+                let object = if is_module { Held::NOTHING } else { self.held(object) };
+                self.read(object);
+                self.call_macro(name, arguments)
+            }
+        }
+    }
+
+    /// The same of a value that others are put together to.
+    fn made(&mut self, value: &'f Term) -> Held {
+        match value {
             Term::Joined(values) => {
                 let held = self.held_by_any(values);
                 self.read(held.without(Held::TEXT.and(Held::JSON)));
@@ -552,26 +585,7 @@ impl<'f> Flows<'f> {
                 self.read(between.without(Held::TEXT));
                 if list.and(between) == Held::NOTHING { Held::NOTHING } else { Held::TEXT }
             }
-            Term::Asked(values) => {
-                self.held_by_any(values);
-                Held::NOTHING
-            }
-            Term::Sought(needle, hay) => {
-                let (needle, hay) = (self.held(needle), self.held(hay));
-                self.read(needle.and(hay.without(Held::CTX)));
-                Held::NOTHING
-            }
-            Term::Read(values) => {
-                self.read_all(values);
-                Held::NOTHING
-            }
-            Term::Call(name, arguments) => self.call(name, arguments),
-            Term::Method(object, name, arguments) => {
-                let is_module = matches!(&**object, Term::Variable(variable) if self.is_module(variable));
-                let object = if is_module { Held::NOTHING } else { self.held(object) };
-                self.read(object);
-                self.call_macro(name, arguments)
-            }
+            _ => Held::NOTHING,
         }
     }
 

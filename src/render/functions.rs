@@ -92,32 +92,36 @@ fn write_json(out: &mut Vec<u8>, value: &Value, depth: usize) -> Result<(), Erro
         ValueKind::Number => write_number(out, value)?,
         ValueKind::String => write_string(out, value.as_str().unwrap_or_default()),
         ValueKind::Seq | ValueKind::Iterable => {
-            out.push(b'[');
-            for (index, element) in value.try_iter()?.enumerate() {
-                if index > 0 {
-                    out.push(b',');
-                }
-                write_json(out, &element, depth + 1)?;
-            }
-            out.push(b']');
+            write_each(out, value, *b"[]", |out, element| write_json(out, &element, depth + 1))?;
         }
-        ValueKind::Map => {
-            out.push(b'{');
-            for (index, key) in value.try_iter()?.enumerate() {
-                if index > 0 {
-                    out.push(b',');
-                }
-                match key.as_str() {
-                    Some(text) => write_string(out, text),
-                    None => write_string(out, &key.to_string()),
-                }
-                out.push(b':');
-                write_json(out, &value.get_item(&key)?, depth + 1)?;
+        ValueKind::Map => write_each(out, value, *b"{}", |out, key| {
+            match key.as_str() {
+                Some(text) => write_string(out, text),
+                None => write_string(out, &key.to_string()),
             }
-            out.push(b'}');
-        }
+            out.push(b':');
+            write_json(out, &value.get_item(&key)?, depth + 1)
+        })?,
         kind => return Err(Error::new(ErrorKind::BadSerialization, format!("a {kind} has no JSON form"))),
     }
+    Ok(())
+}
+
+/// Writes what a value holds between brackets, with commas.
+fn write_each(
+    out: &mut Vec<u8>,
+    value: &Value,
+    [open, close]: [u8; 2],
+    mut write: impl FnMut(&mut Vec<u8>, Value) -> Result<(), Error>,
+) -> Result<(), Error> {
+    out.push(open);
+    for (index, inner) in value.try_iter()?.enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        write(out, inner)?;
+    }
+    out.push(close);
     Ok(())
 }
 

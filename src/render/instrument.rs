@@ -65,6 +65,30 @@ impl Instrument<'_> {
                 self.statements(&it.true_body);
                 self.statements(&it.false_body);
             }
+            Stmt::WithBlock(_) | Stmt::Set(_) | Stmt::SetBlock(_) => self.assignment(statement),
+            Stmt::AutoEscape(it) => {
+                self.expression(&it.enabled);
+                self.statements(&it.body);
+            }
+            Stmt::FilterBlock(it) => {
+                self.expression(&it.filter);
+                self.statements(&it.body);
+            }
+            Stmt::Block(it) => self.statements(&it.body),
+            Stmt::Import(it) => self.imported(&it.name),
+            Stmt::FromImport(_) | Stmt::Extends(_) | Stmt::Include(_) => {}
+            Stmt::Macro(it) => self.macro_body(it),
+            Stmt::CallBlock(it) => {
+                self.call(&it.call);
+                self.macro_body(&it.macro_decl);
+            }
+            Stmt::Do(it) => self.call(&it.call),
+        }
+    }
+
+    /// A statement that keeps values under names.
+    fn assignment(&mut self, statement: &Stmt<'_>) {
+        match statement {
             Stmt::WithBlock(it) => {
                 for (_, value) in &it.assignments {
                     self.expression(value);
@@ -88,23 +112,7 @@ impl Instrument<'_> {
                 }
                 self.statements(&it.body);
             }
-            Stmt::AutoEscape(it) => {
-                self.expression(&it.enabled);
-                self.statements(&it.body);
-            }
-            Stmt::FilterBlock(it) => {
-                self.expression(&it.filter);
-                self.statements(&it.body);
-            }
-            Stmt::Block(it) => self.statements(&it.body),
-            Stmt::Import(it) => self.imported(&it.name),
-            Stmt::FromImport(_) | Stmt::Extends(_) | Stmt::Include(_) => {}
-            Stmt::Macro(it) => self.macro_body(it),
-            Stmt::CallBlock(it) => {
-                self.call(&it.call);
-                self.macro_body(&it.macro_decl);
-            }
-            Stmt::Do(it) => self.call(&it.call),
+            _ => {}
         }
     }
 

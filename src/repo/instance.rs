@@ -166,12 +166,10 @@ impl RawInstance {
             (reader.string("extends"), reader.string("client_api"), reader.string("url"), reader.string("description"));
         let is_usable = raw.2.as_ref().is_none_or(|url| check_url(&mut reader, url));
         if !reader.has("name") {
-            let finding =
-                Diagnostic::new(&rules::MISSING_KEY, Span::file_start(file), "a provider instance needs a `name`");
-            reader.report(
-                finding
-                    .help("add `name = \"…\"` at the top of the file: profiles name it as their `provider_instance`"),
-            );
+            const HELP: &str =
+                "add `name = \"…\"` at the top of the file: profiles name it as their `provider_instance`";
+            let what = "a provider instance needs a `name`";
+            reader.report(Diagnostic::new(&rules::MISSING_KEY, Span::file_start(file), what).help(HELP));
         }
         let (extends, client_api, url, description) = raw;
         let description = description.map(|it| it.value);

@@ -119,8 +119,10 @@ fn body(file: &ChangedFile) -> String {
     let text = |side: &Option<String>| side.as_deref().unwrap_or_default().replace("\\n", "\\n\n");
     let (old, new) = (text(&file.old), text(&file.new));
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-    let mut all =
-        format!("<table>\n{COLUMNS}<tr><th colspan=\"2\">{0} before</th><th colspan=\"2\">after</th></tr>\n", html(&file.path));
+    let mut all = format!(
+        "<table>\n{COLUMNS}<tr><th colspan=\"2\">{0} before</th><th colspan=\"2\">after</th></tr>\n",
+        html(&file.path)
+    );
     let mut left = MOST_LINES;
     for operation in line_operations(&old, &new) {
         let (tag, before, after) = operation.as_tag_tuple();
