@@ -7,6 +7,7 @@ mod check;
 mod compile;
 mod diff;
 mod explain;
+mod export;
 mod impact;
 mod init;
 mod lint;

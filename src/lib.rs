@@ -76,6 +76,7 @@ pub mod context;
 pub mod conversation;
 pub mod diag;
 pub mod diff;
+pub mod export;
 pub mod golden;
 #[doc(hidden)]
 pub mod json;

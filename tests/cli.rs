@@ -1266,3 +1266,50 @@ fn a_file_of_models_that_leads_outside_is_an_error() {
     let run = reqc(&root, &["check", "--format", "short"]);
     assert!(run.code == 1 && run.out.contains("models.toml:1:1: error[repo/unreadable]"), "{}", run.out);
 }
+
+/// What other programs read is judged as what they would send.
+#[test]
+fn requests_are_laid_out_for_other_programs() {
+    let (_scratch, root) = repository(&[
+        ("agents/helper.toml", AGENT),
+        (
+            "agents/claude.toml",
+            "name = \"A very long name: of an agent / whose id has to be cut somewhere to fit\"\nextends = \"Claude Chat\"\n",
+        ),
+    ]);
+    let layouts = [("jsonl", 18), ("har", 18), ("batch-openai", 9), ("batch-anthropic", 9)];
+    for (layout, requests) in layouts {
+        let run = reqc(&root, &["compile", "--out", layout, "--layout", layout]);
+        assert!(
+            run.code == 0 && run.out.contains(&format!("{requests} requests in 1 file")),
+            "{} {}",
+            run.out,
+            run.err
+        );
+        let file = fs::read_dir(root.join(layout)).expect("a folder").next().expect("a file").expect("an entry").path();
+        let path = file.to_string_lossy().into_owned();
+        let lint = reqc(&root, &["lint", &path]);
+        assert!(lint.code == 0 && lint.out.contains(&format!("{requests} bodies")), "{layout}: {}", lint.out);
+        let text = fs::read_to_string(&file).expect("text");
+        assert_eq!(text.contains("\"stream\""), !layout.starts_with("batch"), "{layout}");
+        assert_eq!(reqc(&root, &["compile", "--out", layout, "--layout", layout]).code, 0, "the same again");
+        fs::write(&file, "{}").expect("writable");
+        let again = reqc(&root, &["compile", "--out", layout, "--layout", layout]);
+        assert!(again.code == 2 && again.err.contains("is there already"), "{}", again.err);
+    }
+    let batch = fs::read_to_string(root.join("batch-anthropic/messages.json")).expect("text");
+    assert_eq!(batch, "{}");
+    let ids = reqc(&root, &["compile", "--out", "ids", "--layout", "batch-anthropic"]);
+    let batch: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(root.join("ids/messages.json")).expect("text")).expect("JSON");
+    let ids_of: Vec<&str> =
+        batch["requests"].as_array().expect("a list").iter().filter_map(|it| it["custom_id"].as_str()).collect();
+    let is_id =
+        |id: &&str| id.len() <= 64 && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    assert!(ids_of.iter().all(|id| is_id(id)) && ids_of.len() == 9, "{} {ids_of:?}", ids.err);
+    assert_eq!(ids_of.iter().collect::<std::collections::HashSet<_>>().len(), 9);
+    assert_eq!(reqc(&root, &["compile", "--out", "curl", "--layout", "curl"]).code, 0);
+    let script = root.join("curl/helper/plain-turn.sh");
+    assert!(Command::new("sh").arg("-n").arg(&script).status().expect("sh runs").success());
+    assert_eq!(reqc(&root, &["compile", "--layout", "har"]).code, 2);
+}

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::export::Layout;
 use crate::review::Class;
 use crate::text::Text;
 
@@ -33,6 +34,12 @@ fn filled(argument: &str) -> Result<String, String> {
         true => Err("it is empty".to_owned()),
         false => Ok(argument.to_owned()),
     }
+}
+
+/// A layout of requests.
+fn layout(argument: &str) -> Result<Layout, String> {
+    let names = || Layout::ALL.map(Layout::name).join(", ");
+    Layout::ALL.into_iter().find(|layout| layout.name() == argument).ok_or_else(|| format!("write one of: {}", names()))
 }
 
 /// A class of changes.
@@ -225,6 +232,9 @@ pub(super) struct Compile {
     /// Write bodies to DIR, in the same layout, instead of golden/
     #[arg(long, value_name = "DIR", conflicts_with = "diff")]
     pub(super) out: Option<PathBuf>,
+    /// With --out: how requests are laid out: tree, jsonl, curl, har, batch-openai or batch-anthropic
+    #[arg(long, value_name = "LAYOUT", requires = "out", value_parser = layout)]
+    pub(super) layout: Option<Layout>,
     /// Write bodies for every context, not only those that goldens are kept for
     #[arg(long)]
     pub(super) all_contexts: bool,

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use super::args::{Compile, Format};
 use super::options::{Opened, Options};
 use super::progress::Progress;
-use super::{Failure, Outcome, Status, Terminal, diff, report_strictly};
+use super::{Failure, Outcome, Status, Terminal, diff, export, report_strictly};
 use crate::compile::{Purpose, Report};
 use crate::diag::count;
 use crate::diff::ChangedFile;
+use crate::export::Layout;
 use crate::golden::{Comparison, Drift, GoldenFolder};
 use crate::system::Disk;
 use crate::text::{Text, text};
@@ -18,6 +19,9 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
     options.refuse_model()?;
     if let Some(revision) = &args.diff {
         return diff::run(options, args, revision.as_deref(), terminal);
+    }
+    if let (Some(folder), Some(layout)) = (&args.out, args.layout.filter(|layout| *layout != Layout::Tree)) {
+        return export::run(options, folder, layout, args.all_contexts, terminal);
     }
     let opened = options.open_selected()?;
     options.selection(&opened, terminal)?;

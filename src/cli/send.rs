@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use super::args::Send;
 use super::options::{Opened, Options};
-use super::render::curl_command;
 use super::{Failure, Outcome, Status, Terminal, show_findings};
 use crate::compile::Report;
 use crate::runtime::trust::{Bundled, Grant};
@@ -57,7 +56,7 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
 /// Prints the request. The status tells whether it would be sent.
 fn show(send: &Send, opened: &Opened, compiled: &Compiled, is_refused: bool, terminal: &mut Terminal) -> Status {
     match send.curl {
-        true => terminal.text(&curl_command(&compiled.line, &compiled.body.pretty(), &opened.root)),
+        true => terminal.text(&crate::export::curl(&compiled.line, &compiled.body.pretty(), &opened.root)),
         false => terminal.text(&output::dry_run(compiled)),
     }
     if is_refused { Status::Findings } else { Status::Clean }

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{AgentBodies, Compiler, Lowered, PolicyOptions, Report, Selection};
+use super::{AgentBodies, Body, Compiler, Lowered, PolicyOptions, ReadyContext, Report, Selection};
 use crate::diff::{self, BodyId, CausedGroup, Change, ChangeKind, ChangedFile};
+use crate::export::Request;
 use crate::golden::{self, Comparer, Comparison, GoldenFile, GoldenFolder};
+use crate::provider::Server;
 use crate::resolve::ProfileId;
 use crate::world::AccessError;
 
@@ -41,6 +43,21 @@ impl AgentBodies<'_> {
         let kept = self.bodies.iter().filter(|(ready, _)| all_contexts || ready.golden);
         golden::files(&self.plan, kept.map(|(ready, body)| (&ready.context.name, body)))
     }
+
+    /// The agent's requests, of the same contexts.
+    fn requests(&self, all_contexts: bool) -> Vec<Request> {
+        let kept = self.bodies.iter().filter(|(ready, _)| all_contexts || ready.golden);
+        let request = |(ready, body): &(&ReadyContext, Body)| Request {
+            agent: Arc::clone(self.plan.name()),
+            context: Arc::clone(&ready.context.name),
+            instance: Arc::clone(&self.plan.instance.name.value),
+            wire: self.plan.wire,
+            server: Server::of(self.plan.instance, self.plan.api),
+            line: self.plan.request_line(None),
+            body: body.pretty(),
+        };
+        kept.map(request).collect()
+    }
 }
 
 impl Compiler {
@@ -73,6 +90,20 @@ impl Compiler {
             found.findings.extend(comparison.foreign_finding(&mut found.sources));
         }
         Ok((self.judged(found, selection, options), comparison))
+    }
+
+    /// Every selected request of agents without errors, by agent and context.
+    pub fn requests(
+        &self,
+        selection: &Selection,
+        options: &PolicyOptions,
+        all_contexts: bool,
+    ) -> (Report, Vec<Request>) {
+        let (report, agents) = self.report_each(selection, options, |agent| match self.is_broken(agent, options) {
+            true => Vec::new(),
+            false => agent.requests(all_contexts),
+        });
+        (report, agents.into_iter().flatten().collect())
     }
 
     /// Makes every selected body of this side, and those of an older one that may differ: what does differ.

@@ -1,0 +1,47 @@
+//! `reqc compile --out DIR --layout LAYOUT`, for what other programs take.
+
+use std::path::Path;
+
+use super::args::Format;
+use super::options::Options;
+use super::{Failure, Outcome, Terminal, report};
+use crate::diag::count;
+use crate::export::{Layout, export};
+use crate::system::Disk;
+use crate::text::text;
+use crate::world::Output;
+
+pub(super) fn run(
+    options: &Options,
+    folder: &Path,
+    layout: Layout,
+    all_contexts: bool,
+    terminal: &mut Terminal,
+) -> Outcome {
+    let opened = options.open_selected()?;
+    let selection = options.selection(&opened, terminal)?;
+    let policy = &opened.policy;
+    let (found, requests) = opened.compiler.requests(selection, policy, all_contexts);
+    let status = report(options, &found, terminal);
+    let exported = export(layout, &requests, &opened.root);
+    let path = options.directory().join(folder);
+    let disk = Disk::create(&path, Some(&opened.root))?;
+    // What lies there is somebody's: it may be all that there is of an answer to an earlier batch.
+    for (name, text) in &exported.files {
+        if disk.current(name)?.is_some_and(|there| there != text.as_bytes()) {
+            let message = format!("`{}` is there already, and holds something else", path.join(name).display());
+            return Err(Failure::new(message).help("remove it, or name another folder with `--out`"));
+        }
+    }
+    exported.files.iter().try_for_each(|(name, text)| disk.replace(name, text.as_bytes()))?;
+    if options.format == Format::Human {
+        let files = count(exported.files.len(), "file");
+        let left_out = match exported.left_out {
+            0 => String::new(),
+            some => format!(", {some} left out: not of this service"),
+        };
+        let requests = count(exported.requests, "request");
+        terminal.say(&text!("{}: {} in {}{}", path.display().to_string(), requests, files, left_out));
+    }
+    Ok(status)
+}
