@@ -46,7 +46,7 @@ impl Unexpanded {
         match value {
             Expr::Const(it) if it.value.as_str().is_some_and(has_variable) => {
                 let span = it.span();
-                vec![span.start_offset as usize..span.end_offset as usize]
+                std::iter::once(span.start_offset as usize..span.end_offset as usize).collect()
             }
             Expr::Var(it) => self.held.get(it.id).cloned().unwrap_or_default(),
             Expr::BinOp(it) if matches!(it.op, BinOpKind::Concat | BinOpKind::Add) => both(&it.left, &it.right),

@@ -393,7 +393,7 @@ fn form_of_type(schema: &Value, node: Option<&Value>, kind: &TypeKind, found: &V
     let wants = |name: &str| wanted.iter().any(|wanted| wanted == name);
     let node = follow(schema, node?);
     match found {
-        Value::Object(_) if wants("string") => as_string(node, found, wants("array")),
+        Value::Object(_) if wants("string") => Some(as_string(node, found, wants("array"))),
         Value::Object(_) | Value::String(_) if wants("array") => Some("put it into a list: `[…]`".to_owned()),
         Value::Number(_) | Value::Bool(_) if wants("string") => Some(format!("put it into quotes: `\"{found}\"`")),
         Value::String(text)
@@ -408,14 +408,14 @@ fn form_of_type(schema: &Value, node: Option<&Value>, kind: &TypeKind, found: &V
 
 /// How an object becomes the string that is wanted: as the one text in it, as an element of a list, or as JSON, if the schema speaks
 /// of that or nothing else is known.
-fn as_string(node: &Value, found: &Value, takes_list: bool) -> Option<String> {
+fn as_string(node: &Value, found: &Value, takes_list: bool) -> String {
     let is_element = takes_list && found.get("type").is_some();
     let is_json = node.get("description").and_then(Value::as_str).is_some_and(|text| text.contains("JSON"));
     let alone = ["url", "text", "name"].into_iter().find(|name| found.get(name).is_some_and(Value::is_string));
     match alone {
-        _ if is_element => Some("put it into a list: `[…]`".to_owned()),
-        Some(name) if !is_json => Some(format!("write the text of its `{name}` alone")),
-        _ => Some("write it as a string that holds it as JSON".to_owned()),
+        _ if is_element => "put it into a list: `[…]`".to_owned(),
+        Some(name) if !is_json => format!("write the text of its `{name}` alone"),
+        _ => "write it as a string that holds it as JSON".to_owned(),
     }
 }
 
