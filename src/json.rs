@@ -138,7 +138,7 @@ impl Problem {
     pub fn message(&self) -> String {
         match self {
             Problem::Empty => "there is no JSON value".into(),
-            Problem::MissingComma => "a comma is missing here".into(),
+            Problem::MissingComma => "a comma is missing behind this value".into(),
             Problem::DoubledComma => "there are two commas in a row".into(),
             Problem::LeadingComma => "there is a comma before the first element".into(),
             Problem::TrailingComma => "there is a comma after the last element".into(),
@@ -350,8 +350,8 @@ mod tests {
 
     #[test]
     fn each_mistake_is_named_at_its_place() {
-        assert_eq!(problem(r"[1 2]"), (Problem::MissingComma, "2"));
-        assert_eq!(problem(r#"{"a": 1 "b": 2}"#), (Problem::MissingComma, "\"b\""));
+        assert_eq!(problem(r"[1 2]"), (Problem::MissingComma, "1"));
+        assert_eq!(problem(r#"{"a": 1 "b": 2}"#), (Problem::MissingComma, "1"));
         assert_eq!(problem(r"[1,,2]").0, Problem::DoubledComma);
         assert_eq!(problem(r"[,1]").0, Problem::LeadingComma);
         assert_eq!(problem(r"[1,]").0, Problem::TrailingComma);

@@ -26,6 +26,7 @@ mod recording;
 mod recursion;
 pub(crate) mod rules;
 mod unclosed;
+mod unexpanded;
 mod values;
 
 pub(crate) use account::LIMIT as ACCOUNT_LIMIT;
@@ -283,6 +284,9 @@ impl Engine {
                     return self.too_long(sources, name, 0..0, &what, findings);
                 }
                 self.assigned.extend(analysis.assigned.iter().cloned());
+                if kind == Some(TemplateKind::Prompt) {
+                    self.check_unexpanded(sources, name, &analysis, findings);
+                }
                 findings.extend(dialect::findings(&rewritten, &analysis, self.dialect, |range| {
                     self.span(sources, name, range)
                 }));
@@ -315,6 +319,16 @@ impl Engine {
         match self.prompts.contains(name) {
             true => TemplateKind::Prompt,
             false => TemplateKind::Body,
+        }
+    }
+
+    /// Variables for folders in texts that a prompt's expressions print.
+    fn check_unexpanded(&self, sources: &Sources, name: &str, analysis: &Analysis, findings: &mut Vec<Diagnostic>) {
+        for range in &analysis.unexpanded.printed {
+            let span = self.span(sources, name, range.clone());
+            let message = "nothing expands this variable: it stands in a text of an expression";
+            let finding = Diagnostic::new(&rules::UNEXPANDED, span, message);
+            findings.push(finding.help("write the variable outside of `{{ }}`, in the prompt's own text"));
         }
     }
 

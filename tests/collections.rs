@@ -55,9 +55,11 @@ fn assert_body(compiler: &Compiler, collection: &str, agent: &str, context: &str
 #[test]
 fn a_flat_folder_of_the_original_dialect_compiles_unmodified() {
     let compiler = load("flat");
-    // Both are true: tools are injected only where a conversation has some, and Mistral refuses the order of roles.
+    // All are true: tools are injected only where a conversation has some, Codestral takes no images, and Mistral refuses the order
+    // of roles.
     let expected = [
         "openai_tools.toml:6 protocol/choice-without-tools: `parallel_tool_calls` is only taken together with `tools`",
+        "partials/chat/image.jinja:1 protocol/model-media: codestral-latest takes no images",
         "partials/chat/messages.jinja:9 protocol/turn-order: a `system` message cannot follow an assistant message",
         "partials/outline.jinja:4 dialect/loop-index",
     ];

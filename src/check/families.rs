@@ -10,14 +10,12 @@ use serde_json::Value;
 use super::subject::Subject;
 use crate::diag::{Diagnostic, Severity, did_you_mean};
 use crate::provider::{Server, WireFormat};
-use crate::repo::{Condition, Demand, Fact, Family, Place, Repo, State, normal_name, rules};
+use crate::repo::{Condition, Demand, Fact, Family, ModelName, Place, Property, Repo, State, rules};
 use crate::source::Spanned;
 
 /// The families that a model belongs to, for one wire format and server.
 #[derive(Debug, Default)]
 pub(crate) struct ModelFacts {
-    /// Its name as [`normal_name`] gives it.
-    name: Option<String>,
     families: Vec<(Arc<Family>, Standing)>,
 }
 
@@ -56,15 +54,25 @@ pub(crate) struct Route<'r> {
 impl ModelFacts {
     /// What is known of a model; nothing of one that no family has.
     pub(crate) fn of(families: &[Arc<Family>], route: Route<'_>, model: Option<&str>) -> ModelFacts {
-        let Some(model) = model.map(normal_name) else { return ModelFacts::default() };
+        let Some(model) = model.map(ModelName::new) else { return ModelFacts::default() };
         let fits = |family: &&Arc<Family>| is_named(&family.wires, route.wire.name()) && family.has(&model);
         let standing = |family: &Arc<Family>| Some((Arc::clone(family), Standing::of(family, route)?));
-        ModelFacts { families: families.iter().filter(fits).filter_map(standing).collect(), name: Some(model) }
+        ModelFacts { families: families.iter().filter(fits).filter_map(standing).collect() }
     }
 
-    /// The model's name, whatever gateway, cloud or date it is spelt with; `None` if no model is known.
-    pub(crate) fn name(&self) -> Option<&str> {
-        self.name.as_deref()
+    /// Whether it is so of the model, and how bad it is here to do otherwise.
+    pub(crate) fn property(&self, property: Property) -> Option<(bool, Severity)> {
+        self.value(|family| family.property(property))
+    }
+
+    /// Whether it is known to be so of the model.
+    pub(crate) fn is(&self, property: Property) -> bool {
+        matches!(self.property(property), Some((true, _)))
+    }
+
+    /// How bad it is to do what the model does not take; `None` if it is not known to be refused.
+    pub(crate) fn refuses(&self, property: Property) -> Option<Severity> {
+        self.property(property).and_then(|(is_taken, level)| (!is_taken).then_some(level))
     }
 
     /// A value that families set, and how bad it is here to do otherwise; of several that set it, the last counts.
@@ -232,10 +240,10 @@ mod tests {
             ("Other", "n", "cache_minimum = 20"),
         ]);
         let facts = |model| ModelFacts::of(&families, ROUTE, Some(model));
-        assert_eq!(facts("M-1@latest").value(|it| it.prefill), Some((true, Severity::Error)));
+        assert_eq!(facts("M-1@latest").property(Property::Prefill), Some((true, Severity::Error)));
         assert_eq!(facts("m-1").value(|it| it.cache_minimum), Some((10, Severity::Error)));
-        assert_eq!(facts("m-2").value(|it| it.prefill), Some((false, Severity::Error)));
-        assert_eq!(facts("x").value(|it| it.prefill), None);
+        assert_eq!(facts("m-2").property(Property::Prefill), Some((false, Severity::Error)));
+        assert_eq!(facts("x").property(Property::Prefill), None);
         assert!(ModelFacts::of(&families, ROUTE, None).families.is_empty());
         let other = Route { wire: WireFormat::MistralChat, ..ROUTE };
         assert!(ModelFacts::of(&families, other, Some("m-1")).families.is_empty());
@@ -249,7 +257,7 @@ mod tests {
         ]);
         let severity = |model, server, version| {
             let facts = ModelFacts::of(&families, Route { server, version, ..ROUTE }, Some(model));
-            facts.value(|it| it.prefill).map(|(_, severity)| severity)
+            facts.property(Property::Prefill).map(|(_, severity)| severity)
         };
         assert_eq!(severity("m", Server::OpenAi, None), Some(Severity::Error));
         assert_eq!(severity("m", Server::Unknown, None), Some(Severity::Warning));

@@ -24,6 +24,7 @@ mod json_mode;
 mod limit;
 mod media_source;
 mod missing_companion;
+mod model_media;
 mod model_parameter;
 mod model_prefill;
 mod orphan_result;
@@ -135,6 +136,7 @@ static ALL: &[&BodyRule] = &[
     &unsupported_choice::RULE,
     &model_parameter::RULE,
     &model_prefill::RULE,
+    &model_media::RULE,
     &thinking_budget::RULE,
     &thinking_sampling::RULE,
     &thinking_signature::RULE,

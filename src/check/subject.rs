@@ -64,11 +64,6 @@ impl<'b> Subject<'b> {
         place.find(self.wire == WireFormat::GoogleGenerateContent, |name| self.member(name))
     }
 
-    /// Whether the model's name begins like one of these, which are spelt as [`normal_name`](crate::repo::normal_name) spells.
-    pub(crate) fn is_model_like(&self, beginnings: &[&str]) -> bool {
-        self.facts.name().is_some_and(|name| beginnings.iter().any(|beginning| name.starts_with(beginning)))
-    }
-
     /// The members in order.
     pub(crate) fn members(&self) -> impl Iterator<Item = (&'b str, &'b Value)> {
         self.members.iter().copied()

@@ -9,22 +9,22 @@ use super::list::columns;
 use super::options::Options;
 use super::{Outcome, Status, Terminal};
 use crate::diag::Severity;
-use crate::repo::{Condition, Demand, Fact, Family, ModelPattern, Origin, State, normal_name};
+use crate::repo::{Condition, Demand, Fact, Family, ModelName, ModelPattern, Origin, Property, State};
 use crate::source::Spanned;
 use crate::text::{Text, text};
 
 pub(super) fn run(options: &Options, name: Option<&str>, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
-    let normal = name.map(normal_name);
+    let model = name.map(ModelName::new);
     let all = opened.compiler.repo().families.iter();
     let families: Vec<&Family> =
-        all.map(AsRef::as_ref).filter(|family| normal.as_ref().is_none_or(|name| family.has(name))).collect();
+        all.map(AsRef::as_ref).filter(|family| model.as_ref().is_none_or(|name| family.has(name))).collect();
     if options.format == Format::Json {
         terminal.json(&families.into_iter().map(document).collect());
         return Ok(Status::Clean);
     }
-    match normal {
-        Some(normal) => of_model(&normal, &families, terminal),
+    match model {
+        Some(model) => of_model(model.normal(), &families, terminal),
         None => overview(&families, terminal),
     }
     Ok(Status::Clean)
@@ -94,15 +94,16 @@ fn names(names: &[Spanned<Arc<str>>]) -> String {
 fn document(family: &Family) -> Value {
     let texts = |names: &[Spanned<Arc<str>>]| names.iter().map(|name| name.value.to_string()).collect::<Vec<_>>();
     let globs = |list: &[ModelPattern]| list.iter().map(|it| it.text.value.to_string()).collect::<Vec<_>>();
-    json!({
+    let mut document = json!({
         "name": &*family.name.value, "models": globs(&family.models), "except": globs(&family.except),
         "wires": texts(&family.wires), "servers": texts(&family.servers), "from_version": family.from_version.as_deref(),
         "source": family.origin.source.as_deref(), "seen": family.origin.seen.as_deref(),
-        "prefill": family.prefill, "signed_calls": family.signed_calls,
-        "reasoned_calls": family.reasoned_calls.map(Severity::name),
-        "bound_thinking": family.bound_thinking, "cache_minimum": family.cache_minimum,
+        "reasoned_calls": family.reasoned_calls.map(Severity::name), "cache_minimum": family.cache_minimum,
         "facts": family.facts.iter().map(fact_document).collect::<Vec<_>>(),
-    })
+    });
+    let properties = Property::ALL.into_iter().map(|it| (it.key().to_owned(), json!(family.property(it))));
+    document.as_object_mut().expect("it is written as an object").extend(properties);
+    document
 }
 
 fn fact_document(fact: &Fact) -> Value {

@@ -13,7 +13,7 @@ use super::{Failure, Outcome, Status, Terminal, show_findings};
 use crate::compile::Report;
 use crate::runtime::trust::{Bundled, Grant};
 use crate::runtime::{
-    Agent, CompileError, Compiled, Error, Event, Outcome as Ended, Session, Transport, TransportOptions, Turn,
+    Agent, Category, CompileError, Compiled, Error, Event, Outcome as Ended, Session, Transport, TransportOptions, Turn,
 };
 use crate::system::{Embedded, JournalFile, SystemClock, SystemSecrets, TrustFolder};
 use crate::world::Journal;
@@ -76,10 +76,26 @@ fn deliver(
     let wanted = wanted(opened, compiled, &input, &secrets)?;
     trust::ask(&opened.root, &wanted, send.trust, &TrustFolder::of_person(&opened.root))?;
     let transport = Transport::new(Arc::new(secrets), TransportOptions::default()).with_clock(Arc::new(SystemClock));
+    let agent = if send.force { agent } else { agent.checked(opened.policy.clone()) };
     let mut printer = Printer::new(options.format, terminal);
     let (session, ended) = talk(options, send, agent, transport, input, &mut printer)?;
     printer.end(&session, compiled, &ended);
-    Ok(status(&ended))
+    match &ended {
+        Ended::Failed(error) if error.category == Category::Config && !send.force => {
+            Ok(refuse_next(options, &opened.report_of(session.findings()), terminal))
+        }
+        _ => Ok(status(&ended)),
+    }
+}
+
+/// Shows why a later request of the tool loop was not sent, if that is what the session failed with.
+fn refuse_next(options: &Options, found: &Report, terminal: &Terminal) -> Status {
+    if !found.fails() {
+        return Status::Failed;
+    }
+    terminal.findings_aside(options.format, found);
+    Terminal::fail("the next request was not sent: it has mistakes", Some("`--force` sends it all the same"));
+    Status::Findings
 }
 
 /// Shows why a request is not sent.

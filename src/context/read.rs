@@ -1,7 +1,7 @@
 //! From JSON values to a context, with findings at their places.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -14,6 +14,7 @@ use crate::diag::{Diagnostic, did_you_mean};
 use crate::json::{self, Pointer, Tree};
 use crate::repo::LayerKind;
 use crate::source::{FileId, Span};
+use crate::text::cut;
 
 pub(super) struct Reader<'a> {
     file: FileId,
@@ -122,6 +123,7 @@ impl<'a> Reader<'a> {
             system_layers: self.list(&root, "system_layers", Reader::system_layer),
             omit_system_prompt,
         };
+        self.repeated_layers(&root, &conversation.system_layers);
         Some(Context { file: self.file, layer, name, why, golden, language, project, conversation })
     }
 
@@ -496,6 +498,19 @@ impl<'a> Reader<'a> {
             file_path: self.text(&object, "file_path", true),
             content: self.text(&object, "content", true),
         })
+    }
+
+    /// A session has one layer of a name.
+    fn repeated_layers(&mut self, root: &Object<'_>, layers: &[SystemLayer]) {
+        let mut known = HashSet::new();
+        for (index, layer) in layers.iter().enumerate().filter(|(_, layer)| !known.insert(&layer.name)) {
+            let at = root.at.member("system_layers").element(index).member("name");
+            self.report(|reader| {
+                let message = format!("another layer is called `{}` too", cut(&layer.name, 60));
+                let finding = Diagnostic::new(&rules::REPEATED_LAYER, reader.span(&at), message);
+                finding.help("a session keeps the last one only: put the texts into one layer, or rename one")
+            });
+        }
     }
 
     fn system_layer(&mut self, value: &Value, at: &Pointer) -> Option<SystemLayer> {

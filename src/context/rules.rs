@@ -18,6 +18,11 @@ crate::diag::rules! {
         "The key has no effect; most often it is misspelt. The rest of the context is used.\n\n\
          * wrong: `\"is_golden\": true`\n\
          * right: `\"golden\": true`";
+    REPEATED_LAYER = Warning "context/repeated-layer", "two system layers of a context have one name",
+        "A session has one layer of a name: setting it again replaces the text. A context with two of them shows a prompt that no \
+         session can send.\n\n\
+         * wrong: `\"system_layers\": [{\"name\": \"memory\", \"text\": \"a\"}, {\"name\": \"memory\", \"text\": \"b\"}]`\n\
+         * right: one layer with both texts, or two names";
     NOT_NORMAL = Warning "context/not-normal", "a conversation is not in normal form",
         "Before a history is rendered it is brought into normal form, by the same function that the runtime uses: tool \
          calls without results and results without calls are dropped, so are messages without content. What the file \

@@ -263,6 +263,8 @@ impl Scanner<'_> {
 
     /// After an element: `true` at the closing bracket, `false` if another element follows.
     fn separator(&mut self, close: u8) -> Result<bool, JsonError> {
+        // A value ends with a byte of ASCII.
+        let last = self.at.saturating_sub(1)..self.at;
         self.skip_space();
         match self.peek() {
             Some(byte) if byte == close => return Ok(true),
@@ -270,7 +272,7 @@ impl Scanner<'_> {
             Some(b']' | b'}') | None => {
                 return Err(self.value().expect_err("neither a closing bracket nor the end is a value"));
             }
-            Some(_) => return Err(fail(Problem::MissingComma, self.clamp(&self.token_here()))),
+            Some(_) => return Err(fail(Problem::MissingComma, last)),
         }
         let comma = self.at;
         self.at += 1;

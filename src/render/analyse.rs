@@ -12,6 +12,7 @@ use minijinja::syntax::SyntaxConfig;
 use super::flow::Flow;
 use super::guards::Edits;
 use super::recursion::{Misplaced, Recursion, Scope};
+use super::unexpanded::Unexpanded;
 use super::{instrument, operators};
 
 /// Stands among the members of `ctx` that are read for “any of them”.
@@ -41,6 +42,8 @@ pub(super) struct Analysis {
     pub(super) loops: Vec<Range<usize>>,
     /// Names set inside loops, with the loop's range.
     pub(super) set_in_loops: Vec<(String, Range<usize>)>,
+    /// Texts with a folder's variable that expressions print.
+    pub(super) unexpanded: Unexpanded,
     /// Whether it is text without any tag.
     pub(super) is_constant: bool,
     /// What it does with the system prompt, once somebody asks.
@@ -108,7 +111,10 @@ impl Walker {
     fn statement(&mut self, statement: &Stmt<'_>) {
         match statement {
             Stmt::Template(it) => self.statements(&it.children),
-            Stmt::EmitExpr(it) => self.expression(&it.expr),
+            Stmt::EmitExpr(it) => {
+                self.expression(&it.expr);
+                self.found.unexpanded.print(&it.expr);
+            }
             Stmt::EmitRaw(_) => {}
             Stmt::ForLoop(it) => self.for_loop(it, range(it.span())),
             Stmt::IfCond(it) => {
@@ -158,6 +164,7 @@ impl Walker {
             }
             Stmt::Set(it) => {
                 self.expression(&it.expr);
+                self.found.unexpanded.set(it);
                 self.assign(&it.target, true);
                 if let (Expr::Var(name), Expr::Var(value)) = (&it.target, &it.expr) {
                     self.scope.assigned(name.id, value.id == "loop");

@@ -90,6 +90,14 @@ crate::diag::rules! {
          the prompt's own text. Others are not: an environment variable would make the prompt depend on the \
          machine.\n\n\
          `file_exists` answers `false` for such a path, so that an older prompt can ask before it reads.";
+    UNEXPANDED = Warning "prompt/unexpanded-variable", "a prompt prints `${PROJECT_DIR}` as it is written",
+        "`${PROJECT_DIR}`, `${CONFIG_DIR}` and `${HOME}` are expanded in the prompt's own text and in arguments of file functions. In \
+         a string that an expression prints they are text like any other, and the model sees the variable's name.\n\n\
+         * wrong: `{{ \"Notes are in ${PROJECT_DIR}/docs\" }}`\n\
+         * right: `Notes are in ${PROJECT_DIR}/docs`\n\
+         * right: `{{ read_file(\"${PROJECT_DIR}/AGENTS.md\") }}`\n\n\
+         A variable that `set` gives such a string is followed to where it is printed. To show a prompt's reader the name itself, \
+         write it between `{% raw %}` and `{% endraw %}`.";
     PROMPT_NOT_TEXT = Error "prompt/not-text", "a system prompt reads a file that is not text",
         "Files that prompts read are UTF-8 text without NUL bytes, of at most 64 MiB. Line endings become `\\n` \
          and a byte-order mark is dropped, so that a checkout never changes a prompt.\n\n\

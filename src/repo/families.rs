@@ -5,10 +5,12 @@
 
 mod name;
 mod place;
+mod property;
 mod told;
 
-pub use name::normal_name;
+pub use name::{ModelName, normal_name};
 pub use place::Place;
+pub use property::Property;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +26,10 @@ use crate::toml::{Kind, Node, Table};
 pub const FAMILIES_KEYS: [&str; 2] = ["schema_version", "family"];
 
 /// Every key of a `[[family]]` entry.
-pub const FAMILY_KEYS: [&str; 15] = [
+pub const FAMILY_KEYS: [&str; 24] = joined(OWN_KEYS, PROPERTY_KEYS);
+
+/// Keys of a family that are no properties.
+const OWN_KEYS: [&str; 12] = [
     "name",
     "models",
     "except",
@@ -33,29 +38,40 @@ pub const FAMILY_KEYS: [&str; 15] = [
     "from_version",
     "source",
     "seen",
-    "prefill",
-    "signed_calls",
     "reasoned_calls",
-    "bound_thinking",
     "cache_minimum",
     "refuses",
     "takes",
 ];
 
+/// A key for each property.
+const PROPERTY_KEYS: [&str; Property::ALL.len()] = {
+    let mut keys = [""; Property::ALL.len()];
+    let mut at = 0;
+    while at < keys.len() {
+        keys[at] = Property::ALL[at].key();
+        at += 1;
+    }
+    keys
+};
+
 /// Keys of every fact.
 const FACT_KEYS: [&str; 9] = ["at", "when", "unless", "wires", "level", "says", "help", "source", "seen"];
 
 /// Every key of a `[[family.refuses]]` entry.
-pub const REFUSES_KEYS: [&str; 10] = with_own(["instead"]);
+pub const REFUSES_KEYS: [&str; 10] = joined(FACT_KEYS, ["instead"]);
 
 /// Every key of a `[[family.takes]]` entry.
-pub const TAKES_KEYS: [&str; 12] = with_own(["one_of", "least", "most"]);
+pub const TAKES_KEYS: [&str; 12] = joined(FACT_KEYS, ["one_of", "least", "most"]);
 
-const fn with_own<const OWN: usize, const ALL: usize>(own: [&'static str; OWN]) -> [&'static str; ALL] {
+const fn joined<const A: usize, const B: usize, const ALL: usize>(
+    first: [&'static str; A],
+    second: [&'static str; B],
+) -> [&'static str; ALL] {
     let mut all = [""; ALL];
     let mut at = 0;
     while at < ALL {
-        all[at] = if at < FACT_KEYS.len() { FACT_KEYS[at] } else { own[at - FACT_KEYS.len()] };
+        all[at] = if at < A { first[at] } else { second[at - A] };
         at += 1;
     }
     all
@@ -85,14 +101,10 @@ pub struct Family {
     pub from_version: Option<Arc<str>>,
     /// Where it was found, and when.
     pub origin: Origin,
-    /// Whether the last turn may be the assistant's.
-    pub prefill: Option<bool>,
-    /// Whether calls in the current turn must carry their signatures.
-    pub signed_calls: Option<bool>,
+    /// What it says of these models, yes or no.
+    pub properties: Vec<(Property, bool)>,
     /// Whether messages with calls must carry their `reasoning_content` while the model thinks; how bad it is if they don't.
     pub reasoned_calls: Option<Severity>,
-    /// Whether blocks of thinking are bound to what stands before them.
-    pub bound_thinking: Option<bool>,
     /// The shortest prefix that is cached, in tokens.
     pub cache_minimum: Option<i64>,
     /// What is known of members of bodies.
@@ -241,10 +253,15 @@ pub(super) fn read(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) 
 }
 
 impl Family {
-    /// Whether a model belongs to it; the name as [`normal_name`] gives it.
-    pub fn has(&self, normal: &str) -> bool {
-        let is_like = |patterns: &[ModelPattern]| patterns.iter().any(|pattern| pattern.is_match(normal));
+    /// Whether a model belongs to it.
+    pub fn has(&self, model: &ModelName) -> bool {
+        let is_like = |patterns: &[ModelPattern]| patterns.iter().any(|pattern| pattern.is_match(model));
         is_like(&self.models) && !is_like(&self.except)
+    }
+
+    /// What it says of a property; `None` if nothing.
+    pub fn property(&self, property: Property) -> Option<bool> {
+        self.properties.iter().find(|(known, _)| *known == property).map(|(_, is)| *is)
     }
 
     fn read(file: FileId, entry: &Spanned<&Table>, findings: &mut Vec<Diagnostic>) -> Option<Family> {
@@ -256,8 +273,8 @@ impl Family {
         let (wires, servers, origin) = (reader.names("wires"), reader.names("servers"), reader.origin());
         let from_version = reader.string("from_version").map(|it| it.value);
         let reasoned_calls = reader.level("reasoned_calls");
-        let [prefill, signed_calls, bound_thinking] =
-            ["prefill", "signed_calls", "bound_thinking"].map(|key| reader.boolean(key).map(|it| it.value));
+        let said = |property: Property| Some((property, reader.boolean(property.key())?.value));
+        let properties = Property::ALL.into_iter().filter_map(said).collect();
         let cache_minimum = reader.integer("cache_minimum").map(|it| it.value);
         let mut facts = Fact::read_all(&mut reader, "refuses", &REFUSAL);
         facts.extend(Fact::read_all(&mut reader, "takes", &TAKEN));
@@ -270,10 +287,8 @@ impl Family {
             servers,
             from_version,
             origin,
-            prefill,
-            signed_calls,
+            properties,
             reasoned_calls,
-            bound_thinking,
             cache_minimum,
             facts,
         })
@@ -293,13 +308,17 @@ impl ModelPattern {
         Ok(ModelPattern { text, begins: pattern[..plain].into(), rest })
     }
 
-    /// Whether a name is like that; the name as [`normal_name`] gives it.
-    pub fn is_match(&self, normal: &str) -> bool {
-        let Some(rest) = normal.strip_prefix(&*self.begins) else { return false };
+    /// Whether a name is like that, without its date or with it.
+    pub fn is_match(&self, model: &ModelName) -> bool {
+        self.is_like(model.normal()) || model.dated().is_some_and(|name| self.is_like(name))
+    }
+
+    fn is_like(&self, name: &str) -> bool {
+        let Some(rest) = name.strip_prefix(&*self.begins) else { return false };
         match &self.rest {
             Rest::Nothing => rest.is_empty(),
             Rest::Anything => true,
-            Rest::Like(glob) => glob.is_match(normal),
+            Rest::Like(glob) => glob.is_match(name),
         }
     }
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::{Category, Error};
-use crate::compile::{Compiler, STACK_BYTES, Setting};
+use crate::compile::{Compiler, PolicyOptions, STACK_BYTES, Selection, Setting};
 use crate::conversation::{Conversation, TaskKind};
-use crate::diag::{Diagnostic, did_you_mean};
+use crate::diag::{Diagnostic, Severity, did_you_mean};
 use crate::provider::{ClientApi, HeaderValue, MODEL_PLACEHOLDER, RequestLine, UrlParts, WireFormat, is_in_the_clear};
 use crate::resolve::ProfileId;
 use crate::unit::Body;
@@ -21,6 +21,7 @@ pub struct Agent {
     name: Arc<str>,
     setting: Setting,
     model: Option<Arc<str>>,
+    policy: Option<Arc<PolicyOptions>>,
 }
 
 /// A request that was compiled: exactly what is sent, but for the key.
@@ -82,7 +83,7 @@ impl Agent {
         match usable.clone().find(|&id| **named(id) == *name) {
             Some(id) => {
                 let name = Arc::clone(named(id));
-                Ok(Agent { compiler, id, name, setting, model: None })
+                Ok(Agent { compiler, id, name, setting, model: None, policy: None })
             }
             None => {
                 let error = Error::new(Category::Config, format!("there is no usable agent `{name}`"));
@@ -98,6 +99,14 @@ impl Agent {
     #[must_use]
     pub fn with_model(mut self, model: Option<impl Into<Arc<str>>>) -> Agent {
         self.model = model.map(Into::into);
+        self
+    }
+
+    /// With a policy: every request of a session is checked before it is sent, also one that continues after tool results. What has
+    /// an error by this policy is not sent, and ends as [`Category::Config`].
+    #[must_use]
+    pub fn checked(mut self, policy: PolicyOptions) -> Agent {
+        self.policy = Some(Arc::new(policy));
         self
     }
 
@@ -143,12 +152,30 @@ impl Agent {
         self.compiler.live_findings(&plan, conversation, &self.setting, model)
     }
 
-    /// [`Agent::compile`] on a thread of its own: templates may nest deeper than the stacks of async workers allow.
+    /// The request for a conversation, unless it has mistakes that the agent's policy does not let pass.
+    fn compile_checked(&self, conversation: Conversation) -> Result<Compiled, Error> {
+        let checked = self.policy.as_ref().map(|policy| (Arc::clone(policy), conversation.clone()));
+        let compiled = self.compile(conversation).map_err(|error| error.into_error(&self.compiler))?;
+        match checked.and_then(|(policy, conversation)| self.refusal(&policy, conversation)) {
+            Some(refusal) => Err(refusal),
+            None => Ok(compiled),
+        }
+    }
+
+    /// Why a request is not sent, if it has mistakes.
+    fn refusal(&self, policy: &PolicyOptions, conversation: Conversation) -> Option<Error> {
+        let (compiler, found) = (&self.compiler, self.findings(conversation));
+        let report = compiler.report_of(compiler.sources().clone(), found, &Selection::default(), policy);
+        let first = report.findings.iter().find(|finding| finding.severity == Severity::Error)?;
+        Some(Error::new(Category::Config, "the request was not sent: it has mistakes").detail(told(compiler, first)))
+    }
+
+    /// [`Agent::compile_checked`] on a thread of its own: templates may nest deeper than the stacks of async workers allow.
     pub(super) async fn compile_apart(&self, conversation: Conversation) -> Result<Compiled, Error> {
         let (sender, receiver) = oneshot::channel();
         let agent = self.clone();
         let work = move || {
-            let compiled = agent.compile(conversation).map_err(|error| error.into_error(&agent.compiler));
+            let compiled = agent.compile_checked(conversation);
             // Nobody waits any more if the request was cancelled.
             let _ = sender.send(compiled);
         };
@@ -167,14 +194,15 @@ impl CompileError {
             CompileError::WrongKind { .. } => error,
             CompileError::Findings(findings) => {
                 let first = findings.first();
-                let detail = first.map_or_else(String::new, |finding| {
-                    let place = compiler.sources().describe(finding.primary.span);
-                    format!("{} {place} {}", finding.rule.code, finding.message)
-                });
-                error.detail(detail)
+                error.detail(first.map_or_else(String::new, |finding| told(compiler, finding)))
             }
         }
     }
+}
+
+/// A finding on one line.
+fn told(compiler: &Compiler, finding: &Diagnostic) -> String {
+    format!("{} {} {}", finding.rule.code, compiler.sources().describe(finding.primary.span), finding.message)
 }
 
 /// What to do if nobody names a model.

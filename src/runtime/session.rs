@@ -16,6 +16,7 @@ use super::tools::ToolSet;
 use super::transport::Transport;
 use super::turn::{self, Turn};
 use crate::conversation::{Block, Conversation, Item, Message, SystemLayer, Usage};
+use crate::diag::Diagnostic;
 use crate::world::Journal;
 use drive::{Policy, RequestTask, Start};
 pub use state::SessionStart;
@@ -170,6 +171,12 @@ impl Session {
     /// Begins counting from what was used before this session.
     pub fn seed_usage(&self, usage: Usage) {
         self.shared.state().seed_usage(usage);
+    }
+
+    /// What schemas and rules find in the request that would be sent now; no policy was applied.
+    pub fn findings(&self) -> Vec<Diagnostic> {
+        let conversation = self.shared.state().to_ask().conversation;
+        self.shared.agent.findings(conversation)
     }
 
     /// How many requests the tool loop knows: 0 when none is in flight.

@@ -113,6 +113,35 @@ async fn what_check_refuses_is_not_sent() {
     assert_eq!(server.received()[0].json()["max_tokens"], "many");
 }
 
+/// An agent whose bodies are right until the results of a tool are there.
+const WRONG_LATER: &str = "name = \"Later\"\nextends = \"Tester\"\n[body]\nmax_tokens = \"\"\"\n\
+    {% if ctx.history | length > 1 %}\"many\"{% else %}7{% endif %}\n\"\"\"\n";
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_check_refuses_after_results_is_not_sent() {
+    let answers = || vec![calls(&[("c1", "shout", r#"{"text":"hey"}"#)]), says("It shouted.")];
+    let server = Server::answering(answers()).await;
+    let root = repository(&server.url);
+    write(root.path(), "agents/later.toml", WRONG_LATER);
+    let tools = "[[tool]]\nname = \"shout\"\ndescription = \"Shouts.\"\ncommand = [\"tr\", \"a-z\", \"A-Z\"]\n\
+                 [tool.schema]\ntype = \"object\"\nproperties.text = { type = \"string\" }\n";
+    write(root.path(), "tools/tools.toml", tools);
+    let arguments = ["Later", "-m", "Go", "--tools", "tools/tools.toml", "--save", "s.jsonl"];
+    let ran = reqc(root.path(), &arguments, "").await;
+    assert_eq!((ran.code, server.received().len()), (1, 1), "{}{}", ran.out, ran.err);
+    assert!(ran.err.contains("agents/later.toml:5:") && ran.err.contains("schema/"), "{}", ran.err);
+    assert!(ran.err.contains("was not sent") && ran.err.contains("`--force`"), "{}", ran.err);
+    let saved = std::fs::read_to_string(root.path().join("s.jsonl")).expect("saved");
+    assert!(saved.contains("HEY"), "results of tools that ran are kept: {saved}");
+    let server = Server::answering(answers()).await;
+    let other = repository(&server.url);
+    write(other.path(), "agents/later.toml", WRONG_LATER);
+    write(other.path(), "tools/tools.toml", tools);
+    let ran = reqc(other.path(), &["Later", "-m", "Go", "--tools", "tools/tools.toml", "--force"], "").await;
+    assert_eq!((ran.code, ran.out.as_str(), server.received().len()), (0, "It shouted.\n", 2), "{}", ran.err);
+}
+
 #[tokio::test]
 async fn what_the_repository_allows_is_sent() {
     let server = Server::start(|_, _| says("ok")).await;

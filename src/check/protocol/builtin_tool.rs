@@ -44,8 +44,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The name that tools of Anthropic have, by the beginning of their type.
-const FIXED_NAMES: [(&str, &str); 11] = [
+/// The name that tools of Anthropic have, by the beginning of their type. A name that no tool has is told by the schema, and so
+/// are those of searches and fetches.
+const FIXED_NAMES: [(&str, &str); 9] = [
     ("bash_", "bash"),
     ("text_editor_202504", "str_replace_based_edit_tool"),
     ("text_editor_202507", "str_replace_based_edit_tool"),
@@ -53,8 +54,6 @@ const FIXED_NAMES: [(&str, &str); 11] = [
     ("code_execution_", "code_execution"),
     ("memory_", "memory"),
     ("computer_2", "computer"),
-    ("web_search_", "web_search"),
-    ("web_fetch_", "web_fetch"),
     ("tool_search_tool_bm25", "tool_search_tool_bm25"),
     ("tool_search_tool_regex", "tool_search_tool_regex"),
 ];
@@ -96,7 +95,8 @@ fn of_server<'b>(tool: &Tool<'b>, found: &mut Found<'b>) {
         needs(tool, &["model"], found);
     }
     let fixed = FIXED_NAMES.iter().find(|(kind, _)| tool.kind.starts_with(kind));
-    if let Some((_, name)) = fixed.filter(|(_, name)| tool.name != Some(name)) {
+    let is_of_another = |name: &str| FIXED_NAMES.iter().any(|(_, known)| tool.name == Some(known) && *known != name);
+    if let Some((_, name)) = fixed.filter(|(_, name)| is_of_another(name)) {
         let message = format!("the name of `{}` is `{name}`", crate::text::cut(tool.kind, 60));
         found.at_member(tool.object, "name", message).help(format!("write `{name}`"));
     }

@@ -3,14 +3,16 @@
 use std::collections::HashSet;
 
 use super::{Found, Subject, body_rule};
+use crate::diag::Severity;
 use crate::provider::{Server, WireFormat};
+use crate::repo::Property;
 
 body_rule! {
     History, Error "protocol/call-id", "the id of a tool call has a form that the server may refuse",
     "Ids of calls are not portable: each server has a form of its own, and an id that one made may be refused by another. What all \
      servers of a format refuse is told by its schema: letters, digits, `_` and `-` at Anthropic, at most 64 characters at OpenAI.\n\n\
      | server | form |\n| --- | --- |\n\
-     | Mistral, models before June 2025 | exactly nine letters or digits; anything else is refused |\n\
+     | Mistral, models before June 2025 (`short_call_ids` in `model-families.toml`) | exactly nine letters or digits; anything else is refused |\n\
      | Mistral, later ones | reports disagree: mistral-common takes any id for tokenizer 13 and later, but refusals were seen up \
      to September 2026. A warning |\n\
      | OpenAI, Chat Completions | at most 40 characters in reports of 2025, 64 in those of 2026: between them, a warning |\n\n\
@@ -60,15 +62,9 @@ fn of_mistral(subject: &Subject<'_>, id: &str) -> Option<Fault> {
         return Some(Fault { message: "the id of a call cannot be `null`".to_owned(), is_sure: true });
     }
     let is_nine = id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    let is_old = subject.model.is_some_and(|model| made_in(model).is_some_and(|month| month <= 2505));
-    let models = if is_old { "this model takes" } else { "some of Mistral's models take" };
+    let is_sure = matches!(subject.facts.property(Property::ShortCallIds), Some((true, Severity::Error)));
+    let models = if is_sure { "this model takes" } else { "some of Mistral's models take" };
     let message = format!("{models} only ids of nine letters or digits, not `{}`", crate::text::cut(id, 40));
     // An empty one is told by the schema.
-    (!is_nine && !id.is_empty()).then_some(Fault { message, is_sure: is_old })
-}
-
-/// The year and month at the end of a model's name, as `2410`.
-fn made_in(model: &str) -> Option<u16> {
-    let (_, date) = model.rsplit_once('-')?;
-    date.parse().ok().filter(|_| date.len() == 4)
+    (!is_nine && !id.is_empty()).then_some(Fault { message, is_sure })
 }

@@ -14,6 +14,7 @@ body_rule! {
      how answers end, and fine\n\
      * Responses: an empty assistant message between a reasoning item and the call or message that belongs to it parts them, and \
      the API asks for the *required following item*\n\
+     * OpenAI: a system message whose content is an empty list breaks the specification, and was taken (openai/openai-python#1812)\n\
      * Ollama: a request without messages loads the model, and answers nothing\n\n\
      Leave out the part or the message; if that leaves a message without parts, leave out the message.\n\n\
      * wrong: `{ \"role\": \"model\", \"parts\": [{ \"text\": \"\" }, { \"functionCall\": … }] }`\n\
@@ -47,6 +48,7 @@ fn of_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             subject.history().parts().for_each(|(_, part)| empty_part(part.value, found));
         }
         WireFormat::OpenAiResponses if subject.server == Server::OpenAi => empty_messages(subject, found),
+        WireFormat::OpenAiChat => empty_prompt(subject, found),
         _ => {}
     }
 }
@@ -56,6 +58,18 @@ fn empty_part<'b>(part: &'b Value, found: &mut Found<'b>) {
     if part.get("text").is_some_and(|text| text == "") && !is_signed() {
         let note = found.at_member(part, "text", "an empty text: some reports say that the API refuses it");
         note.help("leave out parts without text");
+    }
+}
+
+/// Instructions that are an empty list.
+fn empty_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    for entry in subject.history().entries.iter().filter(|entry| entry.role == Role::System) {
+        let content = entry.value.get("content").and_then(Value::as_array);
+        if content.is_some_and(Vec::is_empty) {
+            let message =
+                "the prompt is an empty list: the specification asks for one part, the API was seen to take none";
+            found.at_member(entry.value, "content", message).warning().help("leave the message out");
+        }
     }
 }
 

@@ -4,12 +4,15 @@ use serde_json::Value;
 
 use super::tools::{choice, text};
 use super::{Found, Subject, body_rule};
+use crate::diag::Severity;
 use crate::provider::{Server, WireFormat};
+use crate::repo::Property;
 
 body_rule! {
     Body, Error "protocol/forced-choice", "a tool call is forced while thinking is on",
     "A model that thinks decides itself whether it calls a tool. Anthropic, DeepSeek, Qwen and Kimi refuse `tool_choice` that asks for a \
-     call together with thinking. DeepSeek's reasoning models and Kimi's think unless thinking is turned off. OpenRouter drops the \
+     call together with thinking. Models that think unless it is turned off stand in `model-families.toml` \
+     (`thinks_by_default`, `forced_calls`): DeepSeek's and Kimi's. OpenRouter drops the \
      reasoning of Anthropic's models in silence, which is a warning.\n\n\
      * wrong: `thinking = { type = \"adaptive\" }` and `tool_choice = { type = \"any\" }`\n\
      * right: `tool_choice = { type = \"auto\" }`, and the wish in the prompt\n\n\
@@ -27,31 +30,29 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         note.warning().help("let the model choose, or leave out `reasoning`");
         return;
     }
-    let Some(is_refused) = thinks(subject) else { return };
+    let Some(level) = refused(subject) else { return };
     let note =
         found.at(choice.value, "this asks for a call of a tool, which the server refuses while the model thinks");
-    let note = if is_refused { note } else { note.warning() };
-    note.help("let the model choose and say in the prompt which tool to call, or turn thinking off");
+    note.level(level).help("let the model choose and say in the prompt which tool to call, or turn thinking off");
 }
 
-/// Whether the model thinks, and a forced call is refused for that; `Some(false)` where it may be.
-fn thinks(subject: &Subject<'_>) -> Option<bool> {
+/// How bad a forced call is, if the model is to think.
+fn refused(subject: &Subject<'_>) -> Option<Severity> {
     let thinking = subject.member("thinking").and_then(|thinking| text(thinking, "type"));
-    let is_kimi = || {
-        subject.is_model_like(&["kimi-k2-5", "kimi-k2-6", "kimi-k2-7", "kimi-k3", "kimi-k2-thinking", "kimi-thinking"])
+    let of_model = || {
+        let thinks = thinking == Some("enabled") || thinking.is_none() && subject.facts.is(Property::ThinksByDefault);
+        subject.facts.refuses(Property::ForcedCalls).filter(|_| thinks)
     };
     match (subject.wire, subject.server) {
         (WireFormat::AnthropicMessages, server) => {
-            matches!(thinking, Some("enabled" | "adaptive" | "between_tools")).then_some(server == Server::Anthropic)
+            let level = if server == Server::Anthropic { Severity::Error } else { Severity::Warning };
+            matches!(thinking, Some("enabled" | "adaptive" | "between_tools")).then_some(level)
         }
-        (WireFormat::OpenAiChat, Server::DeepSeek) => {
-            let by_default = subject.is_model_like(&["deepseek-v4", "deepseek-reasoner"]);
-            (thinking == Some("enabled") || thinking.is_none() && by_default).then_some(true)
-        }
+        (WireFormat::OpenAiChat, Server::DeepSeek) if thinking == Some("enabled") => Some(Severity::Error),
         (WireFormat::OpenAiChat, Server::Qwen) => {
-            (subject.member("enable_thinking") == Some(&Value::Bool(true))).then_some(true)
+            (subject.member("enable_thinking") == Some(&Value::Bool(true))).then_some(Severity::Error)
         }
-        (WireFormat::OpenAiChat, _) => (is_kimi() && thinking != Some("disabled")).then_some(true),
+        (WireFormat::OpenAiChat, _) => of_model(),
         _ => None,
     }
 }

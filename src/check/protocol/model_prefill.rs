@@ -5,25 +5,28 @@ use serde_json::Value;
 use super::value::elements;
 use super::{Found, Subject, body_rule};
 use crate::check::history::member_of;
+use crate::repo::Property;
 use crate::text::cut;
 
 body_rule! {
     Body, Error "protocol/model-prefill", "the last turn is the assistant's, and the model does not go on with it",
     "A history that ends with the assistant's turn asks the model to go on from there. Claude 4.6 and later refuse it: *This \
-     model does not support assistant message prefill. The conversation must end with a user message.* So does Gemini after 3.1. A \
-     turn that the server paused for its own tools is sent back as it is, and taken\n\n\
+     model does not support assistant message prefill. The conversation must end with a user message.* So do Gemini after 3.1, and \
+     DeepSeek's reasoning models, unless the message says `\"prefix\": true`. A turn that the server paused for its own tools is sent \
+     back as it is, and taken.\n\n\
      * wrong: user, then assistant with `{`\n\
      * right: user; the form of the answer is asked for by `output_config.format`, or in the prompt\n\n\
      Which models that is stands in `model-families.toml` (`prefill = false`), with its source."
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let Some((false, severity)) = subject.facts.value(|family| family.prefill) else { return };
+    let Some(severity) = subject.facts.refuses(Property::Prefill) else { return };
     let messages = member_of(subject.wire).and_then(|name| subject.member(name)).and_then(Value::as_array);
     let Some(last) = messages.and_then(|messages| messages.last()) else { return };
     let is_assistant = last.get("role").is_some_and(|role| role == "assistant" || role == "model");
     // A turn that the server paused goes on from its own tools; a summary is asked for behind any turn.
-    if !is_assistant || is_paused(last) || subject.member("compaction").is_some() {
+    let goes_on = is_paused(last) || last.get("prefix") == Some(&Value::Bool(true));
+    if !is_assistant || goes_on || subject.member("compaction").is_some() {
         return;
     }
     let model = cut(subject.model.unwrap_or("this model"), 60);

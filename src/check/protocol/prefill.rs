@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
 use crate::provider::{Server, WireFormat};
+use crate::repo::Property;
 
 body_rule! {
     Body, Error "protocol/prefill", "the last message is the assistant's, in a way that the API refuses",
@@ -12,8 +13,8 @@ body_rule! {
      of the model; this is what holds for all of them:\n\n\
      * Anthropic: its text does not end with white space, and with `thinking` turned on it begins with a thinking block\n\
      * Mistral: the message says `\"prefix\": true`, and only the last message does\n\
-     * DeepSeek: the same at its beta endpoint; without `prefix`, reasoning models refuse the message, and others do not go on from \
-     it. A warning\n\
+     * DeepSeek: the same at its beta endpoint; without `prefix`, models do not go on from the message: a warning. Reasoning models \
+     refuse it, which `protocol/model-prefill` tells\n\
      * llama.cpp: it holds no `tool_calls`; with `enable_thinking` it is refused\n\n\
      * wrong: `{ \"role\": \"assistant\", \"content\": \"The answer is \" }`\n\
      * right: `{ \"role\": \"assistant\", \"content\": \"The answer is\" }`\n\n\
@@ -80,14 +81,14 @@ fn mistral<'b>(before: &'b [Value], last: &'b Value, found: &mut Found<'b>) {
 
 fn deepseek<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) {
     let has_calls = !elements(last.get("tool_calls")).is_empty();
-    if !is_assistant(last) || is_true(last.get("prefix")) || has_calls {
+    // What a model refuses is told by `protocol/model-prefill`.
+    let is_told = subject.facts.refuses(Property::Prefill).is_some();
+    if !is_assistant(last) || is_true(last.get("prefix")) || has_calls || is_told {
         return;
     }
     let note =
         found.at(last, "the last message is the assistant's: without `prefix`, the model does not go on from it");
-    let is_reasoner = subject.model.is_some_and(|model| model.contains("reasoner"));
-    let note = if is_reasoner { note } else { note.warning() };
-    note.help("end with a message of the user, or write `\"prefix\": true` and use the beta endpoint");
+    note.warning().help("end with a message of the user, or write `\"prefix\": true` and use the beta endpoint");
 }
 
 fn llamacpp<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) {

@@ -2,15 +2,17 @@
 
 use super::{Found, Subject, body_rule};
 use crate::check::history::{Entry, Role};
+use crate::diag::Severity;
 use crate::provider::{Server, WireFormat};
+use crate::repo::Property;
 
 body_rule! {
     History, Error "protocol/result-order", "something stands in the wrong place of a message with tool results",
     "In a message with results, the results come first. Anthropic refuses text, images or documents before or between `tool_result` \
      blocks, as if the results were missing (*tool_use ids were found without tool_result blocks immediately after*); what follows \
-     them is fine.\n\nGemini 3.6 and others refuse a last content with something behind the responses, with an error \
-     that does not say so: *Requests ending with a model turn are not supported*. In contents before the last one, and for Gemini 2 \
-     and older, it is a warning. A content of its own is right everywhere.\n\n\
+     them is fine.\n\nGemini 3 and later refuse a last content with something behind the responses, with an error \
+     that does not say so: *Requests ending with a model turn are not supported*. In contents before the last one, and for other \
+     models, it is a warning. Which models refuse it stands in `model-families.toml` (`mixed_results = false`). A content of its own is right everywhere.\n\n\
      * wrong, Anthropic: `[text, tool_result]`\n\
      * right, Anthropic: `[tool_result, tool_result, text]`\n\
      * wrong, Gemini: `[functionResponse, text]`\n\
@@ -44,8 +46,7 @@ fn before_results<'b>(subject: &Subject<'b>, entry: &Entry<'b>, found: &mut Foun
 fn after_responses<'b>(subject: &Subject<'b>, entry: &Entry<'b>, is_last: bool, found: &mut Found<'b>) {
     let Some(last) = entry.parts.iter().rposition(|part| part.outcome().is_some()) else { return };
     let Some(late) = entry.parts.get(last + 1) else { return };
-    let is_older = subject.is_model_like(&["gemini-1", "gemini-2"]);
+    let refused = subject.facts.refuses(Property::MixedResults).filter(|_| is_last);
     let note = found.at(late.value, "this stands behind the function responses of the same content");
-    let note = if is_older || !is_last { note.warning() } else { note };
-    note.help("put it into a content of its own behind the responses");
+    note.level(refused.unwrap_or(Severity::Warning)).help("put it into a content of its own behind the responses");
 }

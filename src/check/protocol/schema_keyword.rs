@@ -13,7 +13,8 @@ body_rule! {
     "`parameters`, `response` and `responseSchema` hold a subset of OpenAPI, not JSON Schema, and the API checks more than its names: \
      every schema has a `type` or `anyOf`, an array has `items`, an object has `properties`, `required` names properties, what \
      belongs to one type stands with no other, `format` of a text is `enum` or `date-time`, and no value of `enum` is empty. \
-     Keywords that the subset does not know are told by the format's schema.\n\n\
+     Keywords that the subset does not know are told by the format's schema. `additionalProperties` was refused up to 2026, and is in \
+     Google's SDK since: a warning.\n\n\
      `parametersJsonSchema` and `responseJsonSchema` take JSON Schema as it is: use them instead.\n\n\
      * wrong: `\"parameters\": { \"type\": \"object\", \"properties\": { \"tags\": { \"type\": \"array\" } } }`\n\
      * right: `\"parametersJsonSchema\": …` with the same schema\n\n\
@@ -49,6 +50,10 @@ fn check_node<'b>(inner: &'b Value, found: &mut Found<'b>) {
     if is_object && is_empty {
         let note = found.at_member(inner, "properties", "an object needs at least one property");
         note.help("name its properties, leave out `parameters` altogether, or use `parametersJsonSchema`");
+    }
+    for name in ["additionalProperties", "additional_properties"].into_iter().filter(|name| has(name)) {
+        let note = found.at_member(inner, name, "reports say that the API does not know `additionalProperties`");
+        note.warning().help("leave it out, or use `parametersJsonSchema` or `responseJsonSchema`");
     }
     for (name, belongs, kind) in [("properties", is_object, "objects"), ("items", is_array, "arrays")] {
         if has(name) && has("type") && !belongs {

@@ -3,6 +3,7 @@
 use super::{Found, Subject, body_rule};
 use crate::check::history::{Entry, Part, Role};
 use crate::provider::{Server, WireFormat};
+use crate::repo::Property;
 
 body_rule! {
     History, Error "protocol/system-message", "a system message stands where the API takes none",
@@ -21,17 +22,21 @@ body_rule! {
      langchain4j/langchain4j#5603), LeenHawk/gproxy#209, simonw/llm-anthropic#73 (*not supported on this model*); deepseek-ai/awesome-deepseek-integration#639."
 }
 
+const HELP: &str = "put the instructions into the member `system`, or into a message of the user";
+
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if subject.wire != WireFormat::AnthropicMessages {
         return;
     }
+    let refused = subject.facts.refuses(Property::SystemMessages);
     let entries = &subject.history().entries;
     for (at, entry) in entries.iter().enumerate().filter(|(_, entry)| is_instruction(entry)) {
+        if let Some(level) = refused {
+            let note = found.at_member(entry.value, "role", "this model takes no messages with the role `system`");
+            note.level(level).help(HELP);
+            continue;
+        }
         match subject.server {
-            Server::Anthropic if subject.facts.name().is_some_and(is_older) => {
-                let note = found.at_member(entry.value, "role", "this model takes no messages with the role `system`");
-                note.help("put the instructions into the member `system`, or into a message of the user");
-            }
             Server::Anthropic => {
                 let before = at.checked_sub(1).map(|before| &entries[before]);
                 let Some((message, help)) = fault(before, entries.get(at + 1)) else { continue };
@@ -43,7 +48,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             Server::DeepSeek => {
                 let note =
                     found.at_member(entry.value, "role", "this server knows the roles `user` and `assistant` only");
-                note.help("put the instructions into the member `system`, or into a message of the user");
+                note.help(HELP);
             }
             _ => {}
         }
@@ -54,17 +59,6 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 fn is_instruction(entry: &Entry<'_>) -> bool {
     let is_text = !entry.parts.is_empty() && entry.parts.iter().all(Part::is_text);
     entry.role == Role::System && is_text && entry.value.get("output_config").is_none()
-}
-
-/// Whether a model of Anthropic, by its normal name, is older than Opus 4.8, the first that takes such messages.
-fn is_older(model: &str) -> bool {
-    let Some(name) = model.strip_prefix("claude-") else { return false };
-    let version: Vec<u32> = name.split('-').filter_map(|word| word.parse().ok()).take(2).collect();
-    match version.as_slice() {
-        [major] => *major <= 4,
-        [major, minor, ..] => (*major, *minor) < (4, 8),
-        [] => false,
-    }
 }
 
 /// What is wrong with the neighbours of a system message, and what helps.
@@ -93,29 +87,4 @@ fn fault(before: Option<&Entry<'_>>, after: Option<&Entry<'_>>) -> Option<(&'sta
 fn ends_with_server_tool(entry: &Entry<'_>) -> bool {
     let last = entry.parts.last().and_then(|part| part.value.get("type")).and_then(serde_json::Value::as_str);
     last.is_some_and(|kind| kind != "tool_use" && (kind.ends_with("_tool_use") || kind.ends_with("_tool_result")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_older;
-    use crate::repo::normal_name;
-
-    #[test]
-    fn versions_are_read_from_names() {
-        for older in
-            ["claude-opus-4-7", "claude-sonnet-4-20250514", "claude-3-5-sonnet-20241022", "claude-haiku-4-5@20251001"]
-        {
-            assert!(is_older(&normal_name(older)), "{older}");
-        }
-        for newer in [
-            "claude-opus-4-8",
-            "claude-opus-5",
-            "claude-sonnet-5-5",
-            "claude-fable-5",
-            "kimi-k2.6",
-            "claude-opus-latest",
-        ] {
-            assert!(!is_older(&normal_name(newer)), "{newer}");
-        }
-    }
 }

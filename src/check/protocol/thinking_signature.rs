@@ -6,6 +6,7 @@ use super::value::{either, elements, is_type};
 use super::{Found, Subject, body_rule};
 use crate::diag::Severity;
 use crate::provider::{Server, WireFormat};
+use crate::repo::Property;
 use crate::text::cut;
 
 body_rule! {
@@ -63,7 +64,7 @@ fn google<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             found.at_member(part, name, "this signature is not base64").help("send it back as the API gave it");
         }
     }
-    if let Some((true, severity)) = subject.facts.value(|family| family.signed_calls) {
+    if let Some((true, severity)) = subject.facts.property(Property::SignedCalls) {
         unsigned_steps(subject, contents, severity, found);
     }
 }

@@ -3,6 +3,7 @@
 use super::{Found, Subject, body_rule};
 use crate::check::history::{Entry, Kind, Role};
 use crate::provider::{Server, WireFormat};
+use crate::repo::Property;
 
 body_rule! {
     History, Error "protocol/turn-order", "the order of the messages is refused",
@@ -11,8 +12,8 @@ body_rule! {
      * Gemini: a conversation of one content is the user's; a call of a function follows a content of the user, so it cannot be \
      first, nor follow another content of the model: put both into one\n\
      * Mistral: after an assistant message no `system`, after a tool message none either; a single message is not the assistant's. \
-     `user` after `tool` is refused by deployments older than mistral-common 1.11.1 of April 2026: a warning, but for models that are \
-     newer\n\
+     `user` after `tool` is refused by deployments older than mistral-common 1.11.1 of April 2026: a warning, but for models that \
+     are newer (`user_after_results = true` in `model-families.toml`)\n\
      * llama.cpp: no two assistant messages at the end\n\n\
      OpenAI, DeepSeek and Ollama take any order. What calls and results need has rules of its own.\n\n\
      * wrong, Gemini: `user`, `model` with text, `model` with `functionCall`\n\
@@ -91,7 +92,7 @@ fn mistral<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'
                 let note = found.at(entry, "a `system` message cannot follow a tool message");
                 note.help("put instructions into the first message, or into one of the user");
             }
-            (Role::Tool, Role::User) if !is_newer(subject) => {
+            (Role::Tool, Role::User) if !subject.facts.is(Property::UserAfterResults) => {
                 let note =
                     found.at(entry, "a `user` message follows a tool message: some deployments of Mistral refuse it");
                 note.warning().help("let an assistant message stand between them, or accept the risk with `[[allow]]`");
@@ -99,11 +100,6 @@ fn mistral<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'
             _ => {}
         }
     }
-}
-
-/// Whether a model is newer than the servers that refuse `user` after `tool`.
-fn is_newer(subject: &Subject<'_>) -> bool {
-    subject.is_model_like(&["mistral-medium-3-5"])
 }
 
 fn llamacpp<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {

@@ -4,7 +4,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
-use super::mistake::{FEW, Hint, Mistake, What, few};
+use super::mistake::{FEW, Hint, Mistake, What, few, fold};
 use super::node::follow;
 use super::{rules, spelling};
 use crate::diag::nearest as nearest_names;
@@ -31,6 +31,7 @@ pub(super) fn mistakes(schema: &Value, validator: &Validator, body: &Value, orig
             break;
         }
     }
+    fold(&mut mistakes);
     mistakes
 }
 
@@ -41,7 +42,7 @@ fn explain(schema: &Value, body: &Value, error: &ValidationError<'_>, mistakes: 
     match error.kind() {
         Kind::OneOfNotValid { context } | Kind::AnyOf { context } => {
             let choice = Choice::of(schema, node, error.kind().keyword());
-            match choice.pick(found) {
+            match choice.pick(schema, found) {
                 Pick::Branch(index) => {
                     let before = mistakes.len();
                     context[index].iter().for_each(|inner| explain(schema, body, inner, mistakes));
@@ -54,7 +55,8 @@ fn explain(schema: &Value, body: &Value, error: &ValidationError<'_>, mistakes: 
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             let room = (MAX_PROBLEMS + 1).saturating_sub(mistakes.len());
             let unknown = |name: &String| {
-                twice(schema, node, &at, name).unwrap_or_else(|| unknown_field(schema, node, &at, name))
+                let mistake = twice(schema, node, &at, name).unwrap_or_else(|| unknown_field(schema, node, &at, name));
+                too_deep(schema, node, found.get(name), mistake)
             };
             mistakes.extend(unexpected.iter().take(room).map(unknown));
         }
@@ -99,7 +101,7 @@ fn unknown_field(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str)
     let known = known_fields(schema, node);
     let hint = match (meant(name, &known), elsewhere(schema, node, at, name)) {
         (Some(near), _) => near,
-        (None, Some(elsewhere)) => Hint::Other(elsewhere),
+        (None, Some(elsewhere)) => elsewhere,
         (None, None) if known.is_empty() => Hint::None,
         (None, None) => Hint::Fields(by_nearness(name, known)),
     };
@@ -142,12 +144,23 @@ fn meant_or_known(value: &str, known: &[String]) -> Hint {
 }
 
 /// Where a field of that name belongs, if it stands one level too high, or too deep.
-fn elsewhere(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str) -> Option<String> {
+fn elsewhere(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str) -> Option<Hint> {
     let has = |node: &Value| known_fields(schema, Some(node)).iter().any(|known| known == name);
     let members = node?.get("properties")?.as_object()?;
-    let below = members.iter().find(|(_, member)| has(member)).map(|(member, _)| format!("in `{}`", at.member(member)));
-    let above = || (at.parent().is_some() && has(schema)).then(|| "at the top of the body".to_owned());
-    Some(format!("`{name}` belongs {}", below.or_else(above)?))
+    let below = members.iter().find(|(_, member)| has(member)).map(|(member, _)| Hint::Within(at.member(member)));
+    let above = || (at.parent().is_some() && has(schema)).then(|| format!("`{name}` belongs at the top of the body"));
+    below.or_else(|| above().map(Hint::Other))
+}
+
+/// The same for an unknown field that holds what belongs where it stands.
+fn too_deep(schema: &Value, node: Option<&Value>, held: Option<&Value>, mistake: Mistake) -> Mistake {
+    let known = known_fields(schema, node);
+    let held = held.and_then(Value::as_object).into_iter().flat_map(|members| members.keys());
+    let names: Vec<String> = held.filter(|name| known.contains(name)).cloned().collect();
+    match &mistake.hint {
+        Hint::None | Hint::Fields(_) if !names.is_empty() => Mistake { hint: Hint::Unwrap(names), ..mistake },
+        _ => mistake,
+    }
 }
 
 /// A mistake that one keyword tells on its own.
@@ -260,13 +273,19 @@ impl<'s> Choice<'s> {
         Choice { member, default: text(DEFAULT), branches }
     }
 
-    fn pick(&self, found: &Value) -> Pick {
+    fn pick(&self, schema: &Value, found: &Value) -> Pick {
         let (Some(member), Value::Object(members)) = (self.member, found) else { return Pick::Nearest };
         let branch =
             |value: &str| self.branches.iter().position(|(_, values)| values.iter().any(|known| known == value));
         match members.get(member) {
-            Some(value) => branch(&plain(value)).map_or_else(|| self.unknown(member, shown(value)), Pick::Branch),
-            None => self.default.and_then(branch).map_or_else(|| self.missing(member), Pick::Branch),
+            Some(value) => {
+                let by_shape = || self.of_shape(schema, member, members);
+                branch(&plain(value)).map_or_else(|| self.unknown(member, shown(value), by_shape()), Pick::Branch)
+            }
+            None => self
+                .default
+                .and_then(branch)
+                .map_or_else(|| self.missing(member, self.of_shape(schema, member, members)), Pick::Branch),
         }
     }
 
@@ -287,19 +306,36 @@ impl<'s> Choice<'s> {
         }
     }
 
-    fn unknown(&self, member: &str, value: String) -> Pick {
+    /// The one alternative that has all other members of an object.
+    fn of_shape(&self, schema: &Value, member: &str, members: &serde_json::Map<String, Value>) -> Option<String> {
+        let others: Vec<&String> = members.keys().filter(|name| *name != member).collect();
+        let has_all = |branch: &Value| {
+            let known = known_fields(schema, Some(branch));
+            others.iter().all(|name| known.contains(name))
+        };
+        let mut fitting = self.branches.iter().filter(|(branch, _)| has_all(branch)).map(|(_, values)| values);
+        let value = fitting.next()?.first().filter(|_| !others.is_empty())?;
+        fitting.all(|values| values.contains(value)).then(|| value.clone())
+    }
+
+    fn unknown(&self, member: &str, value: String, by_shape: Option<String>) -> Pick {
         let (member, known) = (member.to_owned(), self.known());
+        let by_shape = by_shape.filter(|_| meant(&value, &known).is_none());
         Pick::None(Box::new(move |at| {
             let place = at.member(&member);
             let message = format!("`{place}` cannot be `{value}`");
-            Mistake::value(place, message, meant_or_known(&value, &known))
+            let hint = by_shape.as_ref().map(|meant| Hint::Meant(vec![meant.clone()]));
+            Mistake::value(place, message, hint.unwrap_or_else(|| meant_or_known(&value, &known)))
         }))
     }
 
-    fn missing(&self, member: &str) -> Pick {
+    fn missing(&self, member: &str, by_shape: Option<String>) -> Pick {
         let (member, known) = (member.to_owned(), self.known());
         Pick::None(Box::new(move |at| {
-            let help = format!("it says what this is: {}", few(&known));
+            let help = match &by_shape {
+                Some(meant) => format!("it says what this is: `{meant}`, by its other fields"),
+                None => format!("it says what this is: {}", few(&known)),
+            };
             Mistake::missing(at.clone(), &member, Hint::Other(help))
         }))
     }
@@ -357,8 +393,8 @@ fn form_of_type(schema: &Value, node: Option<&Value>, kind: &TypeKind, found: &V
     let wants = |name: &str| wanted.iter().any(|wanted| wanted == name);
     let node = follow(schema, node?);
     match found {
+        Value::Object(_) if wants("string") => Some(as_string(node, found, wants("array"))),
         Value::Object(_) | Value::String(_) if wants("array") => Some("put it into a list: `[…]`".to_owned()),
-        Value::Object(_) if wants("string") => Some("write it as a string that holds it as JSON".to_owned()),
         Value::Number(_) | Value::Bool(_) if wants("string") => Some(format!("put it into quotes: `\"{found}\"`")),
         Value::String(text)
             if !wants("array") && serde_json::from_str::<Value>(text).is_ok_and(|held| fits(&held, &wanted)) =>
@@ -367,6 +403,19 @@ fn form_of_type(schema: &Value, node: Option<&Value>, kind: &TypeKind, found: &V
         }
         _ if wants("object") => needs(node),
         _ => None,
+    }
+}
+
+/// How an object becomes the string that is wanted: as the one text in it, as an element of a list, or as JSON, if the schema speaks
+/// of that or nothing else is known.
+fn as_string(node: &Value, found: &Value, takes_list: bool) -> String {
+    let is_element = takes_list && found.get("type").is_some();
+    let is_json = node.get("description").and_then(Value::as_str).is_some_and(|text| text.contains("JSON"));
+    let alone = ["url", "text", "name"].into_iter().find(|name| found.get(name).is_some_and(Value::is_string));
+    match alone {
+        _ if is_element => "put it into a list: `[…]`".to_owned(),
+        Some(name) if !is_json => format!("write the text of its `{name}` alone"),
+        _ => "write it as a string that holds it as JSON".to_owned(),
     }
 }
 
@@ -488,7 +537,7 @@ mod tests {
     fn without_a_default_the_discriminator_is_missing() {
         assert_eq!(
             told(&items(), &json!({"input": [{"content": [{"text": "a"}]}]})),
-            ["`/input/0/content/0/type` is missing (it says what this is: text, image)"]
+            ["`/input/0/content/0/type` is missing (it says what this is: `text`, by its other fields)"]
         );
     }
 
@@ -580,5 +629,37 @@ mod tests {
         drop_misspelt(&mut mistakes);
         let messages: Vec<String> = mistakes.into_iter().map(|mistake| mistake.told().message).collect();
         assert_eq!(messages, ["`/model` is missing", "the API knows no field `/max_token`"]);
+    }
+
+    #[test]
+    fn fields_at_the_wrong_depth_are_one_mistake() {
+        let function = json!({"properties": {"name": {"type": "string"}, "parameters": {"type": "object"}},
+                              "required": ["name"], "additionalProperties": false});
+        let nested = json!({"properties": {"type": {"const": "function"}, "function": function},
+                            "required": ["type", "function"], "additionalProperties": false});
+        let flat = json!({"type": "function", "name": "a", "parameters": {}});
+        assert_eq!(told(&nested, &flat), ["`/function` is missing (put `name` and `parameters` into it)"]);
+        let deep = json!({"function": {"name": "a"}});
+        assert_eq!(
+            told(&function, &deep),
+            ["the API knows no field `/function` (leave it out, and write `name` where it stands)"]
+        );
+    }
+
+    #[test]
+    fn an_object_in_the_place_of_a_text_is_told_how_to_be_one() {
+        let schema = json!({"properties": {
+            "url": {"type": "string"}, "arguments": {"type": "string", "description": "Arguments as JSON"},
+            "content": {"type": ["string", "array"]}}});
+        let body = json!({"url": {"url": "a"}, "arguments": {"name": "a"}, "content": {"a": 1}});
+        let json = "(write it as a string that holds it as JSON)";
+        assert_eq!(
+            told(&schema, &body),
+            [
+                "`/url` must be a string, not an object (write the text of its `url` alone)".to_owned(),
+                format!("`/arguments` must be a string, not an object {json}"),
+                format!("`/content` must be a string or a list, not an object {json}"),
+            ]
+        );
     }
 }

@@ -43,6 +43,10 @@ pub(super) enum Hint {
     Meant(Vec<String>),
     /// All the fields that there are.
     Fields(Vec<String>),
+    /// The member of this object that the field belongs in.
+    Within(Pointer),
+    /// Fields that it holds, and that belong where it stands.
+    Unwrap(Vec<String>),
     /// Anything else, as it is told.
     Other(String),
 }
@@ -53,7 +57,64 @@ impl From<Option<String>> for Hint {
     }
 }
 
+/// Names as a list in words.
+fn listed(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match names.as_slice() {
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+        [] => String::new(),
+    }
+}
+
+/// One cause, one mistake: fields that stand beside the member that they belong in are told with it, and what is missing is
+/// not told if it stands one level too deep.
+pub(super) fn fold(mistakes: &mut Vec<Mistake>) {
+    let holders: Vec<Pointer> = mistakes.iter().filter_map(|mistake| mistake.missing_holder(mistakes)).collect();
+    for holder in holders {
+        let (object, name) = (holder.parent(), holder.tokens().last().unwrap_or_default());
+        let is_inside = |mistake: &Mistake| matches!(&mistake.hint, Hint::Within(within) if *within == holder);
+        let inside = mistakes.iter().filter(|mistake| is_inside(mistake));
+        let names: Vec<String> = inside.filter_map(|mistake| mistake.pointer.tokens().last()).collect();
+        mistakes.retain(|mistake| !is_inside(mistake));
+        let is_it = |mistake: &&mut Mistake| mistake.lacks(&name) && Some(&mistake.pointer) == object.as_ref();
+        if let Some(missing) = mistakes.iter_mut().find(is_it) {
+            missing.hint = Hint::Other(format!("put {} into it", listed(&names)));
+        }
+    }
+    let unwrapped: Vec<(Option<Pointer>, Vec<String>)> = mistakes.iter().filter_map(Mistake::unwrapped).collect();
+    for (object, names) in unwrapped {
+        mistakes.retain(|mistake| match &mistake.what {
+            What::Missing(missing) if Some(&mistake.pointer) == object.as_ref() => {
+                !missing.iter().all(|name| names.contains(name))
+            }
+            _ => true,
+        });
+    }
+}
+
 impl Mistake {
+    fn lacks(&self, name: &str) -> bool {
+        matches!(&self.what, What::Missing(names) if names.iter().any(|known| known == name))
+    }
+
+    /// The missing member that others belong in, if this is one of them that comes first.
+    fn missing_holder(&self, all: &[Mistake]) -> Option<Pointer> {
+        let Hint::Within(holder) = &self.hint else { return None };
+        let (object, name) = (holder.parent()?, holder.tokens().last()?);
+        let is_missing = all.iter().any(|other| other.pointer == object && other.lacks(&name));
+        let is_first = all.iter().find(|other| other.hint == self.hint).is_some_and(|first| std::ptr::eq(first, self));
+        (is_missing && is_first).then(|| holder.clone())
+    }
+
+    /// The object that a mistake stands in, and the fields that it holds one level too deep.
+    fn unwrapped(&self) -> Option<(Option<Pointer>, Vec<String>)> {
+        match &self.hint {
+            Hint::Unwrap(names) => Some((self.pointer.parent(), names.clone())),
+            _ => None,
+        }
+    }
+
     /// A value that the schema does not take.
     pub(super) fn value(pointer: Pointer, message: String, hint: Hint) -> Mistake {
         Mistake {
@@ -113,6 +174,11 @@ impl Mistake {
             Hint::None => None,
             Hint::Meant(near) => one_of(&near.iter().map(String::as_str).collect::<Vec<_>>()),
             Hint::Fields(known) => Some(format!("known fields: {}", few(&known))),
+            Hint::Within(holder) => {
+                let name = self.pointer.tokens().last().unwrap_or_default();
+                Some(format!("`{name}` belongs in `{holder}`"))
+            }
+            Hint::Unwrap(names) => Some(format!("leave it out, and write {} where it stands", listed(&names))),
             Hint::Other(help) => Some(help),
         };
         Problem { rule: self.rule, severity, pointer: self.pointer, message, help, asks, place: self.place }

@@ -1,15 +1,52 @@
 //! Names of models, as gateways, clouds and dates spell them, made equal.
 
+/// A model's name, as patterns of families see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelName {
+    whole: String,
+    normal: usize,
+}
+
+impl ModelName {
+    /// The name in any spelling.
+    pub fn new(name: &str) -> ModelName {
+        let whole = spelt(name);
+        let normal = without_dates(&whole).len();
+        ModelName { whole, normal }
+    }
+
+    /// The name as [`normal_name`] gives it.
+    pub fn normal(&self) -> &str {
+        &self.whole[..self.normal]
+    }
+
+    /// The same with its date, if it has one.
+    pub fn dated(&self) -> Option<&str> {
+        (self.normal < self.whole.len()).then_some(self.whole.as_str())
+    }
+}
+
 /// A model's name without what tells nothing of the model: gateways' prefixes, regions, dates, `latest`, tags. In lower case,
 /// with `-` for every dot: `us.anthropic.claude-opus-4-5-20251101-v1:0` and `anthropic/claude-opus-4.5` are one.
 pub fn normal_name(name: &str) -> String {
+    ModelName::new(name).normal().to_owned()
+}
+
+/// The name in one spelling, with its date.
+fn spelt(name: &str) -> String {
     let name = name.trim().to_lowercase();
     let name = name.rsplit('/').next().unwrap_or_default();
-    let name = name.split(['@', ':']).next().unwrap_or_default();
+    let name = name.split(':').next().unwrap_or_default();
+    // Google names dates behind an `@`.
+    let name = match name.split_once('@') {
+        Some((name, date)) if is_number(date) => format!("{name}-{date}"),
+        _ => name.split('@').next().unwrap_or_default().to_owned(),
+    };
+    let name = name.as_str();
     let plain = without_vendor(name);
     // Bedrock counts its own versions of a model.
     let plain = if plain.len() < name.len() { without_version(plain) } else { plain };
-    without_dates(&plain.replace(['.', '_'], "-")).to_owned()
+    plain.replace(['.', '_'], "-")
 }
 
 /// A pattern in the spelling of [`normal_name`].
@@ -98,5 +135,13 @@ mod tests {
         same(&["claude-3-5-sonnet-v2@20241022"], "claude-3-5-sonnet-v2");
         same(&["qwen3-235b-a22b"], "qwen3-235b-a22b");
         same(&["", "/", "@"], "");
+    }
+
+    #[test]
+    fn a_date_is_kept_beside() {
+        let dated = |name: &str| ModelName::new(name).dated().map(str::to_owned);
+        assert_eq!(dated("mistral/mistral-large-2411"), Some("mistral-large-2411".to_owned()));
+        assert_eq!(dated("claude-opus-4@20250514"), Some("claude-opus-4-20250514".to_owned()));
+        assert_eq!(dated("mistral-large"), None);
     }
 }

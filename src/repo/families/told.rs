@@ -7,25 +7,12 @@ use super::{Condition, Demand, Fact, Family, Place, State};
 impl Family {
     /// What it says of histories and caches, a line each.
     pub fn flags(&self) -> Vec<String> {
-        let said = |is: Option<bool>, yes: &str, no: &str| is.map(|is| if is { yes } else { no }.to_owned());
         let tokens = |least: i64| format!("a prefix of less than {least} tokens is not cached");
         let reasoned = |_| "wants `reasoning_content` of messages with calls back while it thinks".to_owned();
         let version = |first: &std::sync::Arc<str>| format!("from version {first} of the API on");
-        [
-            self.from_version.as_ref().map(version),
-            said(self.prefill, "goes on with a last turn of the assistant", "refuses a last turn of the assistant"),
-            said(
-                self.signed_calls,
-                "wants the signatures of calls in the current turn",
-                "takes calls without signatures",
-            ),
-            self.reasoned_calls.map(reasoned),
-            said(self.bound_thinking, "thinking is bound to what stands before it", "thinking is bound to nothing"),
-            self.cache_minimum.map(tokens),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
+        let properties = self.properties.iter().map(|(property, is)| property.told(*is).to_owned());
+        let others = [self.reasoned_calls.map(reasoned), self.cache_minimum.map(tokens)].into_iter().flatten();
+        self.from_version.as_ref().map(version).into_iter().chain(properties).chain(others).collect()
     }
 }
 

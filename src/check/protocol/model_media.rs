@@ -1,0 +1,114 @@
+//! `protocol/model-media`: an image that the model does not take, or not in this way.
+
+use serde_json::Value;
+
+use super::value::{either, elements, is_type};
+use super::{Found, Subject, body_rule};
+use crate::check::history::{Kind, Part};
+use crate::diag::Severity;
+use crate::provider::WireFormat;
+use crate::repo::Property;
+use crate::text::cut;
+
+body_rule! {
+    History, Error "protocol/model-media", "the model does not take an image, or not in this way",
+    "Models of one API differ in what they see. A model for texts alone refuses a request with an image: *Invalid content type. \
+     image_url is only supported by certain models* (OpenAI), *unknown variant `image_url`, expected `text`* (DeepSeek). Others take \
+     images, but none in results of tools, or none by their address on the web.\n\n\
+     * wrong: `{\"type\": \"image_url\", …}` for `deepseek-chat` or `gpt-3.5-turbo`\n\
+     * right: a description of the image in words, or a model that sees\n\
+     * wrong: `{\"fileData\": {\"fileUri\": \"https://example.com/cat.png\"}}` for `gemini-2.0-flash`\n\
+     * right: the bytes as `inlineData`, or a file that was uploaded before\n\n\
+     Which models that is stands in `model-families.toml` (`images`, `result_images`, `media_urls`), with its source. What server and \
+     format demand of images is told by `protocol/media-source`."
+}
+
+/// What is known against images for a model.
+struct Refused {
+    images: Option<Severity>,
+    in_results: Option<Severity>,
+    urls: Option<Severity>,
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let of = |property| subject.facts.refuses(property);
+    let refused =
+        Refused { images: of(Property::Images), in_results: of(Property::ResultImages), urls: of(Property::MediaUrls) };
+    if let Refused { images: None, in_results: None, urls: None } = refused {
+        return;
+    }
+    for (_, part) in subject.history().parts() {
+        match part.kind {
+            Kind::Media => media(subject, &refused, part.value, found),
+            Kind::Result(_) => images_of_result(subject.wire, part).for_each(|image| match refused.in_results {
+                Some(level) if refused.images.is_none() => {
+                    let note = found.at(image, format!("{} takes no images in results of tools", model(subject)));
+                    note.level(level).help("put them into a message of the user behind all results of the turn");
+                }
+                _ => media(subject, &refused, image, found),
+            }),
+            _ => {}
+        }
+    }
+}
+
+fn media<'b>(subject: &Subject<'b>, refused: &Refused, part: &'b Value, found: &mut Found<'b>) {
+    if let Some(level) = refused.images.filter(|_| is_image(subject.wire, part)) {
+        let note = found.at(part, format!("{} takes no images", model(subject)));
+        note.level(level).help("leave it out, say in words what it shows, or choose a model that takes images");
+    } else if let Some((level, address)) = refused.urls.and_then(|level| Some((level, address(subject.wire, part)?))) {
+        let note = found.at(address, format!("{} fetches nothing from the web", model(subject)));
+        note.level(level).help("send the bytes in Base64, or upload the file first");
+    }
+}
+
+fn model<'b>(subject: &Subject<'b>) -> std::borrow::Cow<'b, str> {
+    cut(subject.model.unwrap_or("this model"), 60)
+}
+
+/// The images of a result of a tool.
+fn images_of_result<'b>(wire: WireFormat, part: &Part<'b>) -> impl Iterator<Item = &'b Value> {
+    let holder = match wire {
+        WireFormat::GoogleGenerateContent => {
+            either(part.value, "functionResponse", "function_response").and_then(|response| response.get("parts"))
+        }
+        WireFormat::OpenAiResponses => part.value.get("output"),
+        _ => part.value.get("content"),
+    };
+    elements(holder).iter().filter(move |part| is_image(wire, part))
+}
+
+fn is_image(wire: WireFormat, part: &Value) -> bool {
+    match wire {
+        WireFormat::AnthropicMessages => is_type(part, "image"),
+        WireFormat::OpenAiResponses => is_type(part, "input_image"),
+        WireFormat::GoogleGenerateContent => {
+            let holder = either(part, "inlineData", "inline_data").or_else(|| either(part, "fileData", "file_data"));
+            let media_type = holder.and_then(|holder| either(holder, "mimeType", "mime_type"));
+            media_type.and_then(Value::as_str).is_some_and(|media_type| media_type.starts_with("image/"))
+        }
+        _ => is_type(part, "image_url"),
+    }
+}
+
+/// The member that holds an address on the web.
+fn address(wire: WireFormat, part: &Value) -> Option<&Value> {
+    let address = match wire {
+        WireFormat::AnthropicMessages => part.get("source")?.get("url")?,
+        WireFormat::GoogleGenerateContent => either(either(part, "fileData", "file_data")?, "fileUri", "file_uri")
+            .filter(|uri| !is_known_to_google(uri))?,
+        _ => {
+            let image = part.get("image_url")?;
+            image.get("url").unwrap_or(image)
+        }
+    };
+    let is_web = |url: &str| url.starts_with("http://") || url.starts_with("https://");
+    address.as_str().is_some_and(is_web).then_some(address)
+}
+
+/// Whether an address is one of Google's own: a file that was uploaded, or a video of `YouTube`.
+fn is_known_to_google(uri: &Value) -> bool {
+    let own = ["generativelanguage.googleapis.com", "youtube.com", "youtu.be"];
+    let host = uri.as_str().and_then(|uri| uri.split("://").nth(1)).and_then(|rest| rest.split(['/', '?']).next());
+    host.is_some_and(|host| own.iter().any(|known| host == *known || host.ends_with(&format!(".{known}"))))
+}

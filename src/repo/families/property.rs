@@ -1,0 +1,99 @@
+//! What a model takes of conversations: yes or no, for all models of a family.
+
+/// Something that models of one wire format differ in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Property {
+    /// Whether the last turn may be the assistant's.
+    Prefill,
+    /// Whether messages within the conversation may have the role `system`.
+    SystemMessages,
+    /// Whether a message of the user may follow the results of tools at once.
+    UserAfterResults,
+    /// Whether a message with results of tools may hold something behind them.
+    MixedResults,
+    /// Whether ids of calls must be nine letters or digits.
+    ShortCallIds,
+    /// Whether calls in the current turn must carry their signatures.
+    SignedCalls,
+    /// Whether it thinks unless it is told not to.
+    ThinksByDefault,
+    /// Whether `tool_choice` may ask for a call while the model thinks.
+    ForcedCalls,
+    /// Whether blocks of thinking are bound to what stands before them.
+    BoundThinking,
+    /// Whether it takes images.
+    Images,
+    /// Whether images and documents may come by their address on the web.
+    MediaUrls,
+    /// Whether results of tools may hold images.
+    ResultImages,
+}
+
+impl Property {
+    /// Every property.
+    pub const ALL: [Property; 12] = [
+        Property::Prefill,
+        Property::SystemMessages,
+        Property::UserAfterResults,
+        Property::MixedResults,
+        Property::ShortCallIds,
+        Property::SignedCalls,
+        Property::ThinksByDefault,
+        Property::ForcedCalls,
+        Property::BoundThinking,
+        Property::Images,
+        Property::MediaUrls,
+        Property::ResultImages,
+    ];
+
+    /// Its key in `model-families.toml`.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Property::Prefill => "prefill",
+            Property::SystemMessages => "system_messages",
+            Property::UserAfterResults => "user_after_results",
+            Property::MixedResults => "mixed_results",
+            Property::ShortCallIds => "short_call_ids",
+            Property::SignedCalls => "signed_calls",
+            Property::ThinksByDefault => "thinks_by_default",
+            Property::ForcedCalls => "forced_calls",
+            Property::BoundThinking => "bound_thinking",
+            Property::Images => "images",
+            Property::MediaUrls => "media_urls",
+            Property::ResultImages => "result_images",
+        }
+    }
+
+    /// What it says of a model, if it is so and if it is not.
+    pub(super) fn told(self, is: bool) -> &'static str {
+        let (yes, no) = match self {
+            Property::Prefill => ("goes on with a last turn of the assistant", "refuses a last turn of the assistant"),
+            Property::SystemMessages => {
+                ("takes `system` messages within the conversation", "refuses `system` messages within the conversation")
+            }
+            Property::UserAfterResults => {
+                ("takes a message of the user behind results", "refuses a message of the user behind results")
+            }
+            Property::MixedResults => (
+                "takes text and images behind results of the same message",
+                "refuses what stands behind results of the same message",
+            ),
+            Property::ShortCallIds => {
+                ("wants ids of calls with nine letters or digits", "takes ids of calls of any length")
+            }
+            Property::SignedCalls => {
+                ("wants the signatures of calls in the current turn", "takes calls without signatures")
+            }
+            Property::ThinksByDefault => ("thinks unless it is told not to", "thinks only if it is told to"),
+            Property::ForcedCalls => ("takes a forced call while it thinks", "refuses a forced call while it thinks"),
+            Property::BoundThinking => ("thinking is bound to what stands before it", "thinking is bound to nothing"),
+            Property::Images => ("takes images", "takes no images"),
+            Property::MediaUrls => (
+                "fetches images and documents by their web address",
+                "fetches no images or documents by their web address",
+            ),
+            Property::ResultImages => ("takes images in results of tools", "takes no images in results of tools"),
+        };
+        if is { yes } else { no }
+    }
+}
