@@ -76,7 +76,7 @@ mod tests {
         let (old, new) = words("be kind, always be brief", "be kind, never be very brief");
         assert_eq!(
             (shown(&old).as_str(), shown(&new).as_str()),
-            ("be kind, [always] be brief", "be kind, [never] be[ very] brief")
+            ("be kind, [always] be brief", "be kind, [never] be [very ]brief")
         );
         assert_eq!(shown(&words("", "x").1), "[x]");
     }
