@@ -7,6 +7,7 @@ mod check;
 mod compile;
 mod diff;
 mod explain;
+mod formats;
 mod impact;
 mod init;
 mod lint;
@@ -26,6 +27,7 @@ mod show;
 mod terminal;
 mod tree;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
@@ -35,6 +37,7 @@ use options::Options;
 use terminal::Terminal;
 
 use crate::compile::Report;
+use crate::report::Checkout;
 use crate::world::AccessError;
 
 /// How a run ended.
@@ -95,16 +98,22 @@ type Outcome = Result<Status, Failure>;
 
 /// Shows a report and tells whether it fails the run.
 fn report(options: &Options, report: &Report, terminal: &mut Terminal) -> Status {
-    terminal.report(options.format, report);
+    terminal.report(options.format, report, &Checkout::default());
     if report.fails() { Status::Findings } else { Status::Clean }
 }
 
-/// The same, where warnings may fail the run as well.
-fn report_strictly(options: &Options, found: &Report, deny_warnings: bool, terminal: &mut Terminal) -> Status {
-    match report(options, found, terminal) {
-        Status::Clean if deny_warnings && found.summary.warnings > 0 => Status::Findings,
-        status => status,
-    }
+/// Shows a report whose paths start from a folder, writes it into the files that were asked for, and tells whether it fails the run,
+/// which warnings may do as well.
+fn report_from(
+    folder: &Path,
+    options: &Options,
+    found: &Report,
+    deny_warnings: bool,
+    terminal: &mut Terminal,
+) -> Outcome {
+    options.formats.write(found, folder, terminal)?;
+    let fails = found.fails() || deny_warnings && found.summary.warnings > 0;
+    Ok(if fails { Status::Findings } else { Status::Clean })
 }
 
 /// Shows findings that are the reason why there is nothing else to show.
@@ -150,6 +159,9 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
         return Err(Failure::new("`--model` is empty"));
     }
     let options = Options::resolve(args.common)?;
+    if !args.command.makes_reports() {
+        options.formats.refuse_reports()?;
+    }
     match args.command {
         Command::Check { path, deny_warnings } => check::run(&options.at(path), deny_warnings, terminal),
         Command::Compile(compile) => compile::run(&options, &compile, terminal),

@@ -42,7 +42,7 @@ use std::path::{Path, PathBuf};
 
 use crate::golden;
 use crate::repo::folders;
-use crate::world::{Clock, World};
+use crate::world::{Clock, Output, World};
 #[cfg(feature = "runtime")]
 use crate::world::{MAX_FILE_BYTES, ReadError};
 
@@ -102,9 +102,7 @@ impl Clock for SystemClock {
     }
 }
 
-pub(crate) use place::to_read;
-#[cfg(feature = "runtime")]
-pub(crate) use place::to_write;
+pub(crate) use place::{to_read, to_write};
 
 /// A regular file anywhere on the disk, for what the command line names and is read piece by piece.
 ///
@@ -154,6 +152,35 @@ pub(crate) fn read_input() -> Result<String, String> {
         true => Err(format!("is larger than {} MiB", MAX_FILE_BYTES >> 20)),
         false => Ok(text),
     }
+}
+
+/// Writes a file that the command line names, in one step. Its folder must be there; links that came with a repository are not
+/// followed.
+///
+/// # Errors
+///
+/// A phrase that says why.
+pub(crate) fn write_named(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    let place = to_write(path, None)?;
+    let (Some(folder), Some(name)) = (place.parent(), place.file_name()) else {
+        return Err("it is a folder".to_owned());
+    };
+    if place.is_dir() {
+        return Err("it is a folder".to_owned());
+    }
+    if !folder.is_dir() {
+        return Err(format!("there is no folder `{}`", folder.display()));
+    }
+    let name = name.to_str().ok_or_else(|| "its name is not UTF-8".to_owned())?;
+    Disk::open(folder)?.replace(name, bytes).map_err(String::from)
+}
+
+/// Where a folder lies below the top of its checkout, the nearest folder around that holds a `.git`; `None` if there is none.
+pub(crate) fn below_checkout(folder: &Path) -> Option<String> {
+    let folder = std::fs::canonicalize(folder).ok()?;
+    let is_top = |folder: &&Path| std::fs::symlink_metadata(folder.join(".git")).is_ok();
+    let top = folder.ancestors().find(is_top)?;
+    Some(relative(top, &folder))
 }
 
 /// Where the person stands.

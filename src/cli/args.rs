@@ -1,10 +1,13 @@
 //! The arguments as they are written.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::diag::did_you_mean;
 use crate::text::Text;
 
 /// The arguments of the process, or what clap says of them.
@@ -65,9 +68,9 @@ pub(super) struct Common {
     /// Leave out bundled profiles, partials and roles
     #[arg(long, global = true)]
     pub(super) no_bundled: bool,
-    /// How results are written
-    #[arg(long, value_enum, default_value_t = Format::Human, global = true)]
-    pub(super) format: Format,
+    /// How results are written (repeatable); `FORMAT=FILE` writes a report into a file [default: human]
+    #[arg(long = "format", value_name = "FORMAT[=FILE]", value_parser = FormatParser, global = true)]
+    pub(super) formats: Vec<FormatTo>,
     /// Whether to use colours; `auto` looks at the terminal and `NO_COLOR`
     #[arg(long, value_enum, default_value_t = Color::Auto, global = true)]
     pub(super) color: Color,
@@ -173,6 +176,17 @@ pub(super) enum Command {
         /// The shell
         shell: Shell,
     },
+}
+
+impl Command {
+    /// Whether it reports findings, and nothing else.
+    pub(super) fn makes_reports(&self) -> bool {
+        match self {
+            Command::Check { .. } | Command::Lint(_) => true,
+            Command::Compile(compile) => compile.check,
+            _ => false,
+        }
+    }
 }
 
 impl Args {
@@ -286,9 +300,75 @@ pub(super) enum Format {
     Short,
     /// For programs; docs/json.md describes it
     Json,
+    /// For code scanning
+    Sarif,
+    /// Annotations of GitHub
+    Github,
+    /// `GitLab`'s report of code quality
+    Gitlab,
+    /// `JUnit` XML
+    Junit,
+    /// For a comment or a summary
+    Markdown,
     /// One JSON object per event of `reqc send`
     #[cfg(feature = "runtime")]
     Events,
+}
+
+impl Format {
+    /// Whether it is of reports alone: what other commands print has no such form.
+    pub(super) fn is_of_reports(self) -> bool {
+        matches!(self, Format::Sarif | Format::Github | Format::Gitlab | Format::Junit | Format::Markdown)
+    }
+
+    pub(super) fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
+/// A format, and the file that it is written to; without one, standard output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FormatTo {
+    pub(super) format: Format,
+    pub(super) file: Option<PathBuf>,
+}
+
+impl FormatTo {
+    fn parse(argument: &str) -> Result<FormatTo, String> {
+        let (name, file) = match argument.split_once('=') {
+            Some((_, "")) => return Err("no file is named behind the `=`".to_owned()),
+            Some((name, file)) => (name, Some(PathBuf::from(file))),
+            None => (argument, None),
+        };
+        let names = || Format::value_variants().iter().map(|format| format.name());
+        let format = Format::from_str(name, false).map_err(|_| {
+            let known: Vec<String> = names().collect();
+            let near = did_you_mean(name, known.iter().map(String::as_str));
+            near.unwrap_or_else(|| format!("possible formats: {}", known.join(", ")))
+        })?;
+        Ok(FormatTo { format, file })
+    }
+}
+
+/// Reads a [`FormatTo`], and tells help and shells which formats there are.
+#[derive(Clone)]
+pub(super) struct FormatParser;
+
+impl TypedValueParser for FormatParser {
+    type Value = FormatTo;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<FormatTo, clap::Error> {
+        StringValueParser::new().try_map(|text| FormatTo::parse(&text)).parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Format::value_variants().iter().filter_map(ValueEnum::to_possible_value)))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

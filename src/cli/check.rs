@@ -2,7 +2,7 @@
 
 use super::options::Options;
 use super::progress::Progress;
-use super::{Outcome, Terminal, report_strictly};
+use super::{Outcome, Terminal, report_from};
 
 pub(super) fn run(options: &Options, deny_warnings: bool, terminal: &mut Terminal) -> Outcome {
     options.refuse_model()?;
@@ -11,5 +11,5 @@ pub(super) fn run(options: &Options, deny_warnings: bool, terminal: &mut Termina
     let progress = Progress::start(opened.compiler.agents().len(), terminal.quiet);
     let (found, _) = opened.compiler.report_each(selection, &opened.policy, |_| progress.tick());
     drop(progress);
-    Ok(report_strictly(options, &found, deny_warnings, terminal))
+    report_from(&opened.root, options, &found, deny_warnings, terminal)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::args::{Compile, Format};
 use super::options::{Opened, Options};
 use super::progress::Progress;
-use super::{Failure, Outcome, Status, Terminal, diff, report_strictly};
+use super::{Failure, Outcome, Status, Terminal, diff, report_from};
 use crate::compile::{Purpose, Report};
 use crate::diag::count;
 use crate::diff::ChangedFile;
@@ -24,7 +24,7 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
     let folder = folder(options, &opened, args)?;
     let purpose = if args.check { Purpose::Check } else { Purpose::Write };
     let (found, comparison) = compare(&opened, &folder, purpose, args.all_contexts, terminal.quiet)?;
-    let status = report_strictly(options, &found, args.deny_warnings, terminal);
+    let status = report_from(&opened.root, options, &found, args.deny_warnings, terminal)?;
     if args.check {
         if options.format == Format::Human {
             let changes: Vec<ChangedFile> = comparison.drifts().iter().map(ChangedFile::from).collect();

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::args::{Common, Format};
+use super::formats::Formats;
 use super::{Failure, Terminal};
 use crate::compile::{Compiler, PolicyOptions, Report, SelectError, Selection, check_allowed, check_code};
 use crate::diag::{Diagnostic, Severity};
@@ -24,7 +25,9 @@ pub(super) struct Options {
     contexts: Vec<String>,
     pub(super) model: Option<String>,
     load: LoadOptions,
+    /// What standard output gets.
     pub(super) format: Format,
+    pub(super) formats: Formats,
     deny: Vec<String>,
     allow: Vec<String>,
 }
@@ -33,6 +36,7 @@ impl Options {
     pub(super) fn resolve(common: Common) -> Result<Options, Failure> {
         common.deny.iter().try_for_each(|code| check_code(code))?;
         common.allow.iter().try_for_each(|code| check_allowed(code))?;
+        let formats = Formats::resolve(common.formats)?;
         Ok(Options {
             is_named: common.directory.is_some(),
             directory: common.directory.unwrap_or_else(|| PathBuf::from(".")),
@@ -40,7 +44,8 @@ impl Options {
             contexts: common.contexts,
             model: common.model,
             load: LoadOptions { with_bundled: common.bundled, without_bundled: common.no_bundled },
-            format: common.format,
+            format: formats.shown,
+            formats,
             deny: common.deny,
             allow: common.allow,
         })
@@ -53,7 +58,8 @@ impl Options {
 
     /// The same options for exactly this folder, for people.
     pub(super) fn for_people_in(&self, directory: PathBuf) -> Options {
-        Options { format: Format::Human, ..self.in_folder(directory) }
+        let formats = Formats::for_people();
+        Options { format: formats.shown, formats, ..self.in_folder(directory) }
     }
 
     /// The same options for exactly this folder.
@@ -157,7 +163,7 @@ impl Options {
     /// what was asked for.
     pub(super) fn selection<'o>(&self, opened: &'o Opened, terminal: &mut Terminal) -> Result<&'o Selection, Failure> {
         if opened.selection.is_err() && !opened.compiler.is_fully_read() {
-            terminal.findings(self.format, &opened.report_of(opened.errors(|_| true)));
+            self.formats.write(&opened.report_of(opened.errors(|_| true)), &opened.root, terminal)?;
         }
         opened.selection()
     }

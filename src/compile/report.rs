@@ -68,7 +68,8 @@ impl fmt::Display for Summary {
 }
 
 impl Summary {
-    fn found(&self) -> String {
+    /// `2 errors, 1 warning`, or that there are no findings.
+    pub fn found(&self) -> String {
         match (self.errors, self.warnings) {
             (0, 0) => "no findings".to_owned(),
             (errors, 0) => count(errors, "error"),

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::diff::changes_json;
+use super::places::Region;
 use super::{Format, lowered};
 use crate::compile::{Lowered, Report, Summary};
 use crate::diag::{Diagnostic, Rule};
@@ -125,10 +126,8 @@ impl<'a> Finding<'a> {
 
 impl<'a> Location<'a> {
     pub(super) fn new(span: Span, sources: &'a Sources) -> Location<'a> {
-        let file = sources.get(span.file);
-        let (start, end) = (file.position(span.start as usize), file.position(span.end as usize));
-        let (end_line, end_column) = (end.line, end.column);
-        Location { file: file.path(), line: start.line, column: start.column, end_line, end_column }
+        let Region { line, column, end_line, end_column } = Region::of(span, sources);
+        Location { file: sources.get(span.file).path(), line, column, end_line, end_column }
     }
 }
 

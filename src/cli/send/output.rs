@@ -46,7 +46,7 @@ impl Printer<'_> {
         match self.format {
             Format::Events => self.terminal.json_line(&event.to_json()),
             Format::Json => {}
-            Format::Human | Format::Short => self.tell(event),
+            _ => self.tell(event),
         }
     }
 
@@ -101,7 +101,7 @@ impl Printer<'_> {
                 });
                 self.terminal.json(&result);
             }
-            Format::Human | Format::Short => {
+            _ => {
                 self.end_line();
                 match ended {
                     Outcome::Finished(stop) if self.text.trim().is_empty() => {

@@ -1,0 +1,77 @@
+//! `--format`: what goes to standard output, and which reports go to files.
+
+use std::path::{Path, PathBuf};
+
+use super::args::{Format, FormatTo};
+use super::{Failure, Terminal};
+use crate::compile::Report;
+use crate::report::Checkout;
+use crate::system;
+
+/// The formats of a run.
+#[derive(Debug, Clone)]
+pub(super) struct Formats {
+    /// What standard output gets.
+    pub(super) shown: Format,
+    /// Whether annotations follow there.
+    annotated: bool,
+    /// Reports in files.
+    files: Vec<(Format, PathBuf)>,
+}
+
+impl Formats {
+    /// What was asked for: one format for standard output, beside which annotations may stand, and any number of files.
+    pub(super) fn resolve(asked: Vec<FormatTo>) -> Result<Formats, Failure> {
+        let (mut shown, mut files): (Vec<Format>, Vec<(Format, PathBuf)>) = (Vec::new(), Vec::new());
+        for FormatTo { format, file } in asked {
+            match file {
+                None => shown.push(format),
+                Some(file) if files.iter().any(|(_, known)| *known == file) => {
+                    return Err(Failure::new(format!("two reports go to `{}`", file.display())));
+                }
+                Some(file) => files.push((format, file)),
+            }
+        }
+        let annotated = shown.len() > 1 && shown.contains(&Format::Github);
+        shown.retain(|format| !annotated || *format != Format::Github);
+        match shown.as_slice() {
+            [] => Ok(Formats { shown: Format::Human, annotated, files }),
+            [one] if !annotated || matches!(one, Format::Human | Format::Short) => {
+                Ok(Formats { shown: *one, annotated, files })
+            }
+            _ => Err(Failure::new("standard output gets one format: others go to files")
+                .help("write `--format FORMAT=FILE`; only `github` may stand beside `human` or `short`")),
+        }
+    }
+
+    /// The same for people.
+    pub(super) fn for_people() -> Formats {
+        Formats { shown: Format::Human, annotated: false, files: Vec::new() }
+    }
+
+    /// Refuses formats of reports for a command that makes none.
+    pub(super) fn refuse_reports(&self) -> Result<(), Failure> {
+        let shown = Some(self.shown).filter(|format| format.is_of_reports());
+        let why = match (shown.or(self.annotated.then_some(Format::Github)), self.files.first()) {
+            (None, None) => return Ok(()),
+            (Some(format), _) => format!("this command does not write `{}`", format.name()),
+            (None, Some((_, file))) => format!("this command writes no report into `{}`", file.display()),
+        };
+        Err(Failure::new(why).help("`check`, `compile --check` and `lint` do"))
+    }
+
+    /// Shows a report and writes it into files; its paths start from `folder`.
+    pub(super) fn write(&self, report: &Report, folder: &Path, terminal: &mut Terminal) -> Result<(), Failure> {
+        let checkout = Checkout::at(system::below_checkout(folder).unwrap_or_default());
+        terminal.report(self.shown, report, &checkout);
+        if self.annotated {
+            terminal.report(Format::Github, report, &checkout);
+        }
+        for (format, file) in &self.files {
+            let text = Terminal::report_for_file(*format, report, &checkout);
+            system::write_named(file, text.as_bytes())
+                .map_err(|why| Failure::new(format!("`{}` cannot be written: {why}", file.display())))?;
+        }
+        Ok(())
+    }
+}
