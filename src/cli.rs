@@ -3,10 +3,12 @@
 //! Everything that is printed goes through `Terminal`; everything that is decided is decided elsewhere.
 
 mod args;
+mod baseline;
 mod check;
 mod compile;
 mod diff;
 mod explain;
+mod fix;
 mod formats;
 mod impact;
 mod init;
@@ -14,6 +16,7 @@ mod lint;
 mod list;
 mod models;
 mod options;
+mod part;
 mod progress;
 #[cfg(feature = "runtime")]
 mod providers;
@@ -163,7 +166,9 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
         options.formats.refuse_reports()?;
     }
     match args.command {
-        Command::Check { path, deny_warnings } => check::run(&options.at(path), deny_warnings, terminal),
+        Command::Check(check) if check.fix => fix::run(&options, check.dry_run, check.deny_warnings, terminal),
+        Command::Check(check) => check::run(&options, &check.part, check.deny_warnings, terminal),
+        Command::Baseline(arguments) => baseline::run(&options, &arguments, terminal),
         Command::Compile(compile) => compile::run(&options, &compile, terminal),
         Command::Lint(lint) => lint::run(&options, &lint, terminal),
         Command::List { all, tag } => list::agents(&options, all, tag.as_deref(), terminal),

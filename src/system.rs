@@ -35,8 +35,6 @@ pub use supervisor::supervise;
 pub(crate) use supervisor::{adopt, end_the_rest};
 #[cfg(feature = "runtime")]
 pub use trust::TrustFolder;
-#[cfg(feature = "runtime")]
-pub(crate) use trust::is_ci;
 
 use std::path::{Path, PathBuf};
 
@@ -202,6 +200,11 @@ impl Places {
     }
 }
 
+/// Whether this process runs for a machine: nobody can be asked, and nothing is written that was not asked for.
+pub(crate) fn is_ci() -> bool {
+    std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
+}
+
 /// Whether `NO_COLOR` asks for plain output; see <https://no-color.org>.
 pub(crate) fn no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
@@ -229,6 +232,43 @@ pub fn find_root(folder: &Path, named: bool) -> Result<PathBuf, String> {
         return Ok(start);
     }
     Ok(above().find(is_root).map_or(start.clone(), Path::to_path_buf))
+}
+
+/// The root of the agent repository around a file or a folder, as [`find_root`] finds it.
+///
+/// # Errors
+///
+/// A phrase, if nothing is there.
+pub(crate) fn root_around(path: &Path) -> Result<PathBuf, String> {
+    let is_folder = match path.metadata() {
+        Ok(found) => found.is_dir(),
+        Err(_) => return Err(format!("`{}` does not exist", path.display())),
+    };
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    find_root(if is_folder { path } else { parent }, false)
+}
+
+/// The path of something that exists below a root, with `/`; `""` for the root itself. A link counts by its own name.
+///
+/// # Errors
+///
+/// A phrase, if nothing is there, or if it lies elsewhere.
+pub(crate) fn below(root: &Path, path: &Path) -> Result<String, String> {
+    let shown = path.display();
+    let missing = |_| format!("`{shown}` does not exist");
+    std::fs::symlink_metadata(path).map_err(missing)?;
+    let real_root = std::fs::canonicalize(root).map_err(missing)?;
+    let place = match (path.is_dir(), path.parent(), path.file_name()) {
+        (false, Some(folder), Some(name)) => {
+            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            std::fs::canonicalize(folder).map_err(missing)?.join(name)
+        }
+        _ => std::fs::canonicalize(path).map_err(missing)?,
+    };
+    match place.starts_with(&real_root) {
+        true => Ok(relative(&real_root, &place)),
+        false => Err(format!("`{shown}` is outside of the agent repository `{}`", root.display())),
+    }
 }
 
 /// Whether a folder says itself that it is a root.

@@ -207,3 +207,251 @@ fn lint_writes_reports_too() {
     let ran = run(&folder.root.join("bodies"), &["lint", "one.json", "--format", "gitlab"], None);
     assert_eq!(json(&ran.out)[0]["location"]["path"], "bodies/one.json", "{} {}", ran.out, ran.err);
 }
+
+#[test]
+fn where_ci_is_set_nothing_is_written_that_was_not_asked_for() {
+    let folder = Folder::new(&[("agents/helper.toml", AGENT)]);
+    let refused = folder.in_ci(&["compile"]);
+    assert!(
+        refused.code == 2 && refused.err.contains("`reqc compile --write` writes them all the same"),
+        "{}",
+        refused.err
+    );
+    assert!(!folder.root.join("golden").exists());
+    assert_eq!(folder.in_ci(&["compile", "--out", "bodies"]).code, 0);
+    assert_eq!(folder.in_ci(&["compile", "--write"]).code, 0);
+    assert_eq!(folder.in_ci(&["compile", "--check"]).code, 0);
+}
+
+#[test]
+fn the_last_line_is_the_command_that_accepts() {
+    let folder = Folder::new(&[("x y/agents/helper.toml", AGENT)]);
+    let last = |arguments: &[&str]| {
+        let ran = folder.reqc(arguments);
+        assert_eq!(ran.code, 1, "{}", ran.out);
+        ran.out.lines().last().unwrap_or_default().to_owned()
+    };
+    assert_eq!(last(&["-C", "x y", "compile", "--check"]), "to accept: reqc compile -C 'x y'");
+    assert_eq!(
+        last(&["-C", "x y", "compile", "--check", "--agent", "Helper", "--format", "short"]),
+        "to accept: reqc compile -C 'x y' --agent Helper"
+    );
+    folder.write("x y/agents/helper.toml", BROKEN);
+    assert!(!last(&["-C", "x y", "compile", "--check"]).contains("to accept"), "errors come first");
+}
+
+const OTHER: &str = "name = \"Other\"\nextends = \"OpenAI Chat\"\n[body]\ny = \"{{ ctx.histroy }}\"\n";
+
+#[test]
+fn paths_limit_what_is_checked() {
+    let folder = Folder::new(&[
+        ("agents/x/helper.toml", AGENT),
+        ("agents/y/other.toml", OTHER),
+        ("roles/unused.md", "x"),
+        ("docs/x.md", "x"),
+        ("reqc.toml", ""),
+    ]);
+    assert_eq!(folder.reqc(&["check"]).code, 1);
+    let ran = folder.reqc(&["check", "agents/x/helper.toml"]);
+    assert!(ran.code == 0 && ran.out.starts_with("1 agent × "), "{}{}", ran.out, ran.err);
+    let ran = folder.reqc(&["check", "agents/x"]);
+    assert!(ran.code == 0 && ran.out.starts_with("1 agent × "), "{}{}", ran.out, ran.err);
+    let ran = folder.reqc(&["check", "agents/x/helper.toml", "agents/y/other.toml", "--format", "short"]);
+    assert!(ran.code == 1 && ran.out.contains("agents/y/other.toml:4"), "{}{}", ran.out, ran.err);
+    // From above, as a hook of a repository with several folders calls it; and from inside.
+    let above = folder.root.parent().expect("a folder");
+    let ran = run(above, &["check", "a repository/agents/x/helper.toml"], None);
+    assert!(ran.code == 0 && ran.out.starts_with("1 agent × "), "{}{}", ran.out, ran.err);
+    let ran = run(&folder.root.join("agents"), &["check", "y/other.toml"], None);
+    assert!(ran.code == 1 && ran.out.contains("1 agent"), "{}{}", ran.out, ran.err);
+    assert_eq!(folder.reqc(&["check", "."]).out, folder.reqc(&["check"]).out, "the root stands for all of it");
+}
+
+#[test]
+fn a_path_that_is_nothing_of_the_repository_is_told() {
+    let folder =
+        Folder::new(&[("agents/helper.toml", AGENT), ("docs/x.md", "x"), ("reqc.toml", ""), (".git/HEAD", "")]);
+    let told = |arguments: &[&str], what: &str| {
+        let ran = folder.reqc(&[&["check"], arguments].concat());
+        assert!(ran.code == 2 && ran.err.contains(what), "{arguments:?}: {}{}", ran.out, ran.err);
+    };
+    told(&["docs/x.md"], "`docs/x.md` is no part of the agent repository");
+    told(&["agents/helper.toml", "docs/x.md"], "`docs/x.md` is no part of the agent repository");
+    told(&["agents/gone.toml"], "`agents/gone.toml` does not exist");
+    told(&["agents/helper.toml", "/tmp"], "`/tmp` is outside of the agent repository");
+    told(&["--affected", "HEAD", "agents"], "cannot be used with");
+    told(&["--shard", "3/2"], "write which part of how many");
+}
+
+fn git(root: &Path, arguments: &[&str]) {
+    let identity = ["-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"];
+    let output = Command::new("git").args(identity).args(arguments).current_dir(root).output().expect("git runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn only_what_changed_files_reach_is_checked() {
+    let reader = "name = \"Reader\"\nextends = \"OpenAI Chat\"\nsystem_prompt = '{{ agent_role(\"x\") }}'\n";
+    let folder = Folder::new(&[
+        ("agents/helper.toml", AGENT),
+        ("agents/reader.toml", reader),
+        ("roles/x.md", "x"),
+        ("reqc.toml", ""),
+    ]);
+    assert_eq!(folder.reqc(&["compile"]).code, 0);
+    git(&folder.root, &["init", "-q"]);
+    git(&folder.root, &["add", "-A"]);
+    git(&folder.root, &["commit", "-qm", "x"]);
+    let first = |arguments: &[&str]| folder.reqc(arguments).out.lines().next().unwrap_or_default().to_owned();
+    assert!(first(&["check", "--affected"]).starts_with("0 agents × "), "{}", first(&["check", "--affected"]));
+    folder.write("roles/x.md", "y");
+    let ran = folder.reqc(&["check", "--affected", "HEAD"]);
+    assert!(ran.code == 0 && ran.out.starts_with("1 agent × "), "{}{}", ran.out, ran.err);
+    let ran = folder.reqc(&["compile", "--check", "--affected"]);
+    assert!(ran.code == 1 && ran.out.contains("(Reader)") && !ran.out.contains("Helper"), "{}{}", ran.out, ran.err);
+    // Somebody edits a golden file by hand.
+    folder.write("golden/helper/plain-turn.json", "{}");
+    let ran = folder.reqc(&["compile", "--check", "--affected"]);
+    assert!(ran.code == 1 && ran.out.contains("2 agents × "), "{}{}", ran.out, ran.err);
+}
+
+const UNQUOTED: &str = r#"name = "Third"
+extends = "OpenAI Chat"
+[body]
+metadata = '{"a": "{{ ctx.history[0].content }}x"}'
+"#;
+
+/// Each mistake, and the text that mends it.
+const MISTAKES: [(&str, &str, &str); 9] = [
+    ("agents/a.toml", "name = \"A\"\nextend = \"OpenAI Chat\"\n", "name = \"A\"\nextends = \"OpenAI Chat\"\n"),
+    ("agents/a.toml", "name = \"A\"\nextends = 'OpenAI Caht'\n", "name = \"A\"\nextends = 'OpenAI Chat'\n"),
+    (
+        "agents/a.toml",
+        "name = \"A\"\r\nextends = \"OpenAI Chat\"\r\nprovider_instance = \"OpenA\"\r\n",
+        "name = \"A\"\r\nextends = \"OpenAI Chat\"\r\nprovider_instance = \"OpenAI\"\r\n",
+    ),
+    (
+        "agents/a.toml",
+        "name = \"A\"\nextends = \"OpenAI Chat\"\n[body]\nuser = \"{{ ctx.histroy[0].content | tojson }}\"\n",
+        "name = \"A\"\nextends = \"OpenAI Chat\"\n[body]\nuser = \"{{ ctx.history[0].content | tojson }}\"\n",
+    ),
+    (
+        "agents/a.toml",
+        "name = \"A\"\nextends = \"OpenAI Compatible Chat\"\nmodel = \"m\"\n[body]\nstop = '[\"a\" \"b\" \"c\", {{ tojson(\"d\") }}]'\n",
+        "name = \"A\"\nextends = \"OpenAI Compatible Chat\"\nmodel = \"m\"\n[body]\nstop = '[\"a\", \"b\", \"c\", {{ tojson(\"d\") }}]'\n",
+    ),
+    (
+        "agents/a.toml",
+        "name = \"A\"\nextends = \"OpenAI Compatible Chat\"\nmodel = \"m\"\n[body]\nstop = '[\"a\",, \"b\", {{ tojson(\"d\") }}]'\n",
+        "name = \"A\"\nextends = \"OpenAI Compatible Chat\"\nmodel = \"m\"\n[body]\nstop = '[\"a\", \"b\", {{ tojson(\"d\") }}]'\n",
+    ),
+    (
+        "agents/a.toml",
+        "name = \"A\"\nextends = \"OpenAI Chat\"\n[body]\nuser = '\"{{ ctx.history[0].content }}\"'\n",
+        "name = \"A\"\nextends = \"OpenAI Chat\"\n[body]\nuser = '{{ tojson(ctx.history[0].content) }}'\n",
+    ),
+    (
+        "reqc.toml",
+        "# ours\n[[allow]]\ncode = \"template/undefined\"\nreason = \"x\"\n\n[rules] # levels\n",
+        "# ours\n[rules] # levels\n",
+    ),
+    ("reqc.toml", "[rules]\n\"schema/unknown-feild\" = \"error\"\n", "[rules]\n\"schema/unknown-field\" = \"error\"\n"),
+];
+
+#[test]
+fn what_has_one_right_answer_is_mended() {
+    for (path, wrong, right) in MISTAKES {
+        let sound = [("agents/a.toml", "name = \"A\"\nextends = \"OpenAI Chat\"\n"), (path, wrong)];
+        let folder = Folder::new(&sound);
+        let found = folder.reqc(&["check", "--format", "json"]);
+        let shown = folder.reqc(&["check", "--fix", "--dry-run"]);
+        assert!(
+            shown.out.starts_with(&format!("--- a/{path}\n")) || shown.out.starts_with("---\\ a/"),
+            "{wrong}: {}\n{}",
+            shown.out,
+            found.out
+        );
+        assert_eq!(folder.read(path), wrong, "nothing is written");
+        let fixes: Vec<Value> =
+            json(&found.out)["diagnostics"].as_array().into_iter().flatten().map(|it| it["fixes"].clone()).collect();
+        assert!(fixes.iter().any(|fixes| fixes[0]["file"] == path), "{fixes:?}");
+        let sarif = json(&folder.reqc(&["check", "--format", "sarif"]).out);
+        let results = sarif["runs"][0]["results"].as_array().cloned().unwrap_or_default();
+        assert!(results.iter().any(|result| result["fixes"][0]["artifactChanges"][0]["replacements"][0].is_object()));
+        let mended = folder.reqc(&["check", "--fix"]);
+        assert_eq!(folder.read(path), right, "{}", mended.out);
+        assert!(mended.out.starts_with("mended: "), "{}", mended.out);
+        assert_eq!(folder.reqc(&["check"]).code, 0, "{}", folder.reqc(&["check"]).out);
+        assert!(folder.reqc(&["check", "--fix"]).out.starts_with("mended: 0 edits of 0 files\n"));
+    }
+}
+
+#[test]
+fn mending_makes_nothing_worse() {
+    let texts = [
+        BROKEN.to_owned(),
+        UNQUOTED.to_owned(),
+        // As `extends` it would bring an error of its own.
+        "name = \"B\"\nextend = \"Nobody\"\n[body]\nx = 1\n".to_owned(),
+        // Two answers.
+        "name = \"C\"\nextends = \"Ollama Chat\"\n[body]\nx = '{% for m in ctx.history %}{\"a\": 1} {% endfor %}'\n"
+            .to_owned(),
+        format!("{BROKEN}y = \"{{{{ ctx.histroy }}}}{{{{ ctx.histroy }}}}\"\nprovider_instnce = \"x\"\n"),
+    ];
+    for text in texts {
+        let folder = Folder::new(&[("agents/a.toml", &text)]);
+        let errors = || json(&folder.reqc(&["check", "--format", "json"]).out)["summary"]["errors"].as_u64();
+        let before = errors();
+        let shown = folder.reqc(&["check", "--fix", "--dry-run", "--format", "short"]);
+        assert_eq!(folder.read("agents/a.toml"), text, "{}", shown.out);
+        folder.reqc(&["check", "--fix"]);
+        assert!(errors() <= before, "{text}\n{}", folder.read("agents/a.toml"));
+    }
+}
+
+const ODD: &str = "name = \"Helper\"\nextends = \"OpenAI Chat\"\nretries = 3\n\n[body]\ntemperatur = 1\n";
+
+#[test]
+fn a_baseline_silences_what_is_found_today() {
+    let before = "# ours\r\n[rules]\r\n";
+    let folder = Folder::new(&[("agents/[odd].toml", ODD), ("reqc.toml", before)]);
+    assert_eq!(folder.reqc(&["check"]).code, 1);
+    let ran = folder.reqc(&["baseline", "--reason", "before the gate"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{}", ran.out);
+    assert!(ran.out.starts_with("reqc.toml: 2 entries for 2 findings, until 20"), "{}", ran.out);
+    let text = folder.read("reqc.toml");
+    assert!(text.starts_with(before) && text.contains("reason = \"before the gate\"\r\nexpires = 20"), "{text}");
+    assert_eq!(folder.reqc(&["check", "--deny-warnings"]).code, 0);
+    assert!(folder.reqc(&["baseline"]).out.starts_with("there is nothing to silence\n"));
+    assert_eq!(folder.read("reqc.toml"), text);
+    // What is mended makes the entries stale, and these can be taken out again.
+    folder.write("agents/[odd].toml", AGENT);
+    assert!(folder.reqc(&["check"]).out.contains("2 warnings"));
+    folder.reqc(&["check", "--fix"]);
+    assert_eq!(folder.read("reqc.toml"), before);
+}
+
+#[test]
+fn a_baseline_holds_nothing_that_cannot_be_allowed() {
+    let folder = Folder::new(&[("agents/a.toml", BROKEN)]);
+    let ran = folder.reqc(&["baseline"]);
+    assert!(ran.code == 1 && ran.out.contains("; 1 finding cannot be allowed"), "{}{}", ran.out, ran.err);
+    assert!(!folder.root.join("reqc.toml").exists());
+    let folder = Folder::new(&[("agents/a.toml", ODD), ("reqc.toml", "allow = []\n")]);
+    let ran = folder.reqc(&["baseline"]);
+    assert!(ran.code == 2 && ran.err.contains("write `[[allow]]` tables"), "{}", ran.err);
+    assert_eq!(folder.read("reqc.toml"), "allow = []\n");
+    let ran = folder.reqc(&["baseline", "--expires", "2001-01-01"]);
+    assert!(ran.code == 2 && ran.err.contains("is no day to come"), "{}", ran.err);
+}
+
+#[test]
+fn a_pinned_version_refuses_another_one() {
+    let folder = Folder::new(&[("agents/a.toml", AGENT), ("reqc.toml", "[reqc]\nversion = \"=0.0.7\"\n")]);
+    for command in ["check", "compile"] {
+        let ran = folder.reqc(&[command, "--format", "short"]);
+        assert!(ran.code == 1 && ran.out.contains("reqc.toml:2:11: error[config/other-version]"), "{}", ran.out);
+    }
+    folder.write("reqc.toml", concat!("[reqc]\nversion = \"", env!("CARGO_PKG_VERSION"), "\"\n"));
+    assert_eq!(folder.reqc(&["check"]).code, 0);
+}

@@ -7,6 +7,7 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::compile::Shard;
 use crate::diag::did_you_mean;
 use crate::text::Text;
 
@@ -88,13 +89,9 @@ pub(super) struct Common {
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Render every agent against every context and report what is wrong
-    Check {
-        /// The agent repository; by default the one around the current folder
-        path: Option<PathBuf>,
-        /// Exit with 1 if there are warnings, too
-        #[arg(long)]
-        deny_warnings: bool,
-    },
+    Check(Check),
+    /// Silence today's findings: write them as [[allow]] entries into reqc.toml
+    Baseline(Baseline),
     /// Write golden bodies, or compare them
     Compile(Compile),
     /// Judge request bodies that any program made
@@ -182,7 +179,7 @@ impl Command {
     /// Whether it reports findings, and nothing else.
     pub(super) fn makes_reports(&self) -> bool {
         match self {
-            Command::Check { .. } | Command::Lint(_) => true,
+            Command::Check(_) | Command::Lint(_) => true,
             Command::Compile(compile) => compile.check,
             _ => false,
         }
@@ -200,16 +197,61 @@ impl Args {
 }
 
 #[derive(Debug, clap::Args)]
+pub(super) struct Check {
+    #[command(flatten)]
+    pub(super) part: Part,
+    /// Exit with 1 if there are warnings, too
+    #[arg(long)]
+    pub(super) deny_warnings: bool,
+    /// Mend what has one right answer, in the files of the whole repository
+    #[arg(long, conflicts_with_all = ["paths", "affected", "shard"])]
+    pub(super) fix: bool,
+    /// With --fix: show the edits and write nothing
+    #[arg(long, requires = "fix")]
+    pub(super) dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Baseline {
+    /// Why they are silenced; by default that they are in the baseline of today
+    #[arg(long, value_name = "TEXT", value_parser = filled)]
+    pub(super) reason: Option<String>,
+    /// The last day on which the entries hold; by default in 90 days
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = filled)]
+    pub(super) expires: Option<String>,
+}
+
+/// What of a repository takes part.
+#[derive(Debug, Default, clap::Args)]
+pub(super) struct Part {
+    /// Only what these files and folders reach; the root of a repository stands for all of it
+    #[arg(value_name = "PATH")]
+    pub(super) paths: Vec<PathBuf>,
+    /// Only agents that changed files reach, compared with a git revision, by default HEAD
+    #[arg(long, value_name = "REV", num_args = 0..=1, conflicts_with = "paths")]
+    #[expect(clippy::option_option, reason = "not asked for, without a revision, and with one")]
+    pub(super) affected: Option<Option<String>>,
+    /// Only the I-th of N parts of the agents, for a matrix of jobs; a new agent moves no other
+    #[arg(long, value_name = "I/N")]
+    pub(super) shard: Option<Shard>,
+}
+
+#[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "flags are what they are")]
 pub(super) struct Compile {
+    #[command(flatten)]
+    pub(super) part: Part,
     /// Write nothing; exit with 1 if golden files are out of date
     #[arg(long, conflicts_with_all = ["diff", "out"])]
     pub(super) check: bool,
+    /// Write golden files although the variable `CI` is set
+    #[arg(long, conflicts_with_all = ["check", "diff", "out"])]
+    pub(super) write: bool,
     /// With --check: exit with 1 if there are warnings, too
     #[arg(long, requires = "check")]
     pub(super) deny_warnings: bool,
     /// Show what changed, against the golden files or against a git revision
-    #[arg(long, value_name = "REV", num_args = 0..=1)]
+    #[arg(long, value_name = "REV", num_args = 0..=1, conflicts_with_all = ["paths", "affected", "shard"])]
     #[expect(clippy::option_option, reason = "not asked for, without a revision, and with one, which may be empty")]
     pub(super) diff: Option<Option<String>>,
     /// With --diff: line by line instead of by JSON pointer

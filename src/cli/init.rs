@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::args::Compile;
+use super::args::{Compile, Part};
 use super::options::Options;
 use super::{Failure, Outcome, Terminal, compile};
 use crate::system::Disk;
@@ -44,7 +44,9 @@ pub(super) fn run(options: &Options, path: Option<PathBuf>, terminal: &mut Termi
         terminal.say(&text!("  {:<30} {}", path, why));
     }
     let args = Compile {
+        part: Part::default(),
         check: false,
+        write: true,
         deny_warnings: false,
         diff: None,
         text: false,

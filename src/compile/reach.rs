@@ -15,7 +15,7 @@ impl Compiler {
         if files.is_empty() {
             return;
         }
-        let reached = self.agents_by_file(&files);
+        let (reached, _) = self.agents_by_some(&files);
         let mut left = MAX_NAMES;
         for finding in self.findings.iter_mut().filter(|finding| finding.agents.is_empty()) {
             let Some(agents) = reached.get(&finding.primary.span.file) else { continue };
@@ -25,8 +25,14 @@ impl Compiler {
         }
     }
 
-    /// For each of some files the names of the agents that use it, sorted.
-    fn agents_by_file(&self, files: &BTreeSet<FileId>) -> BTreeMap<FileId, Vec<Arc<str>>> {
+    /// For each of some files the names of the agents that use it, sorted; `None` if there are more includes than are followed.
+    pub(super) fn agents_by_file(&self, files: &BTreeSet<FileId>) -> Option<BTreeMap<FileId, Vec<Arc<str>>>> {
+        let (reached, left) = self.agents_by_some(files);
+        (left > 0).then_some(reached)
+    }
+
+    /// The same as far as includes are followed, and how many more would have been.
+    fn agents_by_some(&self, files: &BTreeSet<FileId>) -> (BTreeMap<FileId, Vec<Arc<str>>>, usize) {
         let mut reached: BTreeMap<FileId, Vec<Arc<str>>> = BTreeMap::new();
         let mut known: HashMap<FileId, BTreeSet<FileId>> = HashMap::new();
         let mut left = MAX_INCLUDES;
@@ -36,7 +42,7 @@ impl Compiler {
                 reached.entry(file).or_default().push(Arc::clone(name));
             }
         }
-        reached
+        (reached, left)
     }
 
     /// Which of some files an agent uses: of its chain, the partials that its templates reach, and its provider instance.

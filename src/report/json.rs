@@ -7,7 +7,7 @@ use super::diff::changes_json;
 use super::places::Region;
 use super::{Format, lowered};
 use crate::compile::{Lowered, Report, Summary};
-use crate::diag::{Diagnostic, Rule};
+use crate::diag::{Diagnostic, Edit, Rule};
 use crate::diff::CausedGroup;
 use crate::source::{Sources, Span};
 use crate::text::Text;
@@ -74,9 +74,18 @@ struct Finding<'a> {
     #[serde(flatten)]
     place: Location<'a>,
     help: Option<&'a str>,
+    fixes: Vec<Fix<'a>>,
     agents: Vec<&'a str>,
     contexts: Vec<&'a str>,
     related: Vec<Related<'a>>,
+}
+
+/// The text that replaces what stands at a place.
+#[derive(Serialize)]
+struct Fix<'a> {
+    #[serde(flatten)]
+    place: Location<'a>,
+    text: String,
 }
 
 #[derive(Serialize)]
@@ -115,12 +124,19 @@ impl<'a> Finding<'a> {
             message: &finding.message,
             place: Location::new(finding.primary.span, sources),
             help: finding.help.as_deref(),
+            fixes: finding.fix(sources).map(|edit| Fix::new(edit, sources)).into_iter().collect(),
             agents: finding.agents.iter().map(AsRef::as_ref).collect(),
             contexts: finding.contexts.iter().map(AsRef::as_ref).collect(),
             related: related
                 .map(|label| Related { message: &label.message, place: Location::new(label.span, sources) })
                 .collect(),
         }
+    }
+}
+
+impl<'a> Fix<'a> {
+    fn new(edit: Edit, sources: &'a Sources) -> Fix<'a> {
+        Fix { place: Location::new(edit.span, sources), text: edit.text }
     }
 }
 
@@ -186,6 +202,16 @@ mod tests {
               "end_line": 2,
               "end_column": 25,
               "help": "did you mean `content`?",
+              "fixes": [
+                {
+                  "file": "partials/p.jinja",
+                  "line": 2,
+                  "column": 18,
+                  "end_line": 2,
+                  "end_column": 25,
+                  "text": "content"
+                }
+              ],
               "agents": [
                 "OpenAI Chat 00"
               ],

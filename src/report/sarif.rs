@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::places::{Checkout, Fingerprints, Region, bundled_path};
 use super::{Format, is_of_folder, told};
 use crate::compile::Report;
-use crate::diag::{Diagnostic, Label, Rule};
+use crate::diag::{Diagnostic, Edit, Label, Rule};
 use crate::source::Sources;
 use crate::text::{Text, Within};
 
@@ -115,10 +115,27 @@ impl Written<'_> {
         if let Some(index) = rule {
             result["ruleIndex"] = index.into();
         }
+        if let Some(edit) = finding.fix(self.sources) {
+            result["fixes"] = json!([self.fix(finding, &edit)]);
+        }
         if !finding.related.is_empty() {
             result["relatedLocations"] = finding.related.iter().enumerate().map(|it| self.related(it)).collect();
         }
         result
+    }
+
+    fn fix(&self, finding: &Diagnostic, edit: &Edit) -> Value {
+        let why = finding.help.as_deref().unwrap_or(&finding.message);
+        json!({
+            "description": message(&Text::line(why)),
+            "artifactChanges": [{
+                "artifactLocation": self.artifact(self.sources.get(edit.span.file).path()),
+                "replacements": [{
+                    "deletedRegion": region(Region::of(edit.span, self.sources)),
+                    "insertedContent": {"text": edit.text},
+                }],
+            }],
+        })
     }
 
     fn related(&self, (index, label): (usize, &Label)) -> Value {
