@@ -152,22 +152,24 @@ const HOSTILE: [&str; 10] = [
 
 #[test]
 fn nothing_of_a_repository_acts_in_a_report() {
-    for text in HOSTILE {
+    let folder = Folder::new(&[(".git/HEAD", "")]);
+    for (number, text) in HOSTILE.iter().enumerate() {
         let quoted = serde_json::to_string(text).expect("a string").replace('\u{202e}', "\\u202e");
         let agent = format!("name = {quoted}\nextends = \"OpenAI Chat\"\n{quoted} = 1\n[body]\nx = {quoted}\n");
-        let folder = Folder::new(&[("agents/helper.toml", &agent), (".git/HEAD", "")]);
-        for format in FORMATS {
-            let ran = folder.reqc(&["check", "--format", format]);
-            assert_eq!(ran.code, 1, "{format}: {} {}", ran.out, ran.err);
-            acts_in_nothing(format, &ran.out);
-        }
+        folder.write(&format!("agents/helper{number}.toml"), &agent);
+    }
+    for format in FORMATS {
+        let ran = folder.reqc(&["check", "--format", format]);
+        assert_eq!(ran.code, 1, "{format}: {} {}", ran.out, ran.err);
+        acts_in_nothing(format, &ran.out);
     }
 }
 
 fn acts_in_nothing(format: &str, report: &str) {
     assert!(!report.contains(['\u{1b}', '\r', '\u{202e}']), "{format}: {report}");
     assert!(!report.contains("##["), "{format}: {report}");
-    let own = |line: &str| line.starts_with("::error file=agents/helper.toml,") || line.starts_with("::warning file=");
+    let starts = ["::error file=agents/helper", "::warning file=agents/helper", "::notice title=reqc::"];
+    let own = |line: &str| starts.iter().any(|start| line.starts_with(start));
     let is_command = |line: &&str| line.trim_start().starts_with("::") && !(format == "github" && own(line));
     assert_eq!(report.lines().find(is_command), None, "{format}");
     match format {
@@ -352,7 +354,7 @@ const MISTAKES: [(&str, &str, &str); 9] = [
     ),
     (
         "reqc.toml",
-        "# ours\n[[allow]]\ncode = \"template/undefined\"\nreason = \"x\"\n\n[rules] # levels\n",
+        "# ours\n[[allow]]\ncode = \"key/unknown\"\nreason = \"x\"\n\n[rules] # levels\n",
         "# ours\n[rules] # levels\n",
     ),
     ("reqc.toml", "[rules]\n\"schema/unknown-feild\" = \"error\"\n", "[rules]\n\"schema/unknown-field\" = \"error\"\n"),
@@ -365,12 +367,7 @@ fn what_has_one_right_answer_is_mended() {
         let folder = Folder::new(&sound);
         let found = folder.reqc(&["check", "--format", "json"]);
         let shown = folder.reqc(&["check", "--fix", "--dry-run"]);
-        assert!(
-            shown.out.starts_with(&format!("--- a/{path}\n")) || shown.out.starts_with("---\\ a/"),
-            "{wrong}: {}\n{}",
-            shown.out,
-            found.out
-        );
+        assert!(shown.out.starts_with(&format!("{path}\n@@ ")), "{wrong}: {}\n{}", shown.out, found.out);
         assert_eq!(folder.read(path), wrong, "nothing is written");
         let fixes: Vec<Value> =
             json(&found.out)["diagnostics"].as_array().into_iter().flatten().map(|it| it["fixes"].clone()).collect();
@@ -454,4 +451,123 @@ fn a_pinned_version_refuses_another_one() {
     }
     folder.write("reqc.toml", concat!("[reqc]\nversion = \"", env!("CARGO_PKG_VERSION"), "\"\n"));
     assert_eq!(folder.reqc(&["check"]).code, 0);
+}
+
+/// The scripts of a workflow file, by the names of their steps.
+fn scripts(yaml: &str) -> Vec<(String, String)> {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let (mut found, mut name): (Vec<(String, String)>, String) = (Vec::new(), String::new());
+    let lines: Vec<&str> = yaml.lines().collect();
+    for (at, line) in lines.iter().enumerate() {
+        if let Some((_, said)) = line.split_once("name: ") {
+            said.clone_into(&mut name);
+        }
+        let Some(script) = line.trim_start().strip_prefix("run: ") else { continue };
+        let inside = lines[at + 1..].iter().take_while(|inner| inner.is_empty() || indent(inner) > indent(line));
+        let block =
+            inside.map(|inner| inner.get(indent(line) + 2..).unwrap_or_default()).collect::<Vec<_>>().join("\n");
+        found.push((name.clone(), if script == "|" { block } else { script.to_owned() }));
+    }
+    found
+}
+
+/// Stands for GitHub's program: knows one comment of ours, or none, and notes what it is told.
+const GH: &str = r#"#!/bin/sh
+printf '%s\n' "$*" >>"$GH_LOG"
+case "$*" in *--paginate*) [ -z "$GH_KNOWN" ] || echo "$GH_KNOWN" ;; esac
+exit "${GH_STATUS:-0}"
+"#;
+
+struct Workflow {
+    folder: Folder,
+    scripts: Vec<(String, String)>,
+}
+
+impl Workflow {
+    fn new(agent: &str) -> Workflow {
+        let yaml = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("action.yml")).expect("it is there");
+        let folder = Folder::new(&[("team/agents/a.toml", agent), (".git/HEAD", ""), ("bin/gh", GH), ("temp/x", "")]);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(folder.root.join("bin/gh"), mode).expect("a program");
+        }
+        Workflow { folder, scripts: scripts(&yaml) }
+    }
+
+    fn step(&self, name: &str, variables: &[(&str, &str)]) -> Ran {
+        let script = &self.scripts.iter().find(|(step, _)| step == name).expect("the step is there").1;
+        let at = |path: &str| self.folder.root.join(path);
+        let path = format!("{}:{}", at("bin").display(), std::env::var("PATH").unwrap_or_default());
+        let mut command = Command::new("bash");
+        command.args(["--noprofile", "--norc", "-e", "-o", "pipefail", "-c", script]).current_dir(at("team"));
+        command
+            .env("PATH", path)
+            .env("CI", "true")
+            .env("RUNNER_TEMP", at("temp"))
+            .env("PROGRAM", env!("CARGO_BIN_EXE_reqc"));
+        command
+            .env("GITHUB_OUTPUT", at("output"))
+            .env("GITHUB_STEP_SUMMARY", at("summary"))
+            .env("GH_LOG", at("gh.log"));
+        command.env("GITHUB_REPOSITORY", "o/r").env("NUMBER", "7").env("REPORTS", at("temp/reqc")).env("ARGUMENTS", "");
+        let output = command.envs(variables.iter().copied()).output().expect("bash runs");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+        Ran { code: output.status.code().expect("not killed"), out: text(output.stdout), err: text(output.stderr) }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_steps_of_the_action_run() {
+    let workflow = Workflow::new(BROKEN);
+    for (name, script) in &workflow.scripts {
+        assert!(!script.contains("${{"), "{name}: what a workflow puts into a script, a stranger may have written");
+    }
+    let ran = workflow.step("reqc", &[("COMMAND", "compile")]);
+    assert!(ran.code == 0 && ran.out.contains("\n::error file=team/agents/a.toml,line=4"), "{}{}", ran.out, ran.err);
+    let output = workflow.folder.read("output");
+    assert!(output.starts_with("status=1\nreports=") && workflow.folder.read("summary").starts_with("### reqc: "));
+    assert!(workflow.folder.read("temp/reqc/reqc.sarif").contains("team/agents/a.toml"));
+    let log = || workflow.folder.read("gh.log");
+    assert_eq!(workflow.step("comment", &[]).code, 0);
+    assert!(log().contains("--method POST repos/o/r/issues/7/comments -F body=@"), "{}", log());
+    assert!(workflow.folder.read("temp/reqc/comment.md").starts_with("<!-- reqc -->\n### reqc: "));
+    assert_eq!(workflow.step("comment", &[("GH_KNOWN", "42")]).code, 0);
+    assert!(log().contains("--method PATCH repos/o/r/issues/comments/42 -F body=@"), "{}", log());
+    let refused = workflow.step("comment", &[("GH_STATUS", "1")]);
+    assert!(refused.code == 0 && refused.out.starts_with("::notice title=reqc::no comment was written"));
+    assert_eq!(workflow.step("result", &[("STATUS", "1")]).code, 1);
+    assert_eq!(workflow.step("result", &[("STATUS", "")]).code, 2);
+    assert_eq!(workflow.step("reqc", &[("COMMAND", "check; touch x")]).code, 2);
+    let ran = workflow.step("reqc", &[("COMMAND", "check"), ("ARGUMENTS", "--agent no$(touch${IFS}x)")]);
+    assert!(ran.code == 0 && workflow.folder.read("output").ends_with("status=2\n"), "{}{}", ran.out, ran.err);
+    assert!(!workflow.folder.root.join("team/x").exists());
+}
+
+#[test]
+fn the_hooks_run_with_the_files_that_they_are_given() {
+    let hooks =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(".pre-commit-hooks.yaml")).expect("there");
+    let entries: Vec<&str> = hooks.lines().filter_map(|line| line.trim().strip_prefix("entry: reqc ")).collect();
+    assert_eq!(entries, ["check", "compile --check"]);
+    let folder = Folder::new(&[
+        ("team/agents/a.toml", AGENT),
+        ("team/roles/x.md", "x"),
+        ("team/reqc.toml", ""),
+        (".git/HEAD", ""),
+    ]);
+    assert_eq!(folder.reqc(&["-C", "team", "compile"]).code, 0);
+    for entry in entries {
+        for file in
+            ["agents/a.toml", "roles/x.md", "reqc.toml", "golden/helper/plain-turn.json", "golden/.reqc-manifest"]
+        {
+            let file = format!("team/{file}");
+            let given: Vec<&str> = entry.split(' ').chain([file.as_str()]).collect();
+            let ran = folder.reqc(&given);
+            let is_golden = file.contains("golden") && entry == "check";
+            assert!(ran.code == 0 || is_golden, "{given:?}: {}{}", ran.out, ran.err);
+        }
+    }
 }

@@ -45,10 +45,9 @@ pub(super) fn run(options: &Options, dry_run: bool, deny_warnings: bool, termina
     report_from(&opened.root, options, &mended.report, deny_warnings, terminal)
 }
 
-/// The edits of a file, as `diff -u` shows them.
+/// The file and its edits, as `diff -u` shows them.
 fn diff(file: &MendedFile) -> Text {
     let [old, new] = [&file.old, &file.new].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     let diff = TextDiff::from_lines(&old, &new);
-    let [from, to] = ["a", "b"].map(|side| format!("{side}/{}", file.path));
-    Text::lines(&diff.unified_diff().header(&from, &to).to_string())
+    text!("{}\n{}", file.path, Text::lines(&diff.unified_diff().to_string()))
 }

@@ -7,6 +7,7 @@ use super::Failure;
 use super::args::Part;
 use super::options::{Opened, Options};
 use crate::compile::{Compiler, Differing, Named, Reach, Touched};
+use crate::golden;
 use crate::repo::folders;
 use crate::system::{self, GitRevision};
 use crate::text::cut;
@@ -60,7 +61,8 @@ fn named(root: &Path, paths: &[PathBuf]) -> Result<Option<Named>, Failure> {
 fn check_named(named: &Named, reach: &Reach) -> Result<(), Failure> {
     let is_known = |path: &String| {
         let alone = Named(vec![path.clone()]);
-        let is_conventional = folders::ALL.iter().any(|folder| Named(vec![(*folder).to_owned()]).file(path));
+        let mut conventional = folders::ALL.iter().chain([&golden::FOLDER]);
+        let is_conventional = conventional.any(|folder| Named(vec![(*folder).to_owned()]).file(path));
         is_conventional || reach.files.iter().flatten().any(|file| alone.file(file))
     };
     match named.0.iter().find(|path| !is_known(path)) {

@@ -236,6 +236,34 @@ mod tests {
             ]
           },
           "ruleIndex": 0,
+          "fixes": [
+            {
+              "description": {
+                "text": "did you mean `content`?"
+              },
+              "artifactChanges": [
+                {
+                  "artifactLocation": {
+                    "uri": "partials/p.jinja",
+                    "uriBaseId": "%SRCROOT%"
+                  },
+                  "replacements": [
+                    {
+                      "deletedRegion": {
+                        "startLine": 2,
+                        "startColumn": 18,
+                        "endLine": 2,
+                        "endColumn": 25
+                      },
+                      "insertedContent": {
+                        "text": "content"
+                      }
+                    }
+                  ]
+                }
+              ]
+            }
+          ],
           "relatedLocations": [
             {
               "id": 1,
