@@ -1,12 +1,12 @@
 //! Findings with one right answer, mended: edits of sources, each proven by compiling again.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::Report;
 use crate::diag::{Diagnostic, Edit, Severity};
-use crate::source::SourceText;
+use crate::source::{FileId, SourceText};
 use crate::world::{Entry, EntryKind, ReadError, Walk, World};
 
 /// A file that was mended.
@@ -34,6 +34,8 @@ pub struct Mended {
 
 /// How often a run is repeated because mending showed more to be mended.
 const MOST_ROUNDS: usize = 10;
+/// A longer line does not tell an edit from others, in bytes.
+const LONGEST_LINE: usize = 2000;
 /// How many edits are tried one by one.
 const MOST_TRIALS: usize = 200;
 
@@ -53,6 +55,9 @@ pub fn mend(world: &Arc<dyn World>, report: impl Fn(Arc<dyn World>) -> Report) -
     let files = overlay.files.into_iter().map(|(path, new)| MendedFile { old: read(&path), new, path });
     Mended { report, files: files.collect(), edits }
 }
+
+/// The files that edits are of, as they were compiled.
+type Texts = HashMap<FileId, Option<SourceText>>;
 
 /// A state of the repository, and what is wrong with it.
 struct State {
@@ -134,8 +139,10 @@ impl Bench<'_> {
     /// The edits of a report that were not refused, the first of those that overlap.
     fn edits(&self, state: &State) -> Vec<ByteEdit> {
         let sources = &state.report.sources;
+        let mut texts = HashMap::new();
         let edits = state.report.findings.iter().filter_map(|finding| Some((finding, finding.fix(sources)?)));
-        let mut edits: Vec<ByteEdit> = edits.filter_map(|(finding, edit)| state.byte_edit(finding, &edit)).collect();
+        let byte_edit = |(finding, edit): (&Diagnostic, Edit)| state.byte_edit(&mut texts, finding, &edit);
+        let mut edits: Vec<ByteEdit> = edits.filter_map(byte_edit).collect();
         edits.sort();
         edits.dedup_by(|a, b| (&a.path, a.start, a.end, &a.text) == (&b.path, b.start, b.end, &b.text));
         edits.retain(|it| !self.refused.contains(&(it.path.clone(), it.line.clone(), it.text.clone())));
@@ -164,16 +171,20 @@ fn errors(report: &Report) -> usize {
 
 impl State {
     /// An edit of a source as one of its file; `None` if the file is none of the repository's, or no more what was compiled.
-    fn byte_edit(&self, finding: &Diagnostic, edit: &Edit) -> Option<ByteEdit> {
+    fn byte_edit(&self, texts: &mut Texts, finding: &Diagnostic, edit: &Edit) -> Option<ByteEdit> {
         let file = self.report.sources.get(edit.span.file);
-        let bytes = self.overlay.read(file.path()).ok()?;
-        let source = SourceText::from_bytes(&bytes).ok()?;
+        let read = || {
+            let source = SourceText::from_bytes(&self.overlay.read(file.path()).ok()?).ok()?;
+            (source.as_str() == file.text()).then_some(source)
+        };
+        let source = texts.entry(edit.span.file).or_insert_with(read).as_ref()?;
         let range: Range<usize> = edit.span.range();
-        if source.as_str() != file.text() || range.end > file.text().len() {
+        if range.end > file.text().len() {
             return None;
         }
         let offset = |at: usize| source.to_file_offset(at);
-        let line = file.line(file.position(range.start).line).to_owned();
+        let line =
+            file.line_around(range.start, LONGEST_LINE).map(|line| file.text()[line].to_owned()).unwrap_or_default();
         let (path, text) = (file.path().to_string(), edit.text.clone());
         let (code, message) = (finding.rule.code, finding.message.clone());
         let cause = Cause { code, message, start: finding.primary.span.start, is_renamed: finding.fix.is_none() };
@@ -197,9 +208,9 @@ impl Overlay {
     fn with(&self, edits: &[ByteEdit]) -> Overlay {
         let mut overlay = self.clone();
         for edit in edits.iter().rev() {
-            let mut bytes = overlay.read(&edit.path).unwrap_or_default();
+            let read = || self.read(&edit.path).unwrap_or_default();
+            let bytes = overlay.files.entry(edit.path.clone()).or_insert_with(read);
             bytes.splice(edit.start..edit.end, edit.text.bytes());
-            overlay.files.insert(edit.path.clone(), bytes);
         }
         overlay
     }

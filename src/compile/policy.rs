@@ -154,8 +154,8 @@ fn allow_entry(text: &str, at: usize) -> Option<Range<usize>> {
     }
     let next = headers().map(|(start, _)| start).find(|next| *next > at).unwrap_or(text.len());
     let is_said = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
-    let inside = || lines().filter(|(line, _)| (start..next).contains(line));
-    let (last, line) = inside().filter(|(_, line)| is_said(line)).last()?;
+    let mut inside = lines().filter(|(line, _)| (start..next).contains(line));
+    let (last, line) = inside.rfind(|(_, line)| is_said(line))?;
     let end = last + line.len();
     let blank = lines().skip_while(|(start, _)| *start < end).take_while(|(_, line)| line.trim().is_empty());
     let end = blank.last().map_or(end, |(start, line)| start + line.len());

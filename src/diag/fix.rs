@@ -14,6 +14,9 @@ pub struct Edit {
     pub text: String,
 }
 
+/// A name is looked for in lines of up to this many bytes.
+const LONGEST_LINE: usize = 2000;
+
 impl Edit {
     /// An edit of a source.
     pub fn new(span: Span, text: impl Into<String>) -> Edit {
@@ -46,10 +49,9 @@ impl Diagnostic {
     fn on_line(&self, name: &str, sources: &Sources) -> Option<Edit> {
         let wrong = self.message.split('`').skip(1).step_by(2);
         let wrong = wrong.filter(|it| is_word(it) && is_word(name) && !nearest(it, [name]).is_empty()).last()?;
-        let text = sources.get(self.primary.span.file).text();
-        let at = text.floor_char_boundary(self.primary.span.range().start.min(text.len()));
-        let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
-        let line = text[start..].split('\n').next()?;
+        let file = sources.get(self.primary.span.file);
+        let range = file.line_around(self.primary.span.start as usize, LONGEST_LINE)?;
+        let (start, line) = (range.start, &file.text()[range]);
         let is_end = |c: Option<char>| c.is_none_or(|c| !is_word(c.encode_utf8(&mut [0; 4])));
         let is_whole =
             |at: &usize| is_end(line[..*at].chars().next_back()) && is_end(line[at + wrong.len()..].chars().next());

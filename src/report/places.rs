@@ -93,12 +93,8 @@ fn cited(span: Span, sources: &Sources) -> Cow<'_, str> {
     let text = file.text();
     let start = text.floor_char_boundary(range.start.min(text.len()));
     let end = text.ceil_char_boundary(range.end.min(text.len())).max(start);
-    let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
-    let line_end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
-    match line_end - line_start <= LONGEST_LINE {
-        true => file.shown(line_start..line_end),
-        false => file.shown(start..text.floor_char_boundary(end.min(start + LONGEST_LINE))),
-    }
+    let part = || start..text.floor_char_boundary(end.min(start + LONGEST_LINE));
+    file.shown(file.line_around(start, LONGEST_LINE).unwrap_or_else(part))
 }
 
 /// SHA-256 of parts: nobody can make a finding that is taken for another one.
