@@ -3,17 +3,21 @@
 //! Everything that is printed goes through `Terminal`; everything that is decided is decided elsewhere.
 
 mod args;
+mod baseline;
 mod check;
 mod compile;
 mod diff;
 mod explain;
 mod export;
+mod fix;
+mod formats;
 mod impact;
 mod init;
 mod lint;
 mod list;
 mod models;
 mod options;
+mod part;
 mod progress;
 #[cfg(feature = "runtime")]
 mod providers;
@@ -28,6 +32,7 @@ mod show;
 mod terminal;
 mod tree;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
@@ -37,6 +42,7 @@ use options::Options;
 use terminal::Terminal;
 
 use crate::compile::Report;
+use crate::report::Checkout;
 use crate::world::AccessError;
 
 /// How a run ended.
@@ -97,16 +103,22 @@ type Outcome = Result<Status, Failure>;
 
 /// Shows a report and tells whether it fails the run.
 fn report(options: &Options, report: &Report, terminal: &mut Terminal) -> Status {
-    terminal.report(options.format, report);
+    terminal.report(options.format, report, &Checkout::default());
     if report.fails() { Status::Findings } else { Status::Clean }
 }
 
-/// The same, where warnings may fail the run as well.
-fn report_strictly(options: &Options, found: &Report, deny_warnings: bool, terminal: &mut Terminal) -> Status {
-    match report(options, found, terminal) {
-        Status::Clean if deny_warnings && found.summary.warnings > 0 => Status::Findings,
-        status => status,
-    }
+/// Shows a report whose paths start from a folder, writes it into the files that were asked for, and tells whether it fails the run,
+/// which warnings may do as well.
+fn report_from(
+    folder: &Path,
+    options: &Options,
+    found: &Report,
+    deny_warnings: bool,
+    terminal: &mut Terminal,
+) -> Outcome {
+    options.formats.write(found, folder, terminal)?;
+    let fails = found.fails() || deny_warnings && found.summary.warnings > 0;
+    Ok(if fails { Status::Findings } else { Status::Clean })
 }
 
 /// Shows findings that are the reason why there is nothing else to show.
@@ -152,8 +164,11 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
         return Err(Failure::new("`--model` is empty"));
     }
     let options = Options::resolve(args.common)?;
+    options.formats.refuse_others(args.command.writes())?;
     match args.command {
-        Command::Check { path, deny_warnings } => check::run(&options.at(path), deny_warnings, terminal),
+        Command::Check(check) if check.fix => fix::run(&options, check.dry_run, check.deny_warnings, terminal),
+        Command::Check(check) => check::run(&options, &check.part, check.deny_warnings, terminal),
+        Command::Baseline(arguments) => baseline::run(&options, &arguments, terminal),
         Command::Compile(compile) => compile::run(&options, &compile, terminal),
         Command::Review(args) => review::run(&options, &args, terminal),
         Command::Lint(lint) => lint::run(&options, &lint, terminal),

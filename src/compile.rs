@@ -5,12 +5,14 @@
 //! a [`Report`]. [`Compiler::report_each`] hands the bodies of one agent at a time to a visitor, and
 //! [`Compiler::compare_golden`] compares them with files. Results are ordered by agent, whatever the threads do.
 
+mod baseline;
 mod compare;
 mod coverage;
 mod explain;
 mod impact;
 mod lint;
 mod lowered;
+mod mend;
 mod missing;
 mod policy;
 mod reach;
@@ -18,21 +20,27 @@ mod report;
 mod route;
 pub(crate) mod rules;
 mod secrets;
+mod selection;
 mod texts;
+mod touched;
 mod unused;
 mod work;
 
+pub use baseline::Baseline;
 pub use compare::{Purpose, Scope};
 pub use explain::{Explained, Explanation, SourceKind, ValueSource};
 pub use impact::{Asked, Reached};
 pub use lint::{LintTarget, Linted, LintedBodies, Linting};
 pub use lowered::{Lowered, LoweredKind, LoweredTo};
+pub use mend::{Mended, MendedFile, mend};
 use policy::Policy;
 pub use policy::PolicyOptions;
 pub(crate) use policy::{check_allowed, check_code};
 pub use report::{Report, Summary};
 pub use route::{PassedOver, Route};
 pub use rules::{all_rules, rule};
+pub use selection::{Reach, Selection, Shard};
+pub use touched::{Differing, Named, Touched};
 
 #[doc(inline)]
 pub use crate::render::Folders;
@@ -88,19 +96,6 @@ pub struct ReadyContext {
     source: OnceLock<Option<ContextSource>>,
 }
 
-/// Which agents and contexts take part, and with which model.
-#[derive(Default)]
-pub struct Selection {
-    /// Only agents with one of these ids; `None`: all.
-    pub agents: Option<Vec<ProfileId>>,
-    /// Only contexts with one of these names; `None`: all.
-    pub contexts: Option<Vec<Arc<str>>>,
-    /// The client's model.
-    pub model: Option<String>,
-    /// Render everything anew instead of sharing what agents have in common: the result is the same.
-    pub without_memo: bool,
-}
-
 /// All bodies of one agent.
 #[non_exhaustive]
 pub struct AgentBodies<'c> {
@@ -121,13 +116,6 @@ pub struct Run<R> {
     pub findings: Findings,
     /// How many bodies were made.
     pub bodies: usize,
-}
-
-impl Selection {
-    /// Whether every agent and context takes part.
-    pub fn is_everything(&self) -> bool {
-        self.agents.is_none() && self.contexts.is_none()
-    }
 }
 
 /// What one agent gave.
@@ -367,9 +355,8 @@ impl Compiler {
         selection: &Selection,
         visit: impl Fn(&AgentBodies<'_>) -> R + Sync,
     ) -> Run<R> {
-        let chosen = |id: &ProfileId| selection.agents.as_ref().is_none_or(|ids| ids.contains(id));
-        let agents: Vec<ProfileId> =
-            self.agents.iter().filter(|(id, usable)| *usable && chosen(id)).map(|(id, _)| *id).collect();
+        let chosen = self.agents.iter().filter(|(id, usable)| *usable && self.chosen_agent(selection, *id));
+        let agents: Vec<ProfileId> = chosen.map(|(id, _)| *id).collect();
         let renderers = Renderers::new(self);
         let limit = work::run_limit(agents.len().saturating_mul(self.chosen_contexts(selection).count()));
         let ledger = Ledger::new(limit);
@@ -423,7 +410,8 @@ impl Compiler {
         let mut findings = Findings::default();
         let mut spent = Spent { static_values: plan.static_values(), ..Spent::default() };
         let mut agent = AgentBodies { plan, bodies: Vec::new(), findings: Vec::new() };
-        for ready in self.chosen_contexts(selection).filter(|ready| ready.context.kind() == agent.plan.kind) {
+        let contexts = self.chosen_contexts_of(selection, agent.plan.name());
+        for ready in contexts.filter(|ready| ready.context.kind() == agent.plan.kind) {
             if spent.is_too_much() {
                 findings.extend(spent.finding(&agent.plan, &ready.context.name));
                 break;
@@ -571,12 +559,6 @@ impl Compiler {
         let own = || self.repo.models.get(plan.name()).map(|model| &*model.value);
         // A blank name is none.
         given.filter(|model| !model.trim().is_empty()).or_else(own).filter(|model| !model.trim().is_empty())
-    }
-
-    fn chosen_contexts<'c>(&'c self, selection: &Selection) -> impl Iterator<Item = &'c ReadyContext> {
-        let chosen =
-            |ready: &&ReadyContext| selection.contexts.as_ref().is_none_or(|names| names.contains(&ready.context.name));
-        self.contexts.iter().filter(chosen)
     }
 
     /// The context with a name.

@@ -4,6 +4,10 @@
 //! primary place in a source file, related places (the `extends` or include chain that led there) and help
 //! that can be acted on. Stages return them; nobody prints here.
 
+mod fix;
+
+pub use fix::Edit;
+
 use std::sync::Arc;
 
 use crate::source::Span;
@@ -106,6 +110,8 @@ pub struct Diagnostic {
     pub related: Vec<Label>,
     /// The next step.
     pub help: Option<String>,
+    /// The edit that mends it, where the stage that found it knows one; see [`Diagnostic::fix`].
+    pub(crate) fix: Option<Edit>,
     /// What tells it apart from another finding of its rule at its place.
     pub(crate) sense: Option<String>,
     /// Names of the agents it reaches, sorted; empty for findings about the repository itself.
@@ -124,6 +130,7 @@ impl Diagnostic {
             primary: Label { span, message: String::new() },
             related: Vec::new(),
             help: None,
+            fix: None,
             sense: None,
             agents: Vec::new(),
             contexts: Vec::new(),

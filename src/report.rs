@@ -9,23 +9,35 @@ mod diff;
 mod escape;
 mod excerpt;
 mod explain;
+mod github;
+mod gitlab;
 mod human;
 mod json;
+mod junit;
 mod lowered;
+mod markdown;
+mod places;
 mod review;
+mod sarif;
 mod short;
 
 pub use explain::{explanation_json, explanation_text, margin_text};
+pub use github::Github;
+pub use gitlab::Gitlab;
 pub use human::Human;
 pub use json::Json;
+pub use junit::Junit;
 pub use lowered::lowered_text;
+pub use markdown::Markdown;
+pub use places::Checkout;
 pub use review::{review_html, review_items, review_json, review_markdown, review_text};
+pub use sarif::Sarif;
 pub use short::Short;
 
 use std::ops::Range;
 
 use crate::compile::{Lowered, Report, Summary};
-use crate::diag::{Diagnostic, Rule};
+use crate::diag::{Diagnostic, Rule, count};
 use crate::diff::CausedGroup;
 use crate::source::Sources;
 use crate::text::{Text, text};
@@ -38,8 +50,10 @@ pub trait Format {
     /// The same where nothing was counted: the findings are why there is nothing else to show.
     fn findings(&self, report: &Report, rules: &[&'static Rule]) -> Text;
 
-    /// Changes of bodies, and what the change lowers.
-    fn changes(&self, groups: &[CausedGroup], lowered: &[Lowered]) -> Text;
+    /// Changes of bodies, and what the change lowers; as people are told them, unless the format has a form of its own.
+    fn changes(&self, groups: &[CausedGroup], lowered: &[Lowered]) -> Text {
+        diff::changes_text(groups, lowered, Layout::default())
+    }
 }
 
 /// How text for people is laid out.
@@ -77,6 +91,14 @@ fn thousands(number: usize) -> String {
 const LONGEST: usize = 1000;
 /// How many characters of a name or a path are shown in a list.
 const LONGEST_NAME: usize = 100;
+
+/// What a finding says to programs that show a text: the message, the help, and how many agents it reaches, a line each.
+fn told(finding: &Diagnostic) -> Text {
+    let help = finding.help.as_ref().map(|help| text!("\nhelp: {}", one_line(help)));
+    let agents = finding.agents.len();
+    let reach = (agents > 0).then(|| text!("\nreaches {}", count(agents, "agent")));
+    std::iter::once(one_line(&finding.message)).chain(help).chain(reach).collect()
+}
 
 /// A message on one line.
 fn one_line(message: &str) -> Text {

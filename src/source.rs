@@ -175,6 +175,23 @@ impl SourceFile {
         }
     }
 
+    /// The bytes of the line that holds an offset, without its line ending; `None` if it has more than `most` bytes. No more are looked
+    /// at: of many findings in one long line none reads it whole.
+    pub(crate) fn line_around(&self, offset: usize, most: usize) -> Option<std::ops::Range<usize>> {
+        let text = self.text().as_bytes();
+        let offset = offset.min(text.len());
+        let (from, to) = (offset.saturating_sub(most + 1), text.len().min(offset + most + 1));
+        let start = match text[from..offset].iter().rposition(|byte| *byte == b'\n') {
+            Some(newline) => from + newline + 1,
+            None => Some(0).filter(|_| from == 0)?,
+        };
+        let end = match text[offset..to].iter().position(|byte| *byte == b'\n') {
+            Some(newline) => offset + newline,
+            None => Some(text.len()).filter(|_| to == text.len())?,
+        };
+        (end - start <= most).then_some(start..end)
+    }
+
     /// The text of a one-based line, without its line ending.
     pub fn line(&self, line: usize) -> &str {
         line.checked_sub(self.start.line).and_then(|line| self.text().lines().nth(line)).unwrap_or("")
@@ -295,6 +312,15 @@ mod tests {
         assert_eq!(file.position(2), Position { line: 1, column: 2 });
         assert_eq!(file.position(4), Position { line: 2, column: 2 });
         assert_eq!(file.position(999), Position { line: 2, column: 4 });
+    }
+
+    #[test]
+    fn lines_are_found_unless_they_are_long() {
+        let sources = Sources::default();
+        let id = sources.add("a", SourceText::from_bytes(b"ab\ncde\n").expect("valid"));
+        let line = |offset, most| sources.get(id).line_around(offset, most);
+        assert_eq!((line(0, 2), line(2, 2), line(3, 3), line(6, 3)), (Some(0..2), Some(0..2), Some(3..6), Some(3..6)));
+        assert_eq!((line(4, 2), line(7, 3), line(99, 3)), (None, Some(7..7), Some(7..7)));
     }
 
     #[test]

@@ -35,14 +35,12 @@ pub use supervisor::supervise;
 pub(crate) use supervisor::{adopt, end_the_rest};
 #[cfg(feature = "runtime")]
 pub use trust::TrustFolder;
-#[cfg(feature = "runtime")]
-pub(crate) use trust::is_ci;
 
 use std::path::{Path, PathBuf};
 
 use crate::golden;
 use crate::repo::folders;
-use crate::world::{Clock, World};
+use crate::world::{Clock, Output, World};
 #[cfg(feature = "runtime")]
 use crate::world::{MAX_FILE_BYTES, ReadError};
 
@@ -102,9 +100,7 @@ impl Clock for SystemClock {
     }
 }
 
-pub(crate) use place::to_read;
-#[cfg(feature = "runtime")]
-pub(crate) use place::to_write;
+pub(crate) use place::{to_read, to_write};
 
 /// A regular file anywhere on the disk, for what the command line names and is read piece by piece.
 ///
@@ -156,6 +152,35 @@ pub(crate) fn read_input() -> Result<String, String> {
     }
 }
 
+/// Writes a file that the command line names, in one step. Its folder must be there; links that came with a repository are not
+/// followed.
+///
+/// # Errors
+///
+/// A phrase that says why.
+pub(crate) fn write_named(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    let place = to_write(path, None)?;
+    let (Some(folder), Some(name)) = (place.parent(), place.file_name()) else {
+        return Err("it is a folder".to_owned());
+    };
+    if place.is_dir() {
+        return Err("it is a folder".to_owned());
+    }
+    if !folder.is_dir() {
+        return Err(format!("there is no folder `{}`", folder.display()));
+    }
+    let name = name.to_str().ok_or_else(|| "its name is not UTF-8".to_owned())?;
+    Disk::open(folder)?.replace(name, bytes).map_err(String::from)
+}
+
+/// Where a folder lies below the top of its checkout, the nearest folder around that holds a `.git`; `None` if there is none.
+pub(crate) fn below_checkout(folder: &Path) -> Option<String> {
+    let folder = std::fs::canonicalize(folder).ok()?;
+    let is_top = |folder: &&Path| std::fs::symlink_metadata(folder.join(".git")).is_ok();
+    let top = folder.ancestors().find(is_top)?;
+    Some(relative(top, &folder))
+}
+
 /// Where the person stands.
 #[cfg(feature = "runtime")]
 pub(crate) struct Places {
@@ -173,6 +198,11 @@ impl Places {
         let project = project.map_err(|error| format!("the current folder is not there: {}", words(&error)))?;
         Ok(Places { project, home: std::env::home_dir().unwrap_or_else(|| PathBuf::from("/")) })
     }
+}
+
+/// Whether this process runs for a machine: nobody can be asked, and nothing is written that was not asked for.
+pub(crate) fn is_ci() -> bool {
+    std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
 }
 
 /// Whether `NO_COLOR` asks for plain output; see <https://no-color.org>.
@@ -202,6 +232,43 @@ pub fn find_root(folder: &Path, named: bool) -> Result<PathBuf, String> {
         return Ok(start);
     }
     Ok(above().find(is_root).map_or(start.clone(), Path::to_path_buf))
+}
+
+/// The root of the agent repository around a file or a folder, as [`find_root`] finds it.
+///
+/// # Errors
+///
+/// A phrase, if nothing is there.
+pub(crate) fn root_around(path: &Path) -> Result<PathBuf, String> {
+    let is_folder = match path.metadata() {
+        Ok(found) => found.is_dir(),
+        Err(_) => return Err(format!("`{}` does not exist", path.display())),
+    };
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    find_root(if is_folder { path } else { parent }, false)
+}
+
+/// The path of something that exists below a root, with `/`; `""` for the root itself. A link counts by its own name.
+///
+/// # Errors
+///
+/// A phrase, if nothing is there, or if it lies elsewhere.
+pub(crate) fn below(root: &Path, path: &Path) -> Result<String, String> {
+    let shown = path.display();
+    let missing = |_| format!("`{shown}` does not exist");
+    std::fs::symlink_metadata(path).map_err(missing)?;
+    let real_root = std::fs::canonicalize(root).map_err(missing)?;
+    let place = match (path.is_dir(), path.parent(), path.file_name()) {
+        (false, Some(folder), Some(name)) => {
+            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            std::fs::canonicalize(folder).map_err(missing)?.join(name)
+        }
+        _ => std::fs::canonicalize(path).map_err(missing)?,
+    };
+    match place.starts_with(&real_root) {
+        true => Ok(relative(&real_root, &place)),
+        false => Err(format!("`{shown}` is outside of the agent repository `{}`", root.display())),
+    }
 }
 
 /// Whether a folder says itself that it is a root.

@@ -13,6 +13,7 @@
 //! | in JSON, both | an escape: `\u202e`. The value stays the same |
 
 mod commands;
+mod document;
 mod hidden;
 
 use std::borrow::Cow;
@@ -23,6 +24,7 @@ use owo_colors::{OwoColorize, Style};
 use serde::Serialize;
 
 use commands::Commands;
+pub(crate) use document::Within;
 pub(crate) use hidden::{Hidden, hidden, name_of};
 
 /// Text that can be printed.

@@ -5,6 +5,7 @@
 
 mod body;
 mod excerpt;
+mod fix;
 mod fragment;
 mod members;
 mod memo;

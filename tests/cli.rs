@@ -33,7 +33,7 @@ fn write(root: &Path, files: &[(&str, &str)]) {
 
 fn command(root: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
-    command.args(arguments).current_dir(root).env_remove("NO_COLOR");
+    command.args(arguments).current_dir(root).env_remove("NO_COLOR").env_remove("CI");
     command
 }
 
@@ -136,7 +136,6 @@ fn what_cannot_run_ends_with_2() {
     let (_scratch, root) = repository(&[("agents/helper.toml", AGENT)]);
     for arguments in [
         &["check", "nowhere"][..],
-        &["check", "agents/helper.toml"],
         &["-C", "nowhere", "list"],
         &["chekc"],
         &[],
@@ -399,8 +398,10 @@ fn the_root_is_not_looked_for_above_a_marker() {
     let (_scratch, root) = repository(&[("reqc.toml", ""), ("agents/inner.toml", inner), ("src/x", "")]);
     assert_eq!(reqc(&root.join("src"), &["compile", "-q"]).code, 0);
     assert!(root.join("golden").exists());
-    let run = reqc(&root, &["check", "src"]);
+    let run = reqc(&root, &["-C", "src", "check"]);
     assert!(run.out.contains("repo/empty"), "a folder that was named is the root: {}", run.out);
+    let run = reqc(&root, &["check", "src"]);
+    assert!(run.code == 2 && run.err.contains("`src` is no part of the agent repository"), "{}{}", run.out, run.err);
 }
 
 #[test]

@@ -215,7 +215,12 @@ fn updating() -> bool {
 }
 
 fn run(folder: &Path, command: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_reqc")).args(command).current_dir(folder).output().expect("it runs");
+    let output = Command::new(env!("CARGO_BIN_EXE_reqc"))
+        .args(command)
+        .current_dir(folder)
+        .env_remove("CI")
+        .output()
+        .expect("it runs");
     String::from_utf8(output.stdout).expect("output is text")
 }
 

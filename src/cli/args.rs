@@ -1,10 +1,14 @@
 //! The arguments as they are written.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::compile::Shard;
+use crate::diag::did_you_mean;
 use crate::export::Layout;
 use crate::review::Class;
 use crate::text::Text;
@@ -79,9 +83,9 @@ pub(super) struct Common {
     /// Leave out bundled profiles, partials and roles
     #[arg(long, global = true)]
     pub(super) no_bundled: bool,
-    /// How results are written
-    #[arg(long, value_enum, default_value_t = Format::Human, global = true)]
-    pub(super) format: Format,
+    /// How results are written (repeatable); `FORMAT=FILE` writes a report into a file [default: human]
+    #[arg(long = "format", value_name = "FORMAT[=FILE]", value_parser = FormatParser, global = true)]
+    pub(super) formats: Vec<FormatTo>,
     /// Whether to use colours; `auto` looks at the terminal and `NO_COLOR`
     #[arg(long, value_enum, default_value_t = Color::Auto, global = true)]
     pub(super) color: Color,
@@ -99,13 +103,9 @@ pub(super) struct Common {
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Render every agent against every context and report what is wrong
-    Check {
-        /// The agent repository; by default the one around the current folder
-        path: Option<PathBuf>,
-        /// Exit with 1 if there are warnings, too
-        #[arg(long)]
-        deny_warnings: bool,
-    },
+    Check(Check),
+    /// Silence today's findings: write them as [[allow]] entries into reqc.toml
+    Baseline(Baseline),
     /// Write golden bodies, or compare them
     Compile(Compile),
     /// Write golden bodies cause by cause, each once you accept it
@@ -191,6 +191,28 @@ pub(super) enum Command {
     },
 }
 
+/// What a command writes that has forms of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writes {
+    /// Reports of findings.
+    Reports,
+    /// What a change does.
+    Reviews,
+    /// Anything else.
+    Others,
+}
+
+impl Command {
+    pub(super) fn writes(&self) -> Writes {
+        match self {
+            Command::Check(_) | Command::Lint(_) => Writes::Reports,
+            Command::Compile(compile) if compile.diff.is_some() || compile.staged => Writes::Reviews,
+            Command::Compile(compile) if compile.check => Writes::Reports,
+            _ => Writes::Others,
+        }
+    }
+}
+
 impl Args {
     /// Whether `--model` is given and names none. `reqc send` takes that for no model: it may be a variable that is not set.
     pub(super) fn has_empty_model(&self) -> bool {
@@ -201,17 +223,62 @@ impl Args {
     }
 }
 
+#[derive(Debug, clap::Args)]
+pub(super) struct Check {
+    #[command(flatten)]
+    pub(super) part: Part,
+    /// Exit with 1 if there are warnings, too
+    #[arg(long)]
+    pub(super) deny_warnings: bool,
+    /// Mend what has one right answer, in the files of the whole repository
+    #[arg(long, conflicts_with_all = ["paths", "affected", "shard"])]
+    pub(super) fix: bool,
+    /// With --fix: show the edits and write nothing
+    #[arg(long, requires = "fix")]
+    pub(super) dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Baseline {
+    /// Why they are silenced; by default that they are in the baseline of today
+    #[arg(long, value_name = "TEXT", value_parser = filled)]
+    pub(super) reason: Option<String>,
+    /// The last day on which the entries hold; by default in 90 days
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = filled)]
+    pub(super) expires: Option<String>,
+}
+
+/// What of a repository takes part.
+#[derive(Debug, Default, clap::Args)]
+pub(super) struct Part {
+    /// Only what these files and folders reach; the root of a repository stands for all of it
+    #[arg(value_name = "PATH")]
+    pub(super) paths: Vec<PathBuf>,
+    /// Only agents that changed files reach, compared with a git revision, by default HEAD
+    #[arg(long, value_name = "REV", num_args = 0..=1, conflicts_with = "paths")]
+    #[expect(clippy::option_option, reason = "not asked for, without a revision, and with one")]
+    pub(super) affected: Option<Option<String>>,
+    /// Only the I-th of N parts of the agents, for a matrix of jobs; a new agent moves no other
+    #[arg(long, value_name = "I/N")]
+    pub(super) shard: Option<Shard>,
+}
+
 #[derive(Debug, Default, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "flags are what they are")]
 pub(super) struct Compile {
+    #[command(flatten)]
+    pub(super) part: Part,
     /// Write nothing; exit with 1 if golden files are out of date
     #[arg(long, conflicts_with_all = ["diff", "out"])]
     pub(super) check: bool,
+    /// Write golden files although the variable `CI` is set
+    #[arg(long, conflicts_with_all = ["check", "diff", "out"])]
+    pub(super) write: bool,
     /// With --check: exit with 1 if there are warnings, too
     #[arg(long, requires = "check")]
     pub(super) deny_warnings: bool,
     /// Show what changed, by cause: against the golden files, a git revision, or between two (A..B, A...B)
-    #[arg(long, value_name = "REV", num_args = 0..=1)]
+    #[arg(long, value_name = "REV", num_args = 0..=1, conflicts_with_all = ["paths", "affected", "shard"])]
     #[expect(clippy::option_option, reason = "not asked for, without a revision, and with one, which may be empty")]
     pub(super) diff: Option<Option<String>>,
     /// With --diff: compare what is staged, instead of the files on disk, with HEAD or REV
@@ -324,13 +391,82 @@ pub(super) enum Format {
     Short,
     /// For programs; docs/json.md describes it
     Json,
-    /// For comments on pull requests: changes of `compile --diff`
+    /// For code scanning
+    Sarif,
+    /// Annotations of GitHub
+    Github,
+    /// `GitLab`'s report of code quality
+    Gitlab,
+    /// `JUnit` XML
+    Junit,
+    /// For a comment or a summary
     Markdown,
     /// One page that needs no network: changes of `compile --diff`
     Html,
     /// One JSON object per event of `reqc send`
     #[cfg(feature = "runtime")]
     Events,
+}
+
+impl Format {
+    /// Whether what a command writes has this form.
+    pub(super) fn is_form_of(self, writes: Writes) -> bool {
+        match self {
+            Format::Sarif | Format::Github | Format::Gitlab | Format::Junit => writes == Writes::Reports,
+            Format::Markdown => writes != Writes::Others,
+            Format::Html => writes == Writes::Reviews,
+            _ => true,
+        }
+    }
+
+    pub(super) fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
+/// A format, and the file that it is written to; without one, standard output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FormatTo {
+    pub(super) format: Format,
+    pub(super) file: Option<PathBuf>,
+}
+
+impl FormatTo {
+    fn parse(argument: &str) -> Result<FormatTo, String> {
+        let (name, file) = match argument.split_once('=') {
+            Some((_, "")) => return Err("no file is named behind the `=`".to_owned()),
+            Some((name, file)) => (name, Some(PathBuf::from(file))),
+            None => (argument, None),
+        };
+        let names = || Format::value_variants().iter().map(|format| format.name());
+        let format = Format::from_str(name, false).map_err(|_| {
+            let known: Vec<String> = names().collect();
+            let near = did_you_mean(name, known.iter().map(String::as_str));
+            near.unwrap_or_else(|| format!("possible formats: {}", known.join(", ")))
+        })?;
+        Ok(FormatTo { format, file })
+    }
+}
+
+/// Reads a [`FormatTo`], and tells help and shells which formats there are.
+#[derive(Clone)]
+pub(super) struct FormatParser;
+
+impl TypedValueParser for FormatParser {
+    type Value = FormatTo;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<FormatTo, clap::Error> {
+        StringValueParser::new().try_map(|text| FormatTo::parse(&text)).parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Format::value_variants().iter().filter_map(ValueEnum::to_possible_value)))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

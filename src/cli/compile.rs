@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::args::{Compile, Format};
 use super::options::{Opened, Options};
 use super::progress::Progress;
-use super::{Failure, Outcome, Status, Terminal, diff, export, report_strictly};
+use super::{Failure, Outcome, Status, Terminal, diff, export, part, report_from};
 use crate::compile::{Purpose, Report};
-use crate::diag::count;
+use crate::diag::{Severity, count};
 use crate::diff::ChangedFile;
 use crate::export::Layout;
 use crate::golden::{Comparison, Drift, GoldenFolder};
-use crate::system::Disk;
+use crate::system::{self, Disk};
 use crate::text::{Text, text};
 use crate::world::Output;
 
@@ -20,20 +20,25 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
     if let Some(revision) = &args.diff {
         return diff::run(options, args, revision.as_deref(), terminal);
     }
-    if let (Some(folder), Some(layout)) = (&args.out, args.layout.filter(|layout| *layout != Layout::Tree)) {
-        return export::run(options, folder, layout, args.all_contexts, terminal);
+    if !args.check && !args.write && args.out.is_none() && system::is_ci() {
+        return Err(Failure::new("golden files are not written where the variable `CI` is set")
+            .help("compare them with `reqc compile --check`; `reqc compile --write` writes them all the same"));
     }
-    let opened = options.open_selected()?;
+    if let (Some(folder), Some(layout)) = (&args.out, args.layout.filter(|layout| *layout != Layout::Tree)) {
+        return export::run(options, args, folder, layout, terminal);
+    }
+    let opened = part::open(options, &args.part, true)?;
     options.selection(&opened, terminal)?;
     let folder = folder(options, &opened, args)?;
     let purpose = if args.check { Purpose::Check } else { Purpose::Write };
     let (found, comparison) = compare(&opened, &folder, purpose, args.all_contexts, terminal.quiet)?;
-    let status = report_strictly(options, &found, args.deny_warnings, terminal);
+    let status = report_from(&opened.root, options, &found, args.deny_warnings, terminal)?;
     if args.check {
         if options.format == Format::Human {
             let changes: Vec<ChangedFile> = comparison.drifts().iter().map(ChangedFile::from).collect();
             terminal.changes(options.format, &opened.compiler.grouped(&changes), &[]);
         }
+        reconcile(options, &found, terminal);
         return Ok(status);
     }
     // A run that made nothing does not know what should be there.
@@ -47,6 +52,17 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
     }
     Ok(status)
 }
+
+/// The last line of a failure: the command after which the same run passes, if there is one.
+fn reconcile(options: &Options, found: &Report, terminal: &mut Terminal) {
+    let mut errors = found.findings.iter().filter(|finding| finding.severity == Severity::Error).peekable();
+    if options.is_for_people() && errors.peek().is_some() && errors.all(|finding| finding.rule.code == DRIFT) {
+        terminal.say(&text!("to accept: {}", options.command("compile")));
+    }
+}
+
+/// The finding that golden files are out of date.
+const DRIFT: &str = "golden/drift";
 
 /// Where bodies go.
 fn folder(options: &Options, opened: &Opened, args: &Compile) -> Result<GoldenFolder, Failure> {

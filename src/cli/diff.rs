@@ -26,7 +26,7 @@ pub(super) fn run(options: &Options, args: &Compile, revision: Option<&str>, ter
     }
     match args.text {
         true => textual(options, &review, terminal),
-        false => terminal.review(options.format, &review, base.as_ref()),
+        false => options.formats.write_review(&review, base.as_ref(), terminal)?,
     }
     let is_refused = args.fail_on.is_some_and(|class| !review.is_empty() && review.class() >= class);
     Ok(match is_refused || args.exit_code && !review.is_empty() || fails {

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::args::Format;
+use super::args::{Compile, Format};
 use super::options::Options;
-use super::{Failure, Outcome, Terminal, report};
+use super::{Failure, Outcome, Terminal, part, report};
 use crate::diag::count;
 use crate::export::{Layout, export};
 use crate::system::Disk;
@@ -13,15 +13,15 @@ use crate::world::Output;
 
 pub(super) fn run(
     options: &Options,
+    args: &Compile,
     folder: &Path,
     layout: Layout,
-    all_contexts: bool,
     terminal: &mut Terminal,
 ) -> Outcome {
-    let opened = options.open_selected()?;
+    let opened = part::open(options, &args.part, true)?;
     let selection = options.selection(&opened, terminal)?;
     let policy = &opened.policy;
-    let (found, requests) = opened.compiler.requests(selection, policy, all_contexts);
+    let (found, requests) = opened.compiler.requests(selection, policy, args.all_contexts);
     let status = report(options, &found, terminal);
     let exported = export(layout, &requests, &opened.root);
     let path = options.directory().join(folder);

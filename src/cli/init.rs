@@ -43,7 +43,7 @@ pub(super) fn run(options: &Options, path: Option<PathBuf>, terminal: &mut Termi
         disk.replace(path, text.as_bytes())?;
         terminal.say(&text!("  {:<30} {}", path, why));
     }
-    let args = Compile::default();
+    let args = Compile { write: true, ..Compile::default() };
     let here = options.for_people_in(folder);
     let status = compile::run(&here, &args, terminal)?;
     terminal.say(&text!("next: `reqc list`, `reqc check`, `reqc render Reviewer --context review-request`"));

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::args::Lint;
 use super::options::{Opened, Options};
-use super::{Failure, Outcome, Terminal, report};
+use super::{Failure, Outcome, Terminal, report_from};
 use crate::compile::{LintTarget, Linting};
 use crate::diag::{Diagnostic, did_you_mean, listed};
 use crate::provider::{ClientApi, WireFormat};
@@ -26,7 +26,7 @@ pub(super) fn run(options: &Options, lint: &Lint, terminal: &mut Terminal) -> Ou
         let (shown, reader) = open(options, &opened, file)?;
         linting.read(&shown, reader).map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
     }
-    Ok(report(options, &linting.report(&opened.policy), terminal))
+    report_from(options.directory(), options, &linting.report(&opened.policy), false, terminal)
 }
 
 /// A file of the command line, and what it is called.

@@ -5,13 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::args::{Common, Format};
+use super::formats::Formats;
 use super::{Failure, Terminal};
-use crate::compile::{Compiler, PolicyOptions, Report, SelectError, Selection, check_allowed, check_code};
+use crate::compile::{
+    Compiler, PolicyOptions, Reach, Report, SelectError, Selection, Shard, check_allowed, check_code,
+};
 use crate::diag::{Diagnostic, Severity};
 use crate::repo::{Date, Glob, LoadOptions};
 use crate::resolve::ProfileId;
 use crate::source::{FileId, Sources};
 use crate::system::{Disk, Embedded};
+use crate::text::{Text, text};
 use crate::world::World;
 
 /// What a command runs with.
@@ -24,7 +28,9 @@ pub(super) struct Options {
     contexts: Vec<String>,
     pub(super) model: Option<String>,
     load: LoadOptions,
+    /// What standard output gets.
     pub(super) format: Format,
+    pub(super) formats: Formats,
     deny: Vec<String>,
     allow: Vec<String>,
 }
@@ -33,6 +39,7 @@ impl Options {
     pub(super) fn resolve(common: Common) -> Result<Options, Failure> {
         common.deny.iter().try_for_each(|code| check_code(code))?;
         common.allow.iter().try_for_each(|code| check_allowed(code))?;
+        let formats = Formats::resolve(common.formats)?;
         Ok(Options {
             is_named: common.directory.is_some(),
             directory: common.directory.unwrap_or_else(|| PathBuf::from(".")),
@@ -40,24 +47,26 @@ impl Options {
             contexts: common.contexts,
             model: common.model,
             load: LoadOptions { with_bundled: common.bundled, without_bundled: common.no_bundled },
-            format: common.format,
+            format: formats.shown,
+            formats,
             deny: common.deny,
             allow: common.allow,
         })
     }
 
-    /// The same options for another folder, if one is given.
-    pub(super) fn at(&self, path: Option<PathBuf>) -> Options {
-        path.map_or_else(|| self.clone(), |path| self.in_folder(self.directory.join(path)))
-    }
-
     /// The same options for exactly this folder, for people.
     pub(super) fn for_people_in(&self, directory: PathBuf) -> Options {
-        Options { format: Format::Human, ..self.in_folder(directory) }
+        let formats = Formats::for_people();
+        Options { format: formats.shown, formats, ..self.in_folder(directory) }
+    }
+
+    /// Whether the folder was named on the command line.
+    pub(super) fn is_named(&self) -> bool {
+        self.is_named
     }
 
     /// The same options for exactly this folder.
-    fn in_folder(&self, directory: PathBuf) -> Options {
+    pub(super) fn in_folder(&self, directory: PathBuf) -> Options {
         Options { directory, is_named: true, ..self.clone() }
     }
 
@@ -84,6 +93,27 @@ impl Options {
             true => path.to_owned(),
             false => self.directory.join(path),
         }
+    }
+
+    /// A command for the same repository and agents, as people type it.
+    pub(super) fn command(&self, name: &str) -> Text {
+        let folder = match self.directory == Path::new(".") {
+            true => Text::new(),
+            false => text!(" -C {}", shell_word(&self.directory.to_string_lossy())),
+        };
+        let agents: Text = self.agents.iter().map(|glob| text!(" --agent {}", shell_word(glob))).collect();
+        let contexts: Text = self.contexts.iter().map(|glob| text!(" --context {}", shell_word(glob))).collect();
+        let layers = match (self.load.with_bundled, self.load.without_bundled) {
+            (true, _) => " --bundled",
+            (_, true) => " --no-bundled",
+            _ => "",
+        };
+        text!("reqc {}{}{}{}{}", name, folder, agents, contexts, layers)
+    }
+
+    /// Whether standard output is for people.
+    pub(super) fn is_for_people(&self) -> bool {
+        matches!(self.format, Format::Human | Format::Short)
     }
 
     /// The folder that a command was pointed at.
@@ -117,6 +147,11 @@ impl Options {
         Ok(Opened { root, disk, compiler, selection, policy })
     }
 
+    /// Loads all agents of a repository from any world, with these options.
+    pub(super) fn load_all(&self, world: Arc<dyn World>) -> Compiler {
+        self.load_some(world, None)
+    }
+
     /// Loads the selected agents of a repository from any world, with these options.
     pub(super) fn load_selected(&self, world: Arc<dyn World>) -> Compiler {
         let selected = matcher(&self.agents);
@@ -137,7 +172,8 @@ impl Options {
         self.select(compiler).map_err(|error| select_failure(compiler, &error))
     }
 
-    fn select(&self, compiler: &Compiler) -> Result<Selection, Box<SelectError>> {
+    /// What is selected of a repository.
+    pub(super) fn select(&self, compiler: &Compiler) -> Result<Selection, Box<SelectError>> {
         let agents = match self.agents.as_slice() {
             [] => None,
             globs => Some(compiler.select_agents(matcher(globs), &globs.join(", "))?),
@@ -167,7 +203,7 @@ impl Options {
     /// what was asked for.
     pub(super) fn selection<'o>(&self, opened: &'o Opened, terminal: &mut Terminal) -> Result<&'o Selection, Failure> {
         if opened.selection.is_err() && !opened.compiler.is_fully_read() {
-            terminal.findings(self.format, &opened.report_of(opened.errors(|_| true)));
+            self.formats.write(&opened.report_of(opened.errors(|_| true)), &opened.root, terminal)?;
         }
         opened.selection()
     }
@@ -188,6 +224,20 @@ impl Opened {
     /// What takes part; a failure that names what is near if nothing does.
     pub(super) fn selection(&self) -> Result<&Selection, Failure> {
         self.selection.as_ref().map_err(|error| select_failure(&self.compiler, error))
+    }
+
+    /// Leaves what some files reach of the selection.
+    pub(super) fn limit_to(&mut self, reach: Reach) {
+        if let Ok(selection) = &mut self.selection {
+            selection.reached = Some(reach);
+        }
+    }
+
+    /// Leaves a part of the agents.
+    pub(super) fn limit_to_shard(&mut self, shard: Option<Shard>) {
+        if let Ok(selection) = &mut self.selection {
+            selection.shard = shard;
+        }
     }
 
     /// Some findings, and no others, as a report.
@@ -258,6 +308,15 @@ fn select_failure(compiler: &Compiler, error: &SelectError) -> Failure {
             let failure = Failure::new(format!("{} ({place})", finding.message));
             finding.help.iter().fold(failure, |failure, help| failure.help(help.clone()))
         }
+    }
+}
+
+/// A word as shells read it.
+fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:@%+,".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::args::{Color, Format};
 use crate::compile::{Lowered, Report, all_rules};
 use crate::diff::CausedGroup;
-use crate::report::{self, Human, Json, Layout, Short};
+use crate::report::{self, Checkout, Github, Gitlab, Human, Json, Junit, Layout, Markdown, Sarif, Short};
 use crate::review::Review;
 use crate::text::{Printer, Text, text};
 
@@ -116,32 +116,43 @@ impl Terminal {
     }
 
     /// Writes findings and figures.
-    pub(super) fn report(&mut self, format: Format, report: &Report) {
-        let silent = self.quiet && report.findings.is_empty() && format != Format::Json;
-        if !silent {
-            self.text(&self.format(format, self.color).report(report, &all_rules()));
+    pub(super) fn report(&mut self, format: Format, report: &Report, checkout: &Checkout) {
+        let is_for_programs = !matches!(format, Format::Human | Format::Short);
+        if self.quiet && report.findings.is_empty() && !is_for_programs {
+            return;
         }
+        let text = self.format(format, self.color, checkout).report(report, &all_rules());
+        match format {
+            // Its commands are ours; all that is foreign in them is escaped.
+            Format::Github => self.write(&text),
+            _ => self.text(&text),
+        }
+    }
+
+    /// The same for a file.
+    pub(super) fn report_for_file(format: Format, report: &Report, checkout: &Checkout) -> Text {
+        layouted(format, Layout::default(), checkout).report(report, &all_rules())
     }
 
     /// Writes findings where nothing was counted.
     pub(super) fn findings(&mut self, format: Format, report: &Report) {
-        self.text(&self.format(format, self.color).findings(report, &all_rules()));
+        let text = self.format(format, self.color, &Checkout::default()).findings(report, &all_rules());
+        self.text(&text);
     }
 
     /// Writes changes of bodies, and what they lower.
     pub(super) fn changes(&mut self, format: Format, groups: &[CausedGroup], lowered: &[Lowered]) {
-        self.text(&self.format(format, self.color).changes(groups, lowered));
+        self.text(&self.format(format, self.color, &Checkout::default()).changes(groups, lowered));
     }
 
     /// Writes what a change of sources does.
     pub(super) fn review(&mut self, format: Format, review: &Review, base: Option<&Text>) {
-        let layout = self.layout();
-        self.text(&match format {
-            Format::Json => report::review_json(review, base),
-            Format::Markdown => report::review_markdown(review, base),
-            Format::Html => report::review_html(review, base),
-            _ => report::review_text(review, base, layout),
-        });
+        self.text(&review_text(format, self.layout(), review, base));
+    }
+
+    /// The same for a file.
+    pub(super) fn review_for_file(format: Format, review: &Review, base: Option<&Text>) -> Text {
+        review_text(format, Layout::default(), review, base)
     }
 
     /// Writes findings beside the result to standard error; where the result is for programs, on one line each.
@@ -149,18 +160,11 @@ impl Terminal {
     pub(super) fn findings_aside(&self, format: Format, report: &Report) {
         let format = if format == Format::Human { format } else { Format::Short };
         let colour = self.color && io::stderr().is_terminal();
-        print_aside(&self.format(format, colour).findings(report, &all_rules()));
+        print_aside(&self.format(format, colour, &Checkout::default()).findings(report, &all_rules()));
     }
 
-    fn format(&self, format: Format, colour: bool) -> Box<dyn report::Format> {
-        let layout = Layout { width: self.width, colour };
-        match format {
-            Format::Human => Box::new(Human(layout)),
-            Format::Short => Box::new(Short(layout)),
-            Format::Json | Format::Markdown | Format::Html => Box::new(Json),
-            #[cfg(feature = "runtime")]
-            Format::Events => Box::new(Json),
-        }
+    fn format(&self, format: Format, colour: bool, checkout: &Checkout) -> Box<dyn report::Format> {
+        layouted(format, Layout { width: self.width, colour }, checkout)
     }
 
     /// Whether the reader of standard output went away.
@@ -251,6 +255,30 @@ impl Terminal {
         let mut text = text!("error: {}\n", Text::line(message).cut(LONGEST));
         help.iter().for_each(|help| text.push(&text!("  help: {}\n", Text::line(help).cut(LONGEST))));
         print_aside(&text);
+    }
+}
+
+fn review_text(format: Format, layout: Layout, review: &Review, base: Option<&Text>) -> Text {
+    match format {
+        Format::Json => report::review_json(review, base),
+        Format::Markdown => report::review_markdown(review, base),
+        Format::Html => report::review_html(review, base),
+        _ => report::review_text(review, base, layout),
+    }
+}
+
+fn layouted(format: Format, layout: Layout, checkout: &Checkout) -> Box<dyn report::Format> {
+    match format {
+        Format::Human => Box::new(Human(layout)),
+        Format::Short => Box::new(Short(layout)),
+        Format::Json => Box::new(Json),
+        Format::Sarif => Box::new(Sarif(checkout.clone())),
+        Format::Github => Box::new(Github(checkout.clone())),
+        Format::Gitlab => Box::new(Gitlab(checkout.clone())),
+        Format::Junit => Box::new(Junit),
+        Format::Markdown | Format::Html => Box::new(Markdown),
+        #[cfg(feature = "runtime")]
+        Format::Events => Box::new(Json),
     }
 }
 

@@ -10,8 +10,12 @@ use crate::resolve::ProfileId;
 impl Compiler {
     /// Findings about agents that no context fits, and about a run that made no body at all.
     pub fn unmade(&self, selection: &Selection, bodies: usize) -> Vec<Diagnostic> {
-        let chosen = |id: &ProfileId| selection.agents.as_ref().is_none_or(|ids| ids.contains(id));
-        let usable = self.agents.iter().filter(|(id, usable)| *usable && chosen(id)).map(|(id, _)| *id);
+        // The part of a run that some files reach, or one shard, may be empty.
+        if selection.may_be_empty() {
+            return Vec::new();
+        }
+        let usable = self.agents.iter().filter(|(id, usable)| *usable && self.chosen_agent(selection, *id));
+        let usable = usable.map(|(id, _)| *id);
         let agents: Vec<ProfileId> = usable.collect();
         // Somebody who picks contexts picks them for some agents.
         if bodies > 0 && selection.contexts.is_some() {

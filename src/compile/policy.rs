@@ -1,11 +1,12 @@
 //! What becomes of findings: severities, `[[allow]]`, the command line.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::rules::{NOT_LOWERABLE, UNKNOWN_RULE, all_rules, rule};
-use crate::diag::{Diagnostic, Findings, Severity, did_you_mean};
+use crate::diag::{Diagnostic, Edit, Findings, Severity, did_you_mean};
 use crate::repo::{Allow, Config, Date, Level, rules as repo_rules};
-use crate::source::{FileId, Position, Sources};
+use crate::source::{FileId, Position, Sources, Span};
 
 /// What a run makes of findings, beside what `reqc.toml` says.
 #[derive(Debug, Clone, Default)]
@@ -53,7 +54,7 @@ impl Policy<'_> {
             left.push(finding);
         }
         if self.complete {
-            left.extend(self.unused(&used));
+            left.extend(self.unused(sources, &used));
         }
         left
     }
@@ -123,7 +124,7 @@ impl Policy<'_> {
         entry.expires.zip(self.options.today).is_some_and(|(expires, today)| expires < today)
     }
 
-    fn unused(&self, used: &[bool]) -> Vec<Diagnostic> {
+    fn unused(&self, sources: &Sources, used: &[bool]) -> Vec<Diagnostic> {
         let entries = self
             .config
             .allows
@@ -135,10 +136,33 @@ impl Policy<'_> {
                 true => (format!("this entry for `{}` has expired", entry.code), "remove it, or give it more time"),
                 false => (format!("this entry for `{}` silences nothing", entry.code), "remove it"),
             };
-            Diagnostic::new(&repo_rules::UNUSED_ALLOW, entry.span, message).help(help)
+            let without = allow_entry(sources.get(entry.span.file).text(), entry.span.start as usize);
+            let without = without.map(|range| Edit::new(Span::new(entry.span.file, range), ""));
+            Diagnostic::new(&repo_rules::UNUSED_ALLOW, entry.span, message).help(help).maybe_fix(without)
         });
         findings.collect()
     }
+}
+
+/// The lines of the `[[allow]]` entry that a place stands in, up to the comments of what follows; `None` if the entry has another form.
+fn allow_entry(text: &str, at: usize) -> Option<Range<usize>> {
+    let lines = || text.split_inclusive('\n').map(|line| (line.as_ptr() as usize - text.as_ptr() as usize, line));
+    let headers = || lines().filter(|(_, line)| line.trim_start().starts_with('['));
+    let (start, header) = headers().take_while(|(start, _)| *start <= at).last()?;
+    if header.split('#').next()?.trim() != "[[allow]]" {
+        return None;
+    }
+    let next = headers().map(|(start, _)| start).find(|next| *next > at).unwrap_or(text.len());
+    let is_said = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    let mut inside = lines().filter(|(line, _)| (start..next).contains(line));
+    let (last, line) = inside.rfind(|(_, line)| is_said(line))?;
+    let end = last + line.len();
+    let blank = lines().skip_while(|(start, _)| *start < end).take_while(|(_, line)| line.trim().is_empty());
+    let end = blank.last().map_or(end, |(start, line)| start + line.len());
+    // The last entry takes the blank line above along.
+    let above = text[..start].trim_end_matches('\n').len();
+    let start = if end == text.len() && above > 0 { above + 1 } else { start };
+    Some(start..end)
 }
 
 /// The most findings of one rule and level that are reported, also to programs.
@@ -228,4 +252,22 @@ pub(crate) fn check_code(code: &str) -> Result<(), String> {
     }
     let near = did_you_mean(code, all_rules().iter().map(|rule| rule.code));
     Err(format!("there is no rule `{code}`; {}", near.unwrap_or_else(|| "`reqc rule` lists all codes".to_owned())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_goes_with_its_lines_alone() {
+        let without = |text: &str| {
+            let range = allow_entry(text, text.find("STALE")?)?;
+            Some(format!("{}{}", &text[..range.start], &text[range.end..]))
+        };
+        let text =
+            "[rules]\n\n[[allow]] # why\ncode = \"STALE\"\nreason = \"x\"\n\n# of the next\n[[allow]]\ncode = \"b\"\n";
+        assert_eq!(without(text).as_deref(), Some("[rules]\n\n# of the next\n[[allow]]\ncode = \"b\"\n"));
+        assert_eq!(without("a = 1\n\n[[allow]]\ncode = \"STALE\"").as_deref(), Some("a = 1\n"));
+        assert_eq!(without("allow = [{ code = \"STALE\" }]"), None);
+    }
 }

@@ -15,7 +15,7 @@ impl Compiler {
         if files.is_empty() {
             return;
         }
-        let (reached, _) = self.agents_by_file(&files);
+        let (reached, _) = self.agents_by_some(&files);
         let mut left = MAX_NAMES;
         for finding in self.findings.iter_mut().filter(|finding| finding.agents.is_empty()) {
             let Some(agents) = reached.get(&finding.primary.span.file) else { continue };
@@ -30,16 +30,22 @@ impl Compiler {
     pub(crate) fn agents_of_files(&self, paths: &BTreeSet<&str>) -> Option<BTreeMap<String, BTreeSet<Arc<str>>>> {
         let asked = self.sources().iter().filter(|(_, file)| paths.contains(&**file.path()));
         let files: BTreeMap<FileId, String> = asked.map(|(id, file)| (id, file.path().to_string())).collect();
-        let (reached, is_complete) = self.agents_by_file(&files.keys().copied().collect());
+        let reached = self.agents_by_file(&files.keys().copied().collect())?;
         let mut agents: BTreeMap<String, BTreeSet<Arc<str>>> = BTreeMap::new();
         for (file, names) in reached {
             agents.entry(files[&file].clone()).or_default().extend(names);
         }
-        is_complete.then_some(agents)
+        Some(agents)
     }
 
-    /// For each of some files the names of the agents that use it, sorted, and whether these are all.
-    fn agents_by_file(&self, files: &BTreeSet<FileId>) -> (BTreeMap<FileId, Vec<Arc<str>>>, bool) {
+    /// For each of some files the names of the agents that use it, sorted; `None` if there are more includes than are followed.
+    pub(super) fn agents_by_file(&self, files: &BTreeSet<FileId>) -> Option<BTreeMap<FileId, Vec<Arc<str>>>> {
+        let (reached, left) = self.agents_by_some(files);
+        (left > 0).then_some(reached)
+    }
+
+    /// The same as far as includes are followed, and how many more would have been.
+    fn agents_by_some(&self, files: &BTreeSet<FileId>) -> (BTreeMap<FileId, Vec<Arc<str>>>, usize) {
         let mut reached: BTreeMap<FileId, Vec<Arc<str>>> = BTreeMap::new();
         let mut known: HashMap<FileId, BTreeSet<FileId>> = HashMap::new();
         let mut left = MAX_INCLUDES;
@@ -49,7 +55,7 @@ impl Compiler {
                 reached.entry(file).or_default().push(Arc::clone(name));
             }
         }
-        (reached, left > 0)
+        (reached, left)
     }
 
     /// Which of some files an agent uses: of its chain, the partials that its templates reach, and its provider instance.

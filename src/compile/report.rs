@@ -3,9 +3,7 @@
 //! [`Compiler::report`] is what tests, editors, hosts and the command line all want; [`Compiler::report_each`] also gives the
 //! bodies to a visitor. Comparing with golden files and with an older side build on them.
 
-use std::collections::HashSet;
 use std::fmt;
-use std::sync::Arc;
 
 use super::{AgentBodies, Compiler, LintedBodies, Lowered, Policy, PolicyOptions, Selection, rules};
 use crate::diag::{Diagnostic, Findings, Severity, count};
@@ -68,7 +66,8 @@ impl fmt::Display for Summary {
 }
 
 impl Summary {
-    fn found(&self) -> String {
+    /// `2 errors, 1 warning`, or that there are no findings.
+    pub fn found(&self) -> String {
         match (self.errors, self.warnings) {
             (0, 0) => "no findings".to_owned(),
             (errors, 0) => count(errors, "error"),
@@ -138,9 +137,8 @@ impl Compiler {
         selection: &Selection,
         visit: impl Fn(&AgentBodies<'_>) -> R + Sync,
     ) -> (Found, Vec<R>) {
-        let names = self.selected_names(selection);
         let mut findings = Findings::default();
-        findings.extend(self.findings.iter().filter(|finding| is_about(finding, names.as_ref())).cloned());
+        findings.extend(self.findings.iter().filter(|finding| self.is_about(finding, selection)).cloned());
         let run = self.run_after(findings, selection, visit);
         let (agents, sources) = (run.results.len(), self.sources().clone());
         (Found { sources, findings: run.findings, agents, bodies: run.bodies }, run.results)
@@ -165,7 +163,7 @@ impl Compiler {
         let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
         Summary {
             agents: 0,
-            contexts: selection.contexts.as_ref().map_or(self.contexts.len(), Vec::len),
+            contexts: self.chosen_contexts(selection).count(),
             bodies: 0,
             errors: count(Severity::Error),
             warnings: count(Severity::Warning),
@@ -178,18 +176,6 @@ impl Compiler {
     pub(super) fn policy<'o>(&'o self, options: &'o PolicyOptions, complete: bool) -> Policy<'o> {
         Policy { config: &self.repo.config, options, complete: options.complete.unwrap_or(complete) }
     }
-
-    /// The names of the selected agents; `None` if all take part.
-    fn selected_names(&self, selection: &Selection) -> Option<HashSet<&Arc<str>>> {
-        let ids = selection.agents.as_ref()?;
-        Some(ids.iter().map(|id| &self.hierarchy.get(*id).name.value).collect())
-    }
-}
-
-/// Whether a finding concerns what was selected: always, if it names no agents.
-fn is_about(finding: &Diagnostic, selected: Option<&HashSet<&Arc<str>>>) -> bool {
-    let is_selected = |selected: &HashSet<&Arc<str>>| finding.agents.iter().any(|name| selected.contains(name));
-    finding.agents.is_empty() || selected.is_none_or(is_selected)
 }
 
 #[cfg(test)]

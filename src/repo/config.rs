@@ -3,13 +3,16 @@
 use std::fmt;
 use std::sync::Arc;
 
+use semver::{Version, VersionReq};
+
 use super::{Glob, Known, MAX_GLOBS, Reader, Special, rules};
 use crate::diag::{Diagnostic, Severity};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::Table;
 
 /// Every key of `reqc.toml`.
-pub const CONFIG_KEYS: [&str; 7] = ["schema_version", "layer", "dialect", "golden", "rules", "allow", "extension"];
+pub const CONFIG_KEYS: [&str; 8] =
+    ["schema_version", "reqc", "layer", "dialect", "golden", "rules", "allow", "extension"];
 
 /// Every key of an `[[allow]]` entry.
 pub const ALLOW_KEYS: [&str; 5] = ["code", "agent", "file", "reason", "expires"];
@@ -20,9 +23,10 @@ pub const EXTENSION_KEYS: [&str; 5] = ["provider_instance", "fields", "values", 
 const CONFIG: Known = Known {
     what: "reqc.toml",
     keys: &CONFIG_KEYS,
-    inner: &[("golden", &GOLDEN_KEYS), ("allow", &ALLOW_KEYS), ("extension", &EXTENSION_KEYS)],
+    inner: &[("reqc", &REQC_KEYS), ("golden", &GOLDEN_KEYS), ("allow", &ALLOW_KEYS), ("extension", &EXTENSION_KEYS)],
 };
 const GOLDEN_KEYS: [&str; 1] = ["contexts"];
+const REQC_KEYS: [&str; 1] = ["version"];
 
 /// The settings of a repository.
 #[derive(Debug, Clone, Default)]
@@ -124,6 +128,7 @@ impl Config {
         reader.schema_version(1);
         let is_bundled_layer = reader.one_of("layer", &[("bundled", true), ("own", false)]).is_some_and(|it| it.value);
         let dialect = reader.one_of("dialect", &[("jinja", Dialect::Jinja), ("inja", Dialect::Inja)]);
+        let reqc = reader.table("reqc");
         let golden = reader.table("golden");
         let levels = reader.table("rules");
         let allows = reader.tables("allow");
@@ -133,6 +138,9 @@ impl Config {
         }
         if let Some(one) = extensions.get(MAX_EXTENSIONS) {
             reader.too_many("extension", "entries", MAX_EXTENSIONS, one.span);
+        }
+        if let Some(reqc) = reqc {
+            check_version(file, reqc.value, findings);
         }
         let (allows, extensions) = (allows.into_iter().take(MAX_ALLOWS), extensions.into_iter().take(MAX_EXTENSIONS));
         Config {
@@ -149,6 +157,30 @@ impl Config {
 /// A rule's code above `[rules]`.
 fn level_above_rules(key: &str) -> Option<Special> {
     key.contains('/').then(|| Special::Misplaced("levels of rules stand below `[rules]`".to_owned()))
+}
+
+/// Findings about `[reqc] version`: what it says, and whether this binary is of such a version.
+fn check_version(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) {
+    const THIS: &str = env!("CARGO_PKG_VERSION");
+    let mut reader = Reader::new(file, table, findings);
+    reader.only(&Known::flat("[reqc]", &REQC_KEYS));
+    let Some(wanted) = reader.string("version") else { return };
+    let this = Version::parse(THIS).expect("the version of a package is one");
+    match VersionReq::parse(&wanted.value) {
+        Ok(requirement) if requirement.matches(&this) => {}
+        Ok(_) => {
+            let message = format!("this is reqc {THIS}, and the repository wants `{}`", wanted.value);
+            let finding = Diagnostic::new(&rules::OTHER_VERSION, wanted.span, message);
+            reader.report(
+                finding.help("install a version that fits; or change the line, and read `reqc compile --diff`"),
+            );
+        }
+        Err(why) => {
+            let message = format!("`version` is no requirement of a version: {why}");
+            let finding = Diagnostic::new(&rules::INVALID_VALUE, wanted.span, message);
+            reader.report(finding.help("write for instance `version = \"0.9\"`, or `\"=0.9.1\"` for one alone"));
+        }
+    }
 }
 
 fn golden_contexts(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> Option<Spanned<Vec<Spanned<Glob>>>> {
@@ -300,6 +332,25 @@ impl fmt::Display for Date {
 }
 
 impl Date {
+    /// The same, if there is such a day.
+    pub(crate) fn is_valid(self) -> Option<Date> {
+        Date::parse(&self.to_string())
+    }
+
+    /// The day so many days later.
+    pub(crate) fn after(self, days: u32) -> Date {
+        (0..days).fold(self, |date, _| date.next())
+    }
+
+    fn next(self) -> Date {
+        let Date { year, month, day } = self;
+        match (day < self.days_in_month(), month) {
+            (true, _) => Date { day: day + 1, ..self },
+            (false, 12) => Date { year: year + 1, month: 1, day: 1 },
+            (false, _) => Date { year, month: month + 1, day: 1 },
+        }
+    }
+
     fn days_in_month(self) -> u8 {
         let is_leap = self.year % 4 == 0 && (self.year % 100 != 0 || self.year % 400 == 0);
         match self.month {

@@ -99,6 +99,13 @@ crate::diag::rules! {
         "`schema_version` is larger than this binary knows. Guessing what the file means would be worse than \
          stopping.\n\n\
          Upgrade reqc. If the number was written by mistake, remove the key: version 1 is the default.";
+    OTHER_VERSION = Error "config/other-version", "the repository wants another version of reqc",
+        "`version` below `[reqc]` in `reqc.toml` says which versions a repository is compiled with: bundled profiles, partials and \
+         schemas come with the program, so another version may make other bodies.\n\n\
+         * wrong: `version = \"=0.9.0\"`, compiled with another version\n\
+         * right: the version that is installed fits, for instance `version = \"0.9\"` for 0.9.0 and later ones of 0.9\n\n\
+         Requirements are written as Cargo writes them: `0.9`, `=0.9.1`, `>=0.9, <0.11`. To upgrade, change the line, and read what \
+         `reqc compile --diff` shows against the golden files.";
     LITERAL_SECRET = Error "provider/literal-key", "a key stands in the file itself",
         "`api_key_ref` *refers* to a key; the key itself must not be committed.\n\n\
          * wrong: `api_key_ref = \"sk-…\"`\n\

@@ -33,13 +33,7 @@ impl Format for Human {
         let layout = Layout { width: self.0.width.max(40), ..self.0 };
         let handler = handler(layout);
         let Bounded { shown, more } = Bounded::of(&report.findings);
-        let drawn = shown.into_iter().map(|finding| {
-            let mut out = drawing(&handler, finding, &report.sources, layout.width);
-            if let Some(reach) = reach(finding, layout.width) {
-                out.push(&text!("{}\n", reach.styled(Style::new().dimmed(), layout.colour)));
-            }
-            out
-        });
+        let drawn = shown.into_iter().map(|finding| drawing_with_reach(&handler, finding, &report.sources, layout));
         let mut parts: Vec<Text> = drawn.collect();
         parts.extend(left_out(&more));
         Text::join(&parts, "\n")
@@ -59,6 +53,24 @@ fn handler(layout: Layout) -> GraphicalReportHandler {
         .with_links(false)
         .with_break_words(false)
         .without_syntax_highlighting()
+}
+
+/// A finding with its source lines and its reach.
+pub(super) fn with_reach(finding: &Diagnostic, sources: &Sources, layout: Layout) -> Text {
+    drawing_with_reach(&handler(layout), finding, sources, layout)
+}
+
+fn drawing_with_reach(
+    handler: &GraphicalReportHandler,
+    finding: &Diagnostic,
+    sources: &Sources,
+    layout: Layout,
+) -> Text {
+    let mut out = drawing(handler, finding, sources, layout.width);
+    if let Some(reach) = reach(finding, layout.width) {
+        out.push(&text!("{}\n", reach.styled(Style::new().dimmed(), layout.colour)));
+    }
+    out
 }
 
 fn drawing(handler: &GraphicalReportHandler, finding: &Diagnostic, sources: &Sources, width: usize) -> Text {

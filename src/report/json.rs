@@ -4,9 +4,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::diff::changes_json;
+use super::places::Region;
 use super::{Format, lowered};
 use crate::compile::{Lowered, Report, Summary};
-use crate::diag::{Diagnostic, Rule};
+use crate::diag::{Diagnostic, Edit, Rule};
 use crate::diff::CausedGroup;
 use crate::source::{Sources, Span};
 use crate::text::Text;
@@ -79,9 +80,18 @@ struct Finding<'a> {
     #[serde(flatten)]
     place: Location<'a>,
     help: Option<&'a str>,
+    fixes: Vec<Fix<'a>>,
     agents: Vec<&'a str>,
     contexts: Vec<&'a str>,
     related: Vec<Related<'a>>,
+}
+
+/// The text that replaces what stands at a place.
+#[derive(Serialize)]
+struct Fix<'a> {
+    #[serde(flatten)]
+    place: Location<'a>,
+    text: String,
 }
 
 #[derive(Serialize)]
@@ -120,6 +130,7 @@ impl<'a> Finding<'a> {
             message: &finding.message,
             place: Location::new(finding.primary.span, sources),
             help: finding.help.as_deref(),
+            fixes: finding.fix(sources).map(|edit| Fix::new(edit, sources)).into_iter().collect(),
             agents: finding.agents.iter().map(AsRef::as_ref).collect(),
             contexts: finding.contexts.iter().map(AsRef::as_ref).collect(),
             related: related
@@ -129,12 +140,16 @@ impl<'a> Finding<'a> {
     }
 }
 
+impl<'a> Fix<'a> {
+    fn new(edit: Edit, sources: &'a Sources) -> Fix<'a> {
+        Fix { place: Location::new(edit.span, sources), text: edit.text }
+    }
+}
+
 impl<'a> Location<'a> {
     pub(super) fn new(span: Span, sources: &'a Sources) -> Location<'a> {
-        let file = sources.get(span.file);
-        let (start, end) = (file.position(span.start as usize), file.position(span.end as usize));
-        let (end_line, end_column) = (end.line, end.column);
-        Location { file: file.path(), line: start.line, column: start.column, end_line, end_column }
+        let Region { line, column, end_line, end_column } = Region::of(span, sources);
+        Location { file: sources.get(span.file).path(), line, column, end_line, end_column }
     }
 }
 
@@ -193,6 +208,16 @@ mod tests {
               "end_line": 2,
               "end_column": 25,
               "help": "did you mean `content`?",
+              "fixes": [
+                {
+                  "file": "partials/p.jinja",
+                  "line": 2,
+                  "column": 18,
+                  "end_line": 2,
+                  "end_column": 25,
+                  "text": "content"
+                }
+              ],
               "agents": [
                 "OpenAI Chat 00"
               ],

@@ -97,11 +97,6 @@ fn is_ours(_found: &fs::Metadata) -> bool {
     true
 }
 
-/// Whether this process runs for a machine, which nobody can be asked at.
-pub(crate) fn is_ci() -> bool {
-    std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
-}
-
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use super::body::too_much_work;
 use super::excerpt::{self, excerpt};
+use super::fix;
 use super::members::Shared;
 use super::memo::{Costed, Fragment};
 use super::plan::Plan;
 use super::prompt::placeholder;
 use super::{Request, rules};
-use crate::diag::{Diagnostic, Label, Rule};
+use crate::diag::{Diagnostic, Edit, Label, Rule};
 use crate::json::{self, JsonError, Pointer, Problem};
 use crate::render::{
-    ACCOUNT_LIMIT, BodyInput, MAX_OUTPUT, Recording, Rendered, Renderer, TemplateId, Written, rules as render_rules,
+    ACCOUNT_LIMIT, BodyInput, By, MAX_OUTPUT, Recording, Rendered, Renderer, TemplateId, Written, rules as render_rules,
 };
 use crate::source::{Sources, Span};
 
@@ -168,7 +169,35 @@ impl Fragments<'_> {
         {
             finding = finding.related(literal, "rendered for this value");
         }
-        finding.maybe_help(help.map(str::to_owned))
+        finding.maybe_help(help.map(str::to_owned)).maybe_fix(self.fix(&recording, text, error, bare))
+    }
+
+    /// The edit that mends a text that is no JSON, where the template's own text or a single tag made it so.
+    fn fix(
+        &self,
+        recording: &Recording,
+        text: &str,
+        error: &JsonError,
+        bare: Option<(Span, &'static str)>,
+    ) -> Option<Edit> {
+        if let Some((tag, help)) = bare {
+            return fix::as_json(self.sources, tag, help == WITH_QUOTES);
+        }
+        let literal = |range: &Range<usize>| {
+            let found = self.written(recording, range).filter(|found| found.by == By::Template)?;
+            (self.sources.slice(found.span) == &text[range.clone()]).then_some(found.span)
+        };
+        match error.problem {
+            Problem::DoubledComma | Problem::LeadingComma => Some(Edit::new(literal(&error.range)?, "")),
+            Problem::MissingComma => {
+                let end = text[..error.range.start].trim_end().len();
+                let start = text[..end].char_indices().next_back()?.0;
+                let after = self.written(recording, &(start..end))?;
+                let after = literal(&(start..end)).or(after.tag)?;
+                Some(Edit::new(Span { start: after.end, ..after }, ","))
+            }
+            _ => None,
+        }
     }
 
     fn recording(&self, template: TemplateId, text: &str) -> Recording {
@@ -198,9 +227,6 @@ impl Fragments<'_> {
         text: &str,
         error: &JsonError,
     ) -> Option<(Span, &'static str)> {
-        const WITHOUT_QUOTES: &str = "write `{{ tojson(value) }}`, which quotes and escapes it";
-        const WITH_QUOTES: &str =
-            "write `{{ tojson(value) }}` instead of quotes around the value: it escapes what is inside";
         if error.problem == Problem::MissingValue {
             let gap = text[..error.range.start].trim_end().len()..error.range.start;
             let span = self.renderer.empty_tag(self.sources, recording, &gap)?;
@@ -211,6 +237,9 @@ impl Fragments<'_> {
         Some((found.tag?, if text[..start].ends_with('"') { WITH_QUOTES } else { WITHOUT_QUOTES }))
     }
 }
+
+const WITHOUT_QUOTES: &str = "write `{{ tojson(value) }}`, which quotes and escapes it";
+const WITH_QUOTES: &str = "write `{{ tojson(value) }}` instead of quotes around the value: it escapes what is inside";
 
 /// Whether a mistake stands apart from all placeholders, so that it is there whatever the prompt says: what is before it was
 /// taken for JSON, and what is told of it shows no placeholder.

@@ -1,0 +1,103 @@
+//! `--format`: what goes to standard output, and which reports go to files.
+
+use std::path::{Path, PathBuf};
+
+use super::args::{Format, FormatTo, Writes};
+use super::{Failure, Terminal};
+use crate::compile::Report;
+use crate::report::Checkout;
+use crate::review::Review;
+use crate::system;
+use crate::text::Text;
+
+/// The formats of a run.
+#[derive(Debug, Clone)]
+pub(super) struct Formats {
+    /// What standard output gets.
+    pub(super) shown: Format,
+    /// Whether annotations follow there.
+    annotated: bool,
+    /// Reports in files.
+    files: Vec<(Format, PathBuf)>,
+}
+
+impl Formats {
+    /// What was asked for: one format for standard output, beside which annotations may stand, and any number of files.
+    pub(super) fn resolve(asked: Vec<FormatTo>) -> Result<Formats, Failure> {
+        let (mut shown, mut files): (Vec<Format>, Vec<(Format, PathBuf)>) = (Vec::new(), Vec::new());
+        for FormatTo { format, file } in asked {
+            match file {
+                None => shown.push(format),
+                Some(file) if files.iter().any(|(_, known)| *known == file) => {
+                    return Err(Failure::new(format!("two reports go to `{}`", file.display())));
+                }
+                Some(file) => files.push((format, file)),
+            }
+        }
+        let annotated = shown.len() > 1 && shown.contains(&Format::Github);
+        shown.retain(|format| !annotated || *format != Format::Github);
+        match shown.as_slice() {
+            [] => Ok(Formats { shown: Format::Human, annotated, files }),
+            [one] if !annotated || matches!(one, Format::Human | Format::Short) => {
+                Ok(Formats { shown: *one, annotated, files })
+            }
+            _ => Err(Failure::new("standard output gets one format: others go to files")
+                .help("write `--format FORMAT=FILE`; only `github` may stand beside `human` or `short`")),
+        }
+    }
+
+    /// The same for people.
+    pub(super) fn for_people() -> Formats {
+        Formats { shown: Format::Human, annotated: false, files: Vec::new() }
+    }
+
+    /// Refuses formats that what a command writes does not have.
+    pub(super) fn refuse_others(&self, writes: Writes) -> Result<(), Failure> {
+        let annotations = self.annotated.then_some(Format::Github);
+        let asked = [self.shown].into_iter().chain(annotations).chain(self.files.iter().map(|(format, _)| *format));
+        let why = match (asked.into_iter().find(|format| !format.is_form_of(writes)), self.files.first()) {
+            (Some(format), _) => format!("this command does not write `{}`", format.name()),
+            (None, Some((_, file))) if writes == Writes::Others => {
+                format!("this command writes no report into `{}`", file.display())
+            }
+            (None, _) => return Ok(()),
+        };
+        Err(Failure::new(why).help(match writes {
+            Writes::Reviews => "`compile --diff` writes `human`, `json`, `markdown` and `html`",
+            _ => "`check`, `compile --check` and `lint` write reports; `compile --diff` writes `markdown` and `html`",
+        }))
+    }
+
+    /// Shows what a change does and writes it into files.
+    pub(super) fn write_review(
+        &self,
+        review: &Review,
+        base: Option<&Text>,
+        terminal: &mut Terminal,
+    ) -> Result<(), Failure> {
+        terminal.review(self.shown, review, base);
+        for (format, file) in &self.files {
+            let text = Terminal::review_for_file(*format, review, base);
+            write_file(file, &text)?;
+        }
+        Ok(())
+    }
+
+    /// Shows a report and writes it into files; its paths start from `folder`.
+    pub(super) fn write(&self, report: &Report, folder: &Path, terminal: &mut Terminal) -> Result<(), Failure> {
+        let checkout = Checkout::at(system::below_checkout(folder).unwrap_or_default());
+        terminal.report(self.shown, report, &checkout);
+        if self.annotated {
+            terminal.report(Format::Github, report, &checkout);
+        }
+        for (format, file) in &self.files {
+            write_file(file, &Terminal::report_for_file(*format, report, &checkout))?;
+        }
+        Ok(())
+    }
+}
+
+fn write_file(file: &Path, text: &Text) -> Result<(), Failure> {
+    let written = system::write_named(file, text.as_bytes());
+    written.map_err(|why| Failure::new(format!("`{}` cannot be written: {why}", file.display())))
+}

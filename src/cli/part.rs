@@ -1,0 +1,85 @@
+//! What of a repository a run is limited to: paths, what changed files reach, a shard.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::Failure;
+use super::args::Part;
+use super::options::{Opened, Options};
+use crate::compile::{Compiler, Differing, Named, Reach, Touched};
+use crate::golden;
+use crate::repo::folders;
+use crate::system::{self, GitRevision};
+use crate::text::cut;
+use crate::world::World;
+
+impl Part {
+    fn is_whole(&self) -> bool {
+        self.paths.is_empty() && self.affected.is_none() && self.shard.is_none()
+    }
+}
+
+/// Opens the repository that a command is about, limited to a part of it. With `golden`, golden files reach the agents that own
+/// them.
+pub(super) fn open(options: &Options, part: &Part, golden: bool) -> Result<Opened, Failure> {
+    let given: Vec<PathBuf> = part.paths.iter().map(|path| options.path(path)).collect();
+    let options = in_repository_of(options, &given)?;
+    let named = named(options.directory(), &given)?;
+    if part.is_whole() || named.as_ref().is_some_and(|named| named.0.iter().any(String::is_empty)) {
+        return options.open_selected();
+    }
+    let mut opened = options.open()?;
+    opened.limit_to_shard(part.shard);
+    if let Some(named) = named {
+        let reach = opened.compiler.reach(&named, golden);
+        check_named(&named, &reach)?;
+        opened.limit_to(reach);
+    }
+    if let Some(revision) = &part.affected {
+        let reach = affected(&options, &opened, revision.as_deref().unwrap_or("HEAD"), golden)?;
+        opened.limit_to(reach);
+    }
+    Ok(opened)
+}
+
+/// Options for the repository around the first path; unless a folder was named, that is the one.
+fn in_repository_of(options: &Options, paths: &[PathBuf]) -> Result<Options, Failure> {
+    match paths.first().filter(|_| !options.is_named()) {
+        None => Ok(options.clone()),
+        Some(first) => Ok(options.in_folder(system::root_around(first)?)),
+    }
+}
+
+/// The paths below the root; `None` if none was named.
+fn named(root: &Path, paths: &[PathBuf]) -> Result<Option<Named>, Failure> {
+    let below = |path: &PathBuf| system::below(root, path).map_err(Failure::from);
+    let named = paths.iter().map(below).collect::<Result<Vec<String>, Failure>>()?;
+    Ok((!named.is_empty()).then_some(Named(named)))
+}
+
+/// A path that nothing is made of is most often a mistake.
+fn check_named(named: &Named, reach: &Reach) -> Result<(), Failure> {
+    let is_known = |path: &String| {
+        let alone = Named(vec![path.clone()]);
+        let mut conventional = folders::ALL.iter().chain([&golden::FOLDER]);
+        let is_conventional = conventional.any(|folder| Named(vec![(*folder).to_owned()]).file(path));
+        is_conventional || reach.files.iter().flatten().any(|file| alone.file(file))
+    };
+    match named.0.iter().find(|path| !is_known(path)) {
+        None => Ok(()),
+        Some(path) => Err(Failure::new(format!("`{}` is no part of the agent repository", cut(path, 200))).help(
+            "name profiles, partials, roles, contexts, provider instances, schemas or settings, or folders of them",
+        )),
+    }
+}
+
+/// What differs from a revision, and what that reaches on both sides.
+fn affected(options: &Options, opened: &Opened, revision: &str, golden: bool) -> Result<Reach, Failure> {
+    let older: Arc<dyn World> = Arc::new(GitRevision::load(&opened.root, revision)?);
+    let differing = Differing { old: Arc::clone(&older), new: Arc::clone(&opened.disk) as Arc<dyn World> };
+    let before: Compiler = options.load_all(older);
+    let [now, then] = [&*opened.compiler, &before].map(|side| side.reach(&differing, golden));
+    let usable = Reach { agents: opened.compiler.differently_usable(&before), ..Reach::default() };
+    // What is wrong with the repository as a whole is told: a change anywhere may have caused it.
+    Ok(Reach { files: None, ..now.or(then).or(usable) })
+}

@@ -1,0 +1,71 @@
+//! Today's findings as `[[allow]]` entries, so that a gate can begin with a repository as it is.
+
+use std::collections::BTreeMap;
+
+use super::Report;
+use crate::repo::Date;
+use crate::text::Text;
+
+/// Entries that silence what a report found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Baseline {
+    /// TOML, to be put behind what `reqc.toml` says.
+    pub text: String,
+    /// How many entries there are.
+    pub entries: usize,
+    /// How many findings they silence.
+    pub silenced: usize,
+    /// How many findings are of rules that cannot be allowed.
+    pub left: usize,
+}
+
+impl Baseline {
+    /// An entry for each rule in each file.
+    pub fn of(report: &Report, reason: &str, expires: Date) -> Baseline {
+        let mut places: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        let mut left = 0;
+        for finding in &report.findings {
+            let path = report.sources.get(finding.primary.span.file).path();
+            match finding.rule.can_be_lowered {
+                true => *places.entry((path, finding.rule.code)).or_default() += 1,
+                false => left += 1,
+            }
+        }
+        let text = places.keys().map(|(path, code)| entry(code, path, reason, expires)).collect();
+        Baseline { text, entries: places.len(), silenced: places.values().sum(), left }
+    }
+}
+
+fn entry(code: &str, path: &str, reason: &str, expires: Date) -> String {
+    let [code, file, reason] = [Text::quoted(code), Text::quoted(&as_glob(path)), Text::quoted(reason)];
+    format!("\n[[allow]]\ncode = {code}\nfile = {file}\nreason = {reason}\nexpires = {expires}\n")
+}
+
+/// The glob that matches a path alone.
+fn as_glob(path: &str) -> String {
+    let special = |c: char| "?*[]{}\\!".contains(c);
+    path.chars().map(|c| if special(c) { format!("[{c}]") } else { c.to_string() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::repo::Glob;
+
+    #[test]
+    fn paths_are_globs_of_themselves() {
+        for path in ["agents/a.toml", "agents/[x]*{a,b}?.toml", "bundled:partials/x.jinja"] {
+            let glob = Glob::new(&as_glob(path)).expect("a glob");
+            assert!(glob.is_match(path), "{path}");
+            assert!(!glob.is_match("agents/x.toml") || path == "agents/x.toml");
+        }
+    }
+
+    #[test]
+    fn an_entry_is_toml() {
+        let text = entry("key/unknown", "a\"\n.toml", "why \\ not", Date { year: 2027, month: 1, day: 31 });
+        let table = crate::toml::parse(&text).expect("TOML");
+        assert_eq!(table.entries.len(), 1);
+    }
+}

@@ -1,0 +1,247 @@
+//! Findings with one right answer, mended: edits of sources, each proven by compiling again.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::Report;
+use crate::diag::{Diagnostic, Edit, Severity};
+use crate::source::{FileId, SourceText};
+use crate::world::{Entry, EntryKind, ReadError, Walk, World};
+
+/// A file that was mended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MendedFile {
+    /// Its path below the root.
+    pub path: String,
+    /// Its bytes before.
+    pub old: Vec<u8>,
+    /// Its bytes afterwards.
+    pub new: Vec<u8>,
+}
+
+/// What mending came to.
+#[non_exhaustive]
+pub struct Mended {
+    /// What is left, with all files as they are afterwards.
+    pub report: Report,
+    /// The files that differ, sorted by path.
+    pub files: Vec<MendedFile>,
+    /// How many edits were made.
+    pub edits: usize,
+}
+
+/// How often a run is repeated because mending showed more to be mended.
+const MOST_ROUNDS: usize = 10;
+/// A longer line does not tell an edit from others, in bytes.
+const LONGEST_LINE: usize = 2000;
+/// How many edits are tried one by one.
+const MOST_TRIALS: usize = 200;
+
+/// Mends what has one right answer. `report` compiles a state of the repository. An edit stays if less is wrong with it than
+/// without, and no more errors are found.
+pub fn mend(world: &Arc<dyn World>, report: impl Fn(Arc<dyn World>) -> Report) -> Mended {
+    let mut bench = Bench { report: &report, trials: MOST_TRIALS, refused: HashSet::new() };
+    let mut state = State { overlay: Overlay::over(world), report: report(Arc::clone(world)), edits: 0 };
+    for _ in 0..MOST_ROUNDS {
+        match bench.round(&state) {
+            Some(better) => state = better,
+            None => break,
+        }
+    }
+    let State { overlay, report, edits } = state;
+    let read = |path: &String| world.read(path).unwrap_or_default();
+    let files = overlay.files.into_iter().map(|(path, new)| MendedFile { old: read(&path), new, path });
+    Mended { report, files: files.collect(), edits }
+}
+
+/// The files that edits are of, as they were compiled.
+type Texts = HashMap<FileId, Option<SourceText>>;
+
+/// A state of the repository, and what is wrong with it.
+struct State {
+    overlay: Overlay,
+    report: Report,
+    edits: usize,
+}
+
+/// An edit of a file's bytes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct ByteEdit {
+    path: String,
+    start: usize,
+    end: usize,
+    text: String,
+    /// What stands around it: the same edit elsewhere is another one.
+    line: String,
+    cause: Cause,
+}
+
+/// The finding that an edit is to mend.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Cause {
+    code: &'static str,
+    message: String,
+    start: u32,
+    /// Whether a name is written right: that what it names has mistakes of its own shows only now.
+    is_renamed: bool,
+}
+
+impl ByteEdit {
+    fn overlaps(&self, other: &ByteEdit) -> bool {
+        self.path == other.path && self.start <= other.end && other.start <= self.end
+    }
+
+    /// Whether the edit did what it was for, although as much is found as before: a name is right, or the same mistake is found
+    /// further on.
+    fn is_of_use(&self, after: &Report) -> bool {
+        let same = |finding: &&Diagnostic| {
+            let path = after.sources.get(finding.primary.span.file).path();
+            finding.rule.code == self.cause.code && finding.message == self.cause.message && **path == *self.path
+        };
+        let mut same = after.findings.iter().filter(same).map(|finding| finding.primary.span.start);
+        match self.cause.is_renamed {
+            true => same.all(|start| start > self.cause.start),
+            false => same.next().is_some_and(|start| start > self.cause.start),
+        }
+    }
+}
+
+struct Bench<'r> {
+    report: &'r dyn Fn(Arc<dyn World>) -> Report,
+    /// How many edits may still be tried alone.
+    trials: usize,
+    /// What made nothing better, by path, line and text.
+    refused: HashSet<(String, String, String)>,
+}
+
+impl Bench<'_> {
+    /// A better state than this one; `None` if no edit leads to one.
+    fn round(&mut self, state: &State) -> Option<State> {
+        let edits = self.edits(state);
+        if edits.is_empty() {
+            return None;
+        }
+        if let Some(better) = self.better(state, &edits) {
+            return Some(better);
+        }
+        for edit in edits {
+            self.trials = self.trials.checked_sub(1)?;
+            match self.better(state, std::slice::from_ref(&edit)) {
+                Some(better) => return Some(better),
+                None => drop(self.refused.insert((edit.path, edit.line, edit.text))),
+            }
+        }
+        None
+    }
+
+    /// The edits of a report that were not refused, the first of those that overlap.
+    fn edits(&self, state: &State) -> Vec<ByteEdit> {
+        let sources = &state.report.sources;
+        let mut texts = HashMap::new();
+        let edits = state.report.findings.iter().filter_map(|finding| Some((finding, finding.fix(sources)?)));
+        let byte_edit = |(finding, edit): (&Diagnostic, Edit)| state.byte_edit(&mut texts, finding, &edit);
+        let mut edits: Vec<ByteEdit> = edits.filter_map(byte_edit).collect();
+        edits.sort();
+        edits.dedup_by(|a, b| (&a.path, a.start, a.end, &a.text) == (&b.path, b.start, b.end, &b.text));
+        edits.retain(|it| !self.refused.contains(&(it.path.clone(), it.line.clone(), it.text.clone())));
+        let mut apart: Vec<ByteEdit> = Vec::new();
+        for edit in edits {
+            if apart.last().is_none_or(|last| !last.overlaps(&edit)) {
+                apart.push(edit);
+            }
+        }
+        apart
+    }
+
+    fn better(&self, state: &State, edits: &[ByteEdit]) -> Option<State> {
+        let overlay = state.overlay.with(edits);
+        let report = (self.report)(Arc::new(overlay.clone()));
+        let (before, after) = (state.report.findings.len(), report.findings.len());
+        let is_no_worse = errors(&report) <= errors(&state.report) && after <= before;
+        let is_better = after < before || edits.iter().all(|edit| edit.is_of_use(&report));
+        (is_no_worse && is_better).then(|| State { overlay, report, edits: state.edits + edits.len() })
+    }
+}
+
+fn errors(report: &Report) -> usize {
+    report.findings.iter().filter(|finding| finding.severity == Severity::Error).count()
+}
+
+impl State {
+    /// An edit of a source as one of its file; `None` if the file is none of the repository's, or no more what was compiled.
+    fn byte_edit(&self, texts: &mut Texts, finding: &Diagnostic, edit: &Edit) -> Option<ByteEdit> {
+        let file = self.report.sources.get(edit.span.file);
+        let read = || {
+            let source = SourceText::from_bytes(&self.overlay.read(file.path()).ok()?).ok()?;
+            (source.as_str() == file.text()).then_some(source)
+        };
+        let source = texts.entry(edit.span.file).or_insert_with(read).as_ref()?;
+        let range: Range<usize> = edit.span.range();
+        if range.end > file.text().len() {
+            return None;
+        }
+        let offset = |at: usize| source.to_file_offset(at);
+        let line =
+            file.line_around(range.start, LONGEST_LINE).map(|line| file.text()[line].to_owned()).unwrap_or_default();
+        let (path, text) = (file.path().to_string(), edit.text.clone());
+        let (code, message) = (finding.rule.code, finding.message.clone());
+        let cause = Cause { code, message, start: finding.primary.span.start, is_renamed: finding.fix.is_none() };
+        Some(ByteEdit { path, start: offset(range.start), end: offset(range.end), text, line, cause })
+    }
+}
+
+/// A world in which some files are others.
+#[derive(Clone)]
+struct Overlay {
+    world: Arc<dyn World>,
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+impl Overlay {
+    fn over(world: &Arc<dyn World>) -> Overlay {
+        Overlay { world: Arc::clone(world), files: BTreeMap::new() }
+    }
+
+    /// The same after edits, which are sorted and stand apart.
+    fn with(&self, edits: &[ByteEdit]) -> Overlay {
+        let mut overlay = self.clone();
+        for edit in edits.iter().rev() {
+            let read = || self.read(&edit.path).unwrap_or_default();
+            let bytes = overlay.files.entry(edit.path.clone()).or_insert_with(read);
+            bytes.splice(edit.start..edit.end, edit.text.bytes());
+        }
+        overlay
+    }
+}
+
+impl World for Overlay {
+    fn read_within(&self, path: &str, limit: u64) -> Result<Vec<u8>, ReadError> {
+        match self.files.get(path) {
+            Some(bytes) if bytes.len() as u64 > limit => Err(ReadError::TooLarge { size: bytes.len() as u64, limit }),
+            Some(bytes) => Ok(bytes.clone()),
+            None => self.world.read_within(path, limit),
+        }
+    }
+
+    fn walk(&self, folder: &str) -> Walk {
+        self.world.walk(folder)
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<Entry>, ReadError> {
+        self.world.list(folder)
+    }
+
+    fn list_counted(&self, folder: &str) -> Result<(Vec<Entry>, usize), ReadError> {
+        self.world.list_counted(folder)
+    }
+
+    fn kind(&self, path: &str) -> Result<EntryKind, ReadError> {
+        self.world.kind(path)
+    }
+
+    fn today(&self) -> Option<(i32, u8, u8)> {
+        self.world.today()
+    }
+}

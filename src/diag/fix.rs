@@ -1,0 +1,129 @@
+//! What mends a finding, if there is one right answer.
+
+use super::{Diagnostic, nearest};
+use crate::source::{Sources, Span};
+use crate::text::Text;
+
+/// A text in the place of another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Edit {
+    /// What goes; nothing, if text is only put in.
+    pub span: Span,
+    /// What comes.
+    pub text: String,
+}
+
+/// A name is looked for in lines of up to this many bytes.
+const LONGEST_LINE: usize = 2000;
+
+impl Edit {
+    /// An edit of a source.
+    pub fn new(span: Span, text: impl Into<String>) -> Edit {
+        Edit { span, text: text.into() }
+    }
+}
+
+impl Diagnostic {
+    /// Says what mends it, if anything does.
+    #[must_use]
+    pub(crate) fn maybe_fix(mut self, fix: Option<Edit>) -> Diagnostic {
+        self.fix = fix.or(self.fix);
+        self
+    }
+
+    /// The edit that mends it; for a misspelt name of which only one other is near, that name. Whether all is well afterwards, a
+    /// run tells.
+    pub fn fix(&self, sources: &Sources) -> Option<Edit> {
+        let file = sources.get(self.primary.span.file);
+        // What is bundled cannot be edited, and of a part of a file nobody has the rest.
+        let is_editable = !file.path().starts_with("bundled:") && file.start().line == 1;
+        let renamed = || {
+            let name = suggested(self.help.as_deref()?)?;
+            renamed(self.primary.span, sources.slice(self.primary.span), name).or_else(|| self.on_line(name, sources))
+        };
+        is_editable.then(|| self.fix.clone().or_else(renamed)).flatten()
+    }
+
+    /// The edit that writes a name in the place of the misspelt one that the message quotes, if that stands once on the line.
+    fn on_line(&self, name: &str, sources: &Sources) -> Option<Edit> {
+        let wrong = self.message.split('`').skip(1).step_by(2);
+        let wrong = wrong.filter(|it| is_word(it) && is_word(name) && !nearest(it, [name]).is_empty()).last()?;
+        let file = sources.get(self.primary.span.file);
+        let range = file.line_around(self.primary.span.start as usize, LONGEST_LINE)?;
+        let (start, line) = (range.start, &file.text()[range]);
+        let is_end = |c: Option<char>| c.is_none_or(|c| !is_word(c.encode_utf8(&mut [0; 4])));
+        let is_whole =
+            |at: &usize| is_end(line[..*at].chars().next_back()) && is_end(line[at + wrong.len()..].chars().next());
+        let mut places = line.match_indices(wrong).map(|(at, _)| at).filter(is_whole);
+        let at = places.next().filter(|_| places.next().is_none())? + start;
+        Some(Edit::new(Span::new(self.primary.span.file, at..at + wrong.len()), name))
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+}
+
+/// The one name that a help text suggests.
+fn suggested(help: &str) -> Option<&str> {
+    let name = help.strip_prefix("did you mean `")?.strip_suffix("`?")?;
+    (!name.contains('`')).then_some(name)
+}
+
+/// The edit that writes a name in the place of a misspelt one: a bare key, a string of one line, or the last part of a path.
+fn renamed(span: Span, written: &str, name: &str) -> Option<Edit> {
+    if let Some(inner) = within_quotes(written) {
+        let is_near = inner != name && !inner.contains('\\') && !nearest(inner, [name]).is_empty();
+        let plain = !name.contains(['\\', '"', '\'']) && !name.chars().any(char::is_control);
+        let quote = &written[..1];
+        let text = if plain { format!("{quote}{name}{quote}") } else { Text::quoted(name).to_string() };
+        return is_near.then(|| Edit::new(span, text));
+    }
+    let last = written.rsplit('.').next().unwrap_or(written);
+    let is_near = last != name && is_word(last) && is_word(name) && !nearest(last, [name]).is_empty();
+    let is_path = written.split('.').all(is_word);
+    let start = span.end - u32::try_from(last.len()).ok()?;
+    (is_near && is_path).then(|| Edit::new(Span { start, ..span }, name))
+}
+
+/// What stands between the quotes of a string of one line.
+fn within_quotes(written: &str) -> Option<&str> {
+    let quote = written.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let inner = written.strip_prefix(quote)?.strip_suffix(quote)?;
+    (!inner.contains(quote) && !inner.contains('\n')).then_some(inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diag::one_of;
+    use crate::source::SourceText;
+
+    #[test]
+    fn a_suggestion_of_one_name_is_understood() {
+        assert_eq!(suggested(&one_of(&["OpenAI Chat"]).expect("a name")), Some("OpenAI Chat"));
+        assert_eq!(suggested(&one_of(&["a", "b"]).expect("names")), None);
+        assert_eq!(suggested("write `x`"), None);
+    }
+
+    #[test]
+    fn names_are_replaced_as_they_were_written() {
+        let sources = Sources::default();
+        let file = sources.add("a", SourceText::salvage(b""));
+        let fixed = |written: &str, name: &str| {
+            let edit = renamed(Span::new(file, 10..10 + written.len()), written, name)?;
+            let start = edit.span.start as usize - 10;
+            Some(format!("{}{}", &written[..start], edit.text))
+        };
+        assert_eq!(fixed("extend", "extends").as_deref(), Some("extends"));
+        assert_eq!(fixed("\"OpenAI Caht\"", "OpenAI Chat").as_deref(), Some("\"OpenAI Chat\""));
+        assert_eq!(fixed("'OpenAI Caht'", "OpenAI Chat").as_deref(), Some("'OpenAI Chat'"));
+        assert_eq!(fixed("\"OpenAI Caht\"", "OpenAI \"Chat").as_deref(), Some("\"OpenAI \\\"Chat\""));
+        assert_eq!(fixed("msg.contnet", "content").as_deref(), Some("msg.content"));
+        for (written, name) in [("{{ x }}", "y"), ("\"\"\"contnet\"\"\"", "content"), ("model", "contexts"), ("", "a")]
+        {
+            assert_eq!(fixed(written, name), None, "{written}");
+        }
+    }
+}

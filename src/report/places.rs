@@ -1,0 +1,144 @@
+//! Where findings stand, as programs around us name files; and what tells a finding apart from all others.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use sha2::{Digest, Sha256};
+
+use crate::diag::Diagnostic;
+use crate::source::{Sources, Span};
+use crate::text::hex;
+
+/// Where the folder that a report's paths start from lies in its checkout: systems of continuous integration name files from the
+/// checkout's top.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Checkout {
+    /// The folder below the top, `""` or `a/b`.
+    folder: String,
+}
+
+/// What stands before the path of a file that comes with `reqc`.
+const BUNDLED: &str = "bundled:";
+
+/// A place, one-based; columns count characters; the end is exclusive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Region {
+    pub(super) line: usize,
+    pub(super) column: usize,
+    pub(super) end_line: usize,
+    pub(super) end_column: usize,
+}
+
+impl Region {
+    pub(super) fn of(span: Span, sources: &Sources) -> Region {
+        let file = sources.get(span.file);
+        let (start, end) = (file.position(span.start as usize), file.position(span.end as usize));
+        Region { line: start.line, column: start.column, end_line: end.line, end_column: end.column }
+    }
+}
+
+impl Checkout {
+    /// Paths start from a folder below the checkout's top: `""` for the top itself.
+    pub fn at(folder: impl Into<String>) -> Checkout {
+        Checkout { folder: folder.into() }
+    }
+
+    /// A path from the top. Files that come with `reqc`, and those outside of the checkout, keep their names.
+    pub(super) fn path<'p>(&self, shown: &'p str) -> Cow<'p, str> {
+        let is_foreign = shown.starts_with(BUNDLED) || shown.starts_with('/');
+        if is_foreign || self.folder.is_empty() {
+            return Cow::Borrowed(shown);
+        }
+        let (mut folders, mut rest) = (self.folder.as_str(), shown);
+        while let Some(above) = rest.strip_prefix("../") {
+            if folders.is_empty() {
+                return Cow::Borrowed(shown);
+            }
+            (folders, rest) = (folders.rsplit_once('/').map_or("", |(parent, _)| parent), above);
+        }
+        Cow::Owned(if folders.is_empty() { rest.to_owned() } else { format!("{folders}/{rest}") })
+    }
+}
+
+/// The path of a file that comes with `reqc`, below its own root.
+pub(super) fn bundled_path(shown: &str) -> Option<&str> {
+    shown.strip_prefix(BUNDLED)
+}
+
+/// Gives each finding of a report a name that stays when lines move: by its rule, its file and the text that it points at, and by
+/// a number if these are equal.
+#[derive(Debug, Default)]
+pub(super) struct Fingerprints(HashMap<[u8; 32], usize>);
+
+/// A line of up to this many bytes is a finding's text; of a longer one only what the finding points at.
+const LONGEST_LINE: usize = 400;
+
+impl Fingerprints {
+    /// The name of the next finding, in the report's order: 32 hexadecimal digits.
+    pub(super) fn next(&mut self, finding: &Diagnostic, sources: &Sources) -> String {
+        let file = sources.get(finding.primary.span.file);
+        let text = cited(finding.primary.span, sources);
+        let parts = [finding.rule.code, file.path(), text.trim()];
+        let same: [u8; 32] = digest(&parts);
+        let number = self.0.entry(same).or_default();
+        *number += 1;
+        let whole = digest(&[&hex(&same), &number.to_string()]);
+        hex(&whole[..16])
+    }
+}
+
+/// The text that a finding points at, as it may be shown.
+fn cited(span: Span, sources: &Sources) -> Cow<'_, str> {
+    let (file, range) = (sources.get(span.file), span.range());
+    let text = file.text();
+    let start = text.floor_char_boundary(range.start.min(text.len()));
+    let end = text.ceil_char_boundary(range.end.min(text.len())).max(start);
+    let part = || start..text.floor_char_boundary(end.min(start + LONGEST_LINE));
+    file.shown(file.line_around(start, LONGEST_LINE).unwrap_or_else(part))
+}
+
+/// SHA-256 of parts: nobody can make a finding that is taken for another one.
+fn digest(parts: &[&str]) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update(part.len().to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    hasher.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{ERROR, find, source};
+    use super::*;
+
+    #[test]
+    fn paths_start_at_the_top_of_the_checkout() {
+        let checkout = Checkout::at("team/prompts");
+        assert_eq!(checkout.path("agents/a.toml"), "team/prompts/agents/a.toml");
+        assert_eq!(checkout.path("agents/"), "team/prompts/agents/");
+        assert_eq!(checkout.path("../log.json"), "team/log.json");
+        assert_eq!(checkout.path("../../log.json"), "log.json");
+        assert_eq!(checkout.path("../../../log.json"), "../../../log.json");
+        assert_eq!(checkout.path("bundled:agents/a.toml"), "bundled:agents/a.toml");
+        assert_eq!(checkout.path("/tmp/a"), "/tmp/a");
+        assert_eq!(Checkout::default().path("agents/a.toml"), "agents/a.toml");
+    }
+
+    #[test]
+    fn fingerprints_survive_moved_lines_and_tell_equal_ones_apart() {
+        let prints = |text: &str| -> Vec<String> {
+            let mut sources = Sources::default();
+            let file = source(&mut sources, "a.toml", text);
+            let first = Diagnostic::new(&ERROR, find(&sources, file, "x"), "m");
+            let last = text.rfind('x').expect("it is there");
+            let second = Diagnostic::new(&ERROR, Span::new(file, last..last + 1), "m");
+            let mut prints = Fingerprints::default();
+            [first, second].iter().map(|finding| prints.next(finding, &sources)).collect()
+        };
+        let (plain, moved) = (prints("x = 1\nx = 1\n"), prints("# new\n\n  x = 1\n# new\nx = 1\n"));
+        assert_eq!(plain, moved);
+        assert_ne!(plain[0], plain[1]);
+        assert_ne!(plain[0], prints("x = 2\nx = 1\n")[0]);
+    }
+}

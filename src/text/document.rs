@@ -1,0 +1,86 @@
+//! Texts inside of documents that other programs read: what would be mark-up there is escaped.
+
+use std::fmt::Write as _;
+
+use super::Text;
+
+/// Where a text goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Within {
+    /// The content of an XML element, or an attribute in double quotes.
+    Xml,
+    /// What a workflow command of GitHub says, behind its `::`.
+    CommandMessage,
+    /// The value of a property of such a command.
+    CommandProperty,
+    /// A message of SARIF, in which `[text](place)` is a link.
+    Sarif,
+}
+
+impl Within {
+    /// What stands for a character there; `None` if it stays.
+    fn escaped(self, c: char) -> Option<&'static str> {
+        match (self, c) {
+            (Within::Xml, '&') => Some("&amp;"),
+            (Within::Xml, '<') => Some("&lt;"),
+            (Within::Xml, '>') => Some("&gt;"),
+            (Within::Xml, '"') => Some("&quot;"),
+            (Within::Sarif, '[' | ']') => Some(if c == '[' { "\\[" } else { "\\]" }),
+            (Within::Xml | Within::Sarif, _) => None,
+            (_, '%') => Some("%25"),
+            (_, '\r') => Some("%0D"),
+            (_, '\n') => Some("%0A"),
+            (Within::CommandProperty, ':') => Some("%3A"),
+            (Within::CommandProperty, ',') => Some("%2C"),
+            _ => None,
+        }
+    }
+}
+
+impl Text {
+    /// The same, written so that it says itself in a document.
+    #[must_use]
+    pub(crate) fn within(&self, place: Within) -> Text {
+        let mut out = String::with_capacity(self.0.len());
+        for c in self.0.chars() {
+            match place.escaped(c) {
+                Some(escaped) => out.push_str(escaped),
+                None => out.push(c),
+            }
+        }
+        Text(out)
+    }
+
+    /// The same as a block of code of Markdown, in which nothing is mark-up: no reader of it makes links, mentions or HTML of what
+    /// stands there. The fence is longer than any row of backticks in the text.
+    #[must_use]
+    pub(crate) fn fenced(&self) -> Text {
+        let rows = self.0.split(|c| c != '`').map(str::len);
+        let fence = "`".repeat(rows.max().unwrap_or(0).max(2) + 1);
+        let mut out = String::new();
+        // Writing into a string cannot fail.
+        let _ = write!(out, "{fence}text\n{}\n{fence}\n", self.0.trim_end_matches('\n'));
+        Text(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_foreign_is_mark_up() {
+        let text = Text::lines("a<b> & \"c\" ]]>\n::error::x%0A,y");
+        let xml = "a&lt;b&gt; &amp; &quot;c&quot; ]]&gt;\n:\\:error::x%0A,y";
+        assert_eq!(text.within(Within::Xml).as_str(), xml);
+        assert_eq!(Text::line("[x](javascript:y)").within(Within::Sarif).as_str(), "\\[x\\](javascript:y)");
+        assert_eq!(Text::line("50%, a:b").within(Within::CommandProperty).as_str(), "50%25%2C a%3Ab");
+        assert_eq!(Text::lines("50%\na:b").within(Within::CommandMessage).as_str(), "50%25%0Aa:b");
+    }
+
+    #[test]
+    fn a_fence_is_longer_than_what_it_holds() {
+        assert_eq!(Text::lines("a `b`\n").fenced().as_str(), "```text\na `b`\n```\n");
+        assert_eq!(Text::lines("````\n</details>").fenced().as_str(), "`````text\n````\n</details>\n`````\n");
+    }
+}
