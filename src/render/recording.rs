@@ -22,7 +22,7 @@ use marks::{Node, NodeId, NodeKind, Scope};
 use shadow::{Frame, Nodes};
 use text::{FrameId, Input, Run, Told, Writer};
 
-pub(super) use shadow::note_read;
+pub(super) use shadow::{DataPlaces, note_read};
 
 /// Steps that a marked render may take: enough for any that a plain one may take.
 const STEPS: u64 = 16 * MAX_FUEL;
@@ -249,19 +249,20 @@ impl Renderer<'_> {
         prompt: Option<&Arc<Recording>>,
         text: &str,
     ) -> Recording {
-        let mut recording = self.record(id, &input.root(), prompt.map(|prompt| &prompt.told), Some(text));
+        let data = Some(input.context.places());
+        let mut recording = self.record(id, (&input.root(), data), prompt.map(|prompt| &prompt.told), Some(text));
         recording.prompt = prompt.cloned();
         recording
     }
 
     /// The same for a system prompt.
     pub(crate) fn record_prompt(&self, id: TemplateId, scope: &Arc<PromptScope>, text: &str) -> Recording {
-        self.record(id, &scope.root(), None, Some(text))
+        self.record(id, (&scope.root(), None), None, Some(text))
     }
 
     /// What wrote the byte at which the output became too large.
     pub(super) fn record_limit(&self, sources: &Sources, id: TemplateId, root: &Value) -> Option<Span> {
-        let recording = self.record(id, root, None, None);
+        let recording = self.record(id, (root, None), None, None);
         if let Some(tag) = recording.stopped {
             return Some(recording.node_span(self.engine, sources, tag));
         }
@@ -270,7 +271,14 @@ impl Renderer<'_> {
         last.map(|written| written.span)
     }
 
-    fn record(&self, id: TemplateId, root: &Value, prompt: Option<&Told>, text: Option<&str>) -> Recording {
+    /// `data` says where the values of a conversation are; without it, the root is gone through.
+    fn record(
+        &self,
+        id: TemplateId,
+        (root, data): (&Value, Option<&Arc<DataPlaces>>),
+        prompt: Option<&Told>,
+        text: Option<&str>,
+    ) -> Recording {
         let marked = self.engine.marked(id);
         let name = &self.engine.templates[id.0 as usize].name;
         let mut output = functions::Limited::new(MAX_OUTPUT);
@@ -280,7 +288,8 @@ impl Renderer<'_> {
             // What was written before a failure is as good as all of it.
             drop(rendered);
         };
-        let ((told, log), _) = account::metered(|| shadow::follow(Arc::clone(&marked.nodes), root, prompt, render));
+        let ((told, log), _) =
+            account::metered(|| shadow::follow(Arc::clone(&marked.nodes), (root, data), prompt, render));
         let output = output.into_text();
         let (told, unknown) = match text {
             Some(text) if told.text != text || output != text => {

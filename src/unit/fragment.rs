@@ -175,7 +175,8 @@ impl Fragments<'_> {
         // What the prompt wrote stands nowhere if it is a placeholder.
         let is_hollow = self.input.system_prompt == Some(placeholder().as_str());
         let recorded = || self.plan.recorded_prompt(self.sources, self.renderer, self.request).map(Arc::new);
-        let prompt = if is_hollow { None } else { recorded() };
+        let is_read = self.renderer.reads(template, "system_prompt");
+        let prompt = if is_hollow || !is_read { None } else { recorded() };
         // Trailing commas are spaces by now.
         let rendered = self.renderer.body(self.sources, template, self.input).text;
         self.renderer.record_body(template, self.input, prompt.as_ref(), rendered.as_deref().unwrap_or(text))

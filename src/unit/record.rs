@@ -312,7 +312,8 @@ impl<'a> Record<'a> {
 
     fn record(&self, splice: &Splice) -> Option<Recorded> {
         let prompt = self.system_prompt();
-        self.record_with(splice, &self.plan.input(self.request, prompt.as_ref()), self.prompt())
+        let recorded = self.renderer.reads(splice.template, "system_prompt").then(|| self.prompt()).flatten();
+        self.record_with(splice, &self.plan.input(self.request, prompt.as_ref()), recorded)
     }
 
     fn record_with(&self, splice: &Splice, input: &BodyInput<'_>, prompt: Option<&Arc<Recording>>) -> Option<Recorded> {

@@ -54,13 +54,28 @@ impl Bundled {
 
     /// The first member that the schema does not take.
     pub(super) fn refused<'b>(&self, members: &[MemberRef<'b>]) -> Option<&'b str> {
-        let check = |member: &MemberRef<'_>| {
-            let key = (member.name.len(), member.name);
-            let index = self.members.binary_search_by_key(&key, |(name, _)| (name.len(), name)).ok()?;
-            Some(&self.members[index].1)
-        };
-        let is_taken = |member: &&MemberRef<'_>| check(member).is_some_and(|check| member.is_accepted(check));
-        members.iter().find(|member| !is_taken(member)).map(|member| member.name)
+        self.all_refused(members).next().map(|member| member.name)
+    }
+
+    /// The only member that is wrong with a body: whatever the schema refuses lies in its value, and has nothing to do with the
+    /// other members.
+    pub(super) fn only_refused<'b>(&self, members: &[MemberRef<'b>]) -> Option<MemberRef<'b>> {
+        let is_apart =
+            self.together.is_none() && self.required.iter().all(|name| members.iter().any(|it| it.name == *name));
+        let mut refused = self.all_refused(members).filter(|_| is_apart);
+        let only = refused.next().filter(|member| self.check(member).is_some())?;
+        refused.next().is_none().then_some(only)
+    }
+
+    fn all_refused<'b>(&self, members: &[MemberRef<'b>]) -> impl Iterator<Item = MemberRef<'b>> {
+        let is_taken = |member: &&MemberRef<'_>| self.check(member).is_some_and(|check| member.is_accepted(check));
+        members.iter().filter(move |member| !is_taken(member)).copied()
+    }
+
+    fn check(&self, member: &MemberRef<'_>) -> Option<&'static Check> {
+        let key = (member.name.len(), member.name);
+        let index = self.members.binary_search_by_key(&key, |(name, _)| (name.len(), name)).ok()?;
+        Some(&self.members[index].1)
     }
 }
 

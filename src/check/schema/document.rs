@@ -1,12 +1,14 @@
 //! A schema that can be used.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
 use super::bundled::{Bundled, Extension};
 use super::cost::cost;
+use super::elements::Elements;
 use super::graph::{Graph, QUOTED, Refusal};
 use super::mistake::{Hint, Mistake, What};
 use super::{explain, extend, pattern, rules, spelling};
@@ -35,7 +37,10 @@ pub(super) struct Document {
 pub(super) struct Compiled {
     value: Value,
     graph: Graph,
-    validator: Validator,
+    validator: OnceLock<Validator>,
+    known: explain::Known,
+    /// The members that are lists of alternatives, as far as they were asked for.
+    elements: Mutex<HashMap<String, Option<Arc<Elements>>>>,
 }
 
 /// A file of extensions.
@@ -198,18 +203,51 @@ impl Document {
         {
             return Vec::new();
         }
+        if let Some(mistakes) = self.mistakes_of_member(subject) {
+            return mistakes;
+        }
         let (compiled, value) = (self.compiled(), subject.value());
         let cost = cost(&compiled.graph, value).filter(|cost| *cost <= MAX_COST);
         let mistakes = match cost {
             // A bundled schema has said what it takes.
             None if self.bundled.is_none() => return vec![unchecked()],
-            Some(_) if self.bundled.is_none() && compiled.validator.is_valid(value) => return Vec::new(),
+            Some(_) if self.bundled.is_none() && compiled.validator().is_valid(value) => return Vec::new(),
             Some(cost) if cost <= MAX_COST_EXPLAINED => {
-                explain::mistakes(&compiled.value, &compiled.validator, value, subject.original())
+                let schema = (&compiled.value, &compiled.known);
+                explain::mistakes(schema, compiled.validator(), value, subject.original())
             }
             _ => Vec::new(),
         };
         if mistakes.is_empty() { vec![self.unexplained(subject)] } else { mistakes }
+    }
+
+    /// What is wrong with a body that has one wrong member: what other bodies hold too is looked at once.
+    fn mistakes_of_member(&self, subject: Input<'_>) -> Option<Vec<Mistake>> {
+        let (Input::Body(_), Some(bundled), Some(members)) = (subject, self.bundled, subject.members()) else {
+            return None;
+        };
+        let member = bundled.only_refused(&members)?;
+        let tell = || self.told_of_member(&member);
+        let told = member.told(std::ptr::from_ref(bundled).addr(), tell);
+        told.as_ref().clone()
+    }
+
+    fn told_of_member(&self, member: &MemberRef<'_>) -> Option<Vec<Mistake>> {
+        let (compiled, at) = (self.compiled(), Pointer::root().member(member.name));
+        if let Some(elements) = compiled.elements(member.name) {
+            let schema = (&compiled.value, &compiled.graph, &compiled.known);
+            let mistakes = elements.mistakes(schema, (&at, member.value()), MAX_COST_EXPLAINED);
+            if let Some(mistakes) = mistakes.filter(|mistakes| !mistakes.is_empty()) {
+                return Some(mistakes);
+            }
+        }
+        let value = Value::Object([(member.name.to_owned(), member.value().clone())].into_iter().collect());
+        cost(&compiled.graph, &value).filter(|cost| *cost <= MAX_COST_EXPLAINED)?;
+        let schema = (&compiled.value, &compiled.known);
+        let mut mistakes = explain::mistakes(schema, compiled.validator(), &value, &value);
+        // The other members are there.
+        mistakes.retain(|mistake| mistake.pointer.below(&at).is_some());
+        (!mistakes.is_empty()).then_some(mistakes)
     }
 
     /// The mistake of a body whose mistakes are too much work to find, at its first member that is wrong if that is known.
@@ -240,7 +278,11 @@ impl Document {
                 )
             })?;
         }
-        Compiled::new(value)
+        let compiled = Compiled::new(value)?;
+        if self.bundled.is_none() {
+            compiled.checked()?;
+        }
+        Ok(compiled)
     }
 
     /// The finding stands at the extension, if there is one: the file alone was found usable.
@@ -265,32 +307,62 @@ impl Compiled {
             members.shift_remove("$schema");
             members.shift_remove("$vocabulary");
         }
-        let graph = Graph::of(&value)?;
-        let patterns =
-            PatternOptions::regex().size_limit(pattern::COMPILED_BYTES).dfa_size_limit(pattern::COMPILED_BYTES);
-        let options = jsonschema::draft202012::options().offline().with_pattern_options(patterns);
-        let validator = options.build(&value).map_err(|error| {
-            let at = error.instance_path().as_str().to_owned();
-            let mut keywords = at.rsplit('/');
-            let is_pattern = keywords.next() == Some("pattern") || keywords.next() == Some("patternProperties");
-            let message = match is_pattern {
-                _ if at.is_empty() => "this schema cannot be used".to_owned(),
-                true => format!("the pattern at `{}` cannot be used", cut(&at, QUOTED)),
-                false => format!("no JSON Schema has such a value at `{}`", cut(&at, QUOTED)),
-            };
-            let help = match is_pattern {
-                true => PATTERN_HELP.to_owned(),
-                false => error.to_string().chars().take(LONGEST_HELP).collect(),
-            };
-            Refusal { at, message, help: Some(help) }
-        })?;
-        Ok(Compiled { value, graph, validator })
+        let (graph, validator, known) = (Graph::of(&value)?, OnceLock::new(), explain::Known::default());
+        Ok(Compiled { value, graph, validator, known, elements: Mutex::default() })
+    }
+
+    /// Makes the validator.
+    ///
+    /// # Errors
+    ///
+    /// If the schema is no JSON Schema.
+    pub(super) fn checked(&self) -> Result<(), Refusal> {
+        let made = validator(&self.value)?;
+        self.validator.get_or_init(|| made);
+        Ok(())
+    }
+
+    fn validator(&self) -> &Validator {
+        let make = || validator(&self.value).unwrap_or_else(|refusal| panic!("a bundled schema: {refusal:?}"));
+        self.validator.get_or_init(make)
+    }
+
+    /// A member whose elements are told apart by one of theirs.
+    fn elements(&self, name: &str) -> Option<Arc<Elements>> {
+        let mut known = self.elements.lock().unwrap_or_else(PoisonError::into_inner);
+        let find = || Elements::of(&self.value, &self.graph, name).map(Arc::new);
+        known.entry(name.to_owned()).or_insert_with(find).clone()
     }
 
     #[cfg(test)]
     pub(super) fn accepts(&self, value: &Value) -> bool {
-        self.validator.is_valid(value)
+        self.validator().is_valid(value)
     }
+}
+
+/// The validator of a schema.
+///
+/// # Errors
+///
+/// If it is no JSON Schema.
+pub(super) fn validator(schema: &Value) -> Result<Validator, Refusal> {
+    let patterns = PatternOptions::regex().size_limit(pattern::COMPILED_BYTES).dfa_size_limit(pattern::COMPILED_BYTES);
+    let options = jsonschema::draft202012::options().offline().with_pattern_options(patterns);
+    options.build(schema).map_err(|error| {
+        let at = error.instance_path().as_str().to_owned();
+        let mut keywords = at.rsplit('/');
+        let is_pattern = keywords.next() == Some("pattern") || keywords.next() == Some("patternProperties");
+        let message = match is_pattern {
+            _ if at.is_empty() => "this schema cannot be used".to_owned(),
+            true => format!("the pattern at `{}` cannot be used", cut(&at, QUOTED)),
+            false => format!("no JSON Schema has such a value at `{}`", cut(&at, QUOTED)),
+        };
+        let help = match is_pattern {
+            true => PATTERN_HELP.to_owned(),
+            false => error.to_string().chars().take(LONGEST_HELP).collect(),
+        };
+        Refusal { at, message, help: Some(help) }
+    })
 }
 
 /// How much of the library's words about a schema is shown, in characters.
