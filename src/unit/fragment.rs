@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::body::too_much_work;
-use super::excerpt::{self, excerpt};
+use super::excerpt::{self, Excerpt};
 use super::members::Shared;
 use super::memo::{Costed, Fragment};
 use super::plan::Plan;
@@ -149,7 +149,7 @@ impl Fragments<'_> {
             }
         };
         let message = format!("`{at}` is not valid JSON: {}", error.problem.message());
-        let mut finding = Diagnostic::new(rule, span, message).label(excerpt(text, &error.range));
+        let mut finding = Diagnostic::new(rule, span, message).label(Excerpt::new(text, &error.range).to_string());
         let mut relate = |range: &Range<usize>, what: &str| {
             let span = place(range).map_or(literal, |found| found.span);
             finding.related.push(Label { span, message: what.to_owned() });

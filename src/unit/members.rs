@@ -70,6 +70,19 @@ enum Held<'b> {
     Member(&'b Member),
 }
 
+/// A member that can be told from others later: what it holds is held by several bodies, or is short.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    name: Box<str>,
+    value: KeptValue,
+}
+
+#[derive(Debug)]
+enum KeptValue {
+    Shared(Arc<Shared>),
+    Leaf(Value),
+}
+
 /// What is wrong with a value, in a form that those who tell it know.
 type Told = Arc<dyn Any + Send + Sync>;
 
@@ -153,6 +166,30 @@ impl<'b> MemberRef<'b> {
             Held::Member(Member::Spliced(spliced)) => Some(&spliced.shared().followed),
             _ => None,
         }
+    }
+
+    /// What tells whether another body has the same member, but for the system prompts of agents; `None` if it has it for itself.
+    pub(crate) fn keep(&self) -> Option<Kept> {
+        let value = match self.held {
+            Held::Member(Member::Shared(shared)) => KeptValue::Shared(Arc::clone(shared)),
+            Held::Member(Member::Spliced(spliced)) => KeptValue::Shared(Arc::clone(spliced.shared())),
+            Held::Member(Member::Own(leaf)) if !leaf.is_array() && !leaf.is_object() => KeptValue::Leaf(leaf.clone()),
+            _ => return None,
+        };
+        Some(Kept { name: self.name.into(), value })
+    }
+
+    /// Whether it is the same member.
+    pub(crate) fn is_kept(&self, kept: &Kept) -> bool {
+        *self.name == *kept.name
+            && match (self.held, &kept.value) {
+                (Held::Member(Member::Shared(shared)), KeptValue::Shared(kept)) => Arc::ptr_eq(shared, kept),
+                (Held::Member(Member::Spliced(spliced)), KeptValue::Shared(kept)) => {
+                    Arc::ptr_eq(spliced.shared(), kept)
+                }
+                (Held::Member(Member::Own(value)), KeptValue::Leaf(kept)) => value == kept,
+                _ => false,
+            }
     }
 
     /// What somebody has to tell of the value, worked out once for all bodies that hold it.

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
+use super::excerpt::Excerpt;
 use super::fragment::{Hollow, Measured};
 use super::members::Shared;
 use super::plan::Target;
@@ -125,7 +126,7 @@ impl Weight for Prompt {
 
 impl Weight for Option<Place> {
     fn weight(&self) -> usize {
-        HOLDER * 4 + self.iter().flat_map(|place| &place.excerpt).map(String::len).sum::<usize>()
+        HOLDER * 4 + self.iter().flat_map(|place| &place.excerpt).map(Excerpt::len).sum::<usize>()
     }
 }
 

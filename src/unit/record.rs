@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::Request;
 use super::body::{Body, Splice};
-use super::excerpt::{self, excerpt};
+use super::excerpt::{self, Excerpt};
 use super::plan::{Plan, Target};
 use super::prompt::{SystemPrompt, placeholder};
 use crate::json::{self, Pointer, Tree};
@@ -82,7 +82,7 @@ pub(crate) struct Place {
     /// The steps that led there, the innermost first.
     pub(crate) steps: Vec<(Span, &'static str)>,
     /// The rendered text around it.
-    pub(crate) excerpt: Option<String>,
+    pub(crate) excerpt: Option<Excerpt>,
     /// The value of the conversation that was written.
     pub(crate) data: Option<Arc<Pointer>>,
     /// The file of a prompt that was written, and where in it.
@@ -302,7 +302,7 @@ impl<'a> Record<'a> {
             By::File { file, bytes } => (None, Some((Arc::clone(file), bytes.clone()))),
             _ => (None, None),
         };
-        let excerpt = Some(excerpt(&recorded.text, &range));
+        let excerpt = Some(Excerpt::new(&recorded.text, &range));
         Place { span: first.span, steps, excerpt, data, file }
     }
 
@@ -359,8 +359,8 @@ fn range_of(recorded: &Recorded, inner: &Pointer, target: Target) -> Option<Rang
     let key = || tree.locate(&inner.parent()?)?.key_span(&inner.tokens().last()?);
     let key = (target == Target::Key).then(key).flatten();
     // What is missing stands nowhere: then it is what lacks it.
-    let mut ancestors = std::iter::successors(Some(inner.clone()), Pointer::parent);
-    let mut nearest = || ancestors.find_map(|at| tree.locate(&at).filter(|_| at.parent().is_some() || at == *inner));
+    let ancestors = || std::iter::successors(inner.parent(), Pointer::parent).filter(|at| at.parent().is_some());
+    let nearest = || tree.locate(inner).or_else(|| ancestors().find_map(|at| tree.locate(&at)));
     key.or_else(|| Some(nearest()?.span.clone()))
 }
 

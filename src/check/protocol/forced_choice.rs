@@ -7,7 +7,7 @@ use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Body, Error "protocol/forced-choice", "a tool call is forced while thinking is on",
+    Options, Error "protocol/forced-choice", "a tool call is forced while thinking is on",
     "A model that thinks decides itself whether it calls a tool. Anthropic, DeepSeek, Qwen and Kimi refuse `tool_choice` that asks for a \
      call together with thinking. DeepSeek's reasoning models and Kimi's think unless thinking is turned off. OpenRouter drops the \
      reasoning of Anthropic's models in silence, which is a warning.\n\n\

@@ -30,6 +30,7 @@ pub(super) struct Document {
     extensions: Vec<Arc<Extensions>>,
     names: Vec<String>,
     bundled: Option<&'static Bundled>,
+    is_of_format: bool,
     compiled: OnceLock<Compiled>,
 }
 
@@ -167,13 +168,15 @@ impl Document {
     ) -> Result<Document, Unusable> {
         let is_listed = |file: &&Arc<Extensions>| names.iter().any(|name| file.list(name));
         let extensions: Vec<_> = extensions.iter().filter(is_listed).cloned().collect();
+        let of_format = Bundled::find(text.as_str(), None);
         let bundled = match (&extensions[..], names) {
-            ([], _) => Bundled::find(text.as_str(), None),
+            ([], _) => of_format,
             ([file], [name]) => Bundled::find(text.as_str(), Some(Extension { file: file.text.as_str(), name })),
             _ => None,
         };
         let names = names.to_vec();
-        let document = Document { text: Arc::clone(text), extensions, names, bundled, compiled: OnceLock::new() };
+        let (is_of_format, compiled) = (of_format.is_some(), OnceLock::new());
+        let document = Document { text: Arc::clone(text), extensions, names, bundled, is_of_format, compiled };
         if document.bundled.is_none() {
             let compiled = document.compile().map_err(|refusal| document.unusable(file, refusal))?;
             document.compiled.get_or_init(|| compiled);
@@ -183,7 +186,7 @@ impl Document {
 
     /// Whether it says what the wire format is, and not what a repository makes of it.
     pub(super) fn is_of_format(&self) -> bool {
-        Bundled::find(self.text.as_str(), None).is_some()
+        self.is_of_format
     }
 
     #[cfg(test)]
