@@ -458,8 +458,9 @@ impl Compiler {
                 let problems = checks.problems(&body);
                 spent.cost = spent.cost.saturating_add(work::of_body(spent.static_values, problems.len()));
                 let record = Record::new(plan, &self.repo.sources, renderer, request, &body);
+                let record = record.expecting(problems.iter().map(|problem| problem.pointer.clone()));
                 self.locate(plan, ready, &record, problems, (&mut spent.cost, findings));
-                Some(body)
+                Some(body.checked())
             }
             Err(found) => {
                 spent.is_told |= found.iter().any(|finding| finding.rule == &render_rules::TOO_MUCH_WORK);
@@ -784,6 +785,7 @@ impl<'e> Renderers<'e> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::Pointer;
     use crate::system::Embedded;
 
     const BASE: &str = "name = 'Base'\nabstract = true\nextends = 'OpenAI Chat'\n";
@@ -827,6 +829,45 @@ mod tests {
         let done = compiler.compile(id, &selection, &renderers, &|agent| agent.bodies.len());
         let limit = work::run_limit(compiler.contexts.len()) - work::run_limit(0);
         assert!(done.findings.len() == 1 && done.bodies == 0 && done.cost < limit, "{} of {limit}", done.cost);
+    }
+
+    fn leaves(value: &serde_json::Value, at: &Pointer, found: &mut Vec<Pointer>) {
+        match value {
+            serde_json::Value::Array(elements) => {
+                elements.iter().enumerate().for_each(|(index, it)| leaves(it, &at.element(index), found));
+            }
+            serde_json::Value::Object(members) => {
+                members.iter().for_each(|(name, it)| leaves(it, &at.member(name), found));
+            }
+            _ => found.push(at.clone()),
+        }
+    }
+
+    #[test]
+    fn a_place_is_the_same_however_far_its_template_is_followed() {
+        let agent =
+            |base: &str| format!("name = 'A {base}'\nextends = '{base}'\nsystem_prompt = '{{{{ project_name }}}}'");
+        let bases =
+            ["OpenAI Chat", "Claude Chat", "Gemini Chat"].map(|base| (format!("agents/{base}.toml"), agent(base)));
+        let files: Vec<(&str, &str)> = bases.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        let compiler = load(&files, None);
+        let agents = compiler.hierarchy.ids().filter(|&id| !compiler.hierarchy.get(id).is_abstract());
+        let ready = compiler.context("tool-round-trip").expect("a bundled context");
+        let sources = &compiler.repo.sources;
+        let mut places = 0;
+        for plan in agents.filter_map(|id| compiler.plan(id)).filter(|plan| plan.kind == ready.context.kind()) {
+            let (renderer, request) = (compiler.engine.renderer(64), ready.request(&plan, None));
+            let body = plan.body(sources, &renderer, &request).expect("a body");
+            let mut pointers = Vec::new();
+            leaves(body.value(), &Pointer::root(), &mut pointers);
+            let record = || Record::new(&plan, sources, &renderer, &request, &body);
+            let all = record().expecting(pointers.iter().cloned());
+            for pointer in pointers.iter().step_by(pointers.len().div_ceil(8)) {
+                assert_eq!(record().place(pointer, Target::Value), all.place(pointer, Target::Value), "{pointer}");
+                places += 1;
+            }
+        }
+        assert!(places > 15, "{places}");
     }
 
     #[test]

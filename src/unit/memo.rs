@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 
 use super::excerpt::Excerpt;
-use super::fragment::{Hollow, Measured};
+use super::fragment::{Fragment, Hollow, Measured};
 use super::members::Shared;
 use super::plan::Target;
 use super::prompt::SystemPrompt;
@@ -41,8 +41,6 @@ impl<T> Costed<T> {
     }
 }
 
-/// What one template gave: a value, nothing, or a finding.
-pub(super) type Fragment = Costed<Result<Option<Value>, Box<Diagnostic>>>;
 /// A system prompt; `None` if it is blank.
 pub(super) type Prompt = Costed<Result<Option<SystemPrompt>, Box<Diagnostic>>>;
 
@@ -164,7 +162,9 @@ impl Memo {
     }
 
     pub(super) fn fragment(&self, key: FragmentKey, render: impl FnOnce() -> Fragment) -> SharedFragment {
-        self.remember(&self.fragments, key, || render().map(|result| result.map(|value| value.map(share))))
+        self.remember(&self.fragments, key, || {
+            render().map(|result| result.map(|written| written.map(|written| share(written.value))))
+        })
     }
 
     /// What a template gives for any system prompt; the key names the placeholder.

@@ -57,14 +57,11 @@ impl Bundled {
         self.all_refused(members).next().map(|member| member.name)
     }
 
-    /// The only member that is wrong with a body: whatever the schema refuses lies in its value, and has nothing to do with the
-    /// other members.
-    pub(super) fn only_refused<'b>(&self, members: &[MemberRef<'b>]) -> Option<MemberRef<'b>> {
-        let is_apart =
-            self.together.is_none() && self.required.iter().all(|name| members.iter().any(|it| it.name == *name));
-        let mut refused = self.all_refused(members).filter(|_| is_apart);
-        let only = refused.next().filter(|member| self.check(member).is_some())?;
-        refused.next().is_none().then_some(only)
+    /// The members that are wrong with a body; `None` if what is wrong may have to do with other members too.
+    pub(super) fn refused_alone<'b>(&self, members: &[MemberRef<'b>]) -> Option<Vec<MemberRef<'b>>> {
+        let is_there = |name: &&&str| members.iter().any(|member| member.name == **name);
+        let is_apart = self.together.is_none() && self.required.iter().filter(|name| !is_there(name)).count() == 0;
+        is_apart.then(|| self.all_refused(members).collect())
     }
 
     fn all_refused<'b>(&self, members: &[MemberRef<'b>]) -> impl Iterator<Item = MemberRef<'b>> {

@@ -206,7 +206,7 @@ impl Document {
         {
             return Vec::new();
         }
-        if let Some(mistakes) = self.mistakes_of_member(subject) {
+        if let Some(mistakes) = self.mistakes_of_members(subject) {
             return mistakes;
         }
         let (compiled, value) = (self.compiled(), subject.value());
@@ -224,32 +224,40 @@ impl Document {
         if mistakes.is_empty() { vec![self.unexplained(subject)] } else { mistakes }
     }
 
-    /// What is wrong with a body that has one wrong member: what other bodies hold too is looked at once.
-    fn mistakes_of_member(&self, subject: Input<'_>) -> Option<Vec<Mistake>> {
-        let (Input::Body(_), Some(bundled), Some(members)) = (subject, self.bundled, subject.members()) else {
+    /// What is wrong with the members of a body, if nothing else is: those that are right are not looked at, and a wrong one that other
+    /// bodies hold too is looked at once.
+    fn mistakes_of_members(&self, subject: Input<'_>) -> Option<Vec<Mistake>> {
+        let (bundled, members) = (self.bundled?, subject.members()?);
+        if matches!(subject, Input::Respelt { .. }) {
             return None;
-        };
-        let member = bundled.only_refused(&members)?;
-        let tell = || self.told_of_member(&member);
-        let told = member.told(std::ptr::from_ref(bundled).addr(), tell);
-        told.as_ref().clone()
+        }
+        let refused = bundled.refused_alone(&members)?;
+        match refused.as_slice() {
+            [] => None,
+            [only] => only.told(std::ptr::from_ref(bundled).addr(), || self.told_of_one(only)).as_ref().clone(),
+            several => self.told_of(several),
+        }
     }
 
-    fn told_of_member(&self, member: &MemberRef<'_>) -> Option<Vec<Mistake>> {
-        let (compiled, at) = (self.compiled(), Pointer::root().member(member.name));
-        if let Some(elements) = compiled.elements(member.name) {
+    fn told_of_one(&self, member: &MemberRef<'_>) -> Option<Vec<Mistake>> {
+        let compiled = self.compiled();
+        let of_elements = compiled.elements(member.name).and_then(|elements| {
             let schema = (&compiled.value, &compiled.graph, &compiled.known);
-            let mistakes = elements.mistakes(schema, (&at, member.value()), MAX_COST_EXPLAINED);
-            if let Some(mistakes) = mistakes.filter(|mistakes| !mistakes.is_empty()) {
-                return Some(mistakes);
-            }
-        }
-        let value = Value::Object([(member.name.to_owned(), member.value().clone())].into_iter().collect());
+            let at = Pointer::root().member(member.name);
+            elements.mistakes(schema, (&at, member.value()), MAX_COST_EXPLAINED)
+        });
+        of_elements.filter(|mistakes| !mistakes.is_empty()).or_else(|| self.told_of(&[*member]))
+    }
+
+    fn told_of(&self, refused: &[MemberRef<'_>]) -> Option<Vec<Mistake>> {
+        let compiled = self.compiled();
+        let value: Value = refused.iter().map(|member| (member.name.to_owned(), member.value().clone())).collect();
         cost(&compiled.graph, &value).filter(|cost| *cost <= MAX_COST_EXPLAINED)?;
         let schema = (&compiled.value, &compiled.known);
         let mut mistakes = explain::mistakes(schema, compiled.validator(), &value, &value);
         // The other members are there.
-        mistakes.retain(|mistake| mistake.pointer.below(&at).is_some());
+        let places: Vec<Pointer> = refused.iter().map(|member| Pointer::root().member(member.name)).collect();
+        mistakes.retain(|mistake| places.iter().any(|at| mistake.pointer.below(at).is_some()));
         (!mistakes.is_empty()).then_some(mistakes)
     }
 

@@ -79,9 +79,12 @@ impl Elements {
             };
             let mut is_told = Some(());
             let is_picked = explaining.picked((&self.place, &self.choice), (&at, element), |explaining, index| {
-                is_told = work(index);
                 let validator = self.alternatives[index].validator(schema);
-                if is_told.is_some() && !validator.is_valid(element) {
+                if validator.is_valid(element) {
+                    return;
+                }
+                is_told = work(index);
+                if is_told.is_some() {
                     validator.iter_errors(element).for_each(|error| explaining.error(&error));
                 }
             });

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt};
 use minijinja::value::ValueKind;
-use minijinja::{Environment, Error, Output, State, Value};
+use minijinja::{Environment, Error, ErrorKind, Output, State, Value};
 
 use super::super::functions;
 use super::super::values::Members;
@@ -83,6 +83,8 @@ pub(super) struct Log {
     stopped: Option<NodeId>,
     emissions: u32,
     pub(super) branches: BTreeSet<NodeId>,
+    /// How many bytes of output are enough.
+    enough: usize,
 }
 
 thread_local! {
@@ -93,9 +95,15 @@ thread_local! {
 /// Makes an environment tell what happens.
 pub(super) fn install(environment: &mut Environment<'static>) {
     environment.add_filter(VALUE, |value: Value, id: NodeId| with(|log| log.value(value.clone(), id)).unwrap_or(value));
-    environment.add_filter(MARK, |_: Value, id: NodeId| {
-        with(|log| log.mark(id));
-        Value::from(())
+    environment.add_filter(MARK, |_: Value, id: NodeId| -> Result<Value, Error> {
+        let is_enough = with(|log| {
+            log.mark(id);
+            log.is_enough()
+        });
+        match is_enough {
+            Some(true) => Err(Error::new(ErrorKind::WriteFailure, "enough is written")),
+            _ => Ok(Value::from(())),
+        }
     });
     environment.set_formatter(|out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value| -> Result<(), Error> {
         if with(|log| std::mem::take(&mut log.silent)) == Some(true) {
@@ -120,14 +128,15 @@ fn with<R>(tell: impl FnOnce(&mut Log) -> R) -> Option<R> {
     LOG.with(|log| log.try_borrow_mut().ok().and_then(|mut log| log.as_mut().map(|log| tell(log))))
 }
 
-/// Follows a render; gives what it told.
+/// Follows a render until so many bytes are written; gives what it told.
 pub(super) fn follow(
     nodes: Arc<Nodes>,
     (root, data): (&Value, Option<&Arc<DataPlaces>>),
     prompt: Option<&Told>,
+    enough: usize,
     render: impl FnOnce(),
 ) -> (Told, Log) {
-    let mut log = Log::new(nodes);
+    let mut log = Log { enough, ..Log::new(nodes) };
     match data {
         Some(data) => log.register_members(root, data),
         None => log.register_root(root),
@@ -173,6 +182,7 @@ impl Log {
             stopped: None,
             emissions: 0,
             branches: BTreeSet::new(),
+            enough: usize::MAX,
         }
     }
 
@@ -354,12 +364,19 @@ impl Log {
         self.room == 0
     }
 
-    /// Forgets everything: a template that makes more and more of its texts is not followed.
+    /// Whether as much was written as is asked for.
+    pub(super) fn is_enough(&self) -> bool {
+        matches!(self.open.as_slice(), [output] if output.text.len() >= self.enough)
+    }
+
+    /// Forgets everything but what was written: a template that makes more and more of its texts is not followed on.
     fn give_up(&mut self) {
+        self.open.truncate(1);
         *self = Log {
             room: 0,
             reached: self.reached,
             frames: std::mem::take(&mut self.frames),
+            open: std::mem::take(&mut self.open),
             ..Log::new(Arc::clone(&self.nodes))
         };
     }
