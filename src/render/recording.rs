@@ -301,7 +301,7 @@ impl Renderer<'_> {
                     true => "the template makes too many texts of texts to be followed",
                     false => "the engine cannot be followed here",
                 };
-                let (told, known) = told.as_far_as(text);
+                let (told, known) = told.up_to(text);
                 (told, Some((known, reason)))
             }
             _ => (told, None),

@@ -60,19 +60,19 @@ pub(super) struct Known {
 /// The most entries of one kind that are kept.
 const MOST_KNOWN: usize = 4_096;
 
-/// What is known under a key, or what `make` gives.
-fn recall<K: Eq + Hash, V: Clone>(known: &Mutex<HashMap<K, V>>, key: K, make: impl FnOnce() -> V) -> V {
+/// What is known under a key, or what `work` gives.
+fn recall<K: Eq + Hash, V: Clone>(known: &Mutex<HashMap<K, V>>, key: K, work: impl FnOnce() -> V) -> V {
     let lock = || known.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(found) = lock().get(&key) {
         return found.clone();
     }
-    let made = make();
+    let found = work();
     let mut known = lock();
     if known.len() >= MOST_KNOWN {
         known.clear();
     }
-    known.insert(key, made.clone());
-    made
+    known.insert(key, found.clone());
+    found
 }
 
 /// What is told of a body, or of a part of one.
@@ -159,7 +159,7 @@ impl<'s> Explaining<'s> {
             Pick::Unknown { member, value } => {
                 let place = at.member(member);
                 let message = format!("`{place}` cannot be `{value}`");
-                let hint = self.value_hint(path, value, || choice.known());
+                let hint = self.value_hint(path, &value, || choice.known());
                 self.mistakes.push(Mistake::value(place, message, hint));
             }
             Pick::Missing { member } => {
@@ -196,10 +196,10 @@ impl<'s> Explaining<'s> {
     }
 
     /// The values that are near to one, or all that there are.
-    fn value_hint(&self, path: &str, value: String, known: impl FnOnce() -> Vec<String>) -> Hint {
+    fn value_hint(&self, path: &str, value: &str, known: impl FnOnce() -> Vec<String>) -> Hint {
         match value.len() <= LONGEST_KEPT {
-            true => recall(&self.known.values, (path.to_owned(), value.clone()), || meant_or_known(&value, &known())),
-            false => meant_or_known(&value, &known()),
+            true => recall(&self.known.values, (path.to_owned(), value.to_owned()), || meant_or_known(value, &known())),
+            false => meant_or_known(value, &known()),
         }
     }
 }
@@ -325,7 +325,7 @@ impl Explaining<'_> {
             Kind::Enum { options } => {
                 let known = || options.as_array().into_iter().flatten().map(plain).collect();
                 let message = format!("`{at}` cannot be `{}`", shown(found));
-                (&rules::INVALID_VALUE, message, self.value_hint(path, plain(found), known))
+                (&rules::INVALID_VALUE, message, self.value_hint(path, &plain(found), known))
             }
             Kind::Constant { expected_value } => {
                 let message = format!("`{at}` must be `{}`, not `{}`", plain(expected_value), shown(found));

@@ -119,7 +119,7 @@ impl Told {
 
     /// The same as far as it is a text that was written, up to the end of a run; the rest of that has no writer. Gives how many
     /// bytes have.
-    pub(super) fn as_far_as(mut self, text: &str) -> (Told, usize) {
+    pub(super) fn up_to(mut self, text: &str) -> (Told, usize) {
         let same = self.same(text);
         let (mut known, mut runs) = (0, 0);
         while let Some(run) = self.runs.get(runs).filter(|run| known + run.len <= same) {
