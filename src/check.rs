@@ -86,12 +86,12 @@ pub struct Checks {
     facts: ModelFacts,
     /// What the verdict on a history depends on beside it, as two numbers: alone, and behind what the server holds.
     history_ids: Option<(CheckId, CheckId)>,
-    /// The members beside the history in which nothing was found, as the last bodies held them.
+    /// The members beside the conversation in which nothing was found, as the last bodies held them.
     options: Mutex<Vec<Vec<Kept>>>,
 }
 
 /// The most sets of members that are remembered: contexts differ in their tools, for instance.
-const MOST_OPTIONS: usize = 8;
+const MOST_OPTIONS: usize = 16;
 
 impl Checks {
     /// The checks of a plan; `model` is the one that the client names.
@@ -198,10 +198,18 @@ impl Checks {
         problems
     }
 
-    /// Whether nothing is found in the members beside the history, by what they alone decide. Most bodies of an agent share them.
+    /// How many sets of members beside the conversation were looked at, of those in which nothing was found.
+    #[cfg(test)]
+    pub(crate) fn looked_at(&self) -> usize {
+        self.options.lock().expect("not poisoned").len()
+    }
+
+    /// Whether nothing is found in the members beside the conversation, by what they alone decide. Most bodies of an agent share
+    /// them.
     fn accepts_options(&self, body: &Body) -> bool {
-        let history = history::member_of(self.wire);
-        let options = || body.members().filter(|member| Some(member.name) != history);
+        let of_conversation = history::members_of_conversation(self.wire);
+        let is_option = |member: &MemberRef<'_>| !of_conversation.contains(&member.name);
+        let options = || body.members().filter(is_option);
         let known = || self.options.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |known: &Vec<Kept>| {
             let mut options = options();
@@ -211,9 +219,9 @@ impl Checks {
         if known().iter().any(is_same) {
             return true;
         }
-        // What is known of a model may be about its history.
-        let is_apart = history.is_none_or(|name| !self.facts.speak_of(name));
-        let members = body.members().filter(|member| !is_apart || Some(member.name) != history);
+        // What is known of a model may be about its conversation.
+        let is_apart = !of_conversation.iter().any(|name| self.facts.speak_of(name));
+        let members = body.members().filter(|member| !is_apart || is_option(member));
         let members = members.map(|member| (member.name, member.shared_value()));
         let is_accepted =
             protocol::check(&Subject::new(self.destination(), &self.facts, members), &[Scope::Options]).is_empty();

@@ -831,6 +831,24 @@ mod tests {
         assert!(done.findings.len() == 1 && done.bodies == 0 && done.cost < limit, "{} of {limit}", done.cost);
     }
 
+    #[test]
+    fn bodies_that_differ_in_their_conversation_alone_share_the_verdict_on_the_rest() {
+        for base in ["OpenAI Chat Tools", "Claude Chat Tools", "Gemini Chat Tools"] {
+            let agent = format!("name = 'A'\nextends = '{base}'");
+            let compiler = load(&[("agents/a.toml", &agent)], None);
+            let plan = compiler.plan(compiler.agents[0].0).expect("a plan");
+            let checks = Checks::of(&plan, &compiler.schemas, &compiler.repo.families, None);
+            let mut bodies = 0;
+            for ready in compiler.contexts.iter().filter(|ready| ready.context.kind() == plan.kind) {
+                let request = Request { memo: Some(&ready.memo), ..ready.request(&plan, None) };
+                let body = plan.body(&compiler.repo.sources, &compiler.engine.renderer(64), &request).expect("a body");
+                assert_eq!(checks.problems(&body), []);
+                bodies += 1;
+            }
+            assert!(bodies > 10 && (1..=8).contains(&checks.looked_at()), "{base}: {} of {bodies}", checks.looked_at());
+        }
+    }
+
     fn leaves(value: &serde_json::Value, at: &Pointer, found: &mut Vec<Pointer>) {
         match value {
             serde_json::Value::Array(elements) => {

@@ -75,7 +75,7 @@ type Check = for<'b> fn(&Subject<'b>, &mut Found<'b>);
 pub(crate) enum Scope {
     /// The history alone: bodies that share it share the verdict.
     History,
-    /// The members beside the history: so do bodies that share those.
+    /// The members beside the conversation, which are history and instructions: so do bodies that share those.
     Options,
     /// Any member.
     Body,

@@ -60,23 +60,38 @@ pub struct Memo {
     room: Room,
 }
 
-/// How much the memos that share it may still keep.
+/// What the memos of a run share: how much they may still keep, and tool definitions, which most conversations have in common.
 #[derive(Debug, Clone)]
-pub struct Room(Arc<AtomicUsize>);
+pub struct Room {
+    bytes: Arc<AtomicUsize>,
+    /// By their text: the order of members counts.
+    tools: Arc<Mutex<HashMap<String, Arc<Shared>>>>,
+}
 
 /// What all memos of a run may keep, in bytes of text and of what holds it.
 const MOST_BYTES: usize = 256 * 1024 * 1024;
 
 impl Default for Room {
     fn default() -> Room {
-        Room(Arc::new(AtomicUsize::new(MOST_BYTES)))
+        Room { bytes: Arc::new(AtomicUsize::new(MOST_BYTES)), tools: Arc::default() }
     }
 }
 
 impl Room {
     /// Takes some of it, if there is so much.
     fn take(&self, bytes: usize) -> bool {
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| room.checked_sub(bytes)).is_ok()
+        self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| room.checked_sub(bytes)).is_ok()
+    }
+
+    /// Tool definitions: those that are there already, if they are the same.
+    fn tools(&self, made: Value) -> Arc<Shared> {
+        let text = made.to_string();
+        let mut known = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        match known.get(&text) {
+            Some(same) => Arc::clone(same),
+            None if self.take(text.len()) => Arc::clone(known.entry(text).or_insert(share(made))),
+            None => share(made),
+        }
     }
 }
 
@@ -188,7 +203,7 @@ impl Memo {
 
     /// The tool definitions in a wire format.
     pub(super) fn tools(&self, wire: WireFormat, make: impl FnOnce() -> Option<Value>) -> Option<Arc<Shared>> {
-        self.remember(&self.tools, wire, || make().map(share))
+        self.remember(&self.tools, wire, || make().map(|made| self.room.tools(made)))
     }
 
     /// The known result, or the one that `make` gives. Making happens outside of the lock: at worst two threads make the
