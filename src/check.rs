@@ -28,7 +28,7 @@ use crate::json::Pointer;
 use crate::provider::{ClientApi, Server, WireFormat};
 use crate::repo::{Family, Instance};
 use crate::source::Span;
-use crate::unit::{Body, CheckId, MemberRef, Plan};
+use crate::unit::{Body, CheckId, Kept, MemberRef, Plan};
 
 /// Something wrong at a place of a body.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,7 +86,12 @@ pub struct Checks {
     facts: ModelFacts,
     /// What the verdict on a history depends on beside it, as two numbers: alone, and behind what the server holds.
     history_ids: Option<(CheckId, CheckId)>,
+    /// The members beside the conversation in which nothing was found, as the last bodies held them.
+    options: Mutex<Vec<Vec<Kept>>>,
 }
+
+/// The most sets of members that are remembered: contexts differ in their tools, for instance.
+const MOST_OPTIONS: usize = 16;
 
 impl Checks {
     /// The checks of a plan; `model` is the one that the client names.
@@ -101,6 +106,7 @@ impl Checks {
             families: families.to_vec(),
             facts: ModelFacts::default(),
             history_ids: None,
+            options: Mutex::default(),
         };
         let key = (checks.wire, server, checks.version.clone(), checks.model.clone());
         Checks { history_ids: schemas.routes.numbers(key), ..checks.with_facts() }
@@ -118,8 +124,8 @@ impl Checks {
         let version = instance.and_then(|(instance, api)| api.version(instance)).map(str::to_owned);
         let schemas = schemas.for_server(wire, Some(server), instance).at(server);
         let (model, families) = (model.map(str::to_owned), families.to_vec());
-        let facts = ModelFacts::default();
-        Checks { schemas, wire, server, model, version, families, facts, history_ids: None }.with_facts()
+        let (facts, options) = (ModelFacts::default(), Mutex::default());
+        Checks { schemas, wire, server, model, version, families, facts, history_ids: None, options }.with_facts()
     }
 
     fn with_facts(self) -> Checks {
@@ -151,9 +157,9 @@ impl Checks {
         let facts = named.filter(|named| self.model.as_deref() != Some(named)).map(|named| self.facts_of(Some(named)));
         let subject = Subject::new(self.destination(), facts.as_ref().unwrap_or(&self.facts), members);
         if self.is_readable(&problems) {
-            problems.extend(protocol::check(&subject, Scope::History));
+            problems.extend(protocol::check(&subject, &[Scope::History]));
         }
-        problems.extend(protocol::check(&subject, Scope::Body));
+        problems.extend(protocol::check(&subject, &[Scope::Options, Scope::Body]));
         problems
     }
 
@@ -179,16 +185,54 @@ impl Checks {
             self.history_ids.as_ref().map(|(alone, continued)| if shared.is_continued() { *continued } else { *alone });
         let followed = followed.zip(id);
         let is_known = !is_readable || followed.is_some_and(|(followed, id)| followed.is_noted(id));
-        let scopes = if is_known { &[Scope::Body][..] } else { &[Scope::History, Scope::Body][..] };
-        let of_history = !is_known && !protocol::check(&shared, Scope::History).is_empty();
+        let of_history = !is_known && !protocol::check(&shared, &[Scope::History]).is_empty();
         if let Some((followed, id)) = followed.filter(|_| !of_history) {
             followed.note(id);
         }
-        if !of_history && protocol::check(&shared, Scope::Body).is_empty() {
+        if !of_history && self.accepts_options(body) && protocol::check(&shared, &[Scope::Body]).is_empty() {
             return Vec::new();
         }
         let own = subject(false);
-        scopes.iter().flat_map(|scope| protocol::check(&own, *scope)).collect()
+        let mut problems = if is_known { Vec::new() } else { protocol::check(&own, &[Scope::History]) };
+        problems.extend(protocol::check(&own, &[Scope::Options, Scope::Body]));
+        problems
+    }
+
+    /// How many sets of members beside the conversation were looked at, of those in which nothing was found.
+    #[cfg(test)]
+    pub(crate) fn looked_at(&self) -> usize {
+        self.options.lock().expect("not poisoned").len()
+    }
+
+    /// Whether nothing is found in the members beside the conversation, by what they alone decide. Most bodies of an agent share
+    /// them.
+    fn accepts_options(&self, body: &Body) -> bool {
+        let of_conversation = history::members_of_conversation(self.wire);
+        let is_option = |member: &MemberRef<'_>| !of_conversation.contains(&member.name);
+        let options = || body.members().filter(is_option);
+        let known = || self.options.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |known: &Vec<Kept>| {
+            let mut options = options();
+            known.iter().all(|kept| options.next().is_some_and(|member| member.is_kept(kept)))
+                && options.next().is_none()
+        };
+        if known().iter().any(is_same) {
+            return true;
+        }
+        // What is known of a model may be about its conversation.
+        let is_apart = !of_conversation.iter().any(|name| self.facts.speak_of(name));
+        let members = body.members().filter(|member| !is_apart || is_option(member));
+        let members = members.map(|member| (member.name, member.shared_value()));
+        let is_accepted =
+            protocol::check(&Subject::new(self.destination(), &self.facts, members), &[Scope::Options]).is_empty();
+        let kept: Option<Vec<Kept>> = options().map(|member| member.keep()).collect();
+        if let Some(kept) = kept.filter(|_| is_accepted && is_apart) {
+            let mut known = known();
+            if known.len() < MOST_OPTIONS {
+                known.push(kept);
+            }
+        }
+        is_accepted
     }
 
     fn destination(&self) -> Destination<'_> {

@@ -419,11 +419,9 @@ impl Compiler {
             let memo = (!selection.without_memo).then_some(&ready.memo);
             let request = Request { memo, ..ready.request(&agent.plan, selection.model.as_deref()) };
             let renderer = renderers.get(&ready.prepared);
-            let (body, found) = self.make(&agent.plan, &checks, ready, renderer, &request, &mut spent);
+            let body = self.make((&agent.plan, &checks), ready, renderer, &request, (&mut spent, &mut findings));
             // What is found in a body does not make it go away: a repository may lower such findings.
             agent.bodies.extend(body.map(|body| (ready, body)));
-            let reach = |finding: Diagnostic| finding.reaching(agent.plan.name(), Some(&ready.context.name));
-            findings.extend(found.into_iter().map(reach));
         }
         agent.findings = findings.into_vec();
         let bodies = agent.bodies.len();
@@ -431,47 +429,52 @@ impl Compiler {
         Done { result: Some(result), findings: agent.findings, bodies, cost: spent.cost }
     }
 
-    /// One body and what is found in it.
+    /// One body; what is found in it goes to the findings of its agent.
     fn make(
         &self,
-        plan: &Plan<'_>,
-        checks: &Checks,
+        (plan, checks): (&Plan<'_>, &Checks),
         ready: &ReadyContext,
         renderer: &Renderer<'_>,
         request: &Request<'_>,
-        spent: &mut Spent,
-    ) -> (Option<Body>, Vec<Diagnostic>) {
+        (spent, findings): (&mut Spent, &mut Findings),
+    ) -> Option<Body> {
         let made = plan.made(&self.repo.sources, renderer, request);
         spent.cost = spent.cost.saturating_add(made.cost);
-        let (body, found) = match made.body {
+        match made.body {
             Ok(body) => {
                 spent.held = spent.held.saturating_add(body.weight());
                 let problems = checks.problems(&body);
                 spent.cost = spent.cost.saturating_add(work::of_body(spent.static_values, problems.len()));
                 let record = Record::new(plan, &self.repo.sources, renderer, request, &body);
-                let found = self.located(plan, ready, &record, problems, &mut spent.cost);
-                (Some(body), found)
+                let record = record.expecting(problems.iter().map(|problem| problem.pointer.clone()));
+                self.locate(plan, ready, &record, problems, (&mut spent.cost, findings));
+                Some(body.checked())
             }
-            Err(found) => (None, found),
-        };
-        spent.is_told |= found.iter().any(|finding| finding.rule == &render_rules::TOO_MUCH_WORK);
-        (body, found)
+            Err(found) => {
+                spent.is_told |= found.iter().any(|finding| finding.rule == &render_rules::TOO_MUCH_WORK);
+                let reach = |finding: Diagnostic| finding.reaching(plan.name(), Some(&ready.context.name));
+                findings.extend(found.into_iter().map(reach));
+                None
+            }
+        }
     }
 
     /// Problems of a body as findings at the lines that wrote them; once an agent has cost too much, at the templates.
-    fn located(
+    fn locate(
         &self,
         plan: &Plan<'_>,
         ready: &ReadyContext,
         record: &Record<'_>,
         problems: Vec<Problem>,
-        cost: &mut u64,
-    ) -> Vec<Diagnostic> {
+        (cost, findings): (&mut u64, &mut Findings),
+    ) {
         let mut asked = HashSet::new();
-        let finding = |problem: Problem| {
+        for problem in problems {
             let target = if problem.is_about_key() { Target::Key } else { Target::Value };
             if let Some(place) = problem.place {
-                return Diagnostic::new(problem.rule, place, problem.message).maybe_help(problem.help);
+                let finding = Diagnostic::new(problem.rule, place, problem.message).maybe_help(problem.help);
+                findings.push(finding.reaching(plan.name(), Some(&ready.context.name)));
+                continue;
             }
             if record.splice(&problem.pointer).is_some_and(|splice| asked.insert(splice)) {
                 *cost = cost.saturating_add(record.cost(&problem.pointer));
@@ -480,9 +483,12 @@ impl Compiler {
                 true => record.place(&problem.pointer, target),
                 false => record.rough_place(&problem.pointer, target),
             };
-            self.finding_at(problem, place, plan, ready)
-        };
-        problems.into_iter().map(finding).collect()
+            let at = (problem.rule, problem.severity, self.span_in_files(&place, plan, ready), problem.asks.as_deref());
+            if !findings.reach(at, plan.name(), &ready.context.name) {
+                let finding = self.finding_at(problem, &place, plan, ready);
+                findings.push(finding.reaching(plan.name(), Some(&ready.context.name)));
+            }
+        }
     }
 
     /// Registers a file that findings can point into, for instance a golden file.
@@ -533,7 +539,8 @@ impl Compiler {
                 let target = if problem.is_about_key() { Target::Key } else { Target::Value };
                 let place = record.place(&problem.pointer, target);
                 let span = problem.place.unwrap_or(place.span);
-                explain::finding(problem, span, place.excerpt, place.steps).reaching(plan.name(), None)
+                let excerpt = place.excerpt.map(|excerpt| excerpt.to_string());
+                explain::finding(problem, span, excerpt, place.steps).reaching(plan.name(), None)
             };
             problems.into_iter().map(finding).collect()
         })
@@ -760,6 +767,7 @@ impl<'e> Renderers<'e> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::Pointer;
     use crate::system::Embedded;
 
     const BASE: &str = "name = 'Base'\nabstract = true\nextends = 'OpenAI Chat'\n";
@@ -792,6 +800,74 @@ mod tests {
         // Whom a partial reaches is known of prepared agents alone.
         let partial = ("partials/x.jinja", "{% if %}");
         assert_eq!(usable(&load(&[base, a, b, partial], Some("A"))), ["A", "B"]);
+    }
+
+    /// All agents of a repository may fail: each is told.
+    #[test]
+    fn templates_that_fail_at_once_cost_less_than_a_body_may() {
+        let agent = "name = 'A'\nextends = 'Base'\n[body]\nmessages = '{{ ctx.nothing.at_all }}'";
+        let compiler = load(&[("agents/base.toml", BASE), ("agents/a.toml", agent)], None);
+        let (id, selection, renderers) = (compiler.agents[0].0, Selection::default(), Renderers::new(&compiler));
+        let done = compiler.compile(id, &selection, &renderers, &|agent| agent.bodies.len());
+        let limit = work::run_limit(compiler.contexts.len()) - work::run_limit(0);
+        assert!(done.findings.len() == 1 && done.bodies == 0 && done.cost < limit, "{} of {limit}", done.cost);
+    }
+
+    #[test]
+    fn bodies_that_differ_in_their_conversation_alone_share_the_verdict_on_the_rest() {
+        for base in ["OpenAI Chat Tools", "Claude Chat Tools", "Gemini Chat Tools"] {
+            let agent = format!("name = 'A'\nextends = '{base}'");
+            let compiler = load(&[("agents/a.toml", &agent)], None);
+            let plan = compiler.plan(compiler.agents[0].0).expect("a plan");
+            let checks = Checks::of(&plan, &compiler.schemas, &compiler.repo.families, None);
+            let mut bodies = 0;
+            for ready in compiler.contexts.iter().filter(|ready| ready.context.kind() == plan.kind) {
+                let request = Request { memo: Some(&ready.memo), ..ready.request(&plan, None) };
+                let body = plan.body(&compiler.repo.sources, &compiler.engine.renderer(64), &request).expect("a body");
+                assert_eq!(checks.problems(&body), []);
+                bodies += 1;
+            }
+            assert!(bodies > 10 && (1..=8).contains(&checks.looked_at()), "{base}: {} of {bodies}", checks.looked_at());
+        }
+    }
+
+    fn leaves(value: &serde_json::Value, at: &Pointer, found: &mut Vec<Pointer>) {
+        match value {
+            serde_json::Value::Array(elements) => {
+                elements.iter().enumerate().for_each(|(index, it)| leaves(it, &at.element(index), found));
+            }
+            serde_json::Value::Object(members) => {
+                members.iter().for_each(|(name, it)| leaves(it, &at.member(name), found));
+            }
+            _ => found.push(at.clone()),
+        }
+    }
+
+    #[test]
+    fn a_place_is_the_same_however_far_its_template_is_followed() {
+        let agent =
+            |base: &str| format!("name = 'A {base}'\nextends = '{base}'\nsystem_prompt = '{{{{ project_name }}}}'");
+        let bases =
+            ["OpenAI Chat", "Claude Chat", "Gemini Chat"].map(|base| (format!("agents/{base}.toml"), agent(base)));
+        let files: Vec<(&str, &str)> = bases.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        let compiler = load(&files, None);
+        let agents = compiler.hierarchy.ids().filter(|&id| !compiler.hierarchy.get(id).is_abstract());
+        let ready = compiler.context("tool-round-trip").expect("a bundled context");
+        let sources = &compiler.repo.sources;
+        let mut places = 0;
+        for plan in agents.filter_map(|id| compiler.plan(id)).filter(|plan| plan.kind == ready.context.kind()) {
+            let (renderer, request) = (compiler.engine.renderer(64), ready.request(&plan, None));
+            let body = plan.body(sources, &renderer, &request).expect("a body");
+            let mut pointers = Vec::new();
+            leaves(body.value(), &Pointer::root(), &mut pointers);
+            let record = || Record::new(&plan, sources, &renderer, &request, &body);
+            let all = record().expecting(pointers.iter().cloned());
+            for pointer in pointers.iter().step_by(pointers.len().div_ceil(8)) {
+                assert_eq!(record().place(pointer, Target::Value), all.place(pointer, Target::Value), "{pointer}");
+                places += 1;
+            }
+        }
+        assert!(places > 15, "{places}");
     }
 
     #[test]

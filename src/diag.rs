@@ -209,6 +209,22 @@ impl Findings {
         }
     }
 
+    /// Lets a finding that is there reach an agent in a context; `false` if there is none of this rule, level, place and sense. A level
+    /// of `None` is the rule's own.
+    pub(crate) fn reach(
+        &mut self,
+        (rule, severity, span, sense): (&'static Rule, Option<Severity>, Span, Option<&str>),
+        agent: &Arc<str>,
+        context: &Arc<str>,
+    ) -> bool {
+        let key = (rule.code, severity.unwrap_or(rule.severity), span, sense.map(str::to_owned));
+        let Some(&index) = self.seen.get(&key) else { return false };
+        let known = &mut self.list[index];
+        insert_sorted(&mut known.agents, agent);
+        insert_sorted(&mut known.contexts, context);
+        true
+    }
+
     /// Adds many.
     pub fn extend(&mut self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
         diagnostics.into_iter().for_each(|diagnostic| self.push(diagnostic));

@@ -40,7 +40,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value};
 
 use crate::diag::{Diagnostic, Suggestions};
 use crate::panics::{Panic, caught};
@@ -53,6 +53,10 @@ use guards::Guards;
 
 /// Steps that every template may take.
 const BASE_FUEL: u64 = 200_000;
+/// The steps that a template is charged for which fails within them.
+const FEW_STEPS: u64 = 8_192;
+/// The most units that a template may have taken that is rendered again to find out.
+const FEW_UNITS: u64 = 100_000;
 /// Further steps per content block of the conversation.
 const FUEL_PER_BLOCK: u64 = 5_000;
 /// Steps that no template may take, however long the conversation is.
@@ -233,7 +237,7 @@ impl Engine {
         let mut environment = self.environment.clone();
         let fuel = BASE_FUEL.saturating_add(FUEL_PER_BLOCK.saturating_mul(blocks as u64)).min(MAX_FUEL);
         environment.set_fuel(Some(fuel));
-        Renderer { engine: self, environment, fuel }
+        Renderer { engine: self, environment, fuel, brief: OnceLock::new() }
     }
 
     /// Compiles one template text into the environment; syntax errors become findings.
@@ -428,6 +432,8 @@ pub struct Renderer<'e> {
     environment: Environment<'static>,
     /// The steps that a template may take.
     fuel: u64,
+    /// The same environment with [`FEW_STEPS`].
+    brief: OnceLock<Environment<'static>>,
 }
 
 /// What a template gave, and what that cost.
@@ -521,8 +527,12 @@ impl Renderer<'_> {
             let captured = template.render_captured_to(root.clone(), &mut output)?;
             Ok(captured.state().fuel_levels().map_or(0, |(consumed, _)| consumed))
         });
-        // Nobody knows how many steps a template took that failed.
-        let steps: u64 = *result.as_ref().unwrap_or(&self.fuel);
+        let steps = match &result {
+            Ok(steps) => *steps,
+            Err(_) if spent <= FEW_UNITS && self.fails_soon(name, root) => FEW_STEPS,
+            // Nobody knows how many steps it took.
+            Err(_) => self.fuel,
+        };
         let times = if output.is_full() { account::TRACED } else { 1 };
         let steps = steps * account::STEP * times;
         let cost = (spent + 2 * output.len() as u64) * times + steps;
@@ -535,6 +545,22 @@ impl Renderer<'_> {
             Err(error) => Err(Box::new(errors::runtime(self.engine, sources, name, &error))),
         };
         Rendered { text, cost, steps }
+    }
+}
+
+impl Renderer<'_> {
+    /// Whether a template that failed does so within a few steps: most mistakes show at the first message.
+    fn fails_soon(&self, name: &str, root: &Value) -> bool {
+        let brief = self.brief.get_or_init(|| {
+            let mut environment = self.environment.clone();
+            environment.set_fuel(Some(FEW_STEPS.min(self.fuel)));
+            environment
+        });
+        let mut output = functions::Limited::new(MAX_OUTPUT);
+        let render = || brief.get_template(name)?.render_captured_to(root.clone(), &mut output).map(drop);
+        let (result, _) = account::metered(render);
+        let runs_out = |error: &Error| errors::chain(error).iter().any(|it| it.kind() == ErrorKind::OutOfFuel);
+        result.is_err_and(|error| !runs_out(&error))
     }
 }
 

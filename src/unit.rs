@@ -15,7 +15,7 @@ mod record;
 pub(crate) mod rules;
 
 pub use body::{Body, Splice};
-pub(crate) use members::{Check, CheckId, MemberRef, Texts};
+pub(crate) use members::{Check, CheckId, Kept, MemberRef, Texts};
 pub use memo::{Memo, Room};
 pub use plan::{Plan, Target};
 pub use prompt::SystemPrompt;

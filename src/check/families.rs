@@ -75,6 +75,13 @@ impl ModelFacts {
         self.property(property).and_then(|(is_taken, level)| (!is_taken).then_some(level))
     }
 
+    /// Whether anything that is known is about a member of the body, or presupposes something of it.
+    pub(crate) fn speak_of(&self, member: &str) -> bool {
+        let facts = self.families.iter().flat_map(|(family, _)| &family.facts);
+        let conditions = |fact: &'_ Fact| fact.when.iter().chain(&fact.unless).any(|it| it.at.is_below(member));
+        facts.into_iter().any(|fact| fact.at.iter().any(|place| place.is_below(member)) || conditions(fact))
+    }
+
     /// A value that families set, and how bad it is here to do otherwise; of several that set it, the last counts.
     pub(crate) fn value<T>(&self, of: impl Fn(&Family) -> Option<T>) -> Option<(T, Severity)> {
         let (value, standing) =

@@ -76,6 +76,8 @@ type Check = for<'b> fn(&Subject<'b>, &mut Found<'b>);
 pub(crate) enum Scope {
     /// The history alone: bodies that share it share the verdict.
     History,
+    /// The members beside the conversation, which are history and instructions: so do bodies that share those.
+    Options,
     /// Any member.
     Body,
 }
@@ -151,14 +153,14 @@ pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
     ALL.iter().map(|rule| &rule.rule)
 }
 
-/// What the rules of a scope find in a body.
-pub(super) fn check(subject: &Subject<'_>, scope: Scope) -> Vec<Problem> {
+/// What the rules of some scopes find in a body, in the order of the rules.
+pub(super) fn check(subject: &Subject<'_>, scopes: &[Scope]) -> Vec<Problem> {
     let mut found = Found::new(ALL[0]);
     for rule in ALL {
         found.next(rule);
         match rule.of_history {
-            _ if rule.scope == scope => (rule.check)(subject, &mut found),
-            Some(check) if scope == Scope::History => check(subject, &mut found),
+            _ if scopes.contains(&rule.scope) => (rule.check)(subject, &mut found),
+            Some(check) if scopes.contains(&Scope::History) => check(subject, &mut found),
             _ => {}
         }
     }

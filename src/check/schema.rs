@@ -8,6 +8,7 @@ mod allowed;
 mod bundled;
 mod cost;
 mod document;
+mod elements;
 mod explain;
 mod extend;
 mod graph;
@@ -201,12 +202,11 @@ impl AgentSchemas {
             return Vec::new();
         }
         // Each name is in a schema once; a body in its other spelling is refused, and asked again in this one.
-        let original = subject.value();
-        let respelt = self.documents().find_map(|schema| spelling::respelt(schema, original));
+        let respelt = self.documents().find_map(|schema| spelling::respelt(schema, || subject.value()));
         if let Some(respelt) = respelt {
-            mistakes = self.mistakes(Input::Respelt { value: &respelt, original });
+            mistakes = self.mistakes(Input::Respelt { value: &respelt, original: subject.value() });
         }
-        mistakes.retain_mut(|mistake| !self.allowed.iter().any(|entry| entry.lets_pass(mistake, original)));
+        mistakes.retain_mut(|mistake| !self.allowed.iter().any(|entry| entry.lets_pass(mistake, subject.value())));
         mistake::drop_misspelt(&mut mistakes);
         mistakes.dedup_by(|next, kept| mistake::absorb(kept, next));
         cut(&mut mistakes);
@@ -280,7 +280,10 @@ fn usable(file: FileId, name: &str, text: &SourceText) -> Result<WireFormat, Box
     let value = json::parse(text.as_str()).map_err(|error| {
         at(format!("this schema is not valid JSON: {}", error.problem.message()), error.range, None)
     })?;
-    let checked = if format.is_some() { check_extensions(&value) } else { document::Compiled::new(value).map(drop) };
+    let checked = match format {
+        Some(_) => check_extensions(&value),
+        None => document::Compiled::new(value).and_then(|compiled| compiled.checked()),
+    };
     checked.map_err(|refusal| {
         let tree = Some(&refusal.at).filter(|at| !at.is_empty()).and_then(|_| json::parse_tree(text.as_str()).ok());
         let place = tree.as_ref().and_then(|tree| tree.locate(&json::Pointer::parse(&refusal.at)));

@@ -19,12 +19,18 @@ impl Compiler {
     pub(super) fn finding_at(
         &self,
         problem: Problem,
-        place: Place,
+        place: &Place,
         plan: &Plan<'_>,
         ready: &ReadyContext,
     ) -> Diagnostic {
-        let (span, related) = self.in_files(&place, plan, ready);
-        finding(problem, span, place.excerpt, related)
+        let (span, related) = self.in_files(place, plan, ready);
+        finding(problem, span, place.excerpt.as_ref().map(ToString::to_string), related)
+    }
+
+    /// The place in a file that wrote something.
+    pub(super) fn span_in_files(&self, place: &Place, plan: &Plan<'_>, ready: &ReadyContext) -> Span {
+        let read = place.file.as_ref().and_then(|(file, bytes)| self.file_span(file, bytes.clone(), plan, ready));
+        read.unwrap_or(place.span)
     }
 
     /// The place that made a value of a body what it is: of a text that changed, the first byte that differs.

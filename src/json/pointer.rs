@@ -40,7 +40,10 @@ impl Pointer {
 
     /// The unescaped tokens, outermost first.
     pub fn tokens(&self) -> impl Iterator<Item = String> + '_ {
-        self.0.split('/').skip(1).map(|token| token.replace("~1", "/").replace("~0", "~"))
+        self.0.split('/').skip(1).map(|token| match token.contains('~') {
+            true => token.replace("~1", "/").replace("~0", "~"),
+            false => token.to_owned(),
+        })
     }
 
     /// This pointer as seen from a value that contains it; `None` if that value does not.

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use foldhash::quality::RandomState;
 use indexmap::IndexMap;
 
 use super::{JsonError, Pointer, Problem};
@@ -28,7 +29,7 @@ pub enum TreeKind {
     /// The elements.
     Array(Vec<Tree>),
     /// By key: the key's bytes, and the value.
-    Object(IndexMap<String, (Range<usize>, Tree)>),
+    Object(IndexMap<String, (Range<usize>, Tree), RandomState>),
 }
 
 impl Tree {
@@ -200,7 +201,7 @@ impl Scanner<'_> {
 
     fn object(&mut self) -> Result<Tree, JsonError> {
         let start = self.enter()?;
-        let mut members: IndexMap<String, (Range<usize>, Tree)> = IndexMap::new();
+        let mut members: IndexMap<String, (Range<usize>, Tree), RandomState> = IndexMap::default();
         if !self.closes(b'}') {
             self.no_leading_comma()?;
             loop {

@@ -1,17 +1,21 @@
 //! Template data as the engine's values.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use minijinja::Value;
 use serde_json::{Map, Number, Value as Json};
 
+use super::recording::DataPlaces;
 use crate::conversation::Conversation;
+use crate::json::Pointer;
 
 /// The members of `ctx` for one conversation, built once and shared by all agents and threads.
 #[derive(Debug, Clone)]
 pub struct ContextData {
     members: Vec<(Arc<str>, Value)>,
     ctx: Value,
+    /// Where in `ctx` the values are that traces meet.
+    places: OnceLock<Arc<DataPlaces>>,
 }
 
 impl ContextData {
@@ -21,7 +25,16 @@ impl ContextData {
         let members: Vec<(Arc<str>, Value)> =
             data.iter().map(|(key, value)| (Arc::from(key.as_str()), to_value(value))).collect();
         let ctx = Value::from_pairs(members.iter().cloned());
-        ContextData { members, ctx }
+        ContextData { members, ctx, places: OnceLock::new() }
+    }
+
+    /// Where in `ctx` each value is, except for `ctx` itself and the system prompt.
+    pub(super) fn places(&self) -> &Arc<DataPlaces> {
+        self.places.get_or_init(|| {
+            let mut places = DataPlaces::default();
+            self.members.iter().for_each(|(name, value)| places.add(value, &Pointer::root().member(name)));
+            Arc::new(places)
+        })
     }
 
     /// `ctx` with a system prompt.

@@ -22,7 +22,7 @@ use marks::{Node, NodeId, NodeKind, Scope};
 use shadow::{Frame, Nodes};
 use text::{FrameId, Input, Run, Told, Writer};
 
-pub(super) use shadow::note_read;
+pub(super) use shadow::{DataPlaces, note_read};
 
 /// Steps that a marked render may take: enough for any that a plain one may take.
 const STEPS: u64 = 16 * MAX_FUEL;
@@ -54,8 +54,8 @@ pub(crate) struct Recording {
     /// The tag at which the output became too large.
     stopped: Option<NodeId>,
     marked: Arc<Marked>,
-    /// Why nobody can be named.
-    unknown: Option<&'static str>,
+    /// From which byte on nobody can be named, and why.
+    unknown: Option<(usize, &'static str)>,
     /// That of the system prompt, to which some bytes belong.
     prompt: Option<Arc<Recording>>,
 }
@@ -186,6 +186,8 @@ impl Engine {
         self.recorder.partials.get_or_init(|| {
             let mut environment = super::environment(self.dialect);
             shadow::install(&mut environment);
+            // Nobody sees its errors.
+            environment.set_debug(false);
             environment.set_fuel(Some(STEPS));
             let (mut nodes, mut names) = (Vec::new(), Vec::new());
             for name in self.partial_names.iter().filter(|name| !self.broken.contains(*name)) {
@@ -241,27 +243,30 @@ impl Engine {
 }
 
 impl Renderer<'_> {
-    /// Renders a template of a body again, to tell who wrote what. `text` is what it wrote.
+    /// Renders a template of a body again, to tell who wrote what. `text` is what it wrote; `enough` is how much of it is asked
+    /// for: what is behind may be unknown.
     pub(crate) fn record_body(
         &self,
         id: TemplateId,
         input: &BodyInput<'_>,
         prompt: Option<&Arc<Recording>>,
-        text: &str,
+        (text, enough): (&str, usize),
     ) -> Recording {
-        let mut recording = self.record(id, &input.root(), prompt.map(|prompt| &prompt.told), Some(text));
+        let (root, data) = (input.root(), Some(input.context.places()));
+        let told = prompt.map(|prompt| &prompt.told);
+        let mut recording = self.record(id, (&root, data), told, (Some(text), enough));
         recording.prompt = prompt.cloned();
         recording
     }
 
     /// The same for a system prompt.
     pub(crate) fn record_prompt(&self, id: TemplateId, scope: &Arc<PromptScope>, text: &str) -> Recording {
-        self.record(id, &scope.root(), None, Some(text))
+        self.record(id, (&scope.root(), None), None, (Some(text), usize::MAX))
     }
 
     /// What wrote the byte at which the output became too large.
     pub(super) fn record_limit(&self, sources: &Sources, id: TemplateId, root: &Value) -> Option<Span> {
-        let recording = self.record(id, root, None, None);
+        let recording = self.record(id, (root, None), None, (None, usize::MAX));
         if let Some(tag) = recording.stopped {
             return Some(recording.node_span(self.engine, sources, tag));
         }
@@ -270,7 +275,14 @@ impl Renderer<'_> {
         last.map(|written| written.span)
     }
 
-    fn record(&self, id: TemplateId, root: &Value, prompt: Option<&Told>, text: Option<&str>) -> Recording {
+    /// `data` says where the values of a conversation are; without it, the root is gone through.
+    fn record(
+        &self,
+        id: TemplateId,
+        (root, data): (&Value, Option<&Arc<DataPlaces>>),
+        prompt: Option<&Told>,
+        (text, enough): (Option<&str>, usize),
+    ) -> Recording {
         let marked = self.engine.marked(id);
         let name = &self.engine.templates[id.0 as usize].name;
         let mut output = functions::Limited::new(MAX_OUTPUT);
@@ -280,16 +292,17 @@ impl Renderer<'_> {
             // What was written before a failure is as good as all of it.
             drop(rendered);
         };
-        let ((told, log), _) = account::metered(|| shadow::follow(Arc::clone(&marked.nodes), root, prompt, render));
+        let ((told, log), _) =
+            account::metered(|| shadow::follow(Arc::clone(&marked.nodes), (root, data), prompt, enough, render));
         let output = output.into_text();
         let (told, unknown) = match text {
-            Some(text) if told.text != text || output != text => {
-                let unknown = Told::one(text, Writer::Computed { from: Arc::new([]) });
+            Some(text) if !told.is(text) || output != told.text => {
                 let reason = match log.gave_up() {
                     true => "the template makes too many texts of texts to be followed",
                     false => "the engine cannot be followed here",
                 };
-                (unknown, Some(reason))
+                let (told, known) = told.up_to(text);
+                (told, Some((known, reason)))
             }
             _ => (told, None),
         };
@@ -326,7 +339,8 @@ impl Recording {
             Some(own) => (own.frames.clone(), own.branches.clone(), Arc::clone(&own.marked)),
             None => (Vec::new(), BTreeSet::new(), Arc::new(renderer.engine.no_marks())),
         };
-        let unknown = own.and_then(|own| own.unknown);
+        // Where its own part begins does not matter: what is unknown of it is unknown of all.
+        let unknown = own.and_then(|own| own.unknown).map(|(_, reason)| (0, reason));
         Recording { starts: told.starts(), told, frames, branches, stopped: None, marked, unknown, prompt: None }
     }
 
@@ -394,7 +408,7 @@ impl Recording {
         let start_of_file = || engine.span(sources, owner.marked.names.last().map_or("", |name| name), 0..0);
         let mut span = tag.unwrap_or_else(start_of_file);
         let by = match (&run.writer, self.unknown) {
-            (_, Some(reason)) => By::Unknown(reason),
+            (_, Some((known, reason))) if output.end > known => By::Unknown(reason),
             (Writer::Template { template, at, len }, _) => {
                 let is_exact = *len == text::unescaped_len(text, run.escaped);
                 let range = if is_exact { shifted(*at) } else { *at..at + len };

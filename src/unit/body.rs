@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Map, Value};
 
 use super::Request;
-use super::fragment::{Fragments, Hollow};
+use super::fragment::{Fragments, Hollow, Written};
 use super::members::{Member, MemberRef, Members};
 use super::memo::{Costed, FragmentKey, Prompt};
 use super::plan::{Part, Plan};
@@ -38,12 +38,21 @@ pub struct Splice {
     pub template: TemplateId,
     /// The units of work that it took.
     pub(super) cost: u64,
+    /// What it wrote, as long as the body is checked, if no other body holds that.
+    pub(super) text: Option<String>,
 }
 
 impl Body {
     /// The body as a value.
     pub fn value(&self) -> &Value {
         self.value.get_or_init(|| self.members.to_value())
+    }
+
+    /// Forgets what only those need who look for places in it.
+    #[must_use]
+    pub(crate) fn checked(mut self) -> Body {
+        self.splices.iter_mut().for_each(|splice| splice.text = None);
+        self
     }
 
     /// The members in order.
@@ -97,7 +106,7 @@ impl Plan<'_> {
         renderer: &Renderer<'_>,
         request: &Request<'_>,
     ) -> Result<Body, Vec<Diagnostic>> {
-        self.made(sources, renderer, request).body
+        self.made(sources, renderer, request).body.map(Body::checked)
     }
 
     /// The same, with what it cost.
@@ -305,7 +314,9 @@ impl Assembly<'_> {
         if self.cost > ACCOUNT_LIMIT {
             return None;
         }
-        let found = self.spliced(template, literal, at).unwrap_or_else(|| self.rendered(template, literal, at));
+        let mut text = None;
+        let spliced = self.spliced(template, literal, at);
+        let found = spliced.unwrap_or_else(|| self.rendered(template, literal, at, &mut text));
         let Costed { result, cost } = found;
         self.cost = self.cost.saturating_add(cost);
         match result {
@@ -314,7 +325,9 @@ impl Assembly<'_> {
                 None
             }
             Ok(member) => {
-                member.iter().for_each(|_| self.splices.push(Splice { pointer: at.clone(), literal, template, cost }));
+                if member.is_some() {
+                    self.splices.push(Splice { pointer: at.clone(), literal, template, cost, text });
+                }
                 member
             }
             Err(finding) => {
@@ -324,15 +337,27 @@ impl Assembly<'_> {
         }
     }
 
-    /// What a template gives for this prompt alone, or for all agents with it.
-    fn rendered(&mut self, template: TemplateId, literal: Span, at: &Pointer) -> MemberFragment {
+    /// What a template gives for this prompt alone, with its text, or for all agents with it.
+    fn rendered(
+        &mut self,
+        template: TemplateId,
+        literal: Span,
+        at: &Pointer,
+        text: &mut Option<String>,
+    ) -> MemberFragment {
         let make = || self.fragments(self.input).make(template, literal, at);
         let found = match self.request.memo.filter(|_| self.plan.shares(self.renderer, template, self.system_prompt)) {
             Some(memo) => {
                 let key = self.plan.fragment_key(self.renderer, self.request, template, self.system_prompt);
                 memo.fragment(key, make).map(|result| result.map(|shared| shared.map(Member::Shared)))
             }
-            None => make().map(|result| result.map(|value| value.map(Member::Own))),
+            None => make().map(|result| {
+                let own = |written: Written| {
+                    *text = Some(written.text);
+                    Member::Own(written.value)
+                };
+                result.map(|written| written.map(own))
+            }),
         };
         self.most = self.most.saturating_add(found.cost);
         found

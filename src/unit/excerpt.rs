@@ -1,5 +1,6 @@
 //! Rendered text around a place, on one line.
 
+use std::fmt;
 use std::ops::Range;
 
 /// How much is shown on either side of a place, in bytes.
@@ -13,34 +14,66 @@ pub(super) fn shown(range: &Range<usize>) -> Range<usize> {
     range.start.saturating_sub(AROUND + CHARACTER)..marked + AROUND + CHARACTER
 }
 
-/// The output around a mistake, on one line: `…"a": 1 ▶"b"◀: 2…`.
-pub(super) fn excerpt(text: &str, range: &Range<usize>) -> String {
-    let start = text.floor_char_boundary(range.start.saturating_sub(AROUND));
-    let (from, to) =
-        (text.floor_char_boundary(range.start), text.ceil_char_boundary(range.end.min(range.start + AROUND)));
-    let end = text.ceil_char_boundary((to + AROUND).min(text.len()));
-    let squeeze = |part: &str| {
-        let mut squeezed = part.split_whitespace().collect::<Vec<_>>().join(" ");
-        if part.starts_with(char::is_whitespace) && !squeezed.is_empty() {
-            squeezed.insert(0, ' ');
+/// The output around a mistake, cut out of it; shown on one line: `…"a": 1 ▶"b"◀: 2…`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Excerpt {
+    text: Box<str>,
+    marked: Range<usize>,
+    /// Whether there is more of the output before it, of what is marked, and behind it.
+    more: [bool; 3],
+}
+
+impl Excerpt {
+    /// What stands around a range of a text.
+    pub(super) fn new(text: &str, range: &Range<usize>) -> Excerpt {
+        let start = text.floor_char_boundary(range.start.saturating_sub(AROUND));
+        let (from, to) =
+            (text.floor_char_boundary(range.start), text.ceil_char_boundary(range.end.min(range.start + AROUND)));
+        let end = text.ceil_char_boundary((to + AROUND).min(text.len()));
+        Excerpt {
+            text: text[start..end].into(),
+            marked: from - start..to - start,
+            more: [start > 0, to < range.end.min(text.len()), end < text.len()],
         }
-        if part.ends_with(char::is_whitespace) && !squeezed.is_empty() {
-            squeezed.push(' ');
-        }
-        squeezed
-    };
-    let (before, marked) = (squeeze(&text[start..from]), squeeze(&text[from..to]));
-    let head = if start > 0 { "…" } else { "" };
-    if to < range.end.min(text.len()) {
-        return format!("rendered: {head}{before}▶{marked}…◀");
     }
-    let (after, tail) = (squeeze(&text[to..end]), if end < text.len() { "…" } else { "" });
-    format!("rendered: {head}{before}▶{marked}◀{after}{tail}")
+
+    /// How many bytes it holds.
+    pub(super) fn len(&self) -> usize {
+        self.text.len()
+    }
+}
+
+impl fmt::Display for Excerpt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Range { start, end } = self.marked;
+        let [before, marked, after] = [&self.text[..start], &self.text[start..end], &self.text[end..]].map(squeezed);
+        let [head, cut, tail] = self.more.map(|is_more| if is_more { "…" } else { "" });
+        match cut.is_empty() {
+            true => write!(f, "rendered: {head}{before}▶{marked}◀{after}{tail}"),
+            false => write!(f, "rendered: {head}{before}▶{marked}{cut}◀"),
+        }
+    }
+}
+
+/// A text with one space for each run of white space.
+fn squeezed(part: &str) -> String {
+    let mut squeezed = part.split_whitespace().collect::<Vec<_>>().join(" ");
+    if part.starts_with(char::is_whitespace) && !squeezed.is_empty() {
+        squeezed.insert(0, ' ');
+    }
+    if part.ends_with(char::is_whitespace) && !squeezed.is_empty() {
+        squeezed.push(' ');
+    }
+    squeezed
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn excerpt(text: &str, range: &Range<usize>) -> String {
+        Excerpt::new(text, range).to_string()
+    }
 
     #[test]
     fn excerpts_are_short_and_mark_the_place() {

@@ -3,18 +3,21 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::body::too_much_work;
-use super::excerpt::{self, excerpt};
+use super::excerpt::{self, Excerpt};
 use super::fix;
 use super::members::Shared;
-use super::memo::{Costed, Fragment};
+use super::memo::Costed;
 use super::plan::Plan;
 use super::prompt::placeholder;
 use super::{Request, rules};
 use crate::diag::{Diagnostic, Edit, Label, Rule};
 use crate::json::{self, JsonError, Pointer, Problem};
 use crate::render::{
-    ACCOUNT_LIMIT, BodyInput, By, MAX_OUTPUT, Recording, Rendered, Renderer, TemplateId, Written, rules as render_rules,
+    ACCOUNT_LIMIT, BodyInput, By, MAX_OUTPUT, Recording, Rendered, Renderer, TemplateId, Written as WrittenBy,
+    rules as render_rules,
 };
 use crate::source::{Sources, Span};
 
@@ -30,6 +33,16 @@ pub(super) struct Fragments<'a> {
     pub(super) renderer: &'a Renderer<'a>,
     pub(super) request: &'a Request<'a>,
     pub(super) input: &'a BodyInput<'a>,
+}
+
+/// What one template gave: a value, nothing, or a finding.
+pub(super) type Fragment = Costed<Result<Option<Written>, Box<Diagnostic>>>;
+
+/// What a template wrote.
+pub(super) struct Written {
+    pub(super) value: Value,
+    /// The value's text, without trailing commas.
+    pub(super) text: String,
 }
 
 /// What a template gives for any system prompt.
@@ -81,7 +94,7 @@ impl Fragments<'_> {
         }
         let text = json::blank_trailing_commas(rendered);
         match json::parse(&text) {
-            Ok(value) => Costed { result: Ok(Some(value)), cost },
+            Ok(value) => Costed { result: Ok(Some(Written { value, text })), cost },
             Err(error) => {
                 let finding = self.not_json(template, (literal, at), &text, &error);
                 Costed { result: Err(Box::new(finding)), cost: cost.saturating_mul(EXPLAINED) }
@@ -145,12 +158,12 @@ impl Fragments<'_> {
         let (rule, span, help) = match bare {
             Some((span, help)) => (&rules::UNQUOTED, span, Some(help)),
             None => {
-                let span = found.as_ref().map_or(literal, Written::statement);
+                let span = found.as_ref().map_or(literal, WrittenBy::statement);
                 (rule(&error.problem), span, error.problem.help())
             }
         };
         let message = format!("`{at}` is not valid JSON: {}", error.problem.message());
-        let mut finding = Diagnostic::new(rule, span, message).label(excerpt(text, &error.range));
+        let mut finding = Diagnostic::new(rule, span, message).label(Excerpt::new(text, &error.range).to_string());
         let mut relate = |range: &Range<usize>, what: &str| {
             let span = place(range).map_or(literal, |found| found.span);
             finding.related.push(Label { span, message: what.to_owned() });
@@ -204,14 +217,16 @@ impl Fragments<'_> {
         // What the prompt wrote stands nowhere if it is a placeholder.
         let is_hollow = self.input.system_prompt == Some(placeholder().as_str());
         let recorded = || self.plan.recorded_prompt(self.sources, self.renderer, self.request).map(Arc::new);
-        let prompt = if is_hollow { None } else { recorded() };
+        let is_read = self.renderer.reads(template, "system_prompt");
+        let prompt = if is_hollow || !is_read { None } else { recorded() };
         // Trailing commas are spaces by now.
         let rendered = self.renderer.body(self.sources, template, self.input).text;
-        self.renderer.record_body(template, self.input, prompt.as_ref(), rendered.as_deref().unwrap_or(text))
+        let text = rendered.as_deref().unwrap_or(text);
+        self.renderer.record_body(template, self.input, prompt.as_ref(), (text, usize::MAX))
     }
 
     /// Who wrote the first byte of a range, or the last byte of the output.
-    fn written(&self, recording: &Recording, range: &Range<usize>) -> Option<Written> {
+    fn written(&self, recording: &Recording, range: &Range<usize>) -> Option<WrittenBy> {
         let len = recording.text().len();
         let start = range.start.min(len.saturating_sub(1));
         let end = range.end.clamp((start + 1).min(len), len);
@@ -223,7 +238,7 @@ impl Fragments<'_> {
     fn bare_value(
         &self,
         recording: &Recording,
-        found: Option<&Written>,
+        found: Option<&WrittenBy>,
         text: &str,
         error: &JsonError,
     ) -> Option<(Span, &'static str)> {

@@ -2,6 +2,7 @@
 
 mod hollow;
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -40,6 +41,8 @@ pub(super) struct Shared {
     /// The breakpoints of the prompt cache that the author set, if these are messages.
     authored: OnceLock<usize>,
     marked: Mutex<Vec<Marked>>,
+    /// What is wrong with it, by who says so and the member's name.
+    told: Mutex<Vec<(usize, Box<str>, Told)>>,
     /// Where each body has its system prompt.
     holes: Option<Holes>,
 }
@@ -66,6 +69,22 @@ enum Held<'b> {
     Value(&'b Value),
     Member(&'b Member),
 }
+
+/// A member that can be told from others later: what it holds is held by several bodies, or is short.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    name: Box<str>,
+    value: KeptValue,
+}
+
+#[derive(Debug)]
+enum KeptValue {
+    Shared(Arc<Shared>),
+    Leaf(Value),
+}
+
+/// What is wrong with a value, in a form that those who tell it know.
+type Told = Arc<dyn Any + Send + Sync>;
 
 /// Tells checks of a value apart: the same number means the same check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,6 +168,38 @@ impl<'b> MemberRef<'b> {
         }
     }
 
+    /// What tells whether another body has the same member, but for the system prompts of agents; `None` if it has it for itself.
+    pub(crate) fn keep(&self) -> Option<Kept> {
+        let value = match self.held {
+            Held::Member(Member::Shared(shared)) => KeptValue::Shared(Arc::clone(shared)),
+            Held::Member(Member::Spliced(spliced)) => KeptValue::Shared(Arc::clone(spliced.shared())),
+            Held::Member(Member::Own(leaf)) if !leaf.is_array() && !leaf.is_object() => KeptValue::Leaf(leaf.clone()),
+            _ => return None,
+        };
+        Some(Kept { name: self.name.into(), value })
+    }
+
+    /// Whether it is the same member.
+    pub(crate) fn is_kept(&self, kept: &Kept) -> bool {
+        *self.name == *kept.name
+            && match (self.held, &kept.value) {
+                (Held::Member(Member::Shared(shared)), KeptValue::Shared(kept)) => Arc::ptr_eq(shared, kept),
+                (Held::Member(Member::Spliced(spliced)), KeptValue::Shared(kept)) => {
+                    Arc::ptr_eq(spliced.shared(), kept)
+                }
+                (Held::Member(Member::Own(value)), KeptValue::Leaf(kept)) => value == kept,
+                _ => false,
+            }
+    }
+
+    /// What somebody has to tell of the value, worked out once for all bodies that hold it.
+    pub(crate) fn told<T: Any + Send + Sync>(&self, teller: usize, tell: impl FnOnce() -> T) -> Arc<T> {
+        match self.held {
+            Held::Member(Member::Shared(shared)) => shared.told(teller, self.name, tell),
+            _ => Arc::new(tell()),
+        }
+    }
+
     /// Whether a check accepts the value, which it is not asked again if it did before.
     pub(crate) fn is_accepted(&self, check: &Check) -> bool {
         match self.held {
@@ -162,8 +213,8 @@ impl<'b> MemberRef<'b> {
 impl Shared {
     pub(super) fn new(value: Value) -> Shared {
         let (accepted, followed) = (Accepted::default(), Accepted::default());
-        let (pretty, authored, marked) = (OnceLock::new(), OnceLock::new(), Mutex::default());
-        Shared { value, pretty, accepted, followed, authored, marked, holes: None }
+        let (pretty, authored, marked, told) = (OnceLock::new(), OnceLock::new(), Mutex::default(), Mutex::default());
+        Shared { value, pretty, accepted, followed, authored, marked, told, holes: None }
     }
 
     /// A value in which the placeholder stands for the system prompt of each body.
@@ -184,6 +235,18 @@ impl Shared {
     /// Its text, indented as a member of a body.
     fn pretty(&self) -> &str {
         self.pretty.get_or_init(|| indented(&self.value).into())
+    }
+
+    fn told<T: Any + Send + Sync>(&self, teller: usize, name: &str, tell: impl FnOnce() -> T) -> Arc<T> {
+        let lock = || self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let known =
+            lock().iter().find(|known| (known.0, &*known.1) == (teller, name)).map(|known| Arc::clone(&known.2));
+        let told = known.unwrap_or_else(|| {
+            let told: Told = Arc::new(tell());
+            lock().push((teller, name.into(), Arc::clone(&told)));
+            told
+        });
+        told.downcast().unwrap_or_else(|_| unreachable!("each teller has a form of its own"))
     }
 
     fn marked(&self, breakpoint: Breakpoint, ttl: CacheTtl) -> Option<(Arc<Shared>, CacheMark)> {

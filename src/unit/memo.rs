@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
-use super::fragment::{Hollow, Measured};
+use super::excerpt::Excerpt;
+use super::fragment::{Fragment, Hollow, Measured};
 use super::members::Shared;
 use super::plan::Target;
 use super::prompt::SystemPrompt;
@@ -40,8 +41,6 @@ impl<T> Costed<T> {
     }
 }
 
-/// What one template gave: a value, nothing, or a finding.
-pub(super) type Fragment = Costed<Result<Option<Value>, Box<Diagnostic>>>;
 /// A system prompt; `None` if it is blank.
 pub(super) type Prompt = Costed<Result<Option<SystemPrompt>, Box<Diagnostic>>>;
 
@@ -61,23 +60,38 @@ pub struct Memo {
     room: Room,
 }
 
-/// How much the memos that share it may still keep.
+/// What the memos of a run share: how much they may still keep, and tool definitions, which most conversations have in common.
 #[derive(Debug, Clone)]
-pub struct Room(Arc<AtomicUsize>);
+pub struct Room {
+    bytes: Arc<AtomicUsize>,
+    /// By their text: the order of members counts.
+    tools: Arc<Mutex<HashMap<String, Arc<Shared>>>>,
+}
 
 /// What all memos of a run may keep, in bytes of text and of what holds it.
 const MOST_BYTES: usize = 256 * 1024 * 1024;
 
 impl Default for Room {
     fn default() -> Room {
-        Room(Arc::new(AtomicUsize::new(MOST_BYTES)))
+        Room { bytes: Arc::new(AtomicUsize::new(MOST_BYTES)), tools: Arc::default() }
     }
 }
 
 impl Room {
     /// Takes some of it, if there is so much.
     fn take(&self, bytes: usize) -> bool {
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| room.checked_sub(bytes)).is_ok()
+        self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| room.checked_sub(bytes)).is_ok()
+    }
+
+    /// Tool definitions: those that are there already, if they are the same.
+    fn tools(&self, made: Value) -> Arc<Shared> {
+        let text = made.to_string();
+        let mut known = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        match known.get(&text) {
+            Some(same) => Arc::clone(same),
+            None if self.take(text.len()) => Arc::clone(known.entry(text).or_insert(share(made))),
+            None => share(made),
+        }
     }
 }
 
@@ -125,7 +139,7 @@ impl Weight for Prompt {
 
 impl Weight for Option<Place> {
     fn weight(&self) -> usize {
-        HOLDER * 4 + self.iter().flat_map(|place| &place.excerpt).map(String::len).sum::<usize>()
+        HOLDER * 4 + self.iter().flat_map(|place| &place.excerpt).map(Excerpt::len).sum::<usize>()
     }
 }
 
@@ -163,7 +177,9 @@ impl Memo {
     }
 
     pub(super) fn fragment(&self, key: FragmentKey, render: impl FnOnce() -> Fragment) -> SharedFragment {
-        self.remember(&self.fragments, key, || render().map(|result| result.map(|value| value.map(share))))
+        self.remember(&self.fragments, key, || {
+            render().map(|result| result.map(|written| written.map(|written| share(written.value))))
+        })
     }
 
     /// What a template gives for any system prompt; the key names the placeholder.
@@ -187,7 +203,7 @@ impl Memo {
 
     /// The tool definitions in a wire format.
     pub(super) fn tools(&self, wire: WireFormat, make: impl FnOnce() -> Option<Value>) -> Option<Arc<Shared>> {
-        self.remember(&self.tools, wire, || make().map(share))
+        self.remember(&self.tools, wire, || make().map(|made| self.room.tools(made)))
     }
 
     /// The known result, or the one that `make` gives. Making happens outside of the lock: at worst two threads make the

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::Request;
 use super::body::{Body, Splice};
-use super::excerpt::{self, excerpt};
+use super::excerpt::{self, Excerpt};
 use super::plan::{Plan, Target};
 use super::prompt::{SystemPrompt, placeholder};
 use crate::json::{self, Pointer, Tree};
@@ -82,7 +82,7 @@ pub(crate) struct Place {
     /// The steps that led there, the innermost first.
     pub(crate) steps: Vec<(Span, &'static str)>,
     /// The rendered text around it.
-    pub(crate) excerpt: Option<String>,
+    pub(crate) excerpt: Option<Excerpt>,
     /// The value of the conversation that was written.
     pub(crate) data: Option<Arc<Pointer>>,
     /// The file of a prompt that was written, and where in it.
@@ -92,6 +92,11 @@ pub(crate) struct Place {
 impl Place {
     fn at(span: Span) -> Place {
         Place { span, steps: Vec::new(), excerpt: None, data: None, file: None }
+    }
+
+    /// Whether the system prompt wrote it.
+    fn is_prompt(&self) -> bool {
+        self.data.as_ref().is_some_and(|path| path.tokens().next().as_deref() == Some("system_prompt"))
     }
 }
 
@@ -103,14 +108,25 @@ pub(crate) struct Record<'a> {
     request: &'a Request<'a>,
     body: &'a Body,
     prompt: OnceCell<Option<Arc<Recording>>>,
-    recorded: Vec<OnceCell<Option<Recorded>>>,
+    recorded: Vec<Recorded>,
     /// The same with the placeholder instead of the system prompt.
-    hollow: Vec<OnceCell<Option<Recorded>>>,
+    hollow: Vec<Recorded>,
+    /// Of which values places will be asked for.
+    expected: Vec<Pointer>,
 }
 
-/// What one template wrote.
+/// What is known of what one template wrote.
+#[derive(Default)]
 struct Recorded {
-    recording: Recording,
+    text: OnceCell<Option<Text>>,
+    /// Who wrote the beginning, as far as it was asked for.
+    beginning: OnceCell<(usize, Recording)>,
+    /// Who wrote all of it.
+    whole: OnceCell<Recording>,
+}
+
+/// What one template wrote, without trailing commas.
+struct Text {
     text: String,
     tree: Tree,
 }
@@ -132,9 +148,15 @@ impl<'a> Record<'a> {
         request: &'a Request<'a>,
         body: &'a Body,
     ) -> Record<'a> {
-        let cells = || body.splices().iter().map(|_| OnceCell::new()).collect();
-        let (recorded, hollow) = (cells(), cells());
-        Record { plan, sources, renderer, request, body, prompt: OnceCell::new(), recorded, hollow }
+        let empty = || body.splices().iter().map(|_| Recorded::default()).collect();
+        let (recorded, hollow, expected) = (empty(), empty(), Vec::new());
+        Record { plan, sources, renderer, request, body, prompt: OnceCell::new(), recorded, hollow, expected }
+    }
+
+    /// Says of which values places will be asked for: templates are followed no further than to the last of them.
+    #[must_use]
+    pub(crate) fn expecting(self, pointers: impl Iterator<Item = Pointer>) -> Record<'a> {
+        Record { expected: pointers.collect(), ..self }
     }
 
     /// The units of work that naming who wrote places costs, for each template that is asked.
@@ -174,14 +196,15 @@ impl<'a> Record<'a> {
         let Owner::Splice(index, splice, inner) = self.owner(pointer) else {
             return self.place(pointer, Target::Value);
         };
-        let found = self.recorded(index).and_then(|recorded| {
-            let span = recorded.tree.locate(&inner)?.span.clone();
-            let text: String = serde_json::from_str(recorded.text.get(span.clone())?).ok()?;
+        let found = || {
+            let written = self.text(index)?;
+            let span = written.tree.locate(&inner)?.span.clone();
+            let text: String = serde_json::from_str(written.text.get(span.clone())?).ok()?;
             let before = json::escaped_len(text.get(..from)?);
             let start = (span.start + 1 + before).min(span.end);
-            Some(self.place_of(recorded, start..(start + 1).min(span.end), splice))
-        });
-        found.unwrap_or_else(|| self.place(pointer, Target::Value))
+            Some(self.place_of((written, self.whole(index)?), start..(start + 1).min(span.end), splice))
+        };
+        found().unwrap_or_else(|| self.place(pointer, Target::Value))
     }
 
     /// As [`Record::place`], but of what a template rendered only the template: for the rest of many pointers.
@@ -197,11 +220,12 @@ impl<'a> Record<'a> {
         match self.owner(pointer) {
             Owner::Step(step, source) => Author::Step { step, setting: self.plan.setting(step.setting()), source },
             Owner::Splice(index, splice, inner) => {
-                let written = self.recorded(index).and_then(|recorded| {
-                    let range = inside(recorded, &recorded.tree.locate(&inner)?.span);
-                    Some(self.renderer.written(self.sources, &recorded.recording, range))
-                });
-                Author::Template { literal: splice.literal, written: written.unwrap_or_default() }
+                let written = || {
+                    let text = self.text(index)?;
+                    let range = inside(text, &text.tree.locate(&inner)?.span);
+                    Some(self.renderer.written(self.sources, self.whole(index)?, range))
+                };
+                Author::Template { literal: splice.literal, written: written().unwrap_or_default() }
             }
             Owner::Literal(at) => {
                 let (span, overrode) = self.plan.levels(&at, self.body.splices());
@@ -212,8 +236,8 @@ impl<'a> Record<'a> {
 
     /// The branches and loops that templates went into.
     pub(crate) fn branches(&self) -> Vec<Span> {
-        let recorded = (0..self.recorded.len()).filter_map(|index| self.recorded(index));
-        let recordings = recorded.map(|recorded| &recorded.recording).chain(self.prompt().map(|prompt| &**prompt));
+        let recorded = (0..self.recorded.len()).filter_map(|index| self.whole(index));
+        let recordings = recorded.chain(self.prompt().map(|prompt| &**prompt));
         recordings.flat_map(|recording| self.renderer.branches(self.sources, recording)).collect()
     }
 
@@ -245,7 +269,7 @@ impl<'a> Record<'a> {
 
     /// A place in what a template wrote; other agents may have asked already.
     fn remembered(&self, index: usize, splice: &Splice, inner: &Pointer, target: Target) -> Place {
-        let find = || self.recorded(index).and_then(|recorded| self.place_in(recorded, splice, inner, target));
+        let find = || self.own_place(index, splice, inner, target);
         let key = |prompt: Option<&SystemPrompt>| {
             let key = self.plan.fragment_key(self.renderer, self.request, splice.template, prompt);
             (key, inner.clone(), target)
@@ -263,31 +287,61 @@ impl<'a> Record<'a> {
         known.unwrap_or_else(|| Place::at(splice.literal))
     }
 
+    /// A place in what a template wrote for this prompt. Who wrote the prompt is asked only where the prompt stands.
+    fn own_place(&self, index: usize, splice: &Splice, inner: &Pointer, target: Target) -> Option<Place> {
+        let text = self.text(index)?;
+        let range = range_of(text, inner, target)?;
+        let prompt = self.system_prompt();
+        let input = self.plan.input(self.request, prompt.as_ref());
+        let beginning = self.beginning(&self.recorded[index], (index, splice), &input, (text, &range));
+        let known = beginning.map(|recording| self.place_of((text, recording), range.clone(), splice));
+        known
+            .filter(|place| !place.is_prompt())
+            .or_else(|| Some(self.place_of((text, self.whole(index)?), range, splice)))
+    }
+
     /// A place as it is for any system prompt; `None` if the prompt wrote it, or is shown beside it.
     fn hollow_place(&self, index: usize, splice: &Splice, inner: &Pointer, target: Target) -> Option<Place> {
-        let record = || {
-            let input = self.plan.input(self.request, Some(placeholder()));
-            self.record_with(splice, &input, None)
-        };
-        let recorded = self.hollow[index].get_or_init(record).as_ref()?;
-        let shown = excerpt::shown(&range_of(recorded, inner, target)?);
-        let place = self.place_in(recorded, splice, inner, target)?;
-        let is_prompt =
-            place.data.as_ref().is_some_and(|path| path.tokens().next().as_deref() == Some("system_prompt"));
-        let is_apart = !is_prompt && !placeholder().is_in(&shown, &placeholder().found_in(&recorded.text));
+        let (hollow, input) = (&self.hollow[index], self.plan.input(self.request, Some(placeholder())));
+        let text = hollow.text.get_or_init(|| self.written(splice, &input)).as_ref()?;
+        let range = range_of(text, inner, target)?;
+        let shown = excerpt::shown(&range);
+        let whole = || hollow.whole.get_or_init(|| self.follow(splice, &input, None, (&text.text, usize::MAX)));
+        let recording = self.beginning(hollow, (index, splice), &input, (text, &range)).unwrap_or_else(whole);
+        let place = self.place_of((text, recording), range, splice);
+        let is_apart = !place.is_prompt() && !placeholder().is_in(&shown, &placeholder().found_in(&text.text));
         is_apart.then_some(place)
     }
 
-    fn place_in(&self, recorded: &Recorded, splice: &Splice, inner: &Pointer, target: Target) -> Option<Place> {
-        Some(self.place_of(recorded, range_of(recorded, inner, target)?, splice))
+    /// Who wrote a range, by a recording that goes as far as the last place that will be asked for; `None` if the range is behind
+    /// that.
+    fn beginning<'r>(
+        &self,
+        recorded: &'r Recorded,
+        (index, splice): (usize, &Splice),
+        input: &BodyInput<'_>,
+        (text, range): (&Text, &Range<usize>),
+    ) -> Option<&'r Recording> {
+        let (end, recording) = recorded.beginning.get_or_init(|| {
+            let of_splice = |pointer: &Pointer| match self.owner(pointer) {
+                Owner::Splice(at, _, inner) if at == index => Some(inner),
+                _ => None,
+            };
+            // Problems are mostly in the order of the body.
+            let last = self.expected.iter().rev().find_map(of_splice);
+            let end = last.and_then(|inner| range_of(text, &inner, Target::Value)).map_or(0, |range| range.end);
+            let end = end.max(range.end).max(range.start + 1);
+            (end, self.follow(splice, input, None, (&text.text, end)))
+        });
+        (range.end.max(range.start + 1) <= *end).then_some(recording)
     }
 
-    fn place_of(&self, recorded: &Recorded, range: Range<usize>, splice: &Splice) -> Place {
-        let written = |range| self.renderer.written(self.sources, &recorded.recording, range);
+    fn place_of(&self, (text, recording): (&Text, &Recording), range: Range<usize>, splice: &Splice) -> Place {
+        let written = |range| self.renderer.written(self.sources, recording, range);
         let whole = written(range.clone());
         let one = |written: &[Written]| matches!(written, [one] if one.by == By::Template);
         // A text between literal quotes: what stands between them counts.
-        let runs = if one(&whole) { whole } else { written(inside(recorded, &range)) };
+        let runs = if one(&whole) { whole } else { written(inside(text, &range)) };
         let Some(first) = runs.iter().find(|run| run.by != By::Tag).or(runs.first()) else {
             return Place::at(splice.literal);
         };
@@ -302,25 +356,48 @@ impl<'a> Record<'a> {
             By::File { file, bytes } => (None, Some((Arc::clone(file), bytes.clone()))),
             _ => (None, None),
         };
-        let excerpt = Some(excerpt(&recorded.text, &range));
+        let excerpt = Some(Excerpt::new(&text.text, &range));
         Place { span: first.span, steps, excerpt, data, file }
     }
 
-    fn recorded(&self, index: usize) -> Option<&Recorded> {
-        self.recorded[index].get_or_init(|| self.record(&self.body.splices()[index])).as_ref()
+    /// What a template wrote.
+    fn text(&self, index: usize) -> Option<&Text> {
+        let written = || {
+            let splice = &self.body.splices()[index];
+            if let Some(text) = &splice.text {
+                return Text::new(text.clone());
+            }
+            let prompt = self.system_prompt();
+            self.written(splice, &self.plan.input(self.request, prompt.as_ref()))
+        };
+        self.recorded[index].text.get_or_init(written).as_ref()
     }
 
-    fn record(&self, splice: &Splice) -> Option<Recorded> {
-        let prompt = self.system_prompt();
-        self.record_with(splice, &self.plan.input(self.request, prompt.as_ref()), self.prompt())
-    }
-
-    fn record_with(&self, splice: &Splice, input: &BodyInput<'_>, prompt: Option<&Arc<Recording>>) -> Option<Recorded> {
+    fn written(&self, splice: &Splice, input: &BodyInput<'_>) -> Option<Text> {
         let text = self.renderer.body(self.sources, splice.template, input).text.ok()?;
-        let recording = self.renderer.record_body(splice.template, input, prompt, &text);
-        let text = json::blank_trailing_commas(text);
-        let tree = json::parse_tree(&text).ok()?;
-        Some(Recorded { recording, text, tree })
+        Text::new(json::blank_trailing_commas(text))
+    }
+
+    /// Who wrote all of it, also what stands in the system prompt.
+    fn whole(&self, index: usize) -> Option<&Recording> {
+        let (splice, text) = (&self.body.splices()[index], self.text(index)?);
+        let follow = || {
+            let prompt = self.system_prompt();
+            let recorded = self.renderer.reads(splice.template, "system_prompt").then(|| self.prompt()).flatten();
+            let input = self.plan.input(self.request, prompt.as_ref());
+            self.follow(splice, &input, recorded, (&text.text, usize::MAX))
+        };
+        Some(self.recorded[index].whole.get_or_init(follow))
+    }
+
+    fn follow(
+        &self,
+        splice: &Splice,
+        input: &BodyInput<'_>,
+        prompt: Option<&Arc<Recording>>,
+        asked: (&str, usize),
+    ) -> Recording {
+        self.renderer.record_body(splice.template, input, prompt, asked)
     }
 
     fn system_prompt(&self) -> Option<SystemPrompt> {
@@ -352,14 +429,21 @@ impl Plan<'_> {
     }
 }
 
+impl Text {
+    fn new(text: String) -> Option<Text> {
+        let tree = json::parse_tree(&text).ok()?;
+        Some(Text { text, tree })
+    }
+}
+
 /// The value at a pointer in what a template wrote, or its key.
-fn range_of(recorded: &Recorded, inner: &Pointer, target: Target) -> Option<Range<usize>> {
-    let tree = &recorded.tree;
+fn range_of(text: &Text, inner: &Pointer, target: Target) -> Option<Range<usize>> {
+    let tree = &text.tree;
     let key = || tree.locate(&inner.parent()?)?.key_span(&inner.tokens().last()?);
     let key = (target == Target::Key).then(key).flatten();
     // What is missing stands nowhere: then it is what lacks it.
-    let mut ancestors = std::iter::successors(Some(inner.clone()), Pointer::parent);
-    let mut nearest = || ancestors.find_map(|at| tree.locate(&at).filter(|_| at.parent().is_some() || at == *inner));
+    let ancestors = || std::iter::successors(inner.parent(), Pointer::parent).filter(|at| at.parent().is_some());
+    let nearest = || tree.locate(inner).or_else(|| ancestors().find_map(|at| tree.locate(&at)));
     key.or_else(|| Some(nearest()?.span.clone()))
 }
 
@@ -367,8 +451,8 @@ fn range_of(recorded: &Recorded, inner: &Pointer, target: Target) -> Option<Rang
 const RECORDED: u64 = 4;
 
 /// A text without its quotes; any other value as it is.
-fn inside(recorded: &Recorded, range: &Range<usize>) -> Range<usize> {
-    let is_text = recorded.text.as_bytes().get(range.start) == Some(&b'"');
+fn inside(text: &Text, range: &Range<usize>) -> Range<usize> {
+    let is_text = text.text.as_bytes().get(range.start) == Some(&b'"');
     match is_text && range.len() > 2 {
         true => range.start + 1..range.end - 1,
         false => range.clone(),

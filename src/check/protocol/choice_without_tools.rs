@@ -7,7 +7,7 @@ use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Body, Error "protocol/choice-without-tools", "a choice of tools is made, and there are no tools",
+    Options, Error "protocol/choice-without-tools", "a choice of tools is made, and there are no tools",
     "What says how tools are to be called needs tools; an empty list counts as none:\n\n\
      | format | refused without tools |\n| --- | --- |\n\
      | OpenAI, Chat Completions | `tool_choice` (but `none`), `parallel_tool_calls` |\n\

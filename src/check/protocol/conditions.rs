@@ -24,8 +24,35 @@ pub(super) struct Combination {
     pub(super) help: &'static str,
 }
 
-/// A member, by the names on the way to it, and what it is like.
-pub(super) struct Condition(pub(super) &'static [&'static str], pub(super) Test);
+/// Makes a `TABLE` of combinations: `refused FORMATS at [Server]: ("a.b", Is) with ("c", IsNot), …; "what is wrong"; "what to do";`,
+/// where `warned` stands for what is ignored or reported differently, and servers may have a name: `among SERVERS`.
+macro_rules! combinations {
+    (@warns refused) => { false };
+    (@warns warned) => { true };
+    (@servers) => { &[] };
+    (@servers [$($server:ident),+]) => { &[$($crate::provider::Server::$server),+] };
+    (@servers $servers:ident) => { $servers };
+    (@condition ($path:literal, $test:ident $(($of:expr))?)) => {
+        $crate::check::protocol::conditions::Condition($path, $crate::check::protocol::conditions::Test::$test $(($of))?)
+    };
+    ($($how:ident $wires:ident $(at $at:tt)? $(among $among:ident)?: $wrong:tt with $($with:tt),+; $says:literal; $help:literal;)*) => {
+        static TABLE: &[$crate::check::protocol::conditions::Combination] = &[
+            $($crate::check::protocol::conditions::Combination {
+                wires: $wires,
+                servers: combinations!(@servers $($at)? $($among)?),
+                at: combinations!(@condition $wrong),
+                with: &[$(combinations!(@condition $with)),+],
+                warns: combinations!(@warns $how),
+                says: $says,
+                help: $help,
+            }),*
+        ];
+    };
+}
+pub(super) use combinations;
+
+/// A member, by the names on the way to it with dots between them, and what it is like.
+pub(super) struct Condition(pub(super) &'static str, pub(super) Test);
 
 /// What a member is like.
 #[derive(Debug, Clone, Copy)]
@@ -58,15 +85,16 @@ impl Condition {
     }
 
     fn value<'b>(&self, subject: &Subject<'b>) -> Option<&'b Value> {
-        let (first, rest) = self.0.split_first()?;
+        let mut names = self.0.split('.');
+        let first = names.next()?;
         let is_lenient = subject.wire == WireFormat::GoogleGenerateContent;
         let other = || subject.members().find(|(name, _)| is_lenient && is_snake_case(name, first));
         let first = subject.member(first).or_else(|| other().map(|(_, value)| value))?;
-        let inner = |value: &'b Value, name: &&str| {
+        let inner = |value: &'b Value, name: &str| {
             let other = || value.as_object()?.iter().find(|(key, _)| is_lenient && is_snake_case(key, name));
-            value.get(*name).or_else(|| other().map(|(_, value)| value))
+            value.get(name).or_else(|| other().map(|(_, value)| value))
         };
-        let value = rest.iter().try_fold(first, inner)?;
+        let value = names.try_fold(first, inner)?;
         (!value.is_null()).then_some(value)
     }
 }

@@ -1,11 +1,11 @@
 //! `protocol/exclusive-members`: members that an API does not take together.
 
-use super::conditions::{self, Combination, Condition, Test};
+use super::conditions::{self, combinations};
 use super::{Found, Subject, body_rule};
-use crate::provider::{Server, WireFormat};
+use crate::provider::WireFormat;
 
 body_rule! {
-    Body, Error "protocol/exclusive-members", "members exclude each other",
+    Options, Error "protocol/exclusive-members", "members exclude each other",
     "Each of the members is right, and the API refuses them together; where it passes over one of them instead, this is a \
      warning. Most often one comes from a base profile and the other from an agent: `unset` in the agent removes the inherited \
      one.\n\n\
@@ -18,228 +18,108 @@ const CHAT: &[WireFormat] = &[WireFormat::OpenAiChat];
 const GEMINI: &[WireFormat] = &[WireFormat::GoogleGenerateContent];
 const ANTHROPIC: &[WireFormat] = &[WireFormat::AnthropicMessages];
 const OLLAMA: &[WireFormat] = &[WireFormat::OllamaGenerate];
+const INFILL: &[WireFormat] = &[WireFormat::LlamaCppInfill];
 
-static TABLE: &[Combination] = &[
-    Combination {
-        wires: CHAT,
-        servers: &[Server::OpenAi],
-        at: Condition(&["max_tokens"], Test::Is),
-        with: &[Condition(&["max_completion_tokens"], Test::Is)],
-        warns: false,
-        says: "`max_tokens` and `max_completion_tokens` exclude each other",
-        help: "leave out `max_tokens`, which newer models refuse",
-    },
-    Combination {
-        wires: CHAT,
-        servers: &[Server::OpenRouter],
-        at: Condition(&["reasoning", "max_tokens"], Test::Is),
-        with: &[Condition(&["reasoning", "effort"], Test::Is)],
-        warns: false,
-        says: "`reasoning.effort` and `reasoning.max_tokens` exclude each other",
-        help: "keep the one that the model understands",
-    },
-    Combination {
-        wires: CHAT,
-        servers: &[Server::OpenRouter],
-        at: Condition(&["reasoning_effort"], Test::Is),
-        with: &[Condition(&["reasoning"], Test::Is)],
-        warns: false,
-        says: "`reasoning` and `reasoning_effort` exclude each other",
-        help: "write the effort as `reasoning.effort`",
-    },
-    Combination {
-        wires: CHAT,
-        servers: &[Server::OpenRouter],
-        at: Condition(&["reasoning_effort"], Test::Is),
-        with: &[Condition(&["include_reasoning"], Test::Is)],
-        warns: false,
-        says: "`include_reasoning` stands for `reasoning`, which excludes `reasoning_effort`",
-        help: "write `reasoning.effort`, and `reasoning.exclude` to hide the text",
-    },
-    Combination {
-        wires: CHAT,
-        servers: &[Server::Groq],
-        at: Condition(&["response_format"], Test::Is),
-        with: &[
-            Condition(&["response_format", "type"], Test::Says(&["json_object", "json_schema"])),
-            Condition(&["tools"], Test::Holds),
-        ],
-        warns: false,
-        says: "JSON mode and tools exclude each other",
-        help: "ask for JSON in a request without tools",
-    },
-    Combination {
-        wires: CHAT,
-        servers: &[Server::LlamaCpp],
-        at: Condition(&["grammar"], Test::Holds),
-        with: &[Condition(&["tools"], Test::Holds)],
-        warns: false,
-        says: "`grammar` and `tools` exclude each other",
-        help: "leave out one of them: calls are constrained by a grammar of the server's own",
-    },
-    Combination {
-        wires: CHAT,
-        servers: &[Server::LlamaCpp],
-        at: Condition(&["grammar"], Test::Holds),
-        with: &[Condition(&["json_schema"], Test::Is)],
-        warns: false,
-        says: "`grammar` and `json_schema` exclude each other",
-        help: "keep one of them",
-    },
-    Combination {
-        wires: &[WireFormat::LlamaCppInfill],
-        servers: &[],
-        at: Condition(&["json_schema"], Test::Is),
-        with: &[Condition(&["grammar"], Test::Holds)],
-        warns: true,
-        says: "with `grammar`, llama.cpp passes over `json_schema`",
-        help: "keep one of them",
-    },
-    Combination {
-        wires: CHAT,
-        servers: &[Server::LlamaCpp],
-        at: Condition(&["grammar"], Test::Holds),
-        with: &[Condition(&["response_format", "type"], Test::Says(&["json_object", "json_schema"]))],
-        warns: false,
-        says: "`grammar` and `response_format` exclude each other",
-        help: "keep one of them",
-    },
-    Combination {
-        wires: CHAT,
-        servers: &[Server::LlamaCpp],
-        at: Condition(&["logprobs"], Test::IsTrue),
-        with: &[Condition(&["tools"], Test::Holds), Condition(&["stream"], Test::IsTrue)],
-        warns: false,
-        says: "`logprobs` cannot be streamed together with `tools`",
-        help: "leave out `logprobs`, or do not stream",
-    },
-    Combination {
-        wires: CHAT,
-        servers: &[Server::Qwen],
-        at: Condition(&["response_format"], Test::Is),
-        with: &[
-            Condition(&["response_format", "type"], Test::Says(&["json_object"])),
-            Condition(&["enable_thinking"], Test::IsTrue),
-        ],
-        warns: false,
-        says: "JSON mode and thinking exclude each other",
-        help: "set `enable_thinking` to `false`",
-    },
-    Combination {
-        wires: CHAT,
-        servers: &[Server::Moonshot],
-        at: Condition(&["reasoning_effort"], Test::Is),
-        with: &[Condition(&["thinking"], Test::Is)],
-        warns: false,
-        says: "`thinking` and `reasoning_effort` exclude each other",
-        help: "keep one of them",
-    },
-    Combination {
-        wires: GEMINI,
-        servers: &[],
-        at: Condition(&["toolConfig", "functionCallingConfig", "allowedFunctionNames"], Test::Holds),
-        with: &[Condition(
-            &["toolConfig", "functionCallingConfig", "mode"],
-            Test::SaysNoneOf(&["ANY", "VALIDATED", "any"]),
-        )],
-        warns: false,
-        says: "`allowedFunctionNames` goes with mode `ANY` or `VALIDATED` only",
-        help: "set `mode` to `ANY`, or leave the names out",
-    },
-    Combination {
-        wires: GEMINI,
-        servers: &[],
-        at: Condition(&["generationConfig", "responseSchema"], Test::Is),
-        with: &[Condition(&["generationConfig", "responseJsonSchema"], Test::Is)],
-        warns: false,
-        says: "`responseSchema` and `responseJsonSchema` exclude each other",
-        help: "keep `responseJsonSchema`, which takes JSON Schema as it is",
-    },
-    Combination {
-        wires: GEMINI,
-        servers: &[],
-        at: Condition(&["generationConfig", "thinkingConfig", "thinkingBudget"], Test::Is),
-        with: &[Condition(&["generationConfig", "thinkingConfig", "thinkingLevel"], Test::Is)],
-        warns: false,
-        says: "`thinkingBudget` and `thinkingLevel` exclude each other",
-        help: "keep `thinkingLevel` for Gemini 3 and later, `thinkingBudget` for older models",
-    },
-    Combination {
-        wires: GEMINI,
-        servers: &[],
-        at: Condition(&["generationConfig", "responseMimeType"], Test::Says(&["application/json"])),
-        with: &[
-            Condition(&["tools"], Test::Holds),
-            Condition(&["toolConfig", "functionCallingConfig", "mode"], Test::Says(&["ANY"])),
-        ],
-        warns: false,
-        says: "JSON mode and a forced call of a function exclude each other",
-        help: "use mode `AUTO`, or leave out `responseMimeType`",
-    },
-    Combination {
-        wires: GEMINI,
-        servers: &[],
-        at: Condition(&["generationConfig", "speechConfig", "voiceConfig"], Test::Is),
-        with: &[Condition(&["generationConfig", "speechConfig", "multiSpeakerVoiceConfig"], Test::Is)],
-        warns: false,
-        says: "`voiceConfig` and `multiSpeakerVoiceConfig` exclude each other",
-        help: "keep one of them",
-    },
-    Combination {
-        wires: ANTHROPIC,
-        servers: &[Server::Anthropic],
-        at: Condition(&["output_config", "effort"], Test::Says(&["xhigh", "max"])),
-        with: &[Condition(&["thinking", "type"], Test::Says(&["disabled"]))],
-        warns: false,
-        says: "this effort needs thinking, which is disabled",
-        help: "use `high` or less, or let the model think",
-    },
-    Combination {
-        wires: OLLAMA,
-        servers: &[],
-        at: Condition(&["system"], Test::Holds),
-        with: &[Condition(&["raw"], Test::IsTrue)],
-        warns: false,
-        says: "with `raw`, Ollama takes no `system`",
-        help: "leave out one of them: `raw` sends the prompt as it is",
-    },
-    Combination {
-        wires: OLLAMA,
-        servers: &[],
-        at: Condition(&["template"], Test::Holds),
-        with: &[Condition(&["raw"], Test::IsTrue)],
-        warns: false,
-        says: "with `raw`, Ollama takes no `template`",
-        help: "leave out one of them: `raw` sends the prompt as it is",
-    },
-    Combination {
-        wires: OLLAMA,
-        servers: &[],
-        at: Condition(&["context"], Test::Holds),
-        with: &[Condition(&["raw"], Test::IsTrue)],
-        warns: false,
-        says: "with `raw`, Ollama takes no `context`",
-        help: "leave out one of them: `raw` sends the prompt as it is",
-    },
-    Combination {
-        wires: OLLAMA,
-        servers: &[],
-        at: Condition(&["system"], Test::Holds),
-        with: &[Condition(&["suffix"], Test::Holds), Condition(&["raw"], Test::IsNotTrue)],
-        warns: true,
-        says: "with `suffix`, Ollama drops `system`",
-        help: "leave it out: a template for insertion has no place for it",
-    },
-    Combination {
-        wires: OLLAMA,
-        servers: &[],
-        at: Condition(&["images"], Test::Holds),
-        with: &[Condition(&["suffix"], Test::Holds), Condition(&["raw"], Test::IsNotTrue)],
-        warns: true,
-        says: "with `suffix`, Ollama drops `images`",
-        help: "leave them out: a template for insertion has no place for them",
-    },
-];
+combinations! {
+    refused CHAT at [OpenAi]: ("max_tokens", Is) with ("max_completion_tokens", Is);
+        "`max_tokens` and `max_completion_tokens` exclude each other";
+        "leave out `max_tokens`, which newer models refuse";
+
+    refused CHAT at [OpenRouter]: ("reasoning.max_tokens", Is) with ("reasoning.effort", Is);
+        "`reasoning.effort` and `reasoning.max_tokens` exclude each other";
+        "keep the one that the model understands";
+
+    refused CHAT at [OpenRouter]: ("reasoning_effort", Is) with ("reasoning", Is);
+        "`reasoning` and `reasoning_effort` exclude each other";
+        "write the effort as `reasoning.effort`";
+
+    refused CHAT at [OpenRouter]: ("reasoning_effort", Is) with ("include_reasoning", Is);
+        "`include_reasoning` stands for `reasoning`, which excludes `reasoning_effort`";
+        "write `reasoning.effort`, and `reasoning.exclude` to hide the text";
+
+    refused CHAT at [Groq]: ("response_format", Is)
+        with ("response_format.type", Says(&["json_object", "json_schema"])), ("tools", Holds);
+        "JSON mode and tools exclude each other";
+        "ask for JSON in a request without tools";
+
+    refused CHAT at [LlamaCpp]: ("grammar", Holds) with ("tools", Holds);
+        "`grammar` and `tools` exclude each other";
+        "leave out one of them: calls are constrained by a grammar of the server's own";
+
+    refused CHAT at [LlamaCpp]: ("grammar", Holds) with ("json_schema", Is);
+        "`grammar` and `json_schema` exclude each other";
+        "keep one of them";
+
+    warned INFILL: ("json_schema", Is) with ("grammar", Holds);
+        "with `grammar`, llama.cpp passes over `json_schema`";
+        "keep one of them";
+
+    refused CHAT at [LlamaCpp]: ("grammar", Holds) with ("response_format.type", Says(&["json_object", "json_schema"]));
+        "`grammar` and `response_format` exclude each other";
+        "keep one of them";
+
+    refused CHAT at [LlamaCpp]: ("logprobs", IsTrue) with ("tools", Holds), ("stream", IsTrue);
+        "`logprobs` cannot be streamed together with `tools`";
+        "leave out `logprobs`, or do not stream";
+
+    refused CHAT at [Qwen]: ("response_format", Is)
+        with ("response_format.type", Says(&["json_object"])), ("enable_thinking", IsTrue);
+        "JSON mode and thinking exclude each other";
+        "set `enable_thinking` to `false`";
+
+    refused CHAT at [Moonshot]: ("reasoning_effort", Is) with ("thinking", Is);
+        "`thinking` and `reasoning_effort` exclude each other";
+        "keep one of them";
+
+    refused GEMINI: ("toolConfig.functionCallingConfig.allowedFunctionNames", Holds)
+        with ("toolConfig.functionCallingConfig.mode", SaysNoneOf(&["ANY", "VALIDATED", "any"]));
+        "`allowedFunctionNames` goes with mode `ANY` or `VALIDATED` only";
+        "set `mode` to `ANY`, or leave the names out";
+
+    refused GEMINI: ("generationConfig.responseSchema", Is) with ("generationConfig.responseJsonSchema", Is);
+        "`responseSchema` and `responseJsonSchema` exclude each other";
+        "keep `responseJsonSchema`, which takes JSON Schema as it is";
+
+    refused GEMINI: ("generationConfig.thinkingConfig.thinkingBudget", Is)
+        with ("generationConfig.thinkingConfig.thinkingLevel", Is);
+        "`thinkingBudget` and `thinkingLevel` exclude each other";
+        "keep `thinkingLevel` for Gemini 3 and later, `thinkingBudget` for older models";
+
+    refused GEMINI: ("generationConfig.responseMimeType", Says(&["application/json"]))
+        with ("tools", Holds), ("toolConfig.functionCallingConfig.mode", Says(&["ANY"]));
+        "JSON mode and a forced call of a function exclude each other";
+        "use mode `AUTO`, or leave out `responseMimeType`";
+
+    refused GEMINI: ("generationConfig.speechConfig.voiceConfig", Is)
+        with ("generationConfig.speechConfig.multiSpeakerVoiceConfig", Is);
+        "`voiceConfig` and `multiSpeakerVoiceConfig` exclude each other";
+        "keep one of them";
+
+    refused ANTHROPIC at [Anthropic]: ("output_config.effort", Says(&["xhigh", "max"]))
+        with ("thinking.type", Says(&["disabled"]));
+        "this effort needs thinking, which is disabled";
+        "use `high` or less, or let the model think";
+
+    refused OLLAMA: ("system", Holds) with ("raw", IsTrue);
+        "with `raw`, Ollama takes no `system`";
+        "leave out one of them: `raw` sends the prompt as it is";
+
+    refused OLLAMA: ("template", Holds) with ("raw", IsTrue);
+        "with `raw`, Ollama takes no `template`";
+        "leave out one of them: `raw` sends the prompt as it is";
+
+    refused OLLAMA: ("context", Holds) with ("raw", IsTrue);
+        "with `raw`, Ollama takes no `context`";
+        "leave out one of them: `raw` sends the prompt as it is";
+
+    warned OLLAMA: ("system", Holds) with ("suffix", Holds), ("raw", IsNotTrue);
+        "with `suffix`, Ollama drops `system`";
+        "leave it out: a template for insertion has no place for it";
+
+    warned OLLAMA: ("images", Holds) with ("suffix", Holds), ("raw", IsNotTrue);
+        "with `suffix`, Ollama drops `images`";
+        "leave them out: a template for insertion has no place for them";
+}
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     conditions::check(TABLE, subject, found);

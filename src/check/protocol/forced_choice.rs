@@ -9,7 +9,7 @@ use crate::provider::{Server, WireFormat};
 use crate::repo::Property;
 
 body_rule! {
-    Body, Error "protocol/forced-choice", "a tool call is forced while thinking is on",
+    Options, Error "protocol/forced-choice", "a tool call is forced while thinking is on",
     "A model that thinks decides itself whether it calls a tool. Anthropic, DeepSeek, Qwen and Kimi refuse `tool_choice` that asks for a \
      call together with thinking. Models that think unless it is turned off stand in `model-families.toml` \
      (`thinks_by_default`, `forced_calls`): DeepSeek's and Kimi's. OpenRouter drops the \

@@ -1,11 +1,11 @@
 //! `protocol/missing-companion`: a member that needs another one.
 
-use super::conditions::{self, Combination, Condition, Test};
+use super::conditions::{self, combinations};
 use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Body, Error "protocol/missing-companion", "a member needs another one that is missing",
+    Options, Error "protocol/missing-companion", "a member needs another one that is missing",
     "Some members mean something only together with another one, and the API refuses them alone; where it passes over them \
      instead, this is a warning.\n\n\
      * wrong: `stream_options` without `stream`\n\
@@ -14,121 +14,61 @@ body_rule! {
 }
 
 const CHAT: &[WireFormat] = &[WireFormat::OpenAiChat];
+const RESPONSES: &[WireFormat] = &[WireFormat::OpenAiResponses];
 const GEMINI: &[WireFormat] = &[WireFormat::GoogleGenerateContent];
 /// Those that refuse it, and vLLM among the unknown ones.
 const STRICT: &[Server] =
     &[Server::OpenAi, Server::DeepSeek, Server::Qwen, Server::Groq, Server::XAi, Server::Moonshot, Server::Unknown];
 
-static TABLE: &[Combination] = &[
-    Combination {
-        wires: &[WireFormat::OpenAiResponses],
-        servers: STRICT,
-        at: Condition(&["stream_options"], Test::Is),
-        with: &[Condition(&["stream"], Test::IsNotTrue)],
-        warns: true,
-        says: "`stream_options` means nothing unless `stream` is true",
-        help: "leave it out, or stream",
-    },
-    Combination {
-        wires: &[WireFormat::OpenAiResponses],
-        servers: &[Server::LmStudio],
-        at: Condition(&["text"], Test::IsObject),
-        with: &[Condition(&["text", "format"], Test::IsNot)],
-        warns: false,
-        says: "LM Studio refuses `text` without `format`",
-        help: "leave `text` out",
-    },
-    Combination {
-        wires: CHAT,
-        servers: &[Server::Ollama],
-        at: Condition(&["max_completion_tokens"], Test::Is),
-        with: &[Condition(&["max_tokens"], Test::IsNot)],
-        warns: true,
-        says: "Ollama does not read `max_completion_tokens`, so there is no limit",
-        help: "use `max_tokens`",
-    },
-    Combination {
-        wires: CHAT,
-        servers: STRICT,
-        at: Condition(&["stream_options"], Test::IsObject),
-        with: &[Condition(&["stream"], Test::IsNot)],
-        warns: false,
-        says: "`stream_options` is taken only when `stream` is true",
-        help: "leave it out, or stream",
-    },
-    Combination {
-        wires: CHAT,
-        servers: STRICT,
-        at: Condition(&["stream"], Test::IsFalse),
-        with: &[Condition(&["stream_options"], Test::IsObject)],
-        warns: false,
-        says: "`stream_options` is taken only when `stream` is true",
-        help: "leave `stream_options` out (`unset = [\"stream_options\"]` if it is inherited), or stream",
-    },
-    Combination {
-        wires: CHAT,
-        servers: &[Server::OpenAi, Server::LlamaCpp, Server::DeepSeek, Server::Groq, Server::XAi],
-        at: Condition(&["top_logprobs"], Test::Is),
-        with: &[Condition(&["logprobs"], Test::IsNotTrue)],
-        warns: false,
-        says: "`top_logprobs` needs `logprobs`",
-        help: "set `logprobs` to `true`, or leave out `top_logprobs`",
-    },
-    Combination {
-        wires: CHAT,
-        servers: &[Server::OpenAi],
-        at: Condition(&["modalities"], Test::Lists("audio")),
-        with: &[Condition(&["audio"], Test::IsNot)],
-        warns: false,
-        says: "audio is asked for, and `audio` does not say which voice and format",
-        help: "add `audio` with `voice` and `format`",
-    },
-    Combination {
-        wires: CHAT,
-        servers: &[Server::OpenAi],
-        at: Condition(&["metadata"], Test::Holds),
-        with: &[Condition(&["store"], Test::IsNotTrue)],
-        warns: false,
-        says: "`metadata` is taken only when `store` is true",
-        help: "leave it out, or set `store` to `true`",
-    },
-    Combination {
-        wires: CHAT,
-        servers: &[Server::Qwen],
-        at: Condition(&["enable_thinking"], Test::IsTrue),
-        with: &[Condition(&["stream"], Test::IsNotTrue)],
-        warns: false,
-        says: "models that think are to be streamed",
-        help: "set `stream` to `true`, or `enable_thinking` to `false`",
-    },
-    Combination {
-        wires: GEMINI,
-        servers: &[],
-        at: Condition(&["generationConfig", "responseSchema"], Test::Is),
-        with: &[Condition(&["generationConfig", "responseMimeType"], Test::IsNot)],
-        warns: false,
-        says: "`responseSchema` needs a `responseMimeType`",
-        help: "add `\"responseMimeType\": \"application/json\"`",
-    },
-    Combination {
-        wires: GEMINI,
-        servers: &[],
-        at: Condition(&["generationConfig", "responseJsonSchema"], Test::Is),
-        with: &[Condition(&["generationConfig", "responseMimeType"], Test::IsNot)],
-        warns: false,
-        says: "`responseJsonSchema` needs a `responseMimeType`",
-        help: "add `\"responseMimeType\": \"application/json\"`",
-    },
-    Combination {
-        wires: GEMINI,
-        servers: &[],
-        at: Condition(&["generationConfig", "logprobs"], Test::Is),
-        with: &[Condition(&["generationConfig", "responseLogprobs"], Test::IsNotTrue)],
-        warns: false,
-        says: "`logprobs` needs `responseLogprobs`",
-        help: "set `responseLogprobs` to `true`",
-    },
-];
+combinations! {
+    warned RESPONSES among STRICT: ("stream_options", Is) with ("stream", IsNotTrue);
+        "`stream_options` means nothing unless `stream` is true";
+        "leave it out, or stream";
+
+    refused RESPONSES at [LmStudio]: ("text", IsObject) with ("text.format", IsNot);
+        "LM Studio refuses `text` without `format`";
+        "leave `text` out";
+
+    warned CHAT at [Ollama]: ("max_completion_tokens", Is) with ("max_tokens", IsNot);
+        "Ollama does not read `max_completion_tokens`, so there is no limit";
+        "use `max_tokens`";
+
+    refused CHAT among STRICT: ("stream_options", IsObject) with ("stream", IsNot);
+        "`stream_options` is taken only when `stream` is true";
+        "leave it out, or stream";
+
+    refused CHAT among STRICT: ("stream", IsFalse) with ("stream_options", IsObject);
+        "`stream_options` is taken only when `stream` is true";
+        "leave `stream_options` out (`unset = [\"stream_options\"]` if it is inherited), or stream";
+
+    refused CHAT at [OpenAi, LlamaCpp, DeepSeek, Groq, XAi]: ("top_logprobs", Is) with ("logprobs", IsNotTrue);
+        "`top_logprobs` needs `logprobs`";
+        "set `logprobs` to `true`, or leave out `top_logprobs`";
+
+    refused CHAT at [OpenAi]: ("modalities", Lists("audio")) with ("audio", IsNot);
+        "audio is asked for, and `audio` does not say which voice and format";
+        "add `audio` with `voice` and `format`";
+
+    refused CHAT at [OpenAi]: ("metadata", Holds) with ("store", IsNotTrue);
+        "`metadata` is taken only when `store` is true";
+        "leave it out, or set `store` to `true`";
+
+    refused CHAT at [Qwen]: ("enable_thinking", IsTrue) with ("stream", IsNotTrue);
+        "models that think are to be streamed";
+        "set `stream` to `true`, or `enable_thinking` to `false`";
+
+    refused GEMINI: ("generationConfig.responseSchema", Is) with ("generationConfig.responseMimeType", IsNot);
+        "`responseSchema` needs a `responseMimeType`";
+        "add `\"responseMimeType\": \"application/json\"`";
+
+    refused GEMINI: ("generationConfig.responseJsonSchema", Is) with ("generationConfig.responseMimeType", IsNot);
+        "`responseJsonSchema` needs a `responseMimeType`";
+        "add `\"responseMimeType\": \"application/json\"`";
+
+    refused GEMINI: ("generationConfig.logprobs", Is) with ("generationConfig.responseLogprobs", IsNotTrue);
+        "`logprobs` needs `responseLogprobs`";
+        "set `responseLogprobs` to `true`";
+}
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     conditions::check(TABLE, subject, found);

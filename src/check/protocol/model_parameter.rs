@@ -8,7 +8,7 @@ use crate::repo::Demand;
 use crate::text::cut;
 
 body_rule! {
-    Body, Error "protocol/model-parameter", "the model refuses a member of the request, or its value",
+    Options, Error "protocol/model-parameter", "the model refuses a member of the request, or its value",
     "Models of one API differ in what they take. Claude Opus 4.7 and later refuse `temperature`; GPT-5 and the o-series want \
      `max_completion_tokens` for `max_tokens`; each model has its own efforts of reasoning, and its own largest `max_tokens`. \
      The API answers with status 400, for every request. What a model ignores, what reports disagree on, and what was seen at \

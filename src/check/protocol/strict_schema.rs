@@ -8,7 +8,7 @@ use crate::check::history::elements;
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Body, Error "protocol/strict-schema", "a schema that is to be kept strictly is refused",
+    Options, Error "protocol/strict-schema", "a schema that is to be kept strictly is refused",
     "With `strict`, the model cannot but keep to the schema, and the API takes only schemas that it can keep to:\n\n\
      | | OpenAI, Groq | Anthropic |\n| --- | --- | --- |\n\
      | objects | `\"additionalProperties\": false` | the same |\n\

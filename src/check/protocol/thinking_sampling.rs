@@ -7,7 +7,7 @@ use super::{Found, Subject, body_rule};
 use crate::provider::WireFormat;
 
 body_rule! {
-    Body, Error "protocol/thinking-sampling", "sampling is asked for that thinking forbids",
+    Options, Error "protocol/thinking-sampling", "sampling is asked for that thinking forbids",
     "With thinking on, Anthropic's API takes `temperature` only as 1, `top_p` only from 0.95 to 1, and no `top_k`. Everything else is \
      refused: *temperature may only be set to 1 when thinking is enabled*.\n\n\
      * wrong: `temperature = 0.2` with `thinking = { type = \"adaptive\" }`\n\

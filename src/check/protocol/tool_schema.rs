@@ -8,7 +8,7 @@ use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Body, Error "protocol/tool-schema", "the schema of a tool's arguments is refused",
+    Options, Error "protocol/tool-schema", "the schema of a tool's arguments is refused",
     "The arguments of a tool are an object, and their schema says so at its root:\n\n\
      * OpenAI and Anthropic refuse `anyOf`, `oneOf` and `allOf` at the root, OpenAI `enum` and `not` too\n\
      * OpenAI wants `\"type\": \"object\"` and `properties` there, and `items` of every array\n\

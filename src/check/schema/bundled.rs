@@ -54,13 +54,25 @@ impl Bundled {
 
     /// The first member that the schema does not take.
     pub(super) fn refused<'b>(&self, members: &[MemberRef<'b>]) -> Option<&'b str> {
-        let check = |member: &MemberRef<'_>| {
-            let key = (member.name.len(), member.name);
-            let index = self.members.binary_search_by_key(&key, |(name, _)| (name.len(), name)).ok()?;
-            Some(&self.members[index].1)
-        };
-        let is_taken = |member: &&MemberRef<'_>| check(member).is_some_and(|check| member.is_accepted(check));
-        members.iter().find(|member| !is_taken(member)).map(|member| member.name)
+        self.all_refused(members).next().map(|member| member.name)
+    }
+
+    /// The members that are wrong with a body; `None` if what is wrong may have to do with other members too.
+    pub(super) fn refused_alone<'b>(&self, members: &[MemberRef<'b>]) -> Option<Vec<MemberRef<'b>>> {
+        let is_there = |name: &&&str| members.iter().any(|member| member.name == **name);
+        let is_apart = self.together.is_none() && self.required.iter().filter(|name| !is_there(name)).count() == 0;
+        is_apart.then(|| self.all_refused(members).collect())
+    }
+
+    fn all_refused<'b>(&self, members: &[MemberRef<'b>]) -> impl Iterator<Item = MemberRef<'b>> {
+        let is_taken = |member: &&MemberRef<'_>| self.check(member).is_some_and(|check| member.is_accepted(check));
+        members.iter().filter(move |member| !is_taken(member)).copied()
+    }
+
+    fn check(&self, member: &MemberRef<'_>) -> Option<&'static Check> {
+        let key = (member.name.len(), member.name);
+        let index = self.members.binary_search_by_key(&key, |(name, _)| (name.len(), name)).ok()?;
+        Some(&self.members[index].1)
     }
 }
 

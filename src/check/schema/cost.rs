@@ -4,8 +4,7 @@
 //! less. Schemas that are reached on several ways are measured once, so the measure itself is small where the work would be
 //! exponential.
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use serde_json::Value;
 
 use super::graph::{Graph, Schema, SchemaId};
@@ -19,8 +18,13 @@ const COPIED: u64 = 8;
 
 /// The work of a whole document for a value; `None` if there is too much to measure.
 pub(super) fn cost(graph: &Graph, value: &Value) -> Option<u64> {
+    cost_of(graph, 0, value)
+}
+
+/// The same of one of its schemas.
+pub(super) fn cost_of(graph: &Graph, schema: SchemaId, value: &Value) -> Option<u64> {
     let mut meter = Meter { graph, known: HashMap::new(), sizes: HashMap::new(), left: MAX_PAIRS };
-    meter.cost(0, value)
+    meter.cost(schema, value)
 }
 
 struct Meter<'g> {

@@ -1,14 +1,16 @@
 //! A schema that can be used.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
 use super::bundled::{Bundled, Extension};
 use super::cost::cost;
+use super::elements::Elements;
 use super::graph::{Graph, QUOTED, Refusal};
-use super::mistake::{Hint, Mistake, What};
+use super::mistake::{Hint, Mistake, What, fold};
 use super::{explain, extend, pattern, rules, spelling};
 use crate::json::{self, Pointer};
 use crate::source::{FileId, SourceText, Span};
@@ -28,6 +30,7 @@ pub(super) struct Document {
     extensions: Vec<Arc<Extensions>>,
     names: Vec<String>,
     bundled: Option<&'static Bundled>,
+    is_of_format: bool,
     compiled: OnceLock<Compiled>,
 }
 
@@ -35,7 +38,10 @@ pub(super) struct Document {
 pub(super) struct Compiled {
     value: Value,
     graph: Graph,
-    validator: Validator,
+    validator: OnceLock<Validator>,
+    known: explain::Known,
+    /// The members that are lists of alternatives, as far as they were asked for.
+    elements: Mutex<HashMap<String, Option<Arc<Elements>>>>,
 }
 
 /// A file of extensions.
@@ -162,13 +168,15 @@ impl Document {
     ) -> Result<Document, Unusable> {
         let is_listed = |file: &&Arc<Extensions>| names.iter().any(|name| file.list(name));
         let extensions: Vec<_> = extensions.iter().filter(is_listed).cloned().collect();
+        let of_format = Bundled::find(text.as_str(), None);
         let bundled = match (&extensions[..], names) {
-            ([], _) => Bundled::find(text.as_str(), None),
+            ([], _) => of_format,
             ([file], [name]) => Bundled::find(text.as_str(), Some(Extension { file: file.text.as_str(), name })),
             _ => None,
         };
         let names = names.to_vec();
-        let document = Document { text: Arc::clone(text), extensions, names, bundled, compiled: OnceLock::new() };
+        let (is_of_format, compiled) = (of_format.is_some(), OnceLock::new());
+        let document = Document { text: Arc::clone(text), extensions, names, bundled, is_of_format, compiled };
         if document.bundled.is_none() {
             let compiled = document.compile().map_err(|refusal| document.unusable(file, refusal))?;
             document.compiled.get_or_init(|| compiled);
@@ -178,7 +186,7 @@ impl Document {
 
     /// Whether it says what the wire format is, and not what a repository makes of it.
     pub(super) fn is_of_format(&self) -> bool {
-        Bundled::find(self.text.as_str(), None).is_some()
+        self.is_of_format
     }
 
     #[cfg(test)]
@@ -198,18 +206,61 @@ impl Document {
         {
             return Vec::new();
         }
+        if let Some(mistakes) = self.mistakes_of_members(subject) {
+            return mistakes;
+        }
         let (compiled, value) = (self.compiled(), subject.value());
         let cost = cost(&compiled.graph, value).filter(|cost| *cost <= MAX_COST);
         let mistakes = match cost {
             // A bundled schema has said what it takes.
             None if self.bundled.is_none() => return vec![unchecked()],
-            Some(_) if self.bundled.is_none() && compiled.validator.is_valid(value) => return Vec::new(),
+            Some(_) if self.bundled.is_none() && compiled.validator().is_valid(value) => return Vec::new(),
             Some(cost) if cost <= MAX_COST_EXPLAINED => {
-                explain::mistakes(&compiled.value, &compiled.validator, value, subject.original())
+                let schema = (&compiled.value, &compiled.known);
+                explain::mistakes(schema, compiled.validator(), value, subject.original())
             }
             _ => Vec::new(),
         };
         if mistakes.is_empty() { vec![self.unexplained(subject)] } else { mistakes }
+    }
+
+    /// What is wrong with the members of a body, if nothing else is: those that are right are not looked at, and a wrong one that other
+    /// bodies hold too is looked at once.
+    fn mistakes_of_members(&self, subject: Input<'_>) -> Option<Vec<Mistake>> {
+        let (bundled, members) = (self.bundled?, subject.members()?);
+        if matches!(subject, Input::Respelt { .. }) {
+            return None;
+        }
+        let refused = bundled.refused_alone(&members)?;
+        match refused.as_slice() {
+            [] => None,
+            [only] => only.told(std::ptr::from_ref(bundled).addr(), || self.told_of_one(only)).as_ref().clone(),
+            several => self.told_of(several),
+        }
+    }
+
+    fn told_of_one(&self, member: &MemberRef<'_>) -> Option<Vec<Mistake>> {
+        let compiled = self.compiled();
+        let of_elements = compiled.elements(member.name).and_then(|elements| {
+            let schema = (&compiled.value, &compiled.graph, &compiled.known);
+            let at = Pointer::root().member(member.name);
+            let mut mistakes = elements.mistakes(schema, (&at, member.value()), MAX_COST_EXPLAINED)?;
+            fold(&mut mistakes);
+            Some(mistakes)
+        });
+        of_elements.filter(|mistakes| !mistakes.is_empty()).or_else(|| self.told_of(&[*member]))
+    }
+
+    fn told_of(&self, refused: &[MemberRef<'_>]) -> Option<Vec<Mistake>> {
+        let compiled = self.compiled();
+        let value: Value = refused.iter().map(|member| (member.name.to_owned(), member.value().clone())).collect();
+        cost(&compiled.graph, &value).filter(|cost| *cost <= MAX_COST_EXPLAINED)?;
+        let schema = (&compiled.value, &compiled.known);
+        let mut mistakes = explain::mistakes(schema, compiled.validator(), &value, &value);
+        // The other members are there.
+        let places: Vec<Pointer> = refused.iter().map(|member| Pointer::root().member(member.name)).collect();
+        mistakes.retain(|mistake| places.iter().any(|at| mistake.pointer.below(at).is_some()));
+        (!mistakes.is_empty()).then_some(mistakes)
     }
 
     /// The mistake of a body whose mistakes are too much work to find, at its first member that is wrong if that is known.
@@ -240,7 +291,11 @@ impl Document {
                 )
             })?;
         }
-        Compiled::new(value)
+        let compiled = Compiled::new(value)?;
+        if self.bundled.is_none() {
+            compiled.checked()?;
+        }
+        Ok(compiled)
     }
 
     /// The finding stands at the extension, if there is one: the file alone was found usable.
@@ -265,32 +320,62 @@ impl Compiled {
             members.shift_remove("$schema");
             members.shift_remove("$vocabulary");
         }
-        let graph = Graph::of(&value)?;
-        let patterns =
-            PatternOptions::regex().size_limit(pattern::COMPILED_BYTES).dfa_size_limit(pattern::COMPILED_BYTES);
-        let options = jsonschema::draft202012::options().offline().with_pattern_options(patterns);
-        let validator = options.build(&value).map_err(|error| {
-            let at = error.instance_path().as_str().to_owned();
-            let mut keywords = at.rsplit('/');
-            let is_pattern = keywords.next() == Some("pattern") || keywords.next() == Some("patternProperties");
-            let message = match is_pattern {
-                _ if at.is_empty() => "this schema cannot be used".to_owned(),
-                true => format!("the pattern at `{}` cannot be used", cut(&at, QUOTED)),
-                false => format!("no JSON Schema has such a value at `{}`", cut(&at, QUOTED)),
-            };
-            let help = match is_pattern {
-                true => PATTERN_HELP.to_owned(),
-                false => error.to_string().chars().take(LONGEST_HELP).collect(),
-            };
-            Refusal { at, message, help: Some(help) }
-        })?;
-        Ok(Compiled { value, graph, validator })
+        let (graph, validator, known) = (Graph::of(&value)?, OnceLock::new(), explain::Known::default());
+        Ok(Compiled { value, graph, validator, known, elements: Mutex::default() })
+    }
+
+    /// Makes the validator.
+    ///
+    /// # Errors
+    ///
+    /// If the schema is no JSON Schema.
+    pub(super) fn checked(&self) -> Result<(), Refusal> {
+        let made = validator(&self.value)?;
+        self.validator.get_or_init(|| made);
+        Ok(())
+    }
+
+    fn validator(&self) -> &Validator {
+        let make = || validator(&self.value).unwrap_or_else(|refusal| panic!("a bundled schema: {refusal:?}"));
+        self.validator.get_or_init(make)
+    }
+
+    /// A member whose elements are told apart by one of theirs.
+    fn elements(&self, name: &str) -> Option<Arc<Elements>> {
+        let mut known = self.elements.lock().unwrap_or_else(PoisonError::into_inner);
+        let find = || Elements::of(&self.value, &self.graph, name).map(Arc::new);
+        known.entry(name.to_owned()).or_insert_with(find).clone()
     }
 
     #[cfg(test)]
     pub(super) fn accepts(&self, value: &Value) -> bool {
-        self.validator.is_valid(value)
+        self.validator().is_valid(value)
     }
+}
+
+/// The validator of a schema.
+///
+/// # Errors
+///
+/// If it is no JSON Schema.
+pub(super) fn validator(schema: &Value) -> Result<Validator, Refusal> {
+    let patterns = PatternOptions::regex().size_limit(pattern::COMPILED_BYTES).dfa_size_limit(pattern::COMPILED_BYTES);
+    let options = jsonschema::draft202012::options().offline().with_pattern_options(patterns);
+    options.build(schema).map_err(|error| {
+        let at = error.instance_path().as_str().to_owned();
+        let mut keywords = at.rsplit('/');
+        let is_pattern = keywords.next() == Some("pattern") || keywords.next() == Some("patternProperties");
+        let message = match is_pattern {
+            _ if at.is_empty() => "this schema cannot be used".to_owned(),
+            true => format!("the pattern at `{}` cannot be used", cut(&at, QUOTED)),
+            false => format!("no JSON Schema has such a value at `{}`", cut(&at, QUOTED)),
+        };
+        let help = match is_pattern {
+            true => PATTERN_HELP.to_owned(),
+            false => error.to_string().chars().take(LONGEST_HELP).collect(),
+        };
+        Refusal { at, message, help: Some(help) }
+    })
 }
 
 /// How much of the library's words about a schema is shown, in characters.

@@ -1,5 +1,9 @@
 //! From a validator's errors to problems that a person can act on.
 
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
@@ -23,93 +27,260 @@ pub(super) const MAX_PROBLEMS: usize = 1_000;
 
 /// What is wrong with a body, in the order of the schema, until there are more than [`MAX_PROBLEMS`]. `original` is the body as
 /// it was written, if that is another spelling.
-pub(super) fn mistakes(schema: &Value, validator: &Validator, body: &Value, original: &Value) -> Vec<Mistake> {
-    let mut mistakes = Vec::new();
+pub(super) fn mistakes(
+    (schema, known): (&Value, &Known),
+    validator: &Validator,
+    body: &Value,
+    original: &Value,
+) -> Vec<Mistake> {
+    let mut explaining = Explaining {
+        is_respelt: !std::ptr::eq(body, original),
+        ..Explaining::part(schema, known, (Pointer::root(), original), Vec::new())
+    };
     for error in validator.iter_errors(body) {
-        explain(schema, original, &error, &mut mistakes);
-        if mistakes.len() > MAX_PROBLEMS {
+        explaining.error(&error);
+        if explaining.mistakes.len() > MAX_PROBLEMS {
             break;
         }
     }
-    fold(&mut mistakes);
-    mistakes
+    fold(&mut explaining.mistakes);
+    explaining.mistakes
 }
 
-fn explain(schema: &Value, body: &Value, error: &ValidationError<'_>, mistakes: &mut Vec<Mistake>) {
-    let at = spelling::original(error.instance_path().as_str(), body);
-    let Some(found) = body.pointer(at.as_str()) else { return };
-    let node = keyword_owner(schema, error.schema_path().as_str());
-    match error.kind() {
-        Kind::OneOfNotValid { context } | Kind::AnyOf { context } => {
-            let choice = Choice::of(schema, node, error.kind().keyword());
-            match choice.pick(schema, found) {
-                Pick::Branch(index) => {
-                    let before = mistakes.len();
-                    context[index].iter().for_each(|inner| explain(schema, body, inner, mistakes));
-                    mistakes[before..].iter_mut().for_each(|mistake| choice.point_elsewhere(schema, &at, mistake));
-                }
-                Pick::Nearest => nearest(schema, body, error, context, mistakes),
-                Pick::None(mistake) => mistakes.push(mistake(&at)),
+/// What was worked out of a schema: the same mistakes are made again and again, in all bodies of an agent at least.
+#[derive(Default)]
+pub(super) struct Known {
+    /// By the place of the keyword.
+    choices: Mutex<HashMap<String, Arc<Choice>>>,
+    /// By the place of the keyword and the value.
+    values: Mutex<HashMap<(String, String), Hint>>,
+    /// By the place of the keyword, whether it describes the whole body, and the name of the field.
+    fields: Mutex<HashMap<(String, bool, String), FieldHint>>,
+}
+
+/// The most entries of one kind that are kept.
+const MOST_KNOWN: usize = 4_096;
+
+/// What is known under a key, or what `work` gives.
+fn recall<K: Eq + Hash, V: Clone>(known: &Mutex<HashMap<K, V>>, key: K, work: impl FnOnce() -> V) -> V {
+    let lock = || known.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = lock().get(&key) {
+        return found.clone();
+    }
+    let found = work();
+    let mut known = lock();
+    if known.len() >= MOST_KNOWN {
+        known.clear();
+    }
+    known.insert(key, found.clone());
+    found
+}
+
+/// What is told of a body, or of a part of one.
+pub(super) struct Explaining<'s> {
+    schema: &'s Value,
+    known: &'s Known,
+    /// The part, and where in the body it stands.
+    at: Pointer,
+    part: &'s Value,
+    /// Whether errors name its fields in another spelling.
+    is_respelt: bool,
+    pub(super) mistakes: Vec<Mistake>,
+}
+
+impl<'s> Explaining<'s> {
+    /// Goes on with a part of a body, behind mistakes that were found before.
+    pub(super) fn part(
+        schema: &'s Value,
+        known: &'s Known,
+        (at, part): (Pointer, &'s Value),
+        mistakes: Vec<Mistake>,
+    ) -> Explaining<'s> {
+        Explaining { schema, known, at, part, is_respelt: false, mistakes }
+    }
+
+    /// Tells what an error says of the part.
+    pub(super) fn error(&mut self, error: &ValidationError<'_>) {
+        let inner = error.instance_path().as_str();
+        let inner = if self.is_respelt { spelling::original(inner, self.part) } else { Pointer::parse(inner) };
+        let Some(found) = self.part.pointer(inner.as_str()) else { return };
+        let at = self.at.join(&inner);
+        let (schema, path) = (self.schema, error.schema_path().as_str());
+        match error.kind() {
+            kind @ (Kind::OneOfNotValid { context } | Kind::AnyOf { context }) => {
+                self.alternatives(error, kind.keyword(), context, (at, found));
+            }
+            Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+                let node = keyword_owner(schema, path);
+                let room = (MAX_PROBLEMS + 1).saturating_sub(self.mistakes.len());
+                let unknown = |name: &String| {
+                    let mistake = twice(schema, node, &at, name);
+                    let mistake = mistake.unwrap_or_else(|| self.unknown_field((path, node), &at, name));
+                    too_deep(schema, node, found.get(name), mistake)
+                };
+                let unknown: Vec<Mistake> = unexpected.iter().take(room).map(unknown).collect();
+                self.mistakes.extend(unknown);
+            }
+            Kind::PropertyNames { error: inner } => self.error(inner),
+            kind => self.mistakes.push(self.simple(path, kind, at, found)),
+        }
+    }
+
+    /// A value that none of several schemas takes.
+    fn alternatives(
+        &mut self,
+        error: &ValidationError<'_>,
+        keyword: &str,
+        context: &[Vec<ValidationError<'static>>],
+        (at, found): (Pointer, &Value),
+    ) {
+        let (schema, path) = (self.schema, error.schema_path().as_str());
+        let choice = || Arc::new(Choice::of(schema, keyword_owner(schema, path), keyword));
+        let choice = recall(&self.known.choices, path.to_owned(), choice);
+        let of_branch = |told: &mut Self, index: usize| context[index].iter().for_each(|inner| told.error(inner));
+        if !self.picked((path, &choice), (&at, found), of_branch) {
+            self.nearest(error, context, at);
+        }
+    }
+
+    /// Tells what is wrong with a value of which one alternative was meant, in the words of that one; `false` if nothing says which.
+    /// `path` is the place of the alternatives.
+    pub(super) fn picked(
+        &mut self,
+        (path, choice): (&str, &Choice),
+        (at, found): (&Pointer, &Value),
+        of_branch: impl FnOnce(&mut Self, usize),
+    ) -> bool {
+        let before = self.mistakes.len();
+        match choice.pick(found) {
+            Pick::Branch(index) => {
+                of_branch(self, index);
+                let told = &mut self.mistakes[before..];
+                told.iter_mut().for_each(|mistake| choice.point_elsewhere((self.schema, path), at, mistake));
+            }
+            Pick::Nearest => return false,
+            Pick::Unknown { member, value } => {
+                let place = at.member(member);
+                let message = format!("`{place}` cannot be `{value}`");
+                let by_shape = || choice.of_shape((self.schema, path), member, found);
+                let by_shape = meant(&value, &choice.known()).is_none().then(by_shape).flatten();
+                let hint = by_shape.map(|meant| Hint::Meant(vec![meant]));
+                let hint = hint.unwrap_or_else(|| self.value_hint(path, &value, || choice.known()));
+                self.mistakes.push(Mistake::value(place, message, hint));
+            }
+            Pick::Missing { member } => {
+                let help = match choice.of_shape((self.schema, path), member, found) {
+                    Some(meant) => format!("it says what this is: `{meant}`, by its other fields"),
+                    None => format!("it says what this is: {}", few(&choice.known())),
+                };
+                self.mistakes.push(Mistake::missing(at.clone(), member, Hint::Other(help)));
             }
         }
-        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            let room = (MAX_PROBLEMS + 1).saturating_sub(mistakes.len());
-            let unknown = |name: &String| {
-                let mistake = twice(schema, node, &at, name).unwrap_or_else(|| unknown_field(schema, node, &at, name));
-                too_deep(schema, node, found.get(name), mistake)
-            };
-            mistakes.extend(unexpected.iter().take(room).map(unknown));
+        true
+    }
+
+    /// The errors of the branch that was most likely meant, or what the schema says of the whole.
+    fn nearest(&mut self, error: &ValidationError<'_>, context: &[Vec<ValidationError<'static>>], at: Pointer) {
+        let own = said(self.schema, error.schema_path().as_str());
+        match nearest_branch(context).filter(|_| own.is_none()) {
+            Some(index) => context[index].iter().for_each(|inner| self.error(inner)),
+            None => {
+                let message = own.map_or_else(
+                    || format!("`{at}` matches none of the forms that the API accepts"),
+                    |said| format!("`{at}`: {said}"),
+                );
+                self.mistakes.push(Mistake::value(at, message, Hint::None));
+            }
         }
-        Kind::PropertyNames { error: inner } => explain(schema, body, inner, mistakes),
-        kind => mistakes.push(simple(schema, error.schema_path().as_str(), node, kind, at, found)),
+    }
+
+    fn unknown_field(&self, (path, node): (&str, Option<&Value>), at: &Pointer, name: &str) -> Mistake {
+        let is_top = at.parent().is_none();
+        let make = || FieldHint::of(self.schema, node, is_top, name);
+        let hint = match name.len() <= LONGEST_KEPT {
+            true => recall(&self.known.fields, (path.to_owned(), is_top, name.to_owned()), make),
+            false => make(),
+        };
+        unknown_field(at, name, hint)
+    }
+
+    /// The values that are near to one, or all that there are.
+    fn value_hint(&self, path: &str, value: &str, known: impl FnOnce() -> Vec<String>) -> Hint {
+        match value.len() <= LONGEST_KEPT {
+            true => recall(&self.known.values, (path.to_owned(), value.to_owned()), || meant_or_known(value, &known())),
+            false => meant_or_known(value, &known()),
+        }
     }
 }
 
-/// The errors of the branch that was most likely meant, or what the schema says of the whole.
-fn nearest(
-    schema: &Value,
-    body: &Value,
-    error: &ValidationError<'_>,
-    context: &[Vec<ValidationError<'static>>],
-    mistakes: &mut Vec<Mistake>,
-) {
-    let at = spelling::original(error.instance_path().as_str(), body);
-    let own = said(schema, error.schema_path().as_str());
-    match nearest_branch(context).filter(|_| own.is_none()) {
-        Some(index) => context[index].iter().for_each(|inner| explain(schema, body, inner, mistakes)),
-        None => {
-            let message = own.map_or_else(
-                || format!("`{at}` matches none of the forms that the API accepts"),
-                |said| format!("`{at}`: {said}"),
-            );
-            mistakes.push(Mistake::value(at, message, Hint::None));
-        }
-    }
-}
+/// The longest value or name of which a hint is kept, in bytes.
+const LONGEST_KEPT: usize = 64;
 
 /// The mistake of a field that stands in both spellings.
 fn twice(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str) -> Option<Mistake> {
     let camel = spelling::camel_case(name).filter(|_| spelling::has_two(schema))?;
     known_fields(schema, node).contains(&camel).then(|| {
         let message = format!("`{}` and `{}` are one field", at.member(&camel), at.member(name));
-        let hint = Hint::Other("remove one of them".to_owned());
-        Mistake { what: What::Other(message), hint, ..unknown_field(schema, node, at, name) }
+        let hint = FieldHint::Is(Hint::Other("remove one of them".to_owned()));
+        Mistake { what: What::Other(message), ..unknown_field(at, name, hint) }
     })
 }
 
-fn unknown_field(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str) -> Mistake {
+/// The same for an unknown field that holds what belongs where it stands.
+fn too_deep(schema: &Value, node: Option<&Value>, held: Option<&Value>, mistake: Mistake) -> Mistake {
     let known = known_fields(schema, node);
-    let hint = match (meant(name, &known), elsewhere(schema, node, at, name)) {
-        (Some(near), _) => near,
-        (None, Some(elsewhere)) => elsewhere,
-        (None, None) if known.is_empty() => Hint::None,
-        (None, None) => Hint::Fields(by_nearness(name, known)),
-    };
+    let held = held.and_then(Value::as_object).into_iter().flat_map(|members| members.keys());
+    let names: Vec<String> = held.filter(|name| known.contains(name)).cloned().collect();
+    match &mistake.hint {
+        Hint::None | Hint::Fields(_) if !names.is_empty() => Mistake { hint: Hint::Unwrap(names), ..mistake },
+        _ => mistake,
+    }
+}
+
+/// What may help with a field that an object does not have.
+#[derive(Clone)]
+enum FieldHint {
+    /// It belongs into this member of the object.
+    Below(String),
+    /// It belongs to the top of the body.
+    AtTop,
+    Is(Hint),
+}
+
+impl FieldHint {
+    fn of(schema: &Value, node: Option<&Value>, is_top: bool, name: &str) -> FieldHint {
+        let known = known_fields(schema, node);
+        if let Some(near) = meant(name, &known) {
+            return FieldHint::Is(near);
+        }
+        let has = |node: &Value| known_fields(schema, Some(node)).iter().any(|known| known == name);
+        let members = node.and_then(|node| node.get("properties")).and_then(Value::as_object);
+        if let Some((member, _)) = members.and_then(|members| members.iter().find(|(_, member)| has(member))) {
+            return FieldHint::Below(member.clone());
+        }
+        match members.is_some() && !is_top && has(schema) {
+            true => FieldHint::AtTop,
+            false if known.is_empty() => FieldHint::Is(Hint::None),
+            false => FieldHint::Is(Hint::Fields(by_nearness(name, known))),
+        }
+    }
+
+    /// For a field of an object at a place.
+    fn told(self, at: &Pointer, name: &str) -> Hint {
+        match self {
+            FieldHint::Below(member) => Hint::Within(at.member(&member)),
+            FieldHint::AtTop => Hint::Other(format!("`{name}` belongs at the top of the body")),
+            FieldHint::Is(hint) => hint,
+        }
+    }
+}
+
+fn unknown_field(at: &Pointer, name: &str, hint: FieldHint) -> Mistake {
     Mistake {
         rule: &rules::UNKNOWN_FIELD,
         what: What::Unknown,
         pointer: at.member(name),
-        hint,
+        hint: hint.told(at, name),
         passed_over_by: None,
         asks: None,
         place: None,
@@ -143,69 +314,52 @@ fn meant_or_known(value: &str, known: &[String]) -> Hint {
     meant(value, known).unwrap_or_else(all)
 }
 
-/// Where a field of that name belongs, if it stands one level too high, or too deep.
-fn elsewhere(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str) -> Option<Hint> {
-    let has = |node: &Value| known_fields(schema, Some(node)).iter().any(|known| known == name);
-    let members = node?.get("properties")?.as_object()?;
-    let below = members.iter().find(|(_, member)| has(member)).map(|(member, _)| Hint::Within(at.member(member)));
-    let above = || (at.parent().is_some() && has(schema)).then(|| format!("`{name}` belongs at the top of the body"));
-    below.or_else(|| above().map(Hint::Other))
-}
-
-/// The same for an unknown field that holds what belongs where it stands.
-fn too_deep(schema: &Value, node: Option<&Value>, held: Option<&Value>, mistake: Mistake) -> Mistake {
-    let known = known_fields(schema, node);
-    let held = held.and_then(Value::as_object).into_iter().flat_map(|members| members.keys());
-    let names: Vec<String> = held.filter(|name| known.contains(name)).cloned().collect();
-    match &mistake.hint {
-        Hint::None | Hint::Fields(_) if !names.is_empty() => Mistake { hint: Hint::Unwrap(names), ..mistake },
-        _ => mistake,
+impl Explaining<'_> {
+    /// A mistake that one keyword tells on its own.
+    fn simple(&self, path: &str, kind: &Kind, at: Pointer, found: &Value) -> Mistake {
+        let (schema, node) = (self.schema, keyword_owner(self.schema, path));
+        let said = || said(schema, path).map(|said| format!("`{at}`: {said}"));
+        let (rule, message, hint) = match kind {
+            Kind::Required { property } => {
+                let name = property.as_str().unwrap_or_default();
+                let property = property_schema(node, name);
+                let missing = Mistake::missing(at, name, form(schema, property).into());
+                return Mistake { asks: describe(property), ..missing };
+            }
+            Kind::FalseSchema => {
+                let message = said().unwrap_or_else(|| format!("`{at}` is not allowed here"));
+                (&rules::UNKNOWN_FIELD, message, Hint::None)
+            }
+            Kind::Not { .. } => {
+                let message = said().unwrap_or_else(|| format!("`{at}` {}", limit(kind, found)));
+                (&rules::INVALID_VALUE, message, Hint::None)
+            }
+            Kind::Type { kind } => {
+                let message = format!("`{at}` must be {}, not {}", wanted(kind), kind_of(found));
+                (
+                    &rules::WRONG_TYPE,
+                    message,
+                    json_in_string(kind, found).or_else(|| form_of_type(schema, node, kind, found)).into(),
+                )
+            }
+            Kind::Enum { options } => {
+                let known = || options.as_array().into_iter().flatten().map(plain).collect();
+                let message = format!("`{at}` cannot be `{}`", shown(found));
+                (&rules::INVALID_VALUE, message, self.value_hint(path, &plain(found), known))
+            }
+            Kind::Constant { expected_value } => {
+                let message = format!("`{at}` must be `{}`, not `{}`", plain(expected_value), shown(found));
+                (&rules::INVALID_VALUE, message, Hint::None)
+            }
+            // Nobody reads a regular expression: the description says its form.
+            kind @ Kind::Pattern { .. } => {
+                (&rules::INVALID_VALUE, format!("`{at}` {}", limit(kind, found)), describe(node).into())
+            }
+            kind => (&rules::INVALID_VALUE, format!("`{at}` {}", limit(kind, found)), Hint::None),
+        };
+        let asks = describe(node).filter(|_| rule == &rules::INVALID_VALUE);
+        Mistake { rule, pointer: at, what: What::Other(message), hint, passed_over_by: None, asks, place: None }
     }
-}
-
-/// A mistake that one keyword tells on its own.
-fn simple(schema: &Value, path: &str, node: Option<&Value>, kind: &Kind, at: Pointer, found: &Value) -> Mistake {
-    let said = || said(schema, path).map(|said| format!("`{at}`: {said}"));
-    let (rule, message, hint) = match kind {
-        Kind::Required { property } => {
-            let name = property.as_str().unwrap_or_default();
-            let property = property_schema(node, name);
-            let missing = Mistake::missing(at, name, form(schema, property).into());
-            return Mistake { asks: describe(property), ..missing };
-        }
-        Kind::FalseSchema => {
-            let message = said().unwrap_or_else(|| format!("`{at}` is not allowed here"));
-            (&rules::UNKNOWN_FIELD, message, Hint::None)
-        }
-        Kind::Not { .. } => {
-            let message = said().unwrap_or_else(|| format!("`{at}` {}", limit(kind, found)));
-            (&rules::INVALID_VALUE, message, Hint::None)
-        }
-        Kind::Type { kind } => {
-            let message = format!("`{at}` must be {}, not {}", wanted(kind), kind_of(found));
-            (
-                &rules::WRONG_TYPE,
-                message,
-                json_in_string(kind, found).or_else(|| form_of_type(schema, node, kind, found)).into(),
-            )
-        }
-        Kind::Enum { options } => {
-            let known: Vec<String> = options.as_array().into_iter().flatten().map(plain).collect();
-            let message = format!("`{at}` cannot be `{}`", shown(found));
-            (&rules::INVALID_VALUE, message, meant_or_known(&plain(found), &known))
-        }
-        Kind::Constant { expected_value } => {
-            let message = format!("`{at}` must be `{}`, not `{}`", plain(expected_value), shown(found));
-            (&rules::INVALID_VALUE, message, Hint::None)
-        }
-        // Nobody reads a regular expression: the description says its form.
-        kind @ Kind::Pattern { .. } => {
-            (&rules::INVALID_VALUE, format!("`{at}` {}", limit(kind, found)), describe(node).into())
-        }
-        kind => (&rules::INVALID_VALUE, format!("`{at}` {}", limit(kind, found)), Hint::None),
-    };
-    let asks = describe(node).filter(|_| rule == &rules::INVALID_VALUE);
-    Mistake { rule, pointer: at, what: What::Other(message), hint, passed_over_by: None, asks, place: None }
 }
 
 /// What the schema itself says of a failing part: at the keyword's owner or a little above.
@@ -240,28 +394,39 @@ fn limit(kind: &Kind, found: &Value) -> String {
 }
 
 /// The alternatives of a schema and what tells them apart.
-struct Choice<'s> {
-    member: Option<&'s str>,
-    default: Option<&'s str>,
-    /// The branches, each with the values of the member that pick it.
-    branches: Vec<(&'s Value, Vec<String>)>,
+pub(super) struct Choice {
+    member: Option<String>,
+    default: Option<String>,
+    /// The values of the member that pick each branch.
+    branches: Vec<Vec<String>>,
 }
 
-enum Pick {
+enum Pick<'c> {
     Branch(usize),
     /// Nothing tells the branches apart: the one with the fewest mistakes.
     Nearest,
-    /// No branch fits; the mistake at the place of the value.
-    None(Box<dyn Fn(&Pointer) -> Mistake>),
+    /// No branch has this value of the member.
+    Unknown {
+        member: &'c str,
+        value: String,
+    },
+    /// The member is not there.
+    Missing {
+        member: &'c str,
+    },
 }
 
-impl<'s> Choice<'s> {
-    fn of(schema: &'s Value, node: Option<&'s Value>, keyword: &str) -> Choice<'s> {
-        let text = |key: &str| node.and_then(|node| node.get(key)).and_then(Value::as_str);
+/// The branches of the alternatives at a place of the schema.
+pub(super) fn branches<'s>(node: Option<&'s Value>, keyword: &str) -> impl Iterator<Item = &'s Value> {
+    node.and_then(|node| node.get(keyword)).and_then(Value::as_array).into_iter().flatten()
+}
+
+impl Choice {
+    pub(super) fn of(schema: &Value, node: Option<&Value>, keyword: &str) -> Choice {
+        let text = |key: &str| node.and_then(|node| node.get(key)).and_then(Value::as_str).map(str::to_owned);
         let member = text(DISCRIMINATOR);
-        let branches = node.and_then(|node| node.get(keyword)).and_then(Value::as_array);
         let values = |branch: &Value| -> Vec<String> {
-            let Some(member) = member else { return Vec::new() };
+            let Some(member) = member.as_deref() else { return Vec::new() };
             let property =
                 property_schema(Some(follow(schema, branch)), member).map(|property| follow(schema, property));
             let constant = property.and_then(|property| property.get("const")).into_iter();
@@ -269,75 +434,69 @@ impl<'s> Choice<'s> {
                 property.and_then(|property| property.get("enum")).and_then(Value::as_array).into_iter().flatten();
             constant.chain(listed).map(plain).collect()
         };
-        let branches = branches.into_iter().flatten().map(|branch| (branch, values(branch))).collect();
-        Choice { member, default: text(DEFAULT), branches }
+        let branches = branches(node, keyword).map(values).collect();
+        Choice { default: text(DEFAULT), member, branches }
     }
 
-    fn pick(&self, schema: &Value, found: &Value) -> Pick {
-        let (Some(member), Value::Object(members)) = (self.member, found) else { return Pick::Nearest };
-        let branch =
-            |value: &str| self.branches.iter().position(|(_, values)| values.iter().any(|known| known == value));
+    fn pick(&self, found: &Value) -> Pick<'_> {
+        let (Some(member), Value::Object(members)) = (self.member.as_deref(), found) else { return Pick::Nearest };
+        let branch = |value: &str| self.branches.iter().position(|values| values.iter().any(|known| known == value));
         match members.get(member) {
             Some(value) => {
-                let by_shape = || self.of_shape(schema, member, members);
-                branch(&plain(value)).map_or_else(|| self.unknown(member, shown(value), by_shape()), Pick::Branch)
+                let unknown = || Pick::Unknown { member, value: shown(value) };
+                branch(&plain(value)).map_or_else(unknown, Pick::Branch)
             }
-            None => self
-                .default
-                .and_then(branch)
-                .map_or_else(|| self.missing(member, self.of_shape(schema, member, members)), Pick::Branch),
+            None => self.default.as_deref().and_then(branch).map_or(Pick::Missing { member }, Pick::Branch),
         }
     }
 
     fn known(&self) -> Vec<String> {
-        self.branches.iter().flat_map(|(_, values)| values).cloned().collect()
+        self.branches.iter().flatten().cloned().collect()
     }
 
-    /// Tells of an unknown field which alternatives have it, unless a similar name was found.
-    fn point_elsewhere(&self, schema: &Value, at: &Pointer, mistake: &mut Mistake) {
-        let name = mistake.pointer.tokens().last().filter(|_| mistake.pointer.parent().as_ref() == Some(at));
-        let is_listed = matches!((&mistake.what, &mistake.hint), (What::Unknown, Hint::Fields(_)));
-        let (Some(member), Some(name), true) = (self.member, name, is_listed) else { return };
-        let has = |branch: &Value| known_fields(schema, Some(branch)).contains(&name);
-        let having = self.branches.iter().filter(|(branch, _)| has(branch)).flat_map(|(_, values)| values);
-        let values: Vec<String> = having.map(|value| format!("`{value}`")).collect();
-        if !values.is_empty() {
-            mistake.hint = Hint::Other(format!("`{name}` goes with the {member} {}", values.join(" or ")));
-        }
+    /// Whether no object is taken by another branch than the one that its member picks. `required` gives the names of the members
+    /// that a branch needs.
+    pub(super) fn is_exclusive<'s>(&self, required: impl Fn(usize) -> Option<&'s Vec<Value>>) -> bool {
+        let Some(member) = &self.member else { return false };
+        let mut values: Vec<&String> = self.branches.iter().flatten().collect();
+        values.sort_unstable();
+        let is_default = |values: &[String]| self.default.as_ref().is_some_and(|default| values.contains(default));
+        let needs_member = |index: usize| required(index).is_some_and(|names| names.iter().any(|name| name == member));
+        values.windows(2).all(|pair| pair[0] != pair[1])
+            && self
+                .branches
+                .iter()
+                .enumerate()
+                .all(|(index, values)| !values.is_empty() && (is_default(values) || needs_member(index)))
     }
 
     /// The one alternative that has all other members of an object.
-    fn of_shape(&self, schema: &Value, member: &str, members: &serde_json::Map<String, Value>) -> Option<String> {
-        let others: Vec<&String> = members.keys().filter(|name| *name != member).collect();
+    fn of_shape(&self, (schema, path): (&Value, &str), member: &str, found: &Value) -> Option<String> {
+        let others: Vec<&String> = found.as_object()?.keys().filter(|name| *name != member).collect();
         let has_all = |branch: &Value| {
             let known = known_fields(schema, Some(branch));
             others.iter().all(|name| known.contains(name))
         };
-        let mut fitting = self.branches.iter().filter(|(branch, _)| has_all(branch)).map(|(_, values)| values);
+        let branches = branches(keyword_owner(schema, path), path.rsplit('/').next().unwrap_or_default());
+        let mut fitting = branches.zip(&self.branches).filter(|(branch, _)| has_all(branch)).map(|(_, values)| values);
         let value = fitting.next()?.first().filter(|_| !others.is_empty())?;
         fitting.all(|values| values.contains(value)).then(|| value.clone())
     }
 
-    fn unknown(&self, member: &str, value: String, by_shape: Option<String>) -> Pick {
-        let (member, known) = (member.to_owned(), self.known());
-        let by_shape = by_shape.filter(|_| meant(&value, &known).is_none());
-        Pick::None(Box::new(move |at| {
-            let place = at.member(&member);
-            let message = format!("`{place}` cannot be `{value}`");
-            let hint = by_shape.as_ref().map(|meant| Hint::Meant(vec![meant.clone()]));
-            Mistake::value(place, message, hint.unwrap_or_else(|| meant_or_known(&value, &known)))
-        }))
-    }
-
-    fn missing(&self, member: &str, by_shape: Option<String>) -> Pick {
-        let (member, known) = (member.to_owned(), self.known());
-        Pick::None(Box::new(move |at| {
-            let help = match &by_shape {
-                Some(meant) => format!("it says what this is: `{meant}`, by its other fields"),
-                None => format!("it says what this is: {}", few(&known)),
-            };
-            Mistake::missing(at.clone(), &member, Hint::Other(help))
-        }))
+    /// Tells of an unknown field which alternatives have it, unless a similar name was found.
+    fn point_elsewhere(&self, (schema, path): (&Value, &str), at: &Pointer, mistake: &mut Mistake) {
+        if !matches!((&mistake.what, &mistake.hint), (What::Unknown, Hint::Fields(_))) {
+            return;
+        }
+        let name = mistake.pointer.tokens().last().filter(|_| mistake.pointer.parent().as_ref() == Some(at));
+        let (Some(member), Some(name)) = (&self.member, name) else { return };
+        let has = |branch: &Value| known_fields(schema, Some(branch)).contains(&name);
+        let branches = branches(keyword_owner(schema, path), path.rsplit('/').next().unwrap_or_default());
+        let having = branches.zip(&self.branches).filter(|(branch, _)| has(branch)).flat_map(|(_, values)| values);
+        let values: Vec<String> = having.map(|value| format!("`{value}`")).collect();
+        if !values.is_empty() {
+            mistake.hint = Hint::Other(format!("`{name}` goes with the {member} {}", values.join(" or ")));
+        }
     }
 }
 
@@ -502,7 +661,7 @@ mod tests {
             Some(help) => format!("{} ({help})", problem.message),
             None => problem.message,
         };
-        mistakes(schema, &validator, body, body).into_iter().map(Mistake::told).map(line).collect()
+        mistakes((schema, &Known::default()), &validator, body, body).into_iter().map(Mistake::told).map(line).collect()
     }
 
     fn object(properties: &Value, required: &[&str]) -> Value {
@@ -614,7 +773,7 @@ mod tests {
     fn what_one_object_lacks_is_one_problem() {
         let schema = object(&json!({"a": {}, "b": {}, "c": {"required": ["d"]}}), &["a", "b"]);
         let validator = jsonschema::draft202012::options().offline().build(&schema).expect("a schema");
-        let mut mistakes = mistakes(&schema, &validator, &json!({"c": {}}), &json!({"c": {}}));
+        let mut mistakes = mistakes((&schema, &Known::default()), &validator, &json!({"c": {}}), &json!({"c": {}}));
         mistakes.dedup_by(|next, kept| absorb(kept, next));
         let mut messages: Vec<String> = mistakes.into_iter().map(|mistake| mistake.told().message).collect();
         messages.sort_unstable();
@@ -625,7 +784,8 @@ mod tests {
     fn only_what_is_misspelt_is_told_instead_of_what_is_missing() {
         let schema = object(&json!({"max_tokens": {}, "model": {}}), &["max_tokens", "model"]);
         let validator = jsonschema::draft202012::options().offline().build(&schema).expect("a schema");
-        let mut mistakes = mistakes(&schema, &validator, &json!({"max_token": 1}), &json!({"max_token": 1}));
+        let mut mistakes =
+            mistakes((&schema, &Known::default()), &validator, &json!({"max_token": 1}), &json!({"max_token": 1}));
         drop_misspelt(&mut mistakes);
         let messages: Vec<String> = mistakes.into_iter().map(|mistake| mistake.told().message).collect();
         assert_eq!(messages, ["`/model` is missing", "the API knows no field `/max_token`"]);

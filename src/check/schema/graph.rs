@@ -45,6 +45,8 @@ pub(super) type SchemaId = usize;
 /// All schemas that the root reaches.
 pub(super) struct Graph {
     pub(super) schemas: Vec<Schema>,
+    /// Where each schema stands, as a JSON pointer.
+    places: Vec<String>,
 }
 
 /// One schema: where it leads.
@@ -110,9 +112,15 @@ impl Graph {
             next += 1;
         }
         let places = builder.places.into_iter().map(|(_, place)| place).collect();
-        let mut heights = Heights { graph: Graph { schemas: builder.schemas }, known: vec![None; next], places };
+        let graph = Graph { schemas: builder.schemas, places };
+        let mut heights = Heights { graph, known: vec![None; next] };
         (0..next).try_for_each(|id| heights.find(id, 0).map(drop))?;
         Ok(heights.graph)
+    }
+
+    /// The schema at a place.
+    pub(super) fn find(&self, place: &str) -> Option<SchemaId> {
+        self.places.iter().position(|known| known == place)
     }
 }
 
@@ -248,7 +256,6 @@ pub(super) const QUOTED: usize = 80;
 struct Heights {
     graph: Graph,
     known: Vec<Option<Found>>,
-    places: Vec<String>,
 }
 
 #[derive(Clone, Copy)]
@@ -288,7 +295,7 @@ impl Heights {
     }
 
     fn refuse(&self, id: SchemaId, message: impl Into<String>, help: &str) -> Refusal {
-        Refusal::new(&self.places[id], message, help)
+        Refusal::new(&self.graph.places[id], message, help)
     }
 }
 

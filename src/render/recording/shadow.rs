@@ -4,11 +4,12 @@
 //! known texts is worked out beside the engine, and believed only if it is what the engine made.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashMapExt};
 use minijinja::value::ValueKind;
-use minijinja::{Environment, Error, Output, State, Value};
+use minijinja::{Environment, Error, ErrorKind, Output, State, Value};
 
 use super::super::functions;
 use super::super::values::Members;
@@ -55,7 +56,9 @@ pub(super) struct Log {
     open: Vec<Told>,
     pub(super) frames: Vec<Frame>,
     frame: FrameId,
+    /// What is known of values, by their addresses: of this render's own, and of the data's.
     known: HashMap<usize, Known>,
+    data: Arc<DataPlaces>,
     /// Addresses stay those of these values.
     kept: Vec<Value>,
     /// What the expressions of each macro that runs gave last.
@@ -80,6 +83,8 @@ pub(super) struct Log {
     stopped: Option<NodeId>,
     emissions: u32,
     pub(super) branches: BTreeSet<NodeId>,
+    /// How many bytes of output are enough.
+    enough: usize,
 }
 
 thread_local! {
@@ -90,9 +95,15 @@ thread_local! {
 /// Makes an environment tell what happens.
 pub(super) fn install(environment: &mut Environment<'static>) {
     environment.add_filter(VALUE, |value: Value, id: NodeId| with(|log| log.value(value.clone(), id)).unwrap_or(value));
-    environment.add_filter(MARK, |_: Value, id: NodeId| {
-        with(|log| log.mark(id));
-        Value::from(())
+    environment.add_filter(MARK, |_: Value, id: NodeId| -> Result<Value, Error> {
+        let is_enough = with(|log| {
+            log.mark(id);
+            log.is_enough()
+        });
+        match is_enough {
+            Some(true) => Err(Error::new(ErrorKind::WriteFailure, "enough is written")),
+            _ => Ok(Value::from(())),
+        }
     });
     environment.set_formatter(|out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value| -> Result<(), Error> {
         if with(|log| std::mem::take(&mut log.silent)) == Some(true) {
@@ -117,10 +128,19 @@ fn with<R>(tell: impl FnOnce(&mut Log) -> R) -> Option<R> {
     LOG.with(|log| log.try_borrow_mut().ok().and_then(|mut log| log.as_mut().map(|log| tell(log))))
 }
 
-/// Follows a render; gives what it told.
-pub(super) fn follow(nodes: Arc<Nodes>, root: &Value, prompt: Option<&Told>, render: impl FnOnce()) -> (Told, Log) {
-    let mut log = Log::new(nodes);
-    log.register_root(root);
+/// Follows a render until so many bytes are written; gives what it told.
+pub(super) fn follow(
+    nodes: Arc<Nodes>,
+    (root, data): (&Value, Option<&Arc<DataPlaces>>),
+    prompt: Option<&Told>,
+    enough: usize,
+    render: impl FnOnce(),
+) -> (Told, Log) {
+    let mut log = Log { enough, ..Log::new(nodes) };
+    match data {
+        Some(data) => log.register_members(root, data),
+        None => log.register_root(root),
+    }
     log.register_prompt(root, prompt);
     let before = LOG.replace(Some(Box::new(log)));
     render();
@@ -148,6 +168,7 @@ impl Log {
             frames: vec![Frame { parent: None, node: None, call: None }],
             frame: 0,
             known: HashMap::new(),
+            data: Arc::default(),
             kept: Vec::new(),
             last: vec![HashMap::new()],
             latest: None,
@@ -161,17 +182,33 @@ impl Log {
             stopped: None,
             emissions: 0,
             branches: BTreeSet::new(),
+            enough: usize::MAX,
         }
     }
 
     /// The variables of a template: `ctx` is the data, others are members beside it.
     fn register_root(&mut self, root: &Value) {
         let Some(members) = root.downcast_object_ref::<Members>() else { return };
+        let mut places = DataPlaces::default();
         for (name, value) in members {
             match name.as_str() {
-                Some("ctx") => self.register(value, &Pointer::root()),
-                Some(name) => self.register(value, &Pointer::root().member(name)),
+                Some("ctx") => places.add(value, &Pointer::root()),
+                Some(name) => places.add(value, &Pointer::root().member(name)),
                 None => {}
+            }
+        }
+        self.data = Arc::new(places);
+    }
+
+    /// The same where the places below `ctx` are known.
+    fn register_members(&mut self, root: &Value, data: &Arc<DataPlaces>) {
+        self.data = Arc::clone(data);
+        let Ok(ctx) = root.get_attr("ctx") else { return };
+        let members = ctx.downcast_object_ref::<Members>().into_iter().flatten();
+        let members = members.filter_map(|(name, value)| Some((Pointer::root().member(name.as_str()?), value)));
+        for (at, value) in members.chain([(Pointer::root(), &ctx)]) {
+            if let Some(address) = address(value) {
+                self.known.insert(address, Known::Data(Arc::new(at)));
             }
         }
     }
@@ -184,18 +221,25 @@ impl Log {
             self.known.insert(address, Known::Text(Arc::new(prompt.clone())));
         }
     }
+}
 
-    fn register(&mut self, value: &Value, at: &Pointer) {
+/// Where values of the data are, by their addresses.
+#[derive(Debug, Default)]
+pub(in super::super) struct DataPlaces(HashMap<usize, Arc<Pointer>>);
+
+impl DataPlaces {
+    /// Adds a value and all that it holds.
+    pub(in super::super) fn add(&mut self, value: &Value, at: &Pointer) {
         if let Some(object) = value.as_object() {
             if let Some(list) = object.downcast_ref::<Vec<Value>>() {
-                list.iter().enumerate().for_each(|(index, element)| self.register(element, &at.element(index)));
+                list.iter().enumerate().for_each(|(index, element)| self.add(element, &at.element(index)));
             } else if let Some(members) = object.downcast_ref::<Members>() {
                 let named = members.iter().filter_map(|(key, member)| Some((key.as_str()?, member)));
-                named.for_each(|(key, member)| self.register(member, &at.member(key)));
+                named.for_each(|(key, member)| self.add(member, &at.member(key)));
             }
         }
         if let Some(address) = address(value) {
-            self.known.insert(address, Known::Data(Arc::new(at.clone())));
+            self.0.insert(address, Arc::new(at.clone()));
         }
     }
 }
@@ -272,7 +316,9 @@ impl Log {
 /// Values.
 impl Log {
     fn known(&self, value: &Value) -> Option<Known> {
-        self.known.get(&address(value)?).cloned()
+        let address = address(value)?;
+        let data = || self.data.0.get(&address).map(|at| Known::Data(Arc::clone(at)));
+        self.known.get(&address).cloned().or_else(data)
     }
 
     /// Remembers what an expression gave; a text that is known gets an address of its own.
@@ -318,12 +364,19 @@ impl Log {
         self.room == 0
     }
 
-    /// Forgets everything: a template that makes more and more of its texts is not followed.
+    /// Whether as much was written as is asked for.
+    pub(super) fn is_enough(&self) -> bool {
+        matches!(self.open.as_slice(), [output] if output.text.len() >= self.enough)
+    }
+
+    /// Forgets everything but what was written: a template that makes more and more of its texts is not followed on.
     fn give_up(&mut self) {
+        self.open.truncate(1);
         *self = Log {
             room: 0,
             reached: self.reached,
             frames: std::mem::take(&mut self.frames),
+            open: std::mem::take(&mut self.open),
             ..Log::new(Arc::clone(&self.nodes))
         };
     }

@@ -106,6 +106,31 @@ impl Told {
         }
     }
 
+    /// How many bytes a text begins with that another one has too, but for trailing commas, which may be spaces by now.
+    fn same(&self, text: &str) -> usize {
+        let is_same = |(told, written): &(u8, u8)| told == written || (*told, *written) == (b',', b' ');
+        self.text.bytes().zip(text.bytes()).take_while(is_same).count()
+    }
+
+    /// Whether it is a text that was written.
+    pub(super) fn is(&self, text: &str) -> bool {
+        self.text.len() == text.len() && (self.text == text || self.same(text) == text.len())
+    }
+
+    /// The same as far as it is a text that was written, up to the end of a run; the rest of that has no writer. Gives how many
+    /// bytes have.
+    pub(super) fn up_to(mut self, text: &str) -> (Told, usize) {
+        let same = self.same(text);
+        let (mut known, mut runs) = (0, 0);
+        while let Some(run) = self.runs.get(runs).filter(|run| known + run.len <= same) {
+            (known, runs) = (known + run.len, runs + 1);
+        }
+        self.runs.truncate(runs);
+        self.text.truncate(known);
+        self.push_one(&text[known..], Writer::Computed { from: Arc::new([]) });
+        (self, known)
+    }
+
     /// About how many bytes it holds.
     pub(super) fn weight(&self) -> usize {
         self.text.len() + self.runs.len() * size_of::<Run>()

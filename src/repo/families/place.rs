@@ -27,6 +27,11 @@ impl Place {
         Place { steps: steps.collect(), pointer }
     }
 
+    /// Whether it is a member of the body, or a part of it.
+    pub fn is_below(&self, member: &str) -> bool {
+        self.steps.first().is_none_or(|step| &*step.name == member || step.snake.as_deref() == Some(member))
+    }
+
     /// The value there, if there is one; `null` counts as none. `member` gives the members of the body by name.
     pub fn find<'b>(&self, both: bool, member: impl Fn(&str) -> Option<&'b Value>) -> Option<&'b Value> {
         let (first, rest) = self.steps.split_first()?;

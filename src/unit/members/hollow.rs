@@ -102,7 +102,7 @@ impl Spliced {
         Spliced::new(shared, self.prompt.clone())
     }
 
-    pub(super) fn shared(&self) -> &Shared {
+    pub(super) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 

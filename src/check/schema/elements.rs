@@ -1,0 +1,172 @@
+//! Lists whose elements are told apart by a member, such as the role of a message: each element is asked about by the alternative
+//! that its member picks, and by no other.
+
+use std::ops::RangeInclusive;
+use std::sync::OnceLock;
+
+use jsonschema::Validator;
+use serde_json::{Map, Value};
+
+use super::cost::cost_of;
+use super::explain::{Choice, Explaining, Known, MAX_PROBLEMS, branches};
+use super::graph::{Graph, SchemaId};
+use super::mistake::Mistake;
+use super::node::follow;
+use crate::json::Pointer;
+
+/// A member of a body that is such a list.
+pub(super) struct Elements {
+    /// The place of the alternatives in the schema.
+    place: String,
+    choice: Choice,
+    alternatives: Vec<Alternative>,
+    lengths: RangeInclusive<u64>,
+}
+
+struct Alternative {
+    /// The reference to its schema.
+    reference: String,
+    id: SchemaId,
+    validator: OnceLock<Validator>,
+}
+
+impl Elements {
+    /// The list that a schema wants as a member; `None` if the elements may be asked about by more than one alternative, or anything
+    /// else is asked of them.
+    pub(super) fn of(schema: &Value, graph: &Graph, name: &str) -> Option<Elements> {
+        let list = schema.get("properties")?.get(name)?;
+        let items = list.get("items")?;
+        let asks_only = |node: &Value, keywords: &[&str]| {
+            let is_note = |keyword: &str| keyword.starts_with("x-reqc-discriminator") || keyword == "description";
+            let mut asked = node.as_object().into_iter().flat_map(Map::keys);
+            asked.all(|keyword| keywords.contains(&keyword.as_str()) || is_note(keyword))
+        };
+        if !asks_only(list, &["type", "items", "minItems", "maxItems"]) || !asks_only(items, &["oneOf"]) {
+            return None;
+        }
+        let choice = Choice::of(schema, Some(items), "oneOf");
+        let is_apart = choice.is_exclusive(|index| {
+            let branch = follow(schema, branches(Some(items), "oneOf").nth(index)?);
+            branch.get("required")?.as_array()
+        });
+        let length = |keyword: &str| list.get(keyword).and_then(Value::as_u64);
+        Some(Elements {
+            place: Pointer::root().member("properties").member(name).member("items").member("oneOf").to_string(),
+            alternatives: branches(Some(items), "oneOf").map(|it| Alternative::of(graph, it)).collect::<Option<_>>()?,
+            lengths: length("minItems").unwrap_or(0)..=length("maxItems").unwrap_or(u64::MAX),
+            choice,
+        })
+        .filter(|_| is_apart)
+    }
+
+    /// What is wrong with a list at a place of a body; `None` if that cannot be told of its elements one by one, or is more work
+    /// than `limit`.
+    pub(super) fn mistakes(
+        &self,
+        (schema, graph, known): (&Value, &Graph, &Known),
+        (at, list): (&Pointer, &Value),
+        limit: u64,
+    ) -> Option<Vec<Mistake>> {
+        let list = list.as_array().filter(|list| self.lengths.contains(&(list.len() as u64)))?;
+        let (mut mistakes, mut left) = (Vec::new(), limit);
+        for (index, element) in list.iter().enumerate() {
+            let at = at.element(index);
+            let mut explaining = Explaining::part(schema, known, (at.clone(), element), mistakes);
+            let mut work = |index: usize| {
+                let cost = cost_of(graph, self.alternatives[index].id, element);
+                left = left.checked_sub(cost?)?;
+                Some(())
+            };
+            let mut is_told = Some(());
+            let is_picked = explaining.picked((&self.place, &self.choice), (&at, element), |explaining, index| {
+                let validator = self.alternatives[index].validator(schema);
+                if validator.is_valid(element) {
+                    return;
+                }
+                is_told = work(index);
+                if is_told.is_some() {
+                    validator.iter_errors(element).for_each(|error| explaining.error(&error));
+                }
+            });
+            is_told.filter(|()| is_picked)?;
+            mistakes = explaining.mistakes;
+            if mistakes.len() > MAX_PROBLEMS {
+                break;
+            }
+        }
+        Some(mistakes)
+    }
+}
+
+impl Alternative {
+    /// One that is a reference to a definition.
+    fn of(graph: &Graph, branch: &Value) -> Option<Alternative> {
+        let keywords = branch.as_object().filter(|keywords| keywords.len() == 1)?;
+        let reference = keywords.get("$ref")?.as_str().filter(|reference| reference.starts_with("#/$defs/"))?;
+        let id = graph.find(reference.strip_prefix('#')?)?;
+        Some(Alternative { reference: reference.to_owned(), id, validator: OnceLock::new() })
+    }
+
+    fn validator(&self, schema: &Value) -> &Validator {
+        self.validator.get_or_init(|| {
+            let alone = serde_json::json!({"$ref": self.reference, "$defs": schema.get("$defs")});
+            super::document::validator(&alone).expect("a part of a schema that was compiled")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{document, explain};
+    use super::*;
+    use crate::check::schema::mistake::Mistake as Found;
+    use serde_json::json;
+
+    /// What the elements are said to lack, and what the whole schema says.
+    fn both(file: &str, name: &str, list: &Value) -> (Option<Vec<Found>>, Vec<Found>) {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/wire").join(file);
+        #[expect(clippy::disallowed_methods, reason = "a test reads the bundled schema")]
+        let schema: Value = std::fs::read_to_string(path).expect("a file").parse().expect("JSON");
+        let schema = json!({"properties": schema["properties"], "$defs": schema["$defs"]});
+        let (graph, known) = (Graph::of(&schema).expect("usable"), Known::default());
+        let at = Pointer::root().member(name);
+        let elements = Elements::of(&schema, &graph, name).expect("a list of alternatives");
+        let of_elements = elements.mistakes((&schema, &graph, &known), (&at, list), 1_000_000);
+        let (validator, body) = (document::validator(&schema).expect("usable"), json!({name: list}));
+        (of_elements, explain::mistakes((&schema, &known), &validator, &body, &body))
+    }
+
+    #[test]
+    fn elements_are_told_as_by_the_whole_schema() {
+        let messages = json!([
+            {"role": "user", "content": "right"},
+            {"role": "usr", "content": "x"},
+            {"content": "x"},
+            {"role": "user", "contents": "x"},
+            {"role": "assistant", "content": [{"type": "txt", "text": "x"}, {"type": "text"}]},
+            {"role": "tool", "content": 7, "tool_call_id": 8, "name": {}},
+            {"role": "assistant", "content": null, "tool_calls": [{"id": "", "type": "function", "function": {}}]},
+        ]);
+        for file in ["openai-chat", "mistral-chat", "ollama-chat", "anthropic-messages"] {
+            let (of_elements, of_all) = both(&format!("{file}.schema.json"), "messages", &messages);
+            assert!(of_all.len() > 4, "{file}: {of_all:?}");
+            assert_eq!(of_elements.as_ref(), Some(&of_all), "{file}");
+        }
+        let items = json!([
+            {"role": "user", "content": "right"},
+            {"type": "mesage", "role": "user", "content": "x"},
+            {"role": "usr", "content": "x"},
+            {"type": "function_call", "name": 7},
+            {"type": "function_call_output", "call_id": "a", "output": [{"type": "input_txt"}]},
+        ]);
+        let (of_elements, of_all) = both("openai-responses.schema.json", "input", &items);
+        assert!(of_all.len() > 3 && of_elements == Some(of_all));
+    }
+
+    #[test]
+    fn what_is_no_list_of_objects_is_told_by_the_whole_schema() {
+        for list in [json!([]), json!("x"), json!([7])] {
+            assert_eq!(both("openai-chat.schema.json", "messages", &list).0, None, "{list}");
+        }
+    }
+}
