@@ -254,61 +254,9 @@ impl Engine {
         if kind == Some(TemplateKind::Prompt) {
             self.prompts.insert(Arc::clone(name));
         }
-        if text.len() > limits::MAX_TEXT {
-            return self.too_long(
-                sources,
-                name,
-                0..0,
-                &format!("more than {} MiB", limits::MAX_TEXT / (1024 * 1024)),
-                findings,
-            );
-        }
-        let mut rewritten = dialect::rewrite(text, self.dialect, kind == Some(TemplateKind::Prompt));
-        debug_assert_eq!(rewritten.text.len(), text.len(), "rewriting keeps every offset");
-        if let Some(range) = rewritten.too_deep.take() {
-            let finding =
-                Diagnostic::new(&rules::TOO_DEEP, self.span(sources, name, range), "this goes on for too long");
-            findings.push(finding.help("keep parts of it in variables: `{% set part = … %}`"));
-            self.broken.insert(Arc::clone(name));
-            return;
-        }
-        if let Some((range, what)) = rewritten.too_long.take() {
-            return self.too_long(sources, name, range, &what, findings);
-        }
-        let analysed = match caught(|| analyse::analyse(&rewritten.text, name)) {
-            Ok(analysed) => analysed,
-            Err(panic) => return self.lost(sources, name, &panic, findings),
-        };
-        match analysed {
-            Ok(mut analysis) => {
-                self.check_reserved(sources, name, &analysis, findings);
-                let is_sound = self.check_places(sources, name, &analysis, findings);
-                if analysis.namespace_members.len() > limits::MAX_MEMBERS {
-                    let what = format!("more than {} members of namespaces", limits::MAX_MEMBERS);
-                    return self.too_long(sources, name, 0..0, &what, findings);
-                }
-                self.assigned.extend(analysis.assigned.iter().cloned());
-                if kind == Some(TemplateKind::Prompt) {
-                    self.check_unexpanded(sources, name, &analysis, findings);
-                }
-                findings.extend(dialect::findings(&rewritten, &analysis, self.dialect, |range| {
-                    self.span(sources, name, range)
-                }));
-                let (guarded, guards) = std::mem::take(&mut analysis.edits).apply(&rewritten.text);
-                rewritten.text = guarded;
-                self.guards.insert(Arc::clone(name), guards);
-                self.analyses.insert(Arc::clone(name), analysis);
-                if !is_sound {
-                    return;
-                }
-            }
-            Err(error) => {
-                findings.push(errors::syntax(self, sources, name, &rewritten.text, &error));
-                self.broken.insert(Arc::clone(name));
-                return;
-            }
-        }
-        let added = match caught(|| self.environment.add_template_owned(name.to_string(), rewritten.text)) {
+        let Some(rewritten) = self.rewritten(sources, name, text, kind, findings) else { return };
+        let Some(guarded) = self.checked(sources, name, rewritten, kind, findings) else { return };
+        let added = match caught(|| self.environment.add_template_owned(name.to_string(), guarded)) {
             Ok(added) => added,
             Err(panic) => return self.lost(sources, name, &panic, findings),
         };
@@ -316,6 +264,76 @@ impl Engine {
             findings.push(errors::syntax(self, sources, name, text, &error));
             self.broken.insert(Arc::clone(name));
         }
+    }
+
+    /// A template in the spelling of the engine; `None` if it is too long.
+    fn rewritten(
+        &mut self,
+        sources: &Sources,
+        name: &Arc<str>,
+        text: &str,
+        kind: Option<TemplateKind>,
+        findings: &mut Vec<Diagnostic>,
+    ) -> Option<dialect::Rewritten> {
+        if text.len() > limits::MAX_TEXT {
+            let what = format!("more than {} MiB", limits::MAX_TEXT / (1024 * 1024));
+            self.too_long(sources, name, 0..0, &what, findings);
+            return None;
+        }
+        let mut rewritten = dialect::rewrite(text, self.dialect, kind == Some(TemplateKind::Prompt));
+        debug_assert_eq!(rewritten.text.len(), text.len(), "rewriting keeps every offset");
+        if let Some(range) = rewritten.too_deep.take() {
+            let span = self.span(sources, name, range);
+            let finding = Diagnostic::new(&rules::TOO_DEEP, span, "this goes on for too long");
+            findings.push(finding.help("keep parts of it in variables: `{% set part = … %}`"));
+            self.broken.insert(Arc::clone(name));
+            return None;
+        }
+        if let Some((range, what)) = rewritten.too_long.take() {
+            self.too_long(sources, name, range, &what, findings);
+            return None;
+        }
+        Some(rewritten)
+    }
+
+    /// The text of a template with guards around what could take too long; `None` if it cannot be used.
+    fn checked(
+        &mut self,
+        sources: &Sources,
+        name: &Arc<str>,
+        rewritten: dialect::Rewritten,
+        kind: Option<TemplateKind>,
+        findings: &mut Vec<Diagnostic>,
+    ) -> Option<String> {
+        let mut analysis = match caught(|| analyse::analyse(&rewritten.text, name)) {
+            Ok(Ok(analysis)) => analysis,
+            Ok(Err(error)) => {
+                findings.push(errors::syntax(self, sources, name, &rewritten.text, &error));
+                self.broken.insert(Arc::clone(name));
+                return None;
+            }
+            Err(panic) => {
+                self.lost(sources, name, &panic, findings);
+                return None;
+            }
+        };
+        self.check_reserved(sources, name, &analysis, findings);
+        let is_sound = self.check_places(sources, name, &analysis, findings);
+        if analysis.namespace_members.len() > limits::MAX_MEMBERS {
+            let what = format!("more than {} members of namespaces", limits::MAX_MEMBERS);
+            self.too_long(sources, name, 0..0, &what, findings);
+            return None;
+        }
+        self.assigned.extend(analysis.assigned.iter().cloned());
+        if kind == Some(TemplateKind::Prompt) {
+            self.check_unexpanded(sources, name, &analysis, findings);
+        }
+        let span = |range| self.span(sources, name, range);
+        findings.extend(dialect::findings(&rewritten, &analysis, self.dialect, span));
+        let (guarded, guards) = std::mem::take(&mut analysis.edits).apply(&rewritten.text);
+        self.guards.insert(Arc::clone(name), guards);
+        self.analyses.insert(Arc::clone(name), analysis);
+        is_sound.then_some(guarded)
     }
 
     /// What a template of a profile is for.
