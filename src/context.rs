@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::conversation::{self, Anchor, Conversation, Message, Relation, Task, TaskKind};
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, Edit};
 use crate::json::{self, Pointer, Tree};
 use crate::panics::caught;
 use crate::repo::{LayerKind, Repo, rules as repo_rules};
@@ -102,6 +102,8 @@ fn read_noting(
         Err(error) => {
             let finding =
                 Diagnostic::new(&rules::SYNTAX, Span::new(file, error.range.clone()), error.problem.message());
+            let comma = error.comma(text).map(|(range, comma)| Edit::new(Span::new(file, range), comma));
+            let finding = finding.maybe_fix(comma);
             findings.push(finding);
             return None;
         }

@@ -39,6 +39,20 @@ impl std::fmt::Display for JsonError {
 
 impl std::error::Error for JsonError {}
 
+impl JsonError {
+    /// The range of the text that it was found in, and what comes in its place, if a comma is all that is wrong.
+    pub(crate) fn comma(&self, text: &str) -> Option<(Range<usize>, &'static str)> {
+        match self.problem {
+            Problem::DoubledComma | Problem::LeadingComma | Problem::TrailingComma => Some((self.range.clone(), "")),
+            Problem::MissingComma => {
+                let end = text.get(..self.range.start)?.trim_end().len();
+                Some((end..end, ","))
+            }
+            _ => None,
+        }
+    }
+}
+
 /// The mistakes that are told apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {

@@ -324,7 +324,7 @@ metadata = '{"a": "{{ ctx.history[0].content }}x"}'
 "#;
 
 /// Each mistake, and the text that mends it.
-const MISTAKES: [(&str, &str, &str); 9] = [
+const MISTAKES: [(&str, &str, &str); 10] = [
     ("agents/a.toml", "name = \"A\"\nextend = \"OpenAI Chat\"\n", "name = \"A\"\nextends = \"OpenAI Chat\"\n"),
     ("agents/a.toml", "name = \"A\"\nextends = 'OpenAI Caht'\n", "name = \"A\"\nextends = 'OpenAI Chat'\n"),
     (
@@ -356,6 +356,11 @@ const MISTAKES: [(&str, &str, &str); 9] = [
         "reqc.toml",
         "# ours\n[[allow]]\ncode = \"key/unknown\"\nreason = \"x\"\n\n[rules] # levels\n",
         "# ours\n[rules] # levels\n",
+    ),
+    (
+        "contexts/mine.json",
+        "{\"name\": \"mine\", \"kind\": \"chat\" \"why\": \"w\",, \"history\": [{\"role\": \"user\", \"content\": \"x\"},]}\n",
+        "{\"name\": \"mine\", \"kind\": \"chat\", \"why\": \"w\", \"history\": [{\"role\": \"user\", \"content\": \"x\"}]}\n",
     ),
     ("reqc.toml", "[rules]\n\"schema/unknown-feild\" = \"error\"\n", "[rules]\n\"schema/unknown-field\" = \"error\"\n"),
 ];

@@ -93,18 +93,23 @@ impl ByteEdit {
         self.path == other.path && self.start <= other.end && other.start <= self.end
     }
 
-    /// Whether the edit did what it was for, although as much is found as before: a name is right, or the same mistake is found
-    /// further on.
+    /// Whether the edit did what it was for, although as much is found as before: a name is right; or what was wrong with a text is
+    /// found further on only, behind something else than a comma.
     fn is_of_use(&self, after: &Report) -> bool {
-        let same = |finding: &&Diagnostic| {
-            let path = after.sources.get(finding.primary.span.file).path();
-            finding.rule.code == self.cause.code && finding.message == self.cause.message && **path == *self.path
+        let path = |finding: &Diagnostic| after.sources.get(finding.primary.span.file).path();
+        let here = || {
+            let same = after.findings.iter().filter(|it| it.rule.code == self.cause.code && **path(it) == *self.path);
+            same.map(|it| (it, it.primary.span.start))
         };
-        let mut same = after.findings.iter().filter(same).map(|finding| finding.primary.span.start);
-        match self.cause.is_renamed {
-            true => same.all(|start| start > self.cause.start),
-            false => same.next().is_some_and(|start| start > self.cause.start),
+        if self.cause.is_renamed {
+            return here().all(|(it, start)| it.message != self.cause.message || start > self.cause.start);
         }
+        here().next().is_some()
+            && here().all(|(it, start)| {
+                let text = after.sources.get(it.primary.span.file).text();
+                let passed = text.get(self.cause.start as usize..start as usize).unwrap_or_default();
+                passed.contains(|c: char| !c.is_whitespace() && c != ',')
+            })
     }
 }
 

@@ -200,17 +200,14 @@ impl Fragments<'_> {
             let found = self.written(recording, range).filter(|found| found.by == By::Template)?;
             (self.sources.slice(found.span) == &text[range.clone()]).then_some(found.span)
         };
-        match error.problem {
-            Problem::DoubledComma | Problem::LeadingComma => Some(Edit::new(literal(&error.range)?, "")),
-            Problem::MissingComma => {
-                let end = text[..error.range.start].trim_end().len();
-                let start = text[..end].char_indices().next_back()?.0;
-                let after = self.written(recording, &(start..end))?;
-                let after = literal(&(start..end)).or(after.tag)?;
-                Some(Edit::new(Span { start: after.end, ..after }, ","))
-            }
-            _ => None,
+        let (range, comma) = error.comma(text)?;
+        if !range.is_empty() {
+            return Some(Edit::new(literal(&range)?, comma));
         }
+        // It comes behind what wrote the value before it.
+        let last = text[..range.start].char_indices().next_back()?.0..range.start;
+        let after = literal(&last).or_else(|| self.written(recording, &last)?.tag)?;
+        Some(Edit::new(Span { start: after.end, ..after }, comma))
     }
 
     fn recording(&self, template: TemplateId, text: &str) -> Recording {
