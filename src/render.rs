@@ -255,7 +255,7 @@ impl Engine {
             self.prompts.insert(Arc::clone(name));
         }
         let Some(rewritten) = self.rewritten(sources, name, text, kind, findings) else { return };
-        let Some(guarded) = self.checked(sources, name, rewritten, kind, findings) else { return };
+        let Some(guarded) = self.checked(sources, name, &rewritten, kind, findings) else { return };
         let added = match caught(|| self.environment.add_template_owned(name.to_string(), guarded)) {
             Ok(added) => added,
             Err(panic) => return self.lost(sources, name, &panic, findings),
@@ -301,7 +301,7 @@ impl Engine {
         &mut self,
         sources: &Sources,
         name: &Arc<str>,
-        rewritten: dialect::Rewritten,
+        rewritten: &dialect::Rewritten,
         kind: Option<TemplateKind>,
         findings: &mut Vec<Diagnostic>,
     ) -> Option<String> {
@@ -329,7 +329,7 @@ impl Engine {
             self.check_unexpanded(sources, name, &analysis, findings);
         }
         let span = |range| self.span(sources, name, range);
-        findings.extend(dialect::findings(&rewritten, &analysis, self.dialect, span));
+        findings.extend(dialect::findings(rewritten, &analysis, self.dialect, span));
         let (guarded, guards) = std::mem::take(&mut analysis.edits).apply(&rewritten.text);
         self.guards.insert(Arc::clone(name), guards);
         self.analyses.insert(Arc::clone(name), analysis);

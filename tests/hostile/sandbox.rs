@@ -175,7 +175,7 @@ impl Sandbox {
             return Ok(());
         }
         let mut command = Command::new("sh");
-        command.args(["-euc", script]).current_dir(self.root()).env("OUTSIDE", self.path("outside"));
+        command.args(["-euc", script]).current_dir(self.root()).env("OUTSIDE", self.path("outside")).env_remove("CI");
         command
             .env("REQC", binary())
             .env("SECRET", SECRET)
