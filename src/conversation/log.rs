@@ -22,6 +22,8 @@
 mod read;
 mod write;
 
+pub(crate) use write::block as block_json;
+
 use std::fmt;
 use std::sync::Arc;
 

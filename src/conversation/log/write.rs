@@ -55,7 +55,8 @@ fn message(message: &Message) -> Map<String, Value> {
     line
 }
 
-fn block(block: &Block) -> Value {
+/// A block as context files and logs hold it.
+pub(crate) fn block(block: &Block) -> Value {
     let mut value = match block {
         Block::Text(text) => return json!({"type": "text", "text": &**text}),
         Block::Image(it) => return image(it),

@@ -1,0 +1,38 @@
+//! What of a body no context holds, and where it stands.
+
+use serde_json::Value;
+
+use super::Loss;
+use crate::check::Places;
+use crate::json::Pointer;
+
+/// Values that are not in the context as they were, and why.
+#[derive(Default)]
+pub(super) struct Lost<'b> {
+    told: Vec<(&'b Value, String)>,
+}
+
+impl<'b> Lost<'b> {
+    pub(super) fn tell(&mut self, value: &'b Value, why: impl Into<String>) {
+        self.told.push((value, why.into()));
+    }
+
+    /// Tells of all members of an object that nothing read. `null` says no more than a member that is left out.
+    pub(super) fn rest(&mut self, object: &'b Value, read: &[&str], why: &str) {
+        let members = object.as_object().into_iter().flatten();
+        let lost = members.filter(|(name, value)| !value.is_null() && !read.contains(&name.as_str()));
+        lost.for_each(|(_, value)| self.tell(value, why));
+    }
+
+    /// The losses, with their places.
+    pub(super) fn placed(self, body: &Value) -> Vec<Loss> {
+        let mut places = Places::default();
+        self.told.iter().for_each(|(value, _)| places.want(value));
+        places.walk(body, &Pointer::root);
+        let placed = self.told.into_iter().filter_map(|(value, why)| {
+            let pointer = places.pointer(value)?.clone();
+            Some(Loss { pointer, why })
+        });
+        placed.collect()
+    }
+}
