@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use indexmap::IndexMap;
+
 use super::args::Import;
 use super::options::Options;
 use super::{Failure, Outcome, Status, Terminal, lint};
@@ -46,7 +48,9 @@ fn write(path: &Path, root: &Path, imported: &Imported, terminal: &mut Terminal)
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let disk = Disk::create(folder, Some(root))?;
     if disk.current(name)?.is_some() {
-        return Err(Failure::new(format!("`{shown}` is there already")).help("remove it, or name another file with `--out`"));
+        return Err(
+            Failure::new(format!("`{shown}` is there already")).help("remove it, or name another file with `--out`")
+        );
     }
     disk.replace(name, imported.text.as_bytes())?;
     terminal.say(&text!("{}: written", shown));
@@ -57,27 +61,34 @@ fn write(path: &Path, root: &Path, imported: &Imported, terminal: &mut Terminal)
 fn tell(picked: &Picked, choice: Choice, imported: &Imported, terminal: &Terminal) {
     if picked.bodies > 1 {
         let which = choice.body.unwrap_or(1);
-        terminal.note(&format!("{} to choose from: this is number {which}, `--body N` takes another", count(picked.bodies, "body")));
+        terminal.note(&format!(
+            "{} to choose from: this is number {which}, `--body N` takes another",
+            count(picked.bodies, "body")
+        ));
     }
-    if !imported.losses.is_empty() {
+    let mut reasons: IndexMap<&str, Vec<&str>> = IndexMap::new();
+    for Loss { pointer, why } in &imported.losses {
+        reasons.entry(why).or_default().push(pointer.as_str());
+    }
+    if !reasons.is_empty() {
         terminal.note("not in the context as it was in the body:");
     }
-    let mut told: Vec<&str> = Vec::new();
-    for Loss { why, .. } in &imported.losses {
-        if !told.contains(&why.as_str()) {
-            told.push(why);
-            terminal.note(&format!("  {}: {why}", places(&imported.losses, why)));
-        }
+    for (why, places) in reasons.iter().take(MOST) {
+        terminal.note(&format!("  {}: {why}", shown(places)));
+    }
+    if let more @ 1.. = reasons.len().saturating_sub(MOST) {
+        terminal.note(&format!("  and more, for {}", count(more, "other reason")));
     }
 }
 
-/// The places of losses with one reason: the first of them, and how many more there are.
-fn places(losses: &[Loss], why: &str) -> String {
-    const MOST: usize = 20;
-    let of_reason = || losses.iter().filter(|loss| loss.why == why).map(|loss| loss.pointer.as_str());
-    let shown = of_reason().take(MOST).collect::<Vec<_>>().join(", ");
-    match of_reason().count().saturating_sub(MOST) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
+/// How many reasons are told, and how many places of each.
+const MOST: usize = 20;
+
+/// The first places, and how many more there are.
+fn shown(places: &[&str]) -> String {
+    let first = places.iter().take(MOST).copied().collect::<Vec<_>>().join(", ");
+    match places.len().saturating_sub(MOST) {
+        0 => first,
+        more => format!("{first} and {more} more"),
     }
 }

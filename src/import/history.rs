@@ -1,5 +1,7 @@
 //! The history: turns of a body as messages.
 
+use std::collections::{HashMap, HashSet, VecDeque};
+
 use serde_json::{Map, Value};
 
 use super::lost::Lost;
@@ -120,12 +122,16 @@ impl<'b> Reader<'b, '_> {
     fn part(&mut self, role: Role, part: &Part<'b>, blocks: &mut Vec<Block>) {
         match (part.kind, role) {
             (Kind::Text(text), _) => {
-                self.signed(part.value, blocks);
+                let is_signed = role == Role::Assistant;
+                if is_signed {
+                    signed(part.value, blocks);
+                }
                 blocks.push(Block::Text(text.into()));
-                self.lost.rest(part.value, &["type", "text", "refusal", "thoughtSignature", "thought_signature"], NO_MEMBER);
+                let of_signature: &[&str] = if is_signed { &thinking::SIGNATURE } else { &[] };
+                self.lost.rest(part.value, &[&["type", "text", "refusal"], of_signature].concat(), NO_MEMBER);
             }
             (Kind::Call(call), Role::Assistant) => {
-                self.signed(part.value, blocks);
+                signed(part.value, blocks);
                 let block = self.call(part.value, &call);
                 blocks.push(block);
             }
@@ -148,10 +154,10 @@ impl<'b> Reader<'b, '_> {
     }
 
     fn image_rest(&mut self, value: &'b Value) {
-        const READ: [&str; 7] =
-            ["type", "source", "image_url", "inlineData", "inline_data", "fileData", "file_data"];
+        const READ: [&str; 7] = ["type", "source", "image_url", "inlineData", "inline_data", "fileData", "file_data"];
         // What is the default need not be said.
-        let detail: &[&str] = if value.get("detail").is_some_and(|detail| detail == "auto") { &["detail"] } else { &[] };
+        let detail: &[&str] =
+            if value.get("detail").is_some_and(|detail| detail == "auto") { &["detail"] } else { &[] };
         self.lost.rest(value, &[&READ[..], detail].concat(), NO_MEMBER);
         if let Some(inner) = value.get("image_url") {
             self.lost.rest(inner, &["url"], NO_MEMBER);
@@ -179,15 +185,6 @@ impl<'b> Reader<'b, '_> {
                 self.lost.rest(value, &READ, NO_MEMBER);
             }
             None => self.lost.tell(value, "reasoning that only the server has"),
-        }
-    }
-
-    /// Gemini's signature on a call or text is that of the thought before it.
-    fn signed(&mut self, value: &Value, blocks: &mut Vec<Block>) {
-        let Some(signed) = thinking::signature(value) else { return };
-        match blocks.last_mut() {
-            Some(Block::Thinking { signature, .. }) if signature.is_empty() => *signature = signed.into(),
-            _ => blocks.push(thinking::thought("", signed)),
         }
     }
 
@@ -270,7 +267,8 @@ impl<'b> Reader<'b, '_> {
             match (part.get("text").and_then(Value::as_str), media::image(part)) {
                 (Some(text), _) => {
                     if !texts.is_empty() {
-                        self.lost.tell(part, "a result has one text: this one follows the text before it on a new line");
+                        self.lost
+                            .tell(part, "a result has one text: this one follows the text before it on a new line");
                     }
                     texts.push(text);
                     self.lost.rest(part, &["type", "text"], NO_MEMBER);
@@ -291,7 +289,9 @@ impl<'b> Reader<'b, '_> {
         self.lost.rest(function, &["id", "name", "response", "parts"], NO_MEMBER);
         let text = match function.get("response") {
             Some(response @ Value::Object(members)) => match members.iter().next() {
-                Some((name, Value::String(text))) if members.len() == 1 && ["output", "error"].contains(&name.as_str()) => {
+                Some((name, Value::String(text)))
+                    if members.len() == 1 && ["output", "error"].contains(&name.as_str()) =>
+                {
                     text.clone()
                 }
                 _ => {
@@ -302,6 +302,15 @@ impl<'b> Reader<'b, '_> {
             _ => String::new(),
         };
         (text, self.content(function.get("parts")).1)
+    }
+}
+
+/// Gemini's signature on a call or text is that of the thought before it.
+fn signed(value: &Value, blocks: &mut Vec<Block>) {
+    let Some(signed) = thinking::signature(value) else { return };
+    match blocks.last_mut() {
+        Some(Block::Thinking { signature, .. }) if signature.is_empty() => *signature = signed.into(),
+        _ => blocks.push(thinking::thought("", signed)),
     }
 }
 
@@ -320,7 +329,10 @@ fn depth(value: &Value) -> usize {
 #[derive(Default)]
 struct Pairs {
     made: usize,
-    open: Vec<(String, String)>,
+    /// Calls in their order, of each tool and of all.
+    of_tool: HashMap<String, VecDeque<usize>>,
+    of_all: VecDeque<usize>,
+    answered: HashSet<usize>,
 }
 
 impl Pairs {
@@ -329,16 +341,25 @@ impl Pairs {
             return id.to_owned();
         }
         self.made += 1;
-        let id = format!("imported_{}", self.made);
-        self.open.push((name.to_owned(), id.clone()));
-        id
+        self.of_tool.entry(name.to_owned()).or_default().push_back(self.made);
+        self.of_all.push_back(self.made);
+        Pairs::id(self.made)
     }
 
     fn answered(&mut self, id: Option<&str>, name: Option<&str>) -> String {
         if let Some(id) = id.filter(|id| !id.is_empty()) {
             return id.to_owned();
         }
-        let same = self.open.iter().position(|(called, _)| name.is_none_or(|name| name == called));
-        same.map(|at| self.open.remove(at).1).unwrap_or_default()
+        let mut unknown = VecDeque::new();
+        let open = match name {
+            Some(name) => self.of_tool.get_mut(name).unwrap_or(&mut unknown),
+            None => &mut self.of_all,
+        };
+        let next = std::iter::from_fn(|| open.pop_front()).find(|call| self.answered.insert(*call));
+        next.map(Pairs::id).unwrap_or_default()
+    }
+
+    fn id(call: usize) -> String {
+        format!("imported_{call}")
     }
 }

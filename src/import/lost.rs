@@ -29,10 +29,10 @@ impl<'b> Lost<'b> {
         let mut places = Places::default();
         self.told.iter().for_each(|(value, _)| places.want(value));
         places.walk(body, &Pointer::root);
-        let placed = self.told.into_iter().filter_map(|(value, why)| {
+        let losses = self.told.into_iter().filter_map(|(value, why)| {
             let pointer = places.pointer(value)?.clone();
             Some(Loss { pointer, why })
         });
-        placed.collect()
+        losses.collect()
     }
 }

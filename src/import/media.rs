@@ -60,8 +60,12 @@ fn at_url(url: &str, media_type: Option<&str>) -> Image {
 }
 
 /// The first bytes of each kind as base64 (WHATWG MIME Sniffing, 6.1), and how much of an image's beginning names its kind.
-const KINDS: [(&str, usize, &str); 4] =
-    [("iVBORw0KGgo", 12, "image/png"), ("/9j/", 4, "image/jpeg"), ("R0lGOD", 8, "image/gif"), ("UklGR", 16, "image/webp")];
+const KINDS: [(&str, usize, &str); 4] = [
+    ("iVBORw0KGgo", 12, "image/png"),
+    ("/9j/", 4, "image/jpeg"),
+    ("R0lGOD", 8, "image/gif"),
+    ("UklGR", 16, "image/webp"),
+];
 
 fn kind(data: &str) -> Option<&'static str> {
     KINDS.into_iter().find(|(start, ..)| data.starts_with(start)).map(|(.., kind)| kind)

@@ -93,7 +93,9 @@ impl Search {
         match (self.bodies, self.broken) {
             (0, Some(why)) => format!("cannot be read: {why}"),
             (0, None) => format!("holds no request body{place}"),
-            (bodies, _) => format!("holds {}{place}, not {}", crate::diag::count(bodies, "body"), self.choice.body.unwrap_or(1)),
+            (bodies, _) => {
+                format!("holds {}{place}, not {}", crate::diag::count(bodies, "body"), self.choice.body.unwrap_or(1))
+            }
         }
     }
 }

@@ -125,7 +125,8 @@ fn opaque(original: &str) -> String {
 
 /// Base64 of as many zeros.
 fn base64(original: &str) -> String {
-    let zero = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '-' | '_') { 'A' } else { character(c) };
+    let zero =
+        |c: char| if c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '-' | '_') { 'A' } else { character(c) };
     original.chars().map(zero).collect()
 }
 

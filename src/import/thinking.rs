@@ -27,9 +27,12 @@ pub(super) fn thought(text: &str, signature: &str) -> Block {
     Block::Thinking { text: text.into(), signature: signature.into(), origin: None }
 }
 
+/// The names of Gemini's signature on a part.
+pub(super) const SIGNATURE: [&str; 2] = ["thoughtSignature", "thought_signature"];
+
 /// Gemini's signature on a part. The documented placeholder of calls that another model made is none.
 pub(super) fn signature(part: &Value) -> Option<&str> {
-    let signature = part.get("thoughtSignature").or_else(|| part.get("thought_signature"))?.as_str()?;
+    let signature = SIGNATURE.into_iter().find_map(|name| part.get(name)?.as_str())?;
     (signature != "skip_thought_signature_validator").then_some(signature)
 }
 

@@ -5,8 +5,9 @@ use serde_json::{Map, Value, json};
 use super::Request;
 use crate::conversation::log::block_json;
 use crate::conversation::{Block, Conversation, Message, Task};
+use crate::text::Text;
 
-/// The file: the keys in the order of `docs/contexts.md`, one value in a line.
+/// The file, in which characters that cannot be seen are escapes: the keys in the order of `docs/contexts.md`, one value in a line.
 pub(super) fn context(request: &Request<'_>, conversation: &Conversation) -> String {
     let mut members = Map::new();
     let mut set = |key: &str, value: Value| drop(members.insert(key.to_owned(), value));
@@ -16,7 +17,10 @@ pub(super) fn context(request: &Request<'_>, conversation: &Conversation) -> Str
     set("kind", conversation.kind().name().into());
     if !conversation.tools.is_empty() {
         let tools = conversation.tools.iter();
-        set("tools", tools.map(|it| json!({"name": *it.name, "description": *it.description, "schema": it.schema})).collect());
+        set(
+            "tools",
+            tools.map(|it| json!({"name": *it.name, "description": *it.description, "schema": it.schema})).collect(),
+        );
     }
     if !conversation.files.is_empty() {
         let files = conversation.files.iter();
@@ -34,13 +38,16 @@ pub(super) fn context(request: &Request<'_>, conversation: &Conversation) -> Str
             set("suffix", suffix.as_str().into());
         }
     }
-    format!("{:#}\n", Value::Object(members))
+    // Who reviews the file sees what is in it.
+    format!("{}\n", Text::json_text(&format!("{:#}", Value::Object(members))).as_str())
 }
 
 fn message(message: &Message) -> Value {
     match (message.item, message.blocks.as_slice()) {
         (Some(item), [Block::Text(text)]) => json!({"kind": item.name(), "text": **text}),
         (_, [Block::Text(text)]) => json!({"role": message.role.name(), "content": **text}),
-        (_, blocks) => json!({"role": message.role.name(), "content": blocks.iter().map(block_json).collect::<Vec<_>>()}),
+        (_, blocks) => {
+            json!({"role": message.role.name(), "content": blocks.iter().map(block_json).collect::<Vec<_>>()})
+        }
     }
 }

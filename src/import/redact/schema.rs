@@ -42,7 +42,11 @@ fn choices(it: &mut Value) {
     value(it);
     if let Value::Array(values) = it {
         let mut kept: Vec<Value> = Vec::with_capacity(values.len());
-        std::mem::take(values).into_iter().for_each(|value| if !kept.contains(&value) { kept.push(value) });
+        std::mem::take(values).into_iter().for_each(|value| {
+            if !kept.contains(&value) {
+                kept.push(value);
+            }
+        });
         *values = kept;
     }
 }
