@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use proptest::prelude::*;
 use reqc::compile::{Compiler, LoadOptions};
@@ -201,7 +201,7 @@ fn secret() -> impl Strategy<Value = String> {
 }
 
 /// The bodies of `tests/bodies/`, which providers refuse or take, by wire format.
-fn bodies() -> Vec<(WireFormat, Value)> {
+static BODIES: LazyLock<Vec<(WireFormat, Value)>> = LazyLock::new(|| {
     let mut bodies = Vec::new();
     for (verdict, wire) in ["wrong", "right"].into_iter().flat_map(|it| WireFormat::ALL.map(|wire| (it, wire))) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bodies").join(verdict).join(wire.name());
@@ -212,15 +212,14 @@ fn bodies() -> Vec<(WireFormat, Value)> {
         }
     }
     bodies
-}
+});
 
 #[test]
 fn bodies_that_providers_refuse_make_contexts_too() {
-    let bodies = bodies();
-    assert!(bodies.len() > 100, "{}", bodies.len());
-    for (wire, body) in bodies {
-        imported(&body, wire, "a", false);
-        imported(&body, wire, "a", true);
+    assert!(BODIES.len() > 100, "{}", BODIES.len());
+    for (wire, body) in BODIES.iter() {
+        imported(body, *wire, "a", false);
+        imported(body, *wire, "a", true);
     }
 }
 
@@ -262,12 +261,11 @@ fn strange() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_altered_body_makes_a_context(which in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), new in strange()) {
-        let mut bodies = bodies();
-        let (wire, mut body) = bodies.swap_remove(which.index(bodies.len()));
+        let (wire, mut body) = BODIES[which.index(BODIES.len())].clone();
         let mut at = at.index(size(&body));
         if let Some(value) = nth(&mut body, &mut at) {
             *value = new;
