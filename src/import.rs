@@ -7,6 +7,7 @@
 mod history;
 mod lost;
 mod media;
+mod pairs;
 mod pick;
 mod prompt;
 mod redact;

@@ -22,7 +22,7 @@
 mod read;
 mod write;
 
-pub(crate) use write::block as block_json;
+pub(crate) use write::{MAX_INPUT_DEPTH, block as block_json, depth};
 
 use std::fmt;
 use std::sync::Arc;

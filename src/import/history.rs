@@ -1,12 +1,12 @@
 //! The history: turns of a body as messages.
 
-use std::collections::{HashMap, HashSet, VecDeque};
-
 use serde_json::{Map, Value};
 
 use super::lost::Lost;
+use super::pairs::Pairs;
 use super::{media, prompt, thinking};
 use crate::check::history::{Call, Entry, Kind, Outcome, Part, Role as Speaker};
+use crate::conversation::log::{MAX_INPUT_DEPTH, depth};
 use crate::conversation::{Block, Image, ItemKind, Message, Role};
 use crate::json;
 use crate::provider::WireFormat;
@@ -75,7 +75,8 @@ impl<'b> Reader<'b, '_> {
         }
         // Items of Responses are read as parts.
         if turn.parts.iter().all(|part| !std::ptr::eq(part.value, turn.value)) {
-            self.lost.rest(turn.value, self.of_message(turn), NO_MEMBER);
+            let read = self.of_message(turn);
+            self.lost.rest(turn.value, &read, NO_MEMBER);
         }
         // Each result, and each item of Responses, is a turn of its own.
         let goes_on = match turn.role {
@@ -95,27 +96,15 @@ impl<'b> Reader<'b, '_> {
     }
 
     /// The members of a message that are read.
-    fn of_message(&self, turn: &Entry<'b>) -> &'static [&'static str] {
+    fn of_message(&self, turn: &Entry<'b>) -> Vec<&'static str> {
         match (self.wire, turn.role) {
-            (WireFormat::GoogleGenerateContent, _) => &["role", "parts"],
-            (WireFormat::OpenAiResponses, _) => &["type", "role", "content"],
-            (WireFormat::AnthropicMessages, _) => &["role", "content"],
+            (WireFormat::GoogleGenerateContent, _) => vec!["role", "parts"],
+            (WireFormat::OpenAiResponses, _) => vec!["type", "role", "content"],
+            (WireFormat::AnthropicMessages, _) => vec!["role", "content"],
             (_, Speaker::Assistant) => {
-                const READ: [&str; 5] = ["role", "content", "images", "tool_calls", "function_call"];
-                const ALL: [&str; 9] = [
-                    READ[0],
-                    READ[1],
-                    READ[2],
-                    READ[3],
-                    READ[4],
-                    thinking::BESIDE[0],
-                    thinking::BESIDE[1],
-                    thinking::BESIDE[2],
-                    thinking::BESIDE[3],
-                ];
-                &ALL
+                [&["role", "content", "images", "tool_calls", "function_call"], &thinking::BESIDE[..]].concat()
             }
-            _ => &["role", "content", "images"],
+            _ => vec!["role", "content", "images"],
         }
     }
 
@@ -219,9 +208,9 @@ impl<'b> Reader<'b, '_> {
             other => Some(other.clone()),
         };
         match parsed {
-            Some(object @ Value::Object(_)) if depth(&object) <= DEEPEST => object,
+            Some(object @ Value::Object(_)) if depth(&object) <= MAX_INPUT_DEPTH => object,
             Some(Value::Null) => empty(),
-            Some(other) if depth(&other) > DEEPEST => {
+            Some(other) if depth(&other) > MAX_INPUT_DEPTH => {
                 self.lost.tell(arguments, "arguments that are nested too deeply");
                 empty()
             }
@@ -311,55 +300,5 @@ fn signed(value: &Value, blocks: &mut Vec<Block>) {
     match blocks.last_mut() {
         Some(Block::Thinking { signature, .. }) if signature.is_empty() => *signature = signed.into(),
         _ => blocks.push(thinking::thought("", signed)),
-    }
-}
-
-/// How deeply arguments may be nested: a context holds them some levels down.
-const DEEPEST: usize = 100;
-
-fn depth(value: &Value) -> usize {
-    match value {
-        Value::Array(elements) => 1 + elements.iter().map(depth).max().unwrap_or(0),
-        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
-        _ => 0,
-    }
-}
-
-/// Calls without ids: each gets one, and the next result of the same tool answers it.
-#[derive(Default)]
-struct Pairs {
-    made: usize,
-    /// Calls in their order, of each tool and of all.
-    of_tool: HashMap<String, VecDeque<usize>>,
-    of_all: VecDeque<usize>,
-    answered: HashSet<usize>,
-}
-
-impl Pairs {
-    fn called(&mut self, id: Option<&str>, name: &str) -> String {
-        if let Some(id) = id.filter(|id| !id.is_empty()) {
-            return id.to_owned();
-        }
-        self.made += 1;
-        self.of_tool.entry(name.to_owned()).or_default().push_back(self.made);
-        self.of_all.push_back(self.made);
-        Pairs::id(self.made)
-    }
-
-    fn answered(&mut self, id: Option<&str>, name: Option<&str>) -> String {
-        if let Some(id) = id.filter(|id| !id.is_empty()) {
-            return id.to_owned();
-        }
-        let mut unknown = VecDeque::new();
-        let open = match name {
-            Some(name) => self.of_tool.get_mut(name).unwrap_or(&mut unknown),
-            None => &mut self.of_all,
-        };
-        let next = std::iter::from_fn(|| open.pop_front()).find(|call| self.answered.insert(*call));
-        next.map(Pairs::id).unwrap_or_default()
-    }
-
-    fn id(call: usize) -> String {
-        format!("imported_{call}")
     }
 }
