@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::{Arc, LazyLock};
 
 use proptest::prelude::*;
-use reqc::compile::{Compiler, LoadOptions};
+use reqc::compile::{Compiler, LoadOptions, PolicyOptions, Selection};
 use reqc::conversation::TaskKind;
 use reqc::import::{Imported, Request, import};
 use reqc::lint::WireFormat;
@@ -193,6 +193,25 @@ fn nothing_of_a_text_is_left_once_it_is_redacted() {
             assert!(!said.contains(says), "{} / {}: {after}", trip.agent, trip.context);
         }
     }
+}
+
+#[test]
+fn every_agent_takes_redacted_contexts() {
+    let trips = trips(&compiler(Vec::new()), TaskKind::Chat);
+    let agents = ["Claude Chat Tools", "OpenAI Chat Tools", "Gemini Chat Tools", "Ollama Chat Tools"];
+    let taken = trips.iter().filter(|trip| agents.contains(&trip.agent.as_str())).enumerate();
+    let files = taken.map(|(at, trip)| {
+        let name = format!("redacted-{at}");
+        (format!("contexts/{name}.json"), imported(&trip.body, trip.wire, &name, true).text)
+    });
+    let compiler = compiler(files.collect());
+    let contexts = compiler.select_contexts(|name| name.starts_with("redacted-"), "redacted").expect("they were read");
+    let agents = compiler.select_agents(|name| agents.contains(&name), "agents").expect("bundled");
+    let selection = Selection { agents: Some(agents), contexts: Some(contexts), ..Selection::default() };
+    let report = compiler.report(&selection, &PolicyOptions::default());
+    assert!(report.summary.bodies > 300, "{}", report.summary.bodies);
+    let told: Vec<_> = report.findings.iter().map(|finding| (finding.rule.code, &finding.message)).collect();
+    assert!(told.is_empty(), "{told:#?}");
 }
 
 /// Words that no file of contexts has by itself.
