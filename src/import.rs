@@ -93,6 +93,12 @@ fn read<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
     }
 }
 
+/// The members that hold tools; `functions` is the older name of Chat Completions.
+const TOOLS: [&str; 2] = ["tools", "functions"];
+
+/// Members that name what a server keeps.
+const KEPT: [&str; 5] = ["previous_response_id", "conversation", "container", "cachedContent", "cached_content"];
+
 /// Why members of a body are not in a context.
 const OF_AGENTS: &str = "an agent says this, not a context";
 
@@ -102,9 +108,12 @@ fn chat<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
     let leading = history.entries.iter().take_while(|entry| entry.role == turns::Role::System).count();
     let (prompt, said) = history.entries.split_at(leading);
     let system_layers = prompt::layers(body, wire, prompt, lost);
-    let tools = tools::read(body.get("tools"), lost);
+    let tools = TOOLS.iter().flat_map(|name| tools::read(body.get(*name), lost)).collect();
     let read = history::read(wire, said, lost);
-    let read_members = [prompt::members(wire), &["tools"], turns::member_of(wire).as_slice()].concat();
+    let read_members = [prompt::members(wire), &TOOLS, &KEPT, turns::member_of(wire).as_slice()].concat();
+    for value in KEPT.iter().filter_map(|name| body.get(*name)) {
+        lost.tell(value, "what the server keeps is not in the body");
+    }
     lost.rest(body, &read_members, OF_AGENTS);
     let normal = conversation::normalise(&read.messages, &conversation::Rules::default());
     for change in &normal.changes {

@@ -366,6 +366,29 @@ fn what_no_context_holds_is_told() {
 }
 
 #[test]
+fn what_a_server_keeps_is_told_and_older_forms_are_read() {
+    let body = json!({"model": "m", "previous_response_id": "resp_1", "input": "a"});
+    let told = losses(WireFormat::OpenAiResponses, &body);
+    let why = |of: &str| told.iter().find(|(pointer, _)| pointer == of).map(|(_, why)| why.as_str());
+    assert_eq!(why("/previous_response_id"), Some("what the server keeps is not in the body"));
+    assert_eq!(why("/model"), Some("an agent says this, not a context"));
+
+    let body = json!({
+        "messages": [
+            {"role": "user", "content": "a"},
+            {"role": "assistant", "content": null, "function_call": {"name": "f", "arguments": "{\"b\": 1}"}},
+            {"role": "function", "name": "f", "content": "c"}
+        ],
+        "functions": [{"name": "f", "parameters": {"type": "object"}}]
+    });
+    assert_eq!(losses(WireFormat::OpenAiChat, &body), []);
+    let context: Value = serde_json::from_str(&imported(&body, WireFormat::OpenAiChat, "a", false).text).expect("JSON");
+    assert_eq!(context["tools"][0]["name"], "f");
+    assert_eq!(context["history"][1]["content"][0]["input"], json!({"b": 1}));
+    assert_eq!(context["history"][2]["content"][0]["content"], "c");
+}
+
+#[test]
 fn calls_without_ids_are_answered_in_their_order() {
     let call = |path: &str| json!({"functionCall": {"name": "read", "args": {"path": path}}});
     let result = |text: &str| json!({"functionResponse": {"name": "read", "response": {"output": text}}});
