@@ -111,9 +111,10 @@ fn chat<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
     let tools = TOOLS.iter().flat_map(|name| tools::read(body.get(*name), lost)).collect();
     let read = history::read(wire, said, lost);
     let read_members = [prompt::members(wire), &TOOLS, &KEPT, turns::member_of(wire).as_slice()].concat();
-    for value in KEPT.iter().filter_map(|name| body.get(*name)) {
+    for value in KEPT.iter().filter_map(|name| body.get(*name)).filter(|value| !value.is_null()) {
         lost.tell(value, "what the server keeps is not in the body");
     }
+    lost.shape(body, &[&TOOLS, turns::member_of(wire).as_slice()].concat());
     lost.rest(body, &read_members, OF_AGENTS);
     let normal = conversation::normalise(&read.messages, &conversation::Rules::default());
     for change in &normal.changes {

@@ -366,6 +366,18 @@ fn what_no_context_holds_is_told() {
 }
 
 #[test]
+fn members_of_another_type_are_told() {
+    let body = json!({
+        "messages": [{"role": "user", "content": {"a": 1}}, {"role": "assistant", "content": "b", "tool_calls": {}}],
+        "tools": {"name": "f"}
+    });
+    let told: BTreeSet<String> =
+        losses(WireFormat::OpenAiChat, &body).into_iter().map(|(pointer, _)| pointer).collect();
+    let expected = ["/messages/0", "/messages/0/content", "/messages/1/tool_calls", "/tools"];
+    assert_eq!(told.iter().collect::<Vec<_>>(), expected.iter().collect::<Vec<_>>());
+}
+
+#[test]
 fn what_a_server_keeps_is_told_and_older_forms_are_read() {
     let body = json!({"model": "m", "previous_response_id": "resp_1", "input": "a"});
     let told = losses(WireFormat::OpenAiResponses, &body);

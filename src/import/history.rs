@@ -69,6 +69,7 @@ impl<'b> Reader<'b, '_> {
 
     fn message(&mut self, turn: &Entry<'b>) {
         let role = if turn.role == Speaker::Assistant { Role::Assistant } else { Role::User };
+        self.lost.shape(turn.value, &["content", "parts", "images", "tool_calls", "output"]);
         let mut blocks = if role == Role::Assistant { thinking::beside(turn.value) } else { Vec::new() };
         for part in &turn.parts {
             self.part(role, part, &mut blocks);
@@ -226,6 +227,7 @@ impl<'b> Reader<'b, '_> {
         let (content, images) = match self.wire {
             WireFormat::GoogleGenerateContent => self.response(value, outcome.identified),
             WireFormat::AnthropicMessages => {
+                self.lost.shape(value, &["content"]);
                 self.lost.rest(value, &["type", "tool_use_id", "content", "is_error"], NO_MEMBER);
                 self.content(value.get("content"))
             }

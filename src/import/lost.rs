@@ -24,6 +24,13 @@ impl<'b> Lost<'b> {
         lost.for_each(|(_, value)| self.tell(value, why));
     }
 
+    /// Tells of a member that should be a list or a text and is neither: nothing can be read from it.
+    pub(super) fn shape(&mut self, object: &'b Value, names: &[&str]) {
+        let members = names.iter().filter_map(|name| object.get(*name));
+        let odd = members.filter(|value| !value.is_array() && !value.is_string() && !value.is_null());
+        odd.for_each(|value| self.tell(value, "it is neither a list nor a text"));
+    }
+
     /// The losses, with their places.
     pub(super) fn placed(self, body: &Value) -> Vec<Loss> {
         let mut places = Places::default();
