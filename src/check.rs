@@ -6,12 +6,13 @@
 
 pub(crate) mod families;
 mod found;
-mod history;
+pub(crate) mod history;
 pub(crate) mod protocol;
 pub(crate) mod schema;
 mod subject;
 
 pub use families::check_families;
+pub(crate) use found::Places;
 pub use schema::{AgentSchemas, Schemas};
 
 use std::collections::HashMap;

@@ -12,6 +12,7 @@ mod export;
 mod fix;
 mod formats;
 mod impact;
+mod import;
 mod init;
 mod lint;
 mod list;
@@ -37,7 +38,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory;
 
-use args::{Args, Command};
+use args::{Args, Command, ContextAction};
 use options::Options;
 use terminal::Terminal;
 
@@ -176,6 +177,7 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
         Command::Explain { agent, pointer } => explain::run(&options, &agent, pointer.as_deref(), terminal),
         Command::Impact { place } => impact::run(&options, &place, terminal),
         Command::Contexts => list::contexts(&options, terminal),
+        Command::Context { action: ContextAction::Import(import) } => import::run(&options, &import, terminal),
         Command::Models { name } => models::run(&options, name.as_deref(), terminal),
         Command::Tree => tree::run(&options, terminal),
         Command::Show { agent } => show::run(&options, &agent, terminal),

@@ -102,7 +102,7 @@ fn read_noting(
         Err(error) => {
             let finding =
                 Diagnostic::new(&rules::SYNTAX, Span::new(file, error.range.clone()), error.problem.message());
-            let comma = error.comma(text).map(|(range, comma)| Edit::new(Span::new(file, range), comma));
+            let comma = error.comma().map(|(range, comma)| Edit::new(Span::new(file, range), comma));
             let finding = finding.maybe_fix(comma);
             findings.push(finding);
             return None;

@@ -41,13 +41,11 @@ impl std::error::Error for JsonError {}
 
 impl JsonError {
     /// The range of the text that it was found in, and what comes in its place, if a comma is all that is wrong.
-    pub(crate) fn comma(&self, text: &str) -> Option<(Range<usize>, &'static str)> {
+    pub(crate) fn comma(&self) -> Option<(Range<usize>, &'static str)> {
         match self.problem {
             Problem::DoubledComma | Problem::LeadingComma | Problem::TrailingComma => Some((self.range.clone(), "")),
-            Problem::MissingComma => {
-                let end = text.get(..self.range.start)?.trim_end().len();
-                Some((end..end, ","))
-            }
+            // The place is the end of the value before.
+            Problem::MissingComma => Some((self.range.end..self.range.end, ",")),
             _ => None,
         }
     }

@@ -79,6 +79,8 @@ pub mod diff;
 pub mod export;
 pub mod golden;
 #[doc(hidden)]
+pub mod import;
+#[doc(hidden)]
 pub mod json;
 pub mod lint;
 mod panics;

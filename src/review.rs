@@ -272,9 +272,9 @@ impl Explained<'_> {
         let open: Vec<ChangedFile> = open.chain(others).collect();
         let roll = Roll::of(&one, &self.older_names, &self.older.compiler, &self.newer.compiler);
         let unexplained = self.newer.compiler.grouped(&open);
-        let is_told = |edit: &usize| roll.tells(&self.edits.all[*edit]);
-        let silent =
-            silent.into_iter().filter(|edit| !is_told(edit)).map(|edit| self.edits.all[edit].clone()).collect();
+        let paths = roll.paths();
+        let silent = silent.into_iter().map(|edit| &self.edits.all[edit]);
+        let silent = silent.filter(|edit| !roll::tells(&paths, edit)).cloned().collect();
         let changes = both.into_iter().chain(one).chain(open).collect();
         Review { report, causes, unexplained, roll, silent, lowered: Vec::new(), changes, has_sources: true }
     }

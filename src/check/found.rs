@@ -139,7 +139,7 @@ impl Drop for Note<'_, '_> {
 
 /// Where values stand, by their address: each is wanted before the body is walked.
 #[derive(Default)]
-struct Places {
+pub(crate) struct Places {
     pointers: HashMap<usize, Option<Pointer>>,
 }
 
@@ -148,15 +148,15 @@ impl Places {
         std::ptr::from_ref(value) as usize
     }
 
-    fn want(&mut self, value: &Value) {
+    pub(crate) fn want(&mut self, value: &Value) {
         self.pointers.insert(Places::address(value), None);
     }
 
-    fn pointer(&self, value: &Value) -> Option<&Pointer> {
+    pub(crate) fn pointer(&self, value: &Value) -> Option<&Pointer> {
         self.pointers.get(&Places::address(value))?.as_ref()
     }
 
-    fn walk(&mut self, value: &Value, at: &dyn Fn() -> Pointer) {
+    pub(crate) fn walk(&mut self, value: &Value, at: &dyn Fn() -> Pointer) {
         if let Some(wanted) = self.pointers.get_mut(&Places::address(value)) {
             *wanted = Some(at());
         }

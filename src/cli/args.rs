@@ -155,6 +155,12 @@ pub(super) enum Command {
     },
     /// List contexts and why they are there
     Contexts,
+    /// Make a context of a real request body
+    Context {
+        /// What to do
+        #[command(subcommand)]
+        action: ContextAction,
+    },
     /// Tell what is known of a model, or list all families of models
     Models {
         /// The model's name, as it is sent
@@ -328,6 +334,37 @@ pub(super) struct Lint {
     /// The provider instance that the bodies go to, of the repository or bundled
     #[arg(long, value_name = "INSTANCE", value_parser = filled)]
     pub(super) provider: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ContextAction {
+    /// Print the context that a request body makes, and what of the body is not in it
+    Import(Import),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Import {
+    /// A file that holds the body: JSON, JSON Lines, a batch, HAR; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+    /// The wire format of the body, for instance openai-chat; otherwise its URL and shape decide
+    #[arg(long, value_name = "WIRE", value_parser = filled)]
+    pub(super) from: Option<String>,
+    /// The body on this line of JSON Lines
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) line: Option<u32>,
+    /// The body with this number, of several; by default the first
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) body: Option<u32>,
+    /// The name of the context; by default that of the file
+    #[arg(long, value_name = "NAME", value_parser = filled)]
+    pub(super) name: Option<String>,
+    /// Replace texts by others of the same length and kinds of characters
+    #[arg(long)]
+    pub(super) redact: bool,
+    /// Write the context to a new file
+    #[arg(long, value_name = "FILE")]
+    pub(super) out: Option<PathBuf>,
 }
 
 #[cfg(feature = "runtime")]

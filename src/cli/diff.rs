@@ -55,6 +55,10 @@ impl Sides {
             (None, Some((from, to))) => (from, Some(to), false),
             (None, None) => (revision, None, !args.no_merge_base),
         };
+        // Most often variables that are not set.
+        if rev.is_empty() && to.is_none_or(str::is_empty) {
+            return Err(Failure::new(format!("`{revision}` names no git revision")));
+        }
         if to.is_some() && args.staged {
             return Err(Failure::new("`--staged` takes one revision: what is staged is the other side"));
         }

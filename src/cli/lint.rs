@@ -23,25 +23,25 @@ pub(super) fn run(options: &Options, lint: &Lint, terminal: &mut Terminal) -> Ou
     let mut linting = Linting::new(&opened.compiler, wire, target);
     linting.extend(errors_of_settings(&opened, lint.provider.as_deref()));
     for file in &lint.files {
-        let (shown, reader) = open(options, &opened, file)?;
+        let (shown, reader) = open(options, &opened.root, file)?;
         linting.read(&shown, reader).map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
     }
     report_from(options.directory(), options, &linting.report(&opened.policy), false, terminal)
 }
 
 /// A file of the command line, and what it is called.
-fn open(options: &Options, opened: &Opened, file: &Path) -> Result<(String, Box<dyn Read>), Failure> {
+pub(super) fn open(options: &Options, root: &Path, file: &Path) -> Result<(String, Box<dyn Read>), Failure> {
     if file == Path::new("-") {
         return Ok(("<stdin>".to_owned(), Box::new(std::io::stdin().lock())));
     }
     let shown = file.to_string_lossy().into_owned();
     // What came with a repository must not decide what is shown of other files.
-    let path = system::to_read(&options.path(file), &opened.root)?;
+    let path = system::to_read(&options.path(file), root)?;
     let reader = system::open(&path).map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
     Ok((shown, Box::new(reader)))
 }
 
-fn wire_named(name: &str) -> Result<WireFormat, Failure> {
+pub(super) fn wire_named(name: &str) -> Result<WireFormat, Failure> {
     let names = || WireFormat::ALL.into_iter().map(WireFormat::name);
     WireFormat::from_name(name).ok_or_else(|| {
         let help = did_you_mean(name, names()).unwrap_or_else(|| format!("there are: {}", listed(names())));

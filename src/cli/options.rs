@@ -121,6 +121,11 @@ impl Options {
         &self.directory
     }
 
+    /// The root of the repository around the folder.
+    pub(super) fn root(&self) -> Result<PathBuf, Failure> {
+        Ok(crate::system::find_root(&self.directory, self.is_named)?)
+    }
+
     /// Opens the repository around the folder.
     pub(super) fn open(&self) -> Result<Opened, Failure> {
         self.open_for(None)
@@ -138,7 +143,7 @@ impl Options {
     }
 
     fn open_for(&self, wanted: Option<&dyn Fn(&str) -> bool>) -> Result<Opened, Failure> {
-        let root = crate::system::find_root(&self.directory, self.is_named)?;
+        let root = self.root()?;
         let disk = Arc::new(Disk::open(&root)?);
         let compiler = self.load_some(Arc::clone(&disk) as Arc<dyn World>, wanted);
         let compiler = ManuallyDrop::new(Arc::new(compiler));

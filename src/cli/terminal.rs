@@ -181,7 +181,6 @@ impl Terminal {
     }
 
     /// Writes a line beside the result to standard error, unless `-q` was given.
-    #[cfg(feature = "runtime")]
     pub(super) fn note(&self, line: &str) {
         if !self.quiet {
             print_aside(&text!("{}\n", line));

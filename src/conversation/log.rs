@@ -22,6 +22,8 @@
 mod read;
 mod write;
 
+pub(crate) use write::{MAX_INPUT_DEPTH, block as block_json, depth};
+
 use std::fmt;
 use std::sync::Arc;
 

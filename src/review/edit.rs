@@ -94,6 +94,8 @@ impl Edit {
 pub(super) struct Edits {
     /// The edits, by file and place.
     pub(super) all: Vec<Edit>,
+    /// The file of each.
+    file_of: Vec<usize>,
     files: Vec<FileEdits>,
 }
 
@@ -118,7 +120,7 @@ enum Piece {
 const MOST_HUNKS: usize = 8;
 /// How alike files must be for one to be the other at another path, from 0 to 1.
 const ALIKE: f32 = 0.6;
-/// How many files of each side are compared for that.
+/// If more files than this are gone, only those that hold the same are found.
 const MOST_COMPARED: usize = 200;
 
 impl Edits {
@@ -126,18 +128,15 @@ impl Edits {
     pub(super) fn between(old: &MemoryWorld, new: &MemoryWorld) -> Edits {
         let (olds, news): (BTreeMap<_, _>, BTreeMap<_, _>) = (old.iter().collect(), new.iter().collect());
         let mut edits = Edits::default();
-        let mut gone: Vec<&str> = olds.keys().copied().filter(|path| !news.contains_key(path)).collect();
+        let mut gone = Gone::of(&olds, &news);
         for (path, bytes) in news {
-            let before = olds.get_key_value(path).map(|(path, bytes)| (*path, *bytes)).or_else(|| {
-                let from = moved_from(&gone, &olds, bytes)?;
-                gone.retain(|path| *path != from);
-                Some((from, olds[from]))
-            });
+            let before = olds.get_key_value(path).map(|(path, bytes)| (*path, *bytes));
+            let before = before.or_else(|| gone.take(bytes).map(|from| (from, olds[from])));
             if before != Some((path, bytes)) {
                 edits.add_file(before, Some((path, bytes)));
             }
         }
-        gone.into_iter().for_each(|path| edits.add_file(Some((path, olds[path])), None));
+        gone.paths().for_each(|path| edits.add_file(Some((path, olds[path])), None));
         edits
     }
 
@@ -160,6 +159,8 @@ impl Edits {
 
     fn push(&mut self, edit: Edit) -> usize {
         self.all.push(edit);
+        // Its file comes once its edits are known.
+        self.file_of.push(self.files.len());
         self.all.len() - 1
     }
 
@@ -210,14 +211,8 @@ impl Edits {
 
     /// The paths that an edit is about, on either side.
     pub(super) fn paths(&self, edit: usize) -> BTreeSet<&str> {
-        let edit = &self.all[edit];
-        let from = match &edit.kind {
-            EditKind::Moved { from } => Some(&**from),
-            _ => None,
-        };
-        let same_file = |file: &&FileEdits| file.new.as_ref().is_some_and(|(path, _)| **path == *edit.path);
-        let old = self.files.iter().find(same_file).and_then(|file| file.old.as_ref()).map(|(path, _)| path.as_str());
-        [Some(&*edit.path), from, old].into_iter().flatten().collect()
+        let file = &self.files[self.file_of[edit]];
+        [&file.old, &file.new].into_iter().flatten().map(|(path, _)| path.as_str()).collect()
     }
 }
 
@@ -241,17 +236,51 @@ impl FileEdits {
     }
 }
 
-/// The path, of those that are gone, of the file that is most like a new one.
-fn moved_from<'g>(gone: &[&'g str], olds: &BTreeMap<&str, &[u8]>, new: &[u8]) -> Option<&'g str> {
-    let same = gone.iter().copied().find(|path| olds[path] == new && !new.is_empty());
-    let likeness = |path: &'g str| {
-        let (old, new) = (std::str::from_utf8(olds[path]).ok()?, std::str::from_utf8(new).ok()?);
-        Some((similarity(old, new), path)).filter(|(likeness, _)| *likeness >= ALIKE)
-    };
-    same.or_else(|| {
-        let alike = gone.iter().take(MOST_COMPARED).filter_map(|path| likeness(path));
-        alike.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, path)| path)
-    })
+/// Files that only the older side has.
+struct Gone<'g> {
+    files: BTreeMap<&'g str, &'g [u8]>,
+    /// Their paths by what they hold.
+    by_bytes: HashMap<&'g [u8], Vec<&'g str>>,
+}
+
+impl<'g> Gone<'g> {
+    fn of(olds: &BTreeMap<&'g str, &'g [u8]>, news: &BTreeMap<&str, &[u8]>) -> Gone<'g> {
+        let files = olds.iter().filter(|(path, _)| !news.contains_key(*path)).map(|(path, bytes)| (*path, *bytes));
+        let files: BTreeMap<&str, &[u8]> = files.collect();
+        let mut by_bytes: HashMap<&[u8], Vec<&str>> = HashMap::new();
+        // The last of a list is taken first.
+        files.iter().rev().for_each(|(path, bytes)| by_bytes.entry(bytes).or_default().push(path));
+        Gone { files, by_bytes }
+    }
+
+    fn paths(&self) -> impl Iterator<Item = &'g str> {
+        self.files.keys().copied()
+    }
+
+    /// Takes out the file that holds the same as a new one, or is most like it.
+    fn take(&mut self, new: &[u8]) -> Option<&'g str> {
+        if new.is_empty() {
+            return None;
+        }
+        let same = self
+            .by_bytes
+            .get_mut(new)
+            .and_then(|paths| std::iter::from_fn(|| paths.pop()).find(|path| self.files.contains_key(path)));
+        let found = same.or_else(|| self.most_like(new))?;
+        self.files.remove(found);
+        Some(found)
+    }
+
+    fn most_like(&self, new: &[u8]) -> Option<&'g str> {
+        if self.files.len() > MOST_COMPARED {
+            return None;
+        }
+        let likeness = |(path, old): (&&'g str, &&[u8])| {
+            let likeness = similarity(std::str::from_utf8(old).ok()?, std::str::from_utf8(new).ok()?);
+            Some((likeness, *path)).filter(|_| likeness >= ALIKE)
+        };
+        self.files.iter().filter_map(likeness).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, path)| path)
+    }
 }
 
 /// A text by its lines.

@@ -42,7 +42,7 @@ const MOST_TRIED: usize = 60;
 impl Proof<'_> {
     /// The causes, by their first edit, each with what it alone makes of the bodies that it changes.
     pub(super) fn causes(&self) -> Vec<(Cluster, Claims)> {
-        let candidates: Vec<BTreeSet<usize>> = (0..self.bodies.len()).map(|body| self.candidates(body)).collect();
+        let candidates = self.candidates();
         let several: Vec<usize> = (0..self.bodies.len()).filter(|&body| candidates[body].len() > 1).collect();
         let mut state =
             State { proof: self, clusters: self.begin(&candidates, &several), candidates, made: HashMap::new() };
@@ -56,11 +56,27 @@ impl Proof<'_> {
         state.claims()
     }
 
-    /// The edits that can reach a body.
-    fn candidates(&self, body: usize) -> BTreeSet<usize> {
-        let subject = &self.bodies[body].subject;
-        let name = self.older_name(&subject.agent);
-        (0..self.reach.len()).filter(|&edit| self.reach[edit].has(subject, name)).collect()
+    /// For each body the edits that can reach it.
+    fn candidates(&self) -> Vec<BTreeSet<usize>> {
+        let mut by_agent: HashMap<&Arc<str>, Vec<usize>> = HashMap::new();
+        let mut by_context: HashMap<&Arc<str>, Vec<usize>> = HashMap::new();
+        let mut everywhere = Vec::new();
+        for (edit, reach) in self.reach.iter().enumerate() {
+            match reach {
+                Reach::Nothing => {}
+                Reach::Agents(names) => names.iter().for_each(|name| by_agent.entry(name).or_default().push(edit)),
+                Reach::Context(name) => by_context.entry(name).or_default().push(edit),
+                Reach::Everything => everywhere.push(edit),
+            }
+        }
+        let of_body = |file: &ChangedFile| {
+            let (agent, context) = (&file.subject.agent, file.subject.context.as_ref());
+            let names = [Some(agent), Some(self.older_name(agent))].into_iter().flatten();
+            let by_agent = names.filter_map(|name| by_agent.get(name)).flatten();
+            let by_context = context.and_then(|name| by_context.get(name)).into_iter().flatten();
+            by_agent.chain(by_context).chain(&everywhere).copied().collect()
+        };
+        self.bodies.iter().map(of_body).collect()
     }
 
     fn older_name<'n>(&'n self, name: &'n Arc<str>) -> &'n Arc<str> {
@@ -118,6 +134,16 @@ struct State<'p> {
 }
 
 impl State<'_> {
+    /// For each body the places of the clusters that can reach it.
+    fn reaching(&self) -> Vec<BTreeSet<usize>> {
+        let mut owner: HashMap<usize, usize> = HashMap::new();
+        for (at, cluster) in self.clusters.iter().enumerate() {
+            owner.extend(cluster.iter().map(|edit| (*edit, at)));
+        }
+        let of_body = |edits: &BTreeSet<usize>| edits.iter().filter_map(|edit| owner.get(edit).copied()).collect();
+        self.candidates.iter().map(of_body).collect()
+    }
+
     /// The part of a cluster that can reach a body.
     fn part(&self, cluster: &Cluster, body: usize) -> Cluster {
         cluster.intersection(&self.candidates[body]).copied().collect()
@@ -125,15 +151,18 @@ impl State<'_> {
 
     /// Makes what each cluster alone makes of some bodies, where that is not known.
     fn make(&mut self, bodies: &[usize]) {
-        for cluster in self.clusters.clone() {
-            let is_open = |body: &usize| {
-                let part = self.part(&cluster, *body);
-                !part.is_empty() && part != self.candidates[*body] && !self.made.contains_key(&(part, *body))
-            };
-            let open: Vec<usize> = bodies.iter().copied().filter(is_open).collect();
-            if open.is_empty() {
-                continue;
+        let reaching = self.reaching();
+        let mut open: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for &body in bodies {
+            for &at in &reaching[body] {
+                let part = self.part(&self.clusters[at], body);
+                if part != self.candidates[body] && !self.made.contains_key(&(part, body)) {
+                    open.entry(at).or_default().push(body);
+                }
             }
+        }
+        for (at, open) in open {
+            let cluster = self.clusters[at].clone();
             for (body, text) in self.proof.made(|edit| cluster.contains(&edit), &open) {
                 self.made.insert((self.part(&cluster, body), body), text);
             }
@@ -158,10 +187,11 @@ impl State<'_> {
     /// The bodies of which what the clusters do alone does not add up.
     fn unexplained(&mut self, bodies: &[usize]) -> Vec<usize> {
         self.make(bodies);
+        let reaching = self.reaching();
         let adds_up = |body: &usize| {
             let file = &self.proof.bodies[*body];
             let mut sum = Features::default();
-            for text in self.clusters.iter().filter_map(|cluster| self.alone(cluster, *body)) {
+            for text in reaching[*body].iter().filter_map(|at| self.alone(&self.clusters[*at], *body)) {
                 if *text != file.old {
                     sum = sum.plus(&self.difference(*body, text.as_deref()));
                 }
@@ -175,13 +205,13 @@ impl State<'_> {
     /// that can reach the body are joined. Tells whether anything was joined.
     fn join(&mut self, bodies: &[usize], all: bool) -> bool {
         let mut joined: Vec<BTreeSet<usize>> = Vec::new();
+        let all_reaching = self.reaching();
         let without: Vec<HashMap<usize, Option<String>>> = match all {
             true => Vec::new(),
-            false => self.clusters.iter().map(|cluster| self.without(cluster, bodies)).collect(),
+            false => self.without_each(&all_reaching, bodies),
         };
         for &body in bodies {
-            let reaching: Vec<usize> =
-                (0..self.clusters.len()).filter(|&at| !self.part(&self.clusters[at], body).is_empty()).collect();
+            let reaching = &all_reaching[body];
             let meets = |at: &usize| {
                 let Some(without) = without.get(*at).and_then(|without| without.get(&body)) else { return false };
                 let new = Features::of(self.proof.bodies[body].new.as_deref());
@@ -190,18 +220,20 @@ impl State<'_> {
                 beside != self.difference(body, alone)
             };
             let meeting: BTreeSet<usize> = reaching.iter().copied().filter(meets).collect();
-            joined.push(if meeting.len() > 1 { meeting } else { reaching.into_iter().collect() });
+            joined.push(if meeting.len() > 1 { meeting } else { reaching.clone() });
         }
         self.unite(joined)
     }
 
-    /// Some bodies of the newer side without a cluster.
-    fn without(&self, cluster: &Cluster, bodies: &[usize]) -> HashMap<usize, Option<String>> {
-        let reached: Vec<usize> = bodies.iter().copied().filter(|&body| !self.part(cluster, body).is_empty()).collect();
-        match reached.is_empty() {
+    /// Some bodies of the newer side without each cluster that can reach them.
+    fn without_each(&self, reaching: &[BTreeSet<usize>], bodies: &[usize]) -> Vec<HashMap<usize, Option<String>>> {
+        let mut reached: Vec<Vec<usize>> = vec![Vec::new(); self.clusters.len()];
+        bodies.iter().for_each(|&body| reaching[body].iter().for_each(|&at| reached[at].push(body)));
+        let without = |(cluster, reached): (&Cluster, Vec<usize>)| match reached.is_empty() {
             true => HashMap::new(),
             false => self.proof.made(|edit| !cluster.contains(&edit), &reached),
-        }
+        };
+        self.clusters.iter().zip(reached).map(without).collect()
     }
 
     /// Makes one cluster of those with the numbers of each set.
@@ -227,9 +259,8 @@ impl State<'_> {
         let claims = self.claims();
         let edits = &self.proof.edits.all;
         let mut like: BTreeMap<(&str, Vec<usize>), BTreeSet<usize>> = BTreeMap::new();
-        for (at, cluster) in self.clusters.iter().enumerate() {
+        for (at, (cluster, bodies)) in claims.iter().enumerate() {
             let paths: BTreeSet<&str> = cluster.iter().map(|edit| &*edits[*edit].path).collect();
-            let Some((_, bodies)) = claims.iter().find(|(other, _)| other == cluster) else { continue };
             if let [path] = paths.into_iter().collect::<Vec<_>>()[..] {
                 let is_text = cluster.iter().all(|edit| edits[*edit].kind == super::EditKind::Lines);
                 let bodies: Vec<usize> = bodies.keys().copied().collect();
@@ -246,11 +277,15 @@ impl State<'_> {
 
     /// What each cluster alone makes of the bodies that it changes.
     fn claims(&self) -> Vec<(Cluster, Claims)> {
-        let changed = |cluster: &Cluster| -> Claims {
-            let texts =
-                (0..self.proof.bodies.len()).filter_map(|body| Some((body, self.alone(cluster, body)?.clone())));
-            texts.filter(|(body, text)| *text != self.proof.bodies[*body].old).collect()
-        };
-        self.clusters.iter().map(|cluster| (cluster.clone(), changed(cluster))).collect()
+        let mut claims: Vec<(Cluster, Claims)> = self.clusters.iter().map(|it| (it.clone(), Claims::new())).collect();
+        for (body, reaching) in self.reaching().iter().enumerate() {
+            for &at in reaching {
+                let text = self.alone(&self.clusters[at], body);
+                if let Some(text) = text.filter(|text| **text != self.proof.bodies[body].old) {
+                    claims[at].1.insert(body, text.clone());
+                }
+            }
+        }
+        claims
     }
 }

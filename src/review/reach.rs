@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::edit::{EditKind, Edits};
 use crate::compile::Compiler;
-use crate::diff::BodyId;
 use crate::repo::folders;
 
 /// What an edit can reach.
@@ -22,15 +21,6 @@ pub(super) enum Reach {
 }
 
 impl Reach {
-    pub(super) fn has(&self, subject: &BodyId, older_name: &Arc<str>) -> bool {
-        match self {
-            Reach::Nothing => false,
-            Reach::Agents(names) => names.contains(&subject.agent) || names.contains(older_name),
-            Reach::Context(name) => subject.context.as_ref() == Some(name),
-            Reach::Everything => true,
-        }
-    }
-
     /// Whether it can change bodies of an agent.
     pub(super) fn has_agent(&self, name: &Arc<str>) -> bool {
         match self {

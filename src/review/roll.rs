@@ -1,6 +1,6 @@
 //! Agents and contexts that are new, gone or renamed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Class;
@@ -90,9 +90,21 @@ pub(super) fn older_names(edits: &Edits, older: &Compiler, newer: &Compiler) -> 
     renamed.collect()
 }
 
-/// How many bodies are of a kind.
-fn bodies(files: &[ChangedFile], is_it: impl Fn(&ChangedFile) -> bool) -> usize {
-    files.iter().filter(|file| file.subject.context.is_some() && is_it(file)).count()
+/// How many bodies come or go with what.
+#[derive(Default)]
+struct Counts<'f> {
+    agents: BTreeMap<&'f Arc<str>, usize>,
+    contexts: BTreeMap<&'f Arc<str>, usize>,
+}
+
+impl<'f> Counts<'f> {
+    fn add(&mut self, file: &'f ChangedFile) {
+        let bodies = self.agents.entry(&file.subject.agent).or_default();
+        if let Some(context) = &file.subject.context {
+            *bodies += 1;
+            *self.contexts.entry(context).or_default() += 1;
+        }
+    }
 }
 
 /// What one side has and the other does not.
@@ -114,10 +126,10 @@ impl Roll {
         let path = |name: &Arc<str>| agents_now.get(name).map_or_else(|| Arc::from(""), Arc::clone);
         let renamed =
             |(to, from): (&Arc<str>, &Arc<str>)| Renamed { from: Arc::clone(from), to: Arc::clone(to), path: path(to) };
-        let of_agent = |name: &Arc<str>| bodies(files, |file| file.subject.agent == *name);
-        let of_context = |name: &Arc<str>| bodies(files, |file| file.subject.context.as_ref() == Some(name));
-        // Agents that take no part have no files here.
-        let takes_part = |it: &Listed| files.iter().any(|file| file.subject.agent == it.name);
+        let mut counts = Counts::default();
+        files.iter().for_each(|file| counts.add(file));
+        let of_agent = |name: &Arc<str>| counts.agents.get(name).copied().unwrap_or_default();
+        let of_context = |name: &Arc<str>| counts.contexts.get(name).copied().unwrap_or_default();
         let mut roll = Roll {
             agents: only(&agents_now, &agents_then, of_agent),
             gone_agents: only(&agents_then, &agents_now, of_agent),
@@ -126,18 +138,22 @@ impl Roll {
             gone_contexts: only(&contexts_then, &contexts_now, of_context),
             bodies: Vec::new(),
         };
+        // Agents that take no part have no files here.
+        let takes_part = |it: &Listed| counts.agents.contains_key(&it.name);
+        let older: BTreeSet<&Arc<str>> = older_names.values().collect();
         roll.agents.retain(|it| takes_part(it) && !older_names.contains_key(&it.name));
-        roll.gone_agents.retain(|it| takes_part(it) && !older_names.values().any(|name| *name == it.name));
-        roll.bodies = files.iter().filter(|file| !roll.has(file)).cloned().collect();
+        roll.gone_agents.retain(|it| takes_part(it) && !older.contains(&it.name));
+        let names = |one: &[Listed], other: &[Listed]| -> BTreeSet<Arc<str>> {
+            one.iter().chain(other).map(|it| Arc::clone(&it.name)).collect()
+        };
+        let agents = names(&roll.agents, &roll.gone_agents);
+        let contexts = names(&roll.contexts, &roll.gone_contexts);
+        let is_told = |file: &&ChangedFile| {
+            agents.contains(&file.subject.agent)
+                || file.subject.context.as_ref().is_some_and(|it| contexts.contains(it))
+        };
+        roll.bodies = files.iter().filter(|file| !is_told(file)).cloned().collect();
         roll
-    }
-
-    /// Whether a body came or went with an agent or a context.
-    fn has(&self, file: &ChangedFile) -> bool {
-        let agents = self.agents.iter().chain(&self.gone_agents);
-        let mut contexts = self.contexts.iter().chain(&self.gone_contexts);
-        agents.map(|it| &it.name).any(|name| *name == file.subject.agent)
-            || contexts.any(|it| Some(&it.name) == file.subject.context.as_ref())
     }
 
     /// Whether nobody came or went.
@@ -152,16 +168,20 @@ impl Roll {
         if gone { Some(Class::Removed) } else { new.then_some(Class::Value) }
     }
 
-    /// Whether what an edit does is told here.
-    pub(super) fn tells(&self, edit: &Edit) -> bool {
-        let path = &edit.path;
-        let added = self.agents.iter().chain(&self.contexts).any(|it| it.path == *path);
-        let gone = self.gone_agents.iter().chain(&self.gone_contexts).any(|it| it.path == *path);
-        let is_name = match &edit.kind {
-            EditKind::Key(key) => &**key == "name",
-            EditKind::Moved { .. } => true,
-            _ => false,
-        };
-        (added || gone) && edit.is_whole_file() || is_name && self.renamed.iter().any(|it| it.path == *path)
+    /// The paths of the files whose coming, going or renaming is told here.
+    pub(super) fn paths(&self) -> BTreeSet<(&str, bool)> {
+        let whole = [&self.agents, &self.contexts, &self.gone_agents, &self.gone_contexts].into_iter().flatten();
+        let renamed = self.renamed.iter().map(|it| (&*it.path, false));
+        whole.map(|it| (&*it.path, true)).chain(renamed).collect()
     }
+}
+
+/// Whether what an edit does is told by the files that came, went or name somebody anew.
+pub(super) fn tells(paths: &BTreeSet<(&str, bool)>, edit: &Edit) -> bool {
+    let is_name = match &edit.kind {
+        EditKind::Key(key) => &**key == "name",
+        EditKind::Moved { .. } => true,
+        _ => false,
+    };
+    edit.is_whole_file() && paths.contains(&(&*edit.path, true)) || is_name && paths.contains(&(&*edit.path, false))
 }

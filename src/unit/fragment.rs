@@ -200,7 +200,7 @@ impl Fragments<'_> {
             let found = self.written(recording, range).filter(|found| found.by == By::Template)?;
             (self.sources.slice(found.span) == &text[range.clone()]).then_some(found.span)
         };
-        let (range, comma) = error.comma(text)?;
+        let (range, comma) = error.comma()?;
         if !range.is_empty() {
             return Some(Edit::new(literal(&range)?, comma));
         }

@@ -14,12 +14,13 @@ body_rule! {
      every schema has a `type` or `anyOf`, an array has `items`, an object has `properties`, `required` names properties, what \
      belongs to one type stands with no other, `format` of a text is `enum` or `date-time`, and no value of `enum` is empty. \
      Keywords that the subset does not know are told by the format's schema. `additionalProperties` was refused up to 2026, and is in \
-     Google's SDK since: a warning.\n\n\
+     Google's SDK since: a warning. So is an object without `properties` for a function without parameters: most reports up to June 2026 say that it \
+     is refused, some that it is taken.\n\n\
      `parametersJsonSchema` and `responseJsonSchema` take JSON Schema as it is: use them instead.\n\n\
      * wrong: `\"parameters\": { \"type\": \"object\", \"properties\": { \"tags\": { \"type\": \"array\" } } }`\n\
      * right: `\"parametersJsonSchema\": …` with the same schema\n\n\
      Sources, seen in November 2026: cline/cline#7339 (*items: missing field*), browser-use/browser-use#3786 (*should be non-empty \
-     for OBJECT type*), anomalyco/opencode#11889 (*only allowed for OBJECT type*), Kilo-Org/kilocode#11955 (`required`), \
+     for OBJECT type*), BerriAI/litellm#9289 and bug-ops/zeph#1641 (taken), anomalyco/opencode#11889 (*only allowed for OBJECT type*), Kilo-Org/kilocode#11955 (`required`), \
      brightwave-inc/tidebreak#1537 (*didn't specify the schema type field*)."
 }
 
@@ -33,11 +34,14 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let config = subject.either("generationConfig", "generation_config");
     let answer = config.and_then(|config| config.get("responseSchema").or_else(|| config.get("response_schema")));
     for schema in of_tools.chain([answer]).flatten() {
-        visit(schema, &mut |inner| check_node(inner, found));
+        let is_parameters =
+            tools.iter().any(|tool| tool.object.get("parameters").is_some_and(|it| std::ptr::eq(it, schema)));
+        visit(schema, &mut |inner| check_node(inner, is_parameters && std::ptr::eq(inner, schema), found));
     }
 }
 
-fn check_node<'b>(inner: &'b Value, found: &mut Found<'b>) {
+/// Looks at one schema; `is_whole` says that it describes all parameters of a function.
+fn check_node<'b>(inner: &'b Value, is_whole: bool, found: &mut Found<'b>) {
     let (is_object, is_array) = (is_of_type(inner, "object"), is_of_type(inner, "array"));
     let has = |name: &str| inner.get(name).is_some();
     let is_empty = inner.get("properties").and_then(Value::as_object).is_none_or(serde_json::Map::is_empty);
@@ -48,7 +52,12 @@ fn check_node<'b>(inner: &'b Value, found: &mut Found<'b>) {
         found.at_member(inner, "items", "an array needs `items`").help("say what the array holds");
     }
     if is_object && is_empty {
-        let note = found.at_member(inner, "properties", "an object needs at least one property");
+        let what = match is_whole {
+            true => "reports disagree whether a function without parameters may have an object without properties",
+            false => "an object needs at least one property",
+        };
+        let note = found.at_member(inner, "properties", what);
+        let note = if is_whole { note.warning() } else { note };
         note.help("name its properties, leave out `parameters` altogether, or use `parametersJsonSchema`");
     }
     for name in ["additionalProperties", "additional_properties"].into_iter().filter(|name| has(name)) {

@@ -9,7 +9,7 @@ use crate::conversation::{Block, Image, Item, Message, Usage};
 
 /// Arguments nested deeper than this are written as a string of JSON: a line holds them some levels down, and what was
 /// written must stay readable.
-pub(super) const MAX_INPUT_DEPTH: usize = 100;
+pub(crate) const MAX_INPUT_DEPTH: usize = 100;
 
 pub(super) fn header(header: &Header) -> String {
     let mut line = object("session");
@@ -55,7 +55,8 @@ fn message(message: &Message) -> Map<String, Value> {
     line
 }
 
-fn block(block: &Block) -> Value {
+/// A block as context files and logs hold it.
+pub(crate) fn block(block: &Block) -> Value {
     let mut value = match block {
         Block::Text(text) => return json!({"type": "text", "text": &**text}),
         Block::Image(it) => return image(it),
@@ -96,7 +97,8 @@ fn image(image: &Image) -> Value {
     json!({"type": "image", "data": &*image.data, "media_type": &*image.media_type, "is_url": image.is_url})
 }
 
-fn depth(value: &Value) -> usize {
+/// How deeply arrays and objects are nested.
+pub(crate) fn depth(value: &Value) -> usize {
     match value {
         Value::Array(elements) => 1 + elements.iter().map(depth).max().unwrap_or(0),
         Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),

@@ -1,0 +1,94 @@
+//! `reqc context import`: a real request body as a context.
+
+use std::path::Path;
+
+use indexmap::IndexMap;
+
+use super::args::Import;
+use super::options::Options;
+use super::{Failure, Outcome, Status, Terminal, lint};
+use crate::diag::count;
+use crate::import::{Choice, Imported, Loss, Picked, Request, import, pick};
+use crate::system::Disk;
+use crate::text::text;
+use crate::world::Output;
+
+pub(super) fn run(options: &Options, args: &Import, terminal: &mut Terminal) -> Outcome {
+    let wire = args.from.as_deref().map(lint::wire_named).transpose()?;
+    let root = options.root()?;
+    let (shown, reader) = lint::open(options, &root, &args.file)?;
+    let number = |n: Option<u32>| n.and_then(|n| usize::try_from(n).ok());
+    let choice = Choice { line: number(args.line), body: number(args.body) };
+    let picked = pick(reader, wire, choice).map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
+    let name = args.name.clone().unwrap_or_else(|| name_of(args.out.as_deref().unwrap_or(&args.file)));
+    let request = Request { body: &picked.value, wire: picked.wire, name: &name, redact: args.redact };
+    let imported = import(&request).map_err(|why| Failure::new(format!("`{shown}` makes no context: {why}")))?;
+    match &args.out {
+        None => terminal.body(&imported.text),
+        Some(out) => write(&options.path(out), &root, &imported, terminal)?,
+    }
+    tell(&picked, choice, &imported, terminal);
+    Ok(Status::Clean)
+}
+
+/// A name after that of a file, of what names may hold.
+fn name_of(file: &Path) -> String {
+    let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let legal = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
+    let name: String = stem.chars().map(legal).collect();
+    let name = name.trim_matches(['-', '.']);
+    if name.is_empty() { "imported".to_owned() } else { name.to_owned() }
+}
+
+/// Writes a new file. What is there stays.
+fn write(path: &Path, root: &Path, imported: &Imported, terminal: &mut Terminal) -> Result<(), Failure> {
+    let shown = path.display().to_string();
+    let name = path.file_name().and_then(|name| name.to_str());
+    let name = name.ok_or_else(|| Failure::new(format!("`{shown}` is no file name")))?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let disk = Disk::create(folder, Some(root))?;
+    if disk.current(name)?.is_some() {
+        return Err(
+            Failure::new(format!("`{shown}` is there already")).help("remove it, or name another file with `--out`")
+        );
+    }
+    disk.replace(name, imported.text.as_bytes())?;
+    terminal.say(&text!("{}: written", shown));
+    Ok(())
+}
+
+/// Says what of the file is not in the context.
+fn tell(picked: &Picked, choice: Choice, imported: &Imported, terminal: &Terminal) {
+    if picked.bodies > 1 {
+        let which = choice.body.unwrap_or(1);
+        terminal.note(&format!(
+            "{} to choose from: this is number {which}, `--body N` takes another",
+            count(picked.bodies, "body")
+        ));
+    }
+    let mut reasons: IndexMap<&str, Vec<&str>> = IndexMap::new();
+    for Loss { pointer, why } in &imported.losses {
+        reasons.entry(why).or_default().push(pointer.as_str());
+    }
+    if !reasons.is_empty() {
+        terminal.note("not in the context as it was in the body:");
+    }
+    for (why, places) in reasons.iter().take(MOST) {
+        terminal.note(&format!("  {}: {why}", shown(places)));
+    }
+    if let more @ 1.. = reasons.len().saturating_sub(MOST) {
+        terminal.note(&format!("  and more, for {}", count(more, "other reason")));
+    }
+}
+
+/// How many reasons are told, and how many places of each.
+const MOST: usize = 20;
+
+/// The first places, and how many more there are.
+fn shown(places: &[&str]) -> String {
+    let first = places.iter().take(MOST).copied().collect::<Vec<_>>().join(", ");
+    match places.len().saturating_sub(MOST) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}

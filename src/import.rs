@@ -1,0 +1,177 @@
+//! A real request body as a context: the way back from a wire format to a conversation.
+//!
+//! Input: a body and its wire format. Output: an [`Imported`]: the text of a context file, and each value of the body that no context
+//! can hold. [`pick`] finds the body in a file. What agents say (model, sampling, limits) is not part of a conversation, and the system
+//! prompt comes back as layers, since nothing tells what of it was an agent's. Knows nothing of profiles, and does not write files.
+
+mod history;
+mod lost;
+mod media;
+mod pairs;
+mod pick;
+mod prompt;
+mod redact;
+mod thinking;
+mod tools;
+mod write;
+
+pub use pick::{Choice, Picked, pick};
+
+use serde_json::Value;
+
+use crate::check::history::{self as turns, History};
+use crate::context;
+use crate::conversation::{self, AttachedFile, Conversation, Task};
+use crate::json::Pointer;
+use crate::provider::WireFormat;
+use crate::repo::LayerKind;
+use crate::source::{SourceText, Sources};
+
+use lost::Lost;
+
+/// What a context is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'b> {
+    /// The body.
+    pub body: &'b Value,
+    /// Its wire format.
+    pub wire: WireFormat,
+    /// The name of the context.
+    pub name: &'b str,
+    /// Whether texts are replaced by others of the same length and character classes.
+    pub redact: bool,
+}
+
+/// A context, and what it lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Imported {
+    /// The context file.
+    pub text: String,
+    /// What of the body is not in it, in the order of the body.
+    pub losses: Vec<Loss>,
+}
+
+/// A value of a body that a context does not hold as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss {
+    /// Where it stands in the body.
+    pub pointer: Pointer,
+    /// What became of it, in one lower-case phrase.
+    pub why: String,
+}
+
+/// Makes a context of a body. The result was read back: no rule of contexts finds anything in it.
+///
+/// # Errors
+///
+/// Why there can be no such context, in one lower-case phrase: the name is not one, or values are nested too deeply.
+pub fn import(request: &Request<'_>) -> Result<Imported, String> {
+    let mut lost = Lost::default();
+    let mut conversation = read(request, &mut lost);
+    if request.redact {
+        redact::conversation(&mut conversation);
+    }
+    let text = write::context(request, &conversation);
+    read_back(&text)?;
+    Ok(Imported { text, losses: lost.placed(request.body) })
+}
+
+fn read<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
+    match request.wire {
+        WireFormat::MistralFim => completion(request.body, ["prompt", "suffix"], lost),
+        WireFormat::OllamaGenerate if request.body.get("suffix").is_some() => {
+            completion(request.body, ["prompt", "suffix"], lost)
+        }
+        WireFormat::LlamaCppInfill => completion(request.body, ["input_prefix", "input_suffix"], lost),
+        WireFormat::OllamaGenerate => generation(request.body, lost),
+        WireFormat::AnthropicMessages
+        | WireFormat::OpenAiChat
+        | WireFormat::OpenAiResponses
+        | WireFormat::GoogleGenerateContent
+        | WireFormat::MistralChat
+        | WireFormat::OllamaChat => chat(request, lost),
+    }
+}
+
+/// The members that hold tools; `functions` is the older name of Chat Completions.
+const TOOLS: [&str; 2] = ["tools", "functions"];
+
+/// Members that name what a server keeps.
+const KEPT: [&str; 5] = ["previous_response_id", "conversation", "container", "cachedContent", "cached_content"];
+
+/// Why members of a body are not in a context.
+const OF_AGENTS: &str = "an agent says this, not a context";
+
+fn chat<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
+    let Request { body, wire, .. } = *request;
+    let history = History::read(wire, |name| body.get(name));
+    let leading = history.entries.iter().take_while(|entry| entry.role == turns::Role::System).count();
+    let (prompt, said) = history.entries.split_at(leading);
+    let system_layers = prompt::layers(body, wire, prompt, lost);
+    let tools = TOOLS.iter().flat_map(|name| tools::read(body.get(*name), lost)).collect();
+    let read = history::read(wire, said, lost);
+    let read_members = [prompt::members(wire), &TOOLS, &KEPT, turns::member_of(wire).as_slice()].concat();
+    for value in KEPT.iter().filter_map(|name| body.get(*name)).filter(|value| !value.is_null()) {
+        lost.tell(value, "what the server keeps is not in the body");
+    }
+    lost.shape(body, &[&TOOLS, turns::member_of(wire).as_slice()].concat());
+    lost.rest(body, &read_members, OF_AGENTS);
+    let normal = conversation::normalise(&read.messages, &conversation::Rules::default());
+    for change in &normal.changes {
+        if let Some(value) = read.values.get(change.message()) {
+            lost.tell(value, format!("{}: no context keeps that", change.describe()));
+        }
+    }
+    Conversation { task: Task::Chat(normal.history), tools, files: Vec::new(), system_layers, omit_system_prompt: true }
+}
+
+/// Code around a cursor.
+fn completion<'b>(body: &'b Value, [prefix, suffix]: [&'static str; 2], lost: &mut Lost<'b>) -> Conversation {
+    let mut text = |name: &str| match body.get(name) {
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => {
+            lost.tell(other, "it is not a text");
+            String::new()
+        }
+        None => String::new(),
+    };
+    let task = Task::Completion { prefix: text(prefix), suffix: text(suffix) };
+    let extra = body.get("input_extra").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let files = extra.iter().filter_map(|file| attached(file, lost)).collect();
+    lost.rest(body, &[prefix, suffix, "input_extra"], OF_AGENTS);
+    Conversation { task, files, omit_system_prompt: true, ..Conversation::default() }
+}
+
+/// A file beside the code, as `llama-server` takes it.
+fn attached<'b>(file: &'b Value, lost: &mut Lost<'b>) -> Option<AttachedFile> {
+    let text = |name: &str| file.get(name).and_then(Value::as_str);
+    let Some(content) = text("text") else {
+        lost.tell(file, "a file without a text");
+        return None;
+    };
+    let file_path = text("filename").unwrap_or("file").into();
+    lost.rest(file, &["text", "filename"], "no context holds it");
+    Some(AttachedFile { file_path, content: content.into() })
+}
+
+/// Ollama's `generate` without a suffix: one question.
+fn generation<'b>(body: &'b Value, lost: &mut Lost<'b>) -> Conversation {
+    let message = history::question(body, lost);
+    lost.rest(body, &["prompt", "system", "images"], OF_AGENTS);
+    let texts: Vec<String> = body.get("system").and_then(Value::as_str).map(str::to_owned).into_iter().collect();
+    let task = Task::Chat(Vec::from_iter(message));
+    Conversation { task, system_layers: prompt::named(texts), omit_system_prompt: true, ..Conversation::default() }
+}
+
+/// Reads a context as a repository would, and says what is wrong with it.
+fn read_back(text: &str) -> Result<(), String> {
+    let source = SourceText::from_bytes(text.as_bytes()).map_err(|error| error.to_string())?;
+    let file = Sources::default().add("context", source);
+    let mut findings = Vec::new();
+    let context = context::read(file, LayerKind::Own, text, &mut findings);
+    match (context, findings.into_iter().next()) {
+        (_, Some(finding)) => Err(finding.message),
+        (None, None) => Err("it is no context".to_owned()),
+        (Some(_), None) => Ok(()),
+    }
+}

@@ -1,0 +1,306 @@
+//! The history: turns of a body as messages.
+
+use serde_json::{Map, Value};
+
+use super::lost::Lost;
+use super::pairs::Pairs;
+use super::{media, prompt, thinking};
+use crate::check::history::{Call, Entry, Kind, Outcome, Part, Role as Speaker};
+use crate::conversation::log::{MAX_INPUT_DEPTH, depth};
+use crate::conversation::{Block, Image, ItemKind, Message, Role};
+use crate::json;
+use crate::provider::WireFormat;
+
+/// Messages, and the value of the body that each begins with.
+pub(super) struct Messages<'b> {
+    pub(super) messages: Vec<Message>,
+    pub(super) values: Vec<&'b Value>,
+}
+
+/// Reads turns behind the system prompt.
+pub(super) fn read<'b>(wire: WireFormat, turns: &[Entry<'b>], lost: &mut Lost<'b>) -> Messages<'b> {
+    let said = Messages { messages: Vec::new(), values: Vec::new() };
+    let mut reader = Reader { wire, lost, said, pairs: Pairs::default(), last: None };
+    turns.iter().for_each(|turn| reader.turn(turn));
+    reader.said
+}
+
+/// The one question of a body that has no history: text and images.
+pub(super) fn question<'b>(body: &'b Value, lost: &mut Lost<'b>) -> Option<Message> {
+    let mut blocks: Vec<Block> =
+        body.get("prompt").and_then(Value::as_str).map(|text| Block::Text(text.into())).into_iter().collect();
+    for value in body.get("images").and_then(Value::as_array).into_iter().flatten() {
+        match media::image(value) {
+            Some(image) => blocks.push(Block::Image(image)),
+            None => lost.tell(value, NO_IMAGE),
+        }
+    }
+    (!blocks.is_empty()).then_some(Message { role: Role::User, blocks, item: None })
+}
+
+const NO_MEMBER: &str = "no context holds it";
+const NO_IMAGE: &str = "contexts hold text and images alone";
+
+struct Reader<'b, 'l> {
+    wire: WireFormat,
+    lost: &'l mut Lost<'b>,
+    said: Messages<'b>,
+    pairs: Pairs,
+    /// Who spoke last.
+    last: Option<Speaker>,
+}
+
+impl<'b> Reader<'b, '_> {
+    fn turn(&mut self, turn: &Entry<'b>) {
+        match turn.role {
+            Speaker::System => self.system_item(turn),
+            Speaker::Other => self.lost.tell(turn.value, "contexts hold no turn of this kind"),
+            Speaker::User | Speaker::Assistant | Speaker::Tool => self.message(turn),
+        }
+        self.last = Some(turn.role);
+    }
+
+    fn system_item(&mut self, turn: &Entry<'b>) {
+        let Some(text) = prompt::text_of(turn, self.lost) else { return };
+        self.lost.tell(turn.value, "a system message among others: it is now an item of kind `notification`");
+        let blocks = vec![Block::Text(text.into())];
+        self.push(turn, Message { role: Role::System, blocks, item: Some(ItemKind::Notification) });
+    }
+
+    fn message(&mut self, turn: &Entry<'b>) {
+        let role = if turn.role == Speaker::Assistant { Role::Assistant } else { Role::User };
+        self.lost.shape(turn.value, &["content", "parts", "images", "tool_calls", "output"]);
+        let mut blocks = if role == Role::Assistant { thinking::beside(turn.value) } else { Vec::new() };
+        for part in &turn.parts {
+            self.part(role, part, &mut blocks);
+        }
+        // Items of Responses are read as parts.
+        if turn.parts.iter().all(|part| !std::ptr::eq(part.value, turn.value)) {
+            let read = self.of_message(turn);
+            self.lost.rest(turn.value, &read, NO_MEMBER);
+        }
+        // Each result, and each item of Responses, is a turn of its own.
+        let goes_on = match turn.role {
+            Speaker::Tool => true,
+            Speaker::Assistant => self.wire == WireFormat::OpenAiResponses,
+            _ => false,
+        };
+        match self.said.messages.last_mut().filter(|_| goes_on && self.last == Some(turn.role)) {
+            Some(message) => message.blocks.extend(blocks),
+            None => self.push(turn, Message { role, blocks, item: None }),
+        }
+    }
+
+    fn push(&mut self, turn: &Entry<'b>, message: Message) {
+        self.said.messages.push(message);
+        self.said.values.push(turn.value);
+    }
+
+    /// The members of a message that are read.
+    fn of_message(&self, turn: &Entry<'b>) -> Vec<&'static str> {
+        match (self.wire, turn.role) {
+            (WireFormat::GoogleGenerateContent, _) => vec!["role", "parts"],
+            (WireFormat::OpenAiResponses, _) => vec!["type", "role", "content"],
+            (WireFormat::AnthropicMessages, _) => vec!["role", "content"],
+            (_, Speaker::Assistant) => {
+                [&["role", "content", "images", "tool_calls", "function_call"], &thinking::BESIDE[..]].concat()
+            }
+            _ => vec!["role", "content", "images"],
+        }
+    }
+
+    fn part(&mut self, role: Role, part: &Part<'b>, blocks: &mut Vec<Block>) {
+        match (part.kind, role) {
+            (Kind::Text(text), _) => {
+                let is_signed = role == Role::Assistant;
+                if is_signed {
+                    signed(part.value, blocks);
+                }
+                blocks.push(Block::Text(text.into()));
+                let of_signature: &[&str] = if is_signed { &thinking::SIGNATURE } else { &[] };
+                self.lost.rest(part.value, &[&["type", "text", "refusal"], of_signature].concat(), NO_MEMBER);
+            }
+            (Kind::Call(call), Role::Assistant) => {
+                signed(part.value, blocks);
+                let block = self.call(part.value, &call);
+                blocks.push(block);
+            }
+            (Kind::Result(outcome), Role::User) => blocks.push(self.result(part.value, &outcome)),
+            // Beside the content, and read before it.
+            (Kind::Thinking, Role::Assistant) if part.value.is_string() => {}
+            (Kind::Thinking, Role::Assistant) => self.thinking(part.value, blocks),
+            (Kind::Media, Role::User) => match media::image(part.value) {
+                Some(image) => {
+                    blocks.push(Block::Image(image));
+                    self.image_rest(part.value);
+                }
+                None => self.lost.tell(part.value, NO_IMAGE),
+            },
+            (Kind::Other(name), _) if !name.is_empty() => {
+                self.lost.tell(part.value, format!("contexts hold no part of kind `{name}`"));
+            }
+            _ => self.lost.tell(part.value, "contexts hold no such part of this role"),
+        }
+    }
+
+    fn image_rest(&mut self, value: &'b Value) {
+        const READ: [&str; 7] = ["type", "source", "image_url", "inlineData", "inline_data", "fileData", "file_data"];
+        // What is the default need not be said.
+        let detail: &[&str] =
+            if value.get("detail").is_some_and(|detail| detail == "auto") { &["detail"] } else { &[] };
+        self.lost.rest(value, &[&READ[..], detail].concat(), NO_MEMBER);
+        if let Some(inner) = value.get("image_url") {
+            self.lost.rest(inner, &["url"], NO_MEMBER);
+        }
+    }
+
+    fn thinking(&mut self, value: &'b Value, blocks: &mut Vec<Block>) {
+        const READ: [&str; 12] = [
+            "type",
+            "thinking",
+            "signature",
+            "data",
+            "closed",
+            "text",
+            "thought",
+            "thoughtSignature",
+            "thought_signature",
+            "summary",
+            "content",
+            "encrypted_content",
+        ];
+        match thinking::block(value) {
+            Some(block) => {
+                blocks.push(block);
+                self.lost.rest(value, &READ, NO_MEMBER);
+            }
+            None => self.lost.tell(value, "reasoning that only the server has"),
+        }
+    }
+
+    fn call(&mut self, value: &'b Value, call: &Call<'b>) -> Block {
+        let of_part: &[&str] = match self.wire {
+            WireFormat::AnthropicMessages => &["type", "id", "name", "input"],
+            WireFormat::OpenAiResponses => &["type", "call_id", "name", "arguments", "input"],
+            WireFormat::GoogleGenerateContent => {
+                &["functionCall", "function_call", "thoughtSignature", "thought_signature"]
+            }
+            // The older form is the function itself.
+            _ => &["type", "id", "function", "custom", "name", "arguments"],
+        };
+        self.lost.rest(value, of_part, NO_MEMBER);
+        let inner = ["function", "custom"].into_iter().find_map(|name| value.get(name)).unwrap_or(call.identified);
+        if !std::ptr::eq(inner, value) {
+            self.lost.rest(inner, &["id", "name", "arguments", "args", "input"], NO_MEMBER);
+        }
+        let name = call.name.unwrap_or_default();
+        let free = inner.get("input").filter(|_| call.arguments.is_none());
+        let input = self.arguments(call.arguments.or(free));
+        Block::ToolUse { id: self.pairs.called(call.id, name).into(), name: name.into(), input }
+    }
+
+    /// Arguments as an object: in some formats they are a text.
+    fn arguments(&mut self, arguments: Option<&'b Value>) -> Value {
+        let empty = || Value::Object(Map::new());
+        let Some(arguments) = arguments else { return empty() };
+        let parsed = match arguments {
+            Value::String(text) if text.trim().is_empty() => Some(empty()),
+            Value::String(text) => json::parse(text).ok(),
+            other => Some(other.clone()),
+        };
+        match parsed {
+            Some(object @ Value::Object(_)) if depth(&object) <= MAX_INPUT_DEPTH => object,
+            Some(Value::Null) => empty(),
+            Some(other) if depth(&other) > MAX_INPUT_DEPTH => {
+                self.lost.tell(arguments, "arguments that are nested too deeply");
+                empty()
+            }
+            _ => {
+                self.lost.tell(arguments, "arguments that are no JSON object: they are now one, with a member `input`");
+                Value::Object(Map::from_iter([("input".to_owned(), arguments.clone())]))
+            }
+        }
+    }
+
+    fn result(&mut self, value: &'b Value, outcome: &Outcome<'b>) -> Block {
+        let id = self.pairs.answered(outcome.id, outcome.name).into();
+        let (content, images) = match self.wire {
+            WireFormat::GoogleGenerateContent => self.response(value, outcome.identified),
+            WireFormat::AnthropicMessages => {
+                self.lost.shape(value, &["content"]);
+                self.lost.rest(value, &["type", "tool_use_id", "content", "is_error"], NO_MEMBER);
+                self.content(value.get("content"))
+            }
+            WireFormat::OpenAiResponses => {
+                self.lost.rest(value, &["type", "call_id", "output"], NO_MEMBER);
+                self.content(value.get("output"))
+            }
+            _ => {
+                const READ: [&str; 6] = ["role", "content", "tool_call_id", "tool_name", "name", "images"];
+                self.lost.rest(value, &READ, NO_MEMBER);
+                let (text, mut images) = self.content(value.get("content"));
+                images.extend(self.content(value.get("images")).1);
+                (text, images)
+            }
+        };
+        Block::ToolResult { id, content: content.into(), is_error: outcome.is_error, images }
+    }
+
+    /// The text and images of a result: a text, or parts.
+    fn content(&mut self, content: Option<&'b Value>) -> (String, Vec<Image>) {
+        let parts = match content {
+            Some(Value::String(text)) => return (text.clone(), Vec::new()),
+            Some(Value::Array(parts)) => parts,
+            _ => return (String::new(), Vec::new()),
+        };
+        let (mut texts, mut images) = (Vec::new(), Vec::new());
+        for part in parts {
+            match (part.get("text").and_then(Value::as_str), media::image(part)) {
+                (Some(text), _) => {
+                    if !texts.is_empty() {
+                        self.lost
+                            .tell(part, "a result has one text: this one follows the text before it on a new line");
+                    }
+                    texts.push(text);
+                    self.lost.rest(part, &["type", "text"], NO_MEMBER);
+                }
+                (None, Some(image)) => {
+                    images.push(image);
+                    self.image_rest(part);
+                }
+                (None, None) => self.lost.tell(part, NO_IMAGE),
+            }
+        }
+        (texts.join("\n"), images)
+    }
+
+    /// The response of Gemini's functions is an object: the text that it holds, or all of it as JSON.
+    fn response(&mut self, part: &'b Value, function: &'b Value) -> (String, Vec<Image>) {
+        self.lost.rest(part, &["functionResponse", "function_response"], NO_MEMBER);
+        self.lost.rest(function, &["id", "name", "response", "parts"], NO_MEMBER);
+        let text = match function.get("response") {
+            Some(response @ Value::Object(members)) => match members.iter().next() {
+                Some((name, Value::String(text)))
+                    if members.len() == 1 && ["output", "error"].contains(&name.as_str()) =>
+                {
+                    text.clone()
+                }
+                _ => {
+                    self.lost.tell(response, "a result is a text: it is now the JSON of this");
+                    response.to_string()
+                }
+            },
+            _ => String::new(),
+        };
+        (text, self.content(function.get("parts")).1)
+    }
+}
+
+/// Gemini's signature on a call or text is that of the thought before it.
+fn signed(value: &Value, blocks: &mut Vec<Block>) {
+    let Some(signed) = thinking::signature(value) else { return };
+    match blocks.last_mut() {
+        Some(Block::Thinking { signature, .. }) if signature.is_empty() => *signature = signed.into(),
+        _ => blocks.push(thinking::thought("", signed)),
+    }
+}

@@ -1,0 +1,45 @@
+//! What of a body no context holds, and where it stands.
+
+use serde_json::Value;
+
+use super::Loss;
+use crate::check::Places;
+use crate::json::Pointer;
+
+/// Values that are not in the context as they were, and why.
+#[derive(Default)]
+pub(super) struct Lost<'b> {
+    told: Vec<(&'b Value, String)>,
+}
+
+impl<'b> Lost<'b> {
+    pub(super) fn tell(&mut self, value: &'b Value, why: impl Into<String>) {
+        self.told.push((value, why.into()));
+    }
+
+    /// Tells of all members of an object that nothing read. `null` says no more than a member that is left out.
+    pub(super) fn rest(&mut self, object: &'b Value, read: &[&str], why: &str) {
+        let members = object.as_object().into_iter().flatten();
+        let lost = members.filter(|(name, value)| !value.is_null() && !read.contains(&name.as_str()));
+        lost.for_each(|(_, value)| self.tell(value, why));
+    }
+
+    /// Tells of a member that should be a list or a text and is neither: nothing can be read from it.
+    pub(super) fn shape(&mut self, object: &'b Value, names: &[&str]) {
+        let members = names.iter().filter_map(|name| object.get(*name));
+        let odd = members.filter(|value| !value.is_array() && !value.is_string() && !value.is_null());
+        odd.for_each(|value| self.tell(value, "it is neither a list nor a text"));
+    }
+
+    /// The losses, with their places.
+    pub(super) fn placed(self, body: &Value) -> Vec<Loss> {
+        let mut places = Places::default();
+        self.told.iter().for_each(|(value, _)| places.want(value));
+        places.walk(body, &Pointer::root);
+        let losses = self.told.into_iter().filter_map(|(value, why)| {
+            let pointer = places.pointer(value)?.clone();
+            Some(Loss { pointer, why })
+        });
+        losses.collect()
+    }
+}

@@ -1,0 +1,104 @@
+//! Images, in the forms of all formats.
+
+use serde_json::Value;
+
+use crate::conversation::Image;
+
+/// The image of a part; `None` for anything else: documents, audio, video, files by id.
+pub(super) fn image(part: &Value) -> Option<Image> {
+    let text = |at: &str| part.pointer(at).and_then(Value::as_str);
+    let image_url = || text("/image_url").or_else(|| text("/image_url/url"));
+    match part {
+        Value::String(data) => Some(inline(data, None)),
+        // Documents of Anthropic have a source, too.
+        Value::Object(_) if text("/type") == Some("image") => match text("/source/type")? {
+            "base64" => Some(inline(text("/source/data")?, text("/source/media_type"))),
+            "url" => Some(at_url(text("/source/url")?, None)),
+            _ => None,
+        },
+        _ => image_url().map(of_url).or_else(|| of_gemini(part)),
+    }
+}
+
+fn of_gemini(part: &Value) -> Option<Image> {
+    let either = |camel: &str, snake: &str| part.get(camel).or_else(|| part.get(snake));
+    let member = |value: &'_ Value, camel: &str, snake: &str| {
+        value.get(camel).or_else(|| value.get(snake)).and_then(Value::as_str).map(str::to_owned)
+    };
+    let kind = |value: &Value| member(value, "mimeType", "mime_type").filter(|kind| kind.starts_with("image/"));
+    if let Some(data) = either("inlineData", "inline_data") {
+        return Some(inline(&member(data, "data", "data")?, Some(&kind(data)?)));
+    }
+    let file = either("fileData", "file_data")?;
+    Some(at_url(&member(file, "fileUri", "file_uri")?, Some(&kind(file)?)))
+}
+
+/// A URL, or data in one.
+fn of_url(url: &str) -> Image {
+    let data = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
+    match data {
+        Some((media_type, data)) => inline(data, Some(media_type)),
+        None => at_url(url, None),
+    }
+}
+
+fn inline(data: &str, media_type: Option<&str>) -> Image {
+    let media_type = media_type.unwrap_or_else(|| kind(data).unwrap_or("image/png"));
+    Image { data: data.into(), media_type: media_type.into(), is_url: false }
+}
+
+/// An image that nobody has looked at: if nothing says its kind, the name in the URL does, else it is taken for a JPEG.
+fn at_url(url: &str, media_type: Option<&str>) -> Image {
+    let path = url.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
+    let by_name = match path.rsplit('.').next() {
+        Some("png") => "image/png",
+        Some("gif") => "image/gif",
+        Some("webp") => "image/webp",
+        _ => "image/jpeg",
+    };
+    Image { data: url.into(), media_type: media_type.unwrap_or(by_name).into(), is_url: true }
+}
+
+/// The first bytes of each kind as base64 (WHATWG MIME Sniffing, 6.1), and how much of an image's beginning names its kind.
+const KINDS: [(&str, usize, &str); 4] = [
+    ("iVBORw0KGgo", 12, "image/png"),
+    ("/9j/", 4, "image/jpeg"),
+    ("R0lGOD", 8, "image/gif"),
+    ("UklGR", 16, "image/webp"),
+];
+
+fn kind(data: &str) -> Option<&'static str> {
+    KINDS.into_iter().find(|(start, ..)| data.starts_with(start)).map(|(.., kind)| kind)
+}
+
+/// How many letters of base64 tell the kind of an image; none if its kind is not known.
+pub(super) fn length_of_kind(data: &str) -> usize {
+    KINDS.into_iter().find(|(start, ..)| data.starts_with(start)).map_or(0, |(_, length, _)| length.min(data.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_form_is_read() {
+        let png = "iVBORw0KGgoAAAAN";
+        let data = Image { data: png.into(), media_type: "image/png".into(), is_url: false };
+        for part in [
+            json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": png}}),
+            json!({"type": "image_url", "image_url": {"url": format!("data:image/png;base64,{png}")}}),
+            json!({"type": "image_url", "image_url": format!("data:image/png;base64,{png}")}),
+            json!({"type": "input_image", "detail": "auto", "image_url": format!("data:image/png;base64,{png}")}),
+            json!({"inlineData": {"mimeType": "image/png", "data": png}}),
+            json!({"inline_data": {"mime_type": "image/png", "data": png}}),
+            json!(png),
+        ] {
+            assert_eq!(image(&part).as_ref(), Some(&data), "{part}");
+        }
+        let named = Image { data: "https://a.b/c.gif?d".into(), media_type: "image/gif".into(), is_url: true };
+        assert_eq!(image(&json!({"type": "image_url", "image_url": {"url": "https://a.b/c.gif?d"}})), Some(named));
+        assert_eq!(image(&json!({"inlineData": {"mimeType": "audio/wav", "data": "UklGR"}})), None);
+        assert_eq!(image(&json!({"type": "document", "source": {"type": "url", "url": "https://a.b"}})), None);
+    }
+}

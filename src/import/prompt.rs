@@ -1,0 +1,86 @@
+//! The system prompt: what it is made of, as layers.
+
+use serde_json::Value;
+
+use super::lost::Lost;
+use crate::check::history::{Entry, Kind};
+use crate::conversation::SystemLayer;
+use crate::provider::WireFormat;
+
+/// The members of a body that hold a system prompt.
+pub(super) fn members(wire: WireFormat) -> &'static [&'static str] {
+    match wire {
+        WireFormat::AnthropicMessages | WireFormat::OllamaGenerate => &["system"],
+        WireFormat::OpenAiResponses => &["instructions"],
+        WireFormat::GoogleGenerateContent => &["systemInstruction", "system_instruction"],
+        WireFormat::OpenAiChat
+        | WireFormat::MistralChat
+        | WireFormat::OllamaChat
+        | WireFormat::MistralFim
+        | WireFormat::LlamaCppInfill => &[],
+    }
+}
+
+/// The layers: a layer for each text of the member, and for each system message that the history begins with.
+pub(super) fn layers<'b>(
+    body: &'b Value,
+    wire: WireFormat,
+    leading: &[Entry<'b>],
+    lost: &mut Lost<'b>,
+) -> Vec<SystemLayer> {
+    let mut texts = Vec::new();
+    for member in members(wire).iter().filter_map(|name| body.get(*name)) {
+        member_texts(member, &mut texts, lost);
+    }
+    for entry in leading {
+        texts.extend(text_of(entry, lost));
+    }
+    named(texts)
+}
+
+/// Layers of these texts, in their order.
+pub(super) fn named(texts: Vec<String>) -> Vec<SystemLayer> {
+    let is_alone = texts.len() == 1;
+    let layer = |(index, text): (usize, String)| {
+        let name = if is_alone { "system".to_owned() } else { format!("system-{}", index + 1) };
+        SystemLayer { name: name.into(), priority: 100, text: text.into() }
+    };
+    texts.into_iter().enumerate().map(layer).collect()
+}
+
+/// A text, a list of text blocks (Anthropic), or a content with parts (Gemini).
+fn member_texts<'b>(member: &'b Value, texts: &mut Vec<String>, lost: &mut Lost<'b>) {
+    match member {
+        Value::String(text) => texts.push(text.clone()),
+        Value::Array(blocks) => blocks.iter().for_each(|block| match block.get("text").and_then(Value::as_str) {
+            Some(text) => {
+                texts.push(text.to_owned());
+                lost.rest(block, &["type", "text"], "no context holds it");
+            }
+            None => lost.tell(block, "a system prompt is text alone"),
+        }),
+        Value::Object(_) => {
+            if let Some(parts) = member.get("parts") {
+                member_texts(parts, texts, lost);
+            }
+            lost.rest(member, &["role", "parts"], "no context holds it");
+        }
+        _ => lost.tell(member, "it is not a text"),
+    }
+}
+
+/// The text of a system message; `None` if it has none.
+pub(super) fn text_of<'b>(entry: &Entry<'b>, lost: &mut Lost<'b>) -> Option<String> {
+    lost.rest(entry.value, &["type", "role", "content"], "no context holds it");
+    let mut texts = Vec::new();
+    for part in &entry.parts {
+        match part.kind {
+            Kind::Text(text) => {
+                texts.push(text);
+                lost.rest(part.value, &["type", "text", "refusal"], "no context holds it");
+            }
+            _ => lost.tell(part.value, "a system message is text alone"),
+        }
+    }
+    (!texts.is_empty()).then(|| texts.concat())
+}

@@ -1,0 +1,174 @@
+//! Texts that say nothing: each character becomes another of its class, so that lengths and structure stay.
+//!
+//! What stays as it is: roles, names of tools, keys of objects, media types, and in schemas what is no prose. Ids become `call_1`,
+//! `call_2` and so on, each wherever it stands.
+
+mod schema;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::{Number, Value};
+
+use super::media;
+use crate::conversation::{Block, Conversation, Image, Task};
+
+pub(super) fn conversation(conversation: &mut Conversation) {
+    match &mut conversation.task {
+        Task::Chat(history) => {
+            let mut ids = Ids::default();
+            history.iter_mut().flat_map(|message| &mut message.blocks).for_each(|it| block(it, &mut ids));
+        }
+        Task::Completion { prefix, suffix } => [prefix, suffix].into_iter().for_each(|it| *it = text(it)),
+    }
+    conversation.system_layers.iter_mut().for_each(|layer| shared(&mut layer.text));
+    for file in &mut conversation.files {
+        shared(&mut file.file_path);
+        shared(&mut file.content);
+    }
+    for tool in &mut conversation.tools {
+        shared(&mut tool.description);
+        schema::redact(&mut tool.schema);
+    }
+}
+
+fn block(block: &mut Block, ids: &mut Ids) {
+    match block {
+        Block::Text(it) => shared(it),
+        Block::Thinking { text, signature, .. } => {
+            shared(text);
+            *signature = opaque(signature).into();
+        }
+        Block::RedactedThinking { data, .. } => *data = opaque(data).into(),
+        Block::ToolUse { id, input, .. } => {
+            *id = ids.of(id);
+            value(input);
+        }
+        Block::ToolResult { id, content, images, .. } => {
+            *id = ids.of(id);
+            shared(content);
+            images.iter_mut().for_each(image);
+        }
+        Block::Image(it) => image(it),
+    }
+}
+
+fn shared(it: &mut Arc<str>) {
+    *it = text(it).into();
+}
+
+/// A text of the same length in bytes.
+fn text(original: &str) -> String {
+    original.chars().map(character).collect()
+}
+
+/// A character of the same class and as many bytes.
+fn character(c: char) -> char {
+    match (c, c.len_utf8()) {
+        ('a'..='z', _) => 'x',
+        ('A'..='Z', _) => 'X',
+        ('0'..='9', _) => '0',
+        (_, 1) => c,
+        (_, bytes) if c.is_alphabetic() => ['é', '字', '𝐱'][bytes - 2],
+        (_, bytes) if c.is_numeric() => ['٠', '０', '𝟎'][bytes - 2],
+        _ => c,
+    }
+}
+
+/// Every string and number below a value; keys stay.
+fn value(it: &mut Value) {
+    match it {
+        Value::String(string) => *string = text(string),
+        Value::Number(number) => *number = like(number),
+        Value::Array(elements) => elements.iter_mut().for_each(value),
+        Value::Object(members) => members.values_mut().for_each(value),
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+/// A number of as many digits: the first is 1, the others are 0.
+fn like(number: &Number) -> Number {
+    let mut is_first = true;
+    let written = number.to_string();
+    let digits = written.chars().map(|c| match c {
+        '1'..='9' if std::mem::take(&mut is_first) => '1',
+        '0'..='9' => '0',
+        other => other,
+    });
+    digits.collect::<String>().parse().unwrap_or_else(|_| Number::from(0))
+}
+
+fn image(image: &mut Image) {
+    let redacted = match image.is_url {
+        true => url(&image.data),
+        false => {
+            let (kind, rest) = image.data.split_at(media::length_of_kind(&image.data));
+            format!("{kind}{}", base64(rest))
+        }
+    };
+    image.data = redacted.into();
+}
+
+/// A URL of the same scheme.
+fn url(original: &str) -> String {
+    match original.split_once("://") {
+        Some((scheme, rest)) => format!("{scheme}://{}", text(rest)),
+        None => text(original),
+    }
+}
+
+/// Signatures and encrypted thinking are base64 most of the time.
+fn opaque(original: &str) -> String {
+    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    if original.bytes().all(is_base64) { base64(original) } else { text(original) }
+}
+
+/// Base64 of as many zeros.
+fn base64(original: &str) -> String {
+    let zero =
+        |c: char| if c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '-' | '_') { 'A' } else { character(c) };
+    original.chars().map(zero).collect()
+}
+
+/// Ids by the order in which they are met.
+#[derive(Default)]
+struct Ids(HashMap<Arc<str>, Arc<str>>);
+
+impl Ids {
+    fn of(&mut self, id: &Arc<str>) -> Arc<str> {
+        let next = self.0.len() + 1;
+        Arc::clone(self.0.entry(Arc::clone(id)).or_insert_with(|| format!("call_{next}").into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn classes_and_lengths_stay() {
+        assert_eq!(text("Ab-9, é字𝒜٣!\n😀"), "Xx-0, é字𝐱٠!\n😀");
+        let mut input = json!({"path": "a/B.rs", "lines": [-417, 0, 2.75], "all": true});
+        value(&mut input);
+        assert_eq!(input, json!({"path": "x/X.xx", "lines": [-100, 0, 1.0], "all": true}));
+        assert_eq!(url("https://example.com/a?b=C1"), "https://xxxxxxx.xxx/x?x=X0");
+    }
+
+    #[test]
+    fn images_keep_their_kind() {
+        let mut shot = Image { data: "iVBORw0KGgoAAAANSUhEUg==".into(), media_type: "image/png".into(), is_url: false };
+        image(&mut shot);
+        assert_eq!(&*shot.data, "iVBORw0KGgoAAAAAAAAAAA==");
+    }
+
+    proptest! {
+        #[test]
+        fn every_character_keeps_its_bytes(original in ".*") {
+            let redacted = text(&original);
+            prop_assert_eq!(original.len(), redacted.len());
+            prop_assert_eq!(text(&redacted), redacted);
+        }
+    }
+}

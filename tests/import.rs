@@ -1,0 +1,497 @@
+//! Bodies as contexts: what is imported compiles to the body that it came from, up to what is declared here; what is redacted says
+//! nothing; the command.
+
+#![expect(clippy::disallowed_methods, reason = "the test itself writes files and runs the binary")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, LazyLock};
+
+use proptest::prelude::*;
+use reqc::compile::{Compiler, LoadOptions, PolicyOptions, Selection};
+use reqc::conversation::TaskKind;
+use reqc::import::{Imported, Request, import};
+use reqc::lint::WireFormat;
+use reqc::system::Embedded;
+use reqc::world::MemoryWorld;
+use serde_json::{Value, json};
+
+/// Where the round trip changes a body: agents, contexts (each `*` or words of their names), why. Nothing else may change.
+const LOSSES: [(&[&str], &[&str], &str); 4] = [
+    (
+        &["Compression"],
+        &["*"],
+        "the agent ends each conversation with a text of its own: imported it is the user's, and the agent adds it again",
+    ),
+    (
+        &["Claude", "Gemini"],
+        &["attached-files", "hostile-text"],
+        "attached files are a block of their own in the system prompt: imported it is a layer, and layers are one text",
+    ),
+    (
+        &["LM Studio Chat", "Ollama OpenAI Chat"],
+        &["image-url"],
+        "lines of text stand for images, in a list: imported they are text alone, which the agent writes as one string",
+    ),
+    (
+        &["DeepSeek Chat Tools"],
+        &["image-", "several-images"],
+        "lines of text stand for images, in a list: imported they are text alone, which the agent writes as one string",
+    ),
+];
+
+/// How many bodies of chats come back exactly, at least.
+const EXACT: usize = 766;
+
+fn compiler(files: Vec<(String, String)>) -> Compiler {
+    let own = Arc::new(MemoryWorld::from_iter(files));
+    let options = LoadOptions { with_bundled: true, ..LoadOptions::default() };
+    Compiler::load(own, Arc::new(Embedded::bundled()), options)
+}
+
+fn imported(body: &Value, wire: WireFormat, name: &str, redact: bool) -> Imported {
+    import(&Request { body, wire, name, redact }).unwrap_or_else(|why| panic!("{name}: {why}: {body:#}"))
+}
+
+/// A body of a bundled agent, and the context that it makes.
+struct Trip {
+    agent: String,
+    context: String,
+    body: Value,
+    wire: WireFormat,
+}
+
+/// All bodies of bundled agents and contexts of a kind.
+fn trips(compiler: &Compiler, kind: TaskKind) -> Vec<Trip> {
+    let mut trips = Vec::new();
+    for (id, _) in compiler.agents() {
+        let plan = compiler.plan(*id).expect("bundled agents are usable");
+        let agent = compiler.hierarchy().get(*id).name.value.to_string();
+        let contexts = compiler.contexts().iter().filter(|ready| ready.context.kind() == kind && plan.kind == kind);
+        for ready in contexts {
+            let context = ready.context.name.to_string();
+            let body = compiler.body(*id, &context, None).expect("of this kind").expect("it compiles").value().clone();
+            trips.push(Trip { agent: agent.clone(), context, body, wire: plan.wire });
+        }
+    }
+    trips
+}
+
+/// The bodies that come back changed, of all.
+fn changed(trips: &[Trip]) -> Vec<(&Trip, Value)> {
+    let name = |at: usize| format!("trip-{at}");
+    let files = trips.iter().enumerate().map(|(at, trip)| {
+        let imported = imported(&trip.body, trip.wire, &name(at), false);
+        (format!("contexts/{}.json", name(at)), imported.text)
+    });
+    let compiler = compiler(files.collect());
+    assert!(compiler.findings().is_empty(), "{:?}", compiler.findings().first());
+    let mut changed = Vec::new();
+    for (at, trip) in trips.iter().enumerate() {
+        let id = compiler.hierarchy().by_name(&trip.agent).expect("a bundled agent");
+        let body = compiler.body(id, &name(at), None).expect("of this kind").expect("it compiles");
+        // Also the order of members.
+        let [before, after] = [&trip.body, body.value()].map(Value::to_string);
+        if before != after {
+            changed.push((trip, body.value().clone()));
+        }
+    }
+    changed
+}
+
+/// The declared loss that a body falls under.
+fn declared(trip: &Trip) -> Option<usize> {
+    let is_of = |names: &[&str], name: &str| names.iter().any(|word| *word == "*" || name.contains(word));
+    LOSSES.iter().position(|(agents, contexts, _)| is_of(agents, &trip.agent) && is_of(contexts, &trip.context))
+}
+
+#[test]
+fn chats_come_back_up_to_declared_losses() {
+    let trips = trips(&compiler(Vec::new()), TaskKind::Chat);
+    let changed = changed(&trips);
+    let mut real = BTreeSet::new();
+    for (trip, back) in &changed {
+        match declared(trip) {
+            Some(at) => drop(real.insert(at)),
+            None => panic!("{} / {}\n{:#}\ncomes back as\n{back:#}", trip.agent, trip.context, trip.body),
+        }
+    }
+    for (at, (agents, contexts, _)) in LOSSES.iter().enumerate() {
+        assert!(real.contains(&at), "{agents:?} / {contexts:?} are declared, and come back");
+    }
+    let exact = trips.len() - changed.len();
+    assert!(exact >= EXACT, "{exact} of {} come back exactly", trips.len());
+}
+
+#[test]
+fn completions_come_back() {
+    let is_completion = |trip: &Trip| {
+        [WireFormat::MistralFim, WireFormat::OllamaGenerate, WireFormat::LlamaCppInfill].contains(&trip.wire)
+    };
+    let trips =
+        trips(&compiler(Vec::new()), TaskKind::Completion).into_iter().filter(is_completion).collect::<Vec<_>>();
+    assert!(trips.len() >= 12, "{}", trips.len());
+    let changed: Vec<_> = changed(&trips).into_iter().map(|(trip, back)| format!("{}: {back}", trip.context)).collect();
+    assert!(changed.is_empty(), "{changed:?}");
+}
+
+#[test]
+fn what_is_left_out_of_compiled_bodies_is_what_agents_say() {
+    for trip in trips(&compiler(Vec::new()), TaskKind::Chat) {
+        let losses = imported(&trip.body, trip.wire, "a", false).losses;
+        let other = losses.iter().find(|loss| {
+            let pointer = loss.pointer.as_str();
+            let is_member = pointer.matches('/').count() == 1;
+            // A breakpoint of the cache, and a system item, whose kind no format has.
+            !is_member && !pointer.ends_with("/cache_control") && trip.context != "system-items"
+        });
+        assert!(other.is_none(), "{} / {}: {other:?}", trip.agent, trip.context);
+    }
+}
+
+/// Every string of a value but those that redaction keeps: names, roles, kinds, and what schemas say beside prose.
+fn texts<'v>(value: &'v Value, key: &str, found: &mut Vec<&'v str>) {
+    const KEPT: [&str; 11] = [
+        "name",
+        "why",
+        "kind",
+        "role",
+        "type",
+        "media_type",
+        "system_prompt",
+        "required",
+        "id",
+        "tool_use_id",
+        "origin",
+    ];
+    match value {
+        Value::String(text) if !KEPT.contains(&key) => found.push(text),
+        Value::Array(elements) => elements.iter().for_each(|element| texts(element, key, found)),
+        Value::Object(members) => members.iter().for_each(|(name, member)| texts(member, name, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn nothing_of_a_text_is_left_once_it_is_redacted() {
+    for trip in trips(&compiler(Vec::new()), TaskKind::Chat) {
+        let [plain, redacted] = [false, true].map(|redact| {
+            let text = imported(&trip.body, trip.wire, "a", redact).text;
+            serde_json::from_str::<Value>(&text).expect("a context is JSON")
+        });
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        texts(&plain, "", &mut before);
+        texts(&redacted, "", &mut after);
+        assert_eq!(before.len(), after.len(), "{} / {}", trip.agent, trip.context);
+        for (before, after) in before.iter().zip(after) {
+            assert_eq!(before.len(), after.len(), "{before} / {after}");
+            // The kind of an image is no secret; a scheme is none either.
+            let said = after.trim_start_matches("iVBORw0KGgo").trim_start_matches("https://");
+            let says = |c: char| c.is_alphanumeric() && !"xX0é字𝐱٠０𝟎A1".contains(c);
+            assert!(!said.contains(says), "{} / {}: {after}", trip.agent, trip.context);
+        }
+    }
+}
+
+#[test]
+fn every_agent_takes_redacted_contexts() {
+    let trips = trips(&compiler(Vec::new()), TaskKind::Chat);
+    let agents = ["Claude Chat Tools", "OpenAI Chat Tools", "Gemini Chat Tools", "Ollama Chat Tools"];
+    let taken = trips.iter().filter(|trip| agents.contains(&trip.agent.as_str())).enumerate();
+    let files = taken.map(|(at, trip)| {
+        let name = format!("redacted-{at}");
+        (format!("contexts/{name}.json"), imported(&trip.body, trip.wire, &name, true).text)
+    });
+    let compiler = compiler(files.collect());
+    let contexts = compiler.select_contexts(|name| name.starts_with("redacted-"), "redacted").expect("they were read");
+    let agents = compiler.select_agents(|name| agents.contains(&name), "agents").expect("bundled");
+    let selection = Selection { agents: Some(agents), contexts: Some(contexts), ..Selection::default() };
+    let report = compiler.report(&selection, &PolicyOptions::default());
+    assert!(report.summary.bodies > 300, "{}", report.summary.bodies);
+    let told: Vec<_> = report.findings.iter().map(|finding| (finding.rule.code, &finding.message)).collect();
+    assert!(told.is_empty(), "{told:#?}");
+}
+
+/// Words that no file of contexts has by itself.
+fn secret() -> impl Strategy<Value = String> {
+    "[b-wyzB-WYZ]{6,12}( [a-w]{3,9}){0,3}[,.\\n]?"
+}
+
+/// The bodies of `tests/bodies/`, which providers refuse or take, by wire format.
+static BODIES: LazyLock<Vec<(WireFormat, Value)>> = LazyLock::new(|| {
+    let mut bodies = Vec::new();
+    for (verdict, wire) in ["wrong", "right"].into_iter().flat_map(|it| WireFormat::ALL.map(|wire| (it, wire))) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bodies").join(verdict).join(wire.name());
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let text = fs::read_to_string(entry.path()).expect("a file");
+            let mut file: Value = serde_json::from_str(&text).expect("JSON");
+            bodies.push((wire, file["body"].take()));
+        }
+    }
+    bodies
+});
+
+#[test]
+fn bodies_that_providers_refuse_make_contexts_too() {
+    assert!(BODIES.len() > 100, "{}", BODIES.len());
+    for (wire, body) in BODIES.iter() {
+        imported(body, *wire, "a", false);
+        imported(body, *wire, "a", true);
+    }
+}
+
+/// How many values a value holds.
+fn size(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(elements) => elements.iter().map(size).sum(),
+        Value::Object(members) => members.values().map(size).sum(),
+        _ => 0,
+    }
+}
+
+/// The value with a number, depth first.
+fn nth<'v>(value: &'v mut Value, at: &mut usize) -> Option<&'v mut Value> {
+    if *at == 0 {
+        return Some(value);
+    }
+    *at -= 1;
+    match value {
+        Value::Array(elements) => elements.iter_mut().find_map(|element| nth(element, at)),
+        Value::Object(members) => members.values_mut().find_map(|member| nth(member, at)),
+        _ => None,
+    }
+}
+
+fn strange() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(Value::Null),
+        Just(json!(true)),
+        Just(json!(-1.5)),
+        Just(json!("")),
+        Just(json!("tool")),
+        Just(json!([])),
+        Just(json!({})),
+        Just(json!([{"type": "text", "text": "a"}, {"type": "image"}, 7])),
+        Just(json!({"type": "tool_use", "id": "", "name": "", "input": "{}"})),
+        Just(json!({"role": "system", "content": ["a"]})),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_altered_body_makes_a_context(which in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), new in strange()) {
+        let (wire, mut body) = BODIES[which.index(BODIES.len())].clone();
+        let mut at = at.index(size(&body));
+        if let Some(value) = nth(&mut body, &mut at) {
+            *value = new;
+        }
+        imported(&body, wire, "a", false);
+    }
+
+    #[test]
+    fn secrets_of_a_body_are_in_no_redacted_context(secrets in prop::collection::vec(secret(), 9)) {
+        let arguments = json!({"path": secrets[0], "deep": [{"a": secrets[1]}]});
+        let body = json!({
+            "messages": [
+                {"role": "system", "content": secrets[2]},
+                {"role": "user", "content": [
+                    {"type": "text", "text": secrets[3]},
+                    {"type": "image_url", "image_url": {"url": format!("https://example.com/{}", secrets[4])}}
+                ]},
+                {"role": "assistant", "content": secrets[5], "reasoning_content": secrets[6], "tool_calls": [
+                    {"id": secrets[7], "type": "function", "function": {"name": "ls", "arguments": arguments.to_string()}}
+                ]},
+                {"role": "tool", "tool_call_id": secrets[7], "content": secrets[8]}
+            ],
+            "tools": [{"type": "function", "function": {"name": "ls", "description": secrets[0], "parameters": {
+                "type": "object", "properties": {"path": {"type": "string", "description": secrets[1], "enum": [secrets[2]]}}
+            }}}]
+        });
+        let text = imported(&body, WireFormat::OpenAiChat, "a", true).text;
+        for word in secrets.iter().flat_map(|secret| secret.split(|c: char| !c.is_alphabetic())) {
+            for run in word.as_bytes().windows(6) {
+                let run = std::str::from_utf8(run).expect("ASCII");
+                prop_assert!(!text.contains(run), "{} is in {}", run, text);
+            }
+        }
+        prop_assert_eq!(text.matches("call_1").count(), 2);
+    }
+}
+
+/// What a body loses: pointers and reasons.
+fn losses(wire: WireFormat, body: &Value) -> Vec<(String, String)> {
+    let losses = imported(body, wire, "a", false).losses.into_iter();
+    losses.map(|loss| (loss.pointer.as_str().to_owned(), loss.why)).collect()
+}
+
+#[test]
+fn what_no_context_holds_is_told() {
+    let body = json!({
+        "model": "m",
+        "messages": [
+            {"role": "user", "name": "ann", "content": [{"type": "text", "text": "a"}, {"type": "file", "file": {}}]},
+            {"role": "assistant", "content": "b", "refusal": null, "annotations": [1], "tool_calls": [
+                {"id": "1", "type": "function", "function": {"name": "f", "arguments": "["}, "index": 0},
+                {"id": "2", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+            ]},
+            {"role": "tool", "tool_call_id": "1", "content": [{"type": "text", "text": "c"}, {"type": "text", "text": "d"}]},
+            {"role": "system", "content": "e"},
+            {"role": "critic", "content": "f"},
+            {"role": "user", "content": "g"},
+            {"role": "assistant", "content": "h"}
+        ],
+        "tools": [{"type": "web_search"}, {"type": "function", "function": {"name": "f", "strict": true}}]
+    });
+    let told = losses(WireFormat::OpenAiChat, &body);
+    let places: BTreeSet<&str> = told.iter().map(|(pointer, _)| pointer.as_str()).collect();
+    let expected = [
+        "/messages/0/content/1",
+        "/messages/0/name",
+        "/messages/1",
+        "/messages/1/annotations",
+        "/messages/1/tool_calls/0/function/arguments",
+        "/messages/1/tool_calls/0/index",
+        "/messages/2/content/1",
+        "/messages/3",
+        "/messages/4",
+        "/model",
+        "/tools/0",
+        "/tools/1/function/strict",
+    ];
+    assert_eq!(places.into_iter().collect::<Vec<_>>(), expected, "{told:#?}");
+}
+
+#[test]
+fn members_of_another_type_are_told() {
+    let body = json!({
+        "messages": [{"role": "user", "content": {"a": 1}}, {"role": "assistant", "content": "b", "tool_calls": {}}],
+        "tools": {"name": "f"}
+    });
+    let told: BTreeSet<String> =
+        losses(WireFormat::OpenAiChat, &body).into_iter().map(|(pointer, _)| pointer).collect();
+    let expected = ["/messages/0", "/messages/0/content", "/messages/1/tool_calls", "/tools"];
+    assert_eq!(told.iter().collect::<Vec<_>>(), expected.iter().collect::<Vec<_>>());
+}
+
+#[test]
+fn what_a_server_keeps_is_told_and_older_forms_are_read() {
+    let body = json!({"model": "m", "previous_response_id": "resp_1", "input": "a"});
+    let told = losses(WireFormat::OpenAiResponses, &body);
+    let why = |of: &str| told.iter().find(|(pointer, _)| pointer == of).map(|(_, why)| why.as_str());
+    assert_eq!(why("/previous_response_id"), Some("what the server keeps is not in the body"));
+    assert_eq!(why("/model"), Some("an agent says this, not a context"));
+
+    let body = json!({
+        "messages": [
+            {"role": "user", "content": "a"},
+            {"role": "assistant", "content": null, "function_call": {"name": "f", "arguments": "{\"b\": 1}"}},
+            {"role": "function", "name": "f", "content": "c"}
+        ],
+        "functions": [{"name": "f", "parameters": {"type": "object"}}]
+    });
+    assert_eq!(losses(WireFormat::OpenAiChat, &body), []);
+    let context: Value = serde_json::from_str(&imported(&body, WireFormat::OpenAiChat, "a", false).text).expect("JSON");
+    assert_eq!(context["tools"][0]["name"], "f");
+    assert_eq!(context["history"][1]["content"][0]["input"], json!({"b": 1}));
+    assert_eq!(context["history"][2]["content"][0]["content"], "c");
+}
+
+#[test]
+fn calls_without_ids_are_answered_in_their_order() {
+    let call = |path: &str| json!({"functionCall": {"name": "read", "args": {"path": path}}});
+    let result = |text: &str| json!({"functionResponse": {"name": "read", "response": {"output": text}}});
+    let body = json!({"contents": [
+        {"role": "user", "parts": [{"text": "a"}]},
+        {"role": "model", "parts": [call("1"), call("2")]},
+        {"role": "user", "parts": [result("one"), result("two")]}
+    ]});
+    let context: Value =
+        serde_json::from_str(&imported(&body, WireFormat::GoogleGenerateContent, "a", false).text).expect("JSON");
+    let ids = |message: usize, member: &str| {
+        let blocks = context["history"][message]["content"].as_array().expect("blocks").iter();
+        blocks.map(|block| block[member].as_str().expect("an id").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(1, "id"), ids(2, "tool_use_id"));
+    assert_eq!(context["history"][2]["content"][1]["content"], "two");
+}
+
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+/// Runs the command in a folder with a file.
+fn ran(folder: &Path, file: (&str, &str), arguments: &[&str]) -> Ran {
+    fs::write(folder.join(file.0), file.1).expect("written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    command.args(["context", "import", file.0]).args(arguments).current_dir(folder).env("NO_COLOR", "1");
+    let output = command.output().expect("the binary runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    Ran { code: output.status.code().expect("not killed"), out: text(output.stdout), err: text(output.stderr) }
+}
+
+const LINES: &str = concat!(
+    r#"{"body": {"model": "gpt-5.6-luna", "messages": [{"role": "user", "content": "one"}]}}"#,
+    "\n",
+    r#"{"url": "/v1/messages", "body": {"model": "ours", "messages": [{"role": "user", "content": "two"}]}}"#,
+    "\n"
+);
+
+#[test]
+fn the_command_prints_a_context_and_beside_it_what_is_lost() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let first = ran(folder.path(), ("my log.jsonl", LINES), &[]);
+    assert_eq!(first.code, 0, "{}", first.err);
+    let context: Value = serde_json::from_str(&first.out).expect("a context");
+    assert_eq!((&context["name"], &context["history"][0]["content"]), (&json!("my-log"), &json!("one")));
+    assert!(first.err.starts_with("2 bodies to choose from: this is number 1"), "{}", first.err);
+    assert!(first.err.contains("\n  /model: an agent says this"), "{}", first.err);
+    for arguments in [["--line", "2"], ["--body", "2"]] {
+        let second = ran(folder.path(), ("my log.jsonl", LINES), &arguments);
+        assert!(second.out.contains("`anthropic-messages`") && second.out.contains("two"), "{}", second.out);
+    }
+    let quiet = ran(folder.path(), ("my log.jsonl", LINES), &["-q"]);
+    assert_eq!((quiet.code, quiet.err.as_str(), quiet.out), (0, "", first.out));
+}
+
+#[test]
+fn a_context_that_is_written_is_one_of_the_repository() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    fs::create_dir(at.join("agents")).expect("created");
+    let written = ran(at, ("a.jsonl", LINES), &["--out", "contexts/asked.json", "--redact"]);
+    assert_eq!(written.code, 0, "{}", written.err);
+    let text = fs::read_to_string(at.join("contexts/asked.json")).expect("written");
+    assert!(text.contains(r#""name": "asked""#) && text.contains("xxx") && !text.contains("one"), "{text}");
+    let again = ran(at, ("a.jsonl", LINES), &["--out", "contexts/asked.json"]);
+    assert!(again.code == 2 && again.err.contains("is there already"), "{}", again.err);
+    assert_eq!(fs::read_to_string(at.join("contexts/asked.json")).expect("still there"), text);
+    let mut listing = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    let listed = listing.args(["contexts", "--context", "asked"]).current_dir(at).output().expect("the binary runs");
+    assert!(String::from_utf8_lossy(&listed.stdout).contains("asked (chat)"));
+}
+
+#[test]
+fn what_makes_no_context_is_a_failure_with_a_reason() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ambiguous = r#"{"model": "ours", "messages": [{"role": "user", "content": "a"}]}"#;
+    for (text, arguments, why) in [
+        (ambiguous, &[] as &[&str], "may be"),
+        (ambiguous, &["--from", "openai"], "there is no wire format `openai`"),
+        (ambiguous, &["--from", "openai-chat", "--name", "a/b"], "not a valid context name"),
+        (ambiguous, &["--from", "openai-chat", "--body", "2"], "holds 1 body, not 2"),
+        (ambiguous, &["--from", "openai-chat", "--line", "2"], "no other line"),
+        (LINES, &["--line", "3"], "holds no request body on line 3"),
+        ("{\"messages\": [,]}", &[], "cannot be read: line 1"),
+        ("[]", &[], "holds no request body"),
+    ] {
+        let ran = ran(folder.path(), ("a.json", text), arguments);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{arguments:?}: {}", ran.err);
+        assert!(ran.err.contains(why), "{arguments:?}: {}", ran.err);
+    }
+}
