@@ -422,7 +422,7 @@ def measure(folder, reqc):
 def run(command, variables):
     """Elapsed and CPU seconds of a run, all threads; the second suffers less from what else the machine does."""
     start = time.perf_counter()
-    process = subprocess.Popen(command, env=variables)
+    process = subprocess.Popen(command, env=variables, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = status
     if status != 0:
