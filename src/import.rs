@@ -1,7 +1,7 @@
 //! A real request body as a context: the way back from a wire format to a conversation.
 //!
 //! Input: a body and its wire format. Output: an [`Imported`]: the text of a context file, and each value of the body that no context
-//! can hold. [`pick`] finds the body in a file. What agents say (model, sampling, limits) is not part of a conversation, and the system
+//! can hold. `pick` finds the body in a file. What agents say (model, sampling, limits) is not part of a conversation, and the system
 //! prompt comes back as layers, since nothing tells what of it was an agent's. Knows nothing of profiles, and does not write files.
 
 mod history;

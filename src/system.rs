@@ -1,7 +1,7 @@
 //! The real world behind [`world`](crate::world)'s traits: the disk, the files in the binary, git, the clock.
 //!
 //! The only module that calls `std::fs`, `std::env`, processes or the clock. Input: a folder, or a git revision.
-//! Output: a [`World`] to read from and an [`Output`](crate::world::Output) to write to. It
+//! Output: a [`World`] to read from and an [`Output`] to write to. It
 //! does not know what any file means, and every world here lists the same files in the same order: sorted by
 //! path, byte for byte, with `/` between parts.
 
