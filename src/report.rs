@@ -21,6 +21,7 @@ mod review;
 mod sarif;
 mod short;
 
+pub use diff::changes_text;
 pub use explain::{explanation_json, explanation_text, margin_text};
 pub use github::Github;
 pub use gitlab::Gitlab;
@@ -36,9 +37,8 @@ pub use short::Short;
 
 use std::ops::Range;
 
-use crate::compile::{Lowered, Report, Summary};
+use crate::compile::{Report, Summary};
 use crate::diag::{Diagnostic, Rule, count};
-use crate::diff::CausedGroup;
 use crate::source::Sources;
 use crate::text::{Text, text};
 
@@ -49,11 +49,6 @@ pub trait Format {
 
     /// The same where nothing was counted: the findings are why there is nothing else to show.
     fn findings(&self, report: &Report, rules: &[&'static Rule]) -> Text;
-
-    /// Changes of bodies, and what the change lowers; as people are told them, unless the format has a form of its own.
-    fn changes(&self, groups: &[CausedGroup], lowered: &[Lowered]) -> Text {
-        diff::changes_text(groups, lowered, Layout::default())
-    }
 }
 
 /// How text for people is laid out.

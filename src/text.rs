@@ -24,7 +24,7 @@ use owo_colors::{OwoColorize, Style};
 use serde::Serialize;
 
 use commands::Commands;
-pub(crate) use document::Within;
+pub(crate) use document::{Within, fence};
 pub(crate) use hidden::{Hidden, hidden, name_of};
 
 /// Text that can be printed.

@@ -192,7 +192,7 @@ const EDITS: [(&str, &str, &str); 18] = [
     ("roles/writer.md", "for people who use", "for those who use"),
     ("roles/writer.md", "Name the files of no change.\n", "Name no file.\nQuote no commit.\n"),
     ("roles/writer.md", "Write in the present tense.\nEnd", "End"),
-    ("contexts/notes.json", "fewer crashes", "no crashes"),
+    ("contexts/release-notes.json", "fewer crashes", "no crashes"),
     ("providers/house.toml", "llm.house", "llm2.house"),
 ];
 

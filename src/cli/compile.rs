@@ -36,7 +36,7 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
     if args.check {
         if options.format == Format::Human {
             let changes: Vec<ChangedFile> = comparison.drifts().iter().map(ChangedFile::from).collect();
-            terminal.changes(options.format, &opened.compiler.grouped(&changes), &[]);
+            terminal.changes(&opened.compiler.grouped(&changes));
         }
         reconcile(options, &found, terminal);
         return Ok(status);

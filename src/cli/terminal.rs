@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use serde_json::Value;
 
 use super::args::{Color, Format};
-use crate::compile::{Lowered, Report, all_rules};
+use crate::compile::{Report, all_rules};
 use crate::diff::CausedGroup;
 use crate::report::{self, Checkout, Github, Gitlab, Human, Json, Junit, Layout, Markdown, Sarif, Short};
 use crate::review::Review;
@@ -140,9 +140,9 @@ impl Terminal {
         self.text(&text);
     }
 
-    /// Writes changes of bodies, and what they lower.
-    pub(super) fn changes(&mut self, format: Format, groups: &[CausedGroup], lowered: &[Lowered]) {
-        self.text(&self.format(format, self.color, &Checkout::default()).changes(groups, lowered));
+    /// Writes changes of bodies, for people.
+    pub(super) fn changes(&mut self, groups: &[CausedGroup]) {
+        self.text(&report::changes_text(groups, self.layout()));
     }
 
     /// Writes what a change of sources does.

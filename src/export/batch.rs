@@ -1,12 +1,13 @@
 //! Input for the batch services of OpenAI and Anthropic.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use super::{Exported, Request, file_name, line};
 use crate::provider::{Server, WireFormat};
+use crate::text::hex;
 
 /// The most requests and bytes of a file for OpenAI.
 const OPENAI: Limits = Limits { requests: 50_000, bytes: 200_000_000 };
@@ -101,7 +102,6 @@ fn id(request: &Request) -> String {
     if is_same && fit.len() <= LONGEST_ID {
         return fit;
     }
-    let mut hasher = DefaultHasher::new();
-    name.hash(&mut hasher);
-    format!("{}_{:016x}", &fit[..fit.len().min(LONGEST_ID - 17)], hasher.finish())
+    let print = hex(&Sha256::digest(name.as_bytes())[..8]);
+    format!("{}_{print}", &fit[..fit.len().min(LONGEST_ID - 17)])
 }

@@ -1,12 +1,9 @@
 //! Grouped changes, for people and for programs.
 
 use owo_colors::Style;
-use serde_json::{Value, json};
 
-use super::lowered::{self, lowered_text};
 use super::{LONGEST, Layout, name, thousands};
-use crate::compile::Lowered;
-use crate::diff::{CausedGroup, ChangeKind, FileChange, Group};
+use crate::diff::{CausedGroup, ChangeKind, Group};
 use crate::text::{Text, text};
 
 /// How many names a line lists before it counts.
@@ -14,9 +11,9 @@ const NAMES: usize = 3;
 /// How many groups are shown.
 const MOST: usize = 1000;
 
-/// What a change lowers, then its groups: how many bodies of how many agents, where, what, and because of which line.
-pub(super) fn changes_text(groups: &[CausedGroup], lowered: &[Lowered], layout: Layout) -> Text {
-    let mut text = lowered_text(lowered);
+/// Groups of changes: how many bodies of how many agents, where, what, and because of which line.
+pub fn changes_text(groups: &[CausedGroup], layout: Layout) -> Text {
+    let mut text = Text::new();
     groups.iter().take(MOST).for_each(|group| text.push(&group_text(group, layout)));
     if groups.len() > MOST {
         let more = thousands(groups.len() - MOST);
@@ -73,35 +70,4 @@ fn subjects(group: &Group) -> Text {
     let agent = if agents.len() == 1 { "agent" } else { "agents" };
     let (bodies, names) = (group.subjects.len(), Text::join(&names, ", "));
     text!("in {} {} of {} {} ({}{})", bodies, what.1, agents.len(), agent, names, more)
-}
-
-/// Groups as JSON: an array of `{pointer, change, old, new, cause, variants, bodies: [{agent, context}]}`, and what was
-/// lowered.
-pub(super) fn changes_json(groups: &[CausedGroup], lowered: &[Lowered]) -> Text {
-    let values: Vec<Value> = groups.iter().map(group_json).collect();
-    Text::json(&json!({"version": 1, "changes": values, "lowered": lowered::values(lowered)}))
-}
-
-fn group_json(CausedGroup { group, cause }: &CausedGroup) -> Value {
-    let (change, old, new) = match &group.change.kind {
-        ChangeKind::File(FileChange::New) => ("added", Value::Null, Value::Null),
-        ChangeKind::File(FileChange::Gone) => ("removed", Value::Null, Value::Null),
-        ChangeKind::File(FileChange::Reformatted) => ("reformatted", Value::Null, Value::Null),
-        ChangeKind::File(FileChange::Broken) => ("broken", Value::Null, Value::Null),
-        ChangeKind::Added(value) => ("added", Value::Null, value.clone()),
-        ChangeKind::Removed(value) => ("removed", value.clone(), Value::Null),
-        ChangeKind::Replaced(old, new) => ("replaced", old.clone(), new.clone()),
-        ChangeKind::Reordered(old, new) => ("reordered", json!(old), json!(new)),
-    };
-    let bodies =
-        group.subjects.iter().map(|subject| json!({"agent": &*subject.agent, "context": subject.context.as_deref()}));
-    json!({
-        "pointer": if matches!(group.change.kind, ChangeKind::File(_)) { "" } else { &group.pointer },
-        "change": change,
-        "old": old,
-        "new": new,
-        "cause": cause,
-        "variants": group.variants,
-        "bodies": bodies.collect::<Vec<_>>(),
-    })
 }

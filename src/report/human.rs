@@ -6,12 +6,10 @@ use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, SourceCode};
 use owo_colors::Style;
 
 use super::bound::{Bounded, left_out};
-use super::diff::changes_text;
 use super::excerpt::Excerpt;
 use super::{Format, Layout, is_of_folder, name, one_line, short, wrapped};
-use crate::compile::{Lowered, Report};
+use crate::compile::Report;
 use crate::diag::{Diagnostic, Rule, Severity, count};
-use crate::diff::CausedGroup;
 use crate::source::Sources;
 use crate::text::{Text, text};
 
@@ -37,10 +35,6 @@ impl Format for Human {
         let mut parts: Vec<Text> = drawn.collect();
         parts.extend(left_out(&more));
         Text::join(&parts, "\n")
-    }
-
-    fn changes(&self, groups: &[CausedGroup], lowered: &[Lowered]) -> Text {
-        changes_text(groups, lowered, self.0)
     }
 }
 

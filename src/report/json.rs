@@ -3,12 +3,10 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::diff::changes_json;
 use super::places::Region;
 use super::{Format, lowered};
-use crate::compile::{Lowered, Report, Summary};
+use crate::compile::{Report, Summary};
 use crate::diag::{Diagnostic, Edit, Rule};
-use crate::diff::CausedGroup;
 use crate::source::{Sources, Span};
 use crate::text::Text;
 
@@ -33,10 +31,6 @@ impl Format for Json {
     /// Programs get the same document as ever.
     fn findings(&self, report: &Report, rules: &[&'static Rule]) -> Text {
         self.report(report, rules)
-    }
-
-    fn changes(&self, groups: &[CausedGroup], lowered: &[Lowered]) -> Text {
-        changes_json(groups, lowered)
     }
 }
 
@@ -157,7 +151,7 @@ impl<'a> Location<'a> {
 mod tests {
     use super::super::tests::{example, report as made};
     use super::*;
-    use crate::compile::{LintedBodies, LoweredKind};
+    use crate::compile::{LintedBodies, Lowered, LoweredKind};
     use crate::provider::WireFormat;
 
     fn report() -> Text {

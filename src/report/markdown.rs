@@ -13,7 +13,7 @@ use crate::text::{Text, text};
 pub struct Markdown;
 
 /// The most characters, as GitHub counts them: a comment may have 65,536, and what wraps the report needs some.
-const MOST: usize = 60_000;
+pub(super) const MOST: usize = 60_000;
 /// What the figures and the sentence about what is left out may take of them.
 const FRAME: usize = 2_000;
 
@@ -40,7 +40,7 @@ impl Format for Markdown {
 }
 
 /// Characters as GitHub counts them: units of UTF-16.
-fn units(text: &str) -> usize {
+pub(super) fn units(text: &str) -> usize {
     text.encode_utf16().count()
 }
 

@@ -1,11 +1,9 @@
 //! One line per finding, for logs, editors and `grep`.
 
 use super::bound::{Bounded, left_out};
-use super::diff::changes_text;
 use super::{Format, Layout, is_of_folder, name, one_line};
-use crate::compile::{Lowered, Report};
+use crate::compile::Report;
 use crate::diag::{Diagnostic, Rule, count};
-use crate::diff::CausedGroup;
 use crate::source::Sources;
 use crate::text::{Text, text};
 
@@ -22,10 +20,6 @@ impl Format for Short {
     fn findings(&self, report: &Report, _: &[&'static Rule]) -> Text {
         let Bounded { shown, more } = Bounded::of(&report.findings);
         shown.into_iter().map(|finding| line(finding, &report.sources)).chain(left_out(&more)).collect()
-    }
-
-    fn changes(&self, groups: &[CausedGroup], lowered: &[Lowered]) -> Text {
-        changes_text(groups, lowered, self.0)
     }
 }
 

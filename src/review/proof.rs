@@ -65,7 +65,7 @@ impl Proof<'_> {
             match reach {
                 Reach::Nothing => {}
                 Reach::Agents(names) => names.iter().for_each(|name| by_agent.entry(name).or_default().push(edit)),
-                Reach::Context(name) => by_context.entry(name).or_default().push(edit),
+                Reach::Contexts(names) => names.iter().for_each(|name| by_context.entry(name).or_default().push(edit)),
                 Reach::Everything => everywhere.push(edit),
             }
         }

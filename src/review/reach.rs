@@ -14,8 +14,8 @@ pub(super) enum Reach {
     Nothing,
     /// Bodies of these agents.
     Agents(BTreeSet<Arc<str>>),
-    /// Bodies of one context.
-    Context(Arc<str>),
+    /// Bodies of these contexts.
+    Contexts(BTreeSet<Arc<str>>),
     /// Any body.
     Everything,
 }
@@ -26,7 +26,7 @@ impl Reach {
         match self {
             Reach::Nothing => false,
             Reach::Agents(names) => names.contains(name),
-            Reach::Context(_) | Reach::Everything => true,
+            Reach::Contexts(_) | Reach::Everything => true,
         }
     }
 }
@@ -34,13 +34,25 @@ impl Reach {
 /// The reach of each edit.
 pub(super) fn of_edits(edits: &Edits, older: &Compiler, newer: &Compiler) -> Vec<Reach> {
     let paths: BTreeSet<&str> = (0..edits.all.len()).flat_map(|edit| edits.paths(edit)).collect();
-    let known = [older, newer].map(|side| side.agents_of_files(&paths));
-    (0..edits.all.len()).map(|edit| of_edit(edits, edit, &known)).collect()
+    let agents = [older, newer].map(|side| side.agents_of_files(&paths));
+    let contexts = [older, newer].map(contexts_of_files);
+    (0..edits.all.len()).map(|edit| of_edit(edits, edit, &agents, &contexts)).collect()
 }
 
-type Known = Option<BTreeMap<String, BTreeSet<Arc<str>>>>;
+/// Names by the paths of files.
+type Named = BTreeMap<String, BTreeSet<Arc<str>>>;
 
-fn of_edit(edits: &Edits, edit: usize, known: &[Known; 2]) -> Reach {
+/// The contexts that files hold; a file may be called anything.
+fn contexts_of_files(side: &Compiler) -> Named {
+    let mut named = Named::new();
+    for ready in side.contexts() {
+        let path = side.sources().get(ready.context.file).path().to_string();
+        named.entry(path).or_default().insert(Arc::clone(&ready.context.name));
+    }
+    named
+}
+
+fn of_edit(edits: &Edits, edit: usize, agents: &[Option<Named>; 2], contexts: &[Named; 2]) -> Reach {
     if edits.all[edit].kind == EditKind::Comments {
         return Reach::Nothing;
     }
@@ -49,14 +61,17 @@ fn of_edit(edits: &Edits, edit: usize, known: &[Known; 2]) -> Reach {
     if below(folders::SCHEMAS) || paths.iter().all(|path| *path == folders::MODEL_FAMILIES) {
         return Reach::Nothing;
     }
-    if below(folders::CONTEXTS) && paths.len() == 1 {
-        let name = paths.iter().next().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
-        return Reach::Context(name.trim_end_matches(".json").into());
-    }
-    let [Some(older), Some(newer)] = known else { return Reach::Everything };
-    if below(folders::AGENTS) || below(folders::PARTIALS) {
+    let of_both = |older: &Named, newer: &Named| -> BTreeSet<Arc<str>> {
         let names = paths.iter().flat_map(|path| older.get(*path).into_iter().chain(newer.get(*path)));
-        return Reach::Agents(names.flatten().cloned().collect());
+        names.flatten().cloned().collect()
+    };
+    if below(folders::CONTEXTS) {
+        return Reach::Contexts(of_both(&contexts[0], &contexts[1]));
     }
-    Reach::Everything
+    match agents {
+        [Some(older), Some(newer)] if below(folders::AGENTS) || below(folders::PARTIALS) => {
+            Reach::Agents(of_both(older, newer))
+        }
+        _ => Reach::Everything,
+    }
 }

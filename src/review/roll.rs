@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::Class;
 use super::edit::{Edit, EditKind, Edits};
 use crate::compile::Compiler;
+use crate::context::Context;
 use crate::diff::ChangedFile;
 
 /// Who came and who went.
@@ -64,12 +65,8 @@ fn agents(side: &Compiler) -> Named<'_> {
 
 /// The contexts of a side.
 fn contexts(side: &Compiler) -> Named<'_> {
-    let path = |name: &Arc<str>| {
-        let path = format!("contexts/{name}.json");
-        let known = side.sources().iter().any(|(_, file)| **file.path() == *path);
-        if known { path.into() } else { format!("bundled:{path}").into() }
-    };
-    side.contexts().iter().map(|ready| (&ready.context.name, path(&ready.context.name))).collect()
+    let of = |it: &'_ Context| Arc::clone(side.sources().get(it.file).path());
+    side.contexts().iter().map(|ready| (&ready.context.name, of(&ready.context))).collect()
 }
 
 /// What agents were called, by their new names: the same file, or the file that was moved, says another name.

@@ -9,6 +9,8 @@ use super::Text;
 pub(crate) enum Within {
     /// The content of an XML element, or an attribute in double quotes.
     Xml,
+    /// HTML, also between the lines of Markdown: signs that mean something there are escaped as well.
+    Html,
     /// What a workflow command of GitHub says, behind its `::`.
     CommandMessage,
     /// The value of a property of such a command.
@@ -21,10 +23,11 @@ impl Within {
     /// What stands for a character there; `None` if it stays.
     fn escaped(self, c: char) -> Option<&'static str> {
         match (self, c) {
-            (Within::Xml, '&') => Some("&amp;"),
-            (Within::Xml, '<') => Some("&lt;"),
-            (Within::Xml, '>') => Some("&gt;"),
-            (Within::Xml, '"') => Some("&quot;"),
+            (Within::Xml | Within::Html, '&') => Some("&amp;"),
+            (Within::Xml | Within::Html, '<') => Some("&lt;"),
+            (Within::Xml | Within::Html, '>') => Some("&gt;"),
+            (Within::Xml | Within::Html, '"') => Some("&quot;"),
+            (Within::Html, c) => markdown_sign(c),
             (Within::Sarif, '[' | ']') => Some(if c == '[' { "\\[" } else { "\\]" }),
             (Within::Xml | Within::Sarif, _) => None,
             (_, '%') => Some("%25"),
@@ -35,6 +38,37 @@ impl Within {
             _ => None,
         }
     }
+}
+
+/// What stands in HTML for a sign of Markdown.
+fn markdown_sign(c: char) -> Option<&'static str> {
+    const SIGNS: [(char, &str); 18] = [
+        ('\'', "&#39;"),
+        ('`', "&#96;"),
+        ('*', "&#42;"),
+        ('_', "&#95;"),
+        ('[', "&#91;"),
+        (']', "&#93;"),
+        ('(', "&#40;"),
+        (')', "&#41;"),
+        ('!', "&#33;"),
+        ('|', "&#124;"),
+        ('~', "&#126;"),
+        ('@', "&#64;"),
+        ('#', "&#35;"),
+        ('\\', "&#92;"),
+        ('$', "&#36;"),
+        (':', "&#58;"),
+        ('{', "&#123;"),
+        ('}', "&#125;"),
+    ];
+    SIGNS.iter().find(|(sign, _)| *sign == c).map(|(_, entity)| *entity)
+}
+
+/// A fence for a block of Markdown that nothing in it can end: longer than any row of backticks.
+pub(crate) fn fence(block: &str) -> String {
+    let longest = block.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    "`".repeat(longest.max(2) + 1)
 }
 
 impl Text {
@@ -55,8 +89,7 @@ impl Text {
     /// stands there. The fence is longer than any row of backticks in the text.
     #[must_use]
     pub(crate) fn fenced(&self) -> Text {
-        let rows = self.0.split(|c| c != '`').map(str::len);
-        let fence = "`".repeat(rows.max().unwrap_or(0).max(2) + 1);
+        let fence = fence(&self.0);
         let mut out = String::new();
         // Writing into a string cannot fail.
         let _ = write!(out, "{fence}text\n{}\n{fence}\n", self.0.trim_end_matches('\n'));

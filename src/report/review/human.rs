@@ -7,8 +7,7 @@ use owo_colors::Style;
 use super::{Block, blocks, reach, repeats, summary, verdict, what};
 use crate::diag::count;
 use crate::diff::{ChangeKind, ChangedFile, TextHunk, Word, words};
-use crate::report::diff::changes_text;
-use crate::report::{LONGEST, Layout, lowered_text, name, thousands};
+use crate::report::{LONGEST, Layout, changes_text, lowered_text, name, thousands};
 use crate::review::{Cause, Edit, EditKind, Hunk, Listed, Review};
 use crate::text::{Text, text};
 
@@ -46,7 +45,7 @@ pub fn review_text(review: &Review, base: Option<&Text>, layout: Layout) -> Text
     }
     if !review.unexplained.is_empty() {
         let heading = if review.has_sources { text!("no edit is known to cause these:\n") } else { Text::new() };
-        all.push(&text!("\n{}{}", heading, changes_text(&review.unexplained, &[], layout)));
+        all.push(&text!("\n{}{}", heading, changes_text(&review.unexplained, layout)));
     }
     all.push(&beside(review));
     all
@@ -63,11 +62,7 @@ pub fn review_items(review: &Review, layout: Layout) -> Vec<(Text, Vec<String>)>
         others.cloned().partition(|file| file.old.is_some() && file.new.is_some());
     let counted = |what: &'static str, files: &[ChangedFile]| text!("{}: {}\n", what, count(files.len(), "file"));
     let both = (
-        text!(
-            "{}{}",
-            counted("no edit is known to cause these", &both),
-            changes_text(&review.unexplained, &[], layout)
-        ),
+        text!("{}{}", counted("no edit is known to cause these", &both), changes_text(&review.unexplained, layout)),
         paths(&both),
     );
     let one = (text!("{}{}", counted("files that come or go", &one), roll(review)), paths(&one));

@@ -2,13 +2,14 @@
 
 use super::{Block, blocks, reach, repeats, summary, verdict, what};
 use crate::diag::count;
-use crate::report::escape::{code, fence, html};
-use crate::report::thousands;
+use crate::report::escape::{code, html};
+use crate::report::markdown::{MOST, units};
+use crate::report::{LONGEST_NAME, thousands};
 use crate::review::{Cause, Edit, Listed, Review};
-use crate::text::{Text, cut};
+use crate::text::{Text, cut, fence};
 
-/// The most characters of a comment; GitHub takes 65,536.
-const LONGEST: usize = 60_000;
+/// What the sentence about what is left out may take of a comment.
+const FRAME: usize = 200;
 /// The most characters of what is shown of one cause.
 const LONGEST_CAUSE: usize = 12_000;
 /// How many changes of a cause are shown, and how many names of a list.
@@ -27,20 +28,28 @@ pub fn review_markdown(review: &Review, base: Option<&Text>) -> Text {
     all.push_str(&findings(review));
     all.push_str(&lowered(review));
     all.push_str(&roll(review));
+    let rest = rest(review);
+    let mut room = MOST.saturating_sub(units(&all) + units(&rest) + FRAME);
     let mut left = review.causes.len();
     for cause in &review.causes {
         let shown = cause_markdown(cause);
-        if all.chars().count() + shown.chars().count() > LONGEST - 2_000 {
-            break;
-        }
+        room = match room.checked_sub(units(&shown)) {
+            Some(room) => room,
+            None => break,
+        };
         all.push_str(&shown);
         left -= 1;
     }
     if left > 0 {
         all.push_str(&format!("\n… and {} more: `reqc compile --diff` shows all.\n", count(left, "cause")));
     }
-    all.push_str(&rest(review));
+    all.push_str(&rest);
     Text::lines(&all)
+}
+
+/// A name, a path or a pointer as code.
+fn name(foreign: &str) -> String {
+    code(&cut(foreign, LONGEST_NAME))
 }
 
 fn findings(review: &Review) -> String {
@@ -67,7 +76,7 @@ fn roll(review: &Review) -> String {
     let mut all = String::new();
     let mut list = |what: &str, list: &[Listed]| {
         if !list.is_empty() {
-            let names: Vec<String> = list.iter().take(MOST_NAMES).map(|it| code(&it.name)).collect();
+            let names: Vec<String> = list.iter().take(MOST_NAMES).map(|it| name(&it.name)).collect();
             let rest = list.len().saturating_sub(MOST_NAMES);
             let rest = if rest > 0 { format!(", … (+{rest})") } else { String::new() };
             let bodies = count(list.iter().map(|it| it.bodies).sum(), "body");
@@ -79,14 +88,14 @@ fn roll(review: &Review) -> String {
     list("new contexts", &roll.contexts);
     list("contexts gone", &roll.gone_contexts);
     for it in roll.renamed.iter().take(MOST_NAMES) {
-        all.push_str(&format!("- renamed: {} → {}\n", code(&it.from), code(&it.to)));
+        all.push_str(&format!("- renamed: {} → {}\n", name(&it.from), name(&it.to)));
     }
     if all.is_empty() { all } else { format!("{all}\n") }
 }
 
 fn heading(cause: &Cause) -> String {
     let edit = cause.edits.first();
-    let place = edit.map(|edit| code(&edit.place())).unwrap_or_default();
+    let place = edit.map(|edit| name(&edit.place())).unwrap_or_default();
     let what = edit.and_then(what).map(|what| format!(" {}", code(cut(&what, 80).as_ref()))).unwrap_or_default();
     let more = cause.edits.len().saturating_sub(1);
     let more = if more > 0 { format!(" and {}", count(more, "more edit")) } else { String::new() };
@@ -97,12 +106,12 @@ fn cause_markdown(cause: &Cause) -> String {
     let mut all = format!("<details><summary>{}</summary>\n\n", heading(cause));
     all.push_str(&format!("{}\n\n", html(&verdict(cause))));
     for edit in &cause.edits {
-        if all.chars().count() > LONGEST_CAUSE {
+        if units(&all) > LONGEST_CAUSE {
             break;
         }
         all.push_str(&edit_markdown(edit));
     }
-    let agents: Vec<String> = cause.agents().into_iter().take(MOST_NAMES).map(|agent| code(agent)).collect();
+    let agents: Vec<String> = cause.agents().into_iter().take(MOST_NAMES).map(|agent| name(agent)).collect();
     let rest = cause.agents().len().saturating_sub(MOST_NAMES);
     let rest = if rest > 0 { format!(", … (+{rest})") } else { String::new() };
     all.push_str(&format!("Agents: {}{rest}\n\n", agents.join(", ")));
@@ -110,7 +119,7 @@ fn cause_markdown(cause: &Cause) -> String {
     let mut left = blocks.len();
     for block in blocks.iter().take(MOST_CHANGES) {
         let shown = block_markdown(block, cause);
-        if all.chars().count() + shown.chars().count() > LONGEST_CAUSE {
+        if units(&all) + units(&shown) > LONGEST_CAUSE {
             break;
         }
         all.push_str(&shown);
@@ -124,7 +133,7 @@ fn cause_markdown(cause: &Cause) -> String {
 }
 
 fn edit_markdown(edit: &Edit) -> String {
-    let mut all = format!("{}\n\n", code(&edit.place()));
+    let mut all = format!("{}\n\n", name(&edit.place()));
     let lines: Vec<String> = edit.hunks.iter().flat_map(|hunk| signed(&hunk.removed, &hunk.added)).collect();
     all.push_str(&diff(&lines, ""));
     all
@@ -151,7 +160,7 @@ fn diff(lines: &[String], indent: &str) -> String {
 }
 
 fn block_markdown(block: &Block<'_>, cause: &Cause) -> String {
-    let pointers: Vec<String> = block.pointers.iter().take(MOST_NAMES).map(|pointer| code(pointer)).collect();
+    let pointers: Vec<String> = block.pointers.iter().take(MOST_NAMES).map(|pointer| name(pointer)).collect();
     let part = block.part(cause).map(|part| format!(" ({part})")).unwrap_or_default();
     let variants = match block.variants {
         0 | 1 => String::new(),
@@ -177,14 +186,14 @@ fn rest(review: &Review) -> String {
             let bodies = count(it.group.subjects.len(), "body");
             all.push_str(&format!(
                 "- {} {} ({bodies})\n",
-                code(&it.group.pointer),
+                name(&it.group.pointer),
                 code(&it.group.change.kind.describe(100))
             ));
         }
     }
     let beside: Vec<&Edit> = review.beside().collect();
     if !beside.is_empty() {
-        let places: Vec<String> = beside.iter().take(MOST_NAMES).map(|edit| code(&edit.place())).collect();
+        let places: Vec<String> = beside.iter().take(MOST_NAMES).map(|edit| name(&edit.place())).collect();
         let rest = beside.len().saturating_sub(MOST_NAMES);
         let rest = if rest > 0 { format!(", … (+{rest})") } else { String::new() };
         all.push_str(&format!("\nEdits that change no body: {}{rest}\n", places.join(", ")));
