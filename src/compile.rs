@@ -37,7 +37,7 @@ use policy::Policy;
 pub use policy::PolicyOptions;
 pub(crate) use policy::{check_allowed, check_code};
 pub use report::{Report, Summary};
-pub use route::{PassedOver, Route};
+pub use route::{PassedOver, Rerouted, Route};
 pub use rules::{all_rules, rule};
 pub use selection::{Reach, Selection, Shard};
 pub use touched::{Differing, Named, Touched};

@@ -20,7 +20,7 @@ pub use roll::{Listed, Renamed, Roll};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::compile::{Compiler, Lowered, LoweredKind, PolicyOptions, Report, Scope, Selection};
+use crate::compile::{Compiler, Lowered, LoweredKind, PolicyOptions, Report, Rerouted, Scope, Selection};
 use crate::diff::{BodyId, CausedGroup, ChangeKind, ChangedFile, FileChange, Group};
 use crate::world::{MemoryWorld, World};
 use edit::Edits;
@@ -64,6 +64,8 @@ pub struct Review {
     pub unexplained: Vec<CausedGroup>,
     /// Agents and contexts that came, went or got another name.
     pub roll: Roll,
+    /// Files that go to another agent of a roster.
+    pub rerouted: Vec<Rerouted>,
     /// Edits that change no body.
     pub silent: Vec<Edit>,
     /// What the newer side lowers and the older did not.
@@ -149,9 +151,9 @@ impl Cause {
 }
 
 impl Review {
-    /// Whether nothing differs on the wire, and nothing is let through that was not.
+    /// Whether nothing differs on the wire, no file goes elsewhere, and nothing is let through that was not.
     pub fn is_empty(&self) -> bool {
-        self.changes.is_empty() && self.lowered.is_empty() && self.roll.is_empty()
+        self.changes.is_empty() && self.lowered.is_empty() && self.roll.is_empty() && self.rerouted.is_empty()
     }
 
     /// Edits that change no body, and do something all the same, or may.
@@ -195,8 +197,9 @@ impl Review {
         // An agent that has another name is not gone.
         let is_renamed = |name: &Arc<str>| older_names.values().any(|older| older == name);
         lowered.retain(|it| it.kind != LoweredKind::Agent || !is_renamed(&it.what));
+        let rerouted = newer.compiler.rerouted(&older.compiler, &older_names);
         let explained = Explained { older, newer, edits, reach, older_names };
-        Review { lowered, ..explained.review(report, changes, Vec::new(), reviewing) }
+        Review { lowered, rerouted, ..explained.review(report, changes, Vec::new(), reviewing) }
     }
 
     /// What the newer side does to golden files, and why as far as an older side tells it: the one that golden files were last
@@ -276,7 +279,7 @@ impl Explained<'_> {
         let silent = silent.into_iter().map(|edit| &self.edits.all[edit]);
         let silent = silent.filter(|edit| !roll::tells(&paths, edit)).cloned().collect();
         let changes = both.into_iter().chain(one).chain(open).collect();
-        Review { report, causes, unexplained, roll, silent, lowered: Vec::new(), changes, has_sources: true }
+        Review { report, causes, unexplained, roll, silent, changes, has_sources: true, ..Review::default() }
     }
 
     fn cause(&self, cluster: &Cluster, claims: Claims, bodies: &[ChangedFile], report: &Report) -> Cause {
