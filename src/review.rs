@@ -199,7 +199,7 @@ impl Review {
         lowered.retain(|it| it.kind != LoweredKind::Agent || !is_renamed(&it.what));
         let rerouted = newer.compiler.rerouted(&older.compiler, &older_names);
         let explained = Explained { older, newer, edits, reach, older_names };
-        Review { lowered, rerouted, ..explained.review(report, changes, Vec::new(), reviewing) }
+        Review { rerouted, lowered, ..explained.review(report, changes, Vec::new(), reviewing) }
     }
 
     /// What the newer side does to golden files, and why as far as an older side tells it: the one that golden files were last

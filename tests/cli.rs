@@ -643,10 +643,16 @@ fn a_branch_is_compared_from_where_it_parted() {
         let run = reqc(&root, &[&["compile", "--diff"], range].concat());
         assert!(run.out.starts_with("2 causes") && run.out.contains("/seed 2 → 1"), "{range:?} {}", run.out);
     }
+    let run = reqc(&root, &["check", "--affected", "main"]);
+    assert!(run.out.starts_with("1 agent "), "what others did is not this branch's: {}", run.out);
     // Where nothing parted, nothing is said of it.
     let run = reqc(&root, &["compile", "--diff", "HEAD~1"]);
     assert!(run.out.starts_with("1 cause · 1 of 2 agents"), "{}", run.out);
     assert_eq!(reqc(&root, &["compile", "--diff", "topic..main~1..x"]).code, 2);
+    // A branch that only lags behind has no work of its own.
+    git(&root, &["checkout", "-q", "main~1"]);
+    let run = reqc(&root, &["compile", "--diff", "main"]);
+    assert!(run.out.contains("parted\nno changes\n"), "{}", run.out);
 }
 
 #[test]

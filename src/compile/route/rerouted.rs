@@ -90,19 +90,22 @@ impl Table {
     }
 }
 
+/// Where files went, and where they go.
+type Move<'t> = (Option<&'t Arc<str>>, Option<&'t Arc<str>>);
+
 /// What goes elsewhere between two states of a roster, by where it went and goes.
 fn between(roster: &Arc<str>, before: &Table, now: &Table) -> Vec<Rerouted> {
     let most = (MOST_QUESTIONS / (before.0.len() + now.0.len()).max(1)).min(MOST_ASKED);
-    let mut moves: BTreeMap<(Option<&Arc<str>>, Option<&Arc<str>>), Vec<String>> = BTreeMap::new();
+    let mut moves: BTreeMap<Move<'_>, Vec<String>> = BTreeMap::new();
     let projects: BTreeSet<&Arc<str>> = [before, now].iter().flat_map(|side| side.patterns(2)).collect();
     let projects: Vec<Option<&Arc<str>>> = std::iter::once(None).chain(projects.into_iter().map(Some)).collect();
     let asked = paths(before, now).into_iter().flat_map(|path| projects.iter().map(move |it| (path.clone(), *it)));
     // What goes elsewhere whatever the project is, is told without one.
-    let mut told: BTreeSet<(String, Option<&Arc<str>>, Option<&Arc<str>>)> = BTreeSet::new();
+    let mut told: BTreeSet<(String, Move<'_>)> = BTreeSet::new();
     for (path, project) in asked.take(most) {
         let file = FileToRoute::new(&path, project.map(|it| &**it));
         let (from, to) = (before.route(&file), now.route(&file));
-        if from != to && told.insert((path.clone(), from, to)) {
+        if from != to && told.insert((path.clone(), (from, to))) {
             let shown = project.map_or_else(|| path.clone(), |project| format!("{path} (project {project})"));
             moves.entry((from, to)).or_default().push(shown);
         }
