@@ -137,6 +137,7 @@ fn what(edit: &Edit) -> Option<String> {
         EditKind::Added => Some("new file".to_owned()),
         EditKind::Removed => Some("removed".to_owned()),
         EditKind::Moved { from } => Some(format!("moved from {from}")),
+        EditKind::Bundled => Some("another text in this version of reqc".to_owned()),
         EditKind::Key(_) => edit.key().map(str::to_owned),
         _ => None,
     }

@@ -58,6 +58,7 @@ fn edit_value(edit: &Edit) -> Value {
         EditKind::Removed => "removed",
         EditKind::Moved { .. } => "moved",
         EditKind::Key(_) => "key",
+        EditKind::Bundled => "bundled",
         _ => "lines",
     };
     let hunks = edit.hunks.iter().map(|hunk| {
