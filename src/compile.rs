@@ -13,6 +13,7 @@ mod impact;
 mod lint;
 mod lowered;
 mod mend;
+mod misplaced;
 mod missing;
 mod policy;
 mod reach;
