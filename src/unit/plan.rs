@@ -390,15 +390,6 @@ fn check_api(profile: &ResolvedProfile<'_>, api: ClientApi, wire: WireFormat, fi
             findings.push(finding.help(format!("write `{} = false`, or use another provider", capability.key())));
         }
     }
-    if let Some(tools) = profile.body().and_then(|body| body.get("tools")).filter(|_| profile.is_on("enable_tools")) {
-        let finding = Diagnostic::new(
-            &provider_rules::TOOLS_TWICE,
-            tools.key_span(),
-            "the body sets `tools`, and `enable_tools` does too",
-        );
-        let switch = profile.switch("enable_tools").expect("it is on").span;
-        findings.push(finding.related(switch, "switched on here").help("remove one of the two"));
-    }
     if let Some(cache) = profile.switch("cache_prompt").filter(|it| it.value && !wire.has_cache_breakpoints()) {
         let message = format!("`cache_prompt` has no effect with {}", wire.name());
         findings.push(Diagnostic::new(&provider_rules::NO_PROMPT_CACHE, cache.span, message).help("remove it"));
