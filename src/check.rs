@@ -103,7 +103,7 @@ impl Checks {
             wire: plan.wire,
             server,
             model: Some(plan.model(model).to_owned()),
-            version: plan.api.version(plan.instance).map(str::to_owned),
+            version: plan.api_version().map(str::to_owned),
             families: families.to_vec(),
             facts: ModelFacts::default(),
             history_ids: None,
@@ -122,7 +122,7 @@ impl Checks {
         instance: Option<(&Instance, ClientApi)>,
         model: Option<&str>,
     ) -> Checks {
-        let version = instance.and_then(|(instance, api)| api.version(instance)).map(str::to_owned);
+        let version = instance.and_then(|(instance, api)| api.version(instance, [])).map(str::to_owned);
         let schemas = schemas.for_server(wire, Some(server), instance).at(server);
         let (model, families) = (model.map(str::to_owned), families.to_vec());
         let (facts, options) = (ModelFacts::default(), Mutex::default());

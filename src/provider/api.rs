@@ -164,11 +164,17 @@ impl ClientApi {
         }
     }
 
-    /// The version of the API that requests of an instance ask for, where there are versions.
-    pub fn version(self, instance: &Instance) -> Option<&str> {
-        let (name, usual) = self.headers().iter().find(|(name, _)| *name == "anthropic-version")?;
-        let own = instance.headers.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
-        Some(own.map_or(usual, |(_, version)| version))
+    /// The version of the API that requests of an instance, and of a profile with headers of its own, ask for, where there are
+    /// versions.
+    pub fn version<'h>(
+        self,
+        instance: &'h Instance,
+        own: impl IntoIterator<Item = (&'h str, &'h str)>,
+    ) -> Option<&'h str> {
+        let (wanted, usual) = self.headers().iter().find(|(name, _)| *name == "anthropic-version")?;
+        let headers = instance.headers.iter().map(|(name, value)| (&**name, &**value)).chain(own);
+        let said = headers.filter(|(name, _)| name.eq_ignore_ascii_case(wanted)).last();
+        Some(said.map_or(usual, |(_, version)| version))
     }
 
     /// Whether a profile may ask for something.

@@ -51,8 +51,15 @@ impl fmt::Display for HeaderValue {
     }
 }
 
-/// The request line for an instance and an endpoint; `${MODEL}` in the endpoint is replaced.
-pub fn request_line(instance: &Instance, api: ClientApi, endpoint: &str, model: &str) -> RequestLine {
+/// The request line for an instance and an endpoint; `${MODEL}` in the endpoint is replaced. The profile's headers, with names in lower
+/// case, go over those of the instance.
+pub fn request_line<'h>(
+    instance: &'h Instance,
+    api: ClientApi,
+    endpoint: &str,
+    model: &str,
+    own: impl IntoIterator<Item = (&'h str, &'h str)>,
+) -> RequestLine {
     let endpoint = endpoint.replace(MODEL_PLACEHOLDER, model);
     let url = format!("{}/{}", instance.url.value.trim_end_matches('/'), endpoint.trim_start_matches('/'));
     let plain = |name: &str, value: &str| Header { name: name.to_owned(), value: HeaderValue::Plain(value.to_owned()) };
@@ -65,9 +72,9 @@ pub fn request_line(instance: &Instance, api: ClientApi, endpoint: &str, model: 
         headers.push(Header { name: name.to_owned(), value: HeaderValue::Key { prefix, key: secret.value.clone() } });
     }
     headers.extend(api.headers().iter().map(|(name, value)| plain(name, value)));
-    for (name, value) in &instance.headers {
-        match headers.iter_mut().find(|known| *known.name == **name) {
-            Some(known) => known.value = HeaderValue::Plain(value.to_string()),
+    for (name, value) in instance.headers.iter().map(|(name, value)| (&**name, &**value)).chain(own) {
+        match headers.iter_mut().find(|known| *known.name == *name) {
+            Some(known) => known.value = HeaderValue::Plain(value.to_owned()),
             None => headers.push(plain(name, value)),
         }
     }

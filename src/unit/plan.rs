@@ -156,7 +156,17 @@ impl<'r> Plan<'r> {
 
     /// The request without its body.
     pub fn request_line(&self, client_model: Option<&str>) -> RequestLine {
-        request_line(self.instance, self.api, self.endpoint.value, self.model(client_model))
+        request_line(self.instance, self.api, self.endpoint.value, self.model(client_model), self.headers())
+    }
+
+    /// The profile's own headers, with names in lower case.
+    fn headers(&self) -> impl Iterator<Item = (&'r str, &'r str)> {
+        self.profile.headers().map(|(name, value)| (name, value.value))
+    }
+
+    /// The version of the API that requests ask for, where there are versions.
+    pub fn api_version(&self) -> Option<&'r str> {
+        self.api.version(self.instance, self.headers())
     }
 
     /// Where a setting is written.
