@@ -26,7 +26,7 @@ use subject::{Destination, Subject};
 
 use crate::diag::{Rule, Severity};
 use crate::json::Pointer;
-use crate::provider::{ClientApi, Server, WireFormat};
+use crate::provider::{ClientApi, MODEL_PLACEHOLDER, Server, WireFormat};
 use crate::repo::{Family, Instance};
 use crate::source::Span;
 use crate::unit::{Body, CheckId, Kept, MemberRef, Plan};
@@ -136,7 +136,7 @@ impl Checks {
 
     fn facts_of(&self, model: Option<&str>) -> ModelFacts {
         let route = Route { wire: self.wire, server: self.server, version: self.version.as_deref() };
-        ModelFacts::of(&self.families, route, model)
+        ModelFacts::of(&self.families, route, model.filter(|model| *model != MODEL_PLACEHOLDER))
     }
 
     /// What is wrong with a body: what its schema does not take first, in the order of the schema.

@@ -123,14 +123,14 @@ impl ClientApi {
         ENDPOINTS.iter().any(|endpoint| self.wire(endpoint) == wire)
     }
 
-    /// How requests authenticate, if a key is configured; `None` if the API knows no keys.
+    /// How requests authenticate, if a key is configured.
     ///
-    /// Anthropic: `x-api-key` with `anthropic-version`; Google: `x-goog-api-key`; the rest: a bearer token.
-    pub fn auth(self) -> Option<Auth> {
+    /// Anthropic: `x-api-key` with `anthropic-version`; Google: `x-goog-api-key`; the rest: a bearer token. Ollama wants none on
+    /// one's own machine; ollama.com and proxies before it do: <https://docs.ollama.com/api/authentication>.
+    pub fn auth(self) -> Auth {
         match self {
-            ClientApi::Claude => Some(Auth::Header("x-api-key")),
-            ClientApi::GoogleAi => Some(Auth::Header("x-goog-api-key")),
-            ClientApi::OllamaNative => None,
+            ClientApi::Claude => Auth::Header("x-api-key"),
+            ClientApi::GoogleAi => Auth::Header("x-goog-api-key"),
             ClientApi::OpenAiChat
             | ClientApi::OpenAiResponses
             | ClientApi::OpenAiCompatible
@@ -140,15 +140,17 @@ impl ClientApi {
             | ClientApi::OllamaOpenAi
             | ClientApi::LlamaCpp
             | ClientApi::Mistral
-            | ClientApi::Codestral => Some(Auth::Bearer),
+            | ClientApi::Codestral
+            | ClientApi::OllamaNative => Auth::Bearer,
         }
     }
 
     /// Headers that every request carries, beside `content-type`.
     pub fn headers(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            // https://platform.claude.com/docs/en/api/versioning has a later one, 2026-10-21, which takes less.
-            ClientApi::Claude => &[("anthropic-version", "2023-06-01")],
+            // What the SDKs send since October 2026: https://platform.claude.com/docs/en/api/versioning. It takes less than
+            // 2023-06-01, which an instance or a profile may still ask for.
+            ClientApi::Claude => &[("anthropic-version", "2026-10-21")],
             ClientApi::GoogleAi
             | ClientApi::OpenAiChat
             | ClientApi::OpenAiResponses
