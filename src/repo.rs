@@ -8,7 +8,7 @@ mod config;
 mod families;
 mod fields;
 pub(crate) mod folders;
-mod headers;
+pub(crate) mod headers;
 mod instance;
 mod keys;
 mod listing;
