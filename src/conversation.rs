@@ -12,7 +12,8 @@ mod usage;
 
 pub(crate) use data::{Anchor, CTX_MEMBERS, Relation, TEMPLATE_DATA, anchor};
 pub use item::{Item, PodEvent};
-pub use normalise::{Change, Normal, Rules, normalise};
+pub(crate) use normalise::depends_on_target;
+pub use normalise::{Change, NO_MESSAGE, Normal, Rules, normalise};
 pub use usage::Usage;
 
 use std::sync::Arc;
