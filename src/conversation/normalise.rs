@@ -3,7 +3,10 @@
 //! Three steps: what the target does not take goes; what says nothing goes; calls and results are paired, and results
 //! move right behind their calls. The second step is done once more, since a message may have lost its calls.
 
+mod provider;
 mod rounds;
+
+pub use provider::{ProviderBlockKind, ProviderBlockKinds};
 
 use std::sync::Arc;
 
@@ -20,6 +23,8 @@ pub struct Rules {
     pub needs_end: bool,
     /// Whether calls of an unfinished last round are dropped too: no request can be made of them.
     pub drops_open_calls: bool,
+    /// What goes back of the provider's own blocks.
+    pub own_blocks: ProviderBlockKinds,
 }
 
 /// A history in normal form, and what was changed on the way.
@@ -82,6 +87,17 @@ pub enum Change {
         /// The message's index.
         message: usize,
     },
+    /// A provider's own block that does not go back: it is another's, or one that is kept for the host alone. Its text
+    /// stands for it, if it has one.
+    OwnBlock {
+        /// The message's index.
+        message: usize,
+    },
+    /// A provider's own call without its result, or the result without the call; dropped.
+    OwnHalf {
+        /// The message's index.
+        message: usize,
+    },
     /// Thinking without a signature where one is needed; dropped.
     UnsignedThinking {
         /// The message's index.
@@ -113,6 +129,8 @@ impl Change {
             | Change::ResultApart { message, .. }
             | Change::ErrorWithoutText { message, .. }
             | Change::ForeignThinking { message }
+            | Change::OwnBlock { message }
+            | Change::OwnHalf { message }
             | Change::UnsignedThinking { message }
             | Change::ThinkingAlone { message }
             | Change::EmptyMessage { message } => *message,
@@ -131,6 +149,8 @@ impl Change {
             }
             Change::ErrorWithoutText { id, .. } => format!("the error result for `{id}` has no text"),
             Change::ForeignThinking { .. } => "thinking of another client API".into(),
+            Change::OwnBlock { .. } => "a block that does not go back to this client API".into(),
+            Change::OwnHalf { .. } => "a provider's own call without its result, or a result without its call".into(),
             Change::UnsignedThinking { .. } => "thinking without a signature".into(),
             Change::ThinkingAlone { .. } => "thinking that nothing follows".into(),
             Change::EmptyMessage { .. } => "a message without content".into(),
@@ -149,6 +169,8 @@ impl Change {
             }
             Change::ErrorWithoutText { .. } => "it gets a fixed text before anything is rendered: say what failed",
             Change::ForeignThinking { .. }
+            | Change::OwnBlock { .. }
+            | Change::OwnHalf { .. }
             | Change::UnsignedThinking { .. }
             | Change::ThinkingAlone { .. }
             | Change::EmptyMessage { .. } => "it is dropped before anything is rendered: remove it",
@@ -166,10 +188,12 @@ impl Change {
 /// * A call with the id of an earlier one gets another id, and its result too.
 /// * An error result without text and images gets [`NO_MESSAGE`].
 /// * Turns of thinking alone are dropped, and messages that say nothing: no block, or blank texts.
-/// * Thinking that the target does not take is dropped.
+/// * Thinking that the target does not take is dropped, and so are blocks of another provider, or their text stands for them.
+/// * A provider's own calls and results that lack their other half are dropped, where a target is named.
 pub fn normalise(history: &[Message], rules: &Rules) -> Normal {
     let mut form = NormalForm { messages: Vec::with_capacity(history.len()), changes: Vec::new() };
     form.take(history, rules);
+    form.pair_own(rules);
     form.strip(rules);
     form.pair(rules);
     form.strip(rules);
@@ -179,8 +203,9 @@ pub fn normalise(history: &[Message], rules: &Rules) -> Normal {
 
 /// Whether the normal form of a history may depend on where it goes.
 pub(crate) fn depends_on_target(history: &[Message]) -> bool {
-    let has_thinking = history.iter().flat_map(|message| &message.blocks).any(Block::is_thinking);
-    has_thinking || history.last().is_some_and(|last| last.blocks.iter().any(|block| block.call_id().is_some()))
+    let depends = |block: &Block| block.is_thinking() || matches!(block, Block::Provider(_));
+    history.iter().flat_map(|message| &message.blocks).any(depends)
+        || history.last().is_some_and(|last| last.blocks.iter().any(|block| block.call_id().is_some()))
 }
 
 /// A history on its way: each message with its index in the original one.
@@ -196,7 +221,10 @@ impl NormalForm {
             let mut blocks = Vec::with_capacity(message.blocks.len());
             for block in &message.blocks {
                 match refusal(block, index, rules) {
-                    Some(change) => self.changes.push(change),
+                    Some(change) => {
+                        self.changes.push(change);
+                        blocks.extend(block.in_words());
+                    }
                     None => blocks.push(block.clone()),
                 }
             }
@@ -252,6 +280,7 @@ fn refusal(block: &Block, message: usize, rules: &Rules) -> Option<Change> {
         Block::Thinking { signature, .. } if rules.needs_signature && signature.is_empty() => {
             Some(Change::UnsignedThinking { message })
         }
+        Block::Provider(own) if !rules.takes(own) => Some(Change::OwnBlock { message }),
         _ => None,
     }
 }
@@ -273,6 +302,14 @@ impl Block {
         match self {
             Block::Text(text) => !text.trim().is_empty(),
             block => !block.is_thinking(),
+        }
+    }
+
+    /// What stands for the block where it does not go.
+    fn in_words(&self) -> Option<Block> {
+        match self {
+            Block::Provider(own) => own.text.clone().map(Block::Text),
+            _ => None,
         }
     }
 

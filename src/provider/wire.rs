@@ -112,6 +112,7 @@ impl WireFormat {
             needs_signature: reasoning_is_checked,
             needs_end: reasoning_is_checked,
             drops_open_calls: true,
+            own_blocks: self.own_blocks(),
         }
     }
 

@@ -52,6 +52,9 @@ fn shown_for(history: &[Message], rules: &Rules) -> (Vec<String>, Vec<String>) {
         Block::ToolResult { id, is_error: true, content, .. } => format!("error {id} {content:?}"),
         Block::ToolResult { id, .. } => format!("result {id}"),
         Block::Image(_) => "image".to_owned(),
+        Block::Document(_) => "document".to_owned(),
+        Block::Audio(_) => "audio".to_owned(),
+        Block::Provider(own) => format!("own {}", own.data["type"].as_str().unwrap_or_default()),
     };
     let message = |message: &Message| {
         let blocks: Vec<String> = message.blocks.iter().map(block).collect();
@@ -214,6 +217,60 @@ fn thinking_must_be_signed_and_of_the_same_origin() {
     let normal = normalise(&history, &rules);
     assert_eq!(normal.history[0].blocks.len(), 3);
     assert_eq!(normalise(&history, &Rules::default()).changes, []);
+}
+
+/// A block of Claude's own.
+fn own(kind: &str, id: &str, text: Option<&str>) -> Block {
+    let key = if kind.ends_with("_result") { "tool_use_id" } else { "id" };
+    Block::Provider(crate::conversation::ProviderBlock {
+        origin: "Claude".into(),
+        data: serde_json::json!({"type": kind, key: id}),
+        text: text.map(Into::into),
+    })
+}
+
+/// The rules of a client API, by its name.
+fn rules_of(api: &str) -> Rules {
+    let api = crate::provider::ClientApi::from_name(api).expect("a client API");
+    api.wire("").normal_form(api.name())
+}
+
+#[test]
+fn own_blocks_go_back_to_their_origin_and_their_text_elsewhere() {
+    let history = [
+        user(vec![text("q")]),
+        assistant(vec![
+            own("server_tool_use", "s", None),
+            own("web_search_tool_result", "s", None),
+            own("text", "", Some("cited")),
+        ]),
+        user(vec![text("q")]),
+    ];
+    let (normal, told) = shown_for(&history, &rules_of("Claude"));
+    assert_eq!(normal[1], "assistant: own server_tool_use, own web_search_tool_result, own text");
+    assert_eq!(told, [""; 0]);
+    let (normal, told) = shown_for(&history, &rules_of("Google AI"));
+    assert_eq!((normal[1].as_str(), told.len()), ("assistant: \"cited\"", 3));
+    assert_eq!(shown(&history).1, [""; 0]);
+}
+
+#[test]
+fn a_servers_own_call_needs_its_result_unless_the_turn_goes_on() {
+    let rules = rules_of("Claude");
+    let turn = || vec![text("so"), own("server_tool_use", "s", None)];
+    let paused = [user(vec![text("q")]), assistant(turn())];
+    assert_eq!(shown_for(&paused, &rules).1, [""; 0]);
+    let mut with_call = turn();
+    with_call.push(call("a"));
+    let in_between = [user(vec![text("q")]), assistant(with_call), user(vec![result("a")])];
+    assert_eq!(shown_for(&in_between, &rules).1, [""; 0]);
+    let later =
+        [&in_between[..], &[assistant(vec![own("code_execution_tool_result", "s", None), text("so")])]].concat();
+    assert_eq!(shown_for(&later, &rules).1, [""; 0]);
+    let cut_off = [user(vec![text("q")]), assistant(turn()), user(vec![text("go on")])];
+    let (normal, told) = shown_for(&cut_off, &rules);
+    assert_eq!(normal[1], "assistant: \"so\"");
+    assert_eq!(told, ["1: a provider's own call without its result, or a result without its call"]);
 }
 
 /// Twice the messages take about twice the time; the square would take minutes.
