@@ -200,14 +200,16 @@ impl Block {
         matches!(self, Block::Thinking { .. } | Block::RedactedThinking { .. })
     }
 
-    fn call_id(&self) -> Option<&str> {
+    /// The id of the call, if it is one.
+    pub(super) fn call_id(&self) -> Option<&str> {
         match self {
             Block::ToolUse { id, .. } => Some(id),
             _ => None,
         }
     }
 
-    fn result_id(&self) -> Option<&str> {
+    /// The id of the call that it answers, if it is a result.
+    pub(super) fn result_id(&self) -> Option<&str> {
         match self {
             Block::ToolResult { id, .. } => Some(id),
             _ => None,

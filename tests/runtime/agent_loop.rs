@@ -174,7 +174,8 @@ async fn the_limit_of_rounds_ends_in_a_tool_error() {
     assert_eq!(error.category, Category::Tool);
     assert_eq!(server.received().len(), 11, "ten rounds of tools, and the answer that asks for one more");
     let last = history(&session).pop().unwrap();
-    assert!(last.starts_with("user: result"), "calls that nobody answers do not stay: {last}");
+    let told = "user: error #c: the tool did not run: the model still calls tools after 10 rounds of them";
+    assert_eq!(last, told, "each call has a result");
     let limited = session.under(Arc::new(Watching::default())).with_limit(2);
     let (_, outcome) = events(limited.send(text("Go"))).await;
     assert!(matches!(&outcome, Outcome::Failed(error) if error.message.contains("2 rounds")), "{outcome:?}");
@@ -237,7 +238,8 @@ async fn a_slow_tool_tells_its_progress_and_is_stopped_by_cancelling() {
     while !matches!(turn.next().await, Some(Event::ToolProgress { text, .. }) if text == "half way") {}
     turn.cancel();
     assert_eq!(turn.outcome().await, Outcome::Cancelled);
-    assert_eq!(history(&session), ["user: Go"], "calls that nobody answers do not stay");
+    let told = "user: error #c1: the request was cancelled while the tool ran: what it did up to then is not known";
+    assert_eq!(history(&session), ["user: Go", "assistant: call slow#c1", told]);
     assert_eq!(dropped.load(Ordering::SeqCst), 1, "the tool is gone before the request has ended");
     assert_eq!(session.open_requests(), 0);
     server.quiet().await;
@@ -403,7 +405,7 @@ async fn a_round_runs_with_the_tools_that_the_model_was_told_of() {
 }
 
 #[tokio::test]
-async fn cancelling_while_a_message_waits_to_be_shown_leaves_no_call() {
+async fn cancelling_while_a_message_waits_to_be_shown_answers_its_calls() {
     struct Pondering;
     impl Hooks for Pondering {
         fn holds_messages(&self) -> bool {
@@ -420,7 +422,8 @@ async fn cancelling_while_a_message_waits_to_be_shown_leaves_no_call() {
     tokio::time::sleep(Duration::from_millis(30)).await;
     turn.cancel();
     assert_eq!(turn.outcome().await, Outcome::Cancelled);
-    assert_eq!(history(&session), ["user: Go"]);
+    let told = "user: error #c1: the tool did not run: the request was cancelled";
+    assert_eq!(history(&session), ["user: Go", "assistant: Let me look. | call look#c1", told]);
 }
 
 #[tokio::test]

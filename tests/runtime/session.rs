@@ -147,7 +147,8 @@ async fn another_request_cancels_the_one_in_flight_and_comes_after_it() {
     let second = session.send(text("Two"));
     assert_eq!(second.outcome().await, Outcome::Finished(StopReason::EndTurn));
     assert_eq!(first.outcome().await, Outcome::Cancelled);
-    assert_eq!(history(&session), ["user: One", "assistant: half an ans", "user: Two", "assistant: Whole."]);
+    let told = "system: The previous turn was interrupted: its answer was cancelled before it was complete.";
+    assert_eq!(history(&session), ["user: One", "assistant: half an ans", told, "user: Two", "assistant: Whole."]);
     server.quiet().await;
 }
 

@@ -8,11 +8,12 @@ use super::super::exchange::{Ended, Exchange, RoundContext};
 use super::super::hooks::{Hooks, MessageDecision, RoundDecision};
 use super::super::redact::Redactor;
 use super::super::tool_loop::{Next, RequestId};
-use super::super::tools::ToolSet;
+use super::super::tools::{ToolOutput, ToolSet};
 use super::super::turn::Emitter;
 use super::super::{Answer, Error, Event, Outcome, StopReason, ToolCall};
 use super::state::RoundInput;
 use super::{Shared, lock};
+use crate::conversation::log::CutOff;
 use crate::conversation::{Block, Usage};
 
 /// What a request begins with.
@@ -110,7 +111,7 @@ impl<'a> RequestTask<'a> {
             match next {
                 Ok(Next::Finish) => return Ok(stop),
                 Ok(Next::Run(calls)) => self.run_tools(&tools, &calls).await?,
-                Err(error) => return Err(self.give_up_calls(error.into())),
+                Err(error) => return Err(self.give_up_calls(error.into()).await),
             }
         }
         unreachable!("rounds do not run out")
@@ -139,28 +140,33 @@ impl<'a> RequestTask<'a> {
     /// Puts what came into the history. `added` messages go if nothing did.
     async fn keep_answer(&self, exchange: Exchange, added: usize) -> Result<(StopReason, Vec<ToolCall>), Stop> {
         let Exchange { answer, held, calls_begun, ended } = exchange;
-        let Answer { blocks, calls, usage } = answer;
+        let Answer { mut blocks, mut calls, usage } = answer;
         match ended {
             Ended::Complete(stop) => {
-                self.keep(blocks, usage)?;
+                if stop == StopReason::Refusal {
+                    // What a model was not to say is not done either.
+                    blocks.retain(|block| !matches!(block, Block::ToolUse { .. }));
+                    calls.clear();
+                }
+                self.keep(blocks, cut_off(&stop).filter(|_| calls.is_empty()), usage)?;
                 if let Err(stop) = self.show(held).await {
-                    return Err(self.give_up_calls(stop));
+                    return Err(self.give_up_calls(stop).await);
                 }
                 self.emitter.emit(Event::TurnEnd { stop: stop.clone() }).await;
                 Ok((stop, calls))
             }
             Ended::Cancelled => {
-                self.keep(self.kept(blocks, calls_begun), usage)?;
+                self.keep(self.kept(blocks, calls_begun), Some(CutOff::Cancelled), usage)?;
                 Err(Stop::Cancelled)
             }
             Ended::Broken(error) => {
                 let kept = self.kept(blocks, calls_begun);
                 if kept.is_empty() {
                     let stop = self.take_back(added, error);
-                    self.keep(kept, usage)?;
+                    self.keep(kept, None, usage)?;
                     return Err(stop);
                 }
-                self.keep(kept, usage)?;
+                self.keep(kept, Some(CutOff::Broken), usage)?;
                 self.show(held).await?;
                 Err(error.into())
             }
@@ -168,9 +174,9 @@ impl<'a> RequestTask<'a> {
     }
 
     /// The answer first: what was said must not get lost because of what it cost.
-    fn keep(&self, blocks: Vec<Block>, usage: Usage) -> Result<(), Error> {
+    fn keep(&self, blocks: Vec<Block>, cut_off: Option<CutOff>, usage: Usage) -> Result<(), Error> {
         let mut state = self.shared.state();
-        state.answer(blocks)?;
+        state.answer(blocks, cut_off)?;
         state.count(usage)
     }
 
@@ -206,24 +212,42 @@ impl<'a> RequestTask<'a> {
     async fn run_tools(&self, tools: &ToolSet, calls: &[ToolCall]) -> Result<(), Stop> {
         let outputs = match self.outputs(tools, calls).await {
             Ok(outputs) => outputs,
-            Err(stop) => return Err(self.give_up_calls(stop)),
+            Err(stop) => return Err(self.give_up_calls(stop).await),
         };
         let blocks = lock(&self.shared.tool_loop).returned(self.request, outputs);
         match blocks {
             Ok(blocks) => Ok(self.shared.state().results(blocks)?),
-            Err(error) => Err(self.give_up_calls(error.into())),
+            Err(error) => Err(self.give_up_calls(error.into()).await),
         }
     }
 
-    /// Takes calls that will never be answered out of the history, if there are any.
-    fn give_up_calls(&self, stop: Stop) -> Stop {
-        let mut state = self.shared.state();
-        let Some(blocks) = state.open_calls() else { return stop };
-        let kept = self.kept(blocks, true);
-        match state.retract(1).and_then(|()| state.answer(kept)) {
-            Ok(()) => stop,
-            Err(error) => error.into(),
+    /// Answers calls whose tools will not run, if there are any, with why.
+    async fn give_up_calls(&self, stop: Stop) -> Stop {
+        let why = match &stop {
+            Stop::Cancelled => "the request was cancelled",
+            Stop::Failed(error) => error.message.as_str(),
+            Stop::Hook(reason) => reason.as_str(),
+        };
+        let output = ToolOutput::error(format!("the tool did not run: {why}"));
+        let open = self.shared.state().open_calls();
+        for (id, name) in open {
+            if let Err(stop) = self.finish(&id, &name, output.clone()).await {
+                return stop;
+            }
         }
+        stop
+    }
+
+    /// The ids of calls that have no result yet.
+    pub(super) fn open_calls(&self) -> Vec<Arc<str>> {
+        self.shared.state().open_calls().into_iter().map(|(id, _)| id).collect()
+    }
+
+    /// Keeps the result of a call, and tells it then.
+    pub(super) async fn finish(&self, id: &Arc<str>, name: &Arc<str>, output: ToolOutput) -> Result<(), Stop> {
+        self.shared.state().result(id, output.clone())?;
+        self.emitter.emit(Event::ToolResult { id: Arc::clone(id), name: Arc::clone(name), output }).await;
+        Ok(())
     }
 
     /// Finds the keys that were sent, which tools may say back.
@@ -233,5 +257,14 @@ impl<'a> RequestTask<'a> {
 
     pub(super) async fn unless_cancelled<T>(&self, future: impl Future<Output = T>) -> Result<T, Stop> {
         self.cancel.run_until_cancelled(future).await.ok_or(Stop::Cancelled)
+    }
+}
+
+/// Why an answer with an end of its own is not complete all the same, if it is not.
+fn cut_off(stop: &StopReason) -> Option<CutOff> {
+    match stop {
+        StopReason::Refusal => Some(CutOff::Refused),
+        StopReason::MaxTokens => Some(CutOff::MaxTokens),
+        _ => None,
     }
 }

@@ -1,0 +1,282 @@
+//! The edges of a turn: what is left of tools and answers that were cut off, and how a session goes on after them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqc::conversation::log::{CutOff, Log};
+use reqc::conversation::{Block, Conversation, Item, Message, Role, Task, Tool as Definition};
+use reqc::runtime::hooks::NoHooks;
+use reqc::runtime::tools::{FnTool, ToolOutput, ToolSet};
+use reqc::runtime::{Category, Event, Outcome, Session, SessionStart, StopReason, Turn};
+use reqc::world::{Journal, MemoryJournal};
+use serde_json::{Value, json};
+
+use crate::fixture::{agent, events, history, session, text, transport};
+use crate::server::{Act, Server, calls, says, sse, status};
+
+const HALF: &str = r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":"half an ans"}}]}"#;
+
+fn definition(name: &str) -> Definition {
+    let schema = json!({"type": "object"}).as_object().cloned().expect("an object");
+    Definition { name: name.into(), description: "".into(), schema }
+}
+
+/// `quick` answers at once, `slow` never.
+fn quick_and_slow() -> ToolSet {
+    let quick = FnTool::new(definition("quick"), |_, _| async { ToolOutput::text("done") });
+    let slow = FnTool::new(definition("slow"), |_, _| std::future::pending());
+    ToolSet::new().with(quick).with(slow)
+}
+
+fn journaled(url: &str, journal: &MemoryJournal) -> Session {
+    let loaded = Log::parse(&journal.bytes()).expect("a prefix always loads");
+    let start = match loaded.log {
+        Some(log) => SessionStart::Resumed(log, Conversation::default()),
+        None => SessionStart::New(Conversation::default()),
+    };
+    let journal: Box<dyn Journal> = Box::new(journal.clone());
+    Session::journaled(agent(url), transport(), start, journal).expect("it can be written")
+}
+
+/// The messages of the last request: role and text.
+fn sent(server: &Server) -> Vec<(String, String)> {
+    let body = server.received().last().expect("a request").json();
+    let line = |message: &Value| {
+        let text = message["content"].as_str().map_or_else(|| message["content"].to_string(), str::to_owned);
+        (message["role"].as_str().expect("a role").to_owned(), text)
+    };
+    body["messages"].as_array().expect("messages").iter().map(line).collect()
+}
+
+/// Each call of the last request has a result behind it.
+fn assert_answered(server: &Server) {
+    let body = server.received().last().expect("a request").json();
+    let messages = body["messages"].as_array().expect("messages");
+    let called = messages.iter().filter_map(|message| message["tool_calls"].as_array()).flatten();
+    let called: Vec<&str> = called.map(|call| call["id"].as_str().expect("an id")).collect();
+    let answered: Vec<&str> = messages.iter().filter_map(|message| message["tool_call_id"].as_str()).collect();
+    assert_eq!(called, answered, "{body}");
+}
+
+async fn until(turn: &mut Turn, wanted: impl Fn(&Event) -> bool) {
+    while !wanted(&turn.next().await.expect("it comes")) {}
+}
+
+#[tokio::test]
+async fn what_tools_did_before_a_cancel_is_never_forgotten() {
+    for under_hooks in [false, true] {
+        // The slow one is called first: results stand in the order of the calls all the same.
+        let both = calls(&[("c1", "slow", "{}"), ("c2", "quick", "{}")]);
+        let server = Server::answering(vec![both, says("Ok.")]).await;
+        let journal = MemoryJournal::default();
+        let session = journaled(&server.url, &journal);
+        session.set_tools(quick_and_slow());
+        let mut turn = match under_hooks {
+            true => session.under(Arc::new(NoHooks)).send(text("Go")),
+            false => session.send(text("Go")),
+        };
+        until(&mut turn, |event| matches!(event, Event::ToolResult { .. })).await;
+        turn.cancel();
+        assert_eq!(turn.outcome().await, Outcome::Cancelled);
+        let stopped = "error #c1: the request was cancelled while the tool ran: what it did up to then is not known";
+        let expected =
+            ["user: Go", "assistant: call slow#c1 | call quick#c2", &format!("user: {stopped} | result #c2: done")];
+        assert_eq!(history(&session), expected);
+        assert_eq!(history(&journaled(&server.url, &journal))[..3], expected, "the same after a restart");
+        events(session.send(text("And now?"))).await;
+        assert_answered(&server);
+        assert!(sent(&server).iter().any(|(_, text)| text.contains("was interrupted")));
+    }
+}
+
+#[tokio::test]
+async fn a_result_is_kept_before_it_is_shown() {
+    let server = Server::answering(vec![calls(&[("c1", "quick", "{}"), ("c2", "slow", "{}")])]).await;
+    let journal = MemoryJournal::default();
+    let session = journaled(&server.url, &journal);
+    session.set_tools(quick_and_slow());
+    let mut turn = session.send(text("Go"));
+    until(&mut turn, |event| matches!(event, Event::ToolResult { .. })).await;
+    let log = Log::parse(&journal.bytes()).unwrap().log.unwrap();
+    assert!(matches!(log.history()[2].blocks.as_slice(), [Block::ToolResult { content, .. }] if **content == *"done"));
+    assert_eq!(log.open_calls().len(), 1);
+}
+
+#[tokio::test]
+async fn killed_at_any_write_a_round_of_tools_goes_on_with_a_result_for_each_call() {
+    let rounds = |number: usize| match number {
+        0 => calls(&[("c1", "quick", "{}"), ("c2", "quick", "{}"), ("c3", "quick", "{}")]),
+        _ => says("Ok."),
+    };
+    let server = Server::start(move |number, _| rounds(number)).await;
+    let whole = MemoryJournal::default();
+    let session = journaled(&server.url, &whole);
+    session.set_tools(quick_and_slow());
+    events(session.send(text("Go"))).await;
+    assert_eq!(history(&session)[2], "user: result #c1: done | result #c2: done | result #c3: done");
+    let bytes = whole.bytes();
+    let ends: Vec<usize> = (1..=bytes.len()).filter(|end| bytes[end - 1] == b'\n').collect();
+    assert!(ends.len() >= 9, "each step has a line: {}", String::from_utf8_lossy(&bytes));
+    for end in ends.into_iter().flat_map(|end| [end - 3, end]) {
+        let journal = MemoryJournal::holding(&bytes[..end]);
+        let known = Log::parse(&bytes[..end]).unwrap().log.map_or(0, |log| log.to_text().matches("\"done\"").count());
+        let session = journaled(&server.url, &journal);
+        events(session.send(text("And now?"))).await;
+        assert_answered(&server);
+        assert_eq!(sent(&server).iter().filter(|(_, text)| text == "done").count(), known, "{end}");
+        assert_eq!(Log::parse(&journal.bytes()).unwrap().tail_bytes, 0, "{end}: nothing is glued to a torn line");
+    }
+}
+
+/// Ends an answer in each of the ways in which it is not complete.
+async fn cut_off(server: &Server, session: &Session, why: CutOff) {
+    let mut turn = session.send(text("Hi"));
+    if why == CutOff::Cancelled {
+        until(&mut turn, |event| matches!(event, Event::Text(_))).await;
+        turn.cancel();
+    }
+    let outcome = turn.outcome().await;
+    match why {
+        CutOff::Cancelled => assert_eq!(outcome, Outcome::Cancelled),
+        CutOff::Broken => assert!(matches!(outcome, Outcome::Failed(_)), "{outcome:?}"),
+        CutOff::Refused => assert_eq!(outcome, Outcome::Finished(StopReason::Refusal)),
+        _ => assert_eq!(outcome, Outcome::Finished(StopReason::MaxTokens)),
+    }
+    assert_eq!((history(session).len(), server.received().len()), (2, 1));
+}
+
+fn answers(why: CutOff) -> Vec<Vec<Act>> {
+    let ends = |reason: &str| {
+        let stop = format!(r#"{{"choices":[{{"index":0,"delta":{{}},"finish_reason":"{reason}"}}]}}"#);
+        sse(&[HALF, &stop, "[DONE]"])
+    };
+    let first = match why {
+        CutOff::Cancelled => sse(&[HALF]).into_iter().chain([Act::Hang]).collect(),
+        CutOff::Broken => sse(&[HALF]),
+        CutOff::Refused => ends("content_filter"),
+        _ => ends("length"),
+    };
+    vec![first, says("Whole."), says("More.")]
+}
+
+#[tokio::test]
+async fn what_follows_an_answer_that_was_cut_off_says_so() {
+    for why in CutOff::ALL {
+        for (restarts, asks) in [(false, false), (false, true), (true, false), (true, true)] {
+            let server = Server::answering(answers(why)).await;
+            let journal = MemoryJournal::default();
+            let mut session = journaled(&server.url, &journal);
+            cut_off(&server, &session, why).await;
+            let log = Log::parse(&journal.bytes()).unwrap().log.unwrap();
+            assert_eq!((log.cut_off(), log.is_interrupted()), (Some(why), true), "{why:?}");
+            assert!(log.to_text().contains(&format!("\"cut_off\":\"{}\"", why.name())), "{}", log.to_text());
+            if restarts {
+                session = journaled(&server.url, &journal);
+            }
+            let turn = if asks { session.send(text("And?")) } else { session.proceed() };
+            assert_eq!(turn.outcome().await, Outcome::Finished(StopReason::EndTurn), "{why:?}");
+            let lines = history(&session);
+            let mut expected = vec!["user: Hi", "assistant: half an ans", lines[2].as_str()];
+            expected.extend(asks.then_some("user: And?").into_iter().chain(["assistant: Whole."]));
+            assert_eq!(lines, expected);
+            assert!(lines[2].starts_with("system: The previous turn was interrupted: "), "{}", lines[2]);
+            assert_ne!(sent(&server).last().unwrap().0, "assistant", "never as the beginning of an answer");
+            // It is told once.
+            events(session.send(text("More?"))).await;
+            assert_eq!(history(&session).iter().filter(|line| line.contains("interrupted")).count(), 1);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_without_a_word_is_told_too() {
+    let stop = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"content_filter"}]}"#;
+    let server = Server::answering(vec![sse(&[stop, "[DONE]"]), says("Ok.")]).await;
+    let session = session(&server.url);
+    assert_eq!(session.send(text("Hi")).outcome().await, Outcome::Finished(StopReason::Refusal));
+    assert_eq!(history(&session), ["user: Hi"]);
+    events(session.proceed()).await;
+    let told = "system: The previous turn was interrupted: the model or a filter of its provider refused to answer.";
+    assert_eq!(history(&session), ["user: Hi", told, "assistant: Ok."]);
+}
+
+#[tokio::test]
+async fn an_item_comes_behind_word_of_the_answer_that_was_cut_off() {
+    let server = Server::answering(answers(CutOff::Broken)).await;
+    let session = session(&server.url);
+    cut_off(&server, &session, CutOff::Broken).await;
+    session.inject(Item::Notification { text: "It is noon.".into(), title: None, source: None }).unwrap();
+    let lines = history(&session);
+    assert!(lines[2].contains("was interrupted") && lines[3].contains("noon"), "{lines:?}");
+    events(session.send(text("And?"))).await;
+    assert_eq!(history(&session).iter().filter(|line| line.contains("interrupted")).count(), 1);
+}
+
+#[tokio::test]
+async fn calls_of_a_refused_answer_do_not_run() {
+    let mut refused = calls(&[("c1", "quick", "{}")]);
+    for act in &mut refused {
+        if let Act::Bytes(bytes) = act {
+            *bytes = String::from_utf8_lossy(bytes).replace("\"tool_calls\"}", "\"content_filter\"}").into_bytes();
+        }
+    }
+    let server = Server::answering(vec![refused]).await;
+    let session = session(&server.url);
+    session.set_tools(quick_and_slow());
+    assert_eq!(session.send(text("Go")).outcome().await, Outcome::Finished(StopReason::Refusal));
+    assert_eq!(history(&session), ["user: Go"]);
+}
+
+#[tokio::test]
+async fn a_complete_chat_has_nothing_to_go_on_with() {
+    let server = Server::answering(vec![says("Hello."), says("Again.")]).await;
+    let journal = MemoryJournal::default();
+    let first = journaled(&server.url, &journal);
+    events(first.send(text("Hi"))).await;
+    for session in [first.clone(), journaled(&server.url, &journal)] {
+        let Outcome::Failed(error) = session.proceed().outcome().await else { panic!("it has no question") };
+        assert_eq!(error.category, Category::Config);
+        assert!(error.message.contains("nothing to answer"), "{error}");
+    }
+    assert_eq!(server.received().len(), 1, "the answer is not sent as the beginning of another");
+    first.inject(Item::Notification { text: "It is noon.".into(), title: None, source: None }).unwrap();
+    assert_eq!(first.proceed().outcome().await, Outcome::Finished(StopReason::EndTurn));
+}
+
+#[tokio::test]
+async fn a_host_may_begin_the_answer_itself() {
+    let server = Server::answering(vec![says(" upon a time.")]).await;
+    let message = |role, said: &str| Message { role, blocks: text(said), item: None };
+    let given = vec![message(Role::User, "Tell."), message(Role::Assistant, "Once")];
+    let conversation = Conversation { task: Task::Chat(given), ..Conversation::default() };
+    let session = Session::new(agent(&server.url), transport(), conversation);
+    assert_eq!(session.proceed().outcome().await, Outcome::Finished(StopReason::EndTurn));
+    assert_eq!(sent(&server).last().unwrap(), &("assistant".to_owned(), "Once".to_owned()));
+}
+
+#[tokio::test]
+async fn a_question_that_was_cancelled_is_told_when_another_one_comes() {
+    let server = Server::answering(vec![vec![Act::Hang], says("Ok.")]).await;
+    let session = session(&server.url);
+    let turn = session.send(text("One"));
+    while server.received().is_empty() {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    turn.cancel();
+    assert_eq!(turn.outcome().await, Outcome::Cancelled);
+    events(session.send(text("Two"))).await;
+    let told = "system: The previous turn was interrupted: its answer was cancelled before it was complete.";
+    assert_eq!(history(&session), ["user: One", told, "user: Two", "assistant: Ok."]);
+}
+
+#[tokio::test]
+async fn a_failure_in_a_later_round_is_tried_again_without_a_word() {
+    let answers = vec![calls(&[("c1", "quick", "{}")]), status(400, &[], "{}"), says("Ok.")];
+    let server = Server::answering(answers).await;
+    let session = session(&server.url);
+    session.set_tools(quick_and_slow());
+    assert!(matches!(session.send(text("Go")).outcome().await, Outcome::Failed(_)));
+    assert_eq!(history(&session).len(), 3, "what the tool did stays");
+    assert_eq!(session.proceed().outcome().await, Outcome::Finished(StopReason::EndTurn));
+    assert_eq!(history(&session).len(), 4);
+}
