@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reqc::conversation::Tool as Definition;
-use reqc::runtime::hooks::{Hooks, MessageDecision, RoundDecision, ToolDecision};
+use reqc::runtime::hooks::{Hooks, MessageDecision, MessageHook, NoHooks, RoundDecision, ToolDecision};
 use reqc::runtime::tools::{BoxFuture, FnTool, ToolOutput, ToolSet};
 use reqc::runtime::{Category, Event, Outcome, Session, StopReason, ToolCall, Usage};
 use serde_json::{Value, json};
@@ -64,16 +64,14 @@ impl Hooks for Watching {
         })
     }
 
-    fn holds_messages(&self) -> bool {
-        self.show.is_some()
-    }
-
-    fn before_message<'a>(&'a self, _: &'a str) -> BoxFuture<'a, MessageDecision> {
-        Box::pin(async move { self.show.clone().unwrap_or(MessageDecision::AsIs) })
-    }
-
     fn observe(&self, event: &Event) {
         self.seen.lock().unwrap().push(event.clone());
+    }
+}
+
+impl MessageHook for Watching {
+    fn before_message<'a>(&'a self, _: &'a str) -> BoxFuture<'a, MessageDecision> {
+        Box::pin(async move { self.show.clone().unwrap_or(MessageDecision::AsIs) })
     }
 }
 
@@ -285,7 +283,7 @@ async fn a_hook_suppresses_or_replaces_what_is_shown() {
     ] {
         let (_server, session) = with_tools(vec![says("The secret.")]).await;
         let hooks = Arc::new(Watching { show: Some(show), ..Watching::default() });
-        let (events, _) = events(session.under(hooks).send(text("Go"))).await;
+        let (events, _) = events(session.under(Arc::new(NoHooks)).with_message_hook(hooks).send(text("Go"))).await;
         assert_eq!(said(&events), shown);
         assert_eq!(history(&session)[1], "assistant: The secret.", "the history keeps the original");
     }
@@ -407,17 +405,14 @@ async fn a_round_runs_with_the_tools_that_the_model_was_told_of() {
 #[tokio::test]
 async fn cancelling_while_a_message_waits_to_be_shown_answers_its_calls() {
     struct Pondering;
-    impl Hooks for Pondering {
-        fn holds_messages(&self) -> bool {
-            true
-        }
+    impl MessageHook for Pondering {
         fn before_message<'a>(&'a self, _: &'a str) -> BoxFuture<'a, MessageDecision> {
             Box::pin(std::future::pending())
         }
     }
     let both = r#"{"choices":[{"index":0,"delta":{"content":"Let me look.","tool_calls":[{"index":0,"id":"c1","function":{"name":"look","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#;
     let (_server, session) = with_tools(vec![sse(&[both, "[DONE]"])]).await;
-    let mut turn = session.under(Arc::new(Pondering)).send(text("Go"));
+    let mut turn = session.under(Arc::new(NoHooks)).with_message_hook(Arc::new(Pondering)).send(text("Go"));
     while !matches!(turn.next().await, Some(Event::ToolCallEnd(_))) {}
     tokio::time::sleep(Duration::from_millis(30)).await;
     turn.cancel();
@@ -429,14 +424,15 @@ async fn cancelling_while_a_message_waits_to_be_shown_answers_its_calls() {
 #[tokio::test]
 async fn text_that_was_held_back_is_shown_if_it_stays() {
     struct Holding;
-    impl Hooks for Holding {
-        fn holds_messages(&self) -> bool {
-            true
+    impl MessageHook for Holding {
+        fn before_message<'a>(&'a self, _: &'a str) -> BoxFuture<'a, MessageDecision> {
+            Box::pin(async { MessageDecision::AsIs })
         }
     }
     let half = r#"{"choices":[{"index":0,"delta":{"content":"half"}}]}"#;
     let (_server, session) = with_tools(vec![sse(&[half])]).await;
-    let (events, outcome) = events(session.under(Arc::new(Holding)).send(text("Go"))).await;
+    let (events, outcome) =
+        events(session.under(Arc::new(NoHooks)).with_message_hook(Arc::new(Holding)).send(text("Go"))).await;
     assert!(matches!(outcome, Outcome::Failed(_)), "{outcome:?}");
     assert_eq!((said(&events).as_str(), history(&session)[1].as_str()), ("half", "assistant: half"));
 }

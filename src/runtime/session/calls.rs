@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 use super::super::hooks::ToolDecision;
 use super::super::tools::{Tool, ToolContext, ToolOutput, ToolSet};
 use super::super::{Event, ToolCall};
-use super::drive::{RequestTask, Stop};
+use super::drive::{RequestTask, Stop, or_default};
 
 /// How many tools of one answer run at the same time; the others wait for their turn.
 pub(super) const AT_ONCE: usize = 16;
@@ -51,7 +51,7 @@ impl RequestTask<'_> {
         }
         for (id, output) in &outputs {
             let call = calls.iter().find(|call| call.id == *id).expect("it was asked about");
-            self.finish(id, &call.name, output.clone()).await?;
+            self.finish(id, &call.name, output.clone())?;
         }
         if self.cancel.is_cancelled() {
             return Err(Stop::Cancelled);
@@ -74,10 +74,10 @@ impl RequestTask<'_> {
                     self.stop_all(running, &started).await?;
                     return Err(Stop::Cancelled);
                 }
-                Some(event) = told.recv() => self.emitter.emit(redactor.progress(event)).await,
+                Some(event) = told.recv() => self.emitter.emit(redactor.progress(event)),
                 Some(ended) = running.join_next_with_id() => {
                     let (id, output) = ended.unwrap_or_else(|error| (error.id(), crash(&error)));
-                    outputs.extend(self.ended(&started, id, output).await?);
+                    outputs.extend(self.ended(&started, id, output)?);
                 }
             }
         }
@@ -106,7 +106,7 @@ impl RequestTask<'_> {
     }
 
     /// Keeps what a tool said, without keys.
-    async fn ended(
+    fn ended(
         &self,
         started: &[Started<'_>],
         id: Id,
@@ -114,7 +114,7 @@ impl RequestTask<'_> {
     ) -> Result<Option<(Arc<str>, ToolOutput)>, Stop> {
         let Some(Started { call, .. }) = started.iter().find(|started| started.id == id) else { return Ok(None) };
         self.redactor().output(&mut output);
-        self.finish(&call.id, &call.name, output.clone()).await?;
+        self.finish(&call.id, &call.name, output.clone())?;
         Ok(Some((Arc::clone(&call.id), output)))
     }
 
@@ -125,13 +125,13 @@ impl RequestTask<'_> {
         let deadline = Instant::now() + GRACE;
         while let Ok(Some(ended)) = timeout_at(deadline, running.join_next_with_id()).await {
             if let Some((id, output)) = ended_by_itself(ended) {
-                self.ended(started, id, output).await?;
+                self.ended(started, id, output)?;
             }
         }
         let open = self.open_calls();
         for Started { call, .. } in started.iter().filter(|it| it.has_begun.load(Ordering::Relaxed)) {
             if open.contains(&call.id) {
-                self.finish(&call.id, &call.name, ToolOutput::error(CANCELLED)).await?;
+                self.finish(&call.id, &call.name, ToolOutput::error(CANCELLED))?;
             }
         }
         Ok(())
@@ -156,7 +156,7 @@ impl RequestTask<'_> {
         Ok(match self.unless_cancelled(self.policy.hooks.before_tool(call)).await? {
             ToolDecision::Rewrite(rewritten) if rewritten.is_object() => admitted(rewritten),
             ToolDecision::Run | ToolDecision::Rewrite(_) => admitted(input.clone()),
-            ToolDecision::Refuse(reason) => Err(ToolOutput::error(reason)),
+            ToolDecision::Refuse(reason) => Err(ToolOutput::error(or_default(reason, REFUSED))),
         })
     }
 }
@@ -169,6 +169,9 @@ fn ended_by_itself(ended: Result<(Id, ToolOutput), JoinError>) -> Option<(Id, To
         Err(error) => Some((error.id(), crash(&error))),
     }
 }
+
+/// What the model is told of a call that a hook refuses without a reason.
+const REFUSED: &str = "the call was refused: no reason was given";
 
 /// What the model is told of a tool that was stopped because the request was.
 const CANCELLED: &str = "the request was cancelled while the tool ran: what it did up to then is not known";

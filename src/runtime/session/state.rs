@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::super::agent::Agent;
 use super::super::tools::{ToolOutput, ToolSet};
-use super::super::{Category, Error};
+use super::super::{Category, Error, Event};
 use super::Start;
 use crate::conversation::log::{CutOff, Entry, Log};
 use crate::conversation::{Block, Conversation, Item, Message, Role, SystemLayer, Task, TaskKind, Usage};
@@ -24,6 +24,8 @@ pub(super) struct State {
     waiting: VecDeque<Item>,
     /// How long the history was once the host had given its own: nothing was asked since if it still is.
     given: Option<usize>,
+    /// What joined the history and was not told yet, beside answers and results.
+    news: Vec<Event>,
     /// Why the last answer ended, if nothing came of it that could be marked.
     unsaid: Option<CutOff>,
 }
@@ -65,7 +67,8 @@ impl State {
 
     fn of(frame: Conversation, log: Log, journal: Option<Box<dyn Journal>>) -> State {
         let (tools, seed) = (ToolSet::new(), Usage::default());
-        State { frame, log, journal, tools, seed, busy: false, waiting: VecDeque::new(), given: None, unsaid: None }
+        let (waiting, news) = (VecDeque::new(), Vec::new());
+        State { frame, log, journal, tools, seed, busy: false, waiting, given: None, news, unsaid: None }
     }
 
     pub(super) fn restored(
@@ -141,7 +144,9 @@ impl State {
                 Err(config("there is nothing to send: the message is empty"))
             }
             Start::Message(blocks) => {
-                self.push(Message { role: Role::User, blocks, item: None })?;
+                let message = Message { role: Role::User, blocks, item: None };
+                self.push(message.clone())?;
+                self.news.push(Event::Message(message));
                 Ok(1)
             }
             Start::Proceed if self.is_chat() && self.history().is_empty() => {
@@ -238,11 +243,17 @@ impl State {
     }
 
     fn record(&mut self, entry: Entry) -> Result<(), Error> {
+        let news = match &entry {
+            Entry::Item(item) => Some(Event::Item(item.clone())),
+            _ => None,
+        };
         let journal = &mut self.journal;
         self.log.append_kept(entry, |line| match journal {
             Some(journal) => journal.append(line).map_err(unwritable),
             None => Ok(()),
-        })
+        })?;
+        self.news.extend(news);
+        Ok(())
     }
 
     /// Adds what the model said; nothing if it said nothing, or if there is no history to add to.
@@ -256,6 +267,24 @@ impl State {
             Some(cut_off) => Entry::Partial { message, cut_off },
             None => Entry::Message(message),
         })
+    }
+
+    /// What joined the history since this was asked last: messages of the person, and items.
+    pub(super) fn news(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Takes messages back because the host wants so.
+    pub(super) fn take_back(&mut self, messages: usize) -> Result<(), Error> {
+        if self.busy {
+            return Err(config("a request is in flight: nothing can be taken back"));
+        }
+        let known = self.history().len();
+        if messages > known {
+            return Err(config("there are fewer messages").detail(format!("{messages} of {known}")));
+        }
+        self.unsaid = None;
+        self.retract(messages)
     }
 
     /// Takes the last messages back.
