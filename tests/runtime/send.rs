@@ -423,7 +423,7 @@ async fn a_dry_run_of_a_resumed_session_shows_what_is_sent_and_changes_nothing()
 #[tokio::test]
 async fn resuming_without_a_message_goes_on_only_where_something_is_missing() {
     let half = r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":"half"}}]}"#;
-    let server = Server::answering(vec![crate::server::sse(&[half]), says("Whole.")]).await;
+    let server = Server::answering(vec![sse(&[half]), says("Whole.")]).await;
     let root = repository(&server.url);
     assert_ne!(reqc(root.path(), &["Tester", "-m", "One", "--save", "s.jsonl"], "").await.code, 0);
     assert_eq!(reqc(root.path(), &["Tester", "--resume", "s.jsonl"], "").await.code, 0);
