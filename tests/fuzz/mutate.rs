@@ -44,6 +44,7 @@ const KEYS: [&str; 44] = [
     "cache_prompt",
     "cache_ttl",
     "cache_breakpoints",
+    "headers",
     "match",
     "unset",
     "body",
