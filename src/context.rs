@@ -192,8 +192,7 @@ fn below(member: &str, rest: &[&str]) -> Pointer {
 fn not_normal(file: FileId, places: &read::Places<'_>, change: &conversation::Change) -> Diagnostic {
     let message = Pointer::root().member("history").element(change.message());
     let what = format!("not in normal form: {}", change.describe());
-    Diagnostic::new(&rules::NOT_NORMAL, places.span(file, &message), what)
-        .help("it is dropped before anything is rendered: remove it, or complete the pair")
+    Diagnostic::new(&rules::NOT_NORMAL, places.span(file, &message), what).help(change.help())
 }
 
 impl Context {

@@ -202,11 +202,24 @@ async fn layers_and_items_reach_the_next_request() {
     session.set_layer(layer("rules", "Be brief."));
     session.set_layer(layer("gone", "Never seen."));
     session.set_layer(layer("gone", " "));
+    session.set_layer(layer("memory", "Remember."));
+    session.set_layer(layer("rules", "Be very brief."));
     session.inject(Item::Notification { text: "The build is green.".into(), title: None, source: None }).unwrap();
     events(session.send(text("Hi"))).await;
     let body = server.received()[0].json().to_string();
-    assert!(body.contains("Be brief.") && body.contains("The build is green."), "{body}");
-    assert!(!body.contains("Never seen."), "{body}");
+    assert!(body.contains("The build is green."), "{body}");
+    assert!(body.contains("Be very brief.\\n\\nRemember."), "a layer that is set again keeps its place: {body}");
+    assert!(!body.contains("Never seen.") && !body.contains("Be brief."), "{body}");
+}
+
+#[tokio::test]
+async fn a_blank_message_is_not_sent() {
+    let server = Server::answering(vec![]).await;
+    let session = session(&server.url);
+    let (_, outcome) = events(session.send(text(" \n"))).await;
+    let Outcome::Failed(error) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(error.message, "there is nothing to send: the message is empty");
+    assert_eq!(history(&session), [""; 0]);
 }
 
 #[tokio::test]
