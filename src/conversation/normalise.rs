@@ -12,6 +12,8 @@ pub struct Rules {
     pub origin: Option<Arc<str>>,
     /// Whether thinking without a signature is refused by the API and therefore dropped.
     pub needs_signature: bool,
+    /// The first message whose thinking is bound to what stands before it now; thinking in earlier ones is dropped.
+    pub bound_from: usize,
 }
 
 /// A history in normal form, and what was changed on the way.
@@ -45,6 +47,11 @@ pub enum Change {
         /// The message's index.
         message: usize,
     },
+    /// Thinking from before system prompt and tools were renewed.
+    UnboundThinking {
+        /// The message's index.
+        message: usize,
+    },
     /// Thinking without a signature where one is needed.
     UnsignedThinking {
         /// The message's index.
@@ -64,6 +71,7 @@ impl Change {
             Change::CallWithoutResult { message, .. }
             | Change::ResultWithoutCall { message, .. }
             | Change::ForeignThinking { message }
+            | Change::UnboundThinking { message }
             | Change::UnsignedThinking { message }
             | Change::EmptyMessage { message } => *message,
         }
@@ -75,6 +83,7 @@ impl Change {
             Change::CallWithoutResult { id, .. } => format!("the tool call `{id}` has no result"),
             Change::ResultWithoutCall { id, .. } => format!("the tool result for `{id}` answers no call before it"),
             Change::ForeignThinking { .. } => "thinking of another client API".into(),
+            Change::UnboundThinking { .. } => "thinking from before system prompt and tools were renewed".into(),
             Change::UnsignedThinking { .. } => "thinking without a signature".into(),
             Change::EmptyMessage { .. } => "a message without content".into(),
         }
@@ -123,7 +132,10 @@ fn pass(history: &[Message], rules: &Rules) -> Normal {
 impl Change {
     /// Whether calls and results may belong together in another way after it.
     fn moves_rounds(&self) -> bool {
-        !matches!(self, Change::UnsignedThinking { .. } | Change::ForeignThinking { .. })
+        !matches!(
+            self,
+            Change::UnsignedThinking { .. } | Change::ForeignThinking { .. } | Change::UnboundThinking { .. }
+        )
     }
 }
 
@@ -142,6 +154,9 @@ fn refusal(block: &Block, message: usize, rounds: &Rounds<'_>, rules: &Rules) ->
         }
         Block::Thinking { signature, .. } if rules.needs_signature && signature.is_empty() => {
             Some(Change::UnsignedThinking { message })
+        }
+        Block::Thinking { .. } | Block::RedactedThinking { .. } if message < rules.bound_from => {
+            Some(Change::UnboundThinking { message })
         }
         _ => None,
     }

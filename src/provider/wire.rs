@@ -106,7 +106,12 @@ impl WireFormat {
             | WireFormat::OllamaGenerate
             | WireFormat::LlamaCppInfill => false,
         };
-        Rules { origin: Some(client_api.into()), needs_signature }
+        Rules { origin: Some(client_api.into()), needs_signature, bound_from: 0 }
+    }
+
+    /// Whether models of the format bind thinking to what stands before it: newer models of Anthropic's do.
+    pub(crate) fn binds_thinking(self) -> bool {
+        self == WireFormat::AnthropicMessages
     }
 
     pub(super) fn can(self, capability: Capability) -> bool {
