@@ -280,7 +280,7 @@ mod tests {
                 thinking("s", None),
             ],
         )];
-        let rules = Rules { origin: Some("Claude".into()), needs_signature: true };
+        let rules = Rules { origin: Some("Claude".into()), needs_signature: true, bound_from: 0 };
         let normal = normalise(&history, &rules);
         assert_eq!(normal.history[0].blocks.len(), 2);
         assert_eq!(normalise(&history, &Rules::default()).changes, []);
