@@ -9,7 +9,7 @@ use super::{Compiler, ReadyContext, Scopes, Spent, Version, work};
 use crate::check::Checks;
 use crate::check::prefix::{Broken, ORDER, Proven};
 use crate::context::State;
-use crate::conversation::{Conversation, Message, Role, Task, turn_from};
+use crate::conversation::{Block, Conversation, Message, Role, Task, turn_from};
 use crate::diag::Findings;
 use crate::render::Renderer;
 use crate::unit::{Body, Costed, Memo, Plan, Prepared, Record, Request, SystemPrompt, Target};
@@ -84,7 +84,11 @@ fn cuts(states: &[State]) -> Vec<(usize, usize)> {
         (0..states.len()).rev().find(begins).unwrap_or(0)
     };
     let messages = history(last);
-    let is_answered = |at: &usize| messages[*at].role == Role::Assistant && messages[at - 1].role != Role::Assistant;
+    let is_answered = |at: &usize| {
+        messages[*at].role == Role::Assistant
+            && messages[at - 1].role != Role::Assistant
+            && messages[*at].blocks.iter().any(goes_everywhere)
+    };
     let within: Vec<(usize, usize)> = (1..messages.len())
         .filter(is_answered)
         .map(|cut| (turn_of(cut), cut))
@@ -94,6 +98,11 @@ fn cuts(states: &[State]) -> Vec<(usize, usize)> {
     let mut cuts: Vec<(usize, usize)> = first.into_iter().chain(within.last()).copied().chain(ends).collect();
     cuts.sort_unstable_by_key(|&(turn, length)| (length, turn));
     cuts
+}
+
+/// Whether a block is in the normal form for every target: an answer of which nothing is left is none.
+fn goes_everywhere(block: &Block) -> bool {
+    block.says_something() && !matches!(block, Block::Provider(_))
 }
 
 fn history(state: &State) -> &[Message] {
@@ -110,8 +119,8 @@ impl Compiler {
             if spent.cost > work::AGENT_LIMIT {
                 return;
             }
-            let layer = &later.plan.profile.profile.layer;
-            let scope = earlier.scopes.as_ref().map_or(later.request.scope, |scopes| &scopes[layer]);
+            let own = &later.plan.profile.profile.layer;
+            let scope = earlier.scopes.as_ref().map_or(later.request.scope, |scopes| &scopes[own]);
             let memo = later.request.memo.map(|_| &earlier.memo);
             let request = Request { conversation: &earlier.prepared, scope, model: later.request.model, memo };
             let sources = &self.repo.sources;
