@@ -67,6 +67,8 @@ pub enum Event {
         /// What went wrong.
         error: Error,
     },
+    /// Something of the answer that is not kept, as one phrase.
+    Warning(String),
     /// The answer of this round is complete.
     TurnEnd {
         /// Why the model stopped.
@@ -101,6 +103,8 @@ pub enum StopReason {
     StopSequence,
     /// The model or a filter of the provider refused.
     Refusal,
+    /// The provider paused a long turn: the same history goes on with it. A session asks again by itself.
+    Paused,
     /// A hook stopped the turn, with this reason.
     Stopped(String),
     /// Another reason, in the provider's word.
@@ -148,6 +152,7 @@ impl StopReason {
             StopReason::MaxTokens => "max_tokens",
             StopReason::StopSequence => "stop_sequence",
             StopReason::Refusal => "refusal",
+            StopReason::Paused => "pause_turn",
             StopReason::Stopped(_) => "stopped",
             StopReason::Other(word) => word,
         }

@@ -27,6 +27,7 @@ impl Event {
             Event::Retry { attempt, delay, error } => json!({
                 "event": "retry", "attempt": attempt, "delay_ms": delay.as_millis() as u64, "error": error.to_json(),
             }),
+            Event::Warning(message) => json!({"event": "warning", "message": message}),
             Event::TurnEnd { stop } => named("turn_end", stop_json(stop)),
             Event::Done(outcome) => named("done", outcome.to_json()),
         }

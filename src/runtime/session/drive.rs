@@ -10,7 +10,7 @@ use super::super::redact::Redactor;
 use super::super::tool_loop::{Next, RequestId};
 use super::super::tools::ToolSet;
 use super::super::turn::Emitter;
-use super::super::{Answer, Error, Event, Outcome, StopReason, ToolCall};
+use super::super::{Answer, Category, Error, Event, Outcome, StopReason, ToolCall};
 use super::state::RoundInput;
 use super::{Shared, lock};
 use crate::conversation::{Block, Usage};
@@ -105,6 +105,10 @@ impl<'a> RequestTask<'a> {
                 asked => asked?,
             };
             let (stop, calls) = self.keep_answer(asked, added).await?;
+            if stop == StopReason::Paused && calls.is_empty() {
+                self.allow_pause(round)?;
+                continue;
+            }
             let calls = if tools.is_empty() { Vec::new() } else { calls };
             let next = lock(&self.shared.tool_loop).answered(self.request, calls);
             match next {
@@ -114,6 +118,15 @@ impl<'a> RequestTask<'a> {
             }
         }
         unreachable!("rounds do not run out")
+    }
+
+    /// A turn that paused goes on with the same history; each pause is a round.
+    fn allow_pause(&self, round: u32) -> Result<(), Error> {
+        match self.policy.limit {
+            0 => Ok(()),
+            limit if round <= limit => Ok(()),
+            limit => Err(Error::new(Category::Tool, format!("the provider paused its turn more than {limit} times"))),
+        }
     }
 
     /// Compiles what is there and exchanges it for an answer. The tools are those that the model was told of.
