@@ -26,7 +26,7 @@ use subject::{Destination, Subject};
 
 use crate::diag::{Rule, Severity};
 use crate::json::Pointer;
-use crate::provider::{ClientApi, Server, WireFormat};
+use crate::provider::{ClientApi, MODEL_PLACEHOLDER, Server, WireFormat};
 use crate::repo::{Family, Instance};
 use crate::source::Span;
 use crate::unit::{Body, CheckId, Kept, MemberRef, Plan};
@@ -103,7 +103,7 @@ impl Checks {
             wire: plan.wire,
             server,
             model: Some(plan.model(model).to_owned()),
-            version: plan.api.version(plan.instance).map(str::to_owned),
+            version: plan.api_version().map(str::to_owned),
             families: families.to_vec(),
             facts: ModelFacts::default(),
             history_ids: None,
@@ -122,7 +122,7 @@ impl Checks {
         instance: Option<(&Instance, ClientApi)>,
         model: Option<&str>,
     ) -> Checks {
-        let version = instance.and_then(|(instance, api)| api.version(instance)).map(str::to_owned);
+        let version = instance.and_then(|(instance, api)| api.version(instance, [])).map(str::to_owned);
         let schemas = schemas.for_server(wire, Some(server), instance).at(server);
         let (model, families) = (model.map(str::to_owned), families.to_vec());
         let (facts, options) = (ModelFacts::default(), Mutex::default());
@@ -136,7 +136,7 @@ impl Checks {
 
     fn facts_of(&self, model: Option<&str>) -> ModelFacts {
         let route = Route { wire: self.wire, server: self.server, version: self.version.as_deref() };
-        ModelFacts::of(&self.families, route, model)
+        ModelFacts::of(&self.families, route, model.filter(|model| *model != MODEL_PLACEHOLDER))
     }
 
     /// What is wrong with a body: what its schema does not take first, in the order of the schema.

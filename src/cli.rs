@@ -16,6 +16,7 @@ mod import;
 mod init;
 mod lint;
 mod list;
+mod man;
 mod models;
 mod options;
 mod part;
@@ -196,5 +197,6 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
             terminal.script(&String::from_utf8_lossy(&script));
             Ok(Status::Clean)
         }
+        Command::Man { out } => man::run(&options, &out, terminal),
     }
 }

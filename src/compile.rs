@@ -13,6 +13,7 @@ mod impact;
 mod lint;
 mod lowered;
 mod mend;
+mod misplaced;
 mod missing;
 mod policy;
 mod reach;
@@ -37,7 +38,7 @@ use policy::Policy;
 pub use policy::PolicyOptions;
 pub(crate) use policy::{check_allowed, check_code};
 pub use report::{Report, Summary};
-pub use route::{PassedOver, Route};
+pub use route::{PassedOver, Rerouted, Route};
 pub use rules::{all_rules, rule};
 pub use selection::{Reach, Selection, Shard};
 pub use touched::{Differing, Named, Touched};
@@ -183,7 +184,7 @@ impl Compiler {
         findings.extend(more);
         // What looks like a key is shown nowhere, not even where it stands.
         findings.extend(secrets::check(&mut repo, &findings));
-        let (hierarchy, more) = Hierarchy::build(profiles);
+        let (hierarchy, more) = Hierarchy::build(profiles, repo.config.dialect);
         findings.extend(more);
         let (contexts, more) = context::read_all(&repo);
         findings.extend(more);
@@ -663,7 +664,7 @@ pub(crate) const STACK_BYTES: usize = 16 * 1024 * 1024;
 
 fn is_agent(repo: &Repo, hierarchy: &Hierarchy, id: ProfileId) -> bool {
     let profile = hierarchy.get(id);
-    !profile.is_abstract() && repo.is_compiled(profile.layer)
+    !profile.is_abstract() && repo.is_compiled(profile.layer) && !hierarchy.is_taken(id)
 }
 
 impl ReadyContext {

@@ -10,7 +10,7 @@ pub(crate) mod rules;
 
 pub(crate) use folder::Comparer;
 pub use folder::{Comparison, GoldenFolder};
-pub use manifest::{MANIFEST, Manifest, Proof};
+pub use manifest::{MANIFEST, Manifest, Proof, fingerprint};
 
 use std::collections::HashSet;
 use std::sync::Arc;

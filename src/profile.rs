@@ -15,8 +15,8 @@ use std::sync::Arc;
 use crate::diag::Diagnostic;
 use crate::panics::caught;
 use crate::repo::{
-    Known, LayerFile, LayerKind, MAX_GLOBS, Reader, Repo, Special, address, body_fields, glob, is_fatal, not_toml,
-    rules as repo_rules,
+    Known, LayerFile, LayerKind, MAX_GLOBS, Reader, Repo, Special, address, body_fields, glob, headers, is_fatal,
+    not_toml, rules as repo_rules,
 };
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::{self, Kind, Node, Table};
@@ -25,7 +25,7 @@ use crate::toml::{self, Kind, Node, Table};
 pub const SCHEMA_VERSION: i64 = 1;
 
 /// Every key of a profile, in the order of the documentation.
-pub const KEYS: [&str; 19] = [
+pub const KEYS: [&str; 20] = [
     "schema_version",
     "name",
     "description",
@@ -42,6 +42,7 @@ pub const KEYS: [&str; 19] = [
     "cache_prompt",
     "cache_ttl",
     "cache_breakpoints",
+    "headers",
     "match",
     "unset",
     "body",
@@ -70,7 +71,7 @@ pub struct Profile {
     pub abstract_at: Option<Span>,
     /// Whether listings leave it out.
     pub hidden: bool,
-    /// Inherited body fields to remove, as paths.
+    /// Inherited body fields and headers to remove, as paths.
     pub unset: Vec<Spanned<Vec<String>>>,
     /// What its descendants inherit: the file without the keys that are this profile's own.
     pub settings: Table,
@@ -129,6 +130,7 @@ impl Profile {
         let hidden = reader.boolean("hidden").is_some_and(|it| it.value);
         let unset = reader.strings("unset").map(|list| list.value).unwrap_or_default();
         check_settings(&mut reader);
+        let headers = reader.table("headers").map(|table| headers::read(&mut reader, table.value)).unwrap_or_default();
         if let Some(body) = reader.table("body") {
             check_body(&mut reader, file, body.value);
         }
@@ -140,6 +142,7 @@ impl Profile {
             let is_secret = key.name == "endpoint" && holds_secret(node);
             !is_secret && !NOT_INHERITED.contains(&key.name.as_str())
         });
+        keep_headers(&mut table, &headers);
         table.entries.shrink_to_fit();
         let values = table.values();
         Some(Profile { file, layer, name, extends, abstract_at, hidden, unset, settings: table, values, broken })
@@ -298,6 +301,19 @@ fn check_endpoint(reader: &mut Reader<'_, '_>, endpoint: &Spanned<Arc<str>>) {
 /// Whether an endpoint must not be shown, not even as what was inherited.
 fn holds_secret(endpoint: &Node) -> bool {
     matches!(&endpoint.kind, Kind::String(text) if address::endpoint(text).is_err_and(|problem| problem.holds_secret))
+}
+
+/// Leaves those of the profile's headers that can be sent, by their names in lower case: then the case of a name does not count when
+/// profiles are merged, and no key is shown as what was inherited.
+fn keep_headers(table: &mut Table, sendable: &[(Arc<str>, Arc<str>)]) {
+    let Some((_, node)) = table.entries.iter_mut().find(|(key, _)| key.name == "headers") else { return };
+    let Kind::Table(headers) = &mut node.kind else { return };
+    headers.entries.iter_mut().for_each(|(key, _)| key.name.make_ascii_lowercase());
+    let mut left = sendable.iter().peekable();
+    headers.entries.retain(|(key, node)| {
+        let is_value = |value: &str| matches!(&node.kind, Kind::String(text) if **text == *value);
+        left.next_if(|(name, value)| **name == *key.name && is_value(value)).is_some()
+    });
 }
 
 fn check_glob(reader: &mut Reader<'_, '_>, key: &str, pattern: &Spanned<Arc<str>>) {

@@ -27,5 +27,5 @@ pub(crate) use request::placeholder;
 pub use request::{Header, HeaderValue, MODEL_PLACEHOLDER, RequestLine, request_line};
 pub use server::Server;
 pub use tools::tool_definitions;
-pub(crate) use tools::tool_source;
+pub(crate) use tools::{Tools, is_injected, tool_source, with_own_tools};
 pub use wire::WireFormat;

@@ -8,7 +8,7 @@ mod config;
 mod families;
 mod fields;
 pub(crate) mod folders;
-mod headers;
+pub(crate) mod headers;
 mod instance;
 mod keys;
 mod listing;
@@ -33,7 +33,7 @@ pub(crate) use load::not_toml;
 pub(crate) use load::read_tools_below;
 pub use load::{LoadOptions, load, read_tools};
 pub use matching::{Dimension, FileToRoute, Glob, Matcher, Mismatch};
-pub(crate) use matching::{MAX_GLOBS, glob};
+pub(crate) use matching::{MAX_GLOBS, examples, glob};
 pub use roster::{ROSTER_KEYS, ROSTERS_KEYS, Roster};
 pub use tools::{DEFAULT_OUTPUT_LIMIT, DEFAULT_TIME_LIMIT, TOOL_KEYS, TOOLS_KEYS, ToolSpec};
 

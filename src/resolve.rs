@@ -47,7 +47,7 @@ fn merge<'r>(
     let mut merged = MergedTable::default();
     for profile in chain.iter().rev() {
         for path in &profile.unset {
-            if !merged.remove("body", &path.value)
+            if !unset(&mut merged, &path.value)
                 && let Some(suggestions) = &mut suggestions
             {
                 findings.push(unset_nothing(&merged, path, suggestions));
@@ -61,6 +61,15 @@ fn merge<'r>(
     ResolvedProfile { profile: chain[0], chain, merged }
 }
 
+/// Removes a field of the body, or else a header; `false` if there is neither.
+fn unset(merged: &mut MergedTable<'_>, path: &[String]) -> bool {
+    merged.remove("body", path)
+        || match path {
+            [first, name] if first == "headers" => merged.remove("headers", &[name.to_ascii_lowercase()]),
+            _ => false,
+        }
+}
+
 fn unset_nothing(merged: &MergedTable<'_>, path: &Spanned<Vec<String>>, suggestions: &mut Suggestions) -> Diagnostic {
     let message = format!("`{}` is not inherited, so there is nothing to unset", path.value.join("."));
     if let Some((first, rest)) = path.value.split_first().filter(|(first, rest)| *first == "body" && !rest.is_empty()) {
@@ -68,7 +77,8 @@ fn unset_nothing(merged: &MergedTable<'_>, path: &Spanned<Vec<String>>, suggesti
         return Diagnostic::new(&rules::UNSET_NOTHING, path.span, message).help(help);
     }
     let (last, parents) = path.value.split_last().expect("a path has a segment");
-    let siblings = parents.iter().try_fold(merged.get("body").and_then(Merged::table), |table, segment| {
+    let (root, inner) = if parents == ["headers"] { ("headers", &[][..]) } else { ("body", parents) };
+    let siblings = inner.iter().try_fold(merged.get(root).and_then(Merged::table), |table, segment| {
         Some(table?.get(segment).and_then(Merged::table))
     });
     let known = siblings.flatten().into_iter().flat_map(MergedTable::iter).map(|(key, _)| key);
@@ -121,8 +131,56 @@ impl<'r> ResolvedProfile<'r> {
         self.merged.get("body").and_then(Merged::table)
     }
 
+    /// The merged `[headers]`: name in lower case, value, and where each is written.
+    pub fn headers(&self) -> impl Iterator<Item = (&'r str, Spanned<&'r str>)> {
+        let headers = self.merged.get("headers").and_then(Merged::table).into_iter().flat_map(MergedTable::iter);
+        headers.filter_map(|(name, merged)| match &merged.node.kind {
+            Kind::String(value) => Some((name, Spanned { value: value.as_str(), span: merged.span() })),
+            _ => None,
+        })
+    }
+
     /// Where the profile's name is written.
     pub fn name_span(&self) -> Span {
         self.profile.name.span
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diag::Severity;
+    use crate::repo::LayerKind;
+    use crate::source::{SourceText, Sources};
+    use crate::toml;
+
+    fn profile(text: &str) -> Profile {
+        let file = Sources::default().add("a.toml", SourceText::from_bytes(text.as_bytes()).expect("valid"));
+        let mut findings = Vec::new();
+        let table = toml::parse(text).expect("valid");
+        let profile = Profile::read(file, LayerKind::Own, table, &|_| false, &mut findings).expect("has a name");
+        assert!(findings.iter().all(|finding| finding.severity < Severity::Error), "{findings:?}");
+        profile
+    }
+
+    fn headers(levels: &[&str]) -> Vec<String> {
+        let chain: Vec<Profile> = levels.iter().rev().map(|level| profile(&format!("name = \"x\"\n{level}"))).collect();
+        let resolved = resolve_again(chain.iter().collect());
+        resolved.headers().map(|(name, value)| format!("{name}: {}", value.value)).collect()
+    }
+
+    #[test]
+    fn headers_are_inherited_whatever_their_case() {
+        let base = "headers = { Anthropic-Beta = \"a\", X-Team = \"one\" }";
+        assert_eq!(headers(&[base]), ["anthropic-beta: a", "x-team: one"]);
+        assert_eq!(
+            headers(&[base, "headers = { X-TEAM = \"two\", x-new = \"n\" }"]),
+            ["anthropic-beta: a", "x-team: two", "x-new: n"]
+        );
+        assert_eq!(headers(&[base, "unset = [\"headers.X-team\"]"]), ["anthropic-beta: a"]);
+        assert_eq!(
+            headers(&[base, "unset = [\"headers.x-team\"]", "headers = { X-Team = \"3\" }"]),
+            ["anthropic-beta: a", "x-team: 3"]
+        );
     }
 }

@@ -11,21 +11,24 @@ mod prefix;
 mod proof;
 mod reach;
 mod roll;
+mod upgrade;
 
 pub use edit::{Edit, EditKind, Hunk};
 pub use prefix::PrefixLoss;
 pub use proof::Load;
 pub use roll::{Listed, Renamed, Roll};
+pub use upgrade::AgainstGolden;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::compile::{Compiler, Lowered, LoweredKind, PolicyOptions, Report, Scope, Selection};
+use crate::compile::{Compiler, Lowered, LoweredKind, PolicyOptions, Report, Rerouted, Scope, Selection};
 use crate::diff::{BodyId, CausedGroup, ChangeKind, ChangedFile, FileChange, Group};
 use crate::world::{MemoryWorld, World};
 use edit::Edits;
 use proof::{Claims, Cluster, Proof};
 use reach::Reach;
+use upgrade::Parted;
 
 /// A repository at one time.
 pub struct Side {
@@ -64,6 +67,8 @@ pub struct Review {
     pub unexplained: Vec<CausedGroup>,
     /// Agents and contexts that came, went or got another name.
     pub roll: Roll,
+    /// Files that go to another agent of a roster.
+    pub rerouted: Vec<Rerouted>,
     /// Edits that change no body.
     pub silent: Vec<Edit>,
     /// What the newer side lowers and the older did not.
@@ -132,6 +137,17 @@ impl Class {
 }
 
 impl Cause {
+    /// What edits change, and what else is known of that.
+    fn of(edits: Vec<Edit>, changes: Vec<ChangedFile>, report: &Report) -> Cause {
+        let groups = crate::diff::alike(&changes);
+        let loss = |file: &ChangedFile| Some((file.subject.clone(), prefix::loss(file)?));
+        let prefix = changes.iter().filter_map(loss).collect();
+        let agents: BTreeSet<&Arc<str>> = changes.iter().map(|file| &file.subject.agent).collect();
+        let errors = report.findings.iter().filter(|finding| finding.severity == crate::diag::Severity::Error);
+        let broken = errors.flat_map(|finding| &finding.agents).filter(|name| agents.contains(name)).cloned().collect();
+        Cause { edits, changes, groups, prefix, broken }
+    }
+
     /// The gravest kind of its changes.
     pub fn class(&self) -> Class {
         self.groups.iter().map(Class::of_group).max().unwrap_or(Class::Silent)
@@ -149,9 +165,9 @@ impl Cause {
 }
 
 impl Review {
-    /// Whether nothing differs on the wire, and nothing is let through that was not.
+    /// Whether nothing differs on the wire, no file goes elsewhere, and nothing is let through that was not.
     pub fn is_empty(&self) -> bool {
-        self.changes.is_empty() && self.lowered.is_empty() && self.roll.is_empty()
+        self.changes.is_empty() && self.lowered.is_empty() && self.roll.is_empty() && self.rerouted.is_empty()
     }
 
     /// Edits that change no body, and do something all the same, or may.
@@ -195,33 +211,34 @@ impl Review {
         // An agent that has another name is not gone.
         let is_renamed = |name: &Arc<str>| older_names.values().any(|older| older == name);
         lowered.retain(|it| it.kind != LoweredKind::Agent || !is_renamed(&it.what));
+        let rerouted = newer.compiler.rerouted(&older.compiler, &older_names);
         let explained = Explained { older, newer, edits, reach, older_names };
-        Review { lowered, ..explained.review(report, changes, Vec::new(), reviewing) }
+        Review { rerouted, lowered, ..explained.review(report, changes, Vec::new(), reviewing) }
     }
 
     /// What the newer side does to golden files, and why as far as an older side tells it: the one that golden files were last
     /// written from.
-    pub fn of_golden(
-        report: Report,
-        drifts: Vec<ChangedFile>,
-        older: Option<&Side>,
-        newer: &Side,
-        reviewing: &Reviewing<'_>,
-    ) -> Review {
+    pub fn of_golden(golden: AgainstGolden, older: Option<&Side>, newer: &Side, reviewing: &Reviewing<'_>) -> Review {
+        let AgainstGolden { report, drifts, altered_bundled } = golden;
         let Some(older) = older else {
             let unexplained = newer.compiler.grouped(&drifts);
             return Review { report, unexplained, changes: drifts, ..Review::default() };
         };
-        let between = Review::between(older, newer, reviewing);
-        let proven: BTreeMap<&BodyId, &ChangedFile> =
-            between.changes.iter().map(|file| (&file.subject, file)).collect();
-        let is_proven = |file: &ChangedFile| proven.get(&file.subject).is_some_and(|it| it.old == file.old);
-        let (changes, others): (Vec<_>, Vec<_>) = drifts.into_iter().partition(|file| is_proven(file));
+        let parted = Parted::of(&drifts, &Review::between(older, newer, reviewing));
+        let (upgrade, open) = upgrade::causes(&altered_bundled, parted.others, newer, &report);
         let edits = Edits::between(&older.files, &newer.files);
         let reach = reach::of_edits(&edits, &older.compiler, &newer.compiler);
         let older_names = roll::older_names(&edits, &older.compiler, &newer.compiler);
         let explained = Explained { older, newer, edits, reach, older_names };
-        explained.review(report, changes, others, reviewing)
+        let mut review = explained.review(report, parted.edited, open, reviewing);
+        review.causes.extend(upgrade);
+        review.sort();
+        Review { changes: drifts, ..review }
+    }
+
+    /// The causes that change most come first.
+    fn sort(&mut self) {
+        self.causes.sort_by_key(|cause| std::cmp::Reverse((cause.class(), cause.changes.len())));
     }
 }
 
@@ -266,7 +283,6 @@ impl Explained<'_> {
                 causes.push(self.cause(&cluster, claims, &both, &report));
             }
         }
-        causes.sort_by_key(|cause| std::cmp::Reverse((cause.class(), cause.changes.len())));
         let explained: BTreeSet<&BodyId> = causes.iter().flat_map(|it| &it.changes).map(|it| &it.subject).collect();
         let open = both.iter().filter(|file| !explained.contains(&file.subject)).cloned();
         let open: Vec<ChangedFile> = open.chain(others).collect();
@@ -276,19 +292,16 @@ impl Explained<'_> {
         let silent = silent.into_iter().map(|edit| &self.edits.all[edit]);
         let silent = silent.filter(|edit| !roll::tells(&paths, edit)).cloned().collect();
         let changes = both.into_iter().chain(one).chain(open).collect();
-        Review { report, causes, unexplained, roll, silent, lowered: Vec::new(), changes, has_sources: true }
+        let mut review =
+            Review { report, causes, unexplained, roll, silent, changes, has_sources: true, ..Review::default() };
+        review.sort();
+        review
     }
 
     fn cause(&self, cluster: &Cluster, claims: Claims, bodies: &[ChangedFile], report: &Report) -> Cause {
         let edits = cluster.iter().map(|&edit| self.edits.all[edit].clone()).collect();
         let claimed = |(body, text): (usize, Option<String>)| ChangedFile { new: text, ..bodies[body].clone() };
         let changes: Vec<ChangedFile> = claims.into_iter().map(claimed).collect();
-        let groups = crate::diff::alike(&changes);
-        let loss = |file: &ChangedFile| Some((file.subject.clone(), prefix::loss(file)?));
-        let prefix = changes.iter().filter_map(loss).collect();
-        let agents: BTreeSet<&Arc<str>> = changes.iter().map(|file| &file.subject.agent).collect();
-        let errors = report.findings.iter().filter(|finding| finding.severity == crate::diag::Severity::Error);
-        let broken = errors.flat_map(|finding| &finding.agents).filter(|name| agents.contains(name)).cloned().collect();
-        Cause { edits, changes, groups, prefix, broken }
+        Cause::of(edits, changes, report)
     }
 }

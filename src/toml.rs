@@ -104,6 +104,8 @@ pub struct SyntaxError {
     pub span: Range<usize>,
     /// What to do.
     pub help: Option<String>,
+    /// What to put where, if that is what mends it.
+    pub edit: Option<(Range<usize>, &'static str)>,
     /// Where something that is there twice stands first.
     pub first: Option<Range<usize>>,
 }
@@ -154,7 +156,7 @@ pub fn parse(text: &str) -> Result<Table, SyntaxError> {
 
 fn too_large(span: Range<usize>, message: &str) -> SyntaxError {
     let help = "split the file, or put long texts into files that templates read".to_owned();
-    SyntaxError { message: message.to_owned(), span, help: Some(help), first: None }
+    SyntaxError { message: message.to_owned(), span, help: Some(help), edit: None, first: None }
 }
 
 /// What can still be read of a text with a mistake: what stands above it, and the lines above the first table that are TOML by

@@ -324,7 +324,7 @@ metadata = '{"a": "{{ ctx.history[0].content }}x"}'
 "#;
 
 /// Each mistake, and the text that mends it.
-const MISTAKES: [(&str, &str, &str); 10] = [
+const MISTAKES: [(&str, &str, &str); 12] = [
     ("agents/a.toml", "name = \"A\"\nextend = \"OpenAI Chat\"\n", "name = \"A\"\nextends = \"OpenAI Chat\"\n"),
     ("agents/a.toml", "name = \"A\"\nextends = 'OpenAI Caht'\n", "name = \"A\"\nextends = 'OpenAI Chat'\n"),
     (
@@ -361,6 +361,16 @@ const MISTAKES: [(&str, &str, &str); 10] = [
         "contexts/mine.json",
         "{\"name\": \"mine\", \"kind\": \"chat\" \"why\": \"w\",, \"history\": [{\"role\": \"user\", \"content\": \"x\"},]}\n",
         "{\"name\": \"mine\", \"kind\": \"chat\", \"why\": \"w\", \"history\": [{\"role\": \"user\", \"content\": \"x\"}]}\n",
+    ),
+    (
+        "agents/a.toml",
+        "name = \"A\"\nextends = \"OpenAI Compatible Chat\"\nmodel = \"m\"\n# ours\n[body]\ntags = [\n  \"x\",\n]\nenable_tools = true # on\n\nseed = 1\n",
+        "name = \"A\"\nextends = \"OpenAI Compatible Chat\"\nmodel = \"m\"\n# ours\ntags = [\n  \"x\",\n]\nenable_tools = true # on\n[body]\n\nseed = 1\n",
+    ),
+    (
+        "agents/a.toml",
+        "name = \"A\"\nextends = \"OpenAI Compatible Chat\"\nmodel = \"m\"\ntags = [\"a\" \"b\",, \"c\"]\n",
+        "name = \"A\"\nextends = \"OpenAI Compatible Chat\"\nmodel = \"m\"\ntags = [\"a\", \"b\", \"c\"]\n",
     ),
     ("reqc.toml", "[rules]\n\"schema/unknown-feild\" = \"error\"\n", "[rules]\n\"schema/unknown-field\" = \"error\"\n"),
 ];

@@ -90,6 +90,35 @@ fn what_a_template_sees_of_its_agent_keeps_results_apart() {
 }
 
 #[test]
+fn tools_of_the_body_and_of_the_request_are_kept_apart() {
+    let base = r#"
+        name = "Base"
+        abstract = true
+        provider_instance = "OpenAI"
+        endpoint = "chat/completions"
+        [body]
+        tool_choice = '{% if ctx.tools is defined %}"auto"{% endif %}'
+        messages = [{ role = "user", content = "{{ tojson((ctx.tools if existsIn(ctx, 'tools') else []) | map(attribute='name') | join(' ')) }}" }]
+    "#;
+    let agent =
+        |name: &str, more: &str| format!("name = \"{name}\"\nextends = \"Base\"\nsystem_prompt = '{name}'\n{more}\n");
+    let custom = |name: &str| format!("[body]\ntools = [{{ type = 'custom', custom = {{ name = '{name}' }} }}]");
+    let made = "[body]\ntools = '[{% if ctx.system_prompt is defined %}{\"type\": \"custom\", \"custom\": {\"name\": {{ tojson(ctx.system_prompt) }}}}{% endif %}]'";
+    let files = [
+        ("agents/base.toml", base.to_owned()),
+        ("agents/a.toml", agent("A", "enable_tools = true")),
+        ("agents/b.toml", agent("B", "")),
+        ("agents/c.toml", agent("C", &format!("enable_tools = true\n{}", custom("one")))),
+        ("agents/d.toml", agent("D", &format!("enable_tools = true\n{}", custom("two")))),
+        ("agents/e.toml", agent("E", &custom("one"))),
+        ("agents/f.toml", agent("F", &format!("enable_tools = true\n{}", custom("read_file")))),
+        ("agents/g.toml", agent("G", &format!("enable_tools = true\n{made}"))),
+        ("agents/search.toml", agent("search", &format!("enable_tools = true\n{made}"))),
+    ];
+    assert!(assert_invisible(Arc::new(MemoryWorld::from_iter(files))) > 100);
+}
+
+#[test]
 fn mistakes_in_shared_templates_are_found_where_they_are() {
     let base = r#"
         name = "Base"

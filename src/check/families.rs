@@ -52,10 +52,13 @@ pub(crate) struct Route<'r> {
 }
 
 impl ModelFacts {
-    /// What is known of a model; nothing of one that no family has.
+    /// What is known of a model; nothing of one that no family has. Of a model that is not known yet, what holds for a version of
+    /// the API: only one server has those.
     pub(crate) fn of(families: &[Arc<Family>], route: Route<'_>, model: Option<&str>) -> ModelFacts {
-        let Some(model) = model.map(ModelName::new) else { return ModelFacts::default() };
-        let fits = |family: &&Arc<Family>| is_named(&family.wires, route.wire.name()) && family.has(&model);
+        let model = model.map(ModelName::new);
+        let is_of_version = |family: &Family| family.from_version.is_some() && route.server == Server::Anthropic;
+        let has = |family: &Family| model.as_ref().map_or_else(|| is_of_version(family), |model| family.has(model));
+        let fits = |family: &&Arc<Family>| is_named(&family.wires, route.wire.name()) && has(family);
         let standing = |family: &Arc<Family>| Some((Arc::clone(family), Standing::of(family, route)?));
         ModelFacts { families: families.iter().filter(fits).filter_map(standing).collect() }
     }

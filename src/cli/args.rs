@@ -195,6 +195,13 @@ pub(super) enum Command {
         /// The shell
         shell: Shell,
     },
+    /// Write the manual pages of all commands into a folder
+    #[command(hide = true)]
+    Man {
+        /// The folder
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+    },
 }
 
 /// What a command writes that has forms of its own.

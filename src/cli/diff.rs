@@ -9,7 +9,7 @@ use super::{Failure, Outcome, Status, Terminal, report};
 use crate::compile::{Compiler, Purpose, Selection};
 use crate::diff::ChangedFile;
 use crate::report::lowered_text;
-use crate::review::{Review, Reviewing, Side};
+use crate::review::{AgainstGolden, Review, Reviewing, Side};
 use crate::system::GitRevision;
 use crate::text::{Text, text};
 use crate::world::{MemoryWorld, World};
@@ -115,9 +115,11 @@ pub(super) fn against_golden(
         true => None,
         false => GitRevision::load(&opened.root, "HEAD").ok(),
     };
+    let altered_bundled = comparison.altered_bundled();
+    let against = AgainstGolden { report: found, drifts, altered_bundled };
     let older = older.map(|world| Side::new(&world, Arc::new(options.load_selected(Arc::new(world.clone())))));
     let newer = Side::new(opened.disk.as_ref(), Arc::clone(&opened.compiler));
-    Ok(reviewed(options, args, opened, selection, |it| Review::of_golden(found, drifts, older.as_ref(), &newer, it)))
+    Ok(reviewed(options, args, opened, selection, |it| Review::of_golden(against, older.as_ref(), &newer, it)))
 }
 
 fn reviewed(

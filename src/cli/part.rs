@@ -73,9 +73,11 @@ fn check_named(named: &Named, reach: &Reach) -> Result<(), Failure> {
     }
 }
 
-/// What differs from a revision, and what that reaches on both sides.
+/// What differs from where a branch left a revision, and what that reaches on both sides.
 fn affected(options: &Options, opened: &Opened, revision: &str, golden: bool) -> Result<Reach, Failure> {
-    let older: Arc<dyn World> = Arc::new(GitRevision::load(&opened.root, revision)?);
+    // What others did since this branch left is not its own. Where that commit is not here, too much is compiled, and never too little.
+    let base = GitRevision::merge_base(&opened.root, revision, "HEAD").ok().flatten();
+    let older: Arc<dyn World> = Arc::new(GitRevision::load(&opened.root, base.as_deref().unwrap_or(revision))?);
     let differing = Differing { old: Arc::clone(&older), new: Arc::clone(&opened.disk) as Arc<dyn World> };
     let before: Compiler = options.load_all(older);
     let [now, then] = [&*opened.compiler, &before].map(|side| side.reach(&differing, golden));

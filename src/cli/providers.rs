@@ -8,7 +8,6 @@ use super::args::Format;
 use super::list::columns;
 use super::options::{Opened, Options};
 use super::{Outcome, Status, Terminal};
-use crate::provider::ClientApi;
 use crate::repo::{Instance, SecretRef};
 use crate::runtime::Secrets;
 use crate::runtime::trust::{Grant, TrustStore};
@@ -112,8 +111,7 @@ struct Row<'o> {
 
 impl<'o> Row<'o> {
     fn of(instance: &'o Instance, uses: &BTreeMap<&str, usize>, keys: &Keys<'_>) -> Row<'o> {
-        let takes_none = ClientApi::from_name(&instance.client_api.value).is_some_and(|api| api.auth().is_none());
-        let reference = instance.api_key_ref.as_ref().map(|reference| &reference.value).filter(|_| !takes_none);
+        let reference = instance.api_key_ref.as_ref().map(|reference| &reference.value);
         let (found, why) = reference.map_or((Found::NotNeeded, None), |reference| keys.look(instance, reference));
         let agents = uses.get(&*instance.name.value).copied().unwrap_or(0);
         Row { instance, agents, found, why }

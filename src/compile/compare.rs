@@ -1,6 +1,6 @@
 //! Bodies against golden files, and against those of an older side.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{AgentBodies, Body, Compiler, Lowered, PolicyOptions, ReadyContext, Report, Selection};
@@ -9,6 +9,7 @@ use crate::export::Request;
 use crate::golden::{self, Comparer, Comparison, GoldenFile, GoldenFolder};
 use crate::provider::Server;
 use crate::resolve::ProfileId;
+use crate::source::{FileId, SourceFile};
 use crate::world::AccessError;
 
 /// What comparing with golden files is for.
@@ -83,6 +84,10 @@ impl Compiler {
         });
         let names = self.agents.iter().map(|(id, _)| &self.hierarchy.get(*id).name.value);
         let comparison = comparer.finish(agents.into_iter().collect::<Result<_, _>>()?, names)?;
+        let comparison = match purpose {
+            Purpose::Check => comparison,
+            Purpose::Write | Purpose::Show => comparison.made_from(self.bundled_prints()),
+        };
         if purpose == Purpose::Check {
             found.findings.extend(comparison.drift_finding(&mut found.sources));
         }
@@ -90,6 +95,21 @@ impl Compiler {
             found.findings.extend(comparison.foreign_finding(&mut found.sources));
         }
         Ok((self.judged(found, selection, options), comparison))
+    }
+
+    /// The bundled files that golden files are made from, with fingerprints: of chains, includes, provider instances and contexts.
+    fn bundled_prints(&self) -> BTreeMap<String, String> {
+        let is_bundled = |(_, file): &(FileId, &SourceFile)| file.path().starts_with("bundled:");
+        let bundled: BTreeSet<FileId> = self.sources().iter().filter(is_bundled).map(|(id, _)| id).collect();
+        let reached = self.agents_by_file(&bundled).unwrap_or_default();
+        let contexts = self.contexts.iter().filter(|ready| ready.golden).map(|ready| ready.context.file);
+        let used: BTreeSet<FileId> =
+            reached.into_keys().chain(contexts.filter(|file| bundled.contains(file))).collect();
+        let print = |id: FileId| {
+            let file = self.sources().get(id);
+            (file.path().to_string(), golden::fingerprint(file.source_text().as_str().as_bytes()))
+        };
+        used.into_iter().map(print).collect()
     }
 
     /// Every selected request of agents without errors, by agent and context.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::{Compiler, ReadyContext};
+use super::{Compiler, ReadyContext, misplaced};
 use crate::check::Problem;
 use crate::context::ContextSource;
 use crate::diag::Diagnostic;
@@ -24,7 +24,9 @@ impl Compiler {
         ready: &ReadyContext,
     ) -> Diagnostic {
         let (span, related) = self.in_files(place, plan, ready);
-        finding(problem, span, place.excerpt.as_ref().map(ToString::to_string), related)
+        let pointer = problem.pointer.to_string();
+        let finding = finding(problem, span, place.excerpt.as_ref().map(ToString::to_string), related);
+        misplaced::explained(finding, &pointer, self.sources())
     }
 
     /// The place in a file that wrote something.

@@ -107,10 +107,11 @@ impl Compiler {
         }
         let settings =
             ["provider_instance", "endpoint"].into_iter().filter_map(|key| Some(plan.profile.string(key)?.span));
+        let headers = plan.profile.headers().map(|(_, value)| value.span);
         let models = self.repo().models.get(plan.name()).map(|model| model.span);
         let path = |span: Span| &**self.sources().get(span.file).path();
         let is_instance = path(plan.instance.client_api.span) == asked.path;
-        let request = is_instance || settings.chain(models).any(|span| hits(&span));
+        let request = is_instance || settings.chain(headers).chain(models).any(|span| hits(&span));
         (request || !contexts.is_empty()).then(|| Reached { agent: Arc::clone(plan.name()), contexts, request })
     }
 

@@ -62,8 +62,6 @@ pub enum LoweredKind {
     Context,
     /// An agent that a change removed, or made abstract.
     Agent,
-    /// The `match` of an agent, which a change altered.
-    Match,
     /// An entry of `models.toml` that a change added, altered or removed.
     Model,
     /// `dialect`, which a change altered.
@@ -83,7 +81,6 @@ impl LoweredKind {
             LoweredKind::Golden => "golden",
             LoweredKind::Context => "context",
             LoweredKind::Agent => "agent",
-            LoweredKind::Match => "match",
             LoweredKind::Model => "model",
             LoweredKind::Dialect => "dialect",
         }

@@ -1,5 +1,9 @@
 //! Routing: the first agent of a roster whose `match` accepts a file.
 
+mod rerouted;
+
+pub use rerouted::Rerouted;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;

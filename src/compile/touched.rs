@@ -143,17 +143,31 @@ impl Compiler {
         reach.agents.extend(findings.flat_map(|finding| finding.agents.iter().cloned()));
     }
 
+    /// For each of some sets of files the agents whose prompts ask for any of them.
+    pub(crate) fn agents_by_prompts(&self, sets: &[&dyn Touched]) -> Vec<BTreeSet<Arc<str>>> {
+        let asked = self.asked_by_prompts();
+        let agents = |touched: &&dyn Touched| {
+            let reached = asked.iter().filter(|(_, asked)| asked.iter().any(|question| question.is_about(*touched)));
+            reached.map(|(agent, _)| Arc::clone(agent)).collect()
+        };
+        sets.iter().map(agents).collect()
+    }
+
     /// The agents whose prompts ask for some files, and for which.
     fn reached_by_prompts(&self, touched: &dyn Touched) -> Vec<(Arc<str>, BTreeSet<Arc<str>>)> {
-        let settings = self.settings();
-        let usable: Vec<ProfileId> = self.agents().iter().filter(|(_, usable)| *usable).map(|(id, _)| *id).collect();
-        let reached = usable.into_par_iter().map(|id| {
-            let asked = settings.iter().flat_map(|ready| self.asked_by_prompt(id, ready));
-            let asked: BTreeSet<Question> = asked.collect();
+        let reached = self.asked_by_prompts().into_iter().map(|(agent, asked)| {
             let read = asked.into_iter().filter(|question| question.is_about(touched)).map(|it| it.path);
-            (self.name(id), read.collect::<BTreeSet<Arc<str>>>())
+            (agent, read.collect::<BTreeSet<Arc<str>>>())
         });
         reached.filter(|(_, read)| !read.is_empty()).collect()
+    }
+
+    /// What the prompts of all agents ask for.
+    fn asked_by_prompts(&self) -> Vec<(Arc<str>, BTreeSet<Question>)> {
+        let settings = self.settings();
+        let usable: Vec<ProfileId> = self.agents().iter().filter(|(_, usable)| *usable).map(|(id, _)| *id).collect();
+        let asked = |id| settings.iter().flat_map(|ready| self.asked_by_prompt(id, ready)).collect();
+        usable.into_par_iter().map(|id| (self.name(id), asked(id))).collect()
     }
 
     /// A context for each project and language that prompts can see.

@@ -4,15 +4,16 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use super::{Block, Conversation, Document, Image, Message, Task};
+use super::{Block, Conversation, Document, Image, Message, Task, Tool};
 
 /// The members of `ctx`.
-pub(crate) const CTX_MEMBERS: &[&str] = &["history", "prefix", "suffix", "files_metadata", "system_prompt"];
+pub(crate) const CTX_MEMBERS: &[&str] = &["history", "prefix", "suffix", "files_metadata", "tools", "system_prompt"];
 
 /// What templates see of a conversation: the members of each kind of object. A test compares it with the data.
-pub(crate) const TEMPLATE_DATA: [(&str, &[&str]); 4] = [
+pub(crate) const TEMPLATE_DATA: [(&str, &[&str]); 5] = [
     ("ctx", CTX_MEMBERS),
     ("file", &["file_path", "content"]),
+    ("tool", &["name", "description", "schema"]),
     ("message", &["role", "content", "content_blocks", "images"]),
     (
         "block",
@@ -56,8 +57,15 @@ impl Conversation {
             let files = self.files.iter().map(|file| json!({"file_path": &*file.file_path, "content": &*file.content}));
             data.insert("files_metadata".into(), files.collect());
         }
+        if !self.tools.is_empty() {
+            data.insert("tools".into(), self.tools.iter().map(tool_data).collect());
+        }
         data
     }
+}
+
+fn tool_data(tool: &Tool) -> Value {
+    json!({"name": &*tool.name, "description": &*tool.description, "schema": &tool.schema})
 }
 
 fn history_data(history: &[Message]) -> Value {
@@ -325,6 +333,7 @@ mod tests {
         let chat = Conversation {
             task: Task::Chat(vec![message]),
             files: vec![AttachedFile { file_path: "f".into(), content: "c".into() }],
+            tools: vec![Tool { name: "n".into(), description: "d".into(), schema: Map::new() }],
             ..Conversation::default()
         };
         let completion = Conversation {
@@ -341,7 +350,8 @@ mod tests {
         // Beside the conversation it depends on the agent.
         ctx.insert("system_prompt".to_owned());
         let file = chat["files_metadata"][0].as_object().expect("an object");
-        let given = [ctx, keys(vec![file]), keys(vec![message]), keys(blocks.collect())];
+        let tool = chat["tools"][0].as_object().expect("an object");
+        let given = [ctx, keys(vec![file]), keys(vec![tool]), keys(vec![message]), keys(blocks.collect())];
         for ((what, members), given) in TEMPLATE_DATA.into_iter().zip(given) {
             let members: BTreeSet<String> = members.iter().map(|&member| member.to_owned()).collect();
             assert_eq!(members, given, "{what}");

@@ -108,7 +108,8 @@ impl<'t> Comparer<'t> {
             let expected = lines.keys().map(String::as_str).collect();
             drifts.extend(self.manifest.unasked(output, folder, &expected)?);
         }
-        Ok(Comparison { golden: self.golden.clone(), drifts, foreign, manifest: self.manifest, lines, is_all })
+        let (golden, manifest, bundled) = (self.golden.clone(), self.manifest, BTreeMap::new());
+        Ok(Comparison { golden, drifts, foreign, manifest, lines, is_all, bundled })
     }
 }
 
@@ -124,12 +125,25 @@ pub struct Comparison {
     lines: BTreeMap<String, String>,
     /// Whether these are all there are: every agent took part and could be compiled.
     is_all: bool,
+    /// Fingerprints of the bundled files that these are made from.
+    bundled: BTreeMap<String, String>,
 }
 
 impl Comparison {
     /// The files that differ.
     pub fn drifts(&self) -> &[Drift] {
         &self.drifts
+    }
+
+    /// The bundled files that hold something else than when golden files were written from them: another version of reqc did that.
+    pub fn altered_bundled(&self) -> Vec<String> {
+        self.manifest.altered(&self.bundled)
+    }
+
+    /// Says which bundled files bodies are made from, with [`fingerprint`](super::fingerprint)s.
+    #[must_use]
+    pub(crate) fn made_from(self, bundled: BTreeMap<String, String>) -> Comparison {
+        Comparison { bundled, ..self }
     }
 
     /// Leaves out files that differ, so that they stay as they are.
@@ -157,6 +171,7 @@ impl Comparison {
         self.check()?;
         let GoldenFolder { output, folder, proof, .. } = &self.golden;
         let (drifts, lines) = (&self.drifts, &self.lines);
+        self.manifest.note_bundled(&self.bundled, self.is_all);
         self.manifest.extend(output.as_ref(), folder, lines)?;
         apply(output.as_ref(), folder, drifts)?;
         let removed = |line: &str| drifts.iter().any(|drift| drift.new.is_none() && drift.path == line);

@@ -1,7 +1,8 @@
 //! What proves that files were written by reqc, so that it may replace or remove them.
 //!
 //! A manifest lies beside the files and is made of sorted lines. In `golden/`, which is committed and merged, it lists the names
-//! of bodies, one per context: it changes when a context does, and two branches seldom touch the same line. In a folder that
+//! of bodies, one per context: it changes when a context does, and two branches seldom touch the same line. Fingerprints of the bundled
+//! files that bodies were made from follow: they tell what another version of reqc changed. In a folder that
 //! somebody named, where anything may lie, it lists each file with a fingerprint of its bytes: nobody can claim a file there
 //! without knowing what it holds. Who knows it can: so a file must also have the form of those that are written here, and lie
 //! beside the request line of an agent of its folder's name.
@@ -31,6 +32,8 @@ pub struct Manifest {
     proof: Proof,
     /// A name, or a path, and the fingerprint; `""` for a name.
     lines: BTreeMap<String, String>,
+    /// The bundled files that bodies in `golden/` were made from, and their fingerprints.
+    bundled: BTreeMap<String, String>,
     /// The file's text.
     text: Option<String>,
 }
@@ -54,7 +57,8 @@ impl Manifest {
             (None, Proof::Names) => contexts.map(|name| (name.to_owned(), String::new())).collect(),
             (None, Proof::Contents) => BTreeMap::new(),
         };
-        Ok(Manifest { proof, lines, text })
+        let bundled = text.iter().flat_map(|text| text.lines()).filter_map(bundled_line).collect();
+        Ok(Manifest { proof, lines, bundled, text })
     }
 
     /// How files are proved to have been written here.
@@ -129,6 +133,25 @@ impl Manifest {
         }
     }
 
+    /// The bundled files that hold something else than when bodies were made from them. `now` are their fingerprints.
+    pub(super) fn altered(&self, now: &BTreeMap<String, String>) -> Vec<String> {
+        let altered = self.bundled.iter().filter(|(path, print)| now.get(*path).is_some_and(|it| it != *print));
+        altered.map(|(path, _)| path.clone()).collect()
+    }
+
+    /// Notes which bundled files bodies are made from. If some bodies stay as they are, so does what is known of their files.
+    pub(super) fn note_bundled(&mut self, now: &BTreeMap<String, String>, is_all: bool) {
+        if self.proof == Proof::Contents {
+            return;
+        }
+        match is_all {
+            true => self.bundled.clone_from(now),
+            false => now.iter().for_each(|(path, print)| {
+                self.bundled.entry(path.clone()).or_insert_with(|| print.clone());
+            }),
+        }
+    }
+
     /// Adds lines to what is there already, and writes them if they are not there.
     ///
     /// # Errors
@@ -161,7 +184,11 @@ impl Manifest {
 
     /// Nothing is written where nothing was and nothing is to be.
     fn write(&mut self, output: &dyn Output, folder: &str) -> Result<(), AccessError> {
-        let lines = self.lines.iter().map(|(line, print)| format!("{print} {line}").trim_start().to_owned() + "\n");
+        let lines = self
+            .lines
+            .iter()
+            .chain(&self.bundled)
+            .map(|(line, print)| format!("{print} {line}").trim_start().to_owned() + "\n");
         let text = format!("{HEADER}\n{}", lines.collect::<String>());
         if self.text.as_ref() != Some(&text) && (self.text.is_some() || !self.lines.is_empty()) {
             output.replace(&join(folder, MANIFEST), text.as_bytes())?;
@@ -189,9 +216,16 @@ fn parse(proof: Proof, line: &str) -> Option<(String, String)> {
     }
 }
 
+/// A line about a bundled file.
+fn bundled_line(line: &str) -> Option<(String, String)> {
+    let (print, path) = line.split_once(' ')?;
+    let is_ours = path.starts_with("bundled:") && print.len() == 16 && print.bytes().all(|it| it.is_ascii_hexdigit());
+    is_ours.then(|| (path.to_owned(), print.to_owned()))
+}
+
 /// 64 bits of FNV-1a (<http://www.isthe.com/chongo/tech/comp/fnv/>): it tells files apart whose bytes are not known to whoever
 /// writes a manifest, and hides nothing.
-fn fingerprint(bytes: &[u8]) -> String {
+pub fn fingerprint(bytes: &[u8]) -> String {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     format!("{:016x}", bytes.iter().fold(0xcbf2_9ce4_8422_2325, step))
 }

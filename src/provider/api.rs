@@ -123,14 +123,14 @@ impl ClientApi {
         ENDPOINTS.iter().any(|endpoint| self.wire(endpoint) == wire)
     }
 
-    /// How requests authenticate, if a key is configured; `None` if the API knows no keys.
+    /// How requests authenticate, if a key is configured.
     ///
-    /// Anthropic: `x-api-key` with `anthropic-version`; Google: `x-goog-api-key`; the rest: a bearer token.
-    pub fn auth(self) -> Option<Auth> {
+    /// Anthropic: `x-api-key` with `anthropic-version`; Google: `x-goog-api-key`; the rest: a bearer token. Ollama wants none on
+    /// one's own machine; ollama.com and proxies before it do: <https://docs.ollama.com/api/authentication>.
+    pub fn auth(self) -> Auth {
         match self {
-            ClientApi::Claude => Some(Auth::Header("x-api-key")),
-            ClientApi::GoogleAi => Some(Auth::Header("x-goog-api-key")),
-            ClientApi::OllamaNative => None,
+            ClientApi::Claude => Auth::Header("x-api-key"),
+            ClientApi::GoogleAi => Auth::Header("x-goog-api-key"),
             ClientApi::OpenAiChat
             | ClientApi::OpenAiResponses
             | ClientApi::OpenAiCompatible
@@ -140,15 +140,17 @@ impl ClientApi {
             | ClientApi::OllamaOpenAi
             | ClientApi::LlamaCpp
             | ClientApi::Mistral
-            | ClientApi::Codestral => Some(Auth::Bearer),
+            | ClientApi::Codestral
+            | ClientApi::OllamaNative => Auth::Bearer,
         }
     }
 
     /// Headers that every request carries, beside `content-type`.
     pub fn headers(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            // https://platform.claude.com/docs/en/api/versioning has a later one, 2026-10-21, which takes less.
-            ClientApi::Claude => &[("anthropic-version", "2023-06-01")],
+            // What the SDKs send since October 2026: https://platform.claude.com/docs/en/api/versioning. It takes less than
+            // 2023-06-01, which an instance or a profile may still ask for.
+            ClientApi::Claude => &[("anthropic-version", "2026-10-21")],
             ClientApi::GoogleAi
             | ClientApi::OpenAiChat
             | ClientApi::OpenAiResponses
@@ -164,11 +166,17 @@ impl ClientApi {
         }
     }
 
-    /// The version of the API that requests of an instance ask for, where there are versions.
-    pub fn version(self, instance: &Instance) -> Option<&str> {
-        let (name, usual) = self.headers().iter().find(|(name, _)| *name == "anthropic-version")?;
-        let own = instance.headers.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
-        Some(own.map_or(usual, |(_, version)| version))
+    /// The version of the API that requests of an instance, and of a profile with headers of its own, ask for, where there are
+    /// versions.
+    pub fn version<'h>(
+        self,
+        instance: &'h Instance,
+        own: impl IntoIterator<Item = (&'h str, &'h str)>,
+    ) -> Option<&'h str> {
+        let (wanted, usual) = self.headers().iter().find(|(name, _)| *name == "anthropic-version")?;
+        let headers = instance.headers.iter().map(|(name, value)| (&**name, &**value)).chain(own);
+        let said = headers.filter(|(name, _)| name.eq_ignore_ascii_case(wanted)).last();
+        Some(said.map_or(usual, |(_, version)| version))
     }
 
     /// Whether a profile may ask for something.

@@ -51,23 +51,30 @@ impl fmt::Display for HeaderValue {
     }
 }
 
-/// The request line for an instance and an endpoint; `${MODEL}` in the endpoint is replaced.
-pub fn request_line(instance: &Instance, api: ClientApi, endpoint: &str, model: &str) -> RequestLine {
+/// The request line for an instance and an endpoint; `${MODEL}` in the endpoint is replaced. The profile's headers, with names in lower
+/// case, go over those of the instance.
+pub fn request_line<'h>(
+    instance: &'h Instance,
+    api: ClientApi,
+    endpoint: &str,
+    model: &str,
+    own: impl IntoIterator<Item = (&'h str, &'h str)>,
+) -> RequestLine {
     let endpoint = endpoint.replace(MODEL_PLACEHOLDER, model);
     let url = format!("{}/{}", instance.url.value.trim_end_matches('/'), endpoint.trim_start_matches('/'));
     let plain = |name: &str, value: &str| Header { name: name.to_owned(), value: HeaderValue::Plain(value.to_owned()) };
     let mut headers = vec![plain("content-type", "application/json")];
-    if let (Some(auth), Some(secret)) = (api.auth(), &instance.api_key_ref) {
-        let (name, prefix) = match auth {
+    if let Some(secret) = &instance.api_key_ref {
+        let (name, prefix) = match api.auth() {
             Auth::Bearer => ("authorization", "Bearer "),
             Auth::Header(name) => (name, ""),
         };
         headers.push(Header { name: name.to_owned(), value: HeaderValue::Key { prefix, key: secret.value.clone() } });
     }
     headers.extend(api.headers().iter().map(|(name, value)| plain(name, value)));
-    for (name, value) in &instance.headers {
-        match headers.iter_mut().find(|known| *known.name == **name) {
-            Some(known) => known.value = HeaderValue::Plain(value.to_string()),
+    for (name, value) in instance.headers.iter().map(|(name, value)| (&**name, &**value)).chain(own) {
+        match headers.iter_mut().find(|known| *known.name == *name) {
+            Some(known) => known.value = HeaderValue::Plain(value.to_owned()),
             None => headers.push(plain(name, value)),
         }
     }
@@ -146,5 +153,53 @@ mod tests {
         assert!(is_loopback(UrlParts::of("http://127.0.0.1:1/").host()));
         assert!(is_loopback("localhost"));
         assert!(!is_loopback("localhost.example.com"));
+    }
+
+    fn instance(api: ClientApi, headers: &[(&str, &str)]) -> Instance {
+        let file = crate::source::Sources::default().add("p.toml", crate::source::SourceText::salvage(b""));
+        let spanned = |text: &str| crate::source::Spanned {
+            value: std::sync::Arc::from(text),
+            span: crate::source::Span::file_start(file),
+        };
+        let key = crate::source::Spanned { value: SecretRef::Env("KEY".into()), span: spanned("").span };
+        Instance {
+            name: spanned("P"),
+            bases: Vec::new(),
+            layer: crate::repo::LayerKind::Own,
+            client_api: spanned(api.name()),
+            url: spanned("https://p.example"),
+            api_key_ref: Some(key),
+            description: None,
+            headers: headers.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+        }
+    }
+
+    #[test]
+    fn a_key_counts_for_every_client_api() {
+        for api in ClientApi::ALL {
+            let line = request_line(&instance(api, &[]), api, "x", "m", []);
+            let keys = line.headers.iter().filter(|header| matches!(header.value, HeaderValue::Key { .. })).count();
+            assert_eq!(keys, 1, "{}", api.name());
+        }
+    }
+
+    #[test]
+    fn headers_of_the_profile_go_over_those_of_the_instance_and_of_the_api() {
+        let instance = instance(ClientApi::Claude, &[("anthropic-version", "2023-06-01"), ("x-team", "a")]);
+        let own = [("x-team", "b"), ("anthropic-beta", "c")];
+        let line = request_line(&instance, ClientApi::Claude, "x", "m", own);
+        let told: Vec<String> = line.headers.iter().map(|it| format!("{}: {}", it.name, it.value)).collect();
+        assert_eq!(
+            told,
+            [
+                "content-type: application/json",
+                "x-api-key: ${KEY}",
+                "anthropic-version: 2023-06-01",
+                "x-team: b",
+                "anthropic-beta: c"
+            ]
+        );
+        assert_eq!(ClientApi::Claude.version(&instance, []), Some("2023-06-01"));
+        assert_eq!(ClientApi::Claude.version(&instance, [("anthropic-version", "2026-10-21")]), Some("2026-10-21"));
     }
 }

@@ -17,11 +17,12 @@ crate::diag::rules! {
         "`enable_tools` and `enable_thinking` must fit the client API and the endpoint: Codestral cannot think, \
          completion endpoints take no tools. Sent anyway, the request would be refused, or the field ignored.\n\n\
          Both are often inherited: set the switch to `false` in the profile that changes the endpoint.";
-    TOOLS_TWICE = Error "provider/tools-twice", "`enable_tools` is on and the body sets `tools` itself",
-        "With `enable_tools` the request's tool definitions are injected in the wire format's own shape, as the \
-         last key. A body with its own `tools` would be overwritten, so one of the two must go.\n\n\
-         For a provider's built-in tools, which have no definition in the request, keep them in `[body]` and set \
-         `enable_tools = false`.";
+    TOOLS_TWICE = Error "provider/tools-twice", "the body's `tools` and the request's have one of the same name",
+        "With `enable_tools` the request's tool definitions follow what the body's own `tools` says: the provider's built-in tools. \
+         A call names its tool, so two of one name cannot be told apart, and most providers refuse them.\n\n\
+         * wrong: Anthropic's `{ type = \"web_search_20260209\", name = \"web_search\" }` in `[body] tools`, and a tool \
+         `web_search` of the request\n\
+         * right: one of the two, or a tool `search_wiki` of the request";
     NO_PROMPT_CACHE = Warning "provider/no-prompt-cache", "`cache_prompt` has no effect with this API",
         "Breakpoints for prompt caching exist in Anthropic's format only; other providers cache on their own or \
          not at all. The profile says that it caches, and nothing is sent for it.\n\n\

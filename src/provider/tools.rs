@@ -1,4 +1,4 @@
-//! The tools step.
+//! The tools step: definitions of the request's tools, behind those that the body has of its own.
 
 use serde_json::{Value, json};
 
@@ -24,6 +24,70 @@ pub fn tool_definitions(wire: WireFormat, tools: &[Tool]) -> Option<Value> {
         | WireFormat::OllamaGenerate
         | WireFormat::LlamaCppInfill => definitions.collect(),
     })
+}
+
+/// The tools of a body: its own, and behind them the request's.
+#[derive(Debug, Clone)]
+pub(crate) enum Tools<T> {
+    /// There are none.
+    None,
+    /// All of them, in the wire format's shape.
+    All(T),
+    /// The tool of the body at an index has the name of one of the request's.
+    Twice {
+        /// The place of the name, seen from the member `tools`.
+        at: Pointer,
+        /// The name.
+        name: String,
+    },
+}
+
+impl<T> Tools<T> {
+    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Tools<U> {
+        match self {
+            Tools::None => Tools::None,
+            Tools::All(all) => Tools::All(change(all)),
+            Tools::Twice { at, name } => Tools::Twice { at, name },
+        }
+    }
+}
+
+/// Puts the definitions of a request's tools behind those that the body has of its own. What the body has instead of a list
+/// stays as it is.
+pub(crate) fn with_own_tools(wire: WireFormat, own: Option<&Value>, tools: &[Tool]) -> Tools<Value> {
+    let definitions = tool_definitions(wire, tools);
+    let (own, definitions) = match (own, definitions) {
+        (None | Some(Value::Null), definitions) => return definitions.map_or(Tools::None, Tools::All),
+        (Some(Value::Array(own)), Some(Value::Array(definitions))) => (own, definitions),
+        (Some(own), _) => return Tools::All(own.clone()),
+    };
+    let is_injected = |name: &str| tools.iter().any(|tool| *tool.name == *name);
+    if let Some((at, name)) = own_names(wire, own).find(|(_, name)| is_injected(name)) {
+        return Tools::Twice { at, name: name.to_owned() };
+    }
+    Tools::All(own.iter().cloned().chain(definitions).collect())
+}
+
+/// The names of the tools that a body has of its own, and where they stand.
+fn own_names(wire: WireFormat, own: &[Value]) -> impl Iterator<Item = (Pointer, &str)> {
+    own.iter().enumerate().flat_map(move |(index, tool)| named(wire, tool, &Pointer::root().element(index)))
+}
+
+fn named<'v>(wire: WireFormat, tool: &'v Value, at: &Pointer) -> Vec<(Pointer, &'v str)> {
+    let name = |object: &'v Value, at: Pointer| Some((at.member("name"), object.get("name")?.as_str()?));
+    match envelope(wire) {
+        Envelope::None => name(tool, at.clone()).into_iter().collect(),
+        Envelope::Function => {
+            let kind = tool.get("type").and_then(Value::as_str).unwrap_or("function");
+            tool.get(kind).and_then(|inner| name(inner, at.member(kind))).into_iter().collect()
+        }
+        Envelope::Declarations => ["functionDeclarations", "function_declarations"]
+            .into_iter()
+            .filter_map(|member| Some((at.member(member), tool.get(member)?.as_array()?)))
+            .flat_map(|(at, list)| list.iter().enumerate().map(move |(index, it)| (at.element(index), it)))
+            .filter_map(|(at, declaration)| name(declaration, at))
+            .collect(),
+    }
 }
 
 fn definition(wire: WireFormat, tool: &Tool) -> Value {
@@ -70,18 +134,27 @@ fn envelope(wire: WireFormat) -> Envelope {
     }
 }
 
-/// The place in a context that a value of the tool definitions comes from; `None` for what a wire format adds.
-pub(crate) fn tool_source(wire: WireFormat, inner: &Pointer) -> Option<Pointer> {
+/// Whether a place below the member `tools` is one of the request's tools, if the body has some of its own before them.
+pub(crate) fn is_injected(own: usize, inner: &Pointer) -> bool {
+    let index = inner.tokens().next().and_then(|token| token.parse::<usize>().ok());
+    index.map_or(own == 0, |index| index >= own)
+}
+
+/// The place in a context that a value of the tool definitions comes from, behind some tools of the body's own; `None` for what
+/// a wire format adds.
+pub(crate) fn tool_source(wire: WireFormat, own: usize, inner: &Pointer) -> Option<Pointer> {
     let tokens: Vec<String> = inner.tokens().collect();
     let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
+    let behind_own = |index: &str| index.parse::<usize>().ok()?.checked_sub(own);
     let (index, rest) = match (envelope(wire), tokens.as_slice()) {
-        (Envelope::Declarations, [_, "functionDeclarations", index, rest @ ..])
-        | (Envelope::None, [index, rest @ ..])
-        | (Envelope::Function, [index, "function", rest @ ..]) => (index, rest),
-        (Envelope::Function, [index]) => (index, &[][..]),
+        (Envelope::Declarations, [_, "functionDeclarations", index, rest @ ..]) => (index.parse().ok()?, rest),
+        (Envelope::None, [index, rest @ ..]) | (Envelope::Function, [index, "function", rest @ ..]) => {
+            (behind_own(index)?, rest)
+        }
+        (Envelope::Function, [index]) => (behind_own(index)?, &[][..]),
         (Envelope::Declarations | Envelope::None | Envelope::Function, _) => return None,
     };
-    let tool = Pointer::root().member("tools").member(index);
+    let tool = Pointer::root().member("tools").element(index);
     let (member, rest) = match rest {
         [] => return Some(tool),
         ["name", rest @ ..] => ("name", rest),
@@ -109,5 +182,52 @@ mod tests {
         assert!(text(WireFormat::OpenAiResponses).contains(r#""strict":false"#));
         assert!(text(WireFormat::OllamaChat).contains(r#""function":{"name":"ls""#));
         assert_eq!(tool_definitions(WireFormat::OpenAiChat, &[]), None);
+    }
+    #[test]
+    fn they_follow_what_the_body_says() {
+        let tool = |name: &str| Tool { name: name.into(), description: "d".into(), schema: Map::new() };
+        let merged = |wire, own: Value, names: &[&str]| {
+            let tools: Vec<Tool> = names.iter().map(|name| tool(name)).collect();
+            match with_own_tools(wire, Some(&own), &tools) {
+                Tools::None => "none".to_owned(),
+                Tools::All(all) => all.to_string(),
+                Tools::Twice { at, name } => format!("{name} at {}", at.as_str()),
+            }
+        };
+        let search = || json!([{"type": "web_search_20260209", "name": "web_search"}]);
+        assert_eq!(
+            merged(WireFormat::AnthropicMessages, search(), &["ls"]),
+            r#"[{"type":"web_search_20260209","name":"web_search"},{"name":"ls","description":"d","input_schema":{}}]"#
+        );
+        assert_eq!(merged(WireFormat::AnthropicMessages, search(), &["ls", "web_search"]), "web_search at /0/name");
+        let search = || json!([{"googleSearch": {}}, {"functionDeclarations": [{"name": "a"}, {"name": "b"}]}]);
+        assert_eq!(merged(WireFormat::GoogleGenerateContent, search(), &["b"]), "b at /1/functionDeclarations/1/name");
+        assert!(
+            merged(WireFormat::GoogleGenerateContent, search(), &["ls"])
+                .ends_with(r#"{"functionDeclarations":[{"name":"ls","description":"d","parametersJsonSchema":{}}]}]"#)
+        );
+        let own = |kind: &str| json!([{"type": kind, kind: {"name": "x"}}]);
+        assert_eq!(merged(WireFormat::OpenAiChat, own("custom"), &["x"]), "x at /0/custom/name");
+        assert_eq!(merged(WireFormat::OllamaChat, own("function"), &["x"]), "x at /0/function/name");
+        assert_eq!(
+            merged(WireFormat::OpenAiResponses, json!([{"type": "web_search"}]), &[]),
+            r#"[{"type":"web_search"}]"#
+        );
+        assert_eq!(merged(WireFormat::OpenAiChat, json!("all"), &["x"]), r#""all""#);
+        assert_eq!(merged(WireFormat::OpenAiChat, Value::Null, &[]), "none");
+    }
+
+    #[test]
+    fn a_place_behind_the_bodys_own_tools_leads_to_the_request() {
+        let source =
+            |wire, own, inner: &str| tool_source(wire, own, &Pointer::parse(inner)).map(|at| at.as_str().to_owned());
+        assert_eq!(source(WireFormat::AnthropicMessages, 1, "/2/input_schema/x").as_deref(), Some("/tools/1/schema/x"));
+        assert_eq!(source(WireFormat::AnthropicMessages, 1, "/0/name"), None);
+        assert_eq!(
+            source(WireFormat::GoogleGenerateContent, 2, "/2/functionDeclarations/0/name").as_deref(),
+            Some("/tools/0/name")
+        );
+        assert!(!is_injected(1, &Pointer::root()) && !is_injected(1, &Pointer::parse("/0")));
+        assert!(is_injected(1, &Pointer::parse("/1/name")) && is_injected(0, &Pointer::root()));
     }
 }

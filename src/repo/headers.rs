@@ -1,4 +1,4 @@
-//! `[headers]` of provider instances: what a repository may add to its requests, and what it must leave alone.
+//! `[headers]` of provider instances and profiles: what a repository may add to its requests, and what it must leave alone.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use crate::diag::Diagnostic;
 use crate::source::Span;
 use crate::toml::{Kind, Table};
 
-/// Reads the table. A header with a finding is left out.
-pub(super) fn read(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<(Arc<str>, Arc<str>)> {
-    let mut headers = Vec::new();
+/// Reads the table. A header with a finding is left out; names are in lower case.
+pub(crate) fn read(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<(Arc<str>, Arc<str>)> {
+    let mut headers: Vec<(Arc<str>, Arc<str>)> = Vec::new();
     for (key, node) in &table.entries {
         let span = reader.span(node);
         let Kind::String(value) = &node.kind else {
@@ -20,6 +20,10 @@ pub(super) fn read(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<(Arc<str>,
         };
         match problem(&key.name, value, span) {
             Some(finding) => reader.report(finding),
+            None if headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(&key.name)) => {
+                let message = format!("the header `{}` is set twice: case does not count", key.name);
+                reader.report(Diagnostic::new(&rules::INVALID_VALUE, span, message).help("keep one of the two"));
+            }
             None => headers.push((Arc::from(key.name.to_ascii_lowercase()), Arc::from(value.as_str()))),
         }
     }
@@ -64,6 +68,8 @@ fn reserved(name: &str) -> Option<&'static str> {
             "it is about the connection, which is reqc's own"
         }
         "host" => "the host is that of `url`",
+        "content-type" => "every body is JSON: reqc says so itself",
+        "authorization" | "x-api-key" | "x-goog-api-key" => "`api_key_ref` sets it",
         "accept-encoding" | "range" => "reqc reads answers whole and as they are",
         name if name.starts_with("proxy-") => "proxies come from the environment alone",
         name if name.starts_with("sec-") => "it is about the connection, which is reqc's own",
@@ -94,9 +100,17 @@ mod tests {
         ] {
             assert_eq!(found(name, value), None, "{name}");
         }
-        for name in
-            ["Content-Length", "transfer-encoding", "HOST", "connection", "te", "Proxy-Connection", "expect", "upgrade"]
-        {
+        for name in [
+            "Content-Length",
+            "Content-Type",
+            "transfer-encoding",
+            "HOST",
+            "connection",
+            "te",
+            "Proxy-Connection",
+            "expect",
+            "upgrade",
+        ] {
             assert_eq!(
                 found(name, "0"),
                 Some(format!("the header `{}` cannot be set here", name.to_ascii_lowercase()))

@@ -11,7 +11,7 @@ use super::{
     Config, Family, Layer, LayerFile, LayerKind, Loaded, Reader, Repo, Roster, ToolSpec, families, folders, roster,
     rules, secret, tools,
 };
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, Edit};
 use crate::source::{FileId, SourceText, Sources, Span, TextError};
 use crate::toml::{self, Table};
 use crate::world::{EntryKind, MAX_FILE_BYTES, MAX_REPOSITORY_BYTES, ReadError, Unread, World};
@@ -381,8 +381,9 @@ fn how_to_make_readable(error: &ReadError) -> &'static str {
 
 /// The finding of a file that is no TOML.
 pub(crate) fn not_toml(file: FileId, error: toml::SyntaxError) -> Diagnostic {
-    let finding =
-        Diagnostic::new(&rules::TOML_SYNTAX, Span::new(file, error.span), error.message).maybe_help(error.help);
+    let edit = error.edit.map(|(range, text)| Edit::new(Span::new(file, range), text));
+    let finding = Diagnostic::new(&rules::TOML_SYNTAX, Span::new(file, error.span), error.message);
+    let finding = finding.maybe_help(error.help).maybe_fix(edit);
     match error.first {
         Some(first) => finding.related(Span::new(file, first), "first here"),
         None => finding,

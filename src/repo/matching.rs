@@ -1,5 +1,9 @@
 //! `match`: which files an agent is for.
 
+mod examples;
+
+pub(crate) use examples::examples;
+
 use std::fmt;
 use std::sync::Arc;
 

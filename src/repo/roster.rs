@@ -21,7 +21,7 @@ pub struct Roster {
     pub name: Spanned<Arc<str>>,
     /// For people.
     pub description: Option<Arc<str>>,
-    /// The agents' names in order, each once.
+    /// The agents' names in order, each once. None: the pipeline is switched off.
     pub agents: Vec<Spanned<Arc<str>>>,
 }
 
@@ -57,10 +57,6 @@ impl Roster {
         let agents = reader.strings("agents");
         let span = Span::new(file, entry.span.range());
         reader.missing("a [[roster]] entry", span, &["name", "agents"]);
-        if let Some(agents) = agents.as_ref().filter(|agents| agents.value.is_empty()) {
-            let finding = Diagnostic::new(&rules::INVALID_VALUE, agents.span, "a roster needs an agent");
-            reader.report(finding.help("list names of agents, or remove the roster"));
-        }
         let agents = each_once(&mut reader, agents?.value);
         Some(Roster { name: name?, description: description.map(|it| it.value), agents })
     }

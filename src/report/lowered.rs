@@ -72,7 +72,6 @@ fn line(it: &Lowered) -> Text {
             text!("the agent {} is now abstract, so it is not compiled", what)
         }
         (LoweredKind::Agent, _) => text!("the agent {} was removed", what),
-        (LoweredKind::Match, _) => text!("the `match` of the agent {} changed", what),
         (LoweredKind::Model, Some(LoweredTo::Removed)) => text!("models.toml no longer sets a model for {}", what),
         (LoweredKind::Model, _) => text!("the model of {} is{}", what, of(" ", it.value.as_deref())),
         (LoweredKind::Dialect, _) => text!("reqc.toml: the dialect is{}", of(" ", it.value.as_deref())),

@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::thousands;
+use crate::compile::Rerouted;
 use crate::diag::count;
 use crate::diff::{BodyId, ChangeKind, Group, TextHunk};
 use crate::review::{Cause, Class, Edit, EditKind, Review};
@@ -107,12 +108,36 @@ fn kinds(review: &Review) -> String {
     nouns.into_iter().filter_map(of).collect::<Vec<_>>().join(", ")
 }
 
+/// How many files of a [`Rerouted`] are named.
+const MOST_FILES: usize = 4;
+
+/// `roster chat: files like x.rs go to Fixer, no longer to Writer`; `name` makes what is foreign fit for where it goes.
+fn rerouted(it: &Rerouted, name: impl Fn(&str) -> String) -> String {
+    let mut files: Vec<String> = it.files.iter().take(MOST_FILES).map(|file| name(file)).collect();
+    if it.files.len() > MOST_FILES {
+        files.push("…".to_owned());
+    }
+    let what = match (files.is_empty(), it.has_others) {
+        (false, true) => format!("files like {}, and those that no pattern speaks of", files.join(", ")),
+        (false, false) => format!("files like {}", files.join(", ")),
+        (true, _) => "files that no pattern speaks of".to_owned(),
+    };
+    let goes = match (&it.from, &it.to) {
+        (Some(from), Some(to)) => format!("go to {}, no longer to {}", name(to), name(from)),
+        (None, Some(to)) => format!("go to {}; no agent accepted them before", name(to)),
+        (Some(from), None) => format!("go to no agent; {} accepted them before", name(from)),
+        (None, None) => String::new(),
+    };
+    format!("roster {}: {what} {goes}", name(&it.roster))
+}
+
 /// What an edit is, behind its place: `body.temperature`, `new file`.
 fn what(edit: &Edit) -> Option<String> {
     match &edit.kind {
         EditKind::Added => Some("new file".to_owned()),
         EditKind::Removed => Some("removed".to_owned()),
         EditKind::Moved { from } => Some(format!("moved from {from}")),
+        EditKind::Bundled => Some("another text in this version of reqc".to_owned()),
         EditKind::Key(_) => edit.key().map(str::to_owned),
         _ => None,
     }

@@ -24,9 +24,10 @@ crate::diag::rules! {
          reported.\n\n\
          * reported: `thinking = \"off\"` over an inherited `[body.thinking]`\n\
          * on purpose: the same, with `unset = [\"thinking\"]` at the top level";
-    UNSET_NOTHING = Warning "extends/unset-nothing", "`unset` names a body field that is not inherited",
+    UNSET_NOTHING = Warning "extends/unset-nothing", "`unset` names what is not inherited",
         "`unset` removes fields of the *inherited* body, before the profile's own `[body]` is merged. The path is \
-         dotted and starts inside the body; a key that holds dots itself is quoted. A path that matches nothing \
+         dotted and starts inside the body; a key that holds dots itself is quoted. `headers.NAME` removes an inherited header of \
+         `[headers]`; those of the provider instance are its own. A path that matches nothing \
          is most often misspelt, or the parent no longer sets it.\n\n\
          * wrong: `unset = [\"body.stream_options\"]`\n\
          * right: `unset = [\"stream_options\"]`, or `[\"stream_options.include_usage\"]` for one member";

@@ -43,6 +43,8 @@ pub enum EditKind {
     Key(Arc<str>),
     /// Comments and empty lines of a TOML file.
     Comments,
+    /// The text of a file that comes with reqc, which another version has otherwise.
+    Bundled,
     /// Lines of any other file, or of a TOML file that cannot be read.
     Lines,
 }

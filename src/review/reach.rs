@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::edit::{EditKind, Edits};
-use crate::compile::Compiler;
+use crate::compile::{Compiler, Named, Touched};
 use crate::repo::folders;
 
 /// What an edit can reach.
@@ -33,18 +33,45 @@ impl Reach {
 
 /// The reach of each edit.
 pub(super) fn of_edits(edits: &Edits, older: &Compiler, newer: &Compiler) -> Vec<Reach> {
-    let paths: BTreeSet<&str> = (0..edits.all.len()).flat_map(|edit| edits.paths(edit)).collect();
-    let agents = [older, newer].map(|side| side.agents_of_files(&paths));
-    let contexts = [older, newer].map(contexts_of_files);
-    (0..edits.all.len()).map(|edit| of_edit(edits, edit, &agents, &contexts)).collect()
+    let all: BTreeSet<&str> = (0..edits.all.len()).flat_map(|edit| edits.paths(edit)).collect();
+    let asked: Vec<Named> = (0..edits.all.len()).map(|edit| asked(&edits.paths(edit))).collect();
+    let known = [older, newer].map(|side| Known::of(side, &all, &asked));
+    (0..edits.all.len()).map(|edit| of_edit(edits, edit, &known)).collect()
+}
+
+/// The files of an edit, as prompts ask for them.
+fn asked(paths: &BTreeSet<&str>) -> Named {
+    Named(paths.iter().map(|path| (*path).to_owned()).collect())
 }
 
 /// Names by the paths of files.
-type Named = BTreeMap<String, BTreeSet<Arc<str>>>;
+type ByPath = BTreeMap<String, BTreeSet<Arc<str>>>;
+
+/// What one side knows of the files that were edited.
+struct Known {
+    /// The agents that use each file; `None` if not all are known.
+    agents: Option<ByPath>,
+    /// The contexts in each file.
+    contexts: ByPath,
+    /// The agents whose prompts ask for files of each edit.
+    prompts: Vec<BTreeSet<Arc<str>>>,
+}
+
+impl Known {
+    fn of(side: &Compiler, paths: &BTreeSet<&str>, asked: &[Named]) -> Known {
+        let sets: Vec<&dyn Touched> = asked.iter().map(|it| it as &dyn Touched).collect();
+        let prompts = side.agents_by_prompts(&sets);
+        Known { agents: side.agents_of_files(paths), contexts: contexts_of_files(side), prompts }
+    }
+}
+
+fn is_below(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}
 
 /// The contexts that files hold; a file may be called anything.
-fn contexts_of_files(side: &Compiler) -> Named {
-    let mut named = Named::new();
+fn contexts_of_files(side: &Compiler) -> ByPath {
+    let mut named = ByPath::new();
     for ready in side.contexts() {
         let path = side.sources().get(ready.context.file).path().to_string();
         named.entry(path).or_default().insert(Arc::clone(&ready.context.name));
@@ -52,26 +79,29 @@ fn contexts_of_files(side: &Compiler) -> Named {
     named
 }
 
-fn of_edit(edits: &Edits, edit: usize, agents: &[Option<Named>; 2], contexts: &[Named; 2]) -> Reach {
+/// Files that concern every agent, or may.
+const OF_ALL: [&str; 2] = ["reqc.toml", "models.toml"];
+
+fn of_edit(edits: &Edits, edit: usize, known: &[Known; 2]) -> Reach {
     if edits.all[edit].kind == EditKind::Comments {
         return Reach::Nothing;
     }
     let paths = edits.paths(edit);
-    let below = |folder: &str| paths.iter().all(|path| path.starts_with(&format!("{folder}/")));
+    let below = |folder: &str| paths.iter().all(|path| is_below(path, folder));
+    let prompts: BTreeSet<Arc<str>> = known.iter().flat_map(|side| side.prompts[edit].iter().cloned()).collect();
     if below(folders::SCHEMAS) || paths.iter().all(|path| *path == folders::MODEL_FAMILIES) {
-        return Reach::Nothing;
+        return if prompts.is_empty() { Reach::Nothing } else { Reach::Agents(prompts) };
     }
-    let of_both = |older: &Named, newer: &Named| -> BTreeSet<Arc<str>> {
+    let of_both = |[older, newer]: [&ByPath; 2]| -> BTreeSet<Arc<str>> {
         let names = paths.iter().flat_map(|path| older.get(*path).into_iter().chain(newer.get(*path)));
         names.flatten().cloned().collect()
     };
-    if below(folders::CONTEXTS) {
-        return Reach::Contexts(of_both(&contexts[0], &contexts[1]));
+    if below(folders::CONTEXTS) && prompts.is_empty() {
+        return Reach::Contexts(of_both([&known[0].contexts, &known[1].contexts]));
     }
-    match agents {
-        [Some(older), Some(newer)] if below(folders::AGENTS) || below(folders::PARTIALS) => {
-            Reach::Agents(of_both(older, newer))
-        }
-        _ => Reach::Everything,
+    let [Some(older), Some(newer)] = [&known[0].agents, &known[1].agents] else { return Reach::Everything };
+    if below(folders::CONTEXTS) || paths.iter().any(|path| OF_ALL.contains(path)) {
+        return Reach::Everything;
     }
+    Reach::Agents(of_both([older, newer]).into_iter().chain(prompts).collect())
 }

@@ -53,7 +53,7 @@ impl GitRevision {
         trees.world().map_err(|why| failed(why + &stand_in.advice("HEAD")))
     }
 
-    /// The commit at which two revisions began to differ; `None` if one of them came from the other.
+    /// The commit at which two revisions began to differ; `None` if that is the first of them.
     ///
     /// # Errors
     /// As [`GitRevision::load`]; or their histories do not meet, as far as they are here.
@@ -63,7 +63,7 @@ impl GitRevision {
         let (first, second) = (commit(one)?, commit(other)?);
         let base = stand_in.merge_base(&first, &second);
         let base = base.map_err(|why| format!("`{one}` and `{other}` have no commit in common: {why}"))?;
-        Ok((base != first && base != second).then_some(base))
+        Ok((base != first).then_some(base))
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) fn explain(text: &str, error: &toml_edit::TomlError) -> SyntaxError {
 }
 
 fn error(span: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> SyntaxError {
-    SyntaxError { message: message.into(), span, help: Some(help.into()), first: None }
+    SyntaxError { message: message.into(), span, help: Some(help.into()), edit: None, first: None }
 }
 
 impl Mistake<'_> {
@@ -237,9 +237,25 @@ impl Mistake<'_> {
     fn by_message(&self) -> SyntaxError {
         let known = BY_MESSAGE.iter().find(|(begins, _, _)| self.detail.starts_with(begins));
         let (message, help) = known.map_or((self.detail.as_str(), GENERAL), |(_, message, help)| (message, help));
-        error(self.span.clone(), message, help)
+        SyntaxError { edit: self.comma(message), ..error(self.span.clone(), message, help) }
+    }
+
+    /// The comma that is missing behind a value, or goes. Behind a comment none can be put in.
+    fn comma(&self, message: &str) -> Option<(Range<usize>, &'static str)> {
+        match message {
+            ONE_COMMA_TOO_MANY => Some((self.span.clone(), "")),
+            COMMA_MISSING => {
+                let before = self.text[..self.span.start].trim_end();
+                let line = before.rsplit('\n').next().unwrap_or_default();
+                (!line.contains('#')).then_some((before.len()..before.len(), ","))
+            }
+            _ => None,
+        }
     }
 }
+
+const COMMA_MISSING: &str = "a comma is missing before this";
+const ONE_COMMA_TOO_MANY: &str = "one comma too many";
 
 /// What may be said of any mistake.
 const GENERAL: &str = "a line is `key = value`, `[table]`, or a comment that begins with `#`; strings stand in quotes";
@@ -252,15 +268,11 @@ const BY_MESSAGE: [(&str, &str, &str); 16] = [
     ("invalid escape", "no escape begins like this", BACKSLASH),
     (
         "missing comma between array elements",
-        "a comma is missing before this",
+        COMMA_MISSING,
         "write `,` between elements, or close the array above with `]`",
     ),
-    (
-        "missing comma between key-value pairs",
-        "a comma is missing before this",
-        "write `,` between the entries of `{ … }`",
-    ),
-    ("extra comma", "one comma too many", "remove it"),
+    ("missing comma between key-value pairs", COMMA_MISSING, "write `,` between the entries of `{ … }`"),
+    ("extra comma", ONE_COMMA_TOO_MANY, "remove it"),
     ("unclosed array table", "`[[` is never closed", "write `]]` at the end of the header"),
     ("unclosed array", "`[` is never closed", "write `]` behind the last element"),
     ("unclosed inline table", "`{` is never closed", "write `}` behind the last entry"),

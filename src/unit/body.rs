@@ -8,12 +8,12 @@ use super::Request;
 use super::fragment::{Fragments, Hollow, Written};
 use super::members::{Member, MemberRef, Members};
 use super::memo::{Costed, FragmentKey, Prompt};
-use super::plan::{Part, Plan};
+use super::plan::{Part, Plan, Target};
 use super::prompt::{SystemPrompt, placeholder};
 use super::record::Steps;
 use crate::diag::Diagnostic;
 use crate::json::Pointer;
-use crate::provider::tool_definitions;
+use crate::provider::{Tools, rules as provider_rules, with_own_tools};
 use crate::render::{ACCOUNT_LIMIT, BodyInput, Renderer, TemplateId, rules as render_rules};
 use crate::source::{Sources, Span};
 
@@ -132,18 +132,30 @@ impl Plan<'_> {
         let members = assembly.members(&self.body);
         let (findings, splices, cost) = (assembly.findings, assembly.splices, assembly.cost);
         let body = match findings.is_empty() {
-            true => Ok(self.complete(members, splices, request)),
+            true => self.complete(members, splices, request).map_err(|finding| vec![*finding]),
             false => Err(findings),
         };
         Made { body, cost }
     }
 
     /// The steps behind the templates.
-    fn complete(&self, mut members: Members, splices: Vec<Splice>, request: &Request<'_>) -> Body {
+    fn complete(
+        &self,
+        mut members: Members,
+        splices: Vec<Splice>,
+        request: &Request<'_>,
+    ) -> Result<Body, Box<Diagnostic>> {
         let mut steps = Steps::default();
-        if let Some(tools) = self.tools(request) {
-            members.push(Arc::from("tools"), tools);
-            steps.has_tools = true;
+        if self.with_tools {
+            let own = members.take("tools");
+            match self.tools(request, own.as_ref()) {
+                Tools::None => own.into_iter().for_each(|own| members.add(Arc::from("tools"), own)),
+                Tools::All(tools) => {
+                    members.add(Arc::from("tools"), tools);
+                    steps.tools_behind = Some(own.as_ref().map_or(0, |own| tool_count(own.value())));
+                }
+                Tools::Twice { at, name } => return Err(Box::new(self.tools_twice(&at, &name, &splices))),
+            }
         }
         if let Some(cache) = &self.cache {
             steps.marks = members.add_cache_control(cache);
@@ -152,17 +164,31 @@ impl Plan<'_> {
             members.push_front(Arc::from("model"), Member::Own(self.model(request.model).into()));
             steps.has_model = true;
         }
-        Body { members, value: OnceLock::new(), splices, steps }
+        Ok(Body { members, value: OnceLock::new(), splices, steps })
     }
 
-    /// The tool definitions, as the body's last member; `None` if there are none.
-    fn tools(&self, request: &Request<'_>) -> Option<Member> {
-        let make = || tool_definitions(self.wire, &request.conversation.tools);
-        match request.memo.filter(|_| self.with_tools) {
-            Some(memo) => memo.tools(self.wire, make).map(Member::Shared),
-            None if self.with_tools => make().map(Member::Own),
-            None => None,
+    /// The tools of a body: its own, and behind them the request's.
+    fn tools(&self, request: &Request<'_>, own: Option<&Member>) -> Tools<Member> {
+        let value = own.map(Member::value);
+        let make = || with_own_tools(self.wire, value, &request.conversation.tools);
+        match request.memo.filter(|_| own.is_none_or(Member::is_shared)) {
+            Some(memo) => memo.tools(self.wire, value, make).map(Member::Shared),
+            None => make().map(Member::Own),
         }
+    }
+
+    /// A tool of the body's own that has the name of one of the request's.
+    fn tools_twice(&self, at: &Pointer, name: &str, splices: &[Splice]) -> Diagnostic {
+        let at = Pointer::root().member("tools").join(at);
+        let splice = splices.iter().find(|splice| at.below(&splice.pointer).is_some());
+        let span = splice.map_or_else(|| self.literal(&at, Target::Value, splices), |splice| splice.literal);
+        let message = format!("a tool of the request is called `{}` too", crate::text::cut(name, 60));
+        let finding = Diagnostic::new(&provider_rules::TOOLS_TWICE, span, message);
+        let finding = match self.profile.switch("enable_tools") {
+            Some(switch) => finding.related(switch.span, "the request's tools are switched on here"),
+            None => finding,
+        };
+        finding.help("give every tool a name of its own, or leave this one to the request")
     }
 }
 
@@ -242,6 +268,16 @@ impl Plan<'_> {
             variant: request.conversation.variant(self.api).map(|_| self.api),
             system_prompt: system_prompt.filter(|_| renderer.reads(template, "system_prompt")).cloned(),
         }
+    }
+}
+
+/// How many tools a body has of its own.
+fn tool_count(own: &Value) -> usize {
+    match own {
+        Value::Null => 0,
+        Value::Array(tools) => tools.len(),
+        // Nothing of the request's is behind it.
+        _ => usize::MAX,
     }
 }
 

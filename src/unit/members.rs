@@ -320,6 +320,11 @@ impl Member {
         }
     }
 
+    /// Whether several bodies hold just this value.
+    pub(super) fn is_shared(&self) -> bool {
+        matches!(self, Member::Shared(_))
+    }
+
     /// The text of the value, indented as a member of a body.
     fn pretty(&self) -> Cow<'_, str> {
         match self {
@@ -376,10 +381,10 @@ impl Members {
         self.0.push((name, member));
     }
 
-    /// Adds a member at the end, instead of any other with its name.
-    pub(super) fn push(&mut self, name: Arc<str>, member: Member) {
-        self.0.retain(|(known, _)| *known != name);
-        self.0.push((name, member));
+    /// Takes a member out.
+    pub(super) fn take(&mut self, name: &str) -> Option<Member> {
+        let at = self.0.iter().position(|(known, _)| **known == *name)?;
+        Some(self.0.remove(at).1)
     }
 
     /// Adds a member at the beginning, instead of any other with its name.
@@ -441,11 +446,14 @@ mod tests {
     fn a_member_replaces_the_one_with_its_name() {
         let own = |number: i64| Member::Own(number.into());
         let mut members = Members::default();
-        for (name, number) in [("tools", 1), ("model", 2), ("a", 3), ("tools", 4)] {
-            members.push(Arc::from(name), own(number));
+        for (name, number) in [("tools", 1), ("model", 2), ("a", 3)] {
+            members.add(Arc::from(name), own(number));
         }
         members.push_front(Arc::from("model"), own(5));
-        assert_eq!(members.to_value().to_string(), r#"{"model":5,"a":3,"tools":4}"#);
+        let tools = members.take("tools").expect("it is there");
+        members.add(Arc::from("tools"), tools);
+        assert!(members.take("x").is_none());
+        assert_eq!(members.to_value().to_string(), r#"{"model":5,"a":3,"tools":1}"#);
     }
 
     proptest! {
@@ -456,7 +464,7 @@ mod tests {
             let mut built = Members::default();
             for (name, (value, is_shared)) in members {
                 let member = if is_shared { Member::Shared(Arc::new(Shared::new(value))) } else { Member::Own(value) };
-                built.push(Arc::from(name), member);
+                built.add(Arc::from(name), member);
             }
             prop_assert_eq!(built.pretty(), serde_json::to_string_pretty(&built.to_value()).expect("serialises"));
         }

@@ -23,7 +23,7 @@ use super::prompt::SystemPrompt;
 use super::record::Place;
 use crate::diag::Diagnostic;
 use crate::json::Pointer;
-use crate::provider::{ClientApi, WireFormat};
+use crate::provider::{ClientApi, Tools, WireFormat};
 use crate::render::{IdRule, TemplateId};
 use crate::repo::LayerKind;
 
@@ -47,6 +47,9 @@ pub(super) type Prompt = Costed<Result<Option<SystemPrompt>, Box<Diagnostic>>>;
 /// A fragment that several bodies hold.
 pub(super) type SharedFragment = Costed<Result<Option<Arc<Shared>>, Box<Diagnostic>>>;
 
+/// Tools that several bodies hold.
+pub(super) type SharedTools = Tools<Arc<Shared>>;
+
 /// The shared results of one conversation.
 #[derive(Default)]
 pub struct Memo {
@@ -55,7 +58,8 @@ pub struct Memo {
     hollow: Mutex<HashMap<FragmentKey, Costed<Measured>>>,
     /// By the profile's own part, and the layer whose files it sees.
     prompts: Mutex<HashMap<(Option<TemplateId>, LayerKind), Prompt>>,
-    tools: Mutex<HashMap<WireFormat, Option<Arc<Shared>>>>,
+    /// By the wire format, and the text of the tools that the body has of its own.
+    tools: Mutex<HashMap<(WireFormat, Option<String>), SharedTools>>,
     traces: Mutex<HashMap<TraceKey, Option<Place>>>,
     room: Room,
 }
@@ -143,9 +147,12 @@ impl Weight for Option<Place> {
     }
 }
 
-impl Weight for Option<Arc<Shared>> {
+impl Weight for SharedTools {
     fn weight(&self) -> usize {
-        self.iter().map(|shared| 2 * shared.value().weight()).sum()
+        match self {
+            Tools::All(shared) => 2 * shared.value().weight(),
+            Tools::None | Tools::Twice { .. } => HOLDER,
+        }
     }
 }
 
@@ -201,9 +208,14 @@ impl Memo {
         self.remember(&self.traces, key, trace)
     }
 
-    /// The tool definitions in a wire format.
-    pub(super) fn tools(&self, wire: WireFormat, make: impl FnOnce() -> Option<Value>) -> Option<Arc<Shared>> {
-        self.remember(&self.tools, wire, || make().map(|made| self.room.tools(made)))
+    /// The tools of a body in a wire format, behind those of its own.
+    pub(super) fn tools(
+        &self,
+        wire: WireFormat,
+        own: Option<&Value>,
+        make: impl FnOnce() -> Tools<Value>,
+    ) -> SharedTools {
+        self.remember(&self.tools, (wire, own.map(Value::to_string)), || make().map(|made| self.room.tools(made)))
     }
 
     /// The known result, or the one that `make` gives. Making happens outside of the lock: at worst two threads make the

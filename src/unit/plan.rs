@@ -156,7 +156,17 @@ impl<'r> Plan<'r> {
 
     /// The request without its body.
     pub fn request_line(&self, client_model: Option<&str>) -> RequestLine {
-        request_line(self.instance, self.api, self.endpoint.value, self.model(client_model))
+        request_line(self.instance, self.api, self.endpoint.value, self.model(client_model), self.headers())
+    }
+
+    /// The profile's own headers, with names in lower case.
+    fn headers(&self) -> impl Iterator<Item = (&'r str, &'r str)> {
+        self.profile.headers().map(|(name, value)| (name, value.value))
+    }
+
+    /// The version of the API that requests ask for, where there are versions.
+    pub fn api_version(&self) -> Option<&'r str> {
+        self.api.version(self.instance, self.headers())
     }
 
     /// Where a setting is written.
@@ -389,15 +399,6 @@ fn check_api(profile: &ResolvedProfile<'_>, api: ClientApi, wire: WireFormat, fi
             let finding = Diagnostic::new(&provider_rules::CAPABILITY, switch.span, message);
             findings.push(finding.help(format!("write `{} = false`, or use another provider", capability.key())));
         }
-    }
-    if let Some(tools) = profile.body().and_then(|body| body.get("tools")).filter(|_| profile.is_on("enable_tools")) {
-        let finding = Diagnostic::new(
-            &provider_rules::TOOLS_TWICE,
-            tools.key_span(),
-            "the body sets `tools`, and `enable_tools` does too",
-        );
-        let switch = profile.switch("enable_tools").expect("it is on").span;
-        findings.push(finding.related(switch, "switched on here").help("remove one of the two"));
     }
     if let Some(cache) = profile.switch("cache_prompt").filter(|it| it.value && !wire.has_cache_breakpoints()) {
         let message = format!("`cache_prompt` has no effect with {}", wire.name());

@@ -13,7 +13,7 @@ use super::excerpt::{self, Excerpt};
 use super::plan::{Plan, Target};
 use super::prompt::{SystemPrompt, placeholder};
 use crate::json::{self, Pointer, Tree};
-use crate::provider::{CacheMark, tool_source};
+use crate::provider::{CacheMark, is_injected, tool_source};
 use crate::render::{BodyInput, By, ReadFile, Recording, Renderer, Written};
 use crate::source::{Sources, Span};
 
@@ -21,7 +21,8 @@ use crate::source::{Sources, Span};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Steps {
     pub(super) has_model: bool,
-    pub(super) has_tools: bool,
+    /// The tools of the request stand behind so many of the body's own.
+    pub(super) tools_behind: Option<usize>,
     pub(super) marks: Vec<CacheMark>,
 }
 
@@ -243,8 +244,7 @@ impl<'a> Record<'a> {
 
     fn owner(&self, pointer: &Pointer) -> Owner<'_> {
         let steps = self.body.steps();
-        let below = |member: &str| pointer.below(&Pointer::root().member(member));
-        if steps.has_model && below("model").is_some() {
+        if steps.has_model && pointer.below(&Pointer::root().member("model")).is_some() {
             return Owner::Step(ProviderStep::Model, None);
         }
         let mut pointer = pointer.clone();
@@ -254,10 +254,11 @@ impl<'a> Record<'a> {
                 None => return Owner::Step(ProviderStep::Cache, None),
             }
         }
-        if steps.has_tools
+        if let Some(own) = steps.tools_behind
             && let Some(inner) = pointer.below(&Pointer::root().member("tools"))
+            && is_injected(own, &inner)
         {
-            return Owner::Step(ProviderStep::Tools, tool_source(self.plan.wire, &inner));
+            return Owner::Step(ProviderStep::Tools, tool_source(self.plan.wire, own, &inner));
         }
         let splices = self.body.splices().iter().enumerate();
         let mut inside = splices.filter_map(|(index, splice)| Some((index, splice, pointer.below(&splice.pointer)?)));

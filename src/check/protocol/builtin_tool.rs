@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::tools::{Tool, text, tools};
+use super::tools::{Tool, lets_tools_mix, text, tools};
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
 use crate::provider::{Server, WireFormat};
@@ -21,13 +21,15 @@ body_rule! {
      * `computer_use_preview` needs `display_width`, `display_height` and `environment`\n\n\
      Gemini:\n\n\
      * `timeRangeFilter` of `googleSearch` needs both ends; `excludeDomains` exists on Vertex only\n\
-     * `fileSearch` needs `fileSearchStoreNames`\n\n\
+     * `fileSearch` needs `fileSearchStoreNames`\n\
+     * built-in tools beside function declarations need `includeServerSideToolInvocations` in `toolConfig` (Gemini 3 and later)\n\n\
      llama.cpp's Responses endpoint takes functions only.\n\n\
      * wrong: `{ \"type\": \"mcp\", \"server_label\": \"wiki\" }`\n\
      * right: `{ \"type\": \"mcp\", \"server_label\": \"wiki\", \"server_url\": \"https://example.org/mcp\" }`\n\n\
      Sources, seen in November 2026: anthropic 2.12 (types of tools), Anthropic's pages on MCP and tool search; OpenAI's specification \
-     (`MCPTool`, `FileSearchTool`, `ComputerUsePreviewTool`); google-genai 3.4 (`GoogleSearch`, `FileSearch`); llama.cpp, \
-     `server-common.cpp`."
+     (`MCPTool`, `FileSearchTool`, `ComputerUsePreviewTool`); google-genai 3.4 (`GoogleSearch`, `FileSearch`); Gemini's error *Please enable \
+     tool_config.include_server_side_tool_invocations to use Built-in tools with Function calling* (ag2ai/ag2#3145, \
+     cloudwego/eino-ext#761); llama.cpp, `server-common.cpp`."
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
@@ -39,7 +41,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         (WireFormat::AnthropicMessages, Server::Anthropic) => anthropic(subject, &tools, found),
         (WireFormat::OpenAiResponses, Server::OpenAi) => tools.iter().for_each(|tool| responses(tool, found)),
         (WireFormat::OpenAiResponses, Server::LlamaCpp) => tools.iter().for_each(|tool| llamacpp(tool, found)),
-        (WireFormat::GoogleGenerateContent, _) => tools.iter().for_each(|tool| google(tool, found)),
+        (WireFormat::GoogleGenerateContent, _) => {
+            tools.iter().for_each(|tool| google(tool, found));
+            google_beside_functions(subject, &tools, found);
+        }
         _ => {}
     }
 }
@@ -155,6 +160,36 @@ fn responses<'b>(tool: &Tool<'b>, found: &mut Found<'b>) {
 fn llamacpp<'b>(tool: &Tool<'b>, found: &mut Found<'b>) {
     if !tool.is_function() {
         found.at(tool.object, "llama.cpp takes tools of the type `function` only").help("leave out the tool");
+    }
+}
+
+/// The tools that Gemini's server runs, in both spellings; those that the client runs may stand beside functions.
+const RUN_BY_GOOGLE: [&str; 12] = [
+    "googleSearch",
+    "google_search",
+    "googleSearchRetrieval",
+    "google_search_retrieval",
+    "googleMaps",
+    "google_maps",
+    "codeExecution",
+    "code_execution",
+    "urlContext",
+    "url_context",
+    "fileSearch",
+    "file_search",
+];
+
+/// Tools of the server beside functions.
+fn google_beside_functions<'b>(subject: &Subject<'b>, tools: &[Tool<'b>], found: &mut Found<'b>) {
+    // Models before Gemini 3 take no such request at all, which is told by what is known of them.
+    let is_older = subject.model.is_some_and(|model| model.contains("gemini-2") || model.contains("gemini-1"));
+    if is_older || !tools.iter().any(Tool::is_function) || lets_tools_mix(subject) {
+        return;
+    }
+    if let Some(builtin) = tools.iter().find(|tool| RUN_BY_GOOGLE.contains(&tool.kind)) {
+        let message = format!("`{}` beside functions has to be asked for", crate::text::cut(builtin.kind, 60));
+        let note = found.at(builtin.object, message);
+        note.help("set `includeServerSideToolInvocations = true` in `[body.toolConfig]`");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::tools::{Tool, Which, choice, tools};
+use super::tools::{Tool, Which, choice, lets_tools_mix, tools};
 use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 
@@ -17,7 +17,7 @@ body_rule! {
      `includeServerSideToolInvocations` is set |\n\n\
      Other servers: a choice that asks for a call is a warning, since no call can come.\n\n\
      * wrong: `tool_choice = \"required\"` in a body without `tools`\n\
-     * right: both under the same condition: `{% if ctx.tools %}`\n\n\
+     * right: both under the same condition: `{% if ctx.tools is defined %}`\n\n\
      Sources, seen in November 2026: OpenAI's error *'tool_choice' is only allowed when 'tools' are specified* \
      (writer/writer-framework#1013); vllm-project/vllm#40399 (Responses, checked against the API); vercel/ai#16987, \
      anthropics/claude-cookbooks#142; pydantic/pydantic-ai#5791, maximhq/bifrost#4959 (Gemini)."
@@ -58,8 +58,5 @@ fn has_tools(subject: &Subject<'_>) -> bool {
     if subject.wire != WireFormat::GoogleGenerateContent {
         return subject.member("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());
     }
-    let config = subject.either("toolConfig", "tool_config");
-    let names = ["includeServerSideToolInvocations", "include_server_side_tool_invocations"];
-    let is_lenient = names.iter().any(|name| config.and_then(|config| config.get(*name)) == Some(&Value::Bool(true)));
-    is_lenient || tools(subject).iter().any(Tool::is_function)
+    lets_tools_mix(subject) || tools(subject).iter().any(Tool::is_function)
 }

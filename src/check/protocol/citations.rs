@@ -1,24 +1,28 @@
-//! `protocol/citations`: citations asked for on some documents only.
+//! `protocol/citations`: citations asked for on some documents only, or said by the user.
 
 use serde_json::Value;
 
-use super::super::history::Kind;
+use super::super::history::{Kind, Role, elements};
 use super::{Found, Subject, body_rule};
 use crate::provider::WireFormat;
+use crate::repo::Property;
 
 body_rule! {
-    History, Error "protocol/citations", "citations are asked for on some documents only",
+    History, Error "protocol/citations", "citations are asked for on some documents only, or stand on texts of the user",
     "Anthropic cites all documents of a request or none: it refuses a request in which `citations.enabled` is true on one document \
      and not on another.\n\n\
      * wrong: two documents, one with `\"citations\": {\"enabled\": true}`\n\
      * right: both with it, or none\n\n\
-     Source: Anthropic's page on citations, seen in November 2026."
+     From `anthropic-version` 2026-10-21 on, texts of the user carry no citations themselves, search results included; those that the \
+     assistant gave go back as they came.\n\n\
+     Sources, seen in November 2026: Anthropic's page on citations; platform.claude.com, api/migration-2026-10-21."
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if subject.wire != WireFormat::AnthropicMessages {
         return;
     }
+    by_user(subject, found);
     let documents = subject.history().parts().filter(|(_, part)| matches!(part.kind, Kind::Media));
     let documents = documents.map(|(_, part)| part.value).filter(|value| value.get("type") == Some(&"document".into()));
     let mut first = None;
@@ -30,4 +34,21 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 .help("write the same for every document");
         }
     }
+}
+
+/// Citations on what the user says.
+fn by_user<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let Some(severity) = subject.facts.refuses(Property::UserCitations) else { return };
+    let of_user = subject.history().entries.iter().filter(|entry| entry.role == Role::User);
+    let of_user = of_user.flat_map(|entry| &entry.parts).map(|part| part.value);
+    let inner = |block: &'b Value| elements(block.get("content").filter(|_| is_of_type(block, "search_result")));
+    let texts = of_user.flat_map(|block| std::iter::once(block).chain(inner(block)));
+    for text in texts.filter(|block| is_of_type(block, "text") && !elements(block.get("citations")).is_empty()) {
+        let note = found.at_member(text, "citations", "a text of the user carries no citations");
+        note.level(severity).help("leave them out: those of the assistant's texts stay");
+    }
+}
+
+fn is_of_type(block: &Value, name: &str) -> bool {
+    block.get("type").and_then(Value::as_str) == Some(name)
 }

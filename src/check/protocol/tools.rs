@@ -87,6 +87,13 @@ fn google(tool: &Value) -> Vec<Tool<'_>> {
     members.flat_map(|(name, value): (&String, &Value)| -> Vec<Tool<'_>> { of_member((name, value)) }).collect()
 }
 
+/// Whether a request to Gemini asks for tools of the server beside functions.
+pub(super) fn lets_tools_mix(subject: &Subject<'_>) -> bool {
+    let config = subject.either("toolConfig", "tool_config");
+    let names = ["includeServerSideToolInvocations", "include_server_side_tool_invocations"];
+    names.iter().any(|name| config.and_then(|config| config.get(*name)) == Some(&Value::Bool(true)))
+}
+
 /// Which tools the model is to call.
 #[derive(Debug)]
 pub(super) struct Choice<'b> {

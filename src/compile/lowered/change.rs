@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::{Lowered, LoweredKind, LoweredTo, schemas};
 use crate::compile::policy::matches;
-use crate::compile::route::match_patterns;
 use crate::compile::rules::all_rules;
 use crate::compile::{Compiler, Policy, ReadyContext};
 use crate::diag::{Rule, Severity};
@@ -101,20 +100,14 @@ fn contexts(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
     lowered.collect()
 }
 
-/// Agents that were compiled and are not, and those whose `match` is another.
+/// Agents that were compiled and are not.
 fn agents(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
     let lowered = before.agents.iter().filter_map(|(older, _)| {
         let name = before.hierarchy.get(*older).name.value.as_ref();
         let Some(id) = now.hierarchy.by_name(name) else { return Some(gone(LoweredKind::Agent, name)) };
         let profile = now.hierarchy.get(id);
-        if let Some(place) = profile.abstract_at {
-            let lowered = Lowered { to: Some(LoweredTo::Abstract), ..Lowered::new(LoweredKind::Agent, name) };
-            return Some(lowered.at(&now.repo, place));
-        }
-        // Of an agent that cannot be used findings tell.
-        let (old, new) = (before.resolve(*older)?, now.resolve(id)?);
-        (match_patterns(&old) != match_patterns(&new))
-            .then(|| Lowered::new(LoweredKind::Match, name).at(&now.repo, profile.name.span))
+        let lowered = Lowered { to: Some(LoweredTo::Abstract), ..Lowered::new(LoweredKind::Agent, name) };
+        profile.abstract_at.map(|place| lowered.at(&now.repo, place))
     });
     lowered.collect()
 }

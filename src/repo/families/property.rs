@@ -27,11 +27,13 @@ pub enum Property {
     MediaUrls,
     /// Whether results of tools may hold images.
     ResultImages,
+    /// Whether texts of the user may carry citations.
+    UserCitations,
 }
 
 impl Property {
     /// Every property.
-    pub const ALL: [Property; 12] = [
+    pub const ALL: [Property; 13] = [
         Property::Prefill,
         Property::SystemMessages,
         Property::UserAfterResults,
@@ -44,6 +46,7 @@ impl Property {
         Property::Images,
         Property::MediaUrls,
         Property::ResultImages,
+        Property::UserCitations,
     ];
 
     /// Its key in `model-families.toml`.
@@ -61,6 +64,7 @@ impl Property {
             Property::Images => "images",
             Property::MediaUrls => "media_urls",
             Property::ResultImages => "result_images",
+            Property::UserCitations => "user_citations",
         }
     }
 
@@ -92,6 +96,9 @@ impl Property {
                 "fetches images and documents by their web address",
                 "fetches no images or documents by their web address",
             ),
+            Property::UserCitations => {
+                ("takes citations on texts of the user", "refuses citations on texts of the user")
+            }
             Property::ResultImages => ("takes images in results of tools", "takes no images in results of tools"),
         };
         if is { yes } else { no }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use similar::DiffTag;
 
-use super::{Block, blocks, reach, summary, verdict, what};
+use super::{Block, blocks, reach, rerouted, summary, verdict, what};
 use crate::diag::count;
 use crate::diff::{ChangedFile, Word, line_operations, words};
 use crate::report::escape::{code, html};
@@ -57,6 +57,7 @@ fn roll(review: &Review) -> String {
         if names.is_empty() { String::new() } else { format!("<li>{what}: {} ({bodies})</li>\n", names.join(", ")) }
     };
     let renamed = roll.renamed.iter().map(|it| format!("<li>renamed: {} → {}</li>\n", code(&it.from), code(&it.to)));
+    let rerouted = review.rerouted.iter().map(|it| format!("<li>{}</li>\n", rerouted(it, code)));
     let lowered = crate::report::lowered_text(&review.lowered);
     let lowered = lowered.lines().map(|line| format!("<li>{}</li>\n", html(line.trim())));
     let items = [
@@ -65,7 +66,7 @@ fn roll(review: &Review) -> String {
         list("new contexts", &roll.contexts),
         list("contexts gone", &roll.gone_contexts),
     ];
-    let items: String = items.into_iter().chain(renamed).chain(lowered).collect();
+    let items: String = items.into_iter().chain(renamed).chain(rerouted).chain(lowered).collect();
     if items.is_empty() { items } else { format!("<ul>\n{items}</ul>\n") }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use owo_colors::Style;
 
-use super::{Block, blocks, reach, repeats, summary, verdict, what};
+use super::{Block, blocks, reach, repeats, rerouted, summary, verdict, what};
 use crate::diag::count;
 use crate::diff::{ChangeKind, ChangedFile, TextHunk, Word, words};
 use crate::report::{LONGEST, Layout, changes_text, lowered_text, name, thousands};
@@ -98,6 +98,9 @@ fn roll(review: &Review) -> Text {
     lists.into_iter().filter(|(_, list)| !list.is_empty()).for_each(|(what, list)| all.push(&listed(what, list)));
     for renamed in &roll.renamed {
         all.push(&text!("renamed: {} → {}\n", name(&renamed.from), name(&renamed.to)));
+    }
+    for it in &review.rerouted {
+        all.push(&text!("{}\n", Text::line(&rerouted(it, |foreign| name(foreign).to_string()))));
     }
     let (new, gone): (Vec<_>, Vec<_>) = roll.bodies.iter().partition(|file| file.new.is_some());
     for (what, files) in [("further new bodies", new), ("further bodies gone", gone)] {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{summary, what};
+use crate::compile::Rerouted;
 use crate::diff::{BodyId, ChangeKind, FileChange, Group};
 use crate::report::json::findings;
 use crate::report::lowered;
@@ -36,6 +37,7 @@ pub fn review_json(review: &Review, base: Option<&Text>) -> Text {
         "renamed_agents": roll.renamed.iter().map(|it| json!({"from": &*it.from, "to": &*it.to})).collect::<Vec<_>>(),
         "new_contexts": listed(&roll.contexts),
         "gone_contexts": listed(&roll.gone_contexts),
+        "rerouted": review.rerouted.iter().map(rerouted_value).collect::<Vec<_>>(),
         "silent_edits": review.beside().map(edit_value).collect::<Vec<_>>(),
         "lowered": lowered::values(&review.lowered),
         "diagnostics": findings(&review.report),
@@ -46,12 +48,17 @@ fn listed(list: &[Listed]) -> Vec<Value> {
     list.iter().map(|it| json!({"name": &*it.name, "path": &*it.path, "bodies": it.bodies})).collect()
 }
 
+fn rerouted_value(it: &Rerouted) -> Value {
+    json!({"roster": &*it.roster, "from": it.from.as_deref(), "to": it.to.as_deref(), "files": it.files, "others": it.has_others})
+}
+
 fn edit_value(edit: &Edit) -> Value {
     let kind = match &edit.kind {
         EditKind::Added => "added",
         EditKind::Removed => "removed",
         EditKind::Moved { .. } => "moved",
         EditKind::Key(_) => "key",
+        EditKind::Bundled => "bundled",
         _ => "lines",
     };
     let hunks = edit.hunks.iter().map(|hunk| {

@@ -1,6 +1,6 @@
 //! For a comment on a pull request: folded, gravest first, and never longer than such comments may be.
 
-use super::{Block, blocks, reach, repeats, summary, verdict, what};
+use super::{Block, blocks, reach, repeats, rerouted, summary, verdict, what};
 use crate::diag::count;
 use crate::report::escape::{code, html};
 use crate::report::markdown::{MOST, units};
@@ -89,6 +89,9 @@ fn roll(review: &Review) -> String {
     list("contexts gone", &roll.gone_contexts);
     for it in roll.renamed.iter().take(MOST_NAMES) {
         all.push_str(&format!("- renamed: {} → {}\n", name(&it.from), name(&it.to)));
+    }
+    for it in review.rerouted.iter().take(MOST_NAMES) {
+        all.push_str(&format!("- {}\n", rerouted(it, name)));
     }
     if all.is_empty() { all } else { format!("{all}\n") }
 }

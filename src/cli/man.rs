@@ -1,0 +1,61 @@
+//! `reqc man`: the manual pages that packages bring, written from the arguments.
+
+use std::path::Path;
+
+use clap::{Arg, Command, CommandFactory};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+
+use super::args::Args;
+use super::options::Options;
+use super::{Outcome, Status, Terminal};
+use crate::diag::count;
+use crate::system::Disk;
+use crate::text::text;
+use crate::world::Output;
+
+pub(super) fn run(options: &Options, folder: &Path, terminal: &mut Terminal) -> Outcome {
+    let mut command = Args::command().disable_help_subcommand(true);
+    command.build();
+    let pages = pages(&command);
+    let path = options.directory().join(folder);
+    let disk = Disk::create(&path, None)?;
+    pages.iter().try_for_each(|(name, page)| disk.replace(name, page.as_bytes()))?;
+    terminal.say(&text!("{}: {} written", path.display().to_string(), count(pages.len(), "page")));
+    Ok(Status::Clean)
+}
+
+/// A page for the command and one for each command below it, hidden ones left out: file names and texts.
+fn pages(command: &Command) -> Vec<(String, String)> {
+    let below = command.get_subcommands().filter(|below| !below.is_hide_set()).flat_map(pages);
+    std::iter::once(page(command)).chain(below).collect()
+}
+
+fn page(command: &Command) -> (String, String) {
+    // Options of every command stand behind those of this one. Only the command at the top has a version.
+    let of_all = |argument: Arg| match argument.is_global_set() {
+        true => argument.help_heading("Options of every command"),
+        false => argument,
+    };
+    let sorted = command.clone().mut_args(of_all);
+    let source = format!("reqc {}", env!("CARGO_PKG_VERSION"));
+    let man = Man::new(sorted).source(source).manual("reqc Manual");
+    let mut page = Vec::new();
+    man.render(&mut page).expect("memory can be written");
+    page.extend(exit_status().to_roff().into_bytes());
+    (man.get_filename(), String::from_utf8(page).expect("pages are text"))
+}
+
+fn exit_status() -> Roff {
+    let mut section = Roff::new();
+    section.control("SH", ["EXIT STATUS"]);
+    for (status, meaning) in [
+        ("0", "Nothing at the level of an error."),
+        ("1", "Findings of level error, or golden files that are out of date."),
+        ("2", "The command could not run, or a request failed."),
+        ("130", "reqc send was cancelled."),
+    ] {
+        section.control("TP", []).text([bold(status)]).text([roman(meaning)]);
+    }
+    section
+}

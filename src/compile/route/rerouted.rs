@@ -1,0 +1,176 @@
+//! Files that go to another agent than before.
+//!
+//! There is no list of all files that people may open. What is compared are names made from the patterns of both sides, each asked of
+//! both: whatever is told is so, and a pattern that was added, removed or moved has its own names among them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{Compiler, match_patterns, matcher};
+use crate::repo::{FileToRoute, Matcher, Roster, examples};
+
+/// Files that another agent of a roster gets now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rerouted {
+    /// The roster.
+    pub roster: Arc<str>,
+    /// The agent that got them, by its name of today; `None` if none did.
+    pub from: Option<Arc<str>>,
+    /// The agent that gets them; `None` if none does.
+    pub to: Option<Arc<str>>,
+    /// Paths of such files, made from patterns; a project's name in brackets behind them, if only that project's are meant.
+    pub files: Vec<String>,
+    /// Whether files go there too that no pattern speaks of.
+    pub has_others: bool,
+}
+
+/// A path that no pattern speaks of.
+const OTHER: &str = "file";
+
+/// The most paths and projects that are asked about; fewer in rosters of very many agents.
+const MOST_ASKED: usize = 1_000;
+/// The most questions to one agent.
+const MOST_QUESTIONS: usize = 500_000;
+
+impl Compiler {
+    /// Files that go elsewhere than on an older side, by roster. `older_names` has what agents were called there, by their names of today.
+    /// A roster that only one side has is left out.
+    pub fn rerouted(&self, older: &Compiler, older_names: &BTreeMap<Arc<str>, Arc<str>>) -> Vec<Rerouted> {
+        let newer_names: BTreeMap<&Arc<str>, &Arc<str>> = older_names.iter().map(|(new, old)| (old, new)).collect();
+        let mut all = Vec::new();
+        for roster in &self.repo().rosters {
+            let before = older.repo().rosters.iter().find(|it| it.name.value == roster.name.value);
+            let Some(before) = before else { continue };
+            let now = Table::of(self, roster);
+            let mut before = Table::of(older, before);
+            for stop in &mut before.0 {
+                stop.agent = newer_names.get(&stop.agent).map_or_else(|| Arc::clone(&stop.agent), |it| Arc::clone(it));
+            }
+            if now.0.iter().map(Stop::key).ne(before.0.iter().map(Stop::key)) {
+                all.extend(between(&roster.name.value, &before, &now));
+            }
+        }
+        all
+    }
+}
+
+/// The agents of a roster that can get something, in order.
+struct Table(Vec<Stop>);
+
+struct Stop {
+    agent: Arc<str>,
+    /// The patterns of files, paths and projects, as written.
+    patterns: [Vec<Arc<str>>; 3],
+    matcher: Matcher,
+}
+
+impl Stop {
+    fn key(&self) -> (&Arc<str>, &[Vec<Arc<str>>; 3]) {
+        (&self.agent, &self.patterns)
+    }
+}
+
+impl Table {
+    fn of(side: &Compiler, roster: &Roster) -> Table {
+        let stop = |agent: &Arc<str>| {
+            let (_, profile) = side.candidate(agent)?;
+            let patterns = match_patterns(&profile).map(|list| list.into_iter().map(Arc::from).collect());
+            Some(Stop { agent: Arc::clone(agent), patterns, matcher: matcher(&profile) })
+        };
+        Table(roster.agents.iter().filter_map(|agent| stop(&agent.value)).collect())
+    }
+
+    fn route(&self, file: &FileToRoute) -> Option<&Arc<str>> {
+        self.0.iter().find(|stop| stop.matcher.mismatches(file).is_empty()).map(|stop| &stop.agent)
+    }
+
+    fn patterns(&self, at: usize) -> impl Iterator<Item = &Arc<str>> {
+        self.0.iter().flat_map(move |stop| &stop.patterns[at])
+    }
+}
+
+/// Where files went, and where they go.
+type Move<'t> = (Option<&'t Arc<str>>, Option<&'t Arc<str>>);
+
+/// What goes elsewhere between two states of a roster, by where it went and goes.
+fn between(roster: &Arc<str>, before: &Table, now: &Table) -> Vec<Rerouted> {
+    let most = (MOST_QUESTIONS / (before.0.len() + now.0.len()).max(1)).min(MOST_ASKED);
+    let mut moves: BTreeMap<Move<'_>, Vec<String>> = BTreeMap::new();
+    let projects: BTreeSet<&Arc<str>> = [before, now].iter().flat_map(|side| side.patterns(2)).collect();
+    let projects: Vec<Option<&Arc<str>>> = std::iter::once(None).chain(projects.into_iter().map(Some)).collect();
+    let asked = paths(before, now).into_iter().flat_map(|path| projects.iter().map(move |it| (path.clone(), *it)));
+    // What goes elsewhere whatever the project is, is told without one.
+    let mut told: BTreeSet<(String, Move<'_>)> = BTreeSet::new();
+    for (path, project) in asked.take(most) {
+        let file = FileToRoute::new(&path, project.map(|it| &**it));
+        let (from, to) = (before.route(&file), now.route(&file));
+        if from != to && told.insert((path.clone(), (from, to))) {
+            let shown = project.map_or_else(|| path.clone(), |project| format!("{path} (project {project})"));
+            moves.entry((from, to)).or_default().push(shown);
+        }
+    }
+    let rerouted = moves.into_iter().map(|((from, to), mut files)| {
+        let has_others = files.first().is_some_and(|file| file == OTHER);
+        files.drain(..usize::from(has_others));
+        Rerouted { roster: Arc::clone(roster), from: from.cloned(), to: to.cloned(), files, has_others }
+    });
+    rerouted.collect()
+}
+
+/// Paths made from the patterns of both sides: [`OTHER`] first, of each alone, and names of files in folders of paths.
+fn paths(before: &Table, now: &Table) -> Vec<String> {
+    let made = |at: usize| -> BTreeSet<String> {
+        let patterns: BTreeSet<&Arc<str>> = [before, now].iter().flat_map(|side| side.patterns(at)).collect();
+        patterns.into_iter().flat_map(|pattern| examples(pattern)).collect()
+    };
+    let (files, folders) = (made(0), made(1));
+    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let inside = |folder: &String| {
+        let folder = folder.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
+        files.iter().map(move |file| format!("{folder}{}", name(file))).collect::<Vec<_>>()
+    };
+    let both = folders.iter().flat_map(inside);
+    let mut known = BTreeSet::new();
+    let all = std::iter::once(OTHER.to_owned()).chain(files.iter().cloned()).chain(folders.iter().cloned()).chain(both);
+    all.filter(|path| known.insert(path.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(stops: &[(&str, [&[&str]; 3])]) -> Table {
+        let stop = |(agent, patterns): &(&str, [&[&str]; 3])| Stop {
+            agent: (*agent).into(),
+            patterns: patterns.map(|list| list.iter().map(|it| Arc::from(*it)).collect()),
+            matcher: Matcher::new(
+                patterns[0].iter().copied(),
+                patterns[1].iter().copied(),
+                patterns[2].iter().copied(),
+            ),
+        };
+        Table(stops.iter().map(stop).collect())
+    }
+
+    fn told(before: &Table, now: &Table) -> Vec<String> {
+        let said = |it: Rerouted| {
+            let [from, to] = [&it.from, &it.to].map(|agent| agent.as_deref().unwrap_or("nobody").to_owned());
+            format!("{}{}: {from} → {to}", it.files.join(", "), if it.has_others { " and others" } else { "" })
+        };
+        between(&"r".into(), before, now).into_iter().map(said).collect()
+    }
+
+    #[test]
+    fn only_what_goes_elsewhere_is_told() {
+        let before = table(&[("Rust", [&["*.rs"], &[], &[]]), ("All", [&[], &[], &[]])]);
+        let now = table(&[("Rust", [&["*.rs"], &["src/*"], &[]]), ("All", [&[], &[], &[]])]);
+        assert_eq!(told(&before, &now), ["x.rs: Rust → All"], "src/x.rs stays");
+        let now = table(&[("Py", [&["*.{py,rs}"], &[], &["Core"]]), ("Rust", [&["*.rs"], &[], &[]])]);
+        assert_eq!(
+            told(&before, &now),
+            ["x.py and others: All → nobody", "x.py (project Core): All → Py", "x.rs (project Core): Rust → Py"]
+        );
+        assert_eq!(told(&before, &table(&[])), [" and others: All → nobody", "x.rs: Rust → nobody"]);
+    }
+}
