@@ -313,14 +313,16 @@ impl Block {
         }
     }
 
-    fn call_id(&self) -> Option<&Arc<str>> {
+    /// The id of the call, if it is one.
+    pub(super) fn call_id(&self) -> Option<&Arc<str>> {
         match self {
             Block::ToolUse { id, .. } => Some(id),
             _ => None,
         }
     }
 
-    fn result_id(&self) -> Option<&Arc<str>> {
+    /// The id of the call that it answers, if it is a result.
+    pub(super) fn result_id(&self) -> Option<&Arc<str>> {
         match self {
             Block::ToolResult { id, .. } => Some(id),
             _ => None,

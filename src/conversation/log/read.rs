@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Entry, Header, VERSION};
+use super::{CutOff, Entry, Header, VERSION};
 use crate::conversation::{
     Audio, Block, Document, DocumentSource, Image, Item, ItemKind, Message, PodEvent, ProviderBlock, Role, Usage,
 };
@@ -37,7 +37,11 @@ pub(super) fn entry(raw: &[u8]) -> Read<(Entry, String)> {
     let (line, raw) = object(raw, "")?;
     let kind = line.text("kind")?;
     let entry = match &*kind {
-        "message" => Entry::Message(message(&line)?),
+        "message" => match line.optional("cut_off")? {
+            None => Entry::Message(message(&line)?),
+            Some(reason) => Entry::Partial { message: message(&line)?, cut_off: cut_off(&reason)? },
+        },
+        "tool_result" => Entry::ToolResult(tool_result(&line)?),
         "retract" => Entry::Retract { messages: retracted(&line)? },
         "usage" => Entry::Usage(usage(&line)?),
         "session" => return Err("the session begins a second time".to_owned()),
@@ -118,6 +122,10 @@ fn message(line: &Object) -> Read<Message> {
         None => None,
     };
     Ok(Message { role, blocks: line.list("content", block)?, item })
+}
+
+fn cut_off(reason: &str) -> Read<CutOff> {
+    CutOff::from_name(reason).ok_or_else(|| format!("`{}` is no reason for `cut_off`", excerpt(reason)))
 }
 
 fn block(value: &Value) -> Read<Block> {

@@ -22,6 +22,12 @@ pub(super) fn header(header: &Header) -> String {
 pub(super) fn entry(entry: &Entry) -> String {
     finish(match entry {
         Entry::Message(it) => message(it),
+        Entry::Partial { message: it, cut_off } => {
+            let mut line = message(it);
+            line.insert("cut_off".into(), cut_off.name().into());
+            line
+        }
+        Entry::ToolResult(it) => tool_result(it),
         Entry::Item(it) => item(it),
         Entry::Retract { messages } => {
             let mut line = object("retract");
@@ -52,6 +58,15 @@ fn message(message: &Message) -> Map<String, Value> {
     line.insert("role".into(), message.role.name().into());
     text(&mut line, "item", message.item.map(crate::conversation::ItemKind::name));
     line.insert("content".into(), message.blocks.iter().map(block).collect());
+    line
+}
+
+/// A result: as in a message, but for its first key.
+fn tool_result(result: &Block) -> Map<String, Value> {
+    let mut line = object("tool_result");
+    if let Value::Object(members) = block(result) {
+        line.extend(members.into_iter().filter(|(key, _)| key != "type"));
+    }
     line
 }
 
