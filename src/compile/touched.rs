@@ -166,7 +166,8 @@ impl Compiler {
     fn asked_by_prompts(&self) -> Vec<(Arc<str>, BTreeSet<Question>)> {
         let settings = self.settings();
         let usable: Vec<ProfileId> = self.agents().iter().filter(|(_, usable)| *usable).map(|(id, _)| *id).collect();
-        let asked = |id| settings.iter().flat_map(|(ready, setting)| self.asked_by_prompt(id, ready, setting)).collect();
+        let asked =
+            |id| settings.iter().flat_map(|(ready, setting)| self.asked_by_prompt(id, ready, setting)).collect();
         usable.into_par_iter().map(|id| (self.name(id), asked(id))).collect()
     }
 
