@@ -50,11 +50,10 @@ fn agent(url: &str) -> Result<Agent, Box<dyn Error>> {
     Ok(Agent::new(Arc::new(compiler), "llama.cpp Chat", setting)?)
 }
 
-/// What the file holds, without the line that a killed process may have left unfinished.
+/// What the file holds. A line that a killed process left unfinished does not count.
 fn open(path: &Path) -> Result<(SessionStart, JournalFile), Box<dyn Error>> {
-    let mut opened = JournalFile::open_or_create(path)?;
+    let opened = JournalFile::open_or_create(path)?;
     let loaded = Log::parse(&opened.bytes)?;
-    opened.journal.keep((opened.bytes.len() - loaded.tail_bytes) as u64)?;
     let restored = match loaded.log {
         Some(log) => SessionStart::Resumed(log, Conversation::default()),
         None => SessionStart::New(Conversation::default()),

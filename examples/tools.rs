@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use reqc::compile::{Compiler, Folders, LoadOptions, Setting};
 use reqc::conversation::{Block, Conversation, Tool};
-use reqc::runtime::hooks::{Hooks, MessageDecision, ToolDecision};
+use reqc::runtime::hooks::{Hooks, MessageDecision, MessageHook, ToolDecision};
 use reqc::runtime::tools::{BoxFuture, FnTool, ToolOutput, ToolSet};
 use reqc::runtime::{Agent, Event, MemorySecrets, Session, ToolCall, Transport, TransportOptions};
 use reqc::system::Embedded;
@@ -33,8 +33,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let transport = Transport::new(Arc::new(MemorySecrets::default()), TransportOptions::default());
     let session = Session::new(agent(url, choice)?, transport, Conversation::default());
     session.set_tools(tools());
-    let mut turn =
-        session.under(Arc::new(Careful)).with_limit(ROUNDS).send(vec![Block::Text(question.as_str().into())]);
+    let agent_loop = session.under(Arc::new(Careful)).with_message_hook(Arc::new(Careful)).with_limit(ROUNDS);
+    let mut turn = agent_loop.send(vec![Block::Text(question.as_str().into())]);
     while let Some(event) = turn.next().await {
         match event {
             Event::Text(text) => println!("{text}"),
@@ -86,20 +86,18 @@ impl Hooks for Careful {
         })
     }
 
-    /// The answer is held back until it is complete, so that it can be replaced.
-    fn holds_messages(&self) -> bool {
-        true
-    }
-
-    fn before_message<'a>(&'a self, text: &'a str) -> BoxFuture<'a, MessageDecision> {
-        // The history keeps what the model said.
-        Box::pin(async move { MessageDecision::Replace(text.to_uppercase()) })
-    }
-
     fn observe(&self, event: &Event) {
         if let Event::ToolCallEnd(_) | Event::ToolProgress { .. } | Event::ToolResult { .. } = event {
             eprintln!("{}", event.to_json());
         }
+    }
+}
+
+/// The answer is held back until it is complete, so that it can be replaced.
+impl MessageHook for Careful {
+    fn before_message<'a>(&'a self, text: &'a str) -> BoxFuture<'a, MessageDecision> {
+        // The history keeps what the model said.
+        Box::pin(async move { MessageDecision::Replace(text.to_uppercase()) })
     }
 }
 

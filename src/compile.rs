@@ -192,7 +192,7 @@ impl Compiler {
         findings.extend(more);
         // What looks like a key is shown nowhere, not even where it stands.
         findings.extend(secrets::check(&mut repo, &findings));
-        let (hierarchy, more) = Hierarchy::build(profiles);
+        let (hierarchy, more) = Hierarchy::build(profiles, repo.config.dialect);
         findings.extend(more);
         let (contexts, more) = context::read_all(&repo);
         findings.extend(more);
@@ -698,7 +698,7 @@ pub(crate) const STACK_BYTES: usize = 16 * 1024 * 1024;
 
 fn is_agent(repo: &Repo, hierarchy: &Hierarchy, id: ProfileId) -> bool {
     let profile = hierarchy.get(id);
-    !profile.is_abstract() && repo.is_compiled(profile.layer)
+    !profile.is_abstract() && repo.is_compiled(profile.layer) && !hierarchy.is_taken(id)
 }
 
 impl ReadyContext {

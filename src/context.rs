@@ -239,8 +239,7 @@ fn message_at(file: &Value, index: usize) -> Pointer {
 
 fn not_normal(message: Span, change: &conversation::Change) -> Diagnostic {
     let what = format!("not in normal form: {}", change.describe());
-    Diagnostic::new(&rules::NOT_NORMAL, message, what)
-        .help("it is dropped before anything is rendered: remove it, or complete the pair")
+    Diagnostic::new(&rules::NOT_NORMAL, message, what).help(change.help())
 }
 
 impl Context {

@@ -38,8 +38,8 @@ pub use crate::provider::{ClientApi, Header, HeaderValue, RequestLine, WireForma
 pub use crate::repo::{SecretRef, ToolSpec};
 pub use agent::{Agent, CompileError, Compiled};
 pub use error::{Category, Error};
-pub use event::{Answer, Event, MalformedInput, Outcome, StopReason, ToolCall};
+pub use event::{Answer, Event, MalformedInput, Outcome, Refusal, ResponseInfo, StopReason, ToolCall};
 pub use secret::{ExposeSecret, MemorySecrets, SecretError, SecretString, Secrets};
 pub use session::{AgentLoop, Session, SessionStart};
 pub use transport::{RetryPolicy, Transport, TransportOptions};
-pub use turn::Turn;
+pub use turn::{TextAnswer, Turn};

@@ -25,7 +25,7 @@ pub(crate) use record::{Place, Record};
 
 use std::sync::{Arc, OnceLock};
 
-use crate::conversation::{Block, Conversation, Message, Normal, Rules, Task, Tool, normalise};
+use crate::conversation::{Conversation, Message, Normal, Rules, Task, Tool, depends_on_target, normalise};
 use crate::provider::ClientApi;
 use crate::render::{ContextData, PromptScope};
 
@@ -45,9 +45,8 @@ impl Prepared {
     /// Prepares a conversation, whose history is in normal form, for all client APIs.
     pub fn new(conversation: Conversation) -> Prepared {
         let mut variants = Vec::new();
-        // The client APIs differ in the thinking that they take: a history without any is the same for all.
         if let Task::Chat(history) = &conversation.task
-            && history.iter().flat_map(|message| &message.blocks).any(Block::is_thinking)
+            && depends_on_target(history)
         {
             for api in ClientApi::ALL {
                 let normal = normal_form(history, conversation.bound_from, api);

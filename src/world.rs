@@ -177,7 +177,8 @@ pub trait Clock: Send + Sync {
 /// A place that lines are added to, and stay.
 pub trait Journal: Send {
     /// Keeps one complete line, with its newline. Once this returns `Ok`, the line outlives the process; after an error the
-    /// journal holds what it held before, and a part of the line at most behind the last newline.
+    /// journal holds what it held before, and a part of the line at most behind the last newline. Such a part, also one that a
+    /// killed process left, is cut off before the next line is added: whoever opens a journal need not do so.
     ///
     /// # Errors
     ///
@@ -448,6 +449,10 @@ impl MemoryJournal {
 impl Journal for MemoryJournal {
     fn append(&mut self, line: &str) -> Result<(), AccessError> {
         let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.room.is_none_or(|room| bytes.len() < room) {
+            let whole_lines = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            bytes.truncate(whole_lines);
+        }
         let room = self.room.map_or(line.len(), |room| room.saturating_sub(bytes.len()));
         bytes.extend(line.bytes().take(room));
         if room < line.len() {

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use reqc::compile::all_rules;
-use reqc::conversation::log::{Entry, Log};
-use reqc::conversation::{ItemKind, PodEvent, Usage};
+use reqc::conversation::log::{CutOff, Entry, Log};
+use reqc::conversation::{Block, ItemKind, PodEvent, Usage};
 use reqc::profile::KEYS;
 use reqc::provider::{ClientApi, WireFormat};
 use reqc::render::{TemplateKind, function_names};
@@ -100,9 +100,12 @@ fn every_key_of_model_families_is_described() {
 fn every_line_of_a_log_is_described() {
     mentions("docs/sessions.md", ItemKind::ALL.map(ItemKind::name));
     mentions("docs/sessions.md", PodEvent::ALL.map(PodEvent::name));
+    mentions("docs/sessions.md", CutOff::ALL.map(CutOff::name).into_iter().chain(["cut_off"]));
     let mut log = Log::new("A");
     log.append(Entry::Usage(Usage::default()));
     log.append(Entry::Retract { messages: 0 });
+    let result = Block::ToolResult { id: "1".into(), content: "".into(), is_error: false, images: Vec::new() };
+    log.append(Entry::ToolResult(result));
     for line in log.lines() {
         let line: serde_json::Map<String, serde_json::Value> = serde_json::from_str(line).expect("JSON");
         mentions("docs/sessions.md", line.keys().map(String::as_str).chain(line["kind"].as_str()));

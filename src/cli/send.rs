@@ -171,12 +171,7 @@ fn journal(options: &Options, send: &Send, resumed: Option<Resumed>) -> Result<O
     let saved = send.save.as_ref().map(create).transpose()?;
     Ok(match (resumed, saved) {
         (None, saved) => saved,
-        (Some(old), None) => {
-            let mut journal = old.journal;
-            // What a killed process left unfinished must not become the start of the next line.
-            journal.keep(old.complete_bytes)?;
-            Some(journal)
-        }
+        (Some(old), None) => Some(old.journal),
         (Some(old), Some(mut saved)) => {
             saved.append(&old.log.to_text())?;
             Some(saved)

@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 
 use super::{Context, Project, State, rules};
 use crate::conversation::{
-    AttachedFile, Block, Conversation, Image, ItemKind, Message, Role, SystemLayer, Task, TaskKind, Tool, turn_from,
+    AttachedFile, Audio, Block, Conversation, Document, DocumentSource, Image, ItemKind, Message, ProviderBlock, Role,
+    SystemLayer, Task, TaskKind, Tool, turn_from,
 };
 use crate::diag::{Diagnostic, did_you_mean};
 use crate::json::{self, Pointer, Tree};
@@ -454,7 +455,9 @@ impl<'a> Reader<'a> {
                 Block::Thinking { .. } | Block::RedactedThinking { .. } => ("thinking", Role::Assistant),
                 Block::ToolResult { .. } => ("a tool result", Role::User),
                 Block::Image(_) => ("an image", Role::User),
-                Block::Text(_) => continue,
+                Block::Document(_) => ("a document", Role::User),
+                Block::Audio(_) => ("audio", Role::User),
+                Block::Text(_) | Block::Provider(_) => continue,
             };
             if role != owner {
                 self.fail(&at.member("content").element(index), format!("{what} belongs to role `{}`", owner.name()));
@@ -483,10 +486,15 @@ impl<'a> Reader<'a> {
             "tool_use" => &["type", "id", "name", "input"],
             "tool_result" => &["type", "tool_use_id", "content", "is_error"],
             "image" => &["type", "data", "media_type", "is_url"],
+            "document" => &["type", "source", "data", "media_type", "title"],
+            "audio" => &["type", "data", "media_type"],
+            "provider_block" => &["type", "origin", "data", "text"],
             _ => {
                 self.fail(
                     &if value.get("type").is_some() { at.member("type") } else { at.clone() },
-                    "a block's `type` is one of text, thinking, redacted_thinking, tool_use, tool_result, image".into(),
+                    "a block's `type` is one of text, thinking, redacted_thinking, tool_use, tool_result, image, document, \
+                     audio, provider_block"
+                        .into(),
                 );
                 return None;
             }
@@ -505,8 +513,38 @@ impl<'a> Reader<'a> {
             },
             "tool_use" => self.tool_use(&object)?,
             "tool_result" => self.tool_result(&object)?,
+            "document" => Block::Document(self.document(&object)?),
+            "audio" => Block::Audio(Audio {
+                data: self.filled_text(&object, "data"),
+                media_type: self.filled_text(&object, "media_type"),
+            }),
+            "provider_block" => Block::Provider(self.provider_block(&object)?),
             _ => Block::Image(self.image(&object)),
         })
+    }
+
+    fn document(&mut self, object: &Object<'_>) -> Option<Document> {
+        let name = self.text(object, "source", true);
+        let Some(source) = DocumentSource::from_name(&name) else {
+            let known = DocumentSource::ALL.map(DocumentSource::name).join(", ");
+            self.fail(&object.at.member("source"), format!("a document's `source` is one of {known}"));
+            return None;
+        };
+        Some(Document {
+            source,
+            data: self.filled_text(object, "data"),
+            media_type: self.filled_text(object, "media_type"),
+            title: self.optional_text(object, "title"),
+        })
+    }
+
+    fn provider_block(&mut self, object: &Object<'_>) -> Option<ProviderBlock> {
+        let Some(data @ Value::Object(_)) = object.members.get("data") else {
+            self.fail(&object.at, "`data` must be an object".into());
+            return None;
+        };
+        let (origin, text) = (self.filled_text(object, "origin"), self.optional_text(object, "text"));
+        Some(ProviderBlock { origin, data: data.clone(), text })
     }
 
     fn tool_use(&mut self, object: &Object<'_>) -> Option<Block> {

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::log::CutOff;
 use super::{Block, ItemKind, Message, Role};
 
 /// Something that the host program tells the model.
@@ -108,6 +109,18 @@ impl Item {
             text: Arc::from("The previous turn was interrupted before it was complete."),
             reason: Some(Arc::from("restored")),
         }
+    }
+
+    /// What a session gets whose last answer is not complete, before anything goes on.
+    pub fn cut_off(why: CutOff) -> Item {
+        let what = match why {
+            CutOff::Cancelled => "its answer was cancelled before it was complete.",
+            CutOff::Broken => "its answer broke off before it was complete.",
+            CutOff::Refused => "the model or a filter of its provider refused to answer.",
+            CutOff::MaxTokens => "its answer reached the limit of tokens before it was complete.",
+        };
+        let text = format!("The previous turn was interrupted: {what}");
+        Item::Interrupt { text: text.into(), reason: Some(why.name().into()) }
     }
 
     /// Which kind it is.

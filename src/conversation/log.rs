@@ -3,7 +3,7 @@
 //! Input: bytes that a [`Journal`](crate::world::Journal) kept, or [`Entry`]s. Output: lines to append, and the history
 //! that they tell. The newline is the commit point: what stands behind the last one was never said. Every line is kept
 //! as it is, so that saving what was loaded changes no byte, also if a newer program wrote keys that nothing reads
-//! here. Knows nothing of files: who opens one cuts [`Loaded::tail_bytes`] off before it appends.
+//! here. Knows nothing of files: a [`Journal`](crate::world::Journal) cuts [`Loaded::tail_bytes`] off before it appends.
 //!
 //! ```
 //! use reqc::conversation::log::{Entry, Log};
@@ -24,10 +24,11 @@ mod write;
 
 pub(crate) use write::{MAX_INPUT_DEPTH, block as block_json, depth};
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Block, Item, Message, Role, Usage};
+use super::{Block, Item, ItemKind, Message, Role, Usage};
 
 /// The newest version of logs that this crate knows.
 pub const VERSION: u64 = 1;
@@ -38,6 +39,10 @@ pub struct Log {
     header: Header,
     lines: Vec<Line>,
     history: Vec<Message>,
+    /// Why answers of the history are not complete, by their index.
+    cut_off: BTreeMap<usize, CutOff>,
+    /// Whether the last message is made of results that came one by one.
+    is_collecting: bool,
     usage: Usage,
 }
 
@@ -55,6 +60,16 @@ pub struct Header {
 pub enum Entry {
     /// A message was added to the history.
     Message(Message),
+    /// What came of an answer that is not complete was added to the history.
+    Partial {
+        /// What came.
+        message: Message,
+        /// Why there is no more.
+        cut_off: CutOff,
+    },
+    /// A tool ended: its result, a [`Block::ToolResult`], joins those of the other calls of the last answer. They are one message
+    /// of the history, in the order of the calls.
+    ToolResult(Block),
     /// A typed system item was added to the history.
     Item(Item),
     /// The last messages and items of the history are taken back: their dispatch failed.
@@ -64,6 +79,40 @@ pub enum Entry {
     },
     /// Tokens were spent; added up over the log, also if messages are taken back.
     Usage(Usage),
+}
+
+/// Why an answer is not complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CutOff {
+    /// Somebody cancelled the request.
+    Cancelled,
+    /// The connection or the provider failed.
+    Broken,
+    /// The model or a filter of the provider refused.
+    Refused,
+    /// The limit of output tokens, or of the context, was reached.
+    MaxTokens,
+}
+
+impl CutOff {
+    /// All reasons.
+    pub const ALL: [CutOff; 4] = [CutOff::Cancelled, CutOff::Broken, CutOff::Refused, CutOff::MaxTokens];
+
+    /// The stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            CutOff::Cancelled => "cancelled",
+            CutOff::Broken => "broken",
+            CutOff::Refused => "refused",
+            CutOff::MaxTokens => "max_tokens",
+        }
+    }
+
+    /// The reason with a name.
+    pub fn from_name(name: &str) -> Option<CutOff> {
+        CutOff::ALL.into_iter().find(|reason| reason.name() == name)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -79,7 +128,7 @@ struct Line {
 pub struct Loaded {
     /// The log; `None` if not even the first line is complete: the session never began.
     pub log: Option<Log>,
-    /// How many bytes at the end are not a complete line. They must be cut off before anything is appended.
+    /// How many bytes at the end are not a complete line.
     pub tail_bytes: usize,
 }
 
@@ -113,7 +162,14 @@ impl Log {
     }
 
     fn begin(header: Header, raw: String) -> Log {
-        Log { header, lines: vec![Line { raw, entry: None }], history: Vec::new(), usage: Usage::default() }
+        Log {
+            header,
+            lines: vec![Line { raw, entry: None }],
+            history: Vec::new(),
+            cut_off: BTreeMap::new(),
+            is_collecting: false,
+            usage: Usage::default(),
+        }
     }
 
     /// Reads a log. What follows the last newline is not looked at.
@@ -149,12 +205,38 @@ impl Log {
 
     fn push(&mut self, entry: Entry, raw: String) {
         match &entry {
-            Entry::Message(message) => self.history.push(message.clone()),
-            Entry::Item(item) => self.history.push(item.to_message()),
-            Entry::Retract { messages } => self.history.truncate(self.history.len().saturating_sub(*messages)),
             Entry::Usage(usage) => self.usage = self.usage.plus(*usage),
+            Entry::ToolResult(result) => self.collect(result.clone()),
+            Entry::Message(message) => self.add(message.clone()),
+            Entry::Item(item) => self.add(item.to_message()),
+            Entry::Partial { message, cut_off } => {
+                self.cut_off.insert(self.history.len(), *cut_off);
+                self.add(message.clone());
+            }
+            Entry::Retract { messages } => {
+                self.history.truncate(self.history.len().saturating_sub(*messages));
+                self.cut_off.split_off(&self.history.len());
+                self.is_collecting = false;
+            }
         }
         self.lines.push(Line { raw, entry: Some(entry) });
+    }
+
+    fn add(&mut self, message: Message) {
+        self.history.push(message);
+        self.is_collecting = false;
+    }
+
+    /// Adds a result to those of the same answer, at its call's place.
+    fn collect(&mut self, result: Block) {
+        if !std::mem::replace(&mut self.is_collecting, true) {
+            return self.history.push(Message { role: Role::User, blocks: vec![result], item: None });
+        }
+        let Some((results, before)) = self.history.split_last_mut() else { return };
+        let calls: Vec<&Arc<str>> = before.last().iter().flat_map(|it| &it.blocks).filter_map(Block::call_id).collect();
+        let place = |block: &Block| calls.iter().position(|id| Some(*id) == block.result_id()).unwrap_or(calls.len());
+        let at = results.blocks.partition_point(|known| place(known) <= place(&result));
+        results.blocks.insert(at, result);
     }
 
     /// Adds an entry and gives its complete line, with the newline. An [`Entry::Retract`] takes back no more than there is.
@@ -216,14 +298,42 @@ impl Log {
     }
 
     /// Whether somebody still waits: the last message is the person's, or tool results, without an answer, or the
-    /// model's with calls that have no results. Items are not looked at.
+    /// model's with calls that have no results, or an answer that was cut off. Not if an interrupt item says so already; other
+    /// items are not looked at.
     pub fn is_interrupted(&self) -> bool {
+        let mut items = self.history.iter().rev().map_while(|message| message.item);
+        if items.any(|item| item == ItemKind::Interrupt) {
+            return false;
+        }
         let last = self.history.iter().rev().find(|message| message.item.is_none());
         last.is_some_and(|message| match message.role {
             Role::User => true,
-            Role::Assistant => message.blocks.iter().any(|block| matches!(block, Block::ToolUse { .. })),
+            Role::Assistant => self.cut_off().is_some() || message.blocks.iter().any(|block| block.call_id().is_some()),
             Role::System => false,
         })
+    }
+
+    /// Why the answer that the history ends with is not complete; `None` if it is, or if there is none. Items are not looked
+    /// at.
+    pub fn cut_off(&self) -> Option<CutOff> {
+        let last = self.history.iter().rposition(|message| message.item.is_none())?;
+        self.cut_off.get(&last).copied()
+    }
+
+    /// The calls ([`Block::ToolUse`]) of the answer that the history ends with which have no result yet.
+    pub fn open_calls(&self) -> Vec<&Block> {
+        let (answer, results) = match self.history.as_slice() {
+            [.., answer, results] if self.is_collecting => (answer, results.blocks.as_slice()),
+            [.., answer] => (answer, [].as_slice()),
+            [] => return Vec::new(),
+        };
+        let is_open = |block: &&Block| {
+            block.call_id().is_some_and(|id| results.iter().all(|result| result.result_id() != Some(id)))
+        };
+        match answer.role {
+            Role::Assistant => answer.blocks.iter().filter(is_open).collect(),
+            Role::User | Role::System => Vec::new(),
+        }
     }
 }
 

@@ -76,7 +76,7 @@ impl Agent {
     ///
     /// # Errors
     ///
-    /// There is none, or it cannot be compiled.
+    /// There is none, or it cannot be compiled: the detail has what was found in the repository, and [`Compiler::findings`] all of it.
     pub fn new(compiler: Arc<Compiler>, name: &str, setting: Setting) -> Result<Agent, Error> {
         let usable = compiler.agents().iter().filter(|(_, usable)| *usable).map(|(id, _)| *id);
         let named = |id: ProfileId| &compiler.hierarchy().get(id).name.value;
@@ -86,11 +86,8 @@ impl Agent {
                 Ok(Agent { compiler, id, name, setting, model: None, policy: None })
             }
             None => {
-                let error = Error::new(Category::Config, format!("there is no usable agent `{name}`"));
-                Err(match did_you_mean(name, usable.map(|id| named(id).as_ref())) {
-                    Some(help) => error.detail(help),
-                    None => error.detail("`reqc check` says what is wrong with the repository"),
-                })
+                let help = did_you_mean(name, usable.map(|id| named(id).as_ref()));
+                Err(unusable(&compiler, name, help))
             }
         }
     }
@@ -199,6 +196,22 @@ impl CompileError {
         }
     }
 }
+
+/// Why there is no agent of a name, with the mistakes of the repository that may be the cause.
+fn unusable(compiler: &Compiler, name: &str, help: Option<String>) -> Error {
+    let mistakes: Vec<&Diagnostic> =
+        compiler.findings().iter().filter(|finding| finding.severity == Severity::Error).collect();
+    let mut told: Vec<String> = mistakes.iter().take(MOST_TOLD).map(|finding| told(compiler, finding)).collect();
+    if mistakes.len() > MOST_TOLD {
+        told.push(format!("{} more", mistakes.len() - MOST_TOLD));
+    }
+    told.splice(..0, help);
+    let error = Error::new(Category::Config, format!("there is no usable agent `{name}`"));
+    if told.is_empty() { error } else { error.detail(told.join("; ")) }
+}
+
+/// How many mistakes of a repository an error tells.
+const MOST_TOLD: usize = 8;
 
 /// A finding on one line.
 fn told(compiler: &Compiler, finding: &Diagnostic) -> String {

@@ -1,6 +1,9 @@
 //! What can go wrong once a body is to be sent.
 
 use std::fmt;
+use std::sync::Arc;
+
+use super::ResponseInfo;
 
 /// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,8 +17,11 @@ pub struct Error {
     pub detail: Option<String>,
     /// The HTTP status, if an answer came.
     pub status: Option<u16>,
-    /// Whether the same request may succeed later.
+    /// Whether the same request may succeed later. That is more than what is tried again by itself: nothing is once an answer
+    /// has begun.
     pub retryable: bool,
+    /// What the provider said of its answer, if it said anything: the ids to ask it about, and the model.
+    pub response: Option<Arc<ResponseInfo>>,
 }
 
 /// Whose business an [`Error`] is.
@@ -53,7 +59,7 @@ impl Category {
 impl Error {
     /// An error without detail that no retry can mend.
     pub fn new(category: Category, message: impl Into<String>) -> Error {
-        Error { category, message: message.into(), detail: None, status: None, retryable: false }
+        Error { category, message: message.into(), detail: None, status: None, retryable: false, response: None }
     }
 
     /// With the provider's own words.
@@ -61,6 +67,19 @@ impl Error {
     pub fn detail(mut self, detail: impl Into<String>) -> Error {
         self.detail = Some(detail.into());
         self
+    }
+
+    /// With what is known of the answer; what is known already stays.
+    #[must_use]
+    pub(crate) fn with_response(mut self, info: &ResponseInfo) -> Error {
+        let known = self.response.as_deref().cloned().unwrap_or_default().or(info);
+        self.response = (known != ResponseInfo::default()).then(|| Arc::new(known));
+        self
+    }
+
+    /// The provider's id of the request, to ask it about.
+    pub fn request_id(&self) -> Option<&str> {
+        self.response.as_ref()?.request_id.as_deref()
     }
 
     /// Which may succeed later.
@@ -74,10 +93,8 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.category.name(), self.message)?;
-        match &self.detail {
-            Some(detail) => write!(f, ": {detail}"),
-            None => Ok(()),
-        }
+        self.detail.iter().try_for_each(|detail| write!(f, ": {detail}"))?;
+        self.request_id().into_iter().try_for_each(|id| write!(f, " (request {id})"))
     }
 }
 

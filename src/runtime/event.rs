@@ -9,17 +9,24 @@ use serde_json::Value;
 
 use super::Error;
 use super::tools::ToolOutput;
-use crate::conversation::{Block, Usage};
+use crate::conversation::log::CutOff;
+use crate::conversation::{Block, Item, Message, Usage};
 
 /// Something that happened. The last event of a request is [`Event::Done`], and there is exactly one.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
+    /// A message of the person joined the history.
+    Message(Message),
+    /// A typed item joined the history: the host injected it, or the session tells the model of an interruption.
+    Item(Item),
     /// A body is about to be sent; rounds count from 1.
     TurnStart {
         /// The round of the tool loop.
         round: u32,
     },
+    /// The answer begins.
+    AnswerStart(ResponseInfo),
     /// A piece of the answer's text.
     Text(String),
     /// A piece of the model's reasoning.
@@ -67,13 +74,58 @@ pub enum Event {
         /// What went wrong.
         error: Error,
     },
+    /// The model or a filter of the provider refused: why, as far as the provider says. What came of the answer stays in the
+    /// history, and is marked; [`Session::take_back`](super::Session::take_back) removes it.
+    Refused(Refusal),
     /// The answer of this round is complete.
     TurnEnd {
         /// Why the model stopped.
         stop: StopReason,
     },
+    /// This round ended without a whole answer.
+    TurnCutOff {
+        /// Why.
+        reason: CutOff,
+        /// Whether what came of the answer stays in the history, where it is marked.
+        kept: bool,
+        /// What went wrong, unless the request was cancelled.
+        error: Option<Error>,
+    },
     /// The request ended.
     Done(Outcome),
+}
+
+/// What a provider says of its answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ResponseInfo {
+    /// Its id of the request, from the answer's headers or its error: what its support asks for.
+    pub request_id: Option<Arc<str>>,
+    /// Its id of the answer.
+    pub response_id: Option<Arc<str>>,
+    /// The model that answered, which may be another than the one that was asked for.
+    pub model: Option<Arc<str>>,
+}
+
+impl ResponseInfo {
+    /// This, and what only the other one knows.
+    pub(super) fn or(self, other: &ResponseInfo) -> ResponseInfo {
+        ResponseInfo {
+            request_id: self.request_id.or_else(|| other.request_id.clone()),
+            response_id: self.response_id.or_else(|| other.response_id.clone()),
+            model: self.model.or_else(|| other.model.clone()),
+        }
+    }
+}
+
+/// Why an answer was refused, in the provider's words.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Refusal {
+    /// What kind of content it was refused for, for instance `cyber` or `SAFETY`.
+    pub category: Option<String>,
+    /// An explanation for people.
+    pub explanation: Option<String>,
 }
 
 /// How a request ended.
@@ -137,6 +189,8 @@ pub struct Answer {
     pub calls: Vec<ToolCall>,
     /// The tokens it took, also if it is not complete.
     pub usage: Usage,
+    /// Why it was refused, if the provider says so.
+    pub refusal: Option<Refusal>,
 }
 
 impl StopReason {

@@ -8,9 +8,9 @@ use tokio_util::sync::CancellationToken;
 use super::agent::Compiled;
 use super::redact::Redacting;
 use super::stream::{Decoder, Framing, Source};
-use super::transport::{Backoff, Refused, Transport, broken, content_type, endless};
+use super::transport::{Backoff, Refused, Transport, broken, content_type, endless, named};
 use super::turn::Emitter;
-use super::{Answer, Error, Event, StopReason};
+use super::{Answer, Error, Event, ResponseInfo, StopReason};
 
 /// How long a connection may take to end after its answer has, to be used again.
 const GRACE: Duration = Duration::from_millis(50);
@@ -21,6 +21,8 @@ pub(super) struct Exchange {
     pub(super) answer: Answer,
     /// Text that was held back because hooks want to see it first.
     pub(super) held: String,
+    /// Whether anything of an answer came.
+    pub(super) has_begun: bool,
     /// Whether the model began to call a tool.
     pub(super) calls_begun: bool,
     /// How it ended.
@@ -45,7 +47,7 @@ pub(super) struct RoundContext<'a> {
 
 impl Exchange {
     fn nothing(ended: Ended) -> Exchange {
-        Exchange { answer: Answer::default(), held: String::new(), calls_begun: false, ended }
+        Exchange { answer: Answer::default(), held: String::new(), has_begun: false, calls_begun: false, ended }
     }
 }
 
@@ -64,14 +66,14 @@ impl RoundContext<'_> {
         let mut backoff = Backoff::new(&self.transport.options.retry);
         for attempt in 2.. {
             tracing::debug!(url = request.address(), attempt = attempt - 1, "sending");
-            let Refused { error, retry_after } = match self.transport.attempt(request).await {
+            let Refused { error, again, retry_after } = match self.transport.attempt(request).await {
                 Ok(response) => return Ok(response),
                 Err(refused) => refused,
             };
-            let delay = backoff.next(retry_after).filter(|_| error.retryable);
+            let delay = backoff.next(retry_after).filter(|_| again);
             let Some(delay) = delay else { return Err(error) };
             tracing::debug!(%error, ?delay, "trying again");
-            self.emitter.emit(Event::Retry { attempt, delay, error }).await;
+            self.emitter.emit(Event::Retry { attempt, delay, error });
             tokio::time::sleep(delay).await;
         }
         unreachable!("delays come to an end")
@@ -84,19 +86,23 @@ impl RoundContext<'_> {
         let source = Source { api: request.api, wire: request.wire, id_prefix };
         let mut decoder = Decoder::new(source, framing, self.transport.options.limits);
         let mut exchange = Exchange::nothing(Ended::Cancelled);
+        let info = named(response.headers());
         let limit = self.transport.options.answer_timeout;
         let read = async {
-            let read = self.pump(request, &mut response, &mut decoder, &mut redacting, &mut exchange);
+            let read = self.pump(request, &mut response, &info, &mut decoder, &mut redacting, &mut exchange);
             timeout(limit, read).await.unwrap_or_else(|_| Ended::Broken(endless(request, limit)))
         };
         if let Some(ended) = self.cancel.run_until_cancelled(read).await {
             exchange.ended = match ended {
-                Ended::Broken(error) => Ended::Broken(redactor.error(error)),
+                Ended::Broken(error) => {
+                    let info = info.or(decoder.info());
+                    Ended::Broken(redactor.error(error.with_response(&info)))
+                }
                 Ended::Complete(stop) => Ended::Complete(redactor.stop(stop)),
                 Ended::Cancelled => Ended::Cancelled,
             };
         }
-        self.tell(redacting.last(), &mut exchange).await;
+        self.tell(redacting.last(), &mut exchange);
         exchange.answer = decoder.into_answer();
         redactor.answer(&mut exchange.answer);
         exchange
@@ -107,6 +113,7 @@ impl RoundContext<'_> {
         &self,
         request: &Compiled,
         response: &mut reqwest::Response,
+        info: &ResponseInfo,
         decoder: &mut Decoder,
         redacting: &mut Redacting,
         exchange: &mut Exchange,
@@ -122,14 +129,16 @@ impl RoundContext<'_> {
                     break;
                 }
             };
-            self.tell(events.into_iter().flat_map(|event| redacting.next(event)).collect(), exchange).await;
+            self.tell_start(info, decoder, exchange);
+            self.tell(events.into_iter().flat_map(|event| redacting.next(event)).collect(), exchange);
             if let Err(error) = pushed {
                 return Ended::Broken(error);
             }
         }
         let mut events = Vec::new();
         let finished = decoder.finish(&mut events);
-        self.tell(events.into_iter().flat_map(|event| redacting.next(event)).collect(), exchange).await;
+        self.tell_start(info, decoder, exchange);
+        self.tell(events.into_iter().flat_map(|event| redacting.next(event)).collect(), exchange);
         match finished {
             Ok(stop) => {
                 // The rest is of no interest, but a connection that was read to its end can be used again.
@@ -140,13 +149,20 @@ impl RoundContext<'_> {
         }
     }
 
-    async fn tell(&self, events: Vec<Event>, exchange: &mut Exchange) {
-        // Noted at once: a slow receiver may be cancelled before it gets that far.
+    /// Tells once that the answer has begun, as soon as it has.
+    fn tell_start(&self, info: &ResponseInfo, decoder: &Decoder, exchange: &mut Exchange) {
+        if decoder.has_begun() && !std::mem::replace(&mut exchange.has_begun, true) {
+            let info = self.transport.redactor().info(info.clone().or(decoder.info()));
+            self.emitter.emit(Event::AnswerStart(info));
+        }
+    }
+
+    fn tell(&self, events: Vec<Event>, exchange: &mut Exchange) {
         exchange.calls_begun |= events.iter().any(|event| matches!(event, Event::ToolCallStart { .. }));
         for event in events {
             match event {
                 Event::Text(text) if self.hold => exchange.held.push_str(&text),
-                event => self.emitter.emit(event).await,
+                event => self.emitter.emit(event),
             }
         }
     }

@@ -11,9 +11,11 @@
 //! | Mistral | `{"object": "error", "message", "type", "code"}`, `{"detail": [{"loc", "msg"}]}`, `{"message"}` |
 //! | Ollama, LM Studio | `{"error": "…"}` |
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
-use super::{Category, Error};
+use super::{Category, Error, ResponseInfo};
 
 /// How many characters of a provider's words are kept.
 const LONGEST: usize = 300;
@@ -24,7 +26,8 @@ const BAD_KEY: &str = "API_KEY_INVALID";
 /// The error that an HTTP answer stands for which is none of success. The status decides the category and whether it
 /// may succeed later; the body gives the detail.
 pub(crate) fn from_status(status: u16, content_type: Option<&str>, body: &[u8]) -> Error {
-    let reported = parse(body).as_ref().and_then(reported);
+    let parsed = parse(body);
+    let reported = parsed.as_ref().and_then(reported);
     let bad_key = reported.as_ref().is_some_and(Reported::is_bad_key);
     let (category, phrase, retryable) = meaning(if bad_key { 401 } else { status });
     let quota = reported.as_ref().is_some_and(Reported::is_out_of_quota);
@@ -35,8 +38,35 @@ pub(crate) fn from_status(status: u16, content_type: Option<&str>, body: &[u8]) 
         detail: (!detail.is_empty()).then_some(detail),
         status: Some(status),
         retryable: retryable && !quota,
+        response: None,
     }
+    .with_response(&parsed.as_ref().map(named).unwrap_or_default())
 }
+
+/// The ids that an error names: Anthropic's and `DashScope`'s `request_id`, Google's `requestId` in its details.
+fn named(value: &Value) -> ResponseInfo {
+    if let Value::Array(values) = value {
+        return values.first().map(named).unwrap_or_default();
+    }
+    let places = ["/request_id", "/error/request_id", "/response/request_id", "/error/metadata/request_id"];
+    let id = places.iter().filter_map(|place| value.pointer(place)?.as_str()).find_map(id);
+    ResponseInfo { request_id: id.or_else(|| google_id(value)), ..ResponseInfo::default() }
+}
+
+/// `google.rpc.RequestInfo` among the details of an error.
+fn google_id(value: &Value) -> Option<Arc<str>> {
+    let details = value.pointer("/error/details")?.as_array()?;
+    details.iter().filter_map(|detail| detail.get("requestId")?.as_str()).find_map(id)
+}
+
+/// An id as a provider gives it, unless it is none that can be told: it is too long, or more than one word.
+pub(crate) fn id(text: &str) -> Option<Arc<str>> {
+    let is_id = !text.is_empty() && text.len() <= LONGEST_ID && text.bytes().all(|byte| byte.is_ascii_graphic());
+    is_id.then(|| text.into())
+}
+
+/// The longest id that is told, in bytes.
+const LONGEST_ID: usize = 200;
 
 /// Whether a JSON value of an answer reports an error.
 pub(crate) fn is_reported(value: &Value) -> bool {
@@ -53,7 +83,7 @@ pub(crate) fn in_stream(value: &Value) -> Error {
     let reported =
         reported(value).unwrap_or_else(|| Reported { kind: String::new(), code: None, message: value.to_string() });
     let (category, phrase, retryable) = reported.meaning();
-    let error = Error::new(category, phrase);
+    let error = Error::new(category, phrase).with_response(&named(value));
     let error = if retryable { error.retryable() } else { error };
     match reported.words() {
         words if words.is_empty() => error,
@@ -290,7 +320,7 @@ mod tests {
         (
             529,
             r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"}"#,
-            "provider: the provider is overloaded (HTTP 529): overloaded_error: Overloaded (may pass)",
+            "provider: the provider is overloaded (HTTP 529): overloaded_error: Overloaded (request req_1) (may pass)",
         ),
         (
             400,
@@ -325,7 +355,7 @@ mod tests {
         (
             401,
             r#"{"message":"Unauthorized","request_id":"r"}"#,
-            "auth: the provider did not accept the key (HTTP 401): Unauthorized",
+            "auth: the provider did not accept the key (HTTP 401): Unauthorized (request r)",
         ),
         (401, r#"{"detail":"Unauthorized"}"#, "auth: the provider did not accept the key (HTTP 401): Unauthorized"),
         (

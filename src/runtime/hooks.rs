@@ -19,22 +19,16 @@ pub trait Hooks: Send + Sync {
         Box::pin(async { ToolDecision::Run })
     }
 
-    /// Whether [`Hooks::before_message`] wants to see messages before they are shown. Text is then held back until the
-    /// message is complete.
-    fn holds_messages(&self) -> bool {
-        false
-    }
-
-    /// Before the text of an answer is shown. The history keeps the original.
-    fn before_message<'a>(&'a self, text: &'a str) -> BoxFuture<'a, MessageDecision> {
-        let _ = text;
-        Box::pin(async { MessageDecision::AsIs })
-    }
-
-    /// Sees every event, in order, before the receiver does.
+    /// Sees every event, in order, before the receiver does: also messages of the person and items that join the history.
     fn observe(&self, event: &Event) {
         let _ = event;
     }
+}
+
+/// Who sees messages before they are shown: [`AgentLoop::with_message_hook`](super::AgentLoop::with_message_hook).
+pub trait MessageHook: Send + Sync {
+    /// Before the text of an answer is shown, once it is complete. The history keeps the original.
+    fn before_message<'a>(&'a self, text: &'a str) -> BoxFuture<'a, MessageDecision>;
 }
 
 /// What becomes of a round.
@@ -42,7 +36,7 @@ pub trait Hooks: Send + Sync {
 pub enum RoundDecision {
     /// Its body is sent.
     Go,
-    /// It does not take place, and the request is finished with this reason.
+    /// It does not take place, and the request is finished with this reason; an empty one is replaced.
     Stop(String),
 }
 
@@ -51,7 +45,7 @@ pub enum RoundDecision {
 pub enum ToolDecision {
     /// The tool runs.
     Run,
-    /// The tool does not run; the model sees the reason as the tool's error.
+    /// The tool does not run; the model sees the reason as the tool's error; an empty one is replaced.
     Refuse(String),
     /// The tool runs with these arguments; the history keeps those of the model. What is no object is ignored.
     Rewrite(Value),

@@ -19,7 +19,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde_json::Value;
 
 use super::tools::ToolOutput;
-use super::{Answer, Error, Event, MalformedInput, StopReason, ToolCall};
+use super::{Answer, Error, Event, MalformedInput, Refusal, ResponseInfo, StopReason, ToolCall};
 use crate::conversation::Block;
 use crate::text::hex;
 pub(super) use events::Redacting;
@@ -174,7 +174,23 @@ impl Redactor {
     pub(super) fn error(&self, mut error: Error) -> Error {
         error.message = self.cut_text(&error.message);
         error.detail = error.detail.map(|detail| self.cut_text(&detail));
+        error.response = error.response.map(|info| Arc::new(self.info(info.as_ref().clone())));
         error
+    }
+
+    /// What a provider says of its answer, without keys.
+    pub(super) fn info(&self, mut info: ResponseInfo) -> ResponseInfo {
+        [&mut info.request_id, &mut info.response_id, &mut info.model]
+            .into_iter()
+            .flatten()
+            .for_each(|it| self.shared(it));
+        info
+    }
+
+    /// Why an answer was refused, without keys.
+    fn refusal(&self, refusal: &mut Refusal) {
+        let texts = [&mut refusal.category, &mut refusal.explanation];
+        texts.into_iter().flatten().for_each(|text| *text = self.cut_text(text));
     }
 
     /// What a model said, without keys.
@@ -182,6 +198,7 @@ impl Redactor {
         if !self.is_idle() {
             answer.blocks.iter_mut().for_each(|block| self.block(block));
             answer.calls.iter_mut().for_each(|call| self.call(call));
+            answer.refusal.iter_mut().for_each(|refusal| self.refusal(refusal));
         }
     }
 
@@ -234,7 +251,11 @@ impl Redactor {
                 self.value(input);
             }
             Block::ToolResult { content, .. } => self.shared(content),
-            Block::Image(_) => {}
+            Block::Provider(own) => {
+                self.value(&mut own.data);
+                own.text.iter_mut().for_each(|text| self.shared(text));
+            }
+            Block::Image(_) | Block::Document(_) | Block::Audio(_) => {}
         }
     }
 

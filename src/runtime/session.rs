@@ -4,13 +4,14 @@ mod calls;
 mod drive;
 mod state;
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
 use super::Error;
 use super::agent::Agent;
-use super::hooks::{Hooks, NoHooks};
+use super::hooks::{Hooks, MessageHook, NoHooks};
 use super::tool_loop::{AGENT_LIMIT, PLAIN_LIMIT, ToolLoop};
 use super::tools::ToolSet;
 use super::transport::Transport;
@@ -37,6 +38,8 @@ struct Shared {
     transport: Transport,
     state: Mutex<State>,
     tool_loop: Mutex<ToolLoop>,
+    /// How often tools may run in a request without hooks.
+    round_limit: AtomicU32,
     flight: Mutex<Flight>,
 }
 
@@ -53,6 +56,7 @@ struct Flight {
 pub struct AgentLoop {
     session: Session,
     hooks: Arc<dyn Hooks>,
+    messages: Option<Arc<dyn MessageHook>>,
     limit: u32,
 }
 
@@ -72,6 +76,7 @@ impl Session {
             transport,
             state: Mutex::new(state),
             tool_loop: Mutex::default(),
+            round_limit: AtomicU32::new(PLAIN_LIMIT),
             flight: Mutex::new(flight),
         };
         Session { shared: Arc::new(shared) }
@@ -94,19 +99,30 @@ impl Session {
     }
 
     /// Adds a message of the user and asks for an answer. Tools of the session run, and their results go back, up to
-    /// [`PLAIN_LIMIT`] times.
+    /// [`PLAIN_LIMIT`] times, or as often as [`Session::set_round_limit`] says.
     pub fn send(&self, blocks: Vec<Block>) -> Turn {
-        self.start(Start::Message(blocks), Policy::plain())
+        self.start(Start::Message(blocks), self.plain())
     }
 
-    /// Asks for an answer to what is there: after a failure, after injected items, or for a completion.
+    /// Asks for an answer to what is there: after a failure or a cancelled request, after injected items, or for a completion. A
+    /// history that ends with a complete answer has nothing to be answered, and the request fails.
     pub fn proceed(&self) -> Turn {
-        self.start(Start::Proceed, Policy::plain())
+        self.start(Start::Proceed, self.plain())
     }
 
     /// The same session with hooks around every turn, tool and message, and a limit of [`AGENT_LIMIT`] rounds.
     pub fn under(&self, hooks: Arc<dyn Hooks>) -> AgentLoop {
-        AgentLoop { session: self.clone(), hooks, limit: AGENT_LIMIT }
+        AgentLoop { session: self.clone(), hooks, messages: None, limit: AGENT_LIMIT }
+    }
+
+    /// Sets how often tools may run in one request without hooks; 0 for no limit.
+    pub fn set_round_limit(&self, limit: u32) {
+        self.shared.round_limit.store(limit, Ordering::Relaxed);
+    }
+
+    fn plain(&self) -> Policy {
+        let limit = self.shared.round_limit.load(Ordering::Relaxed);
+        Policy { hooks: Arc::new(NoHooks), messages: None, limit, keep_text_beside_calls: true }
     }
 
     fn start(&self, start: Start, policy: Policy) -> Turn {
@@ -139,13 +155,24 @@ impl Session {
     }
 
     /// Adds a typed item: logged with the exact text before the model sees it. It waits while a request is in flight, until the
-    /// tools of a round have returned or the request has ended, and while calls of the model have no results.
+    /// tools of a round have returned or the request has ended, and while calls of the model have no results. The request that runs
+    /// then, or the next one, tells of it with [`Event::Item`](super::Event::Item).
     ///
     /// # Errors
     ///
     /// The journal cannot be written, or the session is a completion. An item that could not be written waits.
     pub fn inject(&self, item: Item) -> Result<(), Error> {
         self.shared.state().inject(item)
+    }
+
+    /// Takes the last messages and items of the history back, for instance a question that was refused and what came of its answer:
+    /// providers go on refusing while it is there. The log keeps both.
+    ///
+    /// # Errors
+    ///
+    /// A request is in flight, there are not so many messages, or the journal cannot be written.
+    pub fn take_back(&self, messages: usize) -> Result<(), Error> {
+        self.shared.state().take_back(messages)
     }
 
     /// Replaces the tools, from the next round on.
@@ -192,6 +219,12 @@ impl AgentLoop {
         AgentLoop { limit, ..self }
     }
 
+    /// With a hook that sees each message before it is shown: its text is held back until it is complete.
+    #[must_use]
+    pub fn with_message_hook(self, hook: Arc<dyn MessageHook>) -> AgentLoop {
+        AgentLoop { messages: Some(hook), ..self }
+    }
+
     /// As [`Session::send`].
     pub fn send(&self, blocks: Vec<Block>) -> Turn {
         self.session.start(Start::Message(blocks), self.policy())
@@ -203,13 +236,12 @@ impl AgentLoop {
     }
 
     fn policy(&self) -> Policy {
-        Policy { hooks: Arc::clone(&self.hooks), limit: self.limit, keep_text_beside_calls: false }
-    }
-}
-
-impl Policy {
-    fn plain() -> Policy {
-        Policy { hooks: Arc::new(NoHooks), limit: PLAIN_LIMIT, keep_text_beside_calls: true }
+        Policy {
+            hooks: Arc::clone(&self.hooks),
+            messages: self.messages.clone(),
+            limit: self.limit,
+            keep_text_beside_calls: false,
+        }
     }
 }
 

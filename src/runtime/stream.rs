@@ -20,7 +20,7 @@ mod sse;
 
 use serde_json::Value;
 
-use super::{Answer, Category, Error, Event, StopReason, failure};
+use super::{Answer, Category, Error, Event, ResponseInfo, StopReason, failure};
 use crate::provider::{ClientApi, WireFormat};
 use builder::AnswerBuilder;
 use framing::{Frame, Framer};
@@ -99,6 +99,7 @@ pub struct Decoder {
     head: Vec<u8>,
     /// Whether any JSON came.
     begun: bool,
+    info: ResponseInfo,
     outcome: Option<Result<StopReason, Error>>,
 }
 
@@ -117,6 +118,7 @@ impl Decoder {
             limit: limits.answer,
             head: Vec::new(),
             begun: false,
+            info: ResponseInfo::default(),
             outcome: None,
         }
     }
@@ -137,6 +139,16 @@ impl Decoder {
             self.outcome = Some(Err(error.clone()));
         }
         result
+    }
+
+    /// Whether the answer has begun: something came that may be one.
+    pub fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// What the answer says of itself, as far as it came.
+    pub fn info(&self) -> &ResponseInfo {
+        &self.info
     }
 
     /// Whether the answer has come to its end: nothing that follows matters.
@@ -211,7 +223,8 @@ impl Decoder {
                 Err(_) if name == "error" => return Err(failure::in_stream(&Value::String(frame.data.clone()))),
                 Err(problem) => {
                     let message = format!("a part of the answer is no JSON: {problem}");
-                    return Err(Error::new(Category::Provider, message).detail(failure::snippet(frame.data.as_bytes())));
+                    let error = Error::new(Category::Provider, message).retryable();
+                    return Err(error.detail(failure::snippet(frame.data.as_bytes())));
                 }
             }
             if self.answer.is_closed() {
@@ -236,6 +249,7 @@ impl Decoder {
         if name == "error" || failure::is_reported(value) {
             return Err(failure::in_stream(value));
         }
+        json::note_info(&mut self.info, value);
         let result = self.parser.read(kind, value, &mut self.answer);
         self.answer.drain(events);
         framing::within(self.answer.block_count(), builder::MOST_BLOCKS, "the answer", "blocks").and(result)

@@ -87,7 +87,7 @@ impl ToolLoop {
         let result = |call: ToolCall| {
             let output = outputs.remove(&call.id);
             let output = output.unwrap_or_else(|| ToolOutput::error(format!("`{}` returned nothing", call.name)));
-            Block::ToolResult { id: call.id, content: output.content, is_error: output.is_error, images: output.images }
+            output.into_block(call.id)
         };
         Ok(calls.into_iter().map(result).collect())
     }

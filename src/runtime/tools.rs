@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::Event;
-use crate::conversation::{Image, Tool as Definition};
+use crate::conversation::{Block, Image, Tool as Definition};
 
 /// A future that a trait object returns.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -76,6 +76,11 @@ impl ToolOutput {
     /// A failure that the model is told.
     pub fn error(content: impl Into<Arc<str>>) -> ToolOutput {
         ToolOutput { is_error: true, ..ToolOutput::text(content) }
+    }
+
+    /// As the block that answers the call with an id.
+    pub(super) fn into_block(self, id: Arc<str>) -> Block {
+        Block::ToolResult { id, content: self.content, is_error: self.is_error, images: self.images }
     }
 }
 

@@ -18,7 +18,7 @@ use super::failure;
 use super::redact::Redactor;
 use super::secret::Secrets;
 use super::stream::Limits;
-use super::{Category, Error};
+use super::{Category, Error, ResponseInfo};
 use crate::provider::{Header, HeaderValue, is_loopback};
 use crate::repo::SecretRef;
 use crate::world::Clock;
@@ -69,12 +69,21 @@ pub struct Transport {
 /// An error before the first byte of an answer, and when the server would like to be asked again.
 pub(super) struct Refused {
     pub(super) error: Error,
+    /// Whether it is worth to be tried again at once: it may succeed later, and does not take long to fail.
+    pub(super) again: bool,
     pub(super) retry_after: Option<Duration>,
 }
 
 impl From<Error> for Refused {
     fn from(error: Error) -> Refused {
-        Refused { error, retry_after: None }
+        Refused { again: error.retryable, error, retry_after: None }
+    }
+}
+
+impl Refused {
+    /// After a silence that was waited out already: another one would last as long.
+    fn after_silence(error: Error) -> Refused {
+        Refused { again: false, ..error.retryable().into() }
     }
 }
 
@@ -120,25 +129,30 @@ impl Transport {
     async fn execute(&self, http: reqwest::Request, request: &Compiled) -> Result<reqwest::Response, Refused> {
         let client = self.clients.get(http.url())?;
         let patience = self.options.connect_timeout + self.options.idle_timeout;
-        let sent = tokio::time::timeout(patience, client.execute(http)).await.map_err(|_| no_answer(request))?;
+        let sent = tokio::time::timeout(patience, client.execute(http)).await;
+        let sent = sent.map_err(|_| Refused::after_silence(no_answer(request)))?;
         let response = sent.map_err(|error| network(&error, request))?;
+        let info = named(response.headers());
         let status = response.status().as_u16();
         if status == 204 {
-            return Err(Error::new(Category::Provider, "the answer is empty (HTTP 204)").into());
+            let error = Error::new(Category::Provider, "the answer is empty (HTTP 204)");
+            return Err(Refused::after_silence(error.with_response(&info)));
         }
         let is_page = content_type(&response).is_some_and(|kind| kind.starts_with("text/html"));
         if response.status().is_success() && !is_page {
             return Ok(response);
         }
         if response.status().is_redirection() {
-            return Err(redirected(&response).into());
+            return Err(redirected(&response).with_response(&info).into());
         }
-        Err(self.refused(response, status, request).await)
+        let refused = self.refused(response, status, request).await;
+        Err(Refused { error: refused.error.with_response(&info), ..refused })
     }
 
     async fn refused(&self, mut response: reqwest::Response, status: u16, request: &Compiled) -> Refused {
         let headers = response.headers();
         let retry_after = backoff::retry_after(headers.get(RETRY_AFTER), headers.get("date"), self.clock.as_deref());
+        let wish = should_retry(headers);
         let kind = content_type(&response).map(str::to_owned);
         let mut body = Vec::new();
         let read = async {
@@ -157,7 +171,8 @@ impl Transport {
         if matches!(status, 200..300 | 404 | 405) {
             error.message.push_str(&format!(" at {}", place(request)));
         }
-        Refused { error, retry_after }
+        error.retryable = wish.unwrap_or(error.retryable);
+        Refused { again: error.retryable, error, retry_after }
     }
 
     /// The request with its key.
@@ -216,6 +231,33 @@ pub(super) fn content_type(response: &reqwest::Response) -> Option<&str> {
     response.headers().get(CONTENT_TYPE)?.to_str().ok()
 }
 
+/// The id that a provider gives to a request, where its headers name one: Anthropic's `request-id`; `x-request-id` of OpenAI and
+/// most others; Azure's, Amazon's, Google's, Mistral's, OpenRouter's and `DeepSeek`'s own.
+pub(super) fn named(headers: &HeaderMap) -> ResponseInfo {
+    const NAMES: [&str; 9] = [
+        "request-id",
+        "x-request-id",
+        "apim-request-id",
+        "x-amzn-requestid",
+        "x-goog-request-id",
+        "mistral-correlation-id",
+        "x-generation-id",
+        "x-ds-trace-id",
+        "cf-ray",
+    ];
+    let request_id = NAMES.iter().filter_map(|name| headers.get(*name)?.to_str().ok()).find_map(failure::id);
+    ResponseInfo { request_id, ..ResponseInfo::default() }
+}
+
+/// Whether the server says that trying again helps, whatever the status says.
+fn should_retry(headers: &HeaderMap) -> Option<bool> {
+    match headers.get("x-should-retry")?.to_str().ok()?.trim() {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    }
+}
+
 fn redirected(response: &reqwest::Response) -> Error {
     let target = response.headers().get(LOCATION).and_then(|value| value.to_str().ok()).unwrap_or("nowhere");
     let message = format!("the server redirects to {}", failure::snippet(target.as_bytes()));
@@ -237,14 +279,14 @@ fn no_answer(request: &Compiled) -> Error {
 /// An answer that never ends.
 pub(super) fn endless(request: &Compiled, limit: Duration) -> Error {
     let message = format!("the answer of {} did not end within {} seconds", place(request), limit.as_secs());
-    Error::new(Category::Network, message)
+    Error::new(Category::Network, message).retryable()
 }
 
 /// A failure of the connection before an answer.
-fn network(error: &reqwest::Error, request: &Compiled) -> Error {
+fn network(error: &reqwest::Error, request: &Compiled) -> Refused {
     let problem = tls_problem(error).filter(|_| error.is_connect());
     if let Some(error) = problem.and_then(|problem| not_secure(problem, request)) {
-        return error;
+        return error.into();
     }
     let place = place(request);
     let message = match (error.is_connect(), error.is_timeout()) {
@@ -255,9 +297,12 @@ fn network(error: &reqwest::Error, request: &Compiled) -> Error {
     };
     // A port of this machine takes a connection at once: what is silent after that waits for another protocol.
     let is_stuck = error.is_connect() && error.is_timeout() && error.url().is_some_and(is_tls_at_home);
-    let retryable = !is_stuck && (error.is_connect() || !error.is_timeout());
-    let detail = if is_stuck { format!("{}; {PLAIN_HELP}", cause(error)) } else { cause(error) };
-    Error { retryable, ..Error::new(Category::Network, message).detail(detail) }
+    let told = Error::new(Category::Network, message);
+    match (is_stuck, error.is_connect() || !error.is_timeout()) {
+        (true, _) => told.detail(format!("{}; {PLAIN_HELP}", cause(error))).into(),
+        (false, true) => told.detail(cause(error)).retryable().into(),
+        (false, false) => Refused::after_silence(told.detail(cause(error))),
+    }
 }
 
 /// What to do if a server does not answer in TLS.
@@ -294,7 +339,7 @@ pub(super) fn broken(error: &reqwest::Error, request: &Compiled) -> Error {
         true => format!("{place} fell silent"),
         false => format!("the connection to {place} broke"),
     };
-    Error::new(Category::Network, message).detail(cause(error))
+    Error::new(Category::Network, message).detail(cause(error)).retryable()
 }
 
 /// The failure of TLS that is behind an error, if one is.

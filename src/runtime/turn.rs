@@ -1,47 +1,58 @@
 //! The handle of a running request.
 
+use std::collections::VecDeque;
+use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
 
-use tokio::sync::mpsc;
+use futures_core::Stream;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::hooks::Hooks;
 use super::{Category, Error, Event, Outcome};
 
-/// How many events may wait for their receiver before the answer is read no further.
+/// How many events wait one by one. Beyond that, pieces of the same text become one event, and progress of tools is passed over.
 const EVENTS: usize = 256;
 
-/// A request that runs. Its events end with exactly one [`Event::Done`]; dropping it cancels the request.
+/// A request that runs, and a stream of its events, which ends with exactly one [`Event::Done`]. Dropping it cancels the request.
+/// Whoever does not read it does not stop the request: its events wait, and take no more room than what was said.
+#[must_use = "dropping a turn cancels its request: read its events, or wait for its `outcome()`"]
 pub struct Turn {
-    events: mpsc::Receiver<Event>,
+    queue: Arc<Queue>,
     task: JoinHandle<Outcome>,
     cancel: CancellationToken,
     ended: bool,
 }
 
+impl fmt::Debug for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Turn").field("ended", &self.ended).finish_non_exhaustive()
+    }
+}
+
 impl Turn {
     /// The next event; `None` after [`Event::Done`]. Nothing is lost if this future is dropped.
     pub async fn next(&mut self) -> Option<Event> {
-        if let Some(event) = self.events.recv().await {
-            return Some(event);
-        }
-        if self.ended {
-            return None;
-        }
-        let outcome = Pin::new(&mut self.task).await.unwrap_or_else(|error| crashed(&error));
-        self.ended = true;
-        Some(Event::Done(outcome))
+        std::future::poll_fn(|context| self.poll_event(context)).await
     }
 
     /// Waits for the end and drops the events on the way.
-    pub async fn outcome(mut self) -> Outcome {
+    pub async fn outcome(self) -> Outcome {
+        self.answer().await.outcome
+    }
+
+    /// Waits for the end; the text that was said, and how it ended.
+    pub async fn answer(mut self) -> TextAnswer {
+        let mut text = String::new();
         loop {
             match self.next().await {
-                Some(Event::Done(outcome)) => return outcome,
+                Some(Event::TurnStart { .. }) => text.clear(),
+                Some(Event::Text(piece)) => text.push_str(&piece),
+                Some(Event::Done(outcome)) => return TextAnswer { text, outcome },
                 Some(_) => {}
-                None => return Outcome::Cancelled,
+                None => return TextAnswer { text, outcome: Outcome::Cancelled },
             }
         }
     }
@@ -55,11 +66,61 @@ impl Turn {
     pub fn cancellation(&self) -> CancellationToken {
         self.cancel.clone()
     }
+
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Event>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        if let Some(event) = ready!(self.queue.lock().poll(context)) {
+            return Poll::Ready(Some(event));
+        }
+        let ended = ready!(Pin::new(&mut self.task).poll(context));
+        self.ended = true;
+        Poll::Ready(Some(Event::Done(ended.unwrap_or_else(|error| crashed(&error)))))
+    }
+}
+
+impl Stream for Turn {
+    type Item = Event;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event>> {
+        self.get_mut().poll_event(context)
+    }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
+        if !self.ended && !self.task.is_finished() {
+            tracing::debug!("a turn is dropped: its request is cancelled");
+        }
         self.cancel.cancel();
+        self.queue.lock().read_no_more();
+    }
+}
+
+/// The text of an answer, and how its request ended.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct TextAnswer {
+    /// What the model said in the last round; of a completion, what fills the gap. A part of it if the request failed or was
+    /// cancelled.
+    pub text: String,
+    /// How the request ended.
+    pub outcome: Outcome,
+}
+
+impl TextAnswer {
+    /// The text of an answer that is there.
+    ///
+    /// # Errors
+    ///
+    /// The request failed or was cancelled.
+    pub fn into_text(self) -> Result<String, Error> {
+        match self.outcome {
+            Outcome::Finished(_) => Ok(self.text),
+            Outcome::Failed(error) => Err(error),
+            Outcome::Cancelled => Err(Error::new(Category::Config, "the request was cancelled")),
+        }
     }
 }
 
@@ -70,21 +131,96 @@ fn crashed(error: &tokio::task::JoinError) -> Outcome {
     }
 }
 
+/// Events on their way to the reader.
+#[derive(Default)]
+struct Queue(Mutex<Waiting>);
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What waits, and who waits for it.
+#[derive(Default)]
+struct Waiting {
+    events: VecDeque<Event>,
+    reader: Option<Waker>,
+    is_complete: bool,
+    is_unread: bool,
+}
+
+impl Waiting {
+    /// The next event; `None` once nothing more comes.
+    fn poll(&mut self, context: &Context<'_>) -> Poll<Option<Event>> {
+        match self.events.pop_front() {
+            Some(event) => Poll::Ready(Some(event)),
+            None if self.is_complete => Poll::Ready(None),
+            None => {
+                self.reader = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    fn push(&mut self, event: Event) {
+        if self.is_unread {
+            return;
+        }
+        let has_room = self.events.len() < EVENTS;
+        let told = if has_room { Some(event) } else { self.events.back_mut().and_then(|last| last.absorb(event)) };
+        self.events.extend(told);
+        self.wake();
+    }
+
+    fn complete(&mut self) {
+        self.is_complete = true;
+        self.wake();
+    }
+
+    fn wake(&mut self) {
+        self.reader.take().into_iter().for_each(Waker::wake);
+    }
+
+    fn read_no_more(&mut self) {
+        self.is_unread = true;
+        self.events.clear();
+    }
+}
+
+impl Event {
+    /// Takes what another event adds to this one; gives it back if it stands for itself.
+    fn absorb(&mut self, next: Event) -> Option<Event> {
+        match (self, next) {
+            (Event::Text(text), Event::Text(piece)) | (Event::Thinking(text), Event::Thinking(piece)) => {
+                text.push_str(&piece);
+            }
+            (Event::ToolCallArguments { id, json }, Event::ToolCallArguments { id: next, json: piece })
+                if *id == next =>
+            {
+                json.push_str(&piece);
+            }
+            (Event::Usage(usage), Event::Usage(next)) => *usage = next,
+            (_, Event::ToolProgress { .. }) => {}
+            (_, next) => return Some(next),
+        }
+        None
+    }
+}
+
 /// Where the events of a request go.
 pub(super) struct Emitter {
-    sender: mpsc::Sender<Event>,
+    queue: Arc<Queue>,
     hooks: Arc<dyn Hooks>,
-    cancel: CancellationToken,
 }
 
 impl Emitter {
-    pub(super) async fn emit(&self, event: Event) {
+    pub(super) fn emit(&self, event: Event) {
         self.hooks.observe(&event);
-        // A receiver that is gone, or slow while the request is cancelled, misses the event.
-        let _ = self.cancel.run_until_cancelled(self.sender.send(event)).await;
+        self.queue.lock().push(event);
     }
 
-    /// For the last event, which [`Turn::next`] gives to the receiver itself.
+    /// For the last event, which the [`Turn`] gives to its reader itself.
     pub(super) fn done(&self, outcome: Outcome) -> Outcome {
         let event = Event::Done(outcome);
         self.hooks.observe(&event);
@@ -95,12 +231,18 @@ impl Emitter {
     }
 }
 
+impl Drop for Emitter {
+    fn drop(&mut self) {
+        self.queue.lock().complete();
+    }
+}
+
 /// Starts a request: `run` gets the emitter of its events.
 pub(super) fn start<F>(hooks: Arc<dyn Hooks>, cancel: CancellationToken, run: impl FnOnce(Emitter) -> F) -> Turn
 where
     F: Future<Output = Outcome> + Send + 'static,
 {
-    let (sender, events) = mpsc::channel(EVENTS);
-    let task = tokio::spawn(run(Emitter { sender, hooks, cancel: cancel.clone() }));
-    Turn { events, task, cancel, ended: false }
+    let queue = Arc::<Queue>::default();
+    let task = tokio::spawn(run(Emitter { queue: Arc::clone(&queue), hooks }));
+    Turn { queue, task, cancel, ended: false }
 }

@@ -1,6 +1,7 @@
 //! A journal on disk: one file that grows by whole lines.
 //!
-//! Nothing is parsed here. A line is one write, then the disk is asked to keep it. One process at a time has the file: the
+//! Nothing is parsed here. A line is one write, then the disk is asked to keep it. What follows the last newline was left by a
+//! process that was killed, or by a write that failed: it is cut off before the next line. One process at a time has the file: the
 //! others are told so.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -17,8 +18,8 @@ pub struct JournalFile {
     path: PathBuf,
     /// How many bytes are known to be whole lines.
     length: u64,
-    /// Whether bytes that are no whole line could not be taken back.
-    spoilt: bool,
+    /// Whether the file may hold more: a piece of a line, which must not become the start of the next one.
+    is_torn: bool,
 }
 
 /// A journal and what was in it.
@@ -26,7 +27,7 @@ pub struct JournalFile {
 pub struct OpenedJournal {
     /// The journal.
     pub journal: JournalFile,
-    /// Its bytes, empty for a new one.
+    /// Its bytes, empty for a new one; also those behind the last newline, which stay until a line is appended.
     pub bytes: Vec<u8>,
 }
 
@@ -59,28 +60,25 @@ impl JournalFile {
         open(path, OpenOptions::new().create(true))
     }
 
-    /// Keeps the first `length` bytes only: what follows is an unterminated line.
-    ///
-    /// # Errors
-    ///
-    /// A phrase that names the file.
-    pub fn keep(&mut self, length: u64) -> Result<(), String> {
-        self.cut(length).map_err(|error| self.failed("cannot be cut", &error))
-    }
-
-    fn cut(&mut self, length: u64) -> std::io::Result<()> {
-        if length < self.file.metadata()?.len() {
-            self.file.set_len(length)?;
-            self.file.sync_data()?;
-        }
+    /// Cuts off what is no whole line.
+    fn cut(&mut self) -> std::io::Result<()> {
+        self.file.set_len(self.length)?;
+        self.file.sync_data()?;
         self.file.seek(SeekFrom::End(0))?;
-        self.length = length;
+        self.is_torn = false;
         Ok(())
     }
 
     fn write(&mut self, line: &str) -> std::io::Result<()> {
+        if self.is_torn {
+            self.cut()?;
+        }
+        self.is_torn = true;
         self.file.write_all(line.as_bytes())?;
-        self.file.sync_data()
+        self.file.sync_data()?;
+        self.length += line.len() as u64;
+        self.is_torn = false;
+        Ok(())
     }
 
     fn failed(&self, what: &str, error: &std::io::Error) -> String {
@@ -97,22 +95,12 @@ impl Drop for JournalFile {
 
 impl Journal for JournalFile {
     fn append(&mut self, line: &str) -> Result<(), AccessError> {
-        if self.spoilt {
-            return Err(
-                format!("`{}` could not be written before and holds a part of a line", self.path.display()).into()
-            );
-        }
-        match self.write(line) {
-            Ok(()) => {
-                self.length += line.len() as u64;
-                Ok(())
-            }
-            Err(error) => {
-                // What did reach the file must not become the start of the next line.
-                self.spoilt = self.cut(self.length).is_err();
-                Err(self.failed("cannot be written", &error).into())
-            }
-        }
+        let written = self.write(line);
+        written.map_err(|error| {
+            // If it cannot be cut now, the next line tries again.
+            let _ = self.cut();
+            self.failed("cannot be written", &error).into()
+        })
     }
 }
 
@@ -144,7 +132,9 @@ fn open(path: &Path, options: &mut OpenOptions) -> Result<OpenedJournal, String>
     if bytes.is_empty() {
         sync_folder(&place);
     }
-    let journal = JournalFile { file, path: path.to_owned(), length: bytes.len() as u64, spoilt: false };
+    let whole_lines = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let is_torn = whole_lines < bytes.len();
+    let journal = JournalFile { file, path: path.to_owned(), length: whole_lines as u64, is_torn };
     Ok(OpenedJournal { journal, bytes })
 }
 
@@ -182,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_appended_behind_what_is_kept() {
+    fn a_torn_line_never_begins_the_next_one() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("a.jsonl");
         let mut journal = JournalFile::create(&path).expect("a new file");
@@ -191,7 +181,7 @@ mod tests {
         fs::write(&path, "one\ntw").expect("writable");
         let OpenedJournal { mut journal, bytes } = JournalFile::open(&path).expect("it is there");
         assert_eq!(bytes, b"one\ntw");
-        journal.keep(4).expect("it can be cut");
+        assert_eq!(fs::read(&path).expect("readable"), b"one\ntw", "nothing is cut before there is a line");
         journal.append("2\n").expect("writable");
         journal.append("3\n").expect("writable");
         drop(journal);

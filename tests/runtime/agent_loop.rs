@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reqc::conversation::Tool as Definition;
-use reqc::runtime::hooks::{Hooks, MessageDecision, RoundDecision, ToolDecision};
+use reqc::runtime::hooks::{Hooks, MessageDecision, MessageHook, NoHooks, RoundDecision, ToolDecision};
 use reqc::runtime::tools::{BoxFuture, FnTool, ToolOutput, ToolSet};
 use reqc::runtime::{Category, Event, Outcome, Session, StopReason, ToolCall, Usage};
 use serde_json::{Value, json};
@@ -64,16 +64,14 @@ impl Hooks for Watching {
         })
     }
 
-    fn holds_messages(&self) -> bool {
-        self.show.is_some()
-    }
-
-    fn before_message<'a>(&'a self, _: &'a str) -> BoxFuture<'a, MessageDecision> {
-        Box::pin(async move { self.show.clone().unwrap_or(MessageDecision::AsIs) })
-    }
-
     fn observe(&self, event: &Event) {
         self.seen.lock().unwrap().push(event.clone());
+    }
+}
+
+impl MessageHook for Watching {
+    fn before_message<'a>(&'a self, _: &'a str) -> BoxFuture<'a, MessageDecision> {
+        Box::pin(async move { self.show.clone().unwrap_or(MessageDecision::AsIs) })
     }
 }
 
@@ -174,7 +172,8 @@ async fn the_limit_of_rounds_ends_in_a_tool_error() {
     assert_eq!(error.category, Category::Tool);
     assert_eq!(server.received().len(), 11, "ten rounds of tools, and the answer that asks for one more");
     let last = history(&session).pop().unwrap();
-    assert!(last.starts_with("user: result"), "calls that nobody answers do not stay: {last}");
+    let told = "user: error #c: the tool did not run: the model still calls tools after 10 rounds of them";
+    assert_eq!(last, told, "each call has a result");
     let limited = session.under(Arc::new(Watching::default())).with_limit(2);
     let (_, outcome) = events(limited.send(text("Go"))).await;
     assert!(matches!(&outcome, Outcome::Failed(error) if error.message.contains("2 rounds")), "{outcome:?}");
@@ -237,7 +236,8 @@ async fn a_slow_tool_tells_its_progress_and_is_stopped_by_cancelling() {
     while !matches!(turn.next().await, Some(Event::ToolProgress { text, .. }) if text == "half way") {}
     turn.cancel();
     assert_eq!(turn.outcome().await, Outcome::Cancelled);
-    assert_eq!(history(&session), ["user: Go"], "calls that nobody answers do not stay");
+    let told = "user: error #c1: the request was cancelled while the tool ran: what it did up to then is not known";
+    assert_eq!(history(&session), ["user: Go", "assistant: call slow#c1", told]);
     assert_eq!(dropped.load(Ordering::SeqCst), 1, "the tool is gone before the request has ended");
     assert_eq!(session.open_requests(), 0);
     server.quiet().await;
@@ -283,7 +283,7 @@ async fn a_hook_suppresses_or_replaces_what_is_shown() {
     ] {
         let (_server, session) = with_tools(vec![says("The secret.")]).await;
         let hooks = Arc::new(Watching { show: Some(show), ..Watching::default() });
-        let (events, _) = events(session.under(hooks).send(text("Go"))).await;
+        let (events, _) = events(session.under(Arc::new(NoHooks)).with_message_hook(hooks).send(text("Go"))).await;
         assert_eq!(said(&events), shown);
         assert_eq!(history(&session)[1], "assistant: The secret.", "the history keeps the original");
     }
@@ -403,37 +403,36 @@ async fn a_round_runs_with_the_tools_that_the_model_was_told_of() {
 }
 
 #[tokio::test]
-async fn cancelling_while_a_message_waits_to_be_shown_leaves_no_call() {
+async fn cancelling_while_a_message_waits_to_be_shown_answers_its_calls() {
     struct Pondering;
-    impl Hooks for Pondering {
-        fn holds_messages(&self) -> bool {
-            true
-        }
+    impl MessageHook for Pondering {
         fn before_message<'a>(&'a self, _: &'a str) -> BoxFuture<'a, MessageDecision> {
             Box::pin(std::future::pending())
         }
     }
     let both = r#"{"choices":[{"index":0,"delta":{"content":"Let me look.","tool_calls":[{"index":0,"id":"c1","function":{"name":"look","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#;
     let (_server, session) = with_tools(vec![sse(&[both, "[DONE]"])]).await;
-    let mut turn = session.under(Arc::new(Pondering)).send(text("Go"));
+    let mut turn = session.under(Arc::new(NoHooks)).with_message_hook(Arc::new(Pondering)).send(text("Go"));
     while !matches!(turn.next().await, Some(Event::ToolCallEnd(_))) {}
     tokio::time::sleep(Duration::from_millis(30)).await;
     turn.cancel();
     assert_eq!(turn.outcome().await, Outcome::Cancelled);
-    assert_eq!(history(&session), ["user: Go"]);
+    let told = "user: error #c1: the tool did not run: the request was cancelled";
+    assert_eq!(history(&session), ["user: Go", "assistant: Let me look. | call look#c1", told]);
 }
 
 #[tokio::test]
 async fn text_that_was_held_back_is_shown_if_it_stays() {
     struct Holding;
-    impl Hooks for Holding {
-        fn holds_messages(&self) -> bool {
-            true
+    impl MessageHook for Holding {
+        fn before_message<'a>(&'a self, _: &'a str) -> BoxFuture<'a, MessageDecision> {
+            Box::pin(async { MessageDecision::AsIs })
         }
     }
     let half = r#"{"choices":[{"index":0,"delta":{"content":"half"}}]}"#;
     let (_server, session) = with_tools(vec![sse(&[half])]).await;
-    let (events, outcome) = events(session.under(Arc::new(Holding)).send(text("Go"))).await;
+    let (events, outcome) =
+        events(session.under(Arc::new(NoHooks)).with_message_hook(Arc::new(Holding)).send(text("Go"))).await;
     assert!(matches!(outcome, Outcome::Failed(_)), "{outcome:?}");
     assert_eq!((said(&events).as_str(), history(&session)[1].as_str()), ("half", "assistant: half"));
 }

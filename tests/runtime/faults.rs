@@ -323,7 +323,8 @@ fn check_history(history: &[Message], heard: &[Heard]) {
             Some((events, Outcome::Finished(_))) => {
                 let at = at.expect("a message that was answered stays");
                 let end = asked.get(at + 1).map_or(history.len(), |(next, _)| *next);
-                let answer: String = history[asked[at].0 + 1..end].iter().filter_map(text_of).collect();
+                let answers = history[asked[at].0 + 1..end].iter().filter(|message| message.role == Role::Assistant);
+                let answer: String = answers.filter_map(text_of).collect();
                 assert_eq!(answer, said(events), "what was said stays");
             }
             Some((_, Outcome::Cancelled)) => assert!(at.is_some(), "a message that was cancelled stays"),

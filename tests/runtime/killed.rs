@@ -228,7 +228,9 @@ async fn a_signal_ends_the_tools_too(signal: Signal) {
     .await;
     assert_eq!(status.code(), Some(130));
     assert!(took < Duration::from_secs(2), "{took:?}");
-    assert_eq!(history(folder.path().join("file")).len(), 1, "a call that nobody answers goes");
+    let left = history(folder.path().join("file"));
+    let is_stopped = |block: &Block| matches!(block, Block::ToolResult { content, is_error: true, .. } if content.contains("was cancelled"));
+    assert!(left.len() == 3 && left[2].blocks.iter().all(is_stopped), "{left:?}");
     let leader = Pid::from_raw(leader).expect("a process");
     let began = Instant::now();
     while rustix::process::test_kill_process(leader).is_ok() {
@@ -236,4 +238,49 @@ async fn a_signal_ends_the_tools_too(signal: Signal) {
         std::thread::sleep(Duration::from_millis(5));
     }
     server.quiet().await;
+}
+
+/// One tool ends at once, the other one never.
+const TWO_TOOLS: &str = r#"
+[[tool]]
+name = "quick"
+description = "Ends."
+command = ["./quick"]
+env = ["PATH"]
+
+[[tool]]
+name = "wait"
+description = "Waits."
+command = ["./wait"]
+env = ["PATH"]
+"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_tool_did_before_its_process_was_killed_is_known_after_a_restart() {
+    let server = Server::start(|number, _| match number {
+        0 => calls(&[("c1", "wait", "{}"), ("c2", "quick", "{}")]),
+        _ => says("Ok."),
+    });
+    let server = server.await;
+    let folder = repository(&server.url);
+    let tools = [("tools.toml", TWO_TOOLS), ("quick", "#!/bin/sh\necho deployed\n"), ("wait", "#!/bin/sh\nsleep 60\n")];
+    for (name, text) in tools {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("written");
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("ours");
+    }
+    let root = folder.path().to_owned();
+    let resumed = aside(move || {
+        let arguments = ["-m", "first", "--save", "file", "--tools", "tools.toml", "--format", "events"];
+        let child = send(&root, &arguments).spawn().expect("it starts");
+        interrupt(child, Signal::KILL, "\"event\":\"tool_result\"");
+        send(&root, &["-m", "again", "--resume", "file", "--tools", "tools.toml"]).output().expect("it runs")
+    })
+    .await;
+    assert!(resumed.status.success(), "{}", String::from_utf8_lossy(&resumed.stderr));
+    let sent = server.received()[1].json();
+    let results = sent["messages"].as_array().expect("messages").iter().filter(|message| message["role"] == "tool");
+    let results: Vec<String> = results.map(ToString::to_string).collect();
+    assert!(results.len() == 2 && results[0].contains("whether the tool ran is not known"), "{results:?}");
+    assert!(results[1].contains("deployed"), "{results:?}");
 }

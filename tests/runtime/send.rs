@@ -421,6 +421,21 @@ async fn a_dry_run_of_a_resumed_session_shows_what_is_sent_and_changes_nothing()
 }
 
 #[tokio::test]
+async fn resuming_without_a_message_goes_on_only_where_something_is_missing() {
+    let half = r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":"half"}}]}"#;
+    let server = Server::answering(vec![sse(&[half]), says("Whole.")]).await;
+    let root = repository(&server.url);
+    assert_ne!(reqc(root.path(), &["Tester", "-m", "One", "--save", "s.jsonl"], "").await.code, 0);
+    assert_eq!(reqc(root.path(), &["Tester", "--resume", "s.jsonl"], "").await.code, 0);
+    let sent = server.received()[1].json();
+    let last = sent["messages"].as_array().expect("messages").last().expect("one").to_string();
+    assert!(last.contains("was interrupted") && !last.contains("assistant"), "{sent}");
+    let again = reqc(root.path(), &["Tester", "--resume", "s.jsonl"], "").await;
+    assert!(again.code == 2 && again.err.contains("nothing to answer"), "{}", again.err);
+    assert_eq!(server.received().len(), 2);
+}
+
+#[tokio::test]
 async fn findings_in_tools_toml_name_the_file_as_it_was_given() {
     let server = Server::start(|_, _| says("ok")).await;
     let root = repository(&server.url);

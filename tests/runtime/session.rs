@@ -25,7 +25,10 @@ async fn an_answer_streams_and_joins_the_history() {
     let session = session(&server.url);
     let (first, outcome) = events(session.send(text("Hi"))).await;
     assert_eq!((said(&first).as_str(), outcome), ("Hello.", Outcome::Finished(StopReason::EndTurn)));
-    assert_eq!(first.first(), Some(&Event::TurnStart { round: 1 }));
+    assert!(
+        matches!(first[..3], [Event::Message(_), Event::TurnStart { round: 1 }, Event::AnswerStart(_)]),
+        "{first:?}"
+    );
     assert_eq!(first.last(), Some(&Event::TurnEnd { stop: StopReason::EndTurn }));
     events(session.send(text("More"))).await;
     assert_eq!(history(&session), ["user: Hi", "assistant: Hello.", "user: More", "assistant: Again."]);
@@ -147,7 +150,8 @@ async fn another_request_cancels_the_one_in_flight_and_comes_after_it() {
     let second = session.send(text("Two"));
     assert_eq!(second.outcome().await, Outcome::Finished(StopReason::EndTurn));
     assert_eq!(first.outcome().await, Outcome::Cancelled);
-    assert_eq!(history(&session), ["user: One", "assistant: half an ans", "user: Two", "assistant: Whole."]);
+    let told = "system: The previous turn was interrupted: its answer was cancelled before it was complete.";
+    assert_eq!(history(&session), ["user: One", "assistant: half an ans", told, "user: Two", "assistant: Whole."]);
     server.quiet().await;
 }
 
@@ -202,11 +206,24 @@ async fn layers_and_items_reach_the_next_request() {
     session.set_layer(layer("rules", "Be brief."));
     session.set_layer(layer("gone", "Never seen."));
     session.set_layer(layer("gone", " "));
+    session.set_layer(layer("memory", "Remember."));
+    session.set_layer(layer("rules", "Be very brief."));
     session.inject(Item::Notification { text: "The build is green.".into(), title: None, source: None }).unwrap();
     events(session.send(text("Hi"))).await;
     let body = server.received()[0].json().to_string();
-    assert!(body.contains("Be brief.") && body.contains("The build is green."), "{body}");
-    assert!(!body.contains("Never seen."), "{body}");
+    assert!(body.contains("The build is green."), "{body}");
+    assert!(body.contains("Be very brief.\\n\\nRemember."), "a layer that is set again keeps its place: {body}");
+    assert!(!body.contains("Never seen.") && !body.contains("Be brief."), "{body}");
+}
+
+#[tokio::test]
+async fn a_blank_message_is_not_sent() {
+    let server = Server::answering(vec![]).await;
+    let session = session(&server.url);
+    let (_, outcome) = events(session.send(text(" \n"))).await;
+    let Outcome::Failed(error) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(error.message, "there is nothing to send: the message is empty");
+    assert_eq!(history(&session), [""; 0]);
 }
 
 #[tokio::test]

@@ -42,8 +42,6 @@ pub(super) struct Input {
 pub(super) struct Resumed {
     pub(super) log: Log,
     pub(super) journal: JournalFile,
-    /// How many bytes of the file are whole lines.
-    pub(super) complete_bytes: u64,
 }
 
 /// Why there is nothing to send.
@@ -203,8 +201,7 @@ fn resume(options: &Options, path: &Path, send: &Send) -> Result<Resumed, Failur
         let what = format!("the last {} bytes of `{shown}` are not a complete line", loaded.tail_bytes);
         Terminal::warn(&format!("{what}: they do not count"));
     }
-    let complete_bytes = (opened.bytes.len() - loaded.tail_bytes) as u64;
-    Ok(Resumed { log, journal: opened.journal, complete_bytes })
+    Ok(Resumed { log, journal: opened.journal })
 }
 
 /// A context by its name, or a file that holds one.

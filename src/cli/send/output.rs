@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::Terminal;
 use super::super::args::Format;
 use crate::provider::Header;
-use crate::runtime::{Compiled, Event, Outcome, Session};
+use crate::runtime::{Compiled, Event, Outcome, Refusal, Session};
 use crate::text::{Text, cut, text};
 
 /// The request as it would be sent; keys stay placeholders.
@@ -70,6 +70,7 @@ impl Printer<'_> {
                 };
                 self.note(&format!("{name} {what}: {said}"));
             }
+            Event::Refused(refusal) => self.note(&refused(refusal)),
             Event::Retry { attempt, delay, error } => {
                 self.note(&format!("{error}; attempt {attempt} in {:.1} s", delay.as_secs_f64()));
             }
@@ -115,6 +116,14 @@ impl Printer<'_> {
             }
         }
     }
+}
+
+/// Why an answer was refused, as far as the provider says.
+fn refused(refusal: &Refusal) -> String {
+    let words = [refusal.category.as_deref(), refusal.explanation.as_deref()];
+    let words: Vec<String> = words.into_iter().flatten().map(shortened).collect();
+    let why = if words.is_empty() { "the provider does not say why".to_owned() } else { words.join(": ") };
+    format!("refused: {why}")
 }
 
 /// The start of a text, on one line.

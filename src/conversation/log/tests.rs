@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::conversation::{Image, ItemKind, PodEvent};
+use crate::conversation::{Audio, Document, DocumentSource, Image, ItemKind, PodEvent, ProviderBlock};
 
 fn user(text: &str) -> Entry {
     Entry::Message(Message { role: Role::User, blocks: vec![Block::Text(text.into())], item: None })
@@ -33,6 +33,40 @@ fn a_log_tells_agent_history_and_usage() {
     assert_eq!((log.agent(), log.usage().input, log.usage().output), ("A", 7, u64::MAX));
     let loaded = Log::parse(log.to_text().as_bytes()).expect("it was written here");
     assert_eq!(loaded, Loaded { log: Some(log), tail_bytes: 0 });
+}
+
+#[test]
+fn results_that_come_one_by_one_are_one_message_in_the_order_of_the_calls() {
+    let call = |id: &str| Block::ToolUse { id: id.into(), name: "t".into(), input: json!({}) };
+    let result = |id: &str| Block::ToolResult { id: id.into(), content: "".into(), is_error: false, images: vec![] };
+    let mut log = Log::new("A");
+    log.append(answer(vec![call("a"), call("b"), call("c")]));
+    for id in ["c", "a"] {
+        log.append(Entry::ToolResult(result(id)));
+        log.append(Entry::Usage(Usage::default()));
+    }
+    assert_eq!(log.history()[1].blocks, [result("a"), result("c")]);
+    assert_eq!((log.open_calls(), log.is_interrupted()), (vec![&call("b")], true));
+    log.append(Entry::ToolResult(result("b")));
+    assert_eq!((log.history()[1].blocks.len(), log.open_calls().len()), (3, 0));
+    log.append(user("next"));
+    log.append(Entry::ToolResult(result("x")));
+    assert_eq!(log.history().len(), 4, "a message parts them");
+}
+
+#[test]
+fn an_answer_that_was_cut_off_is_marked_until_it_is_taken_back() {
+    let mut log = Log::new("A");
+    let Entry::Message(message) = answer(vec![Block::Text("half".into())]) else { unreachable!() };
+    let line = log.append(Entry::Partial { message, cut_off: CutOff::Broken }).to_owned();
+    assert!(line.ends_with(",\"cut_off\":\"broken\"}\n"), "{line}");
+    assert_eq!((log.cut_off(), log.is_interrupted()), (Some(CutOff::Broken), true));
+    log.append(Entry::Item(Item::cut_off(CutOff::Broken)));
+    assert_eq!((log.cut_off(), log.is_interrupted()), (Some(CutOff::Broken), false), "it is told");
+    log.append(Entry::Retract { messages: 2 });
+    log.append(answer(vec![Block::Text("whole".into())]));
+    assert_eq!((log.cut_off(), log.is_interrupted()), (None, false));
+    assert!(problem(&format!("{HEADER}{}", line.replace("broken", "lost"))).1.contains("`lost` is no reason"));
 }
 
 #[test]
@@ -139,6 +173,16 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
+fn document() -> impl Strategy<Value = Document> {
+    let source = prop::sample::select(DocumentSource::ALL.to_vec());
+    (source, text(), text(), prop::option::of(text())).prop_map(|(source, data, media_type, title)| Document {
+        source,
+        data,
+        media_type,
+        title,
+    })
+}
+
 fn image() -> impl Strategy<Value = Image> {
     (text(), text(), any::<bool>()).prop_map(|(data, media_type, is_url)| Image { data, media_type, is_url })
 }
@@ -152,10 +196,19 @@ fn block() -> impl Strategy<Value = Block> {
         (text(), text(), prop::collection::btree_map(any::<String>(), value(), 0..3)).prop_map(|(id, name, input)| {
             Block::ToolUse { id, name, input: Value::Object(input.into_iter().collect::<Map<_, _>>()) }
         }),
-        (text(), text(), any::<bool>(), prop::collection::vec(image(), 0..3))
-            .prop_map(|(id, content, is_error, images)| Block::ToolResult { id, content, is_error, images }),
+        result(),
         image().prop_map(Block::Image),
+        document().prop_map(Block::Document),
+        (text(), text()).prop_map(|(data, media_type)| Block::Audio(Audio { data, media_type })),
+        (text(), any::<u64>(), origin()).prop_map(|(origin, number, text)| {
+            Block::Provider(ProviderBlock { origin, data: json!({"type": "x", "b": [number, null]}), text })
+        }),
     ]
+}
+
+fn result() -> impl Strategy<Value = Block> {
+    (text(), text(), any::<bool>(), prop::collection::vec(image(), 0..3))
+        .prop_map(|(id, content, is_error, images)| Block::ToolResult { id, content, is_error, images })
 }
 
 fn message() -> impl Strategy<Value = Message> {
@@ -205,6 +258,9 @@ fn entry() -> impl Strategy<Value = Entry> {
     });
     prop_oneof![
         4 => message().prop_map(Entry::Message),
+        2 => (message(), prop::sample::select(CutOff::ALL.to_vec()))
+            .prop_map(|(message, cut_off)| Entry::Partial { message, cut_off }),
+        2 => result().prop_map(Entry::ToolResult),
         2 => item().prop_map(Entry::Item),
         1 => (0..3usize).prop_map(|messages| Entry::Retract { messages }),
         1 => usage.prop_map(Entry::Usage),

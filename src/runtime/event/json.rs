@@ -2,15 +2,18 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Event, Outcome, StopReason, ToolCall};
-use crate::conversation::Usage;
+use super::{Event, Outcome, Refusal, ResponseInfo, StopReason, ToolCall};
+use crate::conversation::{Block, Message, Usage};
 use crate::runtime::Error;
 
 impl Event {
     /// The event as an object with its name under `event`; `docs/json.md` lists them.
     pub fn to_json(&self) -> Value {
         match self {
+            Event::Message(message) => named("message", message_json(message)),
+            Event::Item(item) => json!({"event": "item", "kind": item.kind().name(), "text": &**item.text()}),
             Event::TurnStart { round } => json!({"event": "turn_start", "round": round}),
+            Event::AnswerStart(info) => named("answer_start", info.to_json()),
             Event::Text(text) => json!({"event": "text", "text": text}),
             Event::Thinking(text) => json!({"event": "thinking", "text": text}),
             Event::ToolCallStart { id, name } => json!({"event": "tool_call_start", "id": &**id, "name": &**name}),
@@ -27,7 +30,14 @@ impl Event {
             Event::Retry { attempt, delay, error } => json!({
                 "event": "retry", "attempt": attempt, "delay_ms": delay.as_millis() as u64, "error": error.to_json(),
             }),
+            Event::Refused(Refusal { category, explanation }) => {
+                json!({"event": "refused", "category": category, "explanation": explanation})
+            }
             Event::TurnEnd { stop } => named("turn_end", stop_json(stop)),
+            Event::TurnCutOff { reason, kept, error } => json!({
+                "event": "turn_cut_off", "reason": reason.name(), "kept": kept,
+                "error": error.as_ref().map(Error::to_json),
+            }),
             Event::Done(outcome) => named("done", outcome.to_json()),
         }
     }
@@ -64,9 +74,21 @@ impl ToolCall {
 impl Error {
     /// Category, message and what else is known.
     pub fn to_json(&self) -> Value {
-        json!({
+        let mut members = json!({
             "category": self.category.name(), "message": self.message, "detail": self.detail,
             "status": self.status, "retryable": self.retryable,
+        });
+        merge(&mut members, self.response.as_deref().cloned().unwrap_or_default().to_json());
+        members
+    }
+}
+
+impl ResponseInfo {
+    /// The ids and the model by name; `null` for what is not known.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "request_id": self.request_id.as_deref(), "response_id": self.response_id.as_deref(),
+            "model": self.model.as_deref(),
         })
     }
 }
@@ -79,6 +101,19 @@ impl Usage {
             "cache_write": self.cache_write, "reasoning": self.reasoning,
         })
     }
+}
+
+/// A message in short: its text, the ids of the calls that it answers, and how many other blocks it has.
+fn message_json(message: &Message) -> Value {
+    let (mut text, mut results, mut other) = (String::new(), Vec::new(), 0_usize);
+    for block in &message.blocks {
+        match block {
+            Block::Text(piece) => text.push_str(piece),
+            Block::ToolResult { id, .. } => results.push(&**id),
+            _ => other += 1,
+        }
+    }
+    json!({"role": message.role.name(), "text": text, "tool_results": results, "other_blocks": other})
 }
 
 fn stop_json(stop: &StopReason) -> Value {

@@ -1,18 +1,20 @@
 //! From a message to an outcome: rounds of asking and of running tools.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio_util::sync::CancellationToken;
 
 use super::super::exchange::{Ended, Exchange, RoundContext};
-use super::super::hooks::{Hooks, MessageDecision, RoundDecision};
+use super::super::hooks::{Hooks, MessageDecision, MessageHook, RoundDecision};
 use super::super::redact::Redactor;
 use super::super::tool_loop::{Next, RequestId};
-use super::super::tools::ToolSet;
+use super::super::tools::{ToolOutput, ToolSet};
 use super::super::turn::Emitter;
 use super::super::{Answer, Error, Event, Outcome, StopReason, ToolCall};
 use super::state::RoundInput;
 use super::{Shared, lock};
+use crate::conversation::log::CutOff;
 use crate::conversation::{Block, Usage};
 
 /// What a request begins with.
@@ -26,6 +28,8 @@ pub(super) enum Start {
 /// How a request is driven.
 pub(super) struct Policy {
     pub(super) hooks: Arc<dyn Hooks>,
+    /// Who sees messages before they are shown, if anybody.
+    pub(super) messages: Option<Arc<dyn MessageHook>>,
     /// How often tools may run; 0 for no limit.
     pub(super) limit: u32,
     /// What an aborted answer that holds a tool call leaves behind: its text, or nothing.
@@ -39,6 +43,10 @@ pub(super) struct RequestTask<'a> {
     pub(super) emitter: Emitter,
     pub(super) cancel: CancellationToken,
     request: RequestId,
+    /// Whether a round has begun and not ended yet.
+    in_turn: AtomicBool,
+    /// Whether anything of its answer is in the history.
+    has_kept: AtomicBool,
 }
 
 impl Drop for RequestTask<'_> {
@@ -81,22 +89,29 @@ impl<'a> RequestTask<'a> {
         cancel: CancellationToken,
     ) -> RequestTask<'a> {
         let request = lock(&shared.tool_loop).open(policy.limit);
-        RequestTask { shared, policy, emitter, cancel, request }
+        let (in_turn, has_kept) = Default::default();
+        RequestTask { shared, policy, emitter, cancel, request, in_turn, has_kept }
     }
 
     pub(super) async fn run(mut self, start: Start) -> Outcome {
         let outcome = match self.rounds(start).await {
             Ok(stop) => Outcome::Finished(stop),
-            Err(stop) => stop.into(),
+            Err(stop) => {
+                self.tell_cut_off(&stop);
+                stop.into()
+            }
         };
         self.shared.state().end();
+        self.tell_news();
         // The state of the loop is gone before anybody hears of the end.
         lock(&self.shared.tool_loop).close(self.request);
         self.emitter.done(outcome)
     }
 
     async fn rounds(&mut self, start: Start) -> Result<StopReason, Stop> {
-        let mut undo = self.shared.state().begin(start)?;
+        let begun = self.shared.state().begin(start);
+        self.tell_news();
+        let mut undo = begun?;
         for round in 1.. {
             // Only what this request itself added can be taken back, and only while nothing came of it.
             let added = std::mem::take(&mut undo);
@@ -119,9 +134,11 @@ impl<'a> RequestTask<'a> {
     /// Compiles what is there and exchanges it for an answer. The tools are those that the model was told of.
     async fn ask(&self, round: u32) -> Result<(Exchange, ToolSet), Stop> {
         if let RoundDecision::Stop(reason) = self.unless_cancelled(self.policy.hooks.before_turn(round)).await? {
-            return Err(Stop::Hook(reason));
+            return Err(Stop::Hook(or_default(reason, STOPPED)));
         }
-        self.emitter.emit(Event::TurnStart { round }).await;
+        self.in_turn.store(true, Ordering::Relaxed);
+        self.has_kept.store(false, Ordering::Relaxed);
+        self.emitter.emit(Event::TurnStart { round });
         let RoundInput { conversation, tools, id_prefix } = self.shared.state().to_ask();
         let compiled = self.unless_cancelled(self.shared.agent.compile_apart(conversation)).await??;
         if compiled.exposes_key() {
@@ -131,36 +148,45 @@ impl<'a> RequestTask<'a> {
             transport: &self.shared.transport,
             emitter: &self.emitter,
             cancel: &self.cancel,
-            hold: self.policy.hooks.holds_messages(),
+            hold: self.policy.messages.is_some(),
         };
         Ok((context.exchange(&compiled, id_prefix).await, tools))
     }
 
     /// Puts what came into the history. `added` messages go if nothing did.
     async fn keep_answer(&self, exchange: Exchange, added: usize) -> Result<(StopReason, Vec<ToolCall>), Stop> {
-        let Exchange { answer, held, calls_begun, ended } = exchange;
-        let Answer { blocks, calls, usage } = answer;
+        let Exchange { answer, held, calls_begun, ended, .. } = exchange;
+        let Answer { mut blocks, mut calls, usage, refusal } = answer;
         match ended {
             Ended::Complete(stop) => {
-                self.keep(blocks, usage)?;
+                if stop == StopReason::Refusal {
+                    // What a model was not to say is not done either.
+                    blocks.retain(|block| !matches!(block, Block::ToolUse { .. }));
+                    calls.clear();
+                }
+                self.keep(blocks, cut_off(&stop).filter(|_| calls.is_empty()), usage)?;
                 if let Err(stop) = self.show(held).await {
                     return Err(self.give_up_calls(stop));
                 }
-                self.emitter.emit(Event::TurnEnd { stop: stop.clone() }).await;
+                if stop == StopReason::Refusal {
+                    self.emitter.emit(Event::Refused(refusal.unwrap_or_default()));
+                }
+                self.in_turn.store(false, Ordering::Relaxed);
+                self.emitter.emit(Event::TurnEnd { stop: stop.clone() });
                 Ok((stop, calls))
             }
             Ended::Cancelled => {
-                self.keep(self.kept(blocks, calls_begun), usage)?;
+                self.keep(self.kept(blocks, calls_begun), Some(CutOff::Cancelled), usage)?;
                 Err(Stop::Cancelled)
             }
             Ended::Broken(error) => {
                 let kept = self.kept(blocks, calls_begun);
                 if kept.is_empty() {
                     let stop = self.take_back(added, error);
-                    self.keep(kept, usage)?;
+                    self.keep(kept, None, usage)?;
                     return Err(stop);
                 }
-                self.keep(kept, usage)?;
+                self.keep(kept, Some(CutOff::Broken), usage)?;
                 self.show(held).await?;
                 Err(error.into())
             }
@@ -168,9 +194,11 @@ impl<'a> RequestTask<'a> {
     }
 
     /// The answer first: what was said must not get lost because of what it cost.
-    fn keep(&self, blocks: Vec<Block>, usage: Usage) -> Result<(), Error> {
+    fn keep(&self, blocks: Vec<Block>, cut_off: Option<CutOff>, usage: Usage) -> Result<(), Error> {
         let mut state = self.shared.state();
-        state.answer(blocks)?;
+        let is_empty = blocks.is_empty();
+        state.answer(blocks, cut_off)?;
+        self.has_kept.store(!is_empty, Ordering::Relaxed);
         state.count(usage)
     }
 
@@ -193,12 +221,16 @@ impl<'a> RequestTask<'a> {
         if held.is_empty() {
             return Ok(());
         }
-        let text = match self.unless_cancelled(self.policy.hooks.before_message(&held)).await? {
+        let decision = match &self.policy.messages {
+            Some(hook) => self.unless_cancelled(hook.before_message(&held)).await?,
+            None => MessageDecision::AsIs,
+        };
+        let text = match decision {
             MessageDecision::AsIs => held,
             MessageDecision::Replace(text) => text,
             MessageDecision::Suppress => return Ok(()),
         };
-        self.emitter.emit(Event::Text(text)).await;
+        self.emitter.emit(Event::Text(text));
         Ok(())
     }
 
@@ -210,20 +242,60 @@ impl<'a> RequestTask<'a> {
         };
         let blocks = lock(&self.shared.tool_loop).returned(self.request, outputs);
         match blocks {
-            Ok(blocks) => Ok(self.shared.state().results(blocks)?),
+            Ok(blocks) => {
+                let kept = self.shared.state().results(blocks);
+                self.tell_news();
+                Ok(kept?)
+            }
             Err(error) => Err(self.give_up_calls(error.into())),
         }
     }
 
-    /// Takes calls that will never be answered out of the history, if there are any.
-    fn give_up_calls(&self, stop: Stop) -> Stop {
-        let mut state = self.shared.state();
-        let Some(blocks) = state.open_calls() else { return stop };
-        let kept = self.kept(blocks, true);
-        match state.retract(1).and_then(|()| state.answer(kept)) {
-            Ok(()) => stop,
-            Err(error) => error.into(),
+    /// Tells what joined the history beside answers and results.
+    fn tell_news(&self) {
+        let news = self.shared.state().news();
+        news.into_iter().for_each(|event| self.emitter.emit(event));
+    }
+
+    /// Tells of a round that ended without a whole answer, if one has.
+    fn tell_cut_off(&self, stop: &Stop) {
+        let (reason, error) = match stop {
+            Stop::Failed(error) => (CutOff::Broken, Some(error.clone())),
+            Stop::Cancelled | Stop::Hook(_) => (CutOff::Cancelled, None),
+        };
+        if self.in_turn.swap(false, Ordering::Relaxed) {
+            let kept = self.has_kept.load(Ordering::Relaxed);
+            self.emitter.emit(Event::TurnCutOff { reason, kept, error });
         }
+    }
+
+    /// Answers calls whose tools will not run, if there are any, with why.
+    fn give_up_calls(&self, stop: Stop) -> Stop {
+        let why = match &stop {
+            Stop::Cancelled => "the request was cancelled",
+            Stop::Failed(error) => error.message.as_str(),
+            Stop::Hook(reason) => reason.as_str(),
+        };
+        let output = ToolOutput::error(format!("the tool did not run: {why}"));
+        let open = self.shared.state().open_calls();
+        for (id, name) in open {
+            if let Err(stop) = self.finish(&id, &name, output.clone()) {
+                return stop;
+            }
+        }
+        stop
+    }
+
+    /// The ids of calls that have no result yet.
+    pub(super) fn open_calls(&self) -> Vec<Arc<str>> {
+        self.shared.state().open_calls().into_iter().map(|(id, _)| id).collect()
+    }
+
+    /// Keeps the result of a call, and tells it then.
+    pub(super) fn finish(&self, id: &Arc<str>, name: &Arc<str>, output: ToolOutput) -> Result<(), Stop> {
+        self.shared.state().result(id, output.clone())?;
+        self.emitter.emit(Event::ToolResult { id: Arc::clone(id), name: Arc::clone(name), output });
+        Ok(())
     }
 
     /// Finds the keys that were sent, which tools may say back.
@@ -234,4 +306,21 @@ impl<'a> RequestTask<'a> {
     pub(super) async fn unless_cancelled<T>(&self, future: impl Future<Output = T>) -> Result<T, Stop> {
         self.cancel.run_until_cancelled(future).await.ok_or(Stop::Cancelled)
     }
+}
+
+/// Why an answer with an end of its own is not complete all the same, if it is not.
+fn cut_off(stop: &StopReason) -> Option<CutOff> {
+    match stop {
+        StopReason::Refusal => Some(CutOff::Refused),
+        StopReason::MaxTokens => Some(CutOff::MaxTokens),
+        _ => None,
+    }
+}
+
+/// What a request ends with that a hook stops without a reason.
+const STOPPED: &str = "a hook stopped the request: no reason was given";
+
+/// A reason, or what stands for one that says nothing.
+pub(super) fn or_default(reason: String, default: &str) -> String {
+    if reason.trim().is_empty() { default.to_owned() } else { reason }
 }

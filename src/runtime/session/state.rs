@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::super::agent::Agent;
-use super::super::tools::ToolSet;
-use super::super::{Category, Error};
+use super::super::tools::{ToolOutput, ToolSet};
+use super::super::{Category, Error, Event};
 use super::Start;
-use crate::conversation::log::{Entry, Log};
-use crate::conversation::{Block, Conversation, Item, ItemKind, Message, Role, SystemLayer, Task, TaskKind, Usage};
+use crate::conversation::log::{CutOff, Entry, Log};
+use crate::conversation::{Block, Conversation, Item, Message, Role, SystemLayer, Task, TaskKind, Usage};
 use crate::world::{AccessError, Journal};
 
 /// A session's state.
@@ -22,6 +22,12 @@ pub(super) struct State {
     /// Whether a request is in flight: then items wait, so that they part no call from its result.
     busy: bool,
     waiting: VecDeque<Item>,
+    /// How long the history was once the host had given its own: nothing was asked since if it still is.
+    given: Option<usize>,
+    /// What joined the history and was not told yet, beside answers and results.
+    news: Vec<Event>,
+    /// Why the last answer ended, if nothing came of it that could be marked.
+    unsaid: Option<CutOff>,
 }
 
 /// What a round is about.
@@ -61,7 +67,8 @@ impl State {
 
     fn of(frame: Conversation, log: Log, journal: Option<Box<dyn Journal>>) -> State {
         let (tools, seed) = (ToolSet::new(), Usage::default());
-        State { frame, log, journal, tools, seed, busy: false, waiting: VecDeque::new() }
+        let (waiting, news) = (VecDeque::new(), Vec::new());
+        State { frame, log, journal, tools, seed, busy: false, waiting, given: None, news, unsaid: None }
     }
 
     pub(super) fn restored(
@@ -81,18 +88,29 @@ impl State {
         };
         let (frame, history) = part(conversation);
         let mut state = State::of(frame, log, journal);
-        if state.was_interrupted() {
-            state.inject(Item::interrupted())?;
+        // Whose calls are open may bring their results.
+        if state.log.open_calls().is_empty() || !history.is_empty() {
+            state.settle(true)?;
         }
+        let is_given = !history.is_empty();
         // The history of a completion is empty.
         history.into_iter().try_for_each(|message| state.push(message))?;
+        state.given = is_given.then_some(state.history().len());
         Ok(state)
     }
 
-    /// Whether the log ends in the middle of a turn, and does not say so yet.
-    fn was_interrupted(&self) -> bool {
-        let told = self.history().last().is_some_and(|message| message.item == Some(ItemKind::Interrupt));
-        self.log.is_interrupted() && !told
+    /// Closes a turn that ended in its middle, before anything follows it: calls that nobody will answer get a result that says
+    /// so, and the model is told. That the person has no answer yet is told only if `moves_on`: else it comes now.
+    fn settle(&mut self, moves_on: bool) -> Result<(), Error> {
+        let open: Vec<Block> = self.log.open_calls().into_iter().filter_map(interrupted_call).collect();
+        let has_open_calls = !open.is_empty();
+        open.into_iter().try_for_each(|result| self.record(Entry::ToolResult(result)))?;
+        let cut_off = self.unsaid.or(self.log.cut_off());
+        if self.log.is_interrupted() && (moves_on || has_open_calls || cut_off.is_some()) {
+            self.record(Entry::Item(cut_off.map_or_else(Item::interrupted, Item::cut_off)))?;
+        }
+        self.unsaid = None;
+        Ok(())
     }
 
     pub(super) fn history(&self) -> &[Message] {
@@ -116,46 +134,73 @@ impl State {
     /// Begins a request; how many messages it added.
     pub(super) fn begin(&mut self, start: Start) -> Result<usize, Error> {
         self.busy = true;
-        self.welcome(&start)?;
+        if !self.has_results(&start) {
+            let moves_on = matches!(start, Start::Message(_)) && !self.is_given();
+            self.settle(moves_on)?;
+            self.admit_waiting()?;
+        }
         match start {
-            Start::Message(blocks) if blocks.is_empty() => {
+            Start::Message(blocks) if !blocks.iter().any(Block::says_something) => {
                 Err(config("there is nothing to send: the message is empty"))
             }
             Start::Message(blocks) => {
-                self.push(Message { role: Role::User, blocks, item: None })?;
+                let message = Message { role: Role::User, blocks, item: None };
+                self.push(message.clone())?;
+                self.news.push(Event::Message(message));
                 Ok(1)
             }
             Start::Proceed if self.is_chat() && self.history().is_empty() => {
                 Err(config("there is nothing to go on with: the history is empty"))
             }
+            Start::Proceed if self.ends_with_an_answer() => {
+                Err(config("there is nothing to answer: the history ends with the model's answer")
+                    .detail("send a message, or inject an item"))
+            }
             Start::Proceed => Ok(0),
         }
     }
 
-    /// Lets items in that wait, unless the message has the results that their place belongs to. Results also mean that nothing
-    /// was interrupted: the host had the calls.
-    fn welcome(&mut self, start: &Start) -> Result<(), Error> {
-        let has_results = |blocks: &[Block]| blocks.iter().any(|block| matches!(block, Block::ToolResult { .. }));
-        match start {
-            Start::Message(blocks) if self.open_calls().is_some() && has_results(blocks) => {
-                self.waiting.retain(|item| item.kind() != ItemKind::Interrupt);
-                Ok(())
-            }
-            _ => self.admit_waiting(),
-        }
+    /// Whether a request begins with what a host has to say to open calls: then nothing was interrupted.
+    fn has_results(&self, start: &Start) -> bool {
+        let is_result = |block: &Block| matches!(block, Block::ToolResult { .. });
+        let has_results = matches!(start, Start::Message(blocks) if blocks.iter().any(is_result));
+        has_results && !self.log.open_calls().is_empty()
     }
 
-    /// The last message, if it is the model's and has calls: nobody has answered them yet.
-    pub(super) fn open_calls(&self) -> Option<Vec<Block>> {
-        let last = self.history().last().filter(|last| last.role == Role::Assistant)?;
-        let calls = last.blocks.iter().any(|block| matches!(block, Block::ToolUse { .. }));
-        calls.then(|| last.blocks.clone())
+    /// Whether the last message is an answer. A host may give a history that ends with the beginning of one.
+    fn ends_with_an_answer(&self) -> bool {
+        let is_answer = self.history().last().is_some_and(|last| last.role == Role::Assistant);
+        is_answer && !self.is_given()
     }
 
-    /// Adds the results of tools, and what waited for them.
+    /// Whether the history ends with what the host gave in the beginning.
+    fn is_given(&self) -> bool {
+        self.given == Some(self.history().len())
+    }
+
+    /// Adds the result of a tool.
+    pub(super) fn result(&mut self, id: &Arc<str>, output: ToolOutput) -> Result<(), Error> {
+        self.record(Entry::ToolResult(output.into_block(Arc::clone(id))))
+    }
+
+    /// The results of an answer are there: adds those that are missing, and what waited for them.
     pub(super) fn results(&mut self, blocks: Vec<Block>) -> Result<(), Error> {
-        self.push(Message { role: Role::User, blocks, item: None })?;
+        let open: Vec<Arc<str>> = self.open_calls().into_iter().map(|(id, _)| id).collect();
+        for block in blocks {
+            if matches!(&block, Block::ToolResult { id, .. } if open.contains(id)) {
+                self.record(Entry::ToolResult(block))?;
+            }
+        }
         self.admit_waiting()
+    }
+
+    /// Calls without results: their ids and the names of their tools.
+    pub(super) fn open_calls(&self) -> Vec<(Arc<str>, Arc<str>)> {
+        let call = |block: &Block| match block {
+            Block::ToolUse { id, name, .. } => Some((Arc::clone(id), Arc::clone(name))),
+            _ => None,
+        };
+        self.log.open_calls().into_iter().filter_map(call).collect()
     }
 
     pub(super) fn push(&mut self, message: Message) -> Result<(), Error> {
@@ -183,10 +228,13 @@ impl State {
 
     /// Adds the items that wait, unless they would part a call from its result.
     fn admit_between(&mut self) -> Result<(), Error> {
-        if self.busy || self.open_calls().is_some() { Ok(()) } else { self.admit_waiting() }
+        if self.busy || !self.log.open_calls().is_empty() { Ok(()) } else { self.admit_waiting() }
     }
 
     fn admit_waiting(&mut self) -> Result<(), Error> {
+        if !self.waiting.is_empty() {
+            self.settle(false)?;
+        }
         while let Some(item) = self.waiting.front() {
             self.record(Entry::Item(item.clone()))?;
             self.waiting.pop_front();
@@ -195,19 +243,48 @@ impl State {
     }
 
     fn record(&mut self, entry: Entry) -> Result<(), Error> {
+        let news = match &entry {
+            Entry::Item(item) => Some(Event::Item(item.clone())),
+            _ => None,
+        };
         let journal = &mut self.journal;
         self.log.append_kept(entry, |line| match journal {
             Some(journal) => journal.append(line).map_err(unwritable),
             None => Ok(()),
-        })
+        })?;
+        self.news.extend(news);
+        Ok(())
     }
 
     /// Adds what the model said; nothing if it said nothing, or if there is no history to add to.
-    pub(super) fn answer(&mut self, blocks: Vec<Block>) -> Result<(), Error> {
+    pub(super) fn answer(&mut self, blocks: Vec<Block>, cut_off: Option<CutOff>) -> Result<(), Error> {
         if blocks.is_empty() || !self.is_chat() {
+            self.unsaid = cut_off;
             return Ok(());
         }
-        self.push(Message { role: Role::Assistant, blocks, item: None })
+        let message = Message { role: Role::Assistant, blocks, item: None };
+        self.record(match cut_off {
+            Some(cut_off) => Entry::Partial { message, cut_off },
+            None => Entry::Message(message),
+        })
+    }
+
+    /// What joined the history since this was asked last: messages of the person, and items.
+    pub(super) fn news(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Takes messages back because the host wants so.
+    pub(super) fn take_back(&mut self, messages: usize) -> Result<(), Error> {
+        if self.busy {
+            return Err(config("a request is in flight: nothing can be taken back"));
+        }
+        let known = self.history().len();
+        if messages > known {
+            return Err(config("there are fewer messages").detail(format!("{messages} of {known}")));
+        }
+        self.unsaid = None;
+        self.retract(messages)
     }
 
     /// Takes the last messages back.
@@ -234,9 +311,13 @@ impl State {
 
     pub(super) fn set_layer(&mut self, layer: SystemLayer) {
         let layers = &mut self.frame.system_layers;
-        layers.retain(|known| known.name != layer.name);
-        if !layer.text.trim().is_empty() {
-            layers.push(layer);
+        // One that is set again keeps its place among layers of its priority.
+        let known = layers.iter().position(|known| known.name == layer.name);
+        match (known, layer.text.trim().is_empty()) {
+            (Some(at), true) => drop(layers.remove(at)),
+            (Some(at), false) => layers[at] = layer,
+            (None, true) => {}
+            (None, false) => layers.push(layer),
         }
     }
 }
@@ -249,6 +330,17 @@ fn part(mut conversation: Conversation) -> (Conversation, Vec<Message>) {
     };
     (conversation, history)
 }
+
+/// What a call gets that a session was interrupted in.
+fn interrupted_call(call: &Block) -> Option<Block> {
+    match call {
+        Block::ToolUse { id, .. } => Some(ToolOutput::error(CALL_INTERRUPTED).into_block(Arc::clone(id))),
+        _ => None,
+    }
+}
+
+/// What the model is told of a call whose end nobody saw.
+const CALL_INTERRUPTED: &str = "the turn was interrupted before there was a result: whether the tool ran is not known";
 
 fn unwritable(why: AccessError) -> Error {
     config("the session cannot be written").detail(why)

@@ -57,7 +57,7 @@ impl AnswerParser for Anthropic {
             "content_block_stop" => self.end_block(index, answer),
             "message_delta" => {
                 self.usage(value, answer);
-                self.stop_reason(&value["delta"]);
+                self.stop_reason(&value["delta"], answer);
             }
             "message_stop" => self.end(answer),
             "message" => self.whole(value, answer),
@@ -74,7 +74,7 @@ impl Anthropic {
             self.start(index, block, answer);
             self.end_block(index, answer);
         }
-        self.stop_reason(message);
+        self.stop_reason(message, answer);
         self.end(answer);
     }
 
@@ -114,7 +114,9 @@ impl Anthropic {
         answer.end_call(place);
     }
 
-    fn stop_reason(&mut self, value: &Value) {
+    fn stop_reason(&mut self, value: &Value, answer: &mut AnswerBuilder) {
+        let details = &value["stop_details"];
+        answer.refused_for(text(details, "category"), text(details, "explanation"));
         self.stop = match text(value, "stop_reason") {
             "" => return,
             "end_turn" => Some(StopReason::EndTurn),

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::Source;
 use crate::conversation::Block;
 use crate::json::kind_of;
-use crate::runtime::{Answer, Category, Error, Event, MalformedInput, StopReason, ToolCall, Usage};
+use crate::runtime::{Answer, Category, Error, Event, MalformedInput, Refusal, StopReason, ToolCall, Usage, failure};
 
 /// The key under which a history keeps the text of arguments that are no object.
 const MALFORMED: &str = "_malformed";
@@ -27,6 +27,7 @@ pub(super) struct AnswerBuilder {
     told: Usage,
     stop: Option<StopReason>,
     refused: bool,
+    refusal: Option<Refusal>,
     closed: bool,
     ended: bool,
     events: Vec<Event>,
@@ -77,6 +78,7 @@ impl AnswerBuilder {
             told: Usage::default(),
             stop: None,
             refused: false,
+            refusal: None,
             closed: false,
             ended: false,
             events: Vec::new(),
@@ -304,6 +306,15 @@ impl AnswerBuilder {
         self.refused = true;
     }
 
+    /// What the provider says of a refusal; only the first word counts.
+    pub(super) fn refused_for(&mut self, category: &str, explanation: &str) {
+        let said = |text: &str| Some(failure::snippet(text.as_bytes())).filter(|text| !text.is_empty());
+        let refusal = Refusal { category: said(category), explanation: said(explanation) };
+        if refusal != Refusal::default() && self.refusal.is_none() {
+            self.refusal = Some(refusal);
+        }
+    }
+
     /// Nothing that follows matters.
     pub(super) fn close(&mut self) {
         self.closed = true;
@@ -321,7 +332,9 @@ impl AnswerBuilder {
     /// Ends the answer: completes its calls and says why the model stopped.
     pub(super) fn end(&mut self) -> Result<StopReason, Error> {
         let Some(stop) = self.stop.clone() else {
-            return Err(Error::new(Category::Network, "the connection ended before the answer was complete"));
+            return Err(
+                Error::new(Category::Network, "the connection ended before the answer was complete").retryable()
+            );
         };
         self.slots.retain(|slot| !matches!(slot, Slot::Call(call) if call.is_nothing()));
         for index in 0..self.slots.len() {
@@ -362,7 +375,7 @@ impl AnswerBuilder {
 
     /// The blocks and calls.
     pub(super) fn into_answer(self) -> Answer {
-        let mut answer = Answer { usage: self.usage, ..Answer::default() };
+        let mut answer = Answer { usage: self.usage, refusal: self.refusal, ..Answer::default() };
         let last = self.slots.len().saturating_sub(1);
         for (index, slot) in self.slots.into_iter().enumerate() {
             let whole = self.ended || index < last;

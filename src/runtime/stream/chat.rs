@@ -62,6 +62,9 @@ impl AnswerParser for Chat {
             None => self.message(&choice["delta"], false, answer),
         }
         if let Some(stop) = stop_reason(text(choice, "finish_reason"))? {
+            if stop == StopReason::Refusal {
+                answer.refused_for(&filtered(&choice["content_filter_results"]), "");
+            }
             answer.stop(stop);
         }
         Ok(())
@@ -209,6 +212,13 @@ fn read_chunk(chunk: &Value, answer: &mut AnswerBuilder) {
     if !signature.is_empty() {
         answer.sign_next(signature);
     }
+}
+
+/// The categories that Azure's filter stopped (`content_filter_results`).
+fn filtered(results: &Value) -> String {
+    let results = results.as_object().into_iter().flatten();
+    let filtered = results.filter(|(_, result)| result["filtered"] == Value::Bool(true));
+    filtered.map(|(category, _)| category.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 fn stop_reason(reason: &str) -> Result<Option<StopReason>, Error> {

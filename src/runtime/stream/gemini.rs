@@ -35,13 +35,18 @@ impl AnswerParser for Gemini {
         usage(&value["usageMetadata"], answer);
         let blocked = text(&value["promptFeedback"], "blockReason");
         if !blocked.is_empty() {
-            let detail = with_message(blocked, text(&value["promptFeedback"], "blockReasonMessage"));
+            let feedback = &value["promptFeedback"];
+            let detail = with_message(&with_ratings(blocked, feedback), text(feedback, "blockReasonMessage"));
             return Err(Error::new(Category::Validation, "the provider blocked the prompt").detail(detail));
         }
         let first = |candidate: &&Value| count(candidate, "/index").unwrap_or_default() == 0;
         if let Some(candidate) = items(value, "candidates").iter().find(first) {
             items(&candidate["content"], "parts").iter().for_each(|part| read_part(part, answer));
             if let Some(stop) = stop_reason(candidate)? {
+                if stop == StopReason::Refusal {
+                    let category = with_ratings(text(candidate, "finishReason"), candidate);
+                    answer.refused_for(&category, text(candidate, "finishMessage"));
+                }
                 answer.stop(stop);
             }
         }
@@ -97,6 +102,13 @@ fn stop_reason(candidate: &Value) -> Result<Option<StopReason>, Error> {
         }
         other => StopReason::Other(other.to_owned()),
     }))
+}
+
+/// A reason with the categories that a filter stopped (`safetyRatings`), if it names any.
+fn with_ratings(reason: &str, value: &Value) -> String {
+    let blocked = items(value, "safetyRatings").iter().filter(|rating| rating["blocked"] == Value::Bool(true));
+    let blocked: Vec<&str> = blocked.map(|rating| text(rating, "category")).collect();
+    if blocked.is_empty() { reason.to_owned() } else { format!("{reason} ({})", blocked.join(", ")) }
 }
 
 /// A reason with the provider's explanation, if there is one.

@@ -1,7 +1,11 @@
 //! JSON as it comes in streams, and the small readers that all parsers share. Absent, null and of another type are
 //! the same here: servers send all three for "nothing".
 
+use std::sync::Arc;
+
 use serde_json::Value;
+
+use crate::runtime::{ResponseInfo, failure};
 
 /// What stands in a frame.
 pub(super) enum Element {
@@ -38,6 +42,24 @@ fn first(text: &str) -> (Result<Element, String>, &str) {
             None => (Err(error.to_string()), ""),
         },
         None => (Err("nothing".to_owned()), ""),
+    }
+}
+
+/// Where wire formats say which answer this is, and which model gave it: Anthropic's `message`, Responses' `response`, the chunks
+/// of the others, Gemini's own names.
+const ID_PLACES: [&str; 4] = ["/message/id", "/response/id", "/id", "/responseId"];
+const MODEL_PLACES: [&str; 4] = ["/message/model", "/response/model", "/model", "/modelVersion"];
+
+/// Notes what a value of an answer says of the answer itself; what is known already stays.
+pub(super) fn note_info(info: &mut ResponseInfo, value: &Value) {
+    let first = |places: [&str; 4]| -> Option<Arc<str>> {
+        places.iter().filter_map(|place| value.pointer(place)?.as_str()).find_map(failure::id)
+    };
+    if info.response_id.is_none() {
+        info.response_id = first(ID_PLACES);
+    }
+    if info.model.is_none() {
+        info.model = first(MODEL_PLACES);
     }
 }
 
