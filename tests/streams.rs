@@ -195,7 +195,7 @@ fn history_block(block: &Block) -> Option<Value> {
         Block::ToolUse { id, name, input } => {
             Some(json!({"type": "tool_use", "id": **id, "name": **name, "input": input}))
         }
-        Block::ToolResult { .. } | Block::Image(_) => None,
+        Block::ToolResult { .. } | Block::Image(_) | Block::Document(_) | Block::Audio(_) | Block::Provider(_) => None,
     }
 }
 

@@ -19,14 +19,14 @@ pub struct Rules {
     pub origin: Option<Arc<str>>,
     /// Whether thinking without a signature is refused by the API and therefore dropped.
     pub needs_signature: bool,
-    /// The first message whose thinking is bound to what stands before it now; thinking in earlier ones is dropped.
-    pub bound_from: usize,
     /// Whether the API refuses a turn that ends with thinking. It is then dropped from there.
     pub needs_end: bool,
     /// Whether calls of an unfinished last round are dropped too: no request can be made of them.
     pub drops_open_calls: bool,
     /// What goes back of the provider's own blocks.
     pub own_blocks: ProviderBlockKinds,
+    /// The first message whose thinking is bound to what stands before it now; thinking in earlier ones is dropped.
+    pub bound_from: usize,
 }
 
 /// A history in normal form, and what was changed on the way.
@@ -136,9 +136,9 @@ impl Change {
             | Change::ResultApart { message, .. }
             | Change::ErrorWithoutText { message, .. }
             | Change::ForeignThinking { message }
-            | Change::UnboundThinking { message }
             | Change::OwnBlock { message }
             | Change::OwnHalf { message }
+            | Change::UnboundThinking { message }
             | Change::UnsignedThinking { message }
             | Change::ThinkingAlone { message }
             | Change::EmptyMessage { message } => *message,
@@ -157,9 +157,9 @@ impl Change {
             }
             Change::ErrorWithoutText { id, .. } => format!("the error result for `{id}` has no text"),
             Change::ForeignThinking { .. } => "thinking of another client API".into(),
-            Change::UnboundThinking { .. } => "thinking from before system prompt and tools were renewed".into(),
             Change::OwnBlock { .. } => "a block that does not go back to this client API".into(),
             Change::OwnHalf { .. } => "a provider's own call without its result, or a result without its call".into(),
+            Change::UnboundThinking { .. } => "thinking from before system prompt and tools were renewed".into(),
             Change::UnsignedThinking { .. } => "thinking without a signature".into(),
             Change::ThinkingAlone { .. } => "thinking that nothing follows".into(),
             Change::EmptyMessage { .. } => "a message without content".into(),
