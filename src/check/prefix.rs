@@ -102,6 +102,7 @@ impl Checks {
         let (rule, severity) = match bound.filter(|_| is_bound) {
             Some((_, severity)) => (&rules::THINKING_PREFIX, Some(severity.min(outcome(later)))),
             None if is_renewed || found.is_tail => return None,
+            None if found.has_breakpoint_behind(&newer) => (&rules::VOLATILE, None),
             None => (&rules::UNSTABLE_PREFIX, None),
         };
         let problem = Problem {

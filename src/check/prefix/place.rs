@@ -104,6 +104,13 @@ impl<'v> Difference<'v> {
         self.member
     }
 
+    /// Whether the later request has a breakpoint of the cache at the place or behind it.
+    pub(crate) fn has_breakpoint_behind(&self, newer: &[Part<'_>]) -> bool {
+        let rank = |name: &str| super::ORDER.iter().position(|known| *known == name);
+        let is_behind = |part: &&Part<'_>| (rank(part.member), part.index) >= (rank(self.member), self.index);
+        newer.iter().filter(is_behind).any(|part| has_mark(part.value))
+    }
+
     /// Whether the later request carries thinking of Anthropic's behind the place, in one of its first `end` messages.
     pub(crate) fn has_thinking_behind(&self, newer: &[Part<'_>], end: usize) -> bool {
         let message = self.index.filter(|_| self.is_in_history()).unwrap_or(0);
@@ -164,6 +171,13 @@ fn text_of(value: &Value) -> Option<&str> {
         },
         _ => None,
     }
+}
+
+/// Whether a block, or one of those in it, has a breakpoint.
+fn has_mark(value: &Value) -> bool {
+    let is_set = value.get(MARK).is_some_and(|mark| !mark.is_null());
+    let inner = value.get("content").and_then(Value::as_array).into_iter().flatten();
+    is_set || inner.into_iter().any(has_mark)
 }
 
 /// A breakpoint of the cache.

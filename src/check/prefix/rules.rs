@@ -24,6 +24,15 @@ rules! {
          Sources, seen in November 2026: Anthropic's pages on preserved thinking and on prefix checks \
          (<https://platform.claude.com/docs/en/build-with-claude/preserved-thinking>); anomalyco/opencode#48637, \
          NousResearch/hermes-agent#106426.";
+    VOLATILE = Warning "cache/volatile", "what stands before a breakpoint of the prompt cache changes between turns",
+        "A breakpoint asks the server to keep everything up to it, at a higher price than reading it. If something before it is other in the next          turn, what was kept is never found: each turn pays for keeping, and none is cheaper for it. What depends on the language of the          open file, on the project or on the length of the conversation does that.
+
+         It is found as `cache/unstable-prefix` is, by compiling the requests that come before, and told in its place where a          breakpoint stands behind the change.
+
+         * wrong: `cache_prompt = true` and `system_prompt = \"… The file is written in {{ language }}.\"`
+         * right: the same in `surroundings`, which enters the conversation as a message of the turn in which it changed
+
+         Source, seen in November 2026: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>.";
     UNSTABLE_PREFIX = Warning "cache/unstable-prefix", "a later request of a conversation changes the beginning of earlier ones",
         "Servers keep what they made of a request's beginning, tools first, then instructions, then messages, and use it again if the next \
          request begins with the same. What stands behind the first difference is read anew: in a long conversation with tools that \
