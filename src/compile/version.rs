@@ -158,8 +158,21 @@ impl Compiler {
         Ok(state.with(&[Arrival { at: turn_from(state.history(), 0), items }]).conversation)
     }
 
+    /// What an agent says of its surroundings; `None` if it has no words for them.
+    pub(crate) fn live_surroundings(
+        &self,
+        plan: &Plan<'_>,
+        setting: &Setting,
+        is_omitted: bool,
+    ) -> Result<Option<Arc<str>>, Box<Diagnostic>> {
+        if plan.surroundings.is_none() || plan.kind != TaskKind::Chat {
+            return Ok(None);
+        }
+        self.surroundings(plan, setting, &self.engine.renderer(1), is_omitted).map(Some)
+    }
+
     /// What an agent says of its surroundings; empty if it says nothing.
-    pub(super) fn surroundings(
+    fn surroundings(
         &self,
         plan: &Plan<'_>,
         setting: &Setting,

@@ -141,6 +141,27 @@ impl Agent {
         Ok(Compiled { line, target, body, api: plan.api, wire: plan.wire, instance })
     }
 
+    /// What the agent says of its surroundings now, and whether it is one that does: then attached files are messages too.
+    ///
+    /// # Errors
+    ///
+    /// The template fails.
+    pub(super) fn surroundings(&self, is_omitted: bool) -> Result<Option<Arc<str>>, Error> {
+        let work = || {
+            let plan = self.compiler.plan(self.id).expect("only usable agents are made");
+            let told = self.compiler.live_surroundings(&plan, &self.setting, is_omitted);
+            told.map_err(|finding| CompileError::Findings(vec![*finding]).into_error(&self.compiler))
+        };
+        // Templates may nest deeper than the stacks of async workers allow.
+        std::thread::scope(|scope| {
+            let builder = std::thread::Builder::new().name("reqc-compile".into()).stack_size(STACK_BYTES);
+            match builder.spawn_scoped(scope, work).map(std::thread::ScopedJoinHandle::join) {
+                Ok(Ok(told)) => told,
+                _ => Err(Error::new(Category::Config, "compiling the request panicked")),
+            }
+        })
+    }
+
     /// What schemas and rules find in the request for a conversation, at the lines that wrote it. No policy was applied:
     /// [`Compiler::report_of`] does that.
     pub fn findings(&self, conversation: Conversation) -> Vec<Diagnostic> {

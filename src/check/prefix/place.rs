@@ -48,7 +48,8 @@ pub(crate) fn difference<'v>(older: &[Part<'v>], newer: &[Part<'v>]) -> Option<D
         spot.path.reverse();
         let is_last = at + 1 == older.len() && part.grows();
         if !(is_last && spot.is_growth()) {
-            let is_tail = is_last && (spot.is_tail() || sort(part.value) != sort(other.value));
+            let is_tail = is_last
+                && (spot.is_tail() || sort(part.value) != sort(other.value) || spot.ends_alike(part.value, newer));
             return Some(Difference::within(*part, spot, is_tail));
         }
     }
@@ -139,6 +140,19 @@ impl Spot<'_> {
     /// Whether a message only had more blocks at its end.
     fn is_tail(&self) -> bool {
         self.is_block() && self.newer.is_none()
+    }
+
+    /// Whether the later request ends with what the earlier one ended with: something that is put behind any conversation.
+    fn ends_alike(&self, older: &Value, newer: &[Part<'_>]) -> bool {
+        let Some(end) = newer.last().map(|part| part.value) else { return false };
+        let blocks = |message: &'_ Value, name: &str| message.get(name).and_then(Value::as_array).cloned();
+        match self.path.as_slice() {
+            [Step::Member(name), Step::Element(at), ..] => match (blocks(older, name), blocks(end, name)) {
+                (Some(older), Some(end)) => at + 1 == older.len() && older.last() == end.last(),
+                _ => older == end,
+            },
+            _ => older == end,
+        }
     }
 
     fn is_block(&self) -> bool {
