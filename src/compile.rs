@@ -562,8 +562,24 @@ impl Compiler {
         setting: &Setting,
         model: Option<&str>,
     ) -> Vec<Diagnostic> {
-        let found = self.with_request(plan, conversation, setting, model, |renderer, request| {
-            let Ok(body) = plan.body(&self.repo.sources, renderer, request) else { return Vec::new() };
+        let checked = self.live_body_and_findings(plan, conversation, setting, model);
+        checked.map_or_else(|_| Vec::new(), |(_, findings)| findings)
+    }
+
+    /// Both [`Compiler::live_body`] and [`Compiler::live_findings`], of one body.
+    ///
+    /// # Errors
+    ///
+    /// As [`Plan::body`].
+    pub fn live_body_and_findings(
+        &self,
+        plan: &Plan<'_>,
+        conversation: Conversation,
+        setting: &Setting,
+        model: Option<&str>,
+    ) -> Result<(Body, Vec<Diagnostic>), Vec<Diagnostic>> {
+        self.with_request(plan, conversation, setting, model, |renderer, request| {
+            let body = plan.body(&self.repo.sources, renderer, request)?;
             let problems = Checks::of(plan, &self.schemas, &self.repo.families, model).problems(&body);
             let record = Record::new(plan, &self.repo.sources, renderer, request, &body);
             let finding = |problem: Problem| {
@@ -573,9 +589,9 @@ impl Compiler {
                 let excerpt = place.excerpt.map(|excerpt| excerpt.to_string());
                 explain::finding(problem, span, excerpt, place.steps).reaching(plan.name(), None)
             };
-            problems.into_iter().map(finding).collect()
-        });
-        found.unwrap_or_default()
+            let findings = problems.into_iter().map(finding).collect();
+            Ok((body, findings))
+        })?
     }
 
     /// The request for a conversation that is not one of the contexts.

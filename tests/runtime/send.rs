@@ -268,7 +268,8 @@ async fn results_for_programs_are_json() {
     let ran = reqc(root.path(), &["Tester", "-m", "Hi", "--format", "events"], "").await;
     let events: Vec<Value> =
         ran.out.lines().map(|line| serde_json::from_str(line).expect("one event a line")).collect();
-    assert_eq!(events.first().unwrap()["event"], "turn_start");
+    assert_eq!((&events[0]["event"], &events[0]["text"]), (&"message".into(), &"Hi".into()));
+    assert_eq!(events[1]["event"], "turn_start");
     assert_eq!(events.last().unwrap()["event"], "done");
 }
 
