@@ -884,11 +884,9 @@ mod tests {
                 assert_eq!(checks.problems(&body), []);
                 bodies += 1;
             }
-            assert!(
-                bodies > 10 && (1..=10).contains(&checks.looked_at()),
-                "{base}: {} of {bodies}",
-                checks.looked_at()
-            );
+            // As many as there are sets of tools, or nearly.
+            let looked = checks.looked_at();
+            assert!(bodies > 40 && looked >= 1 && looked * 3 < bodies, "{base}: {looked} of {bodies}");
         }
     }
 

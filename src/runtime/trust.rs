@@ -241,7 +241,7 @@ mod tests {
             "api_key_ref = \"env:GITHUB_TOKEN\"",
             "client_api = \"Claude\"",
             "[headers]\nopenai-organization = \"org-theirs\"",
-            "[headers]\ncontent-type = \"text/plain\"",
+            "[headers]\nx-forwarded-for = \"theirs\"",
         ] {
             let text = format!("name = \"A\"\nextends = \"OpenAI\"\n{more}\n");
             assert!(!is_covered(openai, &[("providers/a.toml", &text)]), "{text}");
