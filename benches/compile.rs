@@ -17,7 +17,7 @@ use reqc::compile::{Compiler, Selection};
 use reqc::golden;
 use reqc::profile;
 use reqc::render::Engine;
-use reqc::repo::{self, LoadOptions};
+use reqc::repo::{self, Dialect, LoadOptions};
 use reqc::resolve::Hierarchy;
 use reqc::system::{Disk, Embedded};
 use reqc::world::{MemoryWorld, Output, World};
@@ -65,13 +65,13 @@ fn bench(wanted: usize, kind: &str) {
     let mut stages: Vec<Stage<'_>> = vec![
         ("read files", Box::new(|| timed(|| read(&world)))),
         ("… from memory", Box::new(|| timed(|| read(&memory)))),
-        ("… and parse, link", Box::new(|| timed(|| Hierarchy::build(profile::read_all(&read(&memory).repo).0)))),
+        ("… and parse, link", Box::new(|| timed(|| Hierarchy::build(profile::read_all(&read(&memory).repo).0, Dialect::Jinja)))),
         (
             "… and partials",
             Box::new(|| {
                 timed(|| {
                     let loaded = read(&memory);
-                    (Hierarchy::build(profile::read_all(&loaded.repo).0), Engine::new(&loaded.repo))
+                    (Hierarchy::build(profile::read_all(&loaded.repo).0, Dialect::Jinja), Engine::new(&loaded.repo))
                 })
             }),
         ),

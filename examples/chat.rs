@@ -12,11 +12,11 @@ use std::io::{BufRead, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use reqc::compile::{Compiler, Folders, LoadOptions, Setting};
+use reqc::compile::{Compiler, LoadOptions};
 use reqc::conversation::log::Log;
 use reqc::conversation::{Block, Conversation};
 use reqc::runtime::{Agent, Event, MemorySecrets, Outcome, Session, SessionStart, Transport, TransportOptions, Turn};
-use reqc::system::{Embedded, JournalFile};
+use reqc::system::{Embedded, JournalFile, project_setting};
 use reqc::world::MemoryWorld;
 
 #[tokio::main]
@@ -41,12 +41,9 @@ fn agent(url: &str) -> Result<Agent, Box<dyn Error>> {
     let own = MemoryWorld::from_iter([("providers/local.toml", instance.as_str())]);
     let options = LoadOptions { with_bundled: true, ..LoadOptions::default() };
     let compiler = Compiler::load(Arc::new(own), Arc::new(Embedded::bundled()), options);
-    let setting = Setting {
-        project: Arc::new(MemoryWorld::default()),
-        project_name: "example".into(),
-        language: "".into(),
-        folders: Folders::placeholders(),
-    };
+    // Its prompts speak of the current folder.
+    let here = Path::new(".").canonicalize()?;
+    let setting = project_setting(&here, &here)?;
     Ok(Agent::new(Arc::new(compiler), "llama.cpp Chat", setting)?)
 }
 

@@ -7,13 +7,14 @@
 //! ```
 
 use std::error::Error;
+use std::path::Path;
 use std::sync::Arc;
 
-use reqc::compile::{Compiler, Folders, LoadOptions, Setting};
+use reqc::compile::{Compiler, LoadOptions};
 use reqc::conversation::{Block, Conversation};
 use reqc::repo::FileToRoute;
 use reqc::runtime::{Agent, MemorySecrets, Session, Transport, TransportOptions};
-use reqc::system::Embedded;
+use reqc::system::{Embedded, project_setting};
 use reqc::world::MemoryWorld;
 
 const ROSTERS: &str = r#"
@@ -51,12 +52,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let name = Arc::clone(&compiler.hierarchy().get(id).name.value);
     println!("{name}:");
 
-    let setting = Setting {
-        project: Arc::new(MemoryWorld::default()),
-        project_name: "example".into(),
-        language: "".into(),
-        folders: Folders::placeholders(),
-    };
+    // Its prompts speak of the current folder.
+    let here = Path::new(".").canonicalize()?;
+    let setting = project_setting(&here, &here)?;
     let agent = Agent::new(Arc::clone(&compiler), &name, setting)?;
     let transport = Transport::new(Arc::new(MemorySecrets::default()), TransportOptions::default());
     let session = Session::new(agent, transport, Conversation::default());

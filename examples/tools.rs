@@ -8,14 +8,15 @@
 //! A third argument `required` makes the model call a tool in every round; the limit below ends that.
 
 use std::error::Error;
+use std::path::Path;
 use std::sync::Arc;
 
-use reqc::compile::{Compiler, Folders, LoadOptions, Setting};
+use reqc::compile::{Compiler, LoadOptions};
 use reqc::conversation::{Block, Conversation, Tool};
 use reqc::runtime::hooks::{Hooks, MessageDecision, MessageHook, ToolDecision};
 use reqc::runtime::tools::{BoxFuture, FnTool, ToolOutput, ToolSet};
 use reqc::runtime::{Agent, Event, MemorySecrets, Session, ToolCall, Transport, TransportOptions};
-use reqc::system::Embedded;
+use reqc::system::{Embedded, project_setting};
 use reqc::world::MemoryWorld;
 use serde_json::{Value, json};
 
@@ -109,11 +110,8 @@ fn agent(url: &str, choice: &str) -> Result<Agent, Box<dyn Error>> {
     let files = [("providers/local.toml", instance.as_str()), ("agents/helper.toml", profile.as_str())];
     let compiler =
         Compiler::load(Arc::new(MemoryWorld::from_iter(files)), Arc::new(Embedded::bundled()), LoadOptions::default());
-    let setting = Setting {
-        project: Arc::new(MemoryWorld::default()),
-        project_name: "example".into(),
-        language: "".into(),
-        folders: Folders::placeholders(),
-    };
+    // Its prompts speak of the current folder.
+    let here = Path::new(".").canonicalize()?;
+    let setting = project_setting(&here, &here)?;
     Ok(Agent::new(Arc::new(compiler), "Helper", setting)?)
 }

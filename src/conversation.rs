@@ -4,12 +4,14 @@
 //! normal form and the [`template data`](Conversation::template_data); a [`Log`](log::Log), which is a history as
 //! lines of JSON. Knows nothing of templates or wire formats.
 
+mod arrival;
 mod data;
 mod item;
 pub mod log;
 mod normalise;
 mod usage;
 
+pub(crate) use arrival::{Arrival, arrived_before, turn_from, with_arrivals};
 pub(crate) use data::{Anchor, CTX_MEMBERS, Relation, TEMPLATE_DATA, anchor};
 pub use item::{Item, PodEvent};
 pub(crate) use normalise::depends_on_target;
@@ -33,6 +35,12 @@ pub struct Conversation {
     pub system_layers: Vec<SystemLayer>,
     /// Whether the agent's own system prompt is left out.
     pub omit_system_prompt: bool,
+    /// The first message behind the last renewal of system prompt and tools; 0 if there was none. Thinking in messages before it is
+    /// left out for APIs that bind thinking to what stood before it.
+    pub bound_from: usize,
+    /// Whether what came with turns is in the history: what an agent says of its surroundings, and attached files. If not, an agent with
+    /// `surroundings` is told both before the first message of the person.
+    pub is_told: bool,
 }
 
 /// A chat to continue, or a gap to fill.

@@ -122,7 +122,15 @@ fn chat<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
             lost.tell(value, format!("{}: no context keeps that", change.describe()));
         }
     }
-    Conversation { task: Task::Chat(normal.history), tools, files: Vec::new(), system_layers, omit_system_prompt: true }
+    Conversation {
+        task: Task::Chat(normal.history),
+        tools,
+        files: Vec::new(),
+        system_layers,
+        omit_system_prompt: true,
+        bound_from: 0,
+        is_told: false,
+    }
 }
 
 /// Code around a cursor.

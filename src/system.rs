@@ -10,6 +10,7 @@ mod disk;
 mod embedded;
 mod git;
 mod journal;
+mod opened;
 mod place;
 #[cfg(feature = "runtime")]
 mod process;
@@ -25,6 +26,7 @@ pub use disk::Disk;
 pub use embedded::Embedded;
 pub use git::GitRevision;
 pub use journal::{JournalFile, OpenedJournal};
+pub use opened::{OpenedRepository, open_repository, project_setting};
 #[cfg(feature = "runtime")]
 pub use process::SystemProcesses;
 #[cfg(feature = "runtime")]
@@ -186,8 +188,6 @@ pub(crate) fn below_checkout(folder: &Path) -> Option<String> {
 pub(crate) struct Places {
     /// The current folder.
     pub(crate) project: PathBuf,
-    /// The person's home; the root if there is none.
-    pub(crate) home: PathBuf,
 }
 
 #[cfg(feature = "runtime")]
@@ -196,7 +196,7 @@ impl Places {
     pub(crate) fn here() -> Result<Places, String> {
         let project = std::env::current_dir();
         let project = project.map_err(|error| format!("the current folder is not there: {}", words(&error)))?;
-        Ok(Places { project, home: std::env::home_dir().unwrap_or_else(|| PathBuf::from("/")) })
+        Ok(Places { project })
     }
 }
 

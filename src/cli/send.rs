@@ -33,15 +33,15 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
     let agent = Agent::new(Arc::clone(&opened.compiler), &send.agent, input.setting.clone()).map_err(failure)?;
     let agent = agent.with_model(options.model.as_deref());
     let conversation = input.restored().preview(&agent, input.blocks.clone()).map_err(failure)?;
-    let compiled = match agent.compile(conversation.clone()) {
-        Ok(compiled) => compiled,
+    let (compiled, found) = match agent.compile_and_check(conversation) {
+        Ok(checked) => checked,
         Err(CompileError::Findings(found)) => return Ok(show_findings(options, &opened.report_of(found), terminal)),
         Err(error) => return Err(failure(error.into_error(agent.compiler()))),
     };
     if compiled.exposes_key() {
         Terminal::warn(&format!("the key travels in the clear to {}: use https", compiled.address()));
     }
-    let found = opened.report_of(agent.findings(conversation));
+    let found = opened.report_of(found);
     let (is_refused, is_sent) = (found.fails() && !send.force, !send.curl && !send.dry_run);
     if is_refused && is_sent {
         return Ok(refuse(options, &found, terminal));

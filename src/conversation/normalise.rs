@@ -25,6 +25,8 @@ pub struct Rules {
     pub drops_open_calls: bool,
     /// What goes back of the provider's own blocks.
     pub own_blocks: ProviderBlockKinds,
+    /// The first message whose thinking is bound to what stands before it now; thinking in earlier ones is dropped.
+    pub bound_from: usize,
 }
 
 /// A history in normal form, and what was changed on the way.
@@ -87,6 +89,11 @@ pub enum Change {
         /// The message's index.
         message: usize,
     },
+    /// Thinking from before system prompt and tools were renewed.
+    UnboundThinking {
+        /// The message's index.
+        message: usize,
+    },
     /// A provider's own block that does not go back: it is another's, or one that is kept for the host alone. Its text
     /// stands for it, if it has one.
     OwnBlock {
@@ -131,6 +138,7 @@ impl Change {
             | Change::ForeignThinking { message }
             | Change::OwnBlock { message }
             | Change::OwnHalf { message }
+            | Change::UnboundThinking { message }
             | Change::UnsignedThinking { message }
             | Change::ThinkingAlone { message }
             | Change::EmptyMessage { message } => *message,
@@ -151,6 +159,7 @@ impl Change {
             Change::ForeignThinking { .. } => "thinking of another client API".into(),
             Change::OwnBlock { .. } => "a block that does not go back to this client API".into(),
             Change::OwnHalf { .. } => "a provider's own call without its result, or a result without its call".into(),
+            Change::UnboundThinking { .. } => "thinking from before system prompt and tools were renewed".into(),
             Change::UnsignedThinking { .. } => "thinking without a signature".into(),
             Change::ThinkingAlone { .. } => "thinking that nothing follows".into(),
             Change::EmptyMessage { .. } => "a message without content".into(),
@@ -169,6 +178,7 @@ impl Change {
             }
             Change::ErrorWithoutText { .. } => "it gets a fixed text before anything is rendered: say what failed",
             Change::ForeignThinking { .. }
+            | Change::UnboundThinking { .. }
             | Change::OwnBlock { .. }
             | Change::OwnHalf { .. }
             | Change::UnsignedThinking { .. }
@@ -279,6 +289,9 @@ fn refusal(block: &Block, message: usize, rules: &Rules) -> Option<Change> {
         }
         Block::Thinking { signature, .. } if rules.needs_signature && signature.is_empty() => {
             Some(Change::UnsignedThinking { message })
+        }
+        Block::Thinking { .. } | Block::RedactedThinking { .. } if message < rules.bound_from => {
+            Some(Change::UnboundThinking { message })
         }
         Block::Provider(own) if !rules.takes(own) => Some(Change::OwnBlock { message }),
         _ => None,

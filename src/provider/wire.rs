@@ -113,7 +113,13 @@ impl WireFormat {
             needs_end: reasoning_is_checked,
             drops_open_calls: true,
             own_blocks: self.own_blocks(),
+            bound_from: 0,
         }
+    }
+
+    /// Whether models of the format bind thinking to what stands before it: newer models of Anthropic's do.
+    pub(crate) fn binds_thinking(self) -> bool {
+        self == WireFormat::AnthropicMessages
     }
 
     pub(super) fn can(self, capability: Capability) -> bool {

@@ -65,7 +65,7 @@ pub(super) fn rewrite(source: &str, dialect: Dialect, is_prompt: bool) -> Rewrit
         recent[2] = Some((token, range));
         rewritten.look_at(&recent, dialect, &mut edits);
     }
-    rewritten.final_line_end = Some(source.len() - 1..source.len()).filter(|_| is_prompt && source.ends_with('\n'));
+    rewritten.final_line_end = (is_prompt && source.ends_with('\n')).then(|| source.len() - 1..source.len());
     source.clone_into(&mut rewritten.text);
     rewritten.too_deep = depth.exceeded;
     rewritten.too_long = depth.too_long;

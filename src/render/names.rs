@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn the_lists_are_what_is_installed() {
-        let shown = format!("{:?}", super::super::environment(crate::repo::Dialect::Jinja));
+        let shown = format!("{:?}", super::super::environment(Dialect::Jinja));
         let keys = |member: &str| {
             let list =
                 shown.split(&format!("{member}: [")).nth(1).and_then(|rest| rest.split(']').next()).expect("listed");

@@ -11,7 +11,7 @@ use crate::conversation::{Conversation, TaskKind};
 use crate::diag::{Diagnostic, Severity, did_you_mean};
 use crate::provider::{ClientApi, HeaderValue, MODEL_PLACEHOLDER, RequestLine, UrlParts, WireFormat, is_in_the_clear};
 use crate::resolve::ProfileId;
-use crate::unit::Body;
+use crate::unit::{Body, Plan};
 
 /// An agent of a repository, ready to make requests. Cheap to clone.
 #[derive(Clone)]
@@ -123,6 +123,25 @@ impl Agent {
     ///
     /// The templates fail on this conversation, or there is no model.
     pub fn compile(&self, conversation: Conversation) -> Result<Compiled, CompileError> {
+        let (plan, model) = self.plan_for(&conversation)?;
+        let body = self.compiler.live_body(&plan, conversation, &self.setting, model);
+        Ok(compiled(&plan, model, body.map_err(CompileError::Findings)?))
+    }
+
+    /// Both [`Agent::compile`] and [`Agent::findings`], of one body: half the work.
+    ///
+    /// # Errors
+    ///
+    /// As [`Agent::compile`].
+    pub fn compile_and_check(&self, conversation: Conversation) -> Result<(Compiled, Vec<Diagnostic>), CompileError> {
+        let (plan, model) = self.plan_for(&conversation)?;
+        let checked = self.compiler.live_body_and_findings(&plan, conversation, &self.setting, model);
+        let (body, found) = checked.map_err(CompileError::Findings)?;
+        Ok((compiled(&plan, model, body), found))
+    }
+
+    /// The plan and the model for a conversation.
+    fn plan_for(&self, conversation: &Conversation) -> Result<(Plan<'_>, Option<&str>), CompileError> {
         let plan = self.compiler.plan(self.id).expect("only usable agents are made");
         if plan.kind != conversation.kind() {
             return Err(CompileError::WrongKind { agent: Arc::clone(&self.name), wants: plan.kind });
@@ -131,14 +150,28 @@ impl Agent {
         if plan.carries_model() && model.or(plan.default_model()).is_none() {
             return Err(CompileError::NoModel(Arc::clone(&self.name)));
         }
-        let body = self.compiler.live_body(&plan, conversation, &self.setting, model);
-        let body = body.map_err(CompileError::Findings)?;
-        let (line, instance) = (plan.request_line(model), Arc::clone(&plan.instance.name.value));
-        let target = match is_plain(plan.model(model)) {
-            true => plan.request_line(Some(MODEL_PLACEHOLDER)).url,
-            false => line.url.clone(),
+        Ok((plan, model))
+    }
+
+    /// What the agent says of its surroundings now, and whether it is one that does: then attached files are messages too.
+    ///
+    /// # Errors
+    ///
+    /// The template fails.
+    pub(super) fn surroundings(&self, is_omitted: bool) -> Result<Option<Arc<str>>, Error> {
+        let work = || {
+            let plan = self.compiler.plan(self.id).expect("only usable agents are made");
+            let told = self.compiler.live_surroundings(&plan, &self.setting, is_omitted);
+            told.map_err(|finding| CompileError::Findings(vec![*finding]).into_error(&self.compiler))
         };
-        Ok(Compiled { line, target, body, api: plan.api, wire: plan.wire, instance })
+        // Templates may nest deeper than the stacks of async workers allow.
+        std::thread::scope(|scope| {
+            let builder = std::thread::Builder::new().name("reqc-compile".into()).stack_size(STACK_BYTES);
+            match builder.spawn_scoped(scope, work).map(std::thread::ScopedJoinHandle::join) {
+                Ok(Ok(told)) => told,
+                _ => Err(Error::new(Category::Config, "compiling the request panicked")),
+            }
+        })
     }
 
     /// What schemas and rules find in the request for a conversation, at the lines that wrote it. No policy was applied:
@@ -151,17 +184,18 @@ impl Agent {
 
     /// The request for a conversation, unless it has mistakes that the agent's policy does not let pass.
     fn compile_checked(&self, conversation: Conversation) -> Result<Compiled, Error> {
-        let checked = self.policy.as_ref().map(|policy| (Arc::clone(policy), conversation.clone()));
-        let compiled = self.compile(conversation).map_err(|error| error.into_error(&self.compiler))?;
-        match checked.and_then(|(policy, conversation)| self.refusal(&policy, conversation)) {
+        let failed = |error: CompileError| error.into_error(&self.compiler);
+        let Some(policy) = &self.policy else { return self.compile(conversation).map_err(failed) };
+        let (compiled, found) = self.compile_and_check(conversation).map_err(failed)?;
+        match self.refusal(policy, found) {
             Some(refusal) => Err(refusal),
             None => Ok(compiled),
         }
     }
 
     /// Why a request is not sent, if it has mistakes.
-    fn refusal(&self, policy: &PolicyOptions, conversation: Conversation) -> Option<Error> {
-        let (compiler, found) = (&self.compiler, self.findings(conversation));
+    fn refusal(&self, policy: &PolicyOptions, found: Vec<Diagnostic>) -> Option<Error> {
+        let compiler = &self.compiler;
         let report = compiler.report_of(compiler.sources().clone(), found, &Selection::default(), policy);
         let first = report.findings.iter().find(|finding| finding.severity == Severity::Error)?;
         Some(Error::new(Category::Config, "the request was not sent: it has mistakes").detail(told(compiler, first)))
@@ -180,6 +214,16 @@ impl Agent {
         spawned.map_err(|error| Error::new(Category::Config, format!("there is no thread to compile on: {error}")))?;
         receiver.await.unwrap_or_else(|_| Err(Error::new(Category::Config, "compiling the request panicked")))
     }
+}
+
+/// A body with its request.
+fn compiled(plan: &Plan<'_>, model: Option<&str>, body: Body) -> Compiled {
+    let (line, instance) = (plan.request_line(model), Arc::clone(&plan.instance.name.value));
+    let target = match is_plain(plan.model(model)) {
+        true => plan.request_line(Some(MODEL_PLACEHOLDER)).url,
+        false => line.url.clone(),
+    };
+    Compiled { line, target, body, api: plan.api, wire: plan.wire, instance }
 }
 
 impl CompileError {

@@ -235,6 +235,28 @@ async fn a_session_is_saved_and_goes_on() {
     }
 }
 
+/// What was sent stays as it was; what changed comes with the turn in which it changed.
+#[tokio::test]
+async fn a_session_goes_on_in_a_project_that_changed() {
+    let server = Server::start(|number, _| says(&format!("Answer {number}."))).await;
+    let root = repository(&server.url);
+    write(root.path(), "AGENTS.md", "- The first rule.\n");
+    assert_eq!(reqc(root.path(), &["Tester", "-m", "One", "--save", "s.jsonl"], "").await.code, 0);
+    assert_eq!(reqc(root.path(), &["Tester", "-m", "Two", "--resume", "s.jsonl"], "").await.code, 0);
+    write(root.path(), "AGENTS.md", "- The second rule.\n");
+    assert_eq!(reqc(root.path(), &["Tester", "-m", "Three", "--resume", "s.jsonl"], "").await.code, 0);
+    let bodies: Vec<Value> = server.received().iter().map(|received| received.json()).collect();
+    let messages = |body: usize| bodies[body]["messages"].as_array().expect("messages").clone();
+    for body in 0..2 {
+        let (before, after) = (messages(body), messages(body + 1));
+        assert_eq!(after[..before.len()], before[..], "request {} is the beginning of the next", body + 1);
+    }
+    let says = |body: usize, text: &str| {
+        messages(body).iter().filter(|message| message["content"].to_string().contains(text)).count()
+    };
+    assert_eq!((says(1, "The first rule."), says(2, "The first rule."), says(2, "The second rule.")), (1, 1, 1));
+}
+
 #[tokio::test]
 async fn results_for_programs_are_json() {
     let server = Server::start(|_, _| says("Hi.")).await;
@@ -246,7 +268,8 @@ async fn results_for_programs_are_json() {
     let ran = reqc(root.path(), &["Tester", "-m", "Hi", "--format", "events"], "").await;
     let events: Vec<Value> =
         ran.out.lines().map(|line| serde_json::from_str(line).expect("one event a line")).collect();
-    assert_eq!(events.first().unwrap()["event"], "turn_start");
+    assert_eq!((&events[0]["event"], &events[0]["text"]), (&"message".into(), &"Hi".into()));
+    assert_eq!(events[1]["event"], "turn_start");
     assert_eq!(events.last().unwrap()["event"], "done");
 }
 

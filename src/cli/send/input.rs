@@ -12,14 +12,13 @@ use crate::context;
 use crate::conversation::log::Log;
 use crate::conversation::{Block, Conversation, Image, Task, TaskKind};
 use crate::diag::{Diagnostic, Severity, did_you_mean};
-use crate::render::Folders;
 use crate::repo::{LayerKind, read_tools_below};
 use crate::resolve::ProfileId;
 use crate::runtime::tools::{ProcessTool, Processes, ToolSet};
 use crate::runtime::trust::Grant;
 use crate::runtime::{SessionStart, image};
 use crate::source::{SourceText, Sources};
-use crate::system::{Disk, JournalFile, Places, SystemProcesses, to_read, to_write};
+use crate::system::{Disk, JournalFile, Places, SystemProcesses, project_setting, to_read, to_write};
 use crate::world::World;
 
 /// Everything that a request is made from, beside the agent.
@@ -230,12 +229,8 @@ fn from_context(options: &Options, opened: &mut Opened, wanted: &str) -> Result<
 
 /// The project around the folder that the command was started in.
 fn real_setting(opened: &Opened) -> Result<Setting, Failure> {
-    let Places { project, home } = Places::here()?;
-    let name = project.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let text = |path: &Path| Arc::from(path.to_string_lossy().as_ref());
-    let folders = Folders { project: text(&project), config: text(&opened.root), home: text(&home) };
-    let project: Arc<dyn World> = Arc::new(Disk::open(&project)?);
-    Ok(Setting { project, project_name: name.into(), language: Arc::from(""), folders })
+    let Places { project } = Places::here()?;
+    Ok(project_setting(&project, &opened.root)?)
 }
 
 /// The tools of a file. What is only a warning does not stop the request.

@@ -109,7 +109,7 @@ impl<'a> RequestTask<'a> {
     }
 
     async fn rounds(&mut self, start: Start) -> Result<StopReason, Stop> {
-        let begun = self.shared.state().begin(start);
+        let begun = self.shared.state().begin(&self.shared.agent, start);
         self.tell_news();
         let mut undo = begun?;
         for round in 1.. {

@@ -8,7 +8,7 @@ use super::super::tools::{ToolOutput, ToolSet};
 use super::super::{Category, Error, Event};
 use super::Start;
 use crate::conversation::log::{CutOff, Entry, Log};
-use crate::conversation::{Block, Conversation, Item, Message, Role, SystemLayer, Task, TaskKind, Usage};
+use crate::conversation::{Block, Conversation, Item, Message, Role, SystemLayer, Task, TaskKind, Usage, turn_from};
 use crate::world::{AccessError, Journal};
 
 /// A session's state.
@@ -28,6 +28,8 @@ pub(super) struct State {
     news: Vec<Event>,
     /// Why the last answer ended, if nothing came of it that could be marked.
     unsaid: Option<CutOff>,
+    /// Whether the history says what the agent says of its surroundings, and holds attached files.
+    is_told: bool,
 }
 
 /// What a round is about.
@@ -55,7 +57,7 @@ impl SessionStart {
     /// There is nothing to ask about.
     pub fn preview(self, agent: &Agent, message: Option<Vec<Block>>) -> Result<Conversation, Error> {
         let mut state = State::restored(agent, self, None)?;
-        state.begin(message.map_or(Start::Proceed, Start::Message))?;
+        state.begin(agent, message.map_or(Start::Proceed, Start::Message))?;
         Ok(state.to_ask().conversation)
     }
 }
@@ -68,7 +70,19 @@ impl State {
     fn of(frame: Conversation, log: Log, journal: Option<Box<dyn Journal>>) -> State {
         let (tools, seed) = (ToolSet::new(), Usage::default());
         let (waiting, news) = (VecDeque::new(), Vec::new());
-        State { frame, log, journal, tools, seed, busy: false, waiting, given: None, news, unsaid: None }
+        State {
+            frame,
+            log,
+            journal,
+            tools,
+            seed,
+            busy: false,
+            waiting,
+            given: None,
+            news,
+            unsaid: None,
+            is_told: false,
+        }
     }
 
     pub(super) fn restored(
@@ -88,13 +102,22 @@ impl State {
         };
         let (frame, history) = part(conversation);
         let mut state = State::of(frame, log, journal);
+        state.is_told =
+            state.log.entries().any(|entry| matches!(entry, Entry::Item(item) if item.as_surroundings().is_some()));
         // Whose calls are open may bring their results.
         if state.log.open_calls().is_empty() || !history.is_empty() {
             state.settle(true)?;
         }
         let is_given = !history.is_empty();
-        // The history of a completion is empty.
-        history.into_iter().try_for_each(|message| state.push(message))?;
+        // The history of a completion is empty. What surrounds a given one came with its first message of the person.
+        let first = turn_from(&history, 0);
+        for (at, message) in history.into_iter().enumerate() {
+            if at == first && state.history().len() == at {
+                // What goes wrong is told when the request is compiled.
+                let _ = state.tell_surroundings(agent);
+            }
+            state.push(message)?;
+        }
         state.given = is_given.then_some(state.history().len());
         Ok(state)
     }
@@ -113,6 +136,19 @@ impl State {
         Ok(())
     }
 
+    /// Says what the agent says of its surroundings, and shows attached files, as far as the history does not.
+    fn tell_surroundings(&mut self, agent: &Agent) -> Result<(), Error> {
+        let Some(text) = agent.surroundings(self.frame.omit_system_prompt)? else { return Ok(()) };
+        self.is_told = true;
+        let items =
+            || self.log.entries().filter_map(|entry| if let Entry::Item(item) = entry { Some(item) } else { None });
+        let said = items().filter_map(Item::as_surroundings).last();
+        let is_new = said.map_or(!text.is_empty(), |said| !text.is_empty() && *said != text);
+        let attached = self.frame.files.iter().map(Item::attached).filter(|file| !items().any(|item| item == file));
+        let news: Vec<Item> = is_new.then(|| Item::surroundings(text)).into_iter().chain(attached).collect();
+        news.into_iter().try_for_each(|item| self.record(Entry::Item(item)))
+    }
+
     pub(super) fn history(&self) -> &[Message] {
         self.log.history()
     }
@@ -126,18 +162,25 @@ impl State {
         let mut conversation = self.frame.clone();
         if let Task::Chat(history) = &mut conversation.task {
             *history = self.history().to_vec();
+            conversation.is_told = self.is_told;
+        }
+        if self.is_told {
+            conversation.files.clear();
         }
         let id_prefix = format!("call_{}_", self.history().len());
         RoundInput { conversation, tools: self.tools.clone(), id_prefix }
     }
 
     /// Begins a request; how many messages it added.
-    pub(super) fn begin(&mut self, start: Start) -> Result<usize, Error> {
+    pub(super) fn begin(&mut self, agent: &Agent, start: Start) -> Result<usize, Error> {
         self.busy = true;
         if !self.has_results(&start) {
             let moves_on = matches!(start, Start::Message(_)) && !self.is_given();
             self.settle(moves_on)?;
             self.admit_waiting()?;
+            if matches!(&start, Start::Message(blocks) if !blocks.is_empty()) && self.is_chat() {
+                self.tell_surroundings(agent)?;
+            }
         }
         match start {
             Start::Message(blocks) if !blocks.iter().any(Block::says_something) => {
