@@ -18,6 +18,7 @@ use crate::runtime::{Answer, Category, Error, Event, MalformedInput, Refusal, St
 const MALFORMED: &str = "_malformed";
 
 /// An answer that grows.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own that came at its own time")]
 pub(super) struct AnswerBuilder {
     origin: Arc<str>,
     id_prefix: String,
@@ -580,7 +581,7 @@ impl Slot {
 
     /// The block, if it holds anything. A signature counts only when it is whole.
     fn into_block(self, whole: bool, origin: &Arc<str>) -> Option<Block> {
-        let origin = Some(Arc::clone(origin));
+        let (own_origin, origin) = (origin, Some(Arc::clone(origin)));
         match self {
             Slot::Text { text, .. } => (!text.is_empty()).then(|| Block::Text(text.into())),
             Slot::Thinking { text, signature, sealed } => {
@@ -591,7 +592,7 @@ impl Slot {
             Slot::Redacted(data) => Some(Block::RedactedThinking { data: data.into(), origin }),
             Slot::Own(own) if !whole && !own.sealed => own.text.map(|text| Block::Text(text.into())),
             Slot::Own(own) => Some(Block::Provider(ProviderBlock {
-                origin: origin.unwrap_or_default(),
+                origin: Arc::clone(own_origin),
                 data: own.data,
                 text: own.text.filter(|text| !text.is_empty()).map(Into::into),
             })),

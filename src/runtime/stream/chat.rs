@@ -58,7 +58,7 @@ impl AnswerParser for Chat {
     fn read(&mut self, _: &str, value: &Value, answer: &mut AnswerBuilder) -> Result<(), Error> {
         self.usage(value, answer);
         let first = |choice: &&Value| count(choice, "/index").unwrap_or_default() == 0;
-        if items(value, "choices").iter().skip_while(|choice| first(choice)).next().is_some() {
+        if items(value, "choices").iter().any(|choice| !first(&choice)) {
             answer.warn("the answer has several choices: the first is kept");
         }
         let Some(choice) = items(value, "choices").iter().find(first) else { return Ok(()) };
@@ -101,9 +101,11 @@ impl Chat {
             if answer.is_full() {
                 return;
             }
-            match self.custom(call) {
-                Some(custom) => self.custom_call(custom, call, answer),
-                None => self.call(call, whole, answer),
+            let known = self.known_custom(call);
+            if known.is_some() || call["custom"].is_object() {
+                self.custom_call(known, call, answer);
+            } else {
+                self.call(call, whole, answer);
             }
         }
     }
@@ -127,11 +129,10 @@ impl Chat {
         }
     }
 
-    /// Whether a call is one of a custom tool: where its block is, or `None` in it for a new one.
-    fn custom(&self, call: &Value) -> Option<Option<BlockIndex>> {
-        let index = count(call, "/index");
-        let known = self.customs.iter().find(|(known, _)| index.is_some() && *known == index).map(|(_, place)| *place);
-        (known.is_some() || call["custom"].is_object()).then_some(known)
+    /// The call of a custom tool that a piece goes on with.
+    fn known_custom(&self, call: &Value) -> Option<BlockIndex> {
+        let index = count(call, "/index")?;
+        self.customs.iter().find(|(known, _)| *known == Some(index)).map(|(_, place)| *place)
     }
 
     /// A call of a custom tool, or a piece of one: its input is free text.
