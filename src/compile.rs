@@ -868,7 +868,11 @@ mod tests {
                 assert_eq!(checks.problems(&body), []);
                 bodies += 1;
             }
-            assert!(bodies > 10 && (1..=10).contains(&checks.looked_at()), "{base}: {} of {bodies}", checks.looked_at());
+            assert!(
+                bodies > 10 && (1..=10).contains(&checks.looked_at()),
+                "{base}: {} of {bodies}",
+                checks.looked_at()
+            );
         }
     }
 

@@ -27,7 +27,14 @@ const LOSSES: [(&[&str], &[&str], &str); 4] = [
     ),
     (
         &["*"],
-        &["attached-files", "hostile-text", "plain-turn", "several-turns", "next-turn-other-language", "next-turn-other-files"],
+        &[
+            "attached-files",
+            "hostile-text",
+            "plain-turn",
+            "several-turns",
+            "next-turn-other-language",
+            "next-turn-other-files",
+        ],
         "what agents say of their surroundings, and attached files, are system messages behind the system prompt: imported they are \
          layers as that is, and layers are one text",
     ),
