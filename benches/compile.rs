@@ -65,7 +65,10 @@ fn bench(wanted: usize, kind: &str) {
     let mut stages: Vec<Stage<'_>> = vec![
         ("read files", Box::new(|| timed(|| read(&world)))),
         ("… from memory", Box::new(|| timed(|| read(&memory)))),
-        ("… and parse, link", Box::new(|| timed(|| Hierarchy::build(profile::read_all(&read(&memory).repo).0, Dialect::Jinja)))),
+        (
+            "… and parse, link",
+            Box::new(|| timed(|| Hierarchy::build(profile::read_all(&read(&memory).repo).0, Dialect::Jinja))),
+        ),
         (
             "… and partials",
             Box::new(|| {
