@@ -116,7 +116,7 @@ def try_program(command: list, work: Path, version: str) -> None:
     said = run(*command, "check", "--format", "short", cwd=work, env=CLEAN, status=1)
     assert "agents/wrong.toml:2:" in said and "OpenAI Chat" in said, said
     run(*command, "no-such-command", env=CLEAN, status=2)
-    said = run(*command, "lint", "-", "--format", "short", env=CLEAN, status=1, stdin='{"model": "m", "messages": 1}')
+    said = run(*command, "lint", "-", "--wire", "openai-chat", env=CLEAN, status=1, stdin='{"model": "m", "messages": 1}')
     assert "1 body" in said, said
 
 
@@ -149,7 +149,7 @@ def try_npm(reqc: Path, work: Path, version: str) -> None:
     other = work / "other"
     other.write_text("#!/bin/sh\necho wrong platform\n")
     here = f"{platform.machine()}-unknown-linux-gnu"
-    targets = re.findall(r"target: (\S+)", (ROOT / ".github/workflows/release.yml").read_text())
+    targets = re.findall(r"- target: (\S+)", (ROOT / ".github/workflows/release.yml").read_text())
     binaries = [f"{target}={reqc if target == here else other}" for target in targets]
     folders = run("scripts/npm-packages", "--share", SHARE, "--out", work / "npm", *binaries).split("\n")[:-1]
     (work / "packed").mkdir()
@@ -219,23 +219,25 @@ class Registry:
 def try_signals(command: Path) -> None:
     """A signal ends the binary and then its launcher, which tells how."""
     for number in [signal.SIGTERM, signal.SIGINT]:
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         with subprocess.Popen([command, "lint", "-"], env=CLEAN, **pipes) as started:
-            wait_for_child(started)
+            child = child_of(started)
             started.send_signal(number)
-            # Ends once nobody holds the other end: the binary is gone, too.
-            started.stdout.read()
             status = started.wait(timeout=60)
-        assert status == -number, (number, status)
+            is_left = Path(f"/proc/{child}").exists()
+            started.stdin.close()
+        assert (status, is_left) == (-number, False), (number, status, is_left)
 
 
-def wait_for_child(started: subprocess.Popen) -> None:
+def child_of(started: subprocess.Popen) -> int:
+    """The binary that the launcher starts."""
     for _ in range(200):
         children = Path(f"/proc/{started.pid}/task/{started.pid}/children").read_text().split()
         for child in children:
             if os.readlink(f"/proc/{child}/exe").endswith("/bin/reqc"):
-                return
+                return int(child)
         threading.Event().wait(0.05)
+    started.kill()
     raise AssertionError("the launcher starts nothing")
 
 

@@ -7,6 +7,7 @@
 pub(crate) mod families;
 mod found;
 pub(crate) mod history;
+pub(crate) mod prefix;
 pub(crate) mod protocol;
 pub(crate) mod schema;
 mod subject;

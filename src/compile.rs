@@ -9,6 +9,7 @@ mod baseline;
 mod compare;
 mod coverage;
 mod explain;
+mod growth;
 mod impact;
 mod lint;
 mod lowered;
@@ -25,6 +26,7 @@ mod selection;
 mod texts;
 mod touched;
 mod unused;
+mod version;
 mod work;
 
 pub use baseline::Baseline;
@@ -59,8 +61,8 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 
 use crate::check::{Checks, Problem, Schemas, check_families};
-use crate::context::{self, Context, ContextSource};
-use crate::conversation::Conversation;
+use crate::context::{self, Context, ContextSource, Project};
+use crate::conversation::{Conversation, TaskKind};
 use crate::diag::{Diagnostic, Findings, Severity, did_you_mean};
 use crate::panics::{Panic, caught};
 use crate::profile;
@@ -69,8 +71,9 @@ use crate::render::{Engine, PromptScope, Renderer, rules as render_rules};
 use crate::repo::{self, Layer, LayerKind, Repo};
 use crate::resolve::{self, Hierarchy, ResolvedProfile};
 use crate::source::{FileId, SourceText, Sources};
-use crate::unit::{Memo, Plan, Prepared, Record, Request, Room, Target};
+use crate::unit::{Memo, Plan, Prepared, Record, Request, Room, SystemPrompt, Target};
 use crate::world::{MemoryWorld, Remembering, World};
+use version::{Version, Versions};
 use work::Ledger;
 
 /// A repository, read and checked.
@@ -91,11 +94,16 @@ pub struct ReadyContext {
     pub context: Context,
     /// Whether golden bodies are written for it in this repository.
     pub golden: bool,
-    prepared: Prepared,
-    memo: Memo,
-    scopes: HashMap<LayerKind, Arc<PromptScope>>,
+    plain: Arc<Version>,
+    versions: Versions,
+    scopes: Arc<Scopes>,
     source: OnceLock<Option<ContextSource>>,
+    /// What prompts see in the earlier turns, for each layer.
+    turns: Vec<Arc<Scopes>>,
 }
+
+/// What the prompts of each layer's agents may read.
+type Scopes = HashMap<LayerKind, Arc<PromptScope>>;
 
 /// All bodies of one agent.
 #[non_exhaustive]
@@ -184,7 +192,7 @@ impl Compiler {
         findings.extend(more);
         // What looks like a key is shown nowhere, not even where it stands.
         findings.extend(secrets::check(&mut repo, &findings));
-        let (hierarchy, more) = Hierarchy::build(profiles);
+        let (hierarchy, more) = Hierarchy::build(profiles, repo.config.dialect);
         findings.extend(more);
         let (contexts, more) = context::read_all(&repo);
         findings.extend(more);
@@ -417,10 +425,28 @@ impl Compiler {
                 findings.extend(spent.finding(&agent.plan, &ready.context.name));
                 break;
             }
-            let memo = (!selection.without_memo).then_some(&ready.memo);
-            let request = Request { memo, ..ready.request(&agent.plan, selection.model.as_deref()) };
-            let renderer = renderers.get(&ready.prepared);
+            let renderer = renderers.get(&ready.plain.prepared);
+            let version = self.version(&agent.plan, ready, renderer);
+            spent.cost = spent.cost.saturating_add(version.cost);
+            let version = match version.result {
+                Ok(version) => version,
+                Err(finding) => {
+                    findings.push(finding.reaching(agent.plan.name(), Some(&ready.context.name)));
+                    continue;
+                }
+            };
+            let memo = (!selection.without_memo).then_some(&version.memo);
+            let request = Request { memo, ..ready.request(&agent.plan, &version, selection.model.as_deref()) };
             let body = self.make((&agent.plan, &checks), ready, renderer, &request, (&mut spent, &mut findings));
+            if let Some((body, prompt)) = &body
+                && agent.plan.kind == TaskKind::Chat
+            {
+                let (plan, request) = (&agent.plan, &request);
+                let later =
+                    growth::Later { plan, checks: &checks, ready, version: &version, renderer, request, body, prompt };
+                self.prove_growth(&later, &mut spent, &mut findings);
+            }
+            let body = body.map(|(body, _)| body.checked());
             // What is found in a body does not make it go away: a repository may lower such findings.
             agent.bodies.extend(body.map(|body| (ready, body)));
         }
@@ -438,7 +464,7 @@ impl Compiler {
         renderer: &Renderer<'_>,
         request: &Request<'_>,
         (spent, findings): (&mut Spent, &mut Findings),
-    ) -> Option<Body> {
+    ) -> Option<(Body, Option<SystemPrompt>)> {
         let made = plan.made(&self.repo.sources, renderer, request);
         spent.cost = spent.cost.saturating_add(made.cost);
         match made.body {
@@ -449,7 +475,7 @@ impl Compiler {
                 let record = Record::new(plan, &self.repo.sources, renderer, request, &body);
                 let record = record.expecting(problems.iter().map(|problem| problem.pointer.clone()));
                 self.locate(plan, ready, &record, problems, (&mut spent.cost, findings));
-                Some(body.checked())
+                Some((body, made.prompt))
             }
             Err(found) => {
                 spent.is_told |= found.iter().any(|finding| finding.rule == &render_rules::TOO_MUCH_WORK);
@@ -503,8 +529,12 @@ impl Compiler {
         if ready.context.kind() != plan.kind {
             return None;
         }
-        let renderer = self.engine.renderer(ReadyContext::size_class(&ready.prepared));
-        Some(plan.body(&self.repo.sources, &renderer, &ready.request(&plan, model)))
+        let renderer = self.engine.renderer(ReadyContext::size_class(&ready.plain.prepared));
+        let version = match self.version(&plan, ready, &renderer).result {
+            Ok(version) => version,
+            Err(finding) => return Some(Err(vec![*finding])),
+        };
+        Some(plan.body(&self.repo.sources, &renderer, &ready.request(&plan, &version, model)))
     }
 
     /// The body of a conversation that is not one of the contexts, in the normal form that contexts are in.
@@ -521,7 +551,7 @@ impl Compiler {
     ) -> Result<Body, Vec<Diagnostic>> {
         self.with_request(plan, conversation, setting, model, |renderer, request| {
             plan.body(&self.repo.sources, renderer, request)
-        })
+        })?
     }
 
     /// What schemas and rules find in that body, as it is: no policy was applied. Nothing, if there is no body.
@@ -561,7 +591,7 @@ impl Compiler {
             };
             let findings = problems.into_iter().map(finding).collect();
             Ok((body, findings))
-        })
+        })?
     }
 
     /// The request for a conversation that is not one of the contexts.
@@ -572,11 +602,14 @@ impl Compiler {
         setting: &Setting,
         model: Option<&str>,
         work: impl FnOnce(&Renderer<'_>, &Request<'_>) -> R,
-    ) -> R {
+    ) -> Result<R, Vec<Diagnostic>> {
         let scope = setting.scope(&self.repo, plan.profile.profile.layer);
-        let conversation = Prepared::new(conversation.into_normal_form());
-        let renderer = self.engine.renderer(ReadyContext::size_class(&conversation));
-        work(&renderer, &Request { conversation: &conversation, scope: &scope, model, memo: None })
+        let conversation = conversation.into_normal_form();
+        let renderer = self.engine.renderer(conversation.block_count().next_power_of_two());
+        let conversation =
+            self.live_version(plan, conversation, setting, &renderer).map_err(|finding| vec![*finding])?;
+        let conversation = Prepared::new(conversation);
+        Ok(work(&renderer, &Request { conversation: &conversation, scope: &scope, model, memo: None }))
     }
 
     /// The model that the client names for an agent: the given one, else that of `models.toml`.
@@ -681,7 +714,7 @@ pub(crate) const STACK_BYTES: usize = 16 * 1024 * 1024;
 
 fn is_agent(repo: &Repo, hierarchy: &Hierarchy, id: ProfileId) -> bool {
     let profile = hierarchy.get(id);
-    !profile.is_abstract() && repo.is_compiled(profile.layer)
+    !profile.is_abstract() && repo.is_compiled(profile.layer) && !hierarchy.is_taken(id)
 }
 
 impl ReadyContext {
@@ -690,16 +723,16 @@ impl ReadyContext {
             Some(globs) => globs.value.iter().any(|glob| glob.value.is_match(&context.name)),
             None => context.golden,
         };
-        let setting = Setting::of(&context);
-        let scope = |layer: &Layer| (layer.kind, setting.scope_of(repo, layer.kind, layers[&layer.kind].clone()));
-        let scopes = repo.layers.iter().map(scope).collect();
-        let prepared = Prepared::new(context.conversation.clone());
-        ReadyContext { context, golden, prepared, memo: Memo::sharing(room), scopes, source: OnceLock::new() }
-    }
-
-    fn request<'a>(&'a self, plan: &Plan<'_>, model: Option<&'a str>) -> Request<'a> {
-        let scope = &self.scopes[&plan.profile.profile.layer];
-        Request { conversation: &self.prepared, scope, model, memo: None }
+        let scopes = |setting: &Setting| {
+            let scope = |layer: &Layer| (layer.kind, setting.scope_of(repo, layer.kind, layers[&layer.kind].clone()));
+            Arc::new(repo.layers.iter().map(scope).collect::<Scopes>())
+        };
+        let turns = context.earlier.iter().map(|state| scopes(&Setting::of_state(&state.project, &state.language)));
+        let (turns, scopes) = (turns.collect(), scopes(&Setting::of(&context)));
+        let states = context.earlier.iter().cloned().chain([context.last()]).collect();
+        let plain = Arc::new(Version::new(states, Vec::new(), Memo::sharing(room)));
+        let (versions, source) = (Versions::default(), OnceLock::new());
+        ReadyContext { context, golden, plain, versions, scopes, source, turns }
     }
 
     /// How many content blocks the conversation has, rounded up to a power of two.
@@ -724,11 +757,15 @@ pub struct Setting {
 impl Setting {
     /// The virtual project of a context.
     pub fn of(context: &Context) -> Setting {
-        let files = context.project.files.iter().map(|(path, text)| (path.clone(), text.as_bytes().to_vec()));
+        Setting::of_state(&context.project, &context.language)
+    }
+
+    fn of_state(project: &Project, language: &Arc<str>) -> Setting {
+        let files = project.files.iter().map(|(path, text)| (path.clone(), text.as_bytes().to_vec()));
         Setting {
             project: Arc::new(files.collect::<MemoryWorld>()),
-            project_name: Arc::clone(&context.project.name),
-            language: Arc::clone(&context.language),
+            project_name: Arc::clone(&project.name),
+            language: Arc::clone(language),
             folders: Folders::placeholders(),
         }
     }
@@ -769,7 +806,7 @@ struct Renderers<'e> {
 
 impl<'e> Renderers<'e> {
     fn new(compiler: &'e Compiler) -> Renderers<'e> {
-        let sizes = compiler.contexts.iter().map(|ready| ReadyContext::size_class(&ready.prepared));
+        let sizes = compiler.contexts.iter().map(|ready| ReadyContext::size_class(&ready.plain.prepared));
         let mut by_size = HashMap::new();
         for size in sizes {
             by_size.entry(size).or_insert_with(|| compiler.engine.renderer(size));
@@ -840,12 +877,18 @@ mod tests {
             let checks = Checks::of(&plan, &compiler.schemas, &compiler.repo.families, None);
             let mut bodies = 0;
             for ready in compiler.contexts.iter().filter(|ready| ready.context.kind() == plan.kind) {
-                let request = Request { memo: Some(&ready.memo), ..ready.request(&plan, None) };
-                let body = plan.body(&compiler.repo.sources, &compiler.engine.renderer(64), &request).expect("a body");
+                let renderer = compiler.engine.renderer(64);
+                let version = compiler.version(&plan, ready, &renderer).result.expect("a version");
+                let request = Request { memo: Some(&version.memo), ..ready.request(&plan, &version, None) };
+                let body = plan.body(&compiler.repo.sources, &renderer, &request).expect("a body");
                 assert_eq!(checks.problems(&body), []);
                 bodies += 1;
             }
-            assert!(bodies > 10 && (1..=8).contains(&checks.looked_at()), "{base}: {} of {bodies}", checks.looked_at());
+            assert!(
+                bodies > 10 && (1..=10).contains(&checks.looked_at()),
+                "{base}: {} of {bodies}",
+                checks.looked_at()
+            );
         }
     }
 
@@ -874,7 +917,9 @@ mod tests {
         let sources = &compiler.repo.sources;
         let mut places = 0;
         for plan in agents.filter_map(|id| compiler.plan(id)).filter(|plan| plan.kind == ready.context.kind()) {
-            let (renderer, request) = (compiler.engine.renderer(64), ready.request(&plan, None));
+            let renderer = compiler.engine.renderer(64);
+            let version = compiler.version(&plan, ready, &renderer).result.expect("a version");
+            let request = ready.request(&plan, &version, None);
             let body = plan.body(sources, &renderer, &request).expect("a body");
             let mut pointers = Vec::new();
             leaves(body.value(), &Pointer::root(), &mut pointers);
@@ -903,11 +948,11 @@ mod tests {
         let compiler = load(&files, None);
         let run = compiler.run(&Selection::default(), |agent| agent.bodies.len());
         assert!(run.results.len() == 4 && run.findings.into_vec().is_empty());
-        for ready in
-            compiler.contexts.iter().filter(|ready| ready.context.kind() == crate::conversation::TaskKind::Chat)
-        {
+        for ready in compiler.contexts.iter().filter(|ready| ready.context.kind() == TaskKind::Chat) {
             let whole = if ready.context.conversation.omit_system_prompt { (0, 1) } else { (1, 0) };
-            assert_eq!(ready.memo.rendered(), whole, "{}", ready.context.name);
+            let plan = compiler.plan(compiler.agents[0].0).expect("a plan");
+            let version = compiler.version(&plan, ready, &compiler.engine.renderer(64)).result.expect("a version");
+            assert_eq!(version.memo.rendered(), whole, "{}", ready.context.name);
         }
     }
 }

@@ -6,11 +6,13 @@
 mod read;
 pub(crate) mod rules;
 
-pub use read::KEYS;
+pub use read::{KEYS, TURN_KEYS};
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+
+use serde_json::Value;
 
 use crate::conversation::{self, Anchor, Conversation, Message, Relation, Task, TaskKind};
 use crate::diag::{Diagnostic, Edit};
@@ -38,6 +40,23 @@ pub struct Context {
     pub project: Project,
     /// The conversation, in normal form.
     pub conversation: Conversation,
+    /// Whether the host asked for a new system prompt and new tools with the last turn.
+    pub renewed: bool,
+    /// What the conversation was in earlier turns, if the file has `turns`: what else is here is the last.
+    pub earlier: Vec<State>,
+}
+
+/// One request of a conversation that grows.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// The value of `language` in system prompts.
+    pub language: Arc<str>,
+    /// The project that system prompts see.
+    pub project: Project,
+    /// The conversation, in normal form.
+    pub conversation: Conversation,
+    /// Whether the host asked for a new system prompt and new tools with this turn.
+    pub renewed: bool,
 }
 
 /// A virtual project: golden files never depend on a real one.
@@ -112,10 +131,14 @@ fn read_noting(
     let reader = read::Reader::new(file, &places, findings);
     let reader = if leaves { reader.with_leaves() } else { reader };
     let (mut context, leaves) = reader.context(layer, &value)?;
+    for state in &mut context.earlier {
+        state.conversation = std::mem::take(&mut state.conversation).into_normal_form();
+    }
     if let Task::Chat(history) = &context.conversation.task {
         let normal = conversation::normalise(history, &conversation::Rules::default());
         let changes = normal.changes.iter();
-        findings.extend(changes.take(read::MOST).map(|change| not_normal(file, &places, change)));
+        let at = |change: &conversation::Change| message_at(&value, change.message());
+        findings.extend(changes.take(read::MOST).map(|change| not_normal(places.span(file, &at(change)), change)));
         let more = normal.changes.len().saturating_sub(read::MOST);
         if let Some(last) = findings.last_mut().filter(|_| more > 0) {
             last.message.push_str(&format!(", and {more} more findings in this file"));
@@ -131,6 +154,8 @@ pub(crate) struct ContextSource {
     conversation: Conversation,
     leaves: read::Leaves,
     tree: Tree,
+    /// How many turns the file has beyond the first.
+    turns: usize,
 }
 
 impl ContextSource {
@@ -139,6 +164,7 @@ impl ContextSource {
         let (read, leaves) = read_noting(true, context.file, context.layer, text, &mut Vec::new())?;
         Some(ContextSource {
             file: context.file,
+            turns: read.earlier.len(),
             conversation: read.conversation,
             leaves,
             tree: json::parse_tree(text).ok()?,
@@ -161,10 +187,10 @@ impl ContextSource {
                 let anchor = conversation::anchor(&history, index.parse().ok()?, rest)?;
                 self.at_anchor(&anchor)?
             }
-            ["files_metadata", rest @ ..] => below("files", rest),
-            ["project_name"] => below("project", &["name"]),
+            ["files_metadata", rest @ ..] => self.below("files", rest),
+            ["project_name"] => self.below("project", &["name"]),
             [first @ ("history" | "prefix" | "suffix" | "language" | "system_layers" | "tools"), rest @ ..] => {
-                below(first, rest)
+                self.below(first, rest)
             }
             _ => return None,
         };
@@ -176,27 +202,54 @@ impl ContextSource {
         match &anchor.relation {
             Relation::Itself => Some(at.clone()),
             Relation::Beside(rest) => Some(rest.iter().fold(at.parent()?, |at, token| at.member(token))),
-            Relation::InMessage(member) => {
-                let message = at.tokens().take(2).fold(Pointer::root(), |at, token| at.member(&token));
-                Some(message.member(member))
-            }
-            Relation::Message => Some(at.tokens().take(2).fold(Pointer::root(), |at, token| at.member(&token))),
+            Relation::InMessage(member) => Some(message_of(at).member(member)),
+            Relation::Message => Some(message_of(at)),
         }
+    }
+
+    /// The place of a member, in the last turn that says it.
+    fn below(&self, member: &str, rest: &[&str]) -> Pointer {
+        let turns = Pointer::root().member("turns");
+        let said = |index: &usize| self.tree.locate(&turns.element(*index).member(member)).is_some();
+        let turn = (0..self.turns).rev().find(said).map(|index| turns.element(index));
+        rest.iter().fold(turn.unwrap_or_else(Pointer::root).member(member), |at, token| at.member(token))
     }
 }
 
-fn below(member: &str, rest: &[&str]) -> Pointer {
-    rest.iter().fold(Pointer::root().member(member), |at, token| at.member(token))
+/// The message that a place is in: `/history/2` or `/turns/0/history/2`.
+fn message_of(at: &Pointer) -> Pointer {
+    let depth = if at.tokens().next().as_deref() == Some("turns") { 4 } else { 2 };
+    at.tokens().take(depth).fold(Pointer::root(), |at, token| at.member(&token))
 }
 
-fn not_normal(file: FileId, places: &read::Places<'_>, change: &conversation::Change) -> Diagnostic {
-    let message = Pointer::root().member("history").element(change.message());
+/// Where a message of the whole history stands in a file.
+fn message_at(file: &Value, index: usize) -> Pointer {
+    let length = |value: &Value| value.get("history").and_then(Value::as_array).map_or(0, Vec::len);
+    let (mut index, mut at) = (index, Pointer::root());
+    let mut before = length(file);
+    for (number, turn) in file.get("turns").and_then(Value::as_array).into_iter().flatten().enumerate() {
+        if index < before {
+            break;
+        }
+        index -= before;
+        (before, at) = (length(turn), Pointer::root().member("turns").element(number));
+    }
+    at.member("history").element(index)
+}
+
+fn not_normal(message: Span, change: &conversation::Change) -> Diagnostic {
     let what = format!("not in normal form: {}", change.describe());
-    Diagnostic::new(&rules::NOT_NORMAL, places.span(file, &message), what)
-        .help("it is dropped before anything is rendered: remove it, or complete the pair")
+    Diagnostic::new(&rules::NOT_NORMAL, message, what).help(change.help())
 }
 
 impl Context {
+    /// What the conversation is in the last turn.
+    pub(crate) fn last(&self) -> State {
+        let Context { language, project, conversation, renewed, .. } = self;
+        let (language, project) = (Arc::clone(language), project.clone());
+        State { language, project, conversation: conversation.clone(), renewed: *renewed }
+    }
+
     /// The history of a chat.
     pub fn history(&self) -> &[Message] {
         match &self.conversation.task {

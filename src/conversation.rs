@@ -4,15 +4,18 @@
 //! normal form and the [`template data`](Conversation::template_data); a [`Log`](log::Log), which is a history as
 //! lines of JSON. Knows nothing of templates or wire formats.
 
+mod arrival;
 mod data;
 mod item;
 pub mod log;
 mod normalise;
 mod usage;
 
+pub(crate) use arrival::{Arrival, arrived_before, turn_from, with_arrivals};
 pub(crate) use data::{Anchor, CTX_MEMBERS, Relation, TEMPLATE_DATA, anchor};
 pub use item::{Item, PodEvent};
-pub use normalise::{Change, Normal, Rules, normalise};
+pub(crate) use normalise::depends_on_target;
+pub use normalise::{Change, NO_MESSAGE, Normal, ProviderBlockKind, ProviderBlockKinds, Rules, normalise};
 pub use usage::Usage;
 
 use std::sync::Arc;
@@ -32,6 +35,12 @@ pub struct Conversation {
     pub system_layers: Vec<SystemLayer>,
     /// Whether the agent's own system prompt is left out.
     pub omit_system_prompt: bool,
+    /// The first message behind the last renewal of system prompt and tools; 0 if there was none. Thinking in messages before it is
+    /// left out for APIs that bind thinking to what stood before it.
+    pub bound_from: usize,
+    /// Whether what came with turns is in the history: what an agent says of its surroundings, and attached files. If not, an agent with
+    /// `surroundings` is told both before the first message of the person.
+    pub is_told: bool,
 }
 
 /// A chat to continue, or a gap to fill.
@@ -154,6 +163,80 @@ pub enum Block {
     },
     /// An image.
     Image(Image),
+    /// A document, for instance a PDF.
+    Document(Document),
+    /// A recording.
+    Audio(Audio),
+    /// What one provider said or did in a form of its own.
+    Provider(ProviderBlock),
+}
+
+/// A document that the person gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    /// In which form it comes.
+    pub source: DocumentSource,
+    /// The base64 without a `data:` prefix, the URL, the id or the text.
+    pub data: Arc<str>,
+    /// The MIME type.
+    pub media_type: Arc<str>,
+    /// The title or file name, if it has one.
+    pub title: Option<Arc<str>>,
+}
+
+/// In which form a document comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DocumentSource {
+    /// Its bytes in base64.
+    Base64,
+    /// An address from which the provider gets it.
+    Url,
+    /// The id of a file that was uploaded to the provider.
+    File,
+    /// Its text.
+    Text,
+}
+
+impl DocumentSource {
+    /// All sources.
+    pub const ALL: [DocumentSource; 4] =
+        [DocumentSource::Base64, DocumentSource::Url, DocumentSource::File, DocumentSource::Text];
+
+    /// The lower-case name.
+    pub fn name(self) -> &'static str {
+        match self {
+            DocumentSource::Base64 => "base64",
+            DocumentSource::Url => "url",
+            DocumentSource::File => "file",
+            DocumentSource::Text => "text",
+        }
+    }
+
+    /// The source with a name.
+    pub fn from_name(name: &str) -> Option<DocumentSource> {
+        DocumentSource::ALL.into_iter().find(|source| source.name() == name)
+    }
+}
+
+/// A recording that the person gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Audio {
+    /// Base64 data without a `data:` prefix.
+    pub data: Arc<str>,
+    /// The MIME type, for instance `audio/wav`.
+    pub media_type: Arc<str>,
+}
+
+/// A piece of an answer that only its provider understands: a tool that the server ran and its result, citations of a
+/// text, a compaction, a call of a custom tool. It goes back unchanged to where it came from, in its place, and nowhere else.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProviderBlock {
+    /// The client API that produced it.
+    pub origin: Arc<str>,
+    /// The block, item, part or members of a message, in the provider's own form.
+    pub data: Value,
+    /// What stands for it where it does not go, if it says something in words.
+    pub text: Option<Arc<str>>,
 }
 
 /// An image: base64 data or a URL.

@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use crate::check::history::{self as turns, History};
 use crate::context;
-use crate::conversation::{self, AttachedFile, Conversation, Task};
+use crate::conversation::{self, AttachedFile, Block, Conversation, Task};
 use crate::json::Pointer;
 use crate::provider::WireFormat;
 use crate::repo::LayerKind;
@@ -122,7 +122,15 @@ fn chat<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
             lost.tell(value, format!("{}: no context keeps that", change.describe()));
         }
     }
-    Conversation { task: Task::Chat(normal.history), tools, files: Vec::new(), system_layers, omit_system_prompt: true }
+    Conversation {
+        task: Task::Chat(normal.history),
+        tools,
+        files: Vec::new(),
+        system_layers,
+        omit_system_prompt: true,
+        bound_from: 0,
+        is_told: false,
+    }
 }
 
 /// Code around a cursor.
@@ -156,7 +164,7 @@ fn attached<'b>(file: &'b Value, lost: &mut Lost<'b>) -> Option<AttachedFile> {
 
 /// Ollama's `generate` without a suffix: one question.
 fn generation<'b>(body: &'b Value, lost: &mut Lost<'b>) -> Conversation {
-    let message = history::question(body, lost);
+    let message = history::question(body, lost).filter(|question| question.blocks.iter().any(Block::says_something));
     lost.rest(body, &["prompt", "system", "images"], OF_AGENTS);
     let texts: Vec<String> = body.get("system").and_then(Value::as_str).map(str::to_owned).into_iter().collect();
     let task = Task::Chat(Vec::from_iter(message));

@@ -25,7 +25,7 @@ use crate::toml::{self, Kind, Node, Table};
 pub const SCHEMA_VERSION: i64 = 1;
 
 /// Every key of a profile, in the order of the documentation.
-pub const KEYS: [&str; 20] = [
+pub const KEYS: [&str; 21] = [
     "schema_version",
     "name",
     "description",
@@ -37,6 +37,7 @@ pub const KEYS: [&str; 20] = [
     "endpoint",
     "model",
     "system_prompt",
+    "surroundings",
     "enable_tools",
     "enable_thinking",
     "cache_prompt",
@@ -251,7 +252,7 @@ fn below_body(field: &str) -> String {
 
 /// Types of the keys that are only read once the profile is resolved.
 fn check_settings(reader: &mut Reader<'_, '_>) {
-    for key in ["description", "system_prompt"] {
+    for key in ["description", "system_prompt", "surroundings"] {
         reader.string(key);
     }
     if let Some(endpoint) = reader.string("endpoint") {

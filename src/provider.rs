@@ -4,6 +4,7 @@
 //! [`RequestLine`]. Pure functions; nothing here renders or sends.
 
 mod api;
+mod blocks;
 mod cache;
 mod instances;
 mod request;

@@ -16,6 +16,7 @@ mod flow;
 mod functions;
 mod guards;
 mod includes;
+mod inja;
 mod instrument;
 mod limits;
 mod names;
@@ -40,6 +41,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value};
 
 use crate::diag::{Diagnostic, Suggestions};
@@ -330,6 +332,7 @@ impl Engine {
         }
         let span = |range| self.span(sources, name, range);
         findings.extend(dialect::findings(rewritten, &analysis, self.dialect, span));
+        rewritten.pair_loops.iter().for_each(|range| analysis.edits.wrap(range, inja::PAIRS, ""));
         let (guarded, guards) = std::mem::take(&mut analysis.edits).apply(&rewritten.text);
         self.guards.insert(Arc::clone(name), guards);
         self.analyses.insert(Arc::clone(name), analysis);
@@ -519,7 +522,7 @@ impl Renderer<'_> {
 
     /// Renders a system prompt.
     pub fn prompt(&self, sources: &Sources, id: TemplateId, scope: &Arc<PromptScope>) -> Rendered {
-        self.render(sources, id, &scope.root())
+        self.render(sources, id, &scope.root(self.engine.dialect))
     }
 
     /// Who wrote a range of what a template gave.
@@ -591,6 +594,9 @@ fn environment(dialect: Dialect) -> Environment<'static> {
     environment.set_debug(true);
     environment.set_formatter(functions::emit);
     environment.set_path_join_callback(|name, _| includes::full_name(name));
+    // inja keeps the line end at the end of a template.
+    let keeps_line_end = SyntaxConfig::builder().keep_trailing_newline(dialect == Dialect::Inja).build();
+    environment.set_syntax(keeps_line_end.expect("the delimiters are the usual ones"));
     functions::install(&mut environment, dialect);
     environment
 }

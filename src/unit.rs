@@ -16,6 +16,7 @@ pub(crate) mod rules;
 
 pub use body::{Body, Splice};
 pub(crate) use members::{Check, CheckId, Kept, MemberRef, Texts};
+pub(crate) use memo::Costed;
 pub use memo::{Memo, Room};
 pub use plan::{Plan, Target};
 pub use prompt::SystemPrompt;
@@ -24,7 +25,7 @@ pub(crate) use record::{Place, Record};
 
 use std::sync::{Arc, OnceLock};
 
-use crate::conversation::{Block, Conversation, Message, Normal, Task, Tool, normalise};
+use crate::conversation::{Conversation, Message, Normal, Rules, Task, Tool, depends_on_target, normalise};
 use crate::provider::ClientApi;
 use crate::render::{ContextData, PromptScope};
 
@@ -44,12 +45,11 @@ impl Prepared {
     /// Prepares a conversation, whose history is in normal form, for all client APIs.
     pub fn new(conversation: Conversation) -> Prepared {
         let mut variants = Vec::new();
-        // The client APIs differ in the thinking that they take: a history without any is the same for all.
         if let Task::Chat(history) = &conversation.task
-            && history.iter().flat_map(|message| &message.blocks).any(Block::is_thinking)
+            && depends_on_target(history)
         {
             for api in ClientApi::ALL {
-                let normal = normal_form(history, api);
+                let normal = normal_form(history, conversation.bound_from, api);
                 if !normal.changes.is_empty() {
                     let changed = Conversation { task: Task::Chat(normal.history), ..conversation.clone() };
                     variants.push((api, ContextData::new(&changed)));
@@ -70,9 +70,12 @@ impl Prepared {
     }
 }
 
-/// A history in the normal form of a client API: that of its strictest format, since completion formats carry no thinking.
-pub(crate) fn normal_form(history: &[Message], api: ClientApi) -> Normal {
-    normalise(history, &api.wire("").normal_form(api.name()))
+/// A history in the normal form of a client API: that of its strictest format, since completion formats carry no thinking. Where
+/// thinking is bound to what stands before it, that of messages before `bound_from` is left out.
+pub(crate) fn normal_form(history: &[Message], bound_from: usize, api: ClientApi) -> Normal {
+    let wire = api.wire("");
+    let bound_from = if wire.binds_thinking() { bound_from } else { 0 };
+    normalise(history, &Rules { bound_from, ..wire.normal_form(api.name()) })
 }
 
 /// Everything that one body is made from, beside the plan.

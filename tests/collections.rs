@@ -56,8 +56,9 @@ fn assert_body(compiler: &Compiler, collection: &str, agent: &str, context: &str
 fn a_flat_folder_of_the_original_dialect_compiles_unmodified() {
     let compiler = load("flat");
     // All are true: tools are injected only where a conversation has some, Codestral takes no images, and Mistral refuses the order
-    // of roles.
+    // of roles. The base's prompt loses its last line end.
     let expected = [
+        "claude_base.toml:9 dialect/prompt-text",
         "openai_tools.toml:6 protocol/choice-without-tools: `parallel_tool_calls` is only taken together with `tools`",
         "partials/chat/image.jinja:1 protocol/model-media: codestral-latest takes no images",
         "partials/chat/messages.jinja:9 protocol/turn-order: a `system` message cannot follow an assistant message",
@@ -131,4 +132,84 @@ fn what_the_original_engine_prints_bare_is_json_here() {
     assert!(tool_error.contains("\"is_error\": true"), "{tool_error}");
     let deep = body(&compiler, "Relay Ollama Chat", "deep-tool-input");
     assert!(deep.contains("\"arguments\": {"), "{deep}");
+}
+
+/// What expressions give as a body of an agent, by the dialect that `reqc.toml` says.
+fn rendered(reqc: &str, prompt: &str, expressions: &[&str]) -> Result<Vec<String>, Vec<String>> {
+    let members: Vec<String> = expressions
+        .iter()
+        .enumerate()
+        .map(|(at, it)| format!("x{at} = '''{{% if true %}}{it}{{% endif %}}'''"))
+        .collect();
+    let agent = format!(
+        "name = \"A\"\nprovider_instance = \"OpenAI Compatible\"\nendpoint = \"chat/completions\"\nmodel = \"m\"\n\
+         system_prompt = '''{prompt}'''\n[body]\nprompt = '{{{{ tojson(ctx.system_prompt) }}}}'\n{}\n",
+        members.join("\n")
+    );
+    let context = r#"{"name": "c", "why": "w", "kind": "chat", "project": {"name": "p", "files": {"src/a.rs": "one\ntwo\n"}},
+        "history": [{"role": "user", "content": "hi"}]}"#;
+    let files = [("reqc.toml", reqc), ("agents/a.toml", &agent), ("contexts/c.json", context)];
+    let world = reqc::world::MemoryWorld::from_iter(files.map(|(path, text)| (path.to_owned(), text.to_owned())));
+    let compiler = Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), LoadOptions::default());
+    let told =
+        |findings: Vec<Diagnostic>| findings.iter().map(|it| format!("{}: {}", it.rule.code, it.message)).collect();
+    let id = compiler.hierarchy().by_name("A").expect("it was read");
+    match compiler.body(id, "c", None) {
+        Some(Ok(body)) => {
+            Ok(body.value().as_object().expect("a body").iter().skip(1).map(|(_, it)| it.to_string()).collect())
+        }
+        Some(Err(findings)) => Err(told(findings)),
+        None => Err(told(findings(&compiler))),
+    }
+}
+
+#[test]
+fn expressions_of_inja_give_what_inja_gives() {
+    let cases = [
+        ("{{ at([4, 5], 1) }}", "5"),
+        ("{{ tojson(at({\"a\": \"b\"}, \"a\")) }}", "\"b\""),
+        ("{{ first([7, 8]) }}", "7"),
+        ("{{ last([7, 8]) }}", "8"),
+        ("{{ tojson(join([1, \"a\"], \"-\")) }}", "\"1-a\""),
+        ("{{ exists(\"ctx.history\") }}", "true"),
+        ("{{ exists(\"ctx.history.0.role\") }}", "true"),
+        ("{{ exists(\"ctx.nothing\") }}", "false"),
+        ("{{ exists(\"nothing.at.all\") }}", "false"),
+        (
+            "[{{ isString(\"a\") }}, {{ isNumber(1) }}, {{ isInteger(1.5) }}, {{ isFloat(1.5) }}]",
+            "[true,true,false,true]",
+        ),
+        ("[{{ isArray([]) }}, {{ isObject({}) }}, {{ isBoolean(1) }}]", "[true,true,false]"),
+        ("[{{ even(2) }}, {{ odd(2) }}, {{ divisibleBy(9, 3) }}]", "[true,false,true]"),
+        ("[{{ max([1, 3]) }}, {{ min([1, 3]) }}, {{ sort([2, 1]) }}]", "[3,1,[1,2]]"),
+        ("[{{ round(2.5, 0) }}, {{ int(\"3\") }}, {{ float(\"1.5\") }}]", "[3,3,1.5]"),
+        ("{{ tojson(upper(\"a\") + lower(\"B\") + capitalize(\"c\") + replace(\"d\", \"d\", \"e\")) }}", "\"AbCe\""),
+        ("{{ default(ctx.nothing, 4) }}", "4"),
+        ("[{{ 2 ^ 3 }}, {{ 1 + 2 ^ 2 }}]", "[8,5]"),
+        ("[{% for k, v in {\"b\": 2, \"a\": 1} %}{{ tojson(k) }}, {{ v }},{% endfor %}]", "[\"a\",1,\"b\",2]"),
+        ("[{% for m in ctx.history %}{{ loop.index }}{% endfor %}]", "[0]"),
+    ];
+    let (expressions, expected): (Vec<&str>, Vec<&str>) = cases.iter().copied().unzip();
+    let prompt = "{{ head_lines(read_file(\"src/a.rs\"), 1) }}|{{ dirname(\"c.txt\") }}|{{ ext(\".bashrc\") }}|\
+                  {{ file_exists(\"src\") }}|{{ even(2) }}{% for k, v in {\"x\": 1} %}{{ k }}{% endfor %}\n";
+    let given = rendered("dialect = \"inja\"", prompt, &expressions).expect("it renders");
+    assert_eq!(given[0], r#""one|.|bashrc|true|truex\n""#);
+    assert_eq!(given[1..], expected);
+    // Without the dialect the prompt is another one.
+    let given = rendered(
+        "",
+        &prompt.replace("even(2)", "true").replace("{% for k, v in {\"x\": 1} %}{{ k }}{% endfor %}", ""),
+        &[],
+    );
+    assert_eq!(given.expect("it renders"), [r#""one\n||||true""#.replace("||||", "|||false|")]);
+}
+
+#[test]
+fn without_the_dialect_functions_of_inja_have_advice() {
+    for (expression, advice) in
+        [("{{ at([1], 0) }}", "at"), ("{{ isString(1) }}", "isString"), ("{{ exists(\"ctx.x\") }}", "exists")]
+    {
+        let told = rendered("", "x", &[expression]).expect_err("it is not known");
+        assert_eq!(told, [format!("template/unknown-name: there is no function `{advice}`")]);
+    }
 }

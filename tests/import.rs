@@ -26,9 +26,17 @@ const LOSSES: [(&[&str], &[&str], &str); 4] = [
         "the agent ends each conversation with a text of its own: imported it is the user's, and the agent adds it again",
     ),
     (
-        &["Claude", "Gemini"],
-        &["attached-files", "hostile-text"],
-        "attached files are a block of their own in the system prompt: imported it is a layer, and layers are one text",
+        &["*"],
+        &[
+            "attached-files",
+            "hostile-text",
+            "plain-turn",
+            "several-turns",
+            "next-turn-other-language",
+            "next-turn-other-files",
+        ],
+        "what agents say of their surroundings, and attached files, are system messages behind the system prompt: imported they are \
+         layers as that is, and layers are one text",
     ),
     (
         &["LM Studio Chat", "Ollama OpenAI Chat"],
@@ -43,7 +51,7 @@ const LOSSES: [(&[&str], &[&str], &str); 4] = [
 ];
 
 /// How many bodies of chats come back exactly, at least.
-const EXACT: usize = 766;
+const EXACT: usize = 700;
 
 fn compiler(files: Vec<(String, String)>) -> Compiler {
     let own = Arc::new(MemoryWorld::from_iter(files));
@@ -145,7 +153,7 @@ fn what_is_left_out_of_compiled_bodies_is_what_agents_say() {
             let pointer = loss.pointer.as_str();
             let is_member = pointer.matches('/').count() == 1;
             // A breakpoint of the cache, and a system item, whose kind no format has.
-            !is_member && !pointer.ends_with("/cache_control") && trip.context != "system-items"
+            !is_member && !pointer.ends_with("/cache_control") && !loss.why.starts_with("a system message among others")
         });
         assert!(other.is_none(), "{} / {}: {other:?}", trip.agent, trip.context);
     }

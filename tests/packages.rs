@@ -86,6 +86,25 @@ fn one_list_of_platforms() {
     assert_eq!(windows, targets(&document("Cargo.toml")), "`cargo binstall` needs to know which archives are no .tgz");
 }
 
+#[test]
+fn one_name_of_archives() {
+    let cargo = document("Cargo.toml");
+    assert!(cargo.contains("/{ name }-v{ version }-{ target }{ archive-suffix }\""), "where `cargo binstall` looks");
+    assert!(cargo.contains("bin-dir = \"{ name }-v{ version }-{ target }/"), "the folder in an archive");
+    assert!(
+        document(".github/workflows/release.yml").contains("name=reqc-v$VERSION-$TARGET\n"),
+        "what a release makes"
+    );
+    assert!(document("docs/install.md").contains("\ntar -xzf reqc-v0.1.0-x86_64-unknown-linux-gnu.tgz\n"));
+}
+
+#[test]
+fn one_version_of_rust() {
+    let rust = env!("CARGO_PKG_RUST_VERSION");
+    assert!(document("Containerfile").contains(&format!("FROM rust:{rust}-alpine AS build\n")));
+    assert!(document("docs/install.md").contains(&format!("The Rust toolchain, {rust} or newer")));
+}
+
 /// The names of targets that a text holds.
 fn targets(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_')));

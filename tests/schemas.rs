@@ -425,6 +425,11 @@ fn schema_and_code_take_the_same_contexts() {
                 {"type": "image", "data": "x", "media_type": "image/png", "is_url": true},
             ]},
         ],
+        "turns": [{
+            "history": [{"role": "assistant", "content": "x"}, {"role": "user", "content": "x"}],
+            "language": "C", "project": {"name": "q", "files": {}}, "files": [], "tools": [], "renew": true,
+            "system_layers": [{"name": "l", "text": "x"}],
+        }],
     });
     let completion = json!({"name": "a", "why": "x", "kind": "completion", "prefix": "x", "suffix": "y"});
     let mut compared = 0;

@@ -195,7 +195,13 @@ fn history_block(block: &Block) -> Option<Value> {
         Block::ToolUse { id, name, input } => {
             Some(json!({"type": "tool_use", "id": **id, "name": **name, "input": input}))
         }
-        Block::ToolResult { .. } | Block::Image(_) => None,
+        Block::Provider(own) => Some(match &own.text {
+            Some(text) => {
+                json!({"type": "provider_block", "origin": *own.origin, "data": own.data, "text": **text})
+            }
+            None => json!({"type": "provider_block", "origin": *own.origin, "data": own.data}),
+        }),
+        Block::ToolResult { .. } | Block::Image(_) | Block::Document(_) | Block::Audio(_) => None,
     }
 }
 
@@ -222,7 +228,8 @@ fn without_marks(mut message: Value) -> Value {
 
 fn is_the_models(message: &Value) -> bool {
     let is = |key: &str, words: [&str; 2]| message[key].as_str().is_some_and(|word| words.contains(&word));
-    is("role", ["assistant", "model"]) || is("type", ["reasoning", "function_call"])
+    let is_item = message["role"].is_null() && !is("type", ["function_call_output", "message"]);
+    is("role", ["assistant", "model"]) || is_item
 }
 
 fn same(whole: &Played, other: &Played, how: &str) -> Result<(), Failed> {
@@ -276,6 +283,7 @@ impl Told for Event {
 fn kept(block: &Block) -> Option<&str> {
     match block {
         Block::Text(text) => Some(text),
+        Block::Provider(own) => own.text.as_deref(),
         _ => None,
     }
 }
@@ -330,6 +338,7 @@ fn event_line(event: &Event) -> String {
             Err(input) => format!("end {id} {name} malformed {}: {}", json!(input.text), input.problem),
         },
         Event::Usage(usage) => usage_line(*usage),
+        Event::Warning(message) => format!("warning {message}"),
         other => format!("{other:?}"),
     }
 }
@@ -347,6 +356,7 @@ fn block_line(block: &Block) -> String {
         }
         Block::RedactedThinking { data, origin } => json!({"redacted": **data, "origin": origin.as_deref()}),
         Block::ToolUse { id, name, input } => json!({"call": **id, "name": **name, "input": input}),
+        Block::Provider(own) => json!({"own": own.data, "origin": *own.origin, "text": own.text.as_deref()}),
         other => json!(format!("{other:?}")),
     };
     value.to_string()

@@ -35,9 +35,9 @@ function fail(why) {
   process.exit(2);
 }
 
-const child = spawn(binary(), process.argv.slice(2), { stdio: "inherit", windowsHide: true });
-
-// A terminal sends Ctrl-C to the binary as well, and a second one would end it at once.
+let child;
+// Before anything is started: a signal must not leave it behind. A terminal sends Ctrl-C to the binary as well, and a second one
+// would end it at once.
 const hasTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   process.on(signal, () => {
@@ -45,6 +45,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   });
 }
 
+child = spawn(binary(), process.argv.slice(2), { stdio: "inherit", windowsHide: true });
 child.on("error", (error) => fail(`${child.spawnfile} cannot be started: ${error.message}`));
 child.on("exit", (code, signal) => {
   if (signal === null) process.exit(code);

@@ -5,6 +5,7 @@
 
 mod builtin_tool;
 mod cache_breakpoints;
+mod cache_lost;
 mod cached_content;
 mod call_arguments;
 mod call_id;
@@ -21,6 +22,7 @@ mod exclusive_members;
 mod forced_choice;
 mod item_id;
 mod json_mode;
+mod late_breakpoint;
 mod limit;
 mod media_source;
 mod missing_companion;
@@ -144,6 +146,8 @@ static ALL: &[&BodyRule] = &[
     &thinking_signature::RULE,
     &thinking_turn::RULE,
     &cache_breakpoints::RULE,
+    &cache_lost::RULE,
+    &late_breakpoint::RULE,
     &cached_content::RULE,
     &sampling::RULE,
 ];

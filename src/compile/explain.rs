@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{Compiler, ReadyContext, misplaced};
 use crate::check::Problem;
 use crate::context::ContextSource;
+use crate::conversation::Message;
 use crate::diag::Diagnostic;
 use crate::json::Pointer;
 use crate::render::{By, ComputedFrom, ReadFile, ReadPlace, Step, Written};
@@ -45,8 +46,9 @@ impl Compiler {
         new: &Value,
     ) -> Option<Span> {
         let (plan, ready) = (self.plan(id)?, self.context(context)?);
-        let renderer = self.engine.renderer(ReadyContext::size_class(&ready.prepared));
-        let request = ready.request(&plan, None);
+        let renderer = self.engine.renderer(ReadyContext::size_class(&ready.plain.prepared));
+        let version = self.version(&plan, ready, &renderer).result.ok()?;
+        let request = ready.request(&plan, &version, None);
         let body = plan.body(&self.repo.sources, &renderer, &request).ok()?;
         let record = Record::new(&plan, &self.repo.sources, &renderer, &request, &body);
         let place = match (old.and_then(Value::as_str), new.as_str()) {
@@ -86,7 +88,11 @@ impl Compiler {
 
     /// Where a value of the template data is written in its context file.
     fn data_span(&self, path: &Pointer, plan: &Plan<'_>, ready: &ReadyContext) -> Option<Span> {
-        ready.source(self)?.data_span(path, |history| normal_form(history, plan.api).history)
+        let renderer = self.engine.renderer(ReadyContext::size_class(&ready.plain.prepared));
+        let version = self.version(plan, ready, &renderer).result.ok()?;
+        let bound_from = version.prepared.conversation.bound_from;
+        let normal = |history: &[Message]| normal_form(&version.history(history), bound_from, plan.api).history;
+        ready.source(self)?.data_span(path, normal)
     }
 }
 
@@ -229,8 +235,12 @@ impl Compiler {
         if ready.context.kind() != plan.kind {
             return None;
         }
-        let renderer = self.engine.renderer(ReadyContext::size_class(&ready.prepared));
-        let request = ready.request(&plan, model);
+        let renderer = self.engine.renderer(ReadyContext::size_class(&ready.plain.prepared));
+        let version = match self.version(&plan, ready, &renderer).result {
+            Ok(version) => version,
+            Err(finding) => return Some(Err(vec![*finding])),
+        };
+        let request = ready.request(&plan, &version, model);
         let body = match plan.body(&self.repo.sources, &renderer, &request) {
             Ok(body) => body,
             Err(findings) => return Some(Err(findings)),

@@ -92,6 +92,7 @@ static ALL: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
         crate::render::rules::RULES,
         crate::provider::rules::RULES,
         crate::unit::rules::RULES,
+        crate::check::prefix::rules::RULES,
         crate::check::schema::rules::RULES,
         crate::golden::rules::RULES,
         crate::lint::rules::RULES,

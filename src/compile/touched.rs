@@ -166,45 +166,56 @@ impl Compiler {
     fn asked_by_prompts(&self) -> Vec<(Arc<str>, BTreeSet<Question>)> {
         let settings = self.settings();
         let usable: Vec<ProfileId> = self.agents().iter().filter(|(_, usable)| *usable).map(|(id, _)| *id).collect();
-        let asked = |id| settings.iter().flat_map(|ready| self.asked_by_prompt(id, ready)).collect();
+        let asked =
+            |id| settings.iter().flat_map(|(ready, setting)| self.asked_by_prompt(id, ready, setting)).collect();
         usable.into_par_iter().map(|id| (self.name(id), asked(id))).collect()
     }
 
     /// A context for each project and language that prompts can see.
-    fn settings(&self) -> Vec<&ReadyContext> {
+    fn settings(&self) -> Vec<(&ReadyContext, Setting)> {
         let mut known: Vec<(&Project, &str)> = Vec::new();
         let mut settings = Vec::new();
         for ready in self.contexts().iter().filter(|ready| !ready.context.conversation.omit_system_prompt) {
-            let setting = (&ready.context.project, &*ready.context.language);
-            if !known.contains(&setting) {
-                known.push(setting);
-                settings.push(ready);
+            for state in &ready.plain.states {
+                let setting = (&state.project, &*state.language);
+                if !known.contains(&setting) {
+                    known.push(setting);
+                    settings.push((ready, Setting::of_state(&state.project, &state.language)));
+                }
             }
         }
         settings
     }
 
     /// What the prompt of an agent asks of the repository's own files.
-    fn asked_by_prompt(&self, id: ProfileId, ready: &ReadyContext) -> BTreeSet<Question> {
+    fn asked_by_prompt(&self, id: ProfileId, ready: &ReadyContext, setting: &Setting) -> BTreeSet<Question> {
         let (Some(plan), Some(own)) = (self.plan(id), self.own_layer()) else { return BTreeSet::new() };
         let noting = Arc::new(Noting { world: Arc::clone(&own.world), asked: Mutex::default() });
-        self.render_prompt(&plan, ready, own.kind, &noting);
+        self.render_prompt(&plan, (ready, setting), own.kind, &noting);
         std::mem::take(&mut noting.asked.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Renders a prompt that sees another world in the place of a layer's.
-    fn render_prompt(&self, plan: &Plan<'_>, ready: &ReadyContext, own: LayerKind, noting: &Arc<Noting>) {
+    fn render_prompt(
+        &self,
+        plan: &Plan<'_>,
+        (ready, setting): (&ReadyContext, &Setting),
+        own: LayerKind,
+        noting: &Arc<Noting>,
+    ) {
         let layer = plan.profile.profile.layer;
         let world = |it: &Layer| match it.kind == own {
             true => Arc::clone(noting) as Arc<dyn World>,
             false => Arc::clone(&it.world),
         };
         let worlds = self.repo().readable_layers(layer).map(world).collect();
-        let scope = Setting::of(&ready.context).scope_of(self.repo(), layer, worlds);
-        let renderer = self.engine.renderer(ReadyContext::size_class(&ready.prepared));
-        let request = Request { conversation: &ready.prepared, scope: &scope, model: None, memo: None };
+        let scope = setting.scope_of(self.repo(), layer, worlds);
+        let prepared = &ready.plain.prepared;
+        let renderer = self.engine.renderer(ReadyContext::size_class(prepared));
+        let request = Request { conversation: prepared, scope: &scope, model: None, memo: None };
         // What goes wrong is found when the body is made.
         drop(plan.system_prompt(self.sources(), &renderer, &request));
+        drop(plan.surroundings.map(|template| renderer.prompt(self.sources(), template, &scope)));
     }
 
     /// The agents that own golden files, and whether other golden files are meant.

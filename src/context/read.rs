@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Context, Project, rules};
+use super::{Context, Project, State, rules};
 use crate::conversation::{
-    AttachedFile, Block, Conversation, Image, ItemKind, Message, Role, SystemLayer, Task, TaskKind, Tool,
+    AttachedFile, Audio, Block, Conversation, Document, DocumentSource, Image, ItemKind, Message, ProviderBlock, Role,
+    SystemLayer, Task, TaskKind, Tool, turn_from,
 };
 use crate::diag::{Diagnostic, did_you_mean};
 use crate::json::{self, Pointer, Tree};
@@ -45,6 +46,9 @@ impl Leaves {
 /// How many findings of one file are told.
 pub(super) const MOST: usize = 1_000;
 
+/// How many states a conversation may have.
+const MOST_TURNS: usize = 32;
+
 /// Where the values of a file stand: looked up once a finding asks.
 pub(super) struct Places<'a> {
     text: &'a str,
@@ -66,7 +70,7 @@ impl<'a> Places<'a> {
 }
 
 /// Every key of a context.
-pub const KEYS: [&str; 14] = [
+pub const KEYS: [&str; 15] = [
     "name",
     "why",
     "kind",
@@ -80,8 +84,12 @@ pub const KEYS: [&str; 14] = [
     "prefix",
     "suffix",
     "files",
+    "turns",
     "$schema",
 ];
+
+/// Every key of a turn.
+pub const TURN_KEYS: [&str; 7] = ["history", "language", "project", "files", "tools", "system_layers", "renew"];
 
 /// An object of the file and where it stands.
 struct Object<'v> {
@@ -122,9 +130,75 @@ impl<'a> Reader<'a> {
             files: self.list(&root, "files", Reader::attached_file),
             system_layers: self.list(&root, "system_layers", Reader::system_layer),
             omit_system_prompt,
+            bound_from: 0,
+            is_told: false,
         };
         self.repeated_layers(&root, &conversation.system_layers);
-        Some(Context { file: self.file, layer, name, why, golden, language, project, conversation })
+        let first = State { language, project, conversation, renewed: false };
+        let mut states = self.turns(&root, first);
+        let State { language, project, conversation, renewed } = states.pop()?;
+        let earlier = states;
+        Some(Context { file: self.file, layer, name, why, golden, language, project, conversation, renewed, earlier })
+    }
+
+    /// The first state of a conversation, and what it is in each later turn.
+    fn turns(&mut self, root: &Object<'_>, first: State) -> Vec<State> {
+        let mut states = vec![first];
+        let at = root.at.member("turns");
+        match root.members.get("turns") {
+            None => {}
+            Some(_) if states[0].conversation.kind() == TaskKind::Completion => {
+                self.fail(&at, "a completion context has no `turns`: each is a request of its own".to_owned());
+            }
+            Some(Value::Array(turns)) if turns.len() >= MOST_TURNS => {
+                self.fail(&at, format!("a context has fewer than {MOST_TURNS} turns, not {}", turns.len()));
+            }
+            Some(Value::Array(turns)) => {
+                for (index, turn) in turns.iter().enumerate() {
+                    let next = self.turn(turn, &at.element(index), &states[index]);
+                    states.push(next.unwrap_or_else(|| states[index].clone()));
+                }
+            }
+            Some(other) => self.fail(&at, format!("`turns` must be an array, not {}", json::kind_of(other))),
+        }
+        states
+    }
+
+    /// What a conversation is in a later turn: it is longer, and what the turn does not say stays.
+    fn turn(&mut self, value: &Value, at: &Pointer, before: &State) -> Option<State> {
+        let turn = self.object(value, at, "a turn", &TURN_KEYS)?;
+        let mut state = before.clone();
+        let said = |key: &str| turn.members.contains_key(key);
+        if said("language") {
+            state.language = self.text(&turn, "language", false);
+        }
+        if said("project") {
+            state.project = self.project(&turn);
+        }
+        if said("files") {
+            state.conversation.files = self.list(&turn, "files", Reader::attached_file);
+        }
+        if said("tools") {
+            state.conversation.tools = self.list(&turn, "tools", Reader::tool);
+        }
+        if said("system_layers") {
+            state.conversation.system_layers = self.list(&turn, "system_layers", Reader::system_layer);
+            self.repeated_layers(&turn, &state.conversation.system_layers);
+        }
+        let more = self.list(&turn, "history", Reader::message);
+        if more.is_empty() && !self.failed {
+            self.fail(&turn.at, "a turn needs a `history`: the messages that were added".to_owned());
+        }
+        state.renewed = self.flag(&turn, "renew");
+        if let Task::Chat(history) = &mut state.conversation.task {
+            let before = history.len();
+            history.extend(more);
+            if state.renewed {
+                // The answer to the turn before was made with what there was then.
+                state.conversation.bound_from = turn_from(history, before);
+            }
+        }
+        Some(state)
     }
 
     fn span(&self, at: &Pointer) -> Span {
@@ -381,7 +455,9 @@ impl<'a> Reader<'a> {
                 Block::Thinking { .. } | Block::RedactedThinking { .. } => ("thinking", Role::Assistant),
                 Block::ToolResult { .. } => ("a tool result", Role::User),
                 Block::Image(_) => ("an image", Role::User),
-                Block::Text(_) => continue,
+                Block::Document(_) => ("a document", Role::User),
+                Block::Audio(_) => ("audio", Role::User),
+                Block::Text(_) | Block::Provider(_) => continue,
             };
             if role != owner {
                 self.fail(&at.member("content").element(index), format!("{what} belongs to role `{}`", owner.name()));
@@ -410,10 +486,15 @@ impl<'a> Reader<'a> {
             "tool_use" => &["type", "id", "name", "input"],
             "tool_result" => &["type", "tool_use_id", "content", "is_error"],
             "image" => &["type", "data", "media_type", "is_url"],
+            "document" => &["type", "source", "data", "media_type", "title"],
+            "audio" => &["type", "data", "media_type"],
+            "provider_block" => &["type", "origin", "data", "text"],
             _ => {
                 self.fail(
                     &if value.get("type").is_some() { at.member("type") } else { at.clone() },
-                    "a block's `type` is one of text, thinking, redacted_thinking, tool_use, tool_result, image".into(),
+                    "a block's `type` is one of text, thinking, redacted_thinking, tool_use, tool_result, image, document, \
+                     audio, provider_block"
+                        .into(),
                 );
                 return None;
             }
@@ -432,8 +513,38 @@ impl<'a> Reader<'a> {
             },
             "tool_use" => self.tool_use(&object)?,
             "tool_result" => self.tool_result(&object)?,
+            "document" => Block::Document(self.document(&object)?),
+            "audio" => Block::Audio(Audio {
+                data: self.filled_text(&object, "data"),
+                media_type: self.filled_text(&object, "media_type"),
+            }),
+            "provider_block" => Block::Provider(self.provider_block(&object)?),
             _ => Block::Image(self.image(&object)),
         })
+    }
+
+    fn document(&mut self, object: &Object<'_>) -> Option<Document> {
+        let name = self.text(object, "source", true);
+        let Some(source) = DocumentSource::from_name(&name) else {
+            let known = DocumentSource::ALL.map(DocumentSource::name).join(", ");
+            self.fail(&object.at.member("source"), format!("a document's `source` is one of {known}"));
+            return None;
+        };
+        Some(Document {
+            source,
+            data: self.filled_text(object, "data"),
+            media_type: self.filled_text(object, "media_type"),
+            title: self.optional_text(object, "title"),
+        })
+    }
+
+    fn provider_block(&mut self, object: &Object<'_>) -> Option<ProviderBlock> {
+        let Some(data @ Value::Object(_)) = object.members.get("data") else {
+            self.fail(&object.at, "`data` must be an object".into());
+            return None;
+        };
+        let (origin, text) = (self.filled_text(object, "origin"), self.optional_text(object, "text"));
+        Some(ProviderBlock { origin, data: data.clone(), text })
     }
 
     fn tool_use(&mut self, object: &Object<'_>) -> Option<Block> {

@@ -24,7 +24,9 @@ crate::diag::rules! {
          * wrong: `\"system_layers\": [{\"name\": \"memory\", \"text\": \"a\"}, {\"name\": \"memory\", \"text\": \"b\"}]`\n\
          * right: one layer with both texts, or two names";
     NOT_NORMAL = Warning "context/not-normal", "a conversation is not in normal form",
-        "Before a history is rendered it is brought into normal form, by the same function that the runtime uses: tool \
-         calls without results and results without calls are dropped, so are messages without content. What the file \
-         says beyond that never reaches a body, so the context does not test what it seems to test.";
+        "Before a history is rendered it is brought into normal form, by the same function that the runtime uses. Calls and \
+         results without their other half, messages without content and turns of thinking alone are dropped; results move right \
+         behind their calls; an error result without text gets one; a call with the id of an earlier one gets another. What the \
+         file says instead never reaches a body, so the context does not test what it seems to test.\n\n\
+         `docs/contexts.md` has the whole list.";
 }

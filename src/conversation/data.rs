@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use super::{Block, Conversation, Image, Message, Task, Tool};
+use super::{Block, Conversation, Document, Image, Message, Task, Tool};
 
 /// The members of `ctx`.
 pub(crate) const CTX_MEMBERS: &[&str] = &["history", "prefix", "suffix", "files_metadata", "tools", "system_prompt"];
@@ -33,6 +33,8 @@ pub(crate) const TEMPLATE_DATA: [(&str, &[&str]); 5] = [
             "images",
             "media_type",
             "is_url",
+            "source",
+            "title",
         ],
     ),
 ];
@@ -130,8 +132,28 @@ fn block_data(block: &Block, tool_names: &HashMap<&str, &str>) -> Value {
             }
         }
         Block::Image(image) => return image_data(image),
+        Block::Document(document) => return document_data(document),
+        Block::Audio(audio) => {
+            set("type", "audio".into());
+            set("data", audio.data.as_ref().into());
+            set("media_type", audio.media_type.as_ref().into());
+        }
+        Block::Provider(own) => {
+            set("type", "provider_block".into());
+            set("origin", own.origin.as_ref().into());
+            set("data", own.data.clone());
+        }
     }
     Value::Object(data)
+}
+
+fn document_data(document: &Document) -> Value {
+    let Document { source, data, media_type, title } = document;
+    let mut value = json!({"type": "document", "source": source.name(), "data": &**data, "media_type": &**media_type});
+    if let (Value::Object(members), Some(title)) = (&mut value, title) {
+        members.insert("title".into(), (**title).into());
+    }
+    value
 }
 
 fn image_data(image: &Image) -> Value {
@@ -209,6 +231,9 @@ impl Block {
             Block::RedactedThinking { data, .. } => data,
             Block::ToolUse { id, .. } | Block::ToolResult { id, .. } => id,
             Block::Image(image) => &image.data,
+            Block::Document(document) => &document.data,
+            Block::Audio(audio) => &audio.data,
+            Block::Provider(own) => &own.origin,
         }
     }
 
@@ -247,7 +272,7 @@ impl Block {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::{AttachedFile, Role};
+    use crate::conversation::{AttachedFile, Audio, DocumentSource, ProviderBlock, Role};
     use std::collections::BTreeSet;
 
     #[test]
@@ -278,6 +303,14 @@ mod tests {
             Block::ToolUse { id: "1".into(), name: "n".into(), input: json!({}) },
             Block::ToolResult { id: "1".into(), content: "c".into(), is_error: true, images: vec![image()] },
             Block::Image(image()),
+            Block::Document(Document {
+                source: DocumentSource::Text,
+                data: "d".into(),
+                media_type: "text/plain".into(),
+                title: Some("t".into()),
+            }),
+            Block::Audio(Audio { data: "d".into(), media_type: "audio/wav".into() }),
+            Block::Provider(ProviderBlock { origin: "o".into(), data: json!({}), text: None }),
         ];
         // A new kind belongs into the list above.
         blocks.iter().for_each(|block| match block {
@@ -286,7 +319,10 @@ mod tests {
             | Block::RedactedThinking { .. }
             | Block::ToolUse { .. }
             | Block::ToolResult { .. }
-            | Block::Image(_) => {}
+            | Block::Image(_)
+            | Block::Document(_)
+            | Block::Audio(_)
+            | Block::Provider(_) => {}
         });
         blocks
     }

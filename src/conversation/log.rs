@@ -93,11 +93,14 @@ pub enum CutOff {
     Refused,
     /// The limit of output tokens, or of the context, was reached.
     MaxTokens,
+    /// The provider paused its turn, and did not go on with it.
+    Paused,
 }
 
 impl CutOff {
     /// All reasons.
-    pub const ALL: [CutOff; 4] = [CutOff::Cancelled, CutOff::Broken, CutOff::Refused, CutOff::MaxTokens];
+    pub const ALL: [CutOff; 5] =
+        [CutOff::Cancelled, CutOff::Broken, CutOff::Refused, CutOff::MaxTokens, CutOff::Paused];
 
     /// The stable name.
     pub fn name(self) -> &'static str {
@@ -106,6 +109,7 @@ impl CutOff {
             CutOff::Broken => "broken",
             CutOff::Refused => "refused",
             CutOff::MaxTokens => "max_tokens",
+            CutOff::Paused => "paused",
         }
     }
 
@@ -233,7 +237,7 @@ impl Log {
             return self.history.push(Message { role: Role::User, blocks: vec![result], item: None });
         }
         let Some((results, before)) = self.history.split_last_mut() else { return };
-        let calls: Vec<&str> = before.last().iter().flat_map(|it| &it.blocks).filter_map(Block::call_id).collect();
+        let calls: Vec<&Arc<str>> = before.last().iter().flat_map(|it| &it.blocks).filter_map(Block::call_id).collect();
         let place = |block: &Block| calls.iter().position(|id| Some(*id) == block.result_id()).unwrap_or(calls.len());
         let at = results.blocks.partition_point(|known| place(known) <= place(&result));
         results.blocks.insert(at, result);

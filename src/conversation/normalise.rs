@@ -1,17 +1,32 @@
 //! The normal form of a history: what compiler and runtime both render.
+//!
+//! Three steps: what the target does not take goes; what says nothing goes; calls and results are paired, and results
+//! move right behind their calls. The second step is done once more, since a message may have lost its calls.
 
-use std::collections::{HashMap, HashSet};
+mod provider;
+mod rounds;
+
+pub use provider::{ProviderBlockKind, ProviderBlockKinds};
+
 use std::sync::Arc;
 
 use super::{Block, Message, Role};
 
-/// What the target of a request needs of a history.
+/// What the target of a request needs of a history. The default is what holds for every target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {
     /// The client API that the request goes to; thinking of another origin is dropped. `None`: any origin.
     pub origin: Option<Arc<str>>,
     /// Whether thinking without a signature is refused by the API and therefore dropped.
     pub needs_signature: bool,
+    /// Whether the API refuses a turn that ends with thinking. It is then dropped from there.
+    pub needs_end: bool,
+    /// Whether calls of an unfinished last round are dropped too: no request can be made of them.
+    pub drops_open_calls: bool,
+    /// What goes back of the provider's own blocks.
+    pub own_blocks: ProviderBlockKinds,
+    /// The first message whose thinking is bound to what stands before it now; thinking in earlier ones is dropped.
+    pub bound_from: usize,
 }
 
 /// A history in normal form, and what was changed on the way.
@@ -19,43 +34,96 @@ pub struct Rules {
 pub struct Normal {
     /// The history.
     pub history: Vec<Message>,
-    /// What was dropped, in order.
+    /// What was dropped, moved or put in, in the order of the original messages.
     pub changes: Vec<Change>,
 }
 
-/// Something that was dropped. Indices count the messages of the original history.
+/// Something that is not in normal form. Indices count the messages of the original history.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Change {
-    /// A tool call that is never answered.
+    /// A tool call that is never answered; dropped.
     CallWithoutResult {
         /// The message's index.
         message: usize,
         /// The call's id.
         id: Arc<str>,
     },
-    /// A tool result that answers no call of the message before.
+    /// A tool result that answers no call of the turn before; dropped.
     ResultWithoutCall {
         /// The message's index.
         message: usize,
         /// The id that the result names.
         id: Arc<str>,
     },
-    /// Thinking that another client API produced.
+    /// A second result for a call; dropped.
+    SecondResult {
+        /// The message's index.
+        message: usize,
+        /// The id that the result names.
+        id: Arc<str>,
+    },
+    /// A call with the id of an earlier call; it gets another id, and so does its result.
+    RepeatedId {
+        /// The message's index.
+        message: usize,
+        /// The id.
+        id: Arc<str>,
+    },
+    /// A result with something between it and its call; moved.
+    ResultApart {
+        /// The message's index.
+        message: usize,
+        /// The id that the result names.
+        id: Arc<str>,
+    },
+    /// An error result without text; gets [`NO_MESSAGE`].
+    ErrorWithoutText {
+        /// The message's index.
+        message: usize,
+        /// The id that the result names.
+        id: Arc<str>,
+    },
+    /// Thinking that another client API produced; dropped.
     ForeignThinking {
         /// The message's index.
         message: usize,
     },
-    /// Thinking without a signature where one is needed.
+    /// Thinking from before system prompt and tools were renewed.
+    UnboundThinking {
+        /// The message's index.
+        message: usize,
+    },
+    /// A provider's own block that does not go back: it is another's, or one that is kept for the host alone. Its text
+    /// stands for it, if it has one.
+    OwnBlock {
+        /// The message's index.
+        message: usize,
+    },
+    /// A provider's own call without its result, or the result without the call; dropped.
+    OwnHalf {
+        /// The message's index.
+        message: usize,
+    },
+    /// Thinking without a signature where one is needed; dropped.
     UnsignedThinking {
         /// The message's index.
         message: usize,
     },
-    /// A message with nothing in it, or nothing left.
+    /// A turn of thinking alone, or thinking at the end of a turn where something must follow; dropped.
+    ThinkingAlone {
+        /// The message's index.
+        message: usize,
+    },
+    /// A message without blocks, or with blank texts alone; dropped.
     EmptyMessage {
         /// The message's index.
         message: usize,
     },
 }
+
+/// The text of an error result that came without one: some APIs refuse an error without content.
+pub const NO_MESSAGE: &str = "The tool failed without a message.";
 
 impl Change {
     /// The index of the message in the original history.
@@ -63,8 +131,16 @@ impl Change {
         match self {
             Change::CallWithoutResult { message, .. }
             | Change::ResultWithoutCall { message, .. }
+            | Change::SecondResult { message, .. }
+            | Change::RepeatedId { message, .. }
+            | Change::ResultApart { message, .. }
+            | Change::ErrorWithoutText { message, .. }
             | Change::ForeignThinking { message }
+            | Change::OwnBlock { message }
+            | Change::OwnHalf { message }
+            | Change::UnboundThinking { message }
             | Change::UnsignedThinking { message }
+            | Change::ThinkingAlone { message }
             | Change::EmptyMessage { message } => *message,
         }
     }
@@ -74,123 +150,157 @@ impl Change {
         match self {
             Change::CallWithoutResult { id, .. } => format!("the tool call `{id}` has no result"),
             Change::ResultWithoutCall { id, .. } => format!("the tool result for `{id}` answers no call before it"),
+            Change::SecondResult { id, .. } => format!("the tool call `{id}` has a result already"),
+            Change::RepeatedId { id, .. } => format!("an earlier tool call has the id `{id}` too"),
+            Change::ResultApart { id, .. } => {
+                format!("the tool result for `{id}` does not stand right behind its call")
+            }
+            Change::ErrorWithoutText { id, .. } => format!("the error result for `{id}` has no text"),
             Change::ForeignThinking { .. } => "thinking of another client API".into(),
+            Change::OwnBlock { .. } => "a block that does not go back to this client API".into(),
+            Change::OwnHalf { .. } => "a provider's own call without its result, or a result without its call".into(),
+            Change::UnboundThinking { .. } => "thinking from before system prompt and tools were renewed".into(),
             Change::UnsignedThinking { .. } => "thinking without a signature".into(),
+            Change::ThinkingAlone { .. } => "thinking that nothing follows".into(),
             Change::EmptyMessage { .. } => "a message without content".into(),
         }
     }
-}
 
-/// Brings a history into normal form. Idempotent.
-///
-/// Dropped are: tool calls without results and results without calls (the calls of an unfinished last round
-/// stay), thinking of another origin or without a signature where one is needed, and messages left empty. A
-/// call's result is looked for in the run of non-assistant messages that follows it.
-pub fn normalise(history: &[Message], rules: &Rules) -> Normal {
-    let mut normal = pass(history, rules);
-    // A dropped message may have parted or joined a round: look again until nothing changes.
-    let mut again = normal.changes.iter().any(Change::moves_rounds);
-    while again {
-        let next = pass(&normal.history, rules);
-        again = next.changes.iter().any(Change::moves_rounds);
-        normal.history = next.history;
+    /// What becomes of it, and what to do about it in a context file.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Change::CallWithoutResult { .. } | Change::ResultWithoutCall { .. } | Change::SecondResult { .. } => {
+                "it is dropped before anything is rendered: remove it, or complete the pair"
+            }
+            Change::RepeatedId { .. } => "it gets another id before anything is rendered: give each call its own",
+            Change::ResultApart { .. } => {
+                "it is moved there before anything is rendered: put all results of a turn into the message behind it, first"
+            }
+            Change::ErrorWithoutText { .. } => "it gets a fixed text before anything is rendered: say what failed",
+            Change::ForeignThinking { .. }
+            | Change::UnboundThinking { .. }
+            | Change::OwnBlock { .. }
+            | Change::OwnHalf { .. }
+            | Change::UnsignedThinking { .. }
+            | Change::ThinkingAlone { .. }
+            | Change::EmptyMessage { .. } => "it is dropped before anything is rendered: remove it",
+        }
     }
-    normal
 }
 
-/// One look at each message.
-fn pass(history: &[Message], rules: &Rules) -> Normal {
-    let rounds = Rounds::of(history);
-    let mut changes = Vec::new();
-    let mut normal = Vec::with_capacity(history.len());
-    for (index, message) in history.iter().enumerate() {
-        let mut blocks = Vec::with_capacity(message.blocks.len());
-        for block in &message.blocks {
-            match refusal(block, index, &rounds, rules) {
-                Some(change) => changes.push(change),
-                None => blocks.push(block.clone()),
+/// Brings a history into normal form. Idempotent; what is in normal form stays as it is.
+///
+/// A *turn* is a run of assistant messages, and its *round* reaches to the next turn.
+///
+/// * Calls without a result in their round are dropped, but those of the last message stay unless
+///   [`Rules::drops_open_calls`]; so are results without a call, and second results.
+/// * The results of a round stand in one message right behind the one with their calls, before anything else.
+/// * A call with the id of an earlier one gets another id, and its result too.
+/// * An error result without text and images gets [`NO_MESSAGE`].
+/// * Turns of thinking alone are dropped, and messages that say nothing: no block, or blank texts.
+/// * Thinking that the target does not take is dropped, and so are blocks of another provider, or their text stands for them.
+/// * A provider's own calls and results that lack their other half are dropped, where a target is named.
+pub fn normalise(history: &[Message], rules: &Rules) -> Normal {
+    let mut form = NormalForm { messages: Vec::with_capacity(history.len()), changes: Vec::new() };
+    form.take(history, rules);
+    form.pair_own(rules);
+    form.strip(rules);
+    form.pair(rules);
+    form.strip(rules);
+    form.changes.sort_by_key(Change::message);
+    Normal { history: form.messages.into_iter().map(|(_, message)| message).collect(), changes: form.changes }
+}
+
+/// Whether the normal form of a history may depend on where it goes.
+pub(crate) fn depends_on_target(history: &[Message]) -> bool {
+    let depends = |block: &Block| block.is_thinking() || matches!(block, Block::Provider(_));
+    history.iter().flat_map(|message| &message.blocks).any(depends)
+        || history.last().is_some_and(|last| last.blocks.iter().any(|block| block.call_id().is_some()))
+}
+
+/// A history on its way: each message with its index in the original one.
+struct NormalForm {
+    messages: Vec<(usize, Message)>,
+    changes: Vec<Change>,
+}
+
+impl NormalForm {
+    /// Takes the blocks that the target takes.
+    fn take(&mut self, history: &[Message], rules: &Rules) {
+        for (index, message) in history.iter().enumerate() {
+            let mut blocks = Vec::with_capacity(message.blocks.len());
+            for block in &message.blocks {
+                match refusal(block, index, rules) {
+                    Some(change) => {
+                        self.changes.push(change);
+                        blocks.extend(block.in_words());
+                    }
+                    None => blocks.push(block.clone()),
+                }
+            }
+            self.messages.push((index, Message { role: message.role, blocks, item: message.item }));
+        }
+    }
+
+    /// Drops messages that say nothing, and thinking that nothing follows.
+    fn strip(&mut self, rules: &Rules) {
+        let changes = &mut self.changes;
+        self.messages.retain(|(index, message)| {
+            let stays = message.blocks.iter().any(|block| block.is_thinking() || block.says_something());
+            if !stays {
+                changes.push(Change::EmptyMessage { message: *index });
+            }
+            stays
+        });
+        for turn in self.messages.chunk_by_mut(|(_, one), (_, other)| one.is_assistant() && other.is_assistant()) {
+            if turn[0].1.is_assistant() {
+                drop_last_thoughts(turn, rules, &mut self.changes);
             }
         }
-        if blocks.is_empty() {
-            changes.push(Change::EmptyMessage { message: index });
-        } else {
-            normal.push(Message { blocks, ..message.clone() });
+        self.messages.retain(|(_, message)| !message.blocks.is_empty());
+    }
+}
+
+/// Drops the thinking of a turn that says nothing else; where something must follow, also thinking at a turn's end.
+fn drop_last_thoughts(turn: &mut [(usize, Message)], rules: &Rules, changes: &mut Vec<Change>) {
+    let says = |(_, message): &(usize, Message)| message.blocks.iter().rposition(Block::says_something);
+    let end = turn.iter().rposition(|message| says(message).is_some());
+    let from = match end {
+        Some(_) if !rules.needs_end => return,
+        Some(end) => end,
+        None => 0,
+    };
+    for numbered in &mut turn[from..] {
+        let kept = says(numbered).map_or(0, |last| last + 1);
+        let (index, message) = numbered;
+        if message.blocks[kept..].iter().any(Block::is_thinking) {
+            message.blocks.truncate(kept);
+            changes.push(Change::ThinkingAlone { message: *index });
         }
     }
-    Normal { history: normal, changes }
 }
 
-impl Change {
-    /// Whether calls and results may belong together in another way after it.
-    fn moves_rounds(&self) -> bool {
-        !matches!(self, Change::UnsignedThinking { .. } | Change::ForeignThinking { .. })
-    }
-}
-
-fn refusal(block: &Block, message: usize, rounds: &Rounds<'_>, rules: &Rules) -> Option<Change> {
+fn refusal(block: &Block, message: usize, rules: &Rules) -> Option<Change> {
     let foreign =
         |origin: &Option<Arc<str>>| origin.as_ref().zip(rules.origin.as_ref()).is_some_and(|(from, to)| from != to);
     match block {
-        Block::ToolUse { id, .. } if !rounds.may_answer(message, id) => {
-            Some(Change::CallWithoutResult { message, id: Arc::clone(id) })
-        }
-        Block::ToolResult { id, .. } if !rounds.has_called(message, id) => {
-            Some(Change::ResultWithoutCall { message, id: Arc::clone(id) })
-        }
         Block::Thinking { origin, .. } | Block::RedactedThinking { origin, .. } if foreign(origin) => {
             Some(Change::ForeignThinking { message })
         }
         Block::Thinking { signature, .. } if rules.needs_signature && signature.is_empty() => {
             Some(Change::UnsignedThinking { message })
         }
+        Block::Thinking { .. } | Block::RedactedThinking { .. } if message < rules.bound_from => {
+            Some(Change::UnboundThinking { message })
+        }
+        Block::Provider(own) if !rules.takes(own) => Some(Change::OwnBlock { message }),
         _ => None,
     }
 }
 
-/// A history in rounds: an assistant message, and the others up to the next one. The first round may lack its assistant.
-struct Rounds<'a> {
-    list: Vec<Round<'a>>,
-    /// For each message the index of its round.
-    round_of: Vec<usize>,
-    is_assistant: Vec<bool>,
-}
-
-#[derive(Default)]
-struct Round<'a> {
-    /// Ids of the assistant's calls.
-    calls: HashSet<&'a str>,
-    /// Ids of results, with the last message that has one.
-    results: HashMap<&'a str, usize>,
-}
-
-impl<'a> Rounds<'a> {
-    fn of(history: &'a [Message]) -> Rounds<'a> {
-        let mut found = Rounds { list: vec![Round::default()], round_of: Vec::new(), is_assistant: Vec::new() };
-        for (index, message) in history.iter().enumerate() {
-            let is_assistant = message.role == Role::Assistant;
-            if is_assistant {
-                let calls = message.blocks.iter().filter_map(Block::call_id).collect();
-                found.list.push(Round { calls, ..Round::default() });
-            } else {
-                let results = message.blocks.iter().filter_map(Block::result_id).map(|id| (id, index));
-                found.list.last_mut().expect("there is one").results.extend(results);
-            }
-            found.round_of.push(found.list.len() - 1);
-            found.is_assistant.push(is_assistant);
-        }
-        found
-    }
-
-    /// Whether a call in a message has a result behind it in its round, or may still get one: nothing follows.
-    fn may_answer(&self, message: usize, id: &str) -> bool {
-        let is_last = message + 1 == self.round_of.len();
-        is_last || self.list[self.round_of[message]].results.get(id).is_some_and(|&last| last > message)
-    }
-
-    /// Whether the last assistant message before a message has a call.
-    fn has_called(&self, message: usize, id: &str) -> bool {
-        let round = self.round_of[message].checked_sub(usize::from(self.is_assistant[message]));
-        round.is_some_and(|round| self.list[round].calls.contains(id))
+impl Message {
+    fn is_assistant(&self) -> bool {
+        self.role == Role::Assistant
     }
 }
 
@@ -200,8 +310,24 @@ impl Block {
         matches!(self, Block::Thinking { .. } | Block::RedactedThinking { .. })
     }
 
+    /// Whether a message with this block alone says something: it is neither thinking nor blank text.
+    pub(crate) fn says_something(&self) -> bool {
+        match self {
+            Block::Text(text) => !text.trim().is_empty(),
+            block => !block.is_thinking(),
+        }
+    }
+
+    /// What stands for the block where it does not go.
+    fn in_words(&self) -> Option<Block> {
+        match self {
+            Block::Provider(own) => own.text.clone().map(Block::Text),
+            _ => None,
+        }
+    }
+
     /// The id of the call, if it is one.
-    pub(super) fn call_id(&self) -> Option<&str> {
+    pub(super) fn call_id(&self) -> Option<&Arc<str>> {
         match self {
             Block::ToolUse { id, .. } => Some(id),
             _ => None,
@@ -209,7 +335,7 @@ impl Block {
     }
 
     /// The id of the call that it answers, if it is a result.
-    pub(super) fn result_id(&self) -> Option<&str> {
+    pub(super) fn result_id(&self) -> Option<&Arc<str>> {
         match self {
             Block::ToolResult { id, .. } => Some(id),
             _ => None,
@@ -218,90 +344,4 @@ impl Block {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn call(id: &str) -> Block {
-        Block::ToolUse { id: id.into(), name: "t".into(), input: serde_json::json!({}) }
-    }
-
-    fn result(id: &str) -> Block {
-        Block::ToolResult { id: id.into(), content: "".into(), is_error: false, images: vec![] }
-    }
-
-    fn message(role: Role, blocks: Vec<Block>) -> Message {
-        Message { role, blocks, item: None }
-    }
-
-    #[test]
-    fn unpaired_halves_go_and_the_last_round_stays() {
-        let history = [
-            message(Role::User, vec![Block::Text("q".into()), result("none")]),
-            message(Role::Assistant, vec![call("a"), call("b")]),
-            message(Role::User, vec![result("a")]),
-            message(Role::Assistant, vec![call("c")]),
-        ];
-        let normal = normalise(&history, &Rules::default());
-        let dropped: Vec<String> = normal.changes.iter().map(Change::describe).collect();
-        assert_eq!(
-            dropped,
-            ["the tool result for `none` answers no call before it", "the tool call `b` has no result"]
-        );
-        assert_eq!(normal.history.len(), 4);
-    }
-
-    #[test]
-    fn thinking_must_be_signed_and_of_the_same_origin() {
-        let thinking = |signature: &str, origin: Option<&str>| Block::Thinking {
-            text: "t".into(),
-            signature: signature.into(),
-            origin: origin.map(Into::into),
-        };
-        let history = [message(
-            Role::Assistant,
-            vec![
-                thinking("s", Some("Claude")),
-                thinking("s", Some("Google AI")),
-                thinking("", None),
-                thinking("s", None),
-            ],
-        )];
-        let rules = Rules { origin: Some("Claude".into()), needs_signature: true };
-        let normal = normalise(&history, &rules);
-        assert_eq!(normal.history[0].blocks.len(), 2);
-        assert_eq!(normalise(&history, &Rules::default()).changes, []);
-    }
-
-    /// Twice the messages take about twice the time; the square would take minutes.
-    #[test]
-    fn long_runs_are_linear() {
-        let mut history = vec![message(Role::Assistant, (0..50_000).map(|id| call(&id.to_string())).collect())];
-        history.extend((0..50_000).map(|id| message(Role::User, vec![result(&id.to_string())])));
-        history.extend((0..50_000).map(|_| message(Role::User, vec![Block::Text("x".into())])));
-        let normal = normalise(&history, &Rules::default());
-        assert_eq!((normal.history.len(), normal.changes.len()), (history.len(), 0));
-    }
-
-    proptest! {
-        #[test]
-        fn normal_form_is_a_fixed_point(shape in prop::collection::vec((0..3u8, prop::collection::vec((0..3u8, 0..3u8), 0..3)), 0..6)) {
-            let history: Vec<Message> = shape
-                .into_iter()
-                .map(|(role, blocks)| {
-                    let role = [Role::User, Role::Assistant, Role::System][role as usize];
-                    let blocks = blocks.into_iter().map(|(kind, id)| match kind {
-                        0 => Block::Text("x".into()),
-                        1 => call(&id.to_string()),
-                        _ => result(&id.to_string()),
-                    });
-                    message(role, blocks.collect())
-                })
-                .collect();
-            let once = normalise(&history, &Rules::default());
-            let twice = normalise(&once.history, &Rules::default());
-            prop_assert_eq!(&twice.history, &once.history);
-            prop_assert_eq!(twice.changes, vec![]);
-        }
-    }
-}
+mod tests;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde_json::{Number, Value};
 
 use super::media;
-use crate::conversation::{Block, Conversation, Image, Task};
+use crate::conversation::{Block, Conversation, DocumentSource, Image, Task};
 
 pub(super) fn conversation(conversation: &mut Conversation) {
     match &mut conversation.task {
@@ -50,6 +50,16 @@ fn block(block: &mut Block, ids: &mut Ids) {
             images.iter_mut().for_each(image);
         }
         Block::Image(it) => image(it),
+        Block::Document(it) => {
+            let is_text = it.source == DocumentSource::Text;
+            it.data = if is_text { text(&it.data) } else { opaque(&it.data) }.into();
+            it.title.iter_mut().for_each(shared);
+        }
+        Block::Audio(it) => it.data = opaque(&it.data).into(),
+        Block::Provider(it) => {
+            provider(&mut it.data);
+            it.text.iter_mut().for_each(shared);
+        }
     }
 }
 
@@ -83,6 +93,18 @@ fn value(it: &mut Value) {
         Value::Array(elements) => elements.iter_mut().for_each(value),
         Value::Object(members) => members.values_mut().for_each(value),
         Value::Null | Value::Bool(_) => {}
+    }
+}
+
+/// The same, but types, names and ids stay: without them it would be no block of its provider.
+fn provider(it: &mut Value) {
+    const STAY: [&str; 8] = ["type", "role", "name", "server_name", "id", "call_id", "tool_use_id", "status"];
+    match it {
+        Value::Object(members) => {
+            members.iter_mut().filter(|(key, _)| !STAY.contains(&key.as_str())).for_each(|(_, it)| provider(it));
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(provider),
+        other => value(other),
     }
 }
 

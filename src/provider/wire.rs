@@ -94,9 +94,10 @@ impl WireFormat {
     }
 
     /// What a history must be like for a client API with this name. Anthropic refuses unsigned thinking, and a
-    /// Responses reasoning item without its encrypted content refers to nothing.
+    /// Responses reasoning item without its encrypted content refers to nothing. Both refuse a turn that ends with
+    /// reasoning (tailcallhq/forgecode#2107, vercel/ai#7099). No format takes a last message with open calls.
     pub fn normal_form(self, client_api: &str) -> Rules {
-        let needs_signature = match self {
+        let reasoning_is_checked = match self {
             WireFormat::AnthropicMessages | WireFormat::OpenAiResponses => true,
             WireFormat::OpenAiChat
             | WireFormat::GoogleGenerateContent
@@ -106,7 +107,19 @@ impl WireFormat {
             | WireFormat::OllamaGenerate
             | WireFormat::LlamaCppInfill => false,
         };
-        Rules { origin: Some(client_api.into()), needs_signature }
+        Rules {
+            origin: Some(client_api.into()),
+            needs_signature: reasoning_is_checked,
+            needs_end: reasoning_is_checked,
+            drops_open_calls: true,
+            own_blocks: self.own_blocks(),
+            bound_from: 0,
+        }
+    }
+
+    /// Whether models of the format bind thinking to what stands before it: newer models of Anthropic's do.
+    pub(crate) fn binds_thinking(self) -> bool {
+        self == WireFormat::AnthropicMessages
     }
 
     pub(super) fn can(self, capability: Capability) -> bool {

@@ -329,6 +329,9 @@ impl Walker {
                 let range = self::range(call.expr.span());
                 self.found.misplaced.extend(self.scope.called(name, &range, &mut self.recursion));
                 self.called(Callable::Function, name, range);
+                if name == "exists" {
+                    return self.path_read(&call.args);
+                }
                 if name == "existsIn"
                     && let [CallArg::Pos(object), CallArg::Pos(key)] = call.args.as_slice()
                     && let Some(key) = literal_name(key)
@@ -344,6 +347,23 @@ impl Walker {
             CallType::Block(_) => {}
         }
         self.arguments(&call.args);
+    }
+
+    /// A question for a path in the data, which may be any.
+    fn path_read(&mut self, args: &[CallArg<'_>]) {
+        let path = match args {
+            [CallArg::Pos(path)] => literal_name(path),
+            _ => None,
+        };
+        let member = path.as_deref().and_then(|path| path.strip_prefix("ctx.")).and_then(|rest| rest.split('.').next());
+        match member {
+            Some(member) if crate::conversation::CTX_MEMBERS.contains(&member) => {
+                self.found.reads.insert(member.to_owned());
+            }
+            Some(_) => {}
+            None => drop(self.found.reads.insert(ALL_OF_CTX.to_owned())),
+        }
+        self.arguments(args);
     }
 
     fn arguments(&mut self, arguments: &[CallArg<'_>]) {

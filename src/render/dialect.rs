@@ -1,12 +1,13 @@
 //! The other engine's spellings, rewritten in place: every byte offset stays true.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use minijinja::machinery::{self, Token};
 use minijinja::syntax::SyntaxConfig;
 
-use super::analyse::Analysis;
+use super::analyse::{Analysis, Callable};
 use super::functions::INDEX_FROM_0;
 use super::limits::{self, Depth};
 use super::rules;
@@ -28,6 +29,10 @@ pub(super) struct Rewritten {
     loop_index: Vec<Range<usize>>,
     /// Each `loop.parent`.
     loop_parent: Vec<Range<usize>>,
+    /// What `{% for key, value in … %}` goes through, where that is done by key and value.
+    pub(super) pair_loops: Vec<Range<usize>>,
+    /// How a prompt ends with a line end.
+    final_line_end: Option<Range<usize>>,
 }
 
 /// The variables of a prompt's own text and the names that stand for them: short enough to fit with braces.
@@ -38,6 +43,9 @@ pub(super) const PROMPT_VARIABLES: [(&str, &str); 3] =
 pub(super) fn rewrite(source: &str, dialect: Dialect, is_prompt: bool) -> Rewritten {
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
     let mut rewritten = Rewritten::default();
+    let powers = if dialect == Dialect::Inja { powers(source) } else { Cow::Borrowed(source) };
+    let source = &*powers;
+    let mut pairs = Pairs::default();
     let mut recent: [Option<(Token<'_>, Range<usize>)>; 3] = [None, None, None];
     let mut depth = Depth::default();
     for token in machinery::tokenize(source, false, SyntaxConfig::default()) {
@@ -50,10 +58,14 @@ pub(super) fn rewrite(source: &str, dialect: Dialect, is_prompt: bool) -> Rewrit
             }
         }
         depth.count(&token, range.clone());
+        if dialect == Dialect::Inja {
+            rewritten.pair_loops.extend(pairs.next(&token, &range));
+        }
         recent.rotate_left(1);
         recent[2] = Some((token, range));
         rewritten.look_at(&recent, dialect, &mut edits);
     }
+    rewritten.final_line_end = (is_prompt && source.ends_with('\n')).then(|| source.len() - 1..source.len());
     source.clone_into(&mut rewritten.text);
     rewritten.too_deep = depth.exceeded;
     rewritten.too_long = depth.too_long;
@@ -104,6 +116,83 @@ impl Rewritten {
     }
 }
 
+/// How many `^` of a template are rewritten.
+const MOST_POWERS: usize = 100;
+
+/// A text in which `^` is `**`: with a blank beside it, so that no offset moves. The others are left to the parser.
+fn powers(source: &str) -> Cow<'_, str> {
+    let mut text = Cow::Borrowed(source);
+    for _ in 0..MOST_POWERS {
+        let Some(at) = power(&text) else { break };
+        let bytes = text.as_bytes();
+        let before = at > 0 && bytes[at - 1] == b' ';
+        let range = match before {
+            true => at - 1..at + 1,
+            false if bytes.get(at + 1) == Some(&b' ') => at..at + 2,
+            false => break,
+        };
+        text.to_mut().replace_range(range, "**");
+    }
+    text
+}
+
+/// The first `^` that stands where an operator would.
+fn power(text: &str) -> Option<usize> {
+    if !text.contains('^') {
+        return None;
+    }
+    let mut end = 0;
+    for token in machinery::tokenize(text, false, SyntaxConfig::default()) {
+        match token {
+            Ok((_, span)) => end = span.end_offset as usize,
+            Err(_) => {
+                let rest = text[end..].trim_start();
+                return rest.starts_with('^').then(|| text.len() - rest.len());
+            }
+        }
+    }
+    None
+}
+
+/// Follows the tokens of `{% for key, value in … %}`.
+#[derive(Debug, Default)]
+struct Pairs {
+    /// How many tokens of the tag's beginning were met.
+    met: usize,
+    start: usize,
+    end: usize,
+}
+
+impl Pairs {
+    /// The range of what a loop goes through, once its tag ends.
+    fn next(&mut self, token: &Token<'_>, range: &Range<usize>) -> Option<Range<usize>> {
+        let fits = match self.met {
+            0 => matches!(token, Token::BlockStart),
+            1 => matches!(token, Token::Ident("for")),
+            2 | 4 => matches!(token, Token::Ident(_)),
+            3 => matches!(token, Token::Comma),
+            5 => matches!(token, Token::Ident("in")),
+            // inja has neither a condition nor recursion here.
+            _ => !matches!(token, Token::Ident("if" | "recursive")),
+        };
+        if !fits {
+            self.met = usize::from(matches!(token, Token::BlockStart));
+            return None;
+        }
+        if self.met > 5 && matches!(token, Token::BlockEnd) {
+            let found = (self.met > 6).then_some(self.start..self.end);
+            self.met = 0;
+            return found;
+        }
+        if self.met == 6 {
+            self.start = range.start;
+        }
+        self.end = range.end;
+        self.met += 1;
+        None
+    }
+}
+
 /// Whether a text ends with a `{% raw %}` tag.
 fn after_raw_tag(before: &str) -> bool {
     let Some(tag) = before.trim_end().strip_suffix("%}").and_then(|text| text.rfind("{%").map(|at| &text[at + 2..]))
@@ -147,6 +236,9 @@ pub(super) fn findings(
                 .push(finding.help("write `loop.index0` to count from 0, or set `dialect = \"inja\"` in reqc.toml"));
         }
     }
+    if !inja {
+        findings.extend(differing(rewritten, analysis, &span));
+    }
     for (name, range) in outliving(analysis) {
         let message =
             format!("`{name}` is set in a loop and read after it: here the loop's value does not outlive the loop");
@@ -160,6 +252,34 @@ pub(super) fn findings(
     }
     findings
 }
+
+/// What prompts get that is another text in the other dialect.
+fn differing(rewritten: &Rewritten, analysis: &Analysis, span: &impl Fn(Range<usize>) -> Span) -> Vec<Diagnostic> {
+    let functions = analysis.calls.iter().filter(|called| called.what == Callable::Function);
+    let told = functions.filter_map(|called| {
+        let (_, differs) = DIFFERING.iter().find(|(name, _)| *name == called.name)?;
+        Some((
+            called.range.clone(),
+            format!("`{}` {differs} in the dialect that this prompt is written in", called.name),
+        ))
+    });
+    let last = rewritten.final_line_end.clone();
+    let last =
+        last.map(|range| (range, "the dialect that this prompt is written in keeps its last line end".to_owned()));
+    let finding = |(range, message): (Range<usize>, String)| {
+        let finding = Diagnostic::new(&rules::PROMPT_TEXT, span(range), message);
+        finding.help("set `dialect = \"inja\"` in reqc.toml, or change the spellings of inja in this prompt to Jinja's")
+    };
+    told.chain(last).map(finding).collect()
+}
+
+/// Functions of prompts, and how they differ.
+const DIFFERING: [(&str, &str); 4] = [
+    ("head_lines", "leaves out the last line end"),
+    ("file_exists", "is true for folders too"),
+    ("dirname", "gives `.` for a bare name"),
+    ("ext", "gives `bashrc` for `.bashrc`"),
+];
 
 /// Variables that are set in a loop and read after it, with the place of the first such read.
 fn outliving(analysis: &Analysis) -> Vec<(&str, Range<usize>)> {
@@ -200,6 +320,18 @@ mod tests {
         assert_eq!(rewritten("else if {{ \"else if\" }} loop.is_last"), "else if {{ \"else if\" }} loop.is_last");
         assert_eq!(rewritten("{% raw %}{% else if %}{% endraw %}"), "{% raw %}{% else if %}{% endraw %}");
         assert_eq!(rewrite("{{ loop.index }}", Dialect::Inja, false).text, "{{ _i(loop)   }}");
+    }
+
+    #[test]
+    fn powers_and_loops_by_key_and_value() {
+        let inja = |source| rewrite(source, Dialect::Inja, false);
+        assert_eq!(inja("^{{ 2 ^ 3 }}{{ 2^ 3 }}^").text, "^{{ 2** 3 }}{{ 2**3 }}^");
+        assert_eq!(inja("{{ 2^3 }}").text, "{{ 2^3 }}");
+        assert_eq!(inja("{{ \"^\" }}").text, "{{ \"^\" }}");
+        let source = "{% for k, v in a.b(c) %}{% for x in y %}{%- for i,j in [1] -%}{% for k, v in a if v %}";
+        let loops: Vec<&str> = inja(source).pair_loops.into_iter().map(|range| &source[range]).collect();
+        assert_eq!(loops, ["a.b(c)", "[1]"]);
+        assert!(rewrite(source, Dialect::Jinja, false).pair_loops.is_empty());
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::unclosed::{self, OpenTag, Unbalanced};
 use super::{Engine, TemplateKind, functions, rules};
 use crate::conversation::TEMPLATE_DATA;
 use crate::diag::{Diagnostic, Rule, did_you_mean};
+use crate::repo::Dialect;
 use crate::source::{SourceText, Sources, Span};
 use crate::text::cut;
 
@@ -26,6 +27,13 @@ pub(super) fn syntax(engine: &Engine, sources: &Sources, name: &str, text: &str,
             unclosed::find(text, range.end),
             at,
         );
+    }
+    if detail == "unexpected character" && text[range.start.min(text.len())..].starts_with('^') {
+        let help = match engine.dialect {
+            Dialect::Inja => "write it with a blank on each side: `a ^ b`",
+            Dialect::Jinja => "write `a ** b` for a power; `dialect = \"inja\"` in reqc.toml takes `a ^ b`",
+        };
+        return finding(&range, "`^` is no operator here".to_owned()).help(help);
     }
     if !detail.starts_with("unexpected end of input") {
         return finding(&range, in_symbols(detail))
@@ -211,6 +219,9 @@ fn describe(sources: &Sources, error: &Error, span: Span, kind: TemplateKind) ->
         }
         ErrorKind::UnknownFilter | ErrorKind::UnknownFunction | ErrorKind::UnknownTest => {
             finding.help("`reqc rule template/unknown-name` says where names are known")
+        }
+        ErrorKind::CannotUnpack => {
+            finding.help("a loop over an object by key and value is written `{% for key, value in object | items %}`")
         }
         _ if rule == &rules::TOO_LARGE => finding.help("look for a loop that repeats the whole history"),
         _ => finding

@@ -5,7 +5,7 @@ use std::io;
 use minijinja::value::{Rest, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, Output, State, Value, escape_formatter};
 
-use super::{account, builtins, operators, values};
+use super::{account, builtins, inja, operators, values};
 use crate::repo::Dialect;
 
 /// The functions that bodies and partials may call, beside those of the engine.
@@ -26,6 +26,7 @@ pub(super) fn install(environment: &mut Environment<'static>, dialect: Dialect) 
     environment.add_function("filter_skip_role", filter_skip_role);
     environment.add_function("strip_signature_suffix", strip_signature_suffix);
     if dialect == Dialect::Inja {
+        inja::install(environment);
         environment.add_function(INDEX_FROM_0, |this: Value| this.get_attr("index0"));
     }
 }

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use super::analyse::{Analysis, Callable, Called};
 use super::builtins::{self, FILTERS, FUNCTIONS, TESTS};
 use super::functions::{BODY_FUNCTIONS, INDEX_FROM_0};
+use super::inja;
 use super::operators;
 use super::prompt::PROMPT_FUNCTIONS;
 use super::{Engine, TemplateKind, rules};
 use crate::diag::{Diagnostic, did_you_mean};
-use crate::repo::Repo;
+use crate::repo::{Dialect, Repo};
 use crate::source::Sources;
 
 /// What the engine's own objects can do and no template may ask for.
@@ -59,7 +60,10 @@ impl Engine {
             {
                 return None;
             }
-            Callable::Function => ("function", functions.iter().copied().chain(FUNCTIONS).collect()),
+            Callable::Function => {
+                let of_inja = inja::FUNCTIONS.iter().filter(|_| self.dialect == Dialect::Inja);
+                ("function", functions.iter().copied().chain(FUNCTIONS).chain(of_inja.copied()).collect())
+            }
             Callable::Filter => ("filter", FILTERS.to_vec()),
             Callable::Test => ("test", TESTS.to_vec()),
             Callable::Method if REFUSED_METHODS.contains(&wanted) => ("method", Vec::new()),
@@ -115,6 +119,7 @@ impl Engine {
 /// Where a name exists instead: a filter called as a function, a function of the other kind of template.
 fn elsewhere(name: &str, what: Callable) -> Option<String> {
     match what {
+        Callable::Function if inja::FUNCTIONS.contains(&name) => inja::instead(name),
         Callable::Function if FILTERS.contains(&name) => Some(format!("`{name}` is a filter: write `value | {name}`")),
         Callable::Filter if BODY_FUNCTIONS.contains(&name) => {
             Some(format!("`{name}` is a function: write `{name}(value)`"))

@@ -7,6 +7,7 @@ use minijinja::{Error, ErrorKind, Value};
 use super::recording::{self, ReadFile, ReadPlace};
 use super::{account, rules};
 use crate::diag::{Rule, did_you_mean};
+use crate::repo::Dialect;
 use crate::source::{SourceText, TextError};
 use crate::world::{EntryKind, ReadError, World, normalise_path};
 
@@ -121,8 +122,8 @@ enum Target<'a> {
 
 impl PromptScope {
     /// The variables and functions of a prompt.
-    pub(super) fn root(self: &Arc<Self>) -> Value {
-        let function = |name: &'static str| (name, self.function(name));
+    pub(super) fn root(self: &Arc<Self>, dialect: Dialect) -> Value {
+        let function = |name: &'static str| (name, self.function(name, dialect));
         let variables = [
             ("language", Value::from(Arc::clone(&self.language))),
             ("project_name", Value::from(Arc::clone(&self.project_name))),
@@ -134,23 +135,27 @@ impl PromptScope {
         Value::from_pairs(variables.into_iter().chain(functions))
     }
 
-    fn function(self: &Arc<Self>, name: &str) -> Value {
+    fn function(self: &Arc<Self>, name: &str, dialect: Dialect) -> Value {
         let scope = Arc::clone(self);
+        let is_inja = dialect == Dialect::Inja;
         match name {
             "read_file" => Value::from_function(move |path: &str| scope.charged_read(path)),
             "file_exists" => Value::from_function(move |path: &str| {
                 charge_path(path)?;
-                scope.file_exists(path).map_err(Error::from)
+                scope.exists(path, is_inja).map_err(Error::from)
             }),
             "read_dir" => Value::from_function(move |path: &str| scope.charged_list(path)),
             "agent_role" => Value::from_function(move |id: &str| scope.charged_read(&format!(":/roles/{id}.md"))),
+            "head_lines" if is_inja => Value::from_function(lines_at_head),
             "head_lines" => Value::from_function(head_lines),
             "basename" => Value::from_function(|path: &str| {
                 made(path, |path| path.rsplit('/').next().unwrap_or_default().to_owned())
             }),
+            "dirname" if is_inja => Value::from_function(|path: &str| made(path, folder)),
             "dirname" => Value::from_function(|path: &str| {
                 made(path, |path| path.rfind('/').map_or("", |at| &path[..at]).to_owned())
             }),
+            "ext" if is_inja => Value::from_function(|path: &str| made(path, suffix)),
             "ext" => Value::from_function(|path: &str| made(path, extension)),
             "lower" => Value::from_function(|text: &str| made(text, str::to_lowercase)),
             _ => Value::from_function(|text: &str| made(text, str::to_uppercase)),
@@ -250,7 +255,12 @@ impl PromptScope {
         Err(refusal)
     }
 
-    fn file_exists(&self, path: &str) -> Result<bool, Refusal> {
+    /// Whether a file stands there, or a folder if those count.
+    fn exists(&self, path: &str, with_folders: bool) -> Result<bool, Refusal> {
+        let is_there = |kind| match kind {
+            EntryKind::File => true,
+            EntryKind::Folder => with_folders,
+        };
         match self.target(path) {
             Target::In(worlds, inner) => {
                 let mut kinds = worlds.into_iter().map(|world| world.kind(&inner));
@@ -258,7 +268,7 @@ impl PromptScope {
                 match found {
                     Some(Err(ReadError::Outside)) => Err(outside(path)),
                     Some(Err(ReadError::Hidden)) => Err(hidden(path)),
-                    found => Ok(matches!(found, Some(Ok(EntryKind::File)))),
+                    found => Ok(found.is_some_and(|kind| kind.is_ok_and(is_there))),
                 }
             }
             Target::Outside => Err(outside(path)),
@@ -338,6 +348,29 @@ fn extension(path: &str) -> String {
     name.rfind('.').filter(|&at| at > 0).map_or("", |at| &name[at + 1..]).to_owned()
 }
 
+/// The first lines without the last one's line end, as the original client has it: what `split` gives, joined again.
+fn lines_at_head(text: &str, count: i64) -> Result<String, Error> {
+    account::make(text.len())?;
+    let count = usize::try_from(count).unwrap_or(0);
+    let end = text.match_indices('\n').nth(count.saturating_sub(1)).map_or(text.len(), |(at, _)| at);
+    Ok(if count == 0 { String::new() } else { text[..end].to_owned() })
+}
+
+/// The folder of a path as Qt's `QFileInfo::path` has it: `.` for a bare name.
+fn folder(path: &str) -> String {
+    match path.rfind('/') {
+        None => ".".to_owned(),
+        Some(0) => "/".to_owned(),
+        Some(at) => path[..at].to_owned(),
+    }
+}
+
+/// What follows the last dot of a name, as Qt's `QFileInfo::suffix` has it: also where nothing stands before the dot.
+fn suffix(path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    name.rfind('.').map_or("", |at| &name[at + 1..]).to_owned()
+}
+
 fn last_part(path: &str) -> String {
     path.rsplit('/').next().unwrap_or_default().to_owned()
 }
@@ -372,12 +405,12 @@ mod tests {
         assert_eq!(scope.read_file("${CONFIG_DIR}/x").expect("there").0, "own");
         for path in ["/etc/passwd", "../x", "${HOME}/.ssh/id", "${PROJECT_DIR}/../x", ":/../x", "c:/x"] {
             assert_eq!(scope.read_file(path).expect_err(path).rule.code, "prompt/outside");
-            assert!(scope.file_exists(path).is_err(), "{path}");
+            assert!(scope.exists(path, false).is_err(), "{path}");
         }
         assert_eq!(scope.read_file("${FOO}/x").expect_err("unknown").rule.code, "prompt/unknown-variable");
-        assert!(!scope.file_exists("${FOO}/x").expect("no error"));
+        assert!(!scope.exists("${FOO}/x", false).expect("no error"));
         assert_eq!(scope.read_file("none").expect_err("missing").rule.code, "prompt/missing-file");
-        assert!(!scope.file_exists("none").expect("no error"));
+        assert!(!scope.exists("none", false).expect("no error"));
     }
 
     #[test]
@@ -395,5 +428,18 @@ mod tests {
         assert_eq!(head("a", -1), "");
         assert_eq!(extension("a/b.tar.gz"), "gz");
         assert_eq!(extension(".bashrc"), "");
+    }
+
+    #[test]
+    fn text_helpers_of_the_original_client() {
+        let head = |text, count| lines_at_head(text, count).expect("it is short");
+        assert_eq!(head("a\nb\nc", 2), "a\nb");
+        assert_eq!(head("a\nb\n", 2), "a\nb");
+        assert_eq!(head("a\nb\n", 3), "a\nb\n");
+        assert_eq!(head("\n\nb", 1), "");
+        assert_eq!((head("a", 0), head("a", -1), head("", 5)), (String::new(), String::new(), String::new()));
+        assert_eq!([folder("c.txt"), folder("a/b/c"), folder("/c"), folder("a/")], [".", "a/b", "/", "a"]);
+        assert_eq!([suffix(".bashrc"), suffix("a/b.tar.gz"), suffix("a.b/c")], ["bashrc", "gz", ""]);
+        assert!(scope().exists("src", true).expect("no error") && !scope().exists("src", false).expect("no error"));
     }
 }

@@ -261,7 +261,7 @@ impl Renderer<'_> {
 
     /// The same for a system prompt.
     pub(crate) fn record_prompt(&self, id: TemplateId, scope: &Arc<PromptScope>, text: &str) -> Recording {
-        self.record(id, (&scope.root(), None), None, (Some(text), usize::MAX))
+        self.record(id, (&scope.root(self.engine.dialect), None), None, (Some(text), usize::MAX))
     }
 
     /// What wrote the byte at which the output became too large.

@@ -73,6 +73,13 @@ crate::diag::rules! {
     LOOP_PARENT = Error "dialect/loop-parent", "`loop.parent` does not exist here",
         "inja reaches the outer loop through `loop.parent`. Here the outer loop's values are kept in a variable: \
          `{% set outer = loop %}` before the inner loop.";
+    PROMPT_TEXT = Warning "dialect/prompt-text", "a prompt of the other dialect gets another text here",
+        "The prompt uses spellings of inja, and something that the original client understands differently, without a word: \
+         `head_lines` leaves out the last line end there, `file_exists` is true for folders, `dirname(\"c.txt\")` is `.`, \
+         `ext(\".bashrc\")` is `bashrc`, and a prompt keeps its last line end.\n\n\
+         Set `dialect = \"inja\"` in `reqc.toml` for a collection as it is; or write `{% elif %}`, `loop.first` and so on, which says \
+         that the prompt is written for reqc.\n\n\
+         Source: `ContextRenderer.cpp` of github.com/Palm1r/QodeAssist, whose file functions are those of Qt.";
     PROMPT_MISSING = Error "prompt/missing-file", "a system prompt reads a file that does not exist",
         "`read_file` needs its file; ask `file_exists` first if it is optional. `:/x` is file `x` of the profile's own layer, \
          then of the bundled one; a relative path is one of the project. While compiling, the project is the virtual one of \

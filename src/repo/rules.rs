@@ -43,7 +43,8 @@ crate::diag::rules! {
     BUNDLED_NAME = Error "repo/bundled-name", "a bundled name is taken",
         "A profile, partial or context of the repository has the name of a bundled one. This is refused so that an \
          upgrade of reqc can never change what a name means.\n\nGive yours another name; a profile can say `extends` \
-         with the bundled name to start from it. (Provider instances are the exception: a repository's own replaces \
+         with the bundled name to start from it. In a collection with `dialect = \"inja\"` a profile may have such a name, which is a \
+         warning: for the collection's own profiles it means their own. (Provider instances are the exception: a repository's own replaces \
          the bundled one of the same name.)";
     TOML_SYNTAX = Error "toml/syntax", "a file is not valid TOML",
         "The file does not follow the TOML grammar, so nothing in it is used.\n\n\

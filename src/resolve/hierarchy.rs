@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::rules;
 use crate::chain;
-use crate::diag::{Diagnostic, Suggestions};
+use crate::diag::{Diagnostic, Severity, Suggestions};
 use crate::profile::Profile;
-use crate::repo::{LayerKind, rules as repo_rules};
+use crate::repo::{Dialect, LayerKind, rules as repo_rules};
 
 /// The longest chain of profiles, the leaf included.
 pub const MAX_CHAIN: usize = 32;
@@ -36,16 +36,19 @@ pub struct Hierarchy {
     links: Vec<Option<ProfileId>>,
     usable: Vec<bool>,
     by_name: HashMap<Arc<str>, ProfileId>,
+    /// Bundled profiles whose name one of the repository has: for other bundled ones the name still means these.
+    taken: HashMap<Arc<str>, ProfileId>,
 }
 
 impl Hierarchy {
-    /// Builds the hierarchy; every mistake is reported once, where it was made.
-    pub fn build(profiles: Vec<Profile>) -> (Hierarchy, Vec<Diagnostic>) {
+    /// Builds the hierarchy; every mistake is reported once, where it was made. In a collection of the original client a profile may
+    /// have the name of a bundled one, which is a warning.
+    pub fn build(profiles: Vec<Profile>, dialect: Dialect) -> (Hierarchy, Vec<Diagnostic>) {
         let mut findings = Vec::new();
         let mut hierarchy =
             Hierarchy { usable: profiles.iter().map(|it| !it.broken).collect(), ..Hierarchy::default() };
         hierarchy.profiles = profiles;
-        hierarchy.index(&mut findings);
+        hierarchy.index(dialect, &mut findings);
         hierarchy.link(&mut findings);
         hierarchy.find_cycles(&mut findings);
         hierarchy.find_depths(&mut findings);
@@ -102,26 +105,26 @@ impl Hierarchy {
         lineage
     }
 
-    fn index(&mut self, findings: &mut Vec<Diagnostic>) {
-        for (index, profile) in self.profiles.iter().enumerate() {
+    fn index(&mut self, dialect: Dialect, findings: &mut Vec<Diagnostic>) {
+        for index in 0..self.profiles.len() {
+            let (profile, id) = (&self.profiles[index], ProfileId::new(index));
             let name = &profile.name;
             let Some(&known) = self.by_name.get(&name.value) else {
-                self.by_name.insert(Arc::clone(&name.value), ProfileId::new(index));
+                self.by_name.insert(Arc::clone(&name.value), id);
                 continue;
             };
             let other = &self.profiles[known.index()];
-            let finding = match (other.layer, profile.layer) {
+            let (finding, is_usable) = match (other.layer, profile.layer) {
                 (LayerKind::Bundled, LayerKind::Own) => {
-                    let message = format!("`{}` is the name of a bundled profile", name.value);
-                    let help = format!(
-                        "choose another name; to start from the bundled one, write `extends = \"{}\"`",
-                        name.value
-                    );
-                    Diagnostic::new(&repo_rules::BUNDLED_NAME, name.span, message).help(help)
+                    // The repository's own profiles mean the one that stands beside them.
+                    self.taken.insert(Arc::clone(&name.value), known);
+                    self.by_name.insert(Arc::clone(&name.value), id);
+                    (bundled_name(profile, dialect), dialect == Dialect::Inja)
                 }
                 _ => {
                     let message = format!("two profiles are called `{}`", name.value);
-                    Diagnostic::new(&repo_rules::DUPLICATE_NAME, name.span, message).help("rename one of them")
+                    let finding = Diagnostic::new(&repo_rules::DUPLICATE_NAME, name.span, message);
+                    (finding.help("rename one of them"), false)
                 }
             };
             if other.layer == profile.layer {
@@ -129,8 +132,19 @@ impl Hierarchy {
                 self.usable[known.index()] = false;
             }
             findings.push(finding.related(other.name.span, "the other one"));
-            self.usable[index] = false;
+            self.usable[index] &= is_usable;
         }
+    }
+
+    /// Whether a bundled profile's name is that of one of the repository.
+    pub(crate) fn is_taken(&self, id: ProfileId) -> bool {
+        self.taken.get(&self.get(id).name.value) == Some(&id)
+    }
+
+    /// The profile that another one means by a name.
+    fn meant(&self, layer: LayerKind, name: &str) -> Option<ProfileId> {
+        let taken = self.taken.get(name).filter(|_| layer == LayerKind::Bundled);
+        taken.or_else(|| self.by_name.get(name)).copied()
     }
 
     fn link(&mut self, findings: &mut Vec<Diagnostic>) {
@@ -138,8 +152,8 @@ impl Hierarchy {
         let mut suggestions = Suggestions::default();
         for (index, profile) in self.profiles.iter().enumerate() {
             let Some(extends) = &profile.extends else { continue };
-            match self.by_name.get(&extends.value) {
-                Some(&parent) => self.parents[index] = Some(parent),
+            match self.meant(profile.layer, &extends.value) {
+                Some(parent) => self.parents[index] = Some(parent),
                 None => {
                     let message = format!("there is no profile `{}` to extend", extends.value);
                     let known = self.by_name.keys().map(AsRef::as_ref);
@@ -211,4 +225,17 @@ impl Hierarchy {
             }
         }
     }
+}
+
+/// The finding of a profile with the name of a bundled one.
+fn bundled_name(profile: &Profile, dialect: Dialect) -> Diagnostic {
+    let name = &profile.name;
+    let message = format!("`{}` is the name of a bundled profile", name.value);
+    let finding = Diagnostic::new(&repo_rules::BUNDLED_NAME, name.span, message);
+    if dialect == Dialect::Inja {
+        let help = "profiles of the repository that extend it mean this one; another name would say so";
+        return Diagnostic { severity: Severity::Warning, ..finding.help(help) };
+    }
+    let help = format!("choose another name; to start from the bundled one, write `extends = \"{}\"`", name.value);
+    finding.help(help)
 }

@@ -7,6 +7,7 @@
 
 use serde_json::Value;
 
+use crate::check::prefix;
 use crate::diff::ChangedFile;
 
 /// What of a cached prefix is lost.
@@ -19,21 +20,6 @@ pub struct PrefixLoss {
     pub share: f64,
 }
 
-/// Members of the formats in the order in which servers read them.
-const ORDER: [&str; 11] = [
-    "tools",
-    "tool_config",
-    "toolConfig",
-    "system",
-    "instructions",
-    "system_instruction",
-    "systemInstruction",
-    "messages",
-    "input",
-    "contents",
-    "prompt",
-];
-
 /// What a change loses; `None` if the whole prefix stays, or there was none.
 pub(super) fn loss(file: &ChangedFile) -> Option<PrefixLoss> {
     file.subject.context.as_ref()?;
@@ -42,7 +28,7 @@ pub(super) fn loss(file: &ChangedFile) -> Option<PrefixLoss> {
     if old.get("model") != new.get("model") {
         return Some(PrefixLoss { pointer: "/model".to_owned(), share: 1.0 });
     }
-    let (before, after) = (parts(&old), parts(&new));
+    let (before, after) = (texts(&old), texts(&new));
     let whole: usize = before.iter().map(|(_, text)| text.len()).sum();
     let same = before.iter().zip(&after).take_while(|((_, a), (_, b))| a == b).count();
     // What is only longer keeps what it was.
@@ -55,19 +41,10 @@ pub(super) fn loss(file: &ChangedFile) -> Option<PrefixLoss> {
     Some(PrefixLoss { pointer: pointer.clone(), share })
 }
 
-/// The parts of a body that prefixes are made of, in order.
-fn parts(body: &Value) -> Vec<(String, String)> {
-    let mut parts = Vec::new();
-    for name in ORDER {
-        match body.get(name) {
-            None => {}
-            Some(Value::Array(elements)) => {
-                parts.extend(elements.iter().enumerate().map(|(at, it)| (format!("/{name}/{at}"), it.to_string())));
-            }
-            Some(value) => parts.push((format!("/{name}"), value.to_string())),
-        }
-    }
-    parts
+/// The parts of a body that prefixes are made of, in order, as texts.
+fn texts(body: &Value) -> Vec<(String, String)> {
+    let parts = prefix::parts(|name| body.get(name)).into_iter();
+    parts.map(|part| (part.pointer().as_str().to_owned(), part.value.to_string())).collect()
 }
 
 #[cfg(test)]

@@ -74,6 +74,8 @@ pub enum Event {
         /// What went wrong.
         error: Error,
     },
+    /// Something of the answer that is not kept, as one phrase.
+    Warning(String),
     /// The model or a filter of the provider refused: why, as far as the provider says. What came of the answer stays in the
     /// history, and is marked; [`Session::take_back`](super::Session::take_back) removes it.
     Refused(Refusal),
@@ -153,6 +155,8 @@ pub enum StopReason {
     StopSequence,
     /// The model or a filter of the provider refused.
     Refusal,
+    /// The provider paused a long turn: the same history goes on with it. A session asks again by itself.
+    Paused,
     /// A hook stopped the turn, with this reason.
     Stopped(String),
     /// Another reason, in the provider's word.
@@ -202,6 +206,7 @@ impl StopReason {
             StopReason::MaxTokens => "max_tokens",
             StopReason::StopSequence => "stop_sequence",
             StopReason::Refusal => "refusal",
+            StopReason::Paused => "pause_turn",
             StopReason::Stopped(_) => "stopped",
             StopReason::Other(word) => word,
         }

@@ -251,7 +251,11 @@ impl Redactor {
                 self.value(input);
             }
             Block::ToolResult { content, .. } => self.shared(content),
-            Block::Image(_) => {}
+            Block::Provider(own) => {
+                self.value(&mut own.data);
+                own.text.iter_mut().for_each(|text| self.shared(text));
+            }
+            Block::Image(_) | Block::Document(_) | Block::Audio(_) => {}
         }
     }
 

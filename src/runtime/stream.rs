@@ -267,7 +267,7 @@ fn parser(wire: WireFormat) -> Box<dyn AnswerParser> {
         WireFormat::AnthropicMessages => Box::new(anthropic::Anthropic::default()),
         WireFormat::OpenAiChat | WireFormat::MistralChat | WireFormat::MistralFim => Box::new(chat::Chat::default()),
         WireFormat::OpenAiResponses => Box::new(responses::Responses::default()),
-        WireFormat::GoogleGenerateContent => Box::new(gemini::Gemini),
+        WireFormat::GoogleGenerateContent => Box::new(gemini::Gemini::default()),
         WireFormat::OllamaChat | WireFormat::OllamaGenerate => Box::new(ollama::Ollama),
         WireFormat::LlamaCppInfill => Box::new(infill::Infill),
     }

@@ -111,10 +111,19 @@ impl Plan<'_> {
 
     /// The same, with what it cost.
     pub(crate) fn made(&self, sources: &Sources, renderer: &Renderer<'_>, request: &Request<'_>) -> Made {
-        let Costed { result: prompt, cost } = self.prompt(sources, renderer, request);
+        self.made_of(self.prompt(sources, renderer, request), None, (sources, renderer, request))
+    }
+
+    /// The same for a prompt that is known, and of some members alone.
+    pub(crate) fn made_of(
+        &self,
+        Costed { result: prompt, cost }: Prompt,
+        only: Option<&[&str]>,
+        (sources, renderer, request): (&Sources, &Renderer<'_>, &Request<'_>),
+    ) -> Made {
         let system_prompt = match prompt {
             Ok(prompt) => prompt,
-            Err(finding) => return Made { body: Err(vec![*finding]), cost },
+            Err(finding) => return Made { body: Err(vec![*finding]), cost, prompt: None },
         };
         let input = self.input(request, system_prompt.as_ref());
         let mut assembly = Assembly {
@@ -129,13 +138,13 @@ impl Plan<'_> {
             cost,
             most: cost,
         };
-        let members = assembly.members(&self.body);
+        let members = assembly.members(&self.body, only);
         let (findings, splices, cost) = (assembly.findings, assembly.splices, assembly.cost);
         let body = match findings.is_empty() {
             true => self.complete(members, splices, request).map_err(|finding| vec![*finding]),
             false => Err(findings),
         };
-        Made { body, cost }
+        Made { body, cost, prompt: system_prompt }
     }
 
     /// The steps behind the templates.
@@ -207,7 +216,7 @@ impl Plan<'_> {
         self.prompt(sources, renderer, request).result
     }
 
-    pub(super) fn prompt(&self, sources: &Sources, renderer: &Renderer<'_>, request: &Request<'_>) -> Prompt {
+    pub(crate) fn prompt(&self, sources: &Sources, renderer: &Renderer<'_>, request: &Request<'_>) -> Prompt {
         let conversation = &request.conversation.conversation;
         let template = self.prompt.filter(|_| !conversation.omit_system_prompt);
         let whole = |own: Option<&str>| conversation.system_prompt(own).map(|text| self.known_prompts.whole(text));
@@ -285,6 +294,8 @@ fn tool_count(own: &Value) -> usize {
 pub(crate) struct Made {
     pub(crate) body: Result<Body, Vec<Diagnostic>>,
     pub(crate) cost: u64,
+    /// The system prompt in it.
+    pub(crate) prompt: Option<SystemPrompt>,
 }
 
 struct Assembly<'a> {
@@ -303,9 +314,9 @@ struct Assembly<'a> {
 }
 
 impl Assembly<'_> {
-    fn members(&mut self, parts: &[(Arc<str>, Part)]) -> Members {
+    fn members(&mut self, parts: &[(Arc<str>, Part)], only: Option<&[&str]>) -> Members {
         let mut members = Members::with_capacity(parts.len());
-        for (key, part) in parts {
+        for (key, part) in parts.iter().filter(|(key, _)| only.is_none_or(|only| only.contains(&&**key))) {
             let at = || Pointer::root().member(key);
             let member = match part {
                 Part::Member(shared) => Some(Member::Shared(Arc::clone(shared))),

@@ -159,6 +159,23 @@ impl<'b> MemberRef<'b> {
         }
     }
 
+    /// Where the value is held that other bodies hold too; `None` if it is of this body alone.
+    pub(crate) fn address(&self) -> Option<usize> {
+        match self.held {
+            Held::Member(Member::Shared(shared)) => Some(Arc::as_ptr(shared).addr()),
+            Held::Member(Member::Spliced(spliced)) => Some(Arc::as_ptr(spliced.shared()).addr()),
+            _ => None,
+        }
+    }
+
+    /// The system prompt that stands where `shared_value` has the placeholder.
+    pub(crate) fn prompt(&self) -> Option<&'b SystemPrompt> {
+        match self.held {
+            Held::Member(Member::Spliced(spliced)) => Some(spliced.prompt()),
+            _ => None,
+        }
+    }
+
     /// What rules of protocols know of a value that other bodies hold too.
     pub(crate) fn followed(&self) -> Option<&'b Accepted> {
         match self.held {

@@ -30,9 +30,9 @@ use crate::repo::LayerKind;
 /// A result, and the units of work that it costs whoever uses it: also those that find it made already, so that no
 /// account depends on which thread came first.
 #[derive(Debug, Clone)]
-pub(super) struct Costed<T> {
-    pub(super) result: T,
-    pub(super) cost: u64,
+pub(crate) struct Costed<T> {
+    pub(crate) result: T,
+    pub(crate) cost: u64,
 }
 
 impl<T> Costed<T> {
@@ -42,7 +42,7 @@ impl<T> Costed<T> {
 }
 
 /// A system prompt; `None` if it is blank.
-pub(super) type Prompt = Costed<Result<Option<SystemPrompt>, Box<Diagnostic>>>;
+pub(crate) type Prompt = Costed<Result<Option<SystemPrompt>, Box<Diagnostic>>>;
 
 /// A fragment that several bodies hold.
 pub(super) type SharedFragment = Costed<Result<Option<Arc<Shared>>, Box<Diagnostic>>>;
@@ -176,6 +176,11 @@ impl Memo {
     pub(crate) fn rendered(&self) -> (usize, usize) {
         let len = |known: &Mutex<HashMap<FragmentKey, SharedFragment>>| known.lock().expect("not poisoned").len();
         (self.hollow.lock().expect("not poisoned").len(), len(&self.fragments))
+    }
+
+    /// A memo for another conversation, beside this one.
+    pub(crate) fn beside(&self) -> Memo {
+        Memo::sharing(&self.room)
     }
 
     /// A memo beside others.

@@ -34,6 +34,8 @@ pub struct Plan<'r> {
     pub kind: TaskKind,
     pub(super) endpoint: Spanned<&'r str>,
     pub(super) prompt: Option<TemplateId>,
+    /// What enters the conversation when it changes.
+    pub(crate) surroundings: Option<TemplateId>,
     pub(super) body: Vec<(Arc<str>, Part)>,
     pub(super) with_tools: bool,
     pub(super) cache: Option<CachePlan>,
@@ -88,6 +90,9 @@ impl<'r> Plan<'r> {
         if let Some(prompt) = profile.string("system_prompt") {
             usable &= engine.add(repo, TemplateKind::Prompt, prompt.value, prompt.span, findings).is_some();
         }
+        if let Some(text) = profile.string("surroundings") {
+            usable &= engine.add(repo, TemplateKind::Prompt, text.value, text.span, findings).is_some();
+        }
         if let Some(body) = profile.body() {
             walk_table(body, &mut |text, literal| {
                 usable &= engine.add(repo, TemplateKind::Body, text, literal, findings).is_some();
@@ -107,6 +112,10 @@ impl<'r> Plan<'r> {
             Some(prompt) => Some(engine.template(prompt.span)?),
             None => None,
         };
+        let surroundings = match profile.string("surroundings") {
+            Some(text) => Some(engine.template(text.span)?),
+            None => None,
+        };
         let mut completion = false;
         let mut body = table_parts(profile.body()?, &mut |literal| {
             let id = engine.template(literal)?;
@@ -118,7 +127,20 @@ impl<'r> Plan<'r> {
         let with_tools = profile.is_on("enable_tools");
         let cache = cache_plan(&profile, wire);
         let known_prompts = KnownPrompts::default();
-        Some(Plan { profile, instance, api, wire, kind, endpoint, prompt, body, with_tools, cache, known_prompts })
+        Some(Plan {
+            profile,
+            instance,
+            api,
+            wire,
+            kind,
+            endpoint,
+            prompt,
+            surroundings,
+            body,
+            with_tools,
+            cache,
+            known_prompts,
+        })
     }
 
     /// How many values of a body no template renders.

@@ -28,7 +28,7 @@ const PATHS: [&str; 19] = [
     "a.toml",
     "agents/\u{202e}\u{1b}.toml",
 ];
-const KEYS: [&str; 44] = [
+const KEYS: [&str; 45] = [
     "name",
     "extends",
     "abstract",

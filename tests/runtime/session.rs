@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqc::conversation::{Block, Conversation, Item, SystemLayer};
-use reqc::runtime::{Category, Event, Outcome, Session, SessionStart, StopReason};
+use reqc::runtime::{Agent, Category, Event, Outcome, Session, SessionStart, StopReason};
 use reqc::world::{Journal, MemoryJournal};
 
 use crate::fixture::{agent, events, history, said, session, text, transport};
@@ -206,11 +206,24 @@ async fn layers_and_items_reach_the_next_request() {
     session.set_layer(layer("rules", "Be brief."));
     session.set_layer(layer("gone", "Never seen."));
     session.set_layer(layer("gone", " "));
+    session.set_layer(layer("memory", "Remember."));
+    session.set_layer(layer("rules", "Be very brief."));
     session.inject(Item::Notification { text: "The build is green.".into(), title: None, source: None }).unwrap();
     events(session.send(text("Hi"))).await;
     let body = server.received()[0].json().to_string();
-    assert!(body.contains("Be brief.") && body.contains("The build is green."), "{body}");
-    assert!(!body.contains("Never seen."), "{body}");
+    assert!(body.contains("The build is green."), "{body}");
+    assert!(body.contains("Be very brief.\\n\\nRemember."), "a layer that is set again keeps its place: {body}");
+    assert!(!body.contains("Never seen.") && !body.contains("Be brief."), "{body}");
+}
+
+#[tokio::test]
+async fn a_blank_message_is_not_sent() {
+    let server = Server::answering(vec![]).await;
+    let session = session(&server.url);
+    let (_, outcome) = events(session.send(text(" \n"))).await;
+    let Outcome::Failed(error) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(error.message, "there is nothing to send: the message is empty");
+    assert_eq!(history(&session), [""; 0]);
 }
 
 #[tokio::test]
@@ -465,4 +478,64 @@ async fn what_cannot_be_written_at_any_place_did_not_happen() {
     let session = Session::journaled(agent(&server.url), transport(), begin, journal).unwrap();
     let (_, outcome) = events(session.send(text("Hi"))).await;
     assert!(matches!(&outcome, Outcome::Failed(error) if error.category == Category::Auth), "{outcome:?}");
+}
+
+/// An agent that speaks with Claude, at a server of ours.
+fn claude(url: &str) -> Session {
+    let provider =
+        format!("name = \"Scripted\"\nclient_api = \"Claude\"\nurl = \"{url}\"\napi_key_ref = \"env:SCRIPTED_KEY\"\n");
+    let tester = "name = \"Tester\"\nextends = \"Claude Chat\"\nprovider_instance = \"Scripted\"\nmodel = \"m\"\n";
+    let own = reqc::world::MemoryWorld::from_iter([
+        ("providers/scripted.toml", provider.as_str()),
+        ("agents/tester.toml", tester),
+    ]);
+    let bundled = Arc::new(reqc::system::Embedded::bundled());
+    let compiler = reqc::compile::Compiler::load(Arc::new(own), bundled, reqc::repo::LoadOptions::default());
+    let agent = Agent::new(Arc::new(compiler), "Tester", crate::fixture::setting()).expect("it is there");
+    Session::new(agent, transport(), Conversation::default())
+}
+
+/// A whole answer of Claude.
+fn claude_says(content: &serde_json::Value, stop: &str) -> Vec<Act> {
+    let answer = serde_json::json!({"type": "message", "role": "assistant", "content": content, "stop_reason": stop});
+    status(200, &[("content-type", "application/json")], &answer.to_string())
+}
+
+#[tokio::test]
+async fn a_turn_that_paused_goes_on_with_the_same_history() {
+    let search = serde_json::json!([
+        {"type": "text", "text": "Searching."},
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}},
+    ]);
+    let found = serde_json::json!([
+        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
+        {"type": "text", "text": "Nothing found."},
+    ]);
+    let answers =
+        vec![claude_says(&search, "pause_turn"), claude_says(&found, "end_turn"), claude_says(&found, "end_turn")];
+    let server = Server::answering(answers).await;
+    let session = claude(&server.url);
+    let (told, outcome) = events(session.send(text("Search."))).await;
+    assert_eq!(outcome, Outcome::Finished(StopReason::EndTurn));
+    assert_eq!(said(&told), "Searching.Nothing found.");
+    let bodies: Vec<_> = server.received().iter().map(|request| request.json()).collect();
+    let last = bodies[1]["messages"].as_array().and_then(|messages| messages.last()).cloned().unwrap();
+    assert_eq!((last["role"].as_str(), &last["content"][1]["id"]), (Some("assistant"), &search[1]["id"]));
+    let (_, outcome) = events(session.send(text("Thanks."))).await;
+    assert_eq!(outcome, Outcome::Finished(StopReason::EndTurn));
+    let turn = &server.received()[2].json()["messages"][1]["content"];
+    let kinds: Vec<&str> = turn.as_array().unwrap().iter().filter_map(|block| block["type"].as_str()).collect();
+    assert_eq!(kinds, ["text", "server_tool_use", "web_search_tool_result", "text"]);
+}
+
+#[tokio::test]
+async fn a_provider_that_only_pauses_is_stopped() {
+    let pausing = serde_json::json!([{"type": "text", "text": "Wait."}]);
+    let server = Server::answering((0..20).map(|_| claude_says(&pausing, "pause_turn")).collect()).await;
+    let (_, outcome) = events(claude(&server.url).send(text("Search."))).await;
+    let Outcome::Failed(error) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(
+        (error.category, error.message.as_str()),
+        (Category::Tool, "the provider paused its turn more than 10 times")
+    );
 }

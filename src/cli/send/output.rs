@@ -70,6 +70,7 @@ impl Printer<'_> {
                 };
                 self.note(&format!("{name} {what}: {said}"));
             }
+            Event::Warning(message) => self.note(message),
             Event::Refused(refusal) => self.note(&refused(refusal)),
             Event::Retry { attempt, delay, error } => {
                 self.note(&format!("{error}; attempt {attempt} in {:.1} s", delay.as_secs_f64()));

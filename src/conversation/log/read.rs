@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{CutOff, Entry, Header, VERSION};
-use crate::conversation::{Block, Image, Item, ItemKind, Message, PodEvent, Role, Usage};
+use crate::conversation::{
+    Audio, Block, Document, DocumentSource, Image, Item, ItemKind, Message, PodEvent, ProviderBlock, Role, Usage,
+};
 use crate::json;
 
 /// Something that was read, or a phrase that says why it cannot be.
@@ -139,19 +141,37 @@ fn block(value: &Value) -> Read<Block> {
         "tool_use" => Block::ToolUse { id: block.text("id")?, name: block.text("name")?, input: input(&block)? },
         "tool_result" => tool_result(&block)?,
         "image" => Block::Image(image(&block)?),
+        "document" => Block::Document(document(&block)?),
+        "audio" => Block::Audio(Audio { data: block.text("data")?, media_type: block.text("media_type")? }),
+        "provider_block" => Block::Provider(ProviderBlock {
+            origin: block.text("origin")?,
+            data: written(&block, ["data", "data_json"])?,
+            text: block.optional("text")?,
+        }),
         other => return Err(format!("`{}` is no type of block", excerpt(other))),
     })
 }
 
 fn input(block: &Object) -> Read<Value> {
-    let written = match (block.0.get("input"), block.optional("input_json")?) {
-        (Some(input), _) => input.clone(),
-        (None, Some(text)) => {
-            json::parse(&text).map_err(|error| format!("`input_json`: {}", error.problem.message()))?
-        }
-        (None, None) => return Err("`input` is missing".to_owned()),
-    };
+    let written = written(block, ["input", "input_json"])?;
     Ok(Value::Object(Object::of(written, "`input`")?.0))
+}
+
+/// A value that stands under the first key, or as a text of JSON under the second.
+fn written(block: &Object, [key, as_text]: [&str; 2]) -> Read<Value> {
+    match (block.0.get(key), block.optional(as_text)?) {
+        (Some(value), _) => Ok(value.clone()),
+        (None, Some(text)) => json::parse(&text).map_err(|error| format!("`{as_text}`: {}", error.problem.message())),
+        (None, None) => Err(format!("`{key}` is missing")),
+    }
+}
+
+fn document(block: &Object) -> Read<Document> {
+    let source = block.text("source")?;
+    let source = DocumentSource::from_name(&source)
+        .ok_or_else(|| format!("`{}` is no source of documents", excerpt(&source)))?;
+    let (data, media_type) = (block.text("data")?, block.text("media_type")?);
+    Ok(Document { source, data, media_type, title: block.optional("title")? })
 }
 
 fn tool_result(block: &Object) -> Read<Block> {

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::conversation::{Image, ItemKind, PodEvent};
+use crate::conversation::{Audio, Document, DocumentSource, Image, ItemKind, PodEvent, ProviderBlock};
 
 fn user(text: &str) -> Entry {
     Entry::Message(Message { role: Role::User, blocks: vec![Block::Text(text.into())], item: None })
@@ -173,6 +173,16 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
+fn document() -> impl Strategy<Value = Document> {
+    let source = prop::sample::select(DocumentSource::ALL.to_vec());
+    (source, text(), text(), prop::option::of(text())).prop_map(|(source, data, media_type, title)| Document {
+        source,
+        data,
+        media_type,
+        title,
+    })
+}
+
 fn image() -> impl Strategy<Value = Image> {
     (text(), text(), any::<bool>()).prop_map(|(data, media_type, is_url)| Image { data, media_type, is_url })
 }
@@ -188,6 +198,11 @@ fn block() -> impl Strategy<Value = Block> {
         }),
         result(),
         image().prop_map(Block::Image),
+        document().prop_map(Block::Document),
+        (text(), text()).prop_map(|(data, media_type)| Block::Audio(Audio { data, media_type })),
+        (text(), any::<u64>(), origin()).prop_map(|(origin, number, text)| {
+            Block::Provider(ProviderBlock { origin, data: json!({"type": "x", "b": [number, null]}), text })
+        }),
     ]
 }
 

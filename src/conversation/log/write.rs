@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Entry, Header, VERSION};
-use crate::conversation::{Block, Image, Item, Message, Usage};
+use crate::conversation::{Block, Document, Image, Item, Message, ProviderBlock, Usage};
 
 /// Arguments nested deeper than this are written as a string of JSON: a line holds them some levels down, and what was
 /// written must stay readable.
@@ -75,6 +75,9 @@ pub(crate) fn block(block: &Block) -> Value {
     let mut value = match block {
         Block::Text(text) => return json!({"type": "text", "text": &**text}),
         Block::Image(it) => return image(it),
+        Block::Document(it) => return document(it),
+        Block::Audio(it) => return json!({"type": "audio", "data": &*it.data, "media_type": &*it.media_type}),
+        Block::Provider(it) => return provider_block(it),
         Block::Thinking { text, signature, .. } => {
             json!({"type": "thinking", "thinking": &**text, "signature": &**signature})
         }
@@ -106,6 +109,29 @@ fn result(content: &str, images: &[Image]) -> Value {
             std::iter::once(text).chain(images.iter().map(image)).collect()
         }
     }
+}
+
+fn document(document: &Document) -> Value {
+    let mut members = Map::new();
+    text(&mut members, "type", Some("document"));
+    text(&mut members, "source", Some(document.source.name()));
+    text(&mut members, "data", Some(&document.data));
+    text(&mut members, "media_type", Some(&document.media_type));
+    text(&mut members, "title", document.title.as_deref());
+    Value::Object(members)
+}
+
+fn provider_block(own: &ProviderBlock) -> Value {
+    let mut members = Map::new();
+    text(&mut members, "type", Some("provider_block"));
+    text(&mut members, "origin", Some(&own.origin));
+    if depth(&own.data) > MAX_INPUT_DEPTH {
+        text(&mut members, "data_json", Some(&own.data.to_string()));
+    } else {
+        members.insert("data".into(), own.data.clone());
+    }
+    text(&mut members, "text", own.text.as_deref());
+    Value::Object(members)
 }
 
 fn image(image: &Image) -> Value {

@@ -30,6 +30,7 @@ impl Event {
             Event::Retry { attempt, delay, error } => json!({
                 "event": "retry", "attempt": attempt, "delay_ms": delay.as_millis() as u64, "error": error.to_json(),
             }),
+            Event::Warning(message) => json!({"event": "warning", "message": message}),
             Event::Refused(Refusal { category, explanation }) => {
                 json!({"event": "refused", "category": category, "explanation": explanation})
             }

@@ -11,7 +11,7 @@ use super::super::redact::Redactor;
 use super::super::tool_loop::{Next, RequestId};
 use super::super::tools::{ToolOutput, ToolSet};
 use super::super::turn::Emitter;
-use super::super::{Answer, Error, Event, Outcome, StopReason, ToolCall};
+use super::super::{Answer, Category, Error, Event, Outcome, StopReason, ToolCall};
 use super::state::RoundInput;
 use super::{Shared, lock};
 use crate::conversation::log::CutOff;
@@ -120,6 +120,10 @@ impl<'a> RequestTask<'a> {
                 asked => asked?,
             };
             let (stop, calls) = self.keep_answer(asked, added).await?;
+            if stop == StopReason::Paused && calls.is_empty() {
+                self.allow_pause(round)?;
+                continue;
+            }
             let calls = if tools.is_empty() { Vec::new() } else { calls };
             let next = lock(&self.shared.tool_loop).answered(self.request, calls);
             match next {
@@ -129,6 +133,15 @@ impl<'a> RequestTask<'a> {
             }
         }
         unreachable!("rounds do not run out")
+    }
+
+    /// A turn that paused goes on with the same history; each pause is a round.
+    fn allow_pause(&self, round: u32) -> Result<(), Error> {
+        match self.policy.limit {
+            0 => Ok(()),
+            limit if round <= limit => Ok(()),
+            limit => Err(Error::new(Category::Tool, format!("the provider paused its turn more than {limit} times"))),
+        }
     }
 
     /// Compiles what is there and exchanges it for an answer. The tools are those that the model was told of.
@@ -211,7 +224,11 @@ impl<'a> RequestTask<'a> {
     /// What is left of an answer that was not completed: text, never a call.
     fn kept(&self, mut blocks: Vec<Block>, calls_begun: bool) -> Vec<Block> {
         blocks.retain(|block| !matches!(block, Block::ToolUse { .. }));
-        let has_text = blocks.iter().any(|block| matches!(block, Block::Text(text) if !text.trim().is_empty()));
+        let has_text = blocks.iter().any(|block| match block {
+            Block::Text(text) => !text.trim().is_empty(),
+            Block::Provider(own) => own.text.is_some(),
+            _ => false,
+        });
         let keep = has_text && (self.policy.keep_text_beside_calls || !calls_begun);
         if keep { blocks } else { Vec::new() }
     }
@@ -313,6 +330,7 @@ fn cut_off(stop: &StopReason) -> Option<CutOff> {
     match stop {
         StopReason::Refusal => Some(CutOff::Refused),
         StopReason::MaxTokens => Some(CutOff::MaxTokens),
+        StopReason::Paused => Some(CutOff::Paused),
         _ => None,
     }
 }

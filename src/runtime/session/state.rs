@@ -140,7 +140,7 @@ impl State {
             self.admit_waiting()?;
         }
         match start {
-            Start::Message(blocks) if blocks.is_empty() => {
+            Start::Message(blocks) if !blocks.iter().any(Block::says_something) => {
                 Err(config("there is nothing to send: the message is empty"))
             }
             Start::Message(blocks) => {
@@ -311,9 +311,13 @@ impl State {
 
     pub(super) fn set_layer(&mut self, layer: SystemLayer) {
         let layers = &mut self.frame.system_layers;
-        layers.retain(|known| known.name != layer.name);
-        if !layer.text.trim().is_empty() {
-            layers.push(layer);
+        // One that is set again keeps its place among layers of its priority.
+        let known = layers.iter().position(|known| known.name == layer.name);
+        match (known, layer.text.trim().is_empty()) {
+            (Some(at), true) => drop(layers.remove(at)),
+            (Some(at), false) => layers[at] = layer,
+            (None, true) => {}
+            (None, false) => layers.push(layer),
         }
     }
 }

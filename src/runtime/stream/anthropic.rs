@@ -10,16 +10,18 @@
 //! | `max_tokens`, `model_context_window_exceeded` | limit of tokens |
 //! | `stop_sequence` | stop sequence |
 //! | `refusal` | refusal |
-//! | `pause_turn` and others | in their own word |
+//! | `pause_turn` | paused: the session asks again |
+//! | others | in their own word |
 //!
 //! Usage (`types/usage.py`): `input_tokens` counts neither what was read from a cache nor what was written to one; the
 //! figures of `message_delta` are cumulative and replace those of `message_start`.
 //!
-//! Not read: blocks of tools that the server runs itself, and citations.
+//! Blocks of other types, among them those of tools that the server runs, are kept as the provider's own: as they came, with
+//! the pieces of `input_json_delta` as their `input` and those of other deltas put together. So is a text with citations.
 
 use std::collections::HashMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::AnswerParser;
 use super::builder::{AnswerBuilder, BlockIndex};
@@ -38,6 +40,11 @@ struct Open {
     place: BlockIndex,
     /// The arguments of the block's start, which count if no pieces follow.
     input: Value,
+    /// Whether the block is the provider's own.
+    own: bool,
+    /// The pieces of its arguments.
+    json: String,
+    citations: Vec<Value>,
 }
 
 #[derive(Default)]
@@ -84,18 +91,24 @@ impl Anthropic {
             "thinking" => answer.open_thinking(),
             "redacted_thinking" => return answer.redacted(text(block, "data")),
             "tool_use" => answer.open_call(text(block, "id"), text(block, "name")),
-            _ => return,
+            "" => return,
+            _ => answer.open_own(block.clone()),
         };
+        let own = answer.own_data(place).is_some();
         answer.text_at(place, text(block, "text"));
         answer.thinking_at(place, text(block, "thinking"));
         answer.signature_at(place, text(block, "signature"));
-        self.blocks.insert(index, Open { place, input: block["input"].clone() });
+        let citations = items(block, "citations").to_vec();
+        self.blocks.insert(index, Open { place, input: block["input"].clone(), own, json: String::new(), citations });
     }
 
-    /// A piece of a block. Pieces of a block that never started are dropped: it is of a kind that is not read.
+    /// A piece of a block. Pieces of a block that never started are dropped.
     fn delta(&mut self, index: u64, delta: &Value, answer: &mut AnswerBuilder) {
-        let Some(Open { place, .. }) = self.blocks.get(&index) else { return };
+        let Some(Open { place, own, json, citations, .. }) = self.blocks.get_mut(&index) else { return };
         match text(delta, "type") {
+            "input_json_delta" if *own => json.push_str(text(delta, "partial_json")),
+            _ if *own => grow(*place, delta, answer),
+            "citations_delta" => citations.extend(delta.get("citation").cloned()),
             "text_delta" => answer.text_at(*place, text(delta, "text")),
             "thinking_delta" => answer.thinking_at(*place, text(delta, "thinking")),
             "signature_delta" => answer.signature_at(*place, text(delta, "signature")),
@@ -105,7 +118,13 @@ impl Anthropic {
     }
 
     fn end_block(&mut self, index: u64, answer: &mut AnswerBuilder) {
-        let Some(Open { place, input }) = self.blocks.remove(&index) else { return };
+        let Some(Open { place, input, own, json, citations }) = self.blocks.remove(&index) else { return };
+        if own {
+            return end_own(place, &json, answer);
+        }
+        if !citations.is_empty() {
+            return answer.text_as_own(place, |text| json!({"type": "text", "text": text, "citations": citations}));
+        }
         answer.seal(place);
         let empty = input.as_object().is_some_and(serde_json::Map::is_empty);
         if answer.is_blank(place) && !empty {
@@ -124,6 +143,7 @@ impl Anthropic {
             "max_tokens" | "model_context_window_exceeded" => Some(StopReason::MaxTokens),
             "stop_sequence" => Some(StopReason::StopSequence),
             "refusal" => Some(StopReason::Refusal),
+            "pause_turn" => Some(StopReason::Paused),
             other => Some(StopReason::Other(other.to_owned())),
         };
     }
@@ -144,4 +164,27 @@ impl Anthropic {
         set(&mut usage.output, count(value, "/usage/output_tokens"));
         set(&mut usage.reasoning, count(value, "/usage/output_tokens_details/thinking_tokens"));
     }
+}
+
+/// A piece of a block of the provider's own: its texts go on with those of the block, other members replace them.
+fn grow(place: BlockIndex, delta: &Value, answer: &mut AnswerBuilder) {
+    let Some(Value::Object(block)) = answer.own_data(place) else { return };
+    for (key, piece) in delta.as_object().into_iter().flatten().filter(|(key, _)| *key != "type") {
+        match (block.get_mut(key), piece) {
+            (Some(Value::String(text)), Value::String(piece)) => text.push_str(piece),
+            _ => drop(block.insert(key.clone(), piece.clone())),
+        }
+    }
+}
+
+/// The end of a block of the provider's own. One whose arguments are no JSON is not whole.
+fn end_own(place: BlockIndex, arguments: &str, answer: &mut AnswerBuilder) {
+    let Some(block) = answer.own_data(place) else { return };
+    if !arguments.trim().is_empty() {
+        match serde_json::from_str::<Value>(arguments) {
+            Ok(input) => block["input"] = input,
+            Err(_) => return answer.warn("a call of the provider's own tool has malformed arguments"),
+        }
+    }
+    answer.seal(place);
 }

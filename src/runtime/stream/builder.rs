@@ -9,8 +9,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::Source;
-use crate::conversation::Block;
+use crate::conversation::{Block, ProviderBlock};
 use crate::json::kind_of;
+use crate::provider::WireFormat;
 use crate::runtime::{Answer, Category, Error, Event, MalformedInput, Refusal, StopReason, ToolCall, Usage, failure};
 
 /// The key under which a history keeps the text of arguments that are no object.
@@ -27,6 +28,12 @@ pub(super) struct AnswerBuilder {
     told: Usage,
     stop: Option<StopReason>,
     refused: bool,
+    /// Whether a call in the provider's own form waits for the host.
+    waits_for_host: bool,
+    /// What was told already of what is not kept.
+    warned: Vec<&'static str>,
+    /// Whether an answer without anything is strange.
+    is_chat: bool,
     refusal: Option<Refusal>,
     closed: bool,
     ended: bool,
@@ -42,6 +49,14 @@ enum Slot {
     Thinking { text: String, signature: String, sealed: bool },
     Redacted(String),
     Call(Call),
+    Own(Own),
+}
+
+/// What a provider says in its own form.
+struct Own {
+    data: Value,
+    text: Option<String>,
+    sealed: bool,
 }
 
 /// A call on its way.
@@ -70,6 +85,7 @@ impl AnswerBuilder {
     pub(super) fn new(source: Source) -> AnswerBuilder {
         AnswerBuilder {
             origin: source.api.name().into(),
+            is_chat: is_chat(source.wire),
             id_prefix: source.id_prefix,
             slots: Vec::new(),
             ids: HashSet::new(),
@@ -78,6 +94,8 @@ impl AnswerBuilder {
             told: Usage::default(),
             stop: None,
             refused: false,
+            waits_for_host: false,
+            warned: Vec::new(),
             refusal: None,
             closed: false,
             ended: false,
@@ -127,6 +145,7 @@ impl AnswerBuilder {
             Slot::Text { text, .. } | Slot::Thinking { text, .. } => text.is_empty(),
             Slot::Redacted(data) => data.is_empty(),
             Slot::Call(call) => call.json.is_empty(),
+            Slot::Own(_) => false,
         }
     }
 
@@ -173,7 +192,70 @@ impl AnswerBuilder {
     pub(super) fn seal(&mut self, place: BlockIndex) {
         match &mut self.slots[place.0] {
             Slot::Text { sealed, .. } | Slot::Thinking { sealed, .. } => *sealed = true,
+            Slot::Own(own) => own.sealed = true,
             Slot::Redacted(_) | Slot::Call(_) => {}
+        }
+    }
+
+    /// The end of the last block.
+    pub(super) fn seal_last(&mut self) {
+        if !self.slots.is_empty() {
+            self.seal(self.last());
+        }
+    }
+
+    /// Whether the last block is text or thinking: only then can something go on with it.
+    pub(super) fn ends_in_words(&self) -> bool {
+        matches!(self.slots.last(), None | Some(Slot::Text { .. } | Slot::Thinking { .. }))
+    }
+
+    /// Something in the provider's own form, which may still grow.
+    pub(super) fn open_own(&mut self, data: Value) -> BlockIndex {
+        self.open(Slot::Own(Own { data, text: None, sealed: false }))
+    }
+
+    /// Something in the provider's own form, complete.
+    pub(super) fn own(&mut self, data: Value) {
+        let place = self.open_own(data);
+        self.seal(place);
+    }
+
+    /// What is known of something in the provider's own form.
+    pub(super) fn own_data(&mut self, place: BlockIndex) -> Option<&mut Value> {
+        match &mut self.slots[place.0] {
+            Slot::Own(own) => Some(&mut own.data),
+            _ => None,
+        }
+    }
+
+    /// A piece of what something in the provider's own form says in words.
+    pub(super) fn own_words(&mut self, place: BlockIndex, piece: &str) {
+        if let Slot::Own(own) = &mut self.slots[place.0]
+            && !piece.is_empty()
+        {
+            own.text.get_or_insert_default().push_str(piece);
+            self.events.push(Event::Text(piece.to_owned()));
+        }
+    }
+
+    /// Turns a block of text into one in the provider's own form, which says the same.
+    pub(super) fn text_as_own(&mut self, place: BlockIndex, data: impl FnOnce(&str) -> Value) {
+        if let Slot::Text { text, .. } = &mut self.slots[place.0] {
+            let text = std::mem::take(text);
+            self.slots[place.0] = Slot::Own(Own { data: data(&text), text: Some(text), sealed: true });
+        }
+    }
+
+    /// A call in the provider's own form waits for the host.
+    pub(super) fn waits_for_host(&mut self) {
+        self.waits_for_host = true;
+    }
+
+    /// Tells, once, of something that is not kept.
+    pub(super) fn warn(&mut self, message: &'static str) {
+        if !self.warned.contains(&message) {
+            self.warned.push(message);
+            self.events.push(Event::Warning(message.to_owned()));
         }
     }
 
@@ -343,7 +425,12 @@ impl AnswerBuilder {
             }
         }
         self.ended = true;
-        Ok(self.agreed(stop))
+        let stop = self.agreed(stop);
+        let is_over = matches!(stop, StopReason::EndTurn | StopReason::StopSequence);
+        if is_over && self.is_chat && self.slots.iter().all(Slot::is_empty) {
+            self.warn("the answer is complete, and says nothing");
+        }
+        Ok(stop)
     }
 
     /// Whether a call may count as complete now that the answer is.
@@ -367,7 +454,7 @@ impl AnswerBuilder {
         match stop {
             StopReason::MaxTokens | StopReason::Refusal => stop,
             _ if self.refused => StopReason::Refusal,
-            _ if calls => StopReason::ToolUse,
+            _ if calls || self.waits_for_host => StopReason::ToolUse,
             StopReason::ToolUse => StopReason::EndTurn,
             stop => stop,
         }
@@ -469,7 +556,28 @@ impl Call {
     }
 }
 
+/// Whether an answer of this format says something: code to fill in may be nothing.
+fn is_chat(wire: WireFormat) -> bool {
+    match wire {
+        WireFormat::MistralFim | WireFormat::OllamaGenerate | WireFormat::LlamaCppInfill => false,
+        WireFormat::AnthropicMessages
+        | WireFormat::OpenAiChat
+        | WireFormat::OpenAiResponses
+        | WireFormat::GoogleGenerateContent
+        | WireFormat::MistralChat
+        | WireFormat::OllamaChat => true,
+    }
+}
+
 impl Slot {
+    fn is_empty(&self) -> bool {
+        match self {
+            Slot::Text { text, .. } => text.is_empty(),
+            Slot::Thinking { text, signature, .. } => text.is_empty() && signature.is_empty(),
+            Slot::Redacted(_) | Slot::Call(_) | Slot::Own(_) => false,
+        }
+    }
+
     /// The block, if it holds anything. A signature counts only when it is whole.
     fn into_block(self, whole: bool, origin: &Arc<str>) -> Option<Block> {
         let origin = Some(Arc::clone(origin));
@@ -481,6 +589,12 @@ impl Slot {
                 (!blank).then(|| Block::Thinking { text: text.into(), signature: signature.into(), origin })
             }
             Slot::Redacted(data) => Some(Block::RedactedThinking { data: data.into(), origin }),
+            Slot::Own(own) if !whole && !own.sealed => own.text.map(|text| Block::Text(text.into())),
+            Slot::Own(own) => Some(Block::Provider(ProviderBlock {
+                origin: origin.unwrap_or_default(),
+                data: own.data,
+                text: own.text.filter(|text| !text.is_empty()).map(Into::into),
+            })),
             Slot::Call(call) => call.done.map(ToolCall::into_block),
         }
     }

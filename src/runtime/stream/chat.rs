@@ -19,9 +19,10 @@
 //! OpenRouter's `reasoning_details` with signatures, or Mistral's chunks of type `thinking`. Usage: cached tokens are part
 //! of `prompt_tokens`, reasoning of `completion_tokens`; llama.cpp's `timings` stand in where no usage was asked for.
 //!
-//! Not read: audio, `function_call` of before 2023, choices beyond the first.
+//! Calls of custom tools, spoken answers, images, sources, and members and chunks that are not known are kept as the provider's
+//! own. Choices beyond the first are not kept, and that is told.
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::AnswerParser;
 use super::builder::{AnswerBuilder, BlockIndex};
@@ -32,6 +33,10 @@ use crate::runtime::{Category, Error, StopReason};
 pub(super) struct Chat {
     calls: Vec<Open>,
     detail: Option<Detail>,
+    /// Members of the message that are the provider's own, by name.
+    own: Vec<(String, BlockIndex)>,
+    /// Calls of custom tools, by their index.
+    customs: Vec<(Option<u64>, BlockIndex)>,
     counted: bool,
 }
 
@@ -53,6 +58,9 @@ impl AnswerParser for Chat {
     fn read(&mut self, _: &str, value: &Value, answer: &mut AnswerBuilder) -> Result<(), Error> {
         self.usage(value, answer);
         let first = |choice: &&Value| count(choice, "/index").unwrap_or_default() == 0;
+        if items(value, "choices").iter().skip_while(|choice| first(choice)).next().is_some() {
+            answer.warn("the answer has several choices: the first is kept");
+        }
         let Some(choice) = items(value, "choices").iter().find(first) else { return Ok(()) };
         if choice["usage"].is_object() {
             self.usage(choice, answer);
@@ -88,12 +96,61 @@ impl Chat {
             answer.refuse();
             answer.text(refusal);
         }
+        self.own_members(message, answer);
         for call in items(message, "tool_calls") {
             if answer.is_full() {
                 return;
             }
-            self.call(call, whole, answer);
+            match self.custom(call) {
+                Some(custom) => self.custom_call(custom, call, answer),
+                None => self.call(call, whole, answer),
+            }
         }
+    }
+
+    /// Members that are the provider's own. Pieces of a spoken answer go on with each other.
+    fn own_members(&mut self, message: &Value, answer: &mut AnswerBuilder) {
+        for (name, value) in message.as_object().into_iter().flatten().filter(|(name, value)| is_own(name, value)) {
+            let place = match self.own.iter().find(|(known, _)| known == name) {
+                Some((_, place)) => *place,
+                None => {
+                    let place = answer.open_own(json!({ name: null }));
+                    self.own.push((name.clone(), place));
+                    place
+                }
+            };
+            if let Some(data) = answer.own_data(place) {
+                merge(&mut data[name], value);
+            }
+            answer.own_words(place, text(value, "transcript"));
+            answer.seal(place);
+        }
+    }
+
+    /// Whether a call is one of a custom tool: where its block is, or `None` in it for a new one.
+    fn custom(&self, call: &Value) -> Option<Option<BlockIndex>> {
+        let index = count(call, "/index");
+        let known = self.customs.iter().find(|(known, _)| index.is_some() && *known == index).map(|(_, place)| *place);
+        (known.is_some() || call["custom"].is_object()).then_some(known)
+    }
+
+    /// A call of a custom tool, or a piece of one: its input is free text.
+    fn custom_call(&mut self, known: Option<BlockIndex>, call: &Value, answer: &mut AnswerBuilder) {
+        let place = known.unwrap_or_else(|| {
+            let data = json!({"id": id_of(call), "type": "custom", "custom": {"name": "", "input": ""}});
+            let place = answer.open_own(data);
+            self.customs.push((count(call, "/index"), place));
+            place
+        });
+        if let Some(Value::Object(custom)) = answer.own_data(place).and_then(|data| data.get_mut("custom")) {
+            for key in ["name", "input"] {
+                if let Some(Value::String(text)) = custom.get_mut(key) {
+                    text.push_str(self::text(&call["custom"], key));
+                }
+            }
+        }
+        answer.seal(place);
+        answer.waits_for_host();
     }
 
     /// OpenRouter's reasoning (`ReasoningDetailUnion` of its API document): whether it had any words, which then
@@ -203,14 +260,67 @@ fn id_of(call: &Value) -> &str {
 
 /// A chunk of content: Mistral's text and thinking (`thinkchunk.py`), and the parts that some compatible servers send.
 fn read_chunk(chunk: &Value, answer: &mut AnswerBuilder) {
-    if text(chunk, "type") != "thinking" {
-        return answer.text(text(chunk, "text"));
+    match text(chunk, "type") {
+        "thinking" => {}
+        "refusal" => {
+            answer.refuse();
+            return answer.text(text(chunk, "refusal"));
+        }
+        "" | "text" | "output_text" => return answer.text(text(chunk, "text")),
+        _ => return answer.own(chunk.clone()),
     }
     answer.thinking(text(chunk, "thinking"));
     items(chunk, "thinking").iter().for_each(|part| answer.thinking(text(part, "text")));
     let signature = text(chunk, "signature");
     if !signature.is_empty() {
         answer.sign_next(signature);
+    }
+}
+
+/// Members of a message that are read, or say nothing.
+const READ: [&str; 12] = [
+    "role",
+    "content",
+    "tool_calls",
+    "refusal",
+    "reasoning",
+    "reasoning_content",
+    "reasoning_details",
+    "name",
+    "prefix",
+    "token_ids",
+    "prompt_token_ids",
+    "logprobs",
+];
+
+fn is_own(name: &str, value: &Value) -> bool {
+    let is_nothing = match value {
+        Value::Null | Value::Bool(_) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Number(_) => false,
+    };
+    !is_nothing && !READ.contains(&name)
+}
+
+/// Puts a piece to what there is: lists and spoken data grow, other values are replaced.
+fn merge(into: &mut Value, piece: &Value) {
+    match (into, piece) {
+        (Value::Array(known), Value::Array(more)) => known.extend(more.iter().cloned()),
+        (Value::Object(known), Value::Object(more)) => merge_members(known, more),
+        (into, piece) => *into = piece.clone(),
+    }
+}
+
+fn merge_members(known: &mut Map<String, Value>, more: &Map<String, Value>) {
+    for (key, piece) in more {
+        match (known.get_mut(key), piece) {
+            (Some(Value::String(text)), Value::String(piece)) if key == "data" || key == "transcript" => {
+                text.push_str(piece);
+            }
+            _ => drop(known.insert(key.clone(), piece.clone())),
+        }
     }
 }
 

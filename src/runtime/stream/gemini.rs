@@ -19,16 +19,27 @@
 //! bundled partials can put it back where it was. Usage: thoughts are not in `candidatesTokenCount`, cached content is in
 //! `promptTokenCount`.
 //!
-//! Not read: images, code that the server runs, further candidates.
+//! Parts of one chunk are parts of the answer; a text goes on from chunk to chunk. Arguments may come in pieces
+//! (`partialArgs`, by JSON path). Parts of other kinds are kept as the provider's own, as is a signature that follows a call;
+//! so are the sources of a candidate. Candidates beyond the first are not kept, and that is told.
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::AnswerParser;
-use super::builder::AnswerBuilder;
+use super::builder::{AnswerBuilder, BlockIndex};
 use super::json::{count, items, text};
 use crate::runtime::{Category, Error, StopReason, failure};
 
-pub(super) struct Gemini;
+#[derive(Default)]
+pub(super) struct Gemini {
+    /// The call whose arguments are still coming.
+    call: Option<(BlockIndex, Value)>,
+    /// What the candidate says beside its content, by name.
+    beside: Vec<(&'static str, BlockIndex)>,
+}
+
+/// Members of a candidate that say where the answer comes from.
+const SOURCES: [&str; 3] = ["groundingMetadata", "citationMetadata", "urlContextMetadata"];
 
 impl AnswerParser for Gemini {
     fn read(&mut self, _: &str, value: &Value, answer: &mut AnswerBuilder) -> Result<(), Error> {
@@ -40,8 +51,12 @@ impl AnswerParser for Gemini {
             return Err(Error::new(Category::Validation, "the provider blocked the prompt").detail(detail));
         }
         let first = |candidate: &&Value| count(candidate, "/index").unwrap_or_default() == 0;
+        if items(value, "candidates").iter().any(|candidate| !first(&candidate)) {
+            answer.warn("the answer has several candidates: the first is kept");
+        }
         if let Some(candidate) = items(value, "candidates").iter().find(first) {
-            items(&candidate["content"], "parts").iter().for_each(|part| read_part(part, answer));
+            self.parts(items(&candidate["content"], "parts"), answer);
+            self.sources(candidate, answer);
             if let Some(stop) = stop_reason(candidate)? {
                 if stop == StopReason::Refusal {
                     let category = with_ratings(text(candidate, "finishReason"), candidate);
@@ -54,28 +69,132 @@ impl AnswerParser for Gemini {
     }
 }
 
-fn read_part(part: &Value, answer: &mut AnswerBuilder) {
-    let signature = text(part, "thoughtSignature");
-    if let Some(call) = part.get("functionCall").filter(|call| call.is_object()) {
+impl Gemini {
+    fn parts(&mut self, parts: &[Value], answer: &mut AnswerBuilder) {
+        let mut before = None;
+        for part in parts {
+            let kind = part["text"].is_string().then(|| part["thought"] == Value::Bool(true));
+            if kind.is_some() && kind == before {
+                answer.seal_last();
+            }
+            self.part(part, answer);
+            before = kind;
+        }
+    }
+
+    fn part(&mut self, part: &Value, answer: &mut AnswerBuilder) {
+        let signature = text(part, "thoughtSignature");
+        if let Some(call) = part.get("functionCall").filter(|call| call.is_object()) {
+            return self.function_call(call, signature, answer);
+        }
+        let words = text(part, "text");
+        if !part["text"].is_string() && part.as_object().is_some_and(|members| !members.is_empty()) {
+            return answer.own(part.clone());
+        }
+        if words.is_empty() && !signature.is_empty() && !answer.ends_in_words() {
+            return answer.own(json!({"text": "", "thoughtSignature": signature}));
+        }
+        if part["thought"] == Value::Bool(true) {
+            answer.thinking(words);
+        } else {
+            answer.text(words);
+        }
         if !signature.is_empty() {
-            answer.sign_next(signature);
+            answer.sign_text(signature);
         }
-        let place = answer.open_call(text(call, "id"), text(call, "name"));
-        match &call["args"] {
-            Value::Null => answer.arguments_value(place, &Value::Object(serde_json::Map::new())),
-            arguments => answer.arguments_value(place, arguments),
+    }
+
+    /// A call, or a piece of one: pieces have no name.
+    fn function_call(&mut self, call: &Value, signature: &str, answer: &mut AnswerBuilder) {
+        let name = text(call, "name");
+        let (place, mut arguments) = match self.call.take() {
+            Some(open) if name.is_empty() => open,
+            None if name.is_empty() && call.get("args").is_none() => return,
+            before => {
+                end_call(before, answer);
+                if !signature.is_empty() {
+                    answer.sign_next(signature);
+                }
+                (answer.open_call(text(call, "id"), name), Value::Object(Map::new()))
+            }
+        };
+        if let Some(whole) = call.get("args").filter(|whole| !whole.is_null()) {
+            arguments = whole.clone();
         }
-        return answer.end_call(place);
+        items(call, "partialArgs").iter().for_each(|piece| put(&mut arguments, piece));
+        let open = Some((place, arguments));
+        if call["willContinue"] == Value::Bool(true) {
+            self.call = open;
+        } else {
+            end_call(open, answer);
+        }
     }
-    if part["thought"] == Value::Bool(true) {
-        answer.thinking(text(part, "text"));
-    } else {
-        answer.text(text(part, "text"));
-    }
-    if !signature.is_empty() {
-        answer.sign_text(signature);
+
+    /// Where the answer comes from: the last chunk that says so knows most.
+    fn sources(&mut self, candidate: &Value, answer: &mut AnswerBuilder) {
+        for name in SOURCES {
+            let Some(value) = candidate.get(name).filter(|value| value.as_object().is_some_and(|it| !it.is_empty()))
+            else {
+                continue;
+            };
+            let data = json!({ name: value });
+            match self.beside.iter().find(|(known, _)| *known == name) {
+                Some((_, place)) => answer.own_data(*place).into_iter().for_each(|known| known.clone_from(&data)),
+                None => {
+                    let place = answer.open_own(data);
+                    answer.seal(place);
+                    self.beside.push((name, place));
+                }
+            }
+        }
     }
 }
+
+fn end_call(call: Option<(BlockIndex, Value)>, answer: &mut AnswerBuilder) {
+    if let Some((place, arguments)) = call {
+        answer.arguments_value(place, &arguments);
+        answer.end_call(place);
+    }
+}
+
+/// A piece of arguments (`PartialArg`): a value at a JSON path such as `$.a.b[0]`; texts go on with those before.
+fn put(arguments: &mut Value, piece: &Value) {
+    let mut at = arguments;
+    let path = text(piece, "jsonPath").trim_start_matches('$').replace('[', ".").replace(']', "");
+    for step in path.split('.').filter(|step| !step.is_empty()) {
+        let step = step.trim_matches(['\'', '"']);
+        at = step_into(at, step);
+    }
+    let values = ["stringValue", "numberValue", "boolValue"].into_iter().find_map(|name| piece.get(name));
+    match (at, values) {
+        (Value::String(known), Some(Value::String(more))) => known.push_str(more),
+        (at, Some(value)) => at.clone_from(value),
+        (_, None) => {}
+    }
+}
+
+/// An element of a list by its number, or a member by its name; made if there is none.
+fn step_into<'v>(at: &'v mut Value, step: &str) -> &'v mut Value {
+    let index = step.parse::<usize>().ok().filter(|index| *index < MOST_ELEMENTS);
+    match index {
+        Some(index) if at.is_null() || at.is_array() => {
+            let length = at.as_array().map_or(0, Vec::len).max(index + 1);
+            let mut elements = at.as_array_mut().map(std::mem::take).unwrap_or_default();
+            elements.resize(length, Value::Null);
+            *at = Value::Array(elements);
+            &mut at[index]
+        }
+        _ => {
+            if !at.is_object() {
+                *at = Value::Object(Map::new());
+            }
+            &mut at[step]
+        }
+    }
+}
+
+/// How long a list in arguments may become by an index alone.
+const MOST_ELEMENTS: usize = 10_000;
 
 fn stop_reason(candidate: &Value) -> Result<Option<StopReason>, Error> {
     Ok(Some(match text(candidate, "finishReason") {

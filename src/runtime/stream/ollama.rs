@@ -30,6 +30,10 @@ impl AnswerParser for Ollama {
         for call in items(message, "tool_calls") {
             self::call(call, answer);
         }
+        if let Some(images) = message.get("images").filter(|images| images.as_array().is_some_and(|it| !it.is_empty()))
+        {
+            answer.own(serde_json::json!({ "images": images }));
+        }
         set(&mut answer.usage().input, count(value, "/prompt_eval_count"));
         set(&mut answer.usage().output, count(value, "/eval_count"));
         if value["done"] == Value::Bool(true) {

@@ -19,9 +19,10 @@
 //! `output_index`, or where servers leave that out (llama.cpp) by their id. Usage: cached tokens are part of
 //! `input_tokens`, reasoning of `output_tokens`.
 //!
-//! Not read: items of tools that the server runs itself, and annotations.
+//! Items of other types are kept as the provider's own, and so are messages with sources or a `phase`. Ids that tie an item to
+//! a reasoning item are left out, since reasoning goes back without its own (vercel/ai#7099, continuedev/continue#11994).
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::AnswerParser;
 use super::builder::{AnswerBuilder, BlockIndex};
@@ -97,10 +98,14 @@ impl Responses {
     }
 
     fn text(&mut self, event: &Value, delta: &str, answer: &mut AnswerBuilder) {
-        match self.known(event, text(event, "item_id")) {
-            Some(at) => answer.text_at(self.items[at].place, delta),
-            None => answer.text(delta),
+        let Some(at) = self.known(event, text(event, "item_id")) else { return answer.text(delta) };
+        let (item, part) = (&mut self.items[at], count(event, "/content_index"));
+        if item.part.is_some() && part.is_some() && item.part != part {
+            answer.seal(item.place);
+            item.place = answer.open_text();
         }
+        item.part = part.or(item.part);
+        answer.text_at(item.place, delta);
     }
 
     fn thinking(&mut self, event: &Value, delta: &str, part: &str, answer: &mut AnswerBuilder) {
@@ -131,6 +136,9 @@ impl Responses {
 
     /// An item as it finally is.
     fn done(&mut self, event: &Value, item: &Value, answer: &mut AnswerBuilder) {
+        if !matches!(text(item, "type"), "" | "message" | "reasoning" | "function_call") {
+            return own_item(item, answer);
+        }
         let known = self.known(event, text(item, "id")).filter(|at| !self.items[*at].done);
         let Some(at) = known.or_else(|| self.open(event, item, answer)) else { return };
         self.items[at].done = true;
@@ -171,19 +179,70 @@ fn call_id(item: &Value) -> &str {
     }
 }
 
+/// Items that wait for the host.
+const OF_HOST: [&str; 6] =
+    ["custom_tool_call", "computer_call", "shell_call", "local_shell_call", "apply_patch_call", "mcp_approval_request"];
+
+/// Items whose id ties them to a reasoning item.
+const TIED: [&str; 2] = ["web_search_call", "custom_tool_call"];
+
+/// An item in the provider's own form.
+fn own_item(item: &Value, answer: &mut AnswerBuilder) {
+    let (kind, mut data) = (text(item, "type"), item.clone());
+    if let Some(members) = data.as_object_mut().filter(|_| TIED.contains(&kind)) {
+        members.shift_remove("id");
+    }
+    if OF_HOST.contains(&kind) {
+        answer.waits_for_host();
+    }
+    answer.own(data);
+}
+
+/// A message with sources or a phase, as it goes back.
+fn own_message(item: &Value) -> Option<Value> {
+    let parts = items(item, "content");
+    let phase = text(item, "phase");
+    if phase.is_empty() && parts.iter().all(|part| items(part, "annotations").is_empty()) {
+        return None;
+    }
+    let content: Vec<Value> = parts.iter().map(own_part).collect();
+    let mut message = json!({"type": "message", "role": "assistant", "content": content});
+    if !phase.is_empty() {
+        message["phase"] = phase.into();
+    }
+    Some(message)
+}
+
+/// A part of a message without what is for the host alone.
+fn own_part(part: &Value) -> Value {
+    let goes_back =
+        |(key, value): &(&String, &Value)| *key != "logprobs" && value.as_array().is_none_or(|it| !it.is_empty());
+    let members = part.as_object().into_iter().flatten().filter(goes_back);
+    Value::Object(members.map(|(key, value)| (key.clone(), value.clone())).collect::<Map<_, _>>())
+}
+
 fn end_message(place: BlockIndex, item: &Value, answer: &mut AnswerBuilder) {
     let blank = answer.is_blank(place);
+    let mut place = place;
+    let several = items(item, "content").len() > 1;
     for part in items(item, "content") {
         let refusal = text(part, "refusal");
         if !refusal.is_empty() {
             answer.refuse();
         }
         if blank {
+            if several && own_message(item).is_none() && !answer.is_blank(place) {
+                answer.seal(place);
+                place = answer.open_text();
+            }
             answer.text_at(place, text(part, "text"));
             answer.text_at(place, refusal);
         }
     }
-    answer.seal(place);
+    match own_message(item) {
+        Some(message) => answer.text_as_own(place, |_| message),
+        None => answer.seal(place),
+    }
 }
 
 fn end_reasoning(place: BlockIndex, item: &Value, answer: &mut AnswerBuilder) {

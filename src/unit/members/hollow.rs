@@ -93,6 +93,11 @@ pub(in super::super) struct Spliced {
 }
 
 impl Spliced {
+    /// The prompt of this body.
+    pub(super) fn prompt(&self) -> &SystemPrompt {
+        &self.prompt
+    }
+
     pub(super) fn new(shared: Arc<Shared>, prompt: SystemPrompt) -> Spliced {
         Spliced { shared, prompt, value: OnceLock::new() }
     }

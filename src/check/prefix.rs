@@ -1,0 +1,168 @@
+//! Whether a request goes on from an earlier one of the same conversation.
+//!
+//! Input: the bodies of two requests, the later of which holds more messages. Output: the first place at which the earlier one is no
+//! beginning of the later one. Servers read tools first, then instructions, then messages; what stands behind a change is
+//! not found in their caches, and thinking that is bound to it is refused. Breakpoints of the cache (`cache_control`) do not count.
+
+mod place;
+pub(crate) mod rules;
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::Value;
+
+use super::{Checks, Problem};
+use crate::diag::Severity;
+use crate::json::Pointer;
+use crate::repo::Property;
+use crate::unit::{Body, Kept, MemberRef};
+use place::{Difference, difference};
+
+/// Members of the formats in the order in which servers read them.
+pub(crate) const ORDER: [&str; 11] = [
+    "tools",
+    "tool_config",
+    "toolConfig",
+    "system",
+    "instructions",
+    "system_instruction",
+    "systemInstruction",
+    "messages",
+    "input",
+    "contents",
+    "prompt",
+];
+
+/// A part of a body that a prefix is made of: a member, or an element of one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Part<'v> {
+    pub(crate) member: &'static str,
+    /// Its index, if the member is a list.
+    pub(crate) index: Option<usize>,
+    pub(crate) value: &'v Value,
+}
+
+impl Part<'_> {
+    pub(crate) fn pointer(&self) -> Pointer {
+        let member = Pointer::root().member(self.member);
+        self.index.map_or(member.clone(), |index| member.element(index))
+    }
+
+    /// Whether messages are added behind it as the conversation grows.
+    fn grows(&self) -> bool {
+        self.index.is_some() && matches!(self.member, "messages" | "input" | "contents")
+    }
+}
+
+/// The parts of a body that prefixes are made of, in order.
+pub(crate) fn parts<'v>(member: impl Fn(&str) -> Option<&'v Value>) -> Vec<Part<'v>> {
+    let mut parts = Vec::new();
+    for name in ORDER {
+        match member(name) {
+            None | Some(Value::Null) => {}
+            Some(Value::Array(elements)) => {
+                let part = |(index, value)| Part { member: name, index: Some(index), value };
+                parts.extend(elements.iter().enumerate().map(part));
+            }
+            Some(value) => parts.push(Part { member: name, index: None, value }),
+        }
+    }
+    parts
+}
+
+/// How a later request differs from an earlier one of its conversation.
+#[derive(Debug)]
+pub(crate) struct Broken {
+    pub(crate) problem: Problem,
+    /// Whether the place is one of the later body; else the later body lacks it.
+    pub(crate) is_in_later: bool,
+    /// Of a text, the first byte that differs.
+    pub(crate) from: Option<usize>,
+}
+
+impl Checks {
+    /// What of an earlier request changed in a later one of the same conversation; `None` if that only added to it. Between the two
+    /// the host may have renewed system prompt and tools: then only thinking is asked for that was made before.
+    pub(crate) fn prefix_problem(
+        &self,
+        (earlier, later): (&Body, &Body),
+        is_renewed: bool,
+        proven: &Proven,
+    ) -> Option<Broken> {
+        if is_same_but_for_prompt(earlier, later) && proven.holds(earlier, later) {
+            return None;
+        }
+        let (older, newer) = (own(earlier), own(later));
+        let found = difference(&older, &newer)?;
+        let bound = self.facts.property(Property::BoundThinking).filter(|(is_bound, _)| *is_bound);
+        // The answer to the earlier request is the message behind its last one.
+        let end = if is_renewed { messages(&older) + 1 } else { usize::MAX };
+        let is_bound = self.wire.binds_thinking() && bound.is_some() && found.has_thinking_behind(&newer, end);
+        let (rule, severity) = match bound.filter(|_| is_bound) {
+            Some((_, severity)) => (&rules::THINKING_PREFIX, Some(severity.min(outcome(later)))),
+            None if is_renewed || found.is_tail => return None,
+            None if found.has_breakpoint_behind(&newer) => (&rules::VOLATILE, None),
+            None => (&rules::UNSTABLE_PREFIX, None),
+        };
+        let problem = Problem {
+            rule,
+            severity,
+            message: rules::message(&found, is_bound),
+            help: Some(rules::help(&found, is_bound).to_owned()),
+            asks: None,
+            place: None,
+            pointer: found.pointer,
+        };
+        Some(Broken { problem, is_in_later: found.newer.is_some(), from: found.from })
+    }
+}
+
+/// What the API does with thinking whose prefix changed, as the body asks for it: it refuses the request, or leaves the thinking out.
+fn outcome(body: &Body) -> Severity {
+    let thinking = body.members().find(|member| member.name == "thinking").map(|member| member.value());
+    let behaviour = thinking.and_then(|it| it.pointer("/block_binding/prefix_mismatch_behavior"));
+    if behaviour.is_some_and(|it| it == "drop_block") { Severity::Warning } else { Severity::Error }
+}
+
+/// Of which pairs of bodies one is known to be the beginning of the other, by the members that they share with other bodies.
+#[derive(Default)]
+pub(crate) struct Proven(Mutex<HashMap<Vec<usize>, Vec<Kept>>>);
+
+impl Proven {
+    /// Whether one body is the beginning of another, with a placeholder for the system prompt of both.
+    fn holds(&self, earlier: &Body, later: &Body) -> bool {
+        let members = || earlier.members().chain(later.members()).filter(|member| ORDER.contains(&member.name));
+        let key: Option<Vec<usize>> = members().map(|member| member.address()).collect();
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if key.as_ref().is_some_and(|key| lock().contains_key(key)) {
+            return true;
+        }
+        let holds = difference(&shared(earlier), &shared(later)).is_none();
+        // What is kept keeps its address.
+        let kept = members().map(|member| member.keep()).collect();
+        if let Some((key, kept)) = key.zip(kept).filter(|_| holds) {
+            lock().insert(key, kept);
+        }
+        holds
+    }
+}
+
+fn messages(parts: &[Part<'_>]) -> usize {
+    parts.iter().filter(|part| part.grows()).count()
+}
+
+fn own(body: &Body) -> Vec<Part<'_>> {
+    parts(|name| body.members().find(|member| member.name == name).map(|member| member.value()))
+}
+
+/// The parts with the placeholder for the agent's own system prompt, as other agents may share them.
+fn shared(body: &Body) -> Vec<Part<'_>> {
+    parts(|name| body.members().find(|member| member.name == name).map(|member| member.shared_value()))
+}
+
+/// Whether what the two hold is the same if it is the same with a placeholder for the system prompt.
+fn is_same_but_for_prompt(earlier: &Body, later: &Body) -> bool {
+    let prompt = |body: &Body| body.members().find_map(|member: MemberRef<'_>| member.prompt().cloned());
+    prompt(earlier) == prompt(later)
+}

@@ -1,0 +1,213 @@
+//! The first place at which one body is no beginning of another.
+
+use serde_json::{Map, Value};
+
+use super::Part;
+use crate::json::Pointer;
+
+/// Where two requests differ.
+#[derive(Debug)]
+pub(crate) struct Difference<'v> {
+    pub(crate) pointer: Pointer,
+    /// What the earlier one has there.
+    pub(crate) older: Option<&'v Value>,
+    /// What the later one has there.
+    pub(crate) newer: Option<&'v Value>,
+    /// Of a text, the first byte that differs.
+    pub(crate) from: Option<usize>,
+    /// Whether the earlier one only had something behind its last message.
+    pub(crate) is_tail: bool,
+    /// The part, and the way into it.
+    member: &'static str,
+    index: Option<usize>,
+    path: Vec<Step<'v>>,
+}
+
+/// A step into a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step<'v> {
+    Member(&'v str),
+    Element(usize),
+}
+
+/// Two values that differ, and the way there, the last step first.
+struct Spot<'v> {
+    path: Vec<Step<'v>>,
+    older: Option<&'v Value>,
+    newer: Option<&'v Value>,
+}
+
+/// The first place at which `older` is no beginning of `newer`.
+pub(crate) fn difference<'v>(older: &[Part<'v>], newer: &[Part<'v>]) -> Option<Difference<'v>> {
+    for (at, part) in older.iter().enumerate() {
+        let Some(other) = newer.get(at) else { return Some(Difference::whole(*part, true)) };
+        if (part.member, part.index.is_some()) != (other.member, other.index.is_some()) {
+            return Some(Difference::apart(*part, *other));
+        }
+        let Some(mut spot) = first(part.value, other.value) else { continue };
+        spot.path.reverse();
+        let is_last = at + 1 == older.len() && part.grows();
+        if !(is_last && spot.is_growth()) {
+            let is_tail = is_last && (spot.is_tail() || sort(part.value) != sort(other.value));
+            return Some(Difference::within(*part, spot, is_tail));
+        }
+    }
+    newer.get(older.len()).filter(|part| !part.grows()).map(|part| Difference::whole(*part, false))
+}
+
+/// What kind of message it is.
+fn sort(message: &Value) -> [Option<&Value>; 2] {
+    ["role", "type"].map(|name| message.get(name))
+}
+
+impl<'v> Difference<'v> {
+    /// A part that one of the two lacks.
+    fn whole(part: Part<'v>, is_older: bool) -> Difference<'v> {
+        let (older, newer) = if is_older { (Some(part.value), None) } else { (None, Some(part.value)) };
+        Difference::new(part, Spot { path: Vec::new(), older, newer }, false)
+    }
+
+    /// Parts of different members: one of the two has one more of what servers read first.
+    fn apart(older: Part<'v>, newer: Part<'v>) -> Difference<'v> {
+        let rank = |part: &Part<'_>| super::ORDER.iter().position(|name| *name == part.member);
+        if older.member == newer.member {
+            let part = Part { index: None, ..older };
+            let spot = Spot { path: Vec::new(), older: Some(older.value), newer: Some(newer.value) };
+            return Difference::new(part, spot, false);
+        }
+        let is_older = rank(&older) < rank(&newer);
+        Difference::whole(if is_older { older } else { newer }, is_older)
+    }
+
+    fn within(part: Part<'v>, spot: Spot<'v>, is_tail: bool) -> Difference<'v> {
+        Difference::new(part, spot, is_tail)
+    }
+
+    fn new(part: Part<'v>, spot: Spot<'v>, is_tail: bool) -> Difference<'v> {
+        let Spot { path, older, newer } = spot;
+        let pointer = path.iter().fold(part.pointer(), |at, step| match step {
+            Step::Member(name) => at.member(name),
+            Step::Element(index) => at.element(*index),
+        });
+        let texts = older.and_then(Value::as_str).zip(newer.and_then(Value::as_str));
+        let from = texts.map(|(older, newer)| common(older, newer));
+        Difference { pointer, older, newer, from, is_tail, member: part.member, index: part.index, path }
+    }
+
+    /// Whether it stands in the messages, and not in what comes before them.
+    pub(crate) fn is_in_history(&self) -> bool {
+        matches!(self.member, "messages" | "input" | "contents")
+    }
+
+    /// The member of the body.
+    pub(crate) fn member(&self) -> &'static str {
+        self.member
+    }
+
+    /// Whether the later request has a breakpoint of the cache at the place or behind it.
+    pub(crate) fn has_breakpoint_behind(&self, newer: &[Part<'_>]) -> bool {
+        let rank = |name: &str| super::ORDER.iter().position(|known| *known == name);
+        let is_behind = |part: &&Part<'_>| (rank(part.member), part.index) >= (rank(self.member), self.index);
+        newer.iter().filter(is_behind).any(|part| has_mark(part.value))
+    }
+
+    /// Whether the later request carries thinking of Anthropic's behind the place, in one of its first `end` messages.
+    pub(crate) fn has_thinking_behind(&self, newer: &[Part<'_>], end: usize) -> bool {
+        let message = self.index.filter(|_| self.is_in_history()).unwrap_or(0);
+        let block = match self.path.as_slice() {
+            [Step::Member("content"), Step::Element(block), ..] => *block,
+            _ => 0,
+        };
+        let messages =
+            newer.iter().filter(|part| part.member == "messages").filter_map(|part| Some((part.index?, part)));
+        messages.filter(|(index, _)| (message..end).contains(index)).any(|(index, part)| {
+            let from = if index == message && self.is_in_history() { block } else { 0 };
+            let blocks = part.value.get("content").and_then(Value::as_array).into_iter().flatten();
+            blocks
+                .skip(from)
+                .any(|block| block.get("type").is_some_and(|kind| kind == "thinking" || kind == "redacted_thinking"))
+        })
+    }
+}
+
+impl Spot<'_> {
+    /// Whether a message only got more blocks: neighbours of one role are one message.
+    fn is_growth(&self) -> bool {
+        self.is_block() && self.older.is_none()
+    }
+
+    /// Whether a message only had more blocks at its end.
+    fn is_tail(&self) -> bool {
+        self.is_block() && self.newer.is_none()
+    }
+
+    fn is_block(&self) -> bool {
+        matches!(self.path.as_slice(), [Step::Member("content" | "parts"), Step::Element(_)])
+    }
+}
+
+/// How many bytes two texts have in common at their beginning, in whole characters.
+fn common(older: &str, newer: &str) -> usize {
+    older.chars().zip(newer.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum()
+}
+
+/// The first place at which two values differ, breakpoints of the cache aside.
+fn first<'v>(older: &'v Value, newer: &'v Value) -> Option<Spot<'v>> {
+    match (older, newer) {
+        (Value::Object(a), Value::Object(b)) => in_objects(a, b),
+        (Value::Array(a), Value::Array(b)) => in_arrays(a, b),
+        _ if older == newer || text_of(older).is_some_and(|text| text_of(newer) == Some(text)) => None,
+        _ => Some(Spot { path: Vec::new(), older: Some(older), newer: Some(newer) }),
+    }
+}
+
+/// A text, which is written as a list of one block where that has a breakpoint.
+fn text_of(value: &Value) -> Option<&str> {
+    match value {
+        Value::String(text) => Some(text),
+        Value::Array(blocks) => match blocks.as_slice() {
+            [block] if block.get(MARK).is_some() => block.get("text")?.as_str(),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether a block, or one of those in it, has a breakpoint.
+fn has_mark(value: &Value) -> bool {
+    let is_set = value.get(MARK).is_some_and(|mark| !mark.is_null());
+    let inner = value.get("content").and_then(Value::as_array).into_iter().flatten();
+    is_set || inner.into_iter().any(has_mark)
+}
+
+/// A breakpoint of the cache.
+const MARK: &str = "cache_control";
+
+fn in_objects<'v>(older: &'v Map<String, Value>, newer: &'v Map<String, Value>) -> Option<Spot<'v>> {
+    let of_older = older.iter().filter(|(name, _)| *name != MARK).find_map(|(name, value)| match newer.get(name) {
+        Some(other) => first(value, other).map(|spot| spot.in_step(Step::Member(name))),
+        None => Some(Spot { path: vec![Step::Member(name)], older: Some(value), newer: None }),
+    });
+    of_older.or_else(|| {
+        let (name, value) = newer.iter().find(|(name, _)| *name != MARK && !older.contains_key(*name))?;
+        Some(Spot { path: vec![Step::Member(name)], older: None, newer: Some(value) })
+    })
+}
+
+fn in_arrays<'v>(older: &'v [Value], newer: &'v [Value]) -> Option<Spot<'v>> {
+    let pairs = older.iter().zip(newer).enumerate();
+    let within = { pairs }.find_map(|(at, (a, b))| Some(first(a, b)?.in_step(Step::Element(at))));
+    within.or_else(|| {
+        let at = older.len().min(newer.len());
+        let (older, newer) = (older.get(at), newer.get(at));
+        older.or(newer)?;
+        Some(Spot { path: vec![Step::Element(at)], older, newer })
+    })
+}
+
+impl<'v> Spot<'v> {
+    fn in_step(mut self, step: Step<'v>) -> Spot<'v> {
+        self.path.push(step);
+        self
+    }
+}

@@ -1,0 +1,96 @@
+//! The rules about pairs of requests of one conversation.
+
+use serde_json::Value;
+
+use super::Difference;
+use crate::diag::rules;
+use crate::text::cut;
+
+rules! {
+    THINKING_PREFIX = Error[lowerable] "protocol/thinking-prefix", "a later request of a conversation changes what its thinking is bound to",
+        "Newer models of Anthropic's bind each block of thinking to everything that stood before it when it was made: `tools`, `system` and \
+         all earlier messages, in that order. If a later request of the conversation sends the block behind anything else, the API \
+         refuses it (*The block is bound to a different conversation*), or leaves the block and all later ones out. Accounts made \
+         since 2026-08-31 are checked by default, others where `thinking.block_binding` asks for it. `cache_control` does not count.\n\n\
+         `reqc` compiles the requests that come before: for each chat context those of its earlier turns, as `turns` say them, and \
+         those after each message of the user and each result of a tool. The finding names the first place that differs and what wrote it.\n\n\
+         * wrong: `system_prompt = \"… The file is written in {{ language }}.\"`: the next turn may be about another file\n\
+         * right: the same in `surroundings`, which enters the conversation as a message of the turn in which it changed\n\
+         * wrong: `{% if loop.last %}` around a text of a message: once another message follows, the text is gone\n\
+         * right: the text in every message, or none\n\
+         * wrong: `{% for message in ctx.history[-20:] %}`\n\
+         * right: the whole history; or without its thinking\n\n\
+         A body that asks for `drop_block` gets a warning. `model-families.toml` tells which models it is about (`bound_thinking`).\n\n\
+         Sources, seen in November 2026: Anthropic's pages on preserved thinking and on prefix checks \
+         (<https://platform.claude.com/docs/en/build-with-claude/preserved-thinking>); anomalyco/opencode#48637, \
+         NousResearch/hermes-agent#106426.";
+    VOLATILE = Warning "cache/volatile", "what stands before a breakpoint of the prompt cache changes between turns",
+        "A breakpoint asks the server to keep everything up to it, at a higher price than reading it. If something before it is other in the next          turn, what was kept is never found: each turn pays for keeping, and none is cheaper for it. What depends on the language of the          open file, on the project or on the length of the conversation does that.
+
+         It is found as `cache/unstable-prefix` is, by compiling the requests that come before, and told in its place where a          breakpoint stands behind the change.
+
+         * wrong: `cache_prompt = true` and `system_prompt = \"… The file is written in {{ language }}.\"`
+         * right: the same in `surroundings`, which enters the conversation as a message of the turn in which it changed
+
+         Source, seen in November 2026: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>.";
+    UNSTABLE_PREFIX = Warning "cache/unstable-prefix", "a later request of a conversation changes the beginning of earlier ones",
+        "Servers keep what they made of a request's beginning, tools first, then instructions, then messages, and use it again if the next \
+         request begins with the same. What stands behind the first difference is read anew: in a long conversation with tools that \
+         is most of what a turn costs, and most of the time until the answer begins. `cache_control` does not count.\n\n\
+         `reqc` compiles the requests that come before: for each chat context those of its earlier turns, as `turns` say them, and \
+         those after each message of the user and each result of a tool. What an agent only adds behind the last message, for one \
+         request, is not told.\n\n\
+         * wrong: `system_prompt = \"… The file is written in {{ language }}.\"`: the next turn may be about another file\n\
+         * right: the same in `surroundings`, which enters the conversation as a message of the turn in which it changed\n\
+         * wrong: attached files (`ctx.files_metadata`) in `system`\n\
+         * right: templates that do not read them: then they are messages of the turn in which they came\n\n\
+         Sources, seen in November 2026: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>, \
+         <https://platform.openai.com/docs/guides/prompt-caching>, <https://api-docs.deepseek.com/guides/kv_cache>; llama.cpp reuses the \
+         common prefix of a slot (`cache_prompt`).";
+}
+
+/// The most characters of a value that a message shows.
+const SHOWN: usize = 60;
+
+/// How many characters of a text stand before the first that differs.
+const BEFORE: usize = 20;
+
+pub(super) fn message(found: &Difference<'_>, is_bound: bool) -> String {
+    let what = match (found.older, found.newer) {
+        (Some(older), Some(newer)) => {
+            format!("`{}` was {} and becomes {}", found.pointer, shown(older, found.from), shown(newer, found.from))
+        }
+        (Some(older), None) => format!("`{}` was {} and is gone", found.pointer, shown(older, None)),
+        (None, newer) => {
+            let newer = newer.map(|newer| shown(newer, None)).unwrap_or_default();
+            format!("`{}` was not there and becomes {newer}", found.pointer)
+        }
+    };
+    let why = if is_bound { ", to which later thinking is bound" } else { "" };
+    format!("as the conversation grows, {what}{why}")
+}
+
+/// A value, from a little before its first byte that differs.
+fn shown(value: &Value, from: Option<usize>) -> String {
+    let (Some(text), Some(from)) = (value.as_str(), from) else {
+        return format!("`{}`", cut(&value.to_string(), SHOWN));
+    };
+    let start = text[..from].char_indices().rev().nth(BEFORE).map_or(0, |(at, _)| at);
+    let dots = if start > 0 { "…" } else { "" };
+    let text = text[start..].replace('\n', " ");
+    if text.is_empty() { "empty".to_owned() } else { format!("`{dots}{}`", cut(&text, SHOWN)) }
+}
+
+pub(super) fn help(found: &Difference<'_>, is_bound: bool) -> &'static str {
+    match (found.is_in_history(), found.member(), is_bound) {
+        (false, "tools" | "tool_config" | "toolConfig", true) => {
+            "send the tools that the conversation began with; if they must change, let the host renew them (`renew`) so that earlier thinking is left out"
+        }
+        (false, "tools" | "tool_config" | "toolConfig", false) => "send the tools that the conversation began with",
+        (false, ..) => {
+            "keep it as it was first sent: what changes between turns belongs into `surroundings`, which enter the conversation as a message of their turn"
+        }
+        (true, _, true) => "write each message the same way however many follow it, or leave thinking out",
+        (true, _, false) => "write each message the same way however many follow it",
+    }
+}

@@ -1,0 +1,67 @@
+//! `cache/lost`: breakpoints behind less than a model keeps.
+
+use serde_json::Value;
+
+use super::value::elements;
+use super::{Found, Subject, body_rule};
+use crate::provider::WireFormat;
+
+body_rule! {
+    Body, Warning "cache/lost", "a breakpoint of the prompt cache stands behind less than the model keeps",
+    "Anthropic's models keep no beginning of a request that is shorter than a number of tokens, which differs by model: 512 for Claude \
+     Opus 5, 1,024 for Sonnet 5, 2,048 for Opus 4.7, 4,096 for Haiku 4.5. Nothing says so: the request is answered at full price, and \
+     `cache_creation_input_tokens` is 0.\n\n\
+     Told is what is certain: all text, tools included, up to the last breakpoint has fewer *bytes* than the model wants tokens, with 64 bytes \
+     more for each block, and 1,024 for what the API adds to tools. A breakpoint in messages is not told of: with the conversation it \
+     gets farther from the beginning. Nor is anything of models whose minimum `model-families.toml` does not know (`cache_minimum`).\n\n\
+     * wrong: `cache_prompt = true` with `cache_breakpoints = [\"system\"]`, and a system prompt of two lines\n\
+     * right: `\"history\"` among the breakpoints, or no `cache_prompt`\n\n\
+     Sources, seen in November 2026: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>; \
+     anthropics/anthropic-sdk-python#1194; affaan-m/ECC#3173, which quotes the page."
+}
+
+/// What the API may add to a block, in tokens, and to tools altogether.
+const BLOCK: usize = 64;
+const TOOLS: usize = 1_024;
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if subject.wire != WireFormat::AnthropicMessages {
+        return;
+    }
+    let Some((minimum, _)) = subject.facts.value(|family| family.cache_minimum) else { return };
+    let Some((mark, tokens)) = last_mark(subject) else { return };
+    let has_more = subject.member("cache_control").is_some() || is_marked_in_messages(subject);
+    // In the first request of a conversation there is no message that a breakpoint could stand in.
+    let is_grown = elements(subject.member("messages")).len() > 1;
+    if usize::try_from(minimum).is_ok_and(|minimum| tokens < minimum) && is_grown && !has_more {
+        let message =
+            format!("nothing is cached here: the model keeps {minimum} tokens or more, and this has at most {tokens}");
+        found.at(mark, message).help("put a breakpoint into the messages too, or leave this one out");
+    }
+}
+
+/// The last breakpoint in tools and system, and the most tokens that can stand before it.
+fn last_mark<'b>(subject: &Subject<'b>) -> Option<(&'b Value, usize)> {
+    let (mut last, mut tokens) = (None, 0);
+    for (name, more) in [("tools", TOOLS), ("system", 0)] {
+        let blocks = elements(subject.member(name));
+        tokens += if blocks.is_empty() { 0 } else { more };
+        for block in blocks {
+            tokens += BLOCK + block.to_string().len();
+            last = mark_of(block).map(|mark| (mark, tokens)).or(last);
+        }
+    }
+    last
+}
+
+fn mark_of(block: &Value) -> Option<&Value> {
+    block.get("cache_control").filter(|mark| !mark.is_null())
+}
+
+/// Whether a block of a message has a breakpoint.
+pub(super) fn is_marked_in_messages(subject: &Subject<'_>) -> bool {
+    let messages = elements(subject.member("messages")).iter();
+    messages.flat_map(|message| elements(message.get("content"))).any(|block| {
+        mark_of(block).is_some() || elements(block.get("content")).iter().any(|inner| mark_of(inner).is_some())
+    })
+}

@@ -1,0 +1,158 @@
+//! Whether an agent's requests only add to each other as a conversation grows.
+//!
+//! A context stands for the requests that came before it too: those of its earlier turns, and one after each message of the person
+//! and each result. Each is compiled as far as servers read it from the beginning, and compared with the body of the whole.
+
+use std::sync::Arc;
+
+use super::{Compiler, ReadyContext, Scopes, Spent, Version, work};
+use crate::check::Checks;
+use crate::check::prefix::{Broken, ORDER, Proven};
+use crate::context::State;
+use crate::conversation::{Block, Conversation, Message, Role, Task, turn_from};
+use crate::diag::Findings;
+use crate::render::Renderer;
+use crate::unit::{Body, Costed, Memo, Plan, Prepared, Record, Request, SystemPrompt, Target};
+
+/// A request that came before the one of a context.
+pub(super) struct Earlier {
+    prepared: Prepared,
+    memo: Memo,
+    proven: Proven,
+    /// What prompts saw, if that was something else.
+    scopes: Option<Arc<Scopes>>,
+    /// Whether the system prompt is the same text: it depends on nothing that changed.
+    is_same_prompt: bool,
+    /// Whether the host renewed system prompt and tools since.
+    is_renewed: bool,
+}
+
+/// A body, and everything that it was made from.
+pub(super) struct Later<'a> {
+    pub(super) plan: &'a Plan<'a>,
+    pub(super) checks: &'a Checks,
+    pub(super) ready: &'a ReadyContext,
+    pub(super) version: &'a Version,
+    pub(super) renderer: &'a Renderer<'a>,
+    pub(super) request: &'a Request<'a>,
+    pub(super) body: &'a Body,
+    pub(super) prompt: &'a Option<SystemPrompt>,
+}
+
+/// From how many requests on the first of a context is looked at, beside those of turns and the last: the contexts that all agents
+/// are compiled against are of many lengths.
+const MANY: usize = 3;
+
+impl Version {
+    /// The requests that came before.
+    fn earlier(&self, ready: &ReadyContext) -> &[Earlier] {
+        let cut = |(turn, length)| self.cut(ready, turn, length);
+        self.earlier.get_or_init(|| cuts(&self.states).into_iter().filter_map(cut).collect())
+    }
+
+    /// The request of a turn after so many messages.
+    fn cut(&self, ready: &ReadyContext, turn: usize, length: usize) -> Option<Earlier> {
+        let states = &self.states;
+        let (state, last) = (&states[turn], states.last()?);
+        let Task::Chat(history) = &state.conversation.task else { return None };
+        let conversation = Conversation {
+            task: Task::Chat(history[..length.min(history.len())].to_vec()),
+            bound_from: state.conversation.bound_from.min(length),
+            ..state.conversation.clone()
+        };
+        let is_same_scope = state.language == last.language && state.project == last.project;
+        let layers = |state: &State| state.conversation.system_layers.clone();
+        Some(Earlier {
+            prepared: Prepared::new(conversation),
+            memo: self.memo.beside(),
+            proven: Proven::default(),
+            scopes: ready.turns.get(turn).filter(|_| !is_same_scope).map(Arc::clone),
+            is_same_prompt: is_same_scope && layers(state) == layers(last),
+            is_renewed: states[turn + 1..].iter().any(|state| state.renewed),
+        })
+    }
+}
+
+/// The requests before the last, each by its turn and how many messages there were.
+fn cuts(states: &[State]) -> Vec<(usize, usize)> {
+    let length = |state: &State| history(state).len();
+    let Some(last) = states.last() else { return Vec::new() };
+    let ends: Vec<(usize, usize)> =
+        states[..states.len() - 1].iter().enumerate().map(|(turn, state)| (turn, length(state))).collect();
+    let turn_of = |cut: usize| {
+        let begins = |turn: &usize| *turn == 0 || turn_from(history(&states[*turn]), length(&states[turn - 1])) < cut;
+        (0..states.len()).rev().find(begins).unwrap_or(0)
+    };
+    let messages = history(last);
+    let is_answered = |at: &usize| {
+        messages[*at].role == Role::Assistant
+            && messages[at - 1].role != Role::Assistant
+            && messages[*at].blocks.iter().any(goes_everywhere)
+    };
+    let within: Vec<(usize, usize)> = (1..messages.len())
+        .filter(is_answered)
+        .map(|cut| (turn_of(cut), cut))
+        .filter(|cut| !ends.contains(cut))
+        .collect();
+    let first = within.first().filter(|_| within.len() >= MANY);
+    let mut cuts: Vec<(usize, usize)> = first.into_iter().chain(within.last()).copied().chain(ends).collect();
+    cuts.sort_unstable_by_key(|&(turn, length)| (length, turn));
+    cuts
+}
+
+/// Whether a block is in the normal form for every target: an answer of which nothing is left is none.
+fn goes_everywhere(block: &Block) -> bool {
+    block.says_something() && !matches!(block, Block::Provider(_))
+}
+
+fn history(state: &State) -> &[Message] {
+    match &state.conversation.task {
+        Task::Chat(history) => history,
+        Task::Completion { .. } => &[],
+    }
+}
+
+impl Compiler {
+    /// Finds what of earlier requests changed in a body: the first that it finds.
+    pub(super) fn prove_growth(&self, later: &Later<'_>, spent: &mut Spent, findings: &mut Findings) {
+        for earlier in later.version.earlier(later.ready) {
+            if spent.cost > work::AGENT_LIMIT {
+                return;
+            }
+            let own = &later.plan.profile.profile.layer;
+            let scope = earlier.scopes.as_ref().map_or(later.request.scope, |scopes| &scopes[own]);
+            let memo = later.request.memo.map(|_| &earlier.memo);
+            let request = Request { conversation: &earlier.prepared, scope, model: later.request.model, memo };
+            let sources = &self.repo.sources;
+            let prompt = match earlier.is_same_prompt {
+                true => Costed { result: Ok(later.prompt.clone()), cost: 0 },
+                false => later.plan.prompt(sources, later.renderer, &request),
+            };
+            let made = later.plan.made_of(prompt, Some(&ORDER), (sources, later.renderer, &request));
+            spent.cost = spent.cost.saturating_add(made.cost);
+            let Ok(body) = made.body else { continue };
+            if let Some(broken) = later.checks.prefix_problem((&body, later.body), earlier.is_renewed, &earlier.proven)
+            {
+                self.tell_broken(later, (&request, &body), broken, findings);
+                return;
+            }
+        }
+    }
+
+    /// The finding, at what wrote the first place that differs.
+    fn tell_broken(&self, later: &Later<'_>, earlier: (&Request<'_>, &Body), broken: Broken, findings: &mut Findings) {
+        let (request, body) = if broken.is_in_later { (later.request, later.body) } else { earlier };
+        let record = Record::new(later.plan, &self.repo.sources, later.renderer, request, body);
+        let pointer = &broken.problem.pointer;
+        let place = match broken.from {
+            Some(from) => record.place_in_text(pointer, from),
+            None => record.place(pointer, Target::Value),
+        };
+        let (plan, ready) = (later.plan, later.ready);
+        let at = (broken.problem.rule, broken.problem.severity, self.span_in_files(&place, plan, ready), None);
+        if !findings.reach(at, plan.name(), &ready.context.name) {
+            let finding = self.finding_at(broken.problem, &place, plan, ready);
+            findings.push(finding.reaching(plan.name(), Some(&ready.context.name)));
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The conversation of a context as an agent gets it.
+//!
+//! For most agents that is the file's. One with `surroundings` gets what these say, and attached files, as messages of the turns in
+//! which they came.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use super::growth::Earlier;
+use super::{Compiler, ReadyContext, Setting};
+use crate::context::State;
+use crate::conversation::{
+    Arrival, AttachedFile, Conversation, Item, Message, Task, TaskKind, arrived_before, turn_from, with_arrivals,
+};
+use crate::diag::Diagnostic;
+use crate::render::{PromptScope, Renderer, TemplateId};
+use crate::repo::LayerKind;
+use crate::unit::{Costed, Memo, Plan, Prepared, Request};
+
+/// A conversation, with everything that is made of it once.
+pub(super) struct Version {
+    pub(super) prepared: Prepared,
+    pub(super) memo: Memo,
+    /// The conversation of each turn.
+    pub(super) states: Vec<State>,
+    pub(super) earlier: OnceLock<Vec<Earlier>>,
+    arrivals: Vec<Arrival>,
+}
+
+/// The versions of a context that agents with surroundings get.
+#[derive(Default)]
+pub(super) struct Versions {
+    /// By what surroundings say in each turn.
+    by_texts: Mutex<Vec<(Vec<Arc<str>>, Arc<Version>)>>,
+    by_template: Mutex<HashMap<(TemplateId, LayerKind), Sent>>,
+}
+
+/// A version, and the units of work that its surroundings took.
+type Sent = Costed<Result<Arc<Version>, Box<Diagnostic>>>;
+
+/// The most versions of a context that are kept.
+const MOST_KEPT: usize = 64;
+
+impl Version {
+    pub(super) fn new(states: Vec<State>, arrivals: Vec<Arrival>, memo: Memo) -> Version {
+        let last = states.last().map(|state| state.conversation.clone()).unwrap_or_default();
+        Version { prepared: Prepared::new(last), memo, states, earlier: OnceLock::new(), arrivals }
+    }
+
+    /// The history of a file with the messages of this version.
+    pub(super) fn history(&self, of_file: &[Message]) -> Vec<Message> {
+        with_arrivals(of_file, &self.arrivals)
+    }
+
+    /// The states of a file with what came in each.
+    fn told(states: &[State], texts: &[Arc<str>], memo: Memo) -> Version {
+        let mut arrivals: Vec<Arrival> = Vec::new();
+        let mut told = Vec::with_capacity(states.len());
+        let (mut files, mut said, mut length): (&[AttachedFile], &str, usize) = (&[], "", 0);
+        for (state, text) in states.iter().zip(texts) {
+            let history = state.history();
+            let items = items(files, &state.conversation.files, (said, text));
+            if !items.is_empty() {
+                arrivals.push(Arrival { at: turn_from(history, length), items });
+            }
+            (files, said, length) = (&state.conversation.files, text, history.len());
+            told.push(state.with(&arrivals));
+        }
+        Version::new(told, arrivals, memo)
+    }
+}
+
+/// What comes with a turn.
+fn items(before: &[AttachedFile], files: &[AttachedFile], (said, text): (&str, &Arc<str>)) -> Vec<Message> {
+    let surroundings = (!text.is_empty() && said != &**text).then(|| Item::surroundings(Arc::clone(text)));
+    let files = files.iter().filter(|file| !before.contains(file)).map(Item::attached);
+    surroundings.into_iter().chain(files).map(|item| item.to_message()).collect()
+}
+
+impl State {
+    fn history(&self) -> &[Message] {
+        match &self.conversation.task {
+            Task::Chat(history) => history,
+            Task::Completion { .. } => &[],
+        }
+    }
+
+    fn with(&self, arrivals: &[Arrival]) -> State {
+        let bound_from = self.conversation.bound_from;
+        let conversation = Conversation {
+            task: Task::Chat(with_arrivals(self.history(), arrivals)),
+            files: Vec::new(),
+            bound_from: bound_from + arrived_before(bound_from, arrivals),
+            ..self.conversation.clone()
+        };
+        State { conversation, ..self.clone() }
+    }
+}
+
+impl Compiler {
+    /// The conversation of a context as an agent gets it.
+    pub(super) fn version(&self, plan: &Plan<'_>, ready: &ReadyContext, renderer: &Renderer<'_>) -> Sent {
+        let plain = || Costed { result: Ok(Arc::clone(&ready.plain)), cost: 0 };
+        let Some(template) = plan.surroundings.filter(|_| plan.kind == TaskKind::Chat) else { return plain() };
+        let lock = || ready.versions.by_template.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (template, plan.profile.profile.layer);
+        if let Some(known) = lock().get(&key) {
+            return known.clone();
+        }
+        let Costed { result, cost } = self.texts(template, key.1, ready, renderer);
+        let sent = Costed { result: result.map(|texts| ready.versions.of(texts, ready)), cost };
+        let mut known = lock();
+        if known.len() < MOST_KEPT {
+            known.insert(key, sent.clone());
+        }
+        sent
+    }
+
+    /// What surroundings say in each turn.
+    fn texts(
+        &self,
+        template: TemplateId,
+        layer: LayerKind,
+        ready: &ReadyContext,
+        renderer: &Renderer<'_>,
+    ) -> Costed<Result<Vec<Arc<str>>, Box<Diagnostic>>> {
+        let scopes = ready.turns.iter().chain([&ready.scopes]).map(|scopes| &scopes[&layer]);
+        let mut cost = 0_u64;
+        let mut text = |scope: &Arc<PromptScope>| {
+            if ready.context.conversation.omit_system_prompt {
+                return Ok(Arc::from(""));
+            }
+            let rendered = renderer.prompt(&self.repo.sources, template, scope);
+            cost = cost.saturating_add(rendered.cost);
+            rendered.text.map(|text| Arc::from(text.trim()))
+        };
+        let texts = scopes.map(&mut text).collect();
+        Costed { result: texts, cost }
+    }
+
+    /// A live conversation as an agent gets it: what it says of its surroundings, and attached files, stand before the first message of
+    /// the person, unless the host has told them.
+    pub(super) fn live_version(
+        &self,
+        plan: &Plan<'_>,
+        conversation: Conversation,
+        setting: &Setting,
+        renderer: &Renderer<'_>,
+    ) -> Result<Conversation, Box<Diagnostic>> {
+        if conversation.is_told || plan.surroundings.is_none() || plan.kind != TaskKind::Chat {
+            return Ok(conversation);
+        }
+        let text = self.surroundings(plan, setting, renderer, conversation.omit_system_prompt)?;
+        let Setting { language, .. } = setting;
+        let (language, project) = (Arc::clone(language), crate::context::Project::default());
+        let state = State { language, project, conversation, renewed: false };
+        let items = items(&[], &state.conversation.files, ("", &text));
+        Ok(state.with(&[Arrival { at: turn_from(state.history(), 0), items }]).conversation)
+    }
+
+    /// What an agent says of its surroundings; empty if it says nothing.
+    pub(super) fn surroundings(
+        &self,
+        plan: &Plan<'_>,
+        setting: &Setting,
+        renderer: &Renderer<'_>,
+        is_omitted: bool,
+    ) -> Result<Arc<str>, Box<Diagnostic>> {
+        let Some(template) = plan.surroundings.filter(|_| !is_omitted) else { return Ok(Arc::from("")) };
+        let scope = setting.scope(&self.repo, plan.profile.profile.layer);
+        let text = renderer.prompt(&self.repo.sources, template, &scope).text?;
+        Ok(Arc::from(text.trim()))
+    }
+}
+
+impl Versions {
+    fn of(&self, texts: Vec<Arc<str>>, ready: &ReadyContext) -> Arc<Version> {
+        let lock = || self.by_texts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = lock().iter().find(|(known, _)| *known == texts) {
+            return Arc::clone(known);
+        }
+        let version = Arc::new(Version::told(&ready.plain.states, &texts, ready.plain.memo.beside()));
+        let mut known = lock();
+        // Another thread may have made the same.
+        if let Some((_, known)) = known.iter().find(|(known, _)| *known == texts) {
+            return Arc::clone(known);
+        }
+        if known.len() < MOST_KEPT {
+            known.push((texts, Arc::clone(&version)));
+        }
+        version
+    }
+}
+
+impl ReadyContext {
+    /// The request of an agent that gets a version.
+    pub(super) fn request<'a>(&'a self, plan: &Plan<'_>, version: &'a Version, model: Option<&'a str>) -> Request<'a> {
+        let scope = &self.scopes[&plan.profile.profile.layer];
+        Request { conversation: &version.prepared, scope, model, memo: None }
+    }
+}

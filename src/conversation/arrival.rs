@@ -1,0 +1,65 @@
+//! What comes into a conversation with a turn: attached files, and what an agent says of its surroundings.
+//!
+//! An agent with `surroundings` gets both as typed items of the turn in which they came, so that its requests only add to each other.
+
+use std::sync::Arc;
+
+use super::{AttachedFile, Block, Item, Message, Role};
+
+/// Items that came before a message, counted without any.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Arrival {
+    pub(crate) at: usize,
+    pub(crate) items: Vec<Message>,
+}
+
+/// A history with the items that came.
+pub(crate) fn with_arrivals(history: &[Message], arrivals: &[Arrival]) -> Vec<Message> {
+    let mut all = Vec::with_capacity(history.len() + arrivals.len());
+    for at in 0..=history.len() {
+        arrivals
+            .iter()
+            .filter(|arrival| arrival.at == at)
+            .for_each(|arrival| all.extend(arrival.items.iter().cloned()));
+        all.extend(history.get(at).cloned());
+    }
+    all
+}
+
+/// How many items came before a message or with it.
+pub(crate) fn arrived_before(at: usize, arrivals: &[Arrival]) -> usize {
+    arrivals.iter().filter(|arrival| arrival.at < at).map(|arrival| arrival.items.len()).sum()
+}
+
+/// The first message of a new turn that the person wrote, at or after a message: what came with the turn came with it.
+pub(crate) fn turn_from(history: &[Message], from: usize) -> usize {
+    let is_result = |message: &Message| message.blocks.iter().any(|block| matches!(block, Block::ToolResult { .. }));
+    let written = |message: &Message| message.role == Role::User && !is_result(message);
+    history.iter().skip(from).position(written).map_or(history.len(), |at| from + at)
+}
+
+impl Item {
+    /// A file that the person attached, or one whose content changed.
+    pub fn attached(file: &AttachedFile) -> Item {
+        let AttachedFile { file_path, content } = file;
+        let text = format!("The user has attached this file:\n\n<file path=\"{file_path}\">\n{content}\n</file>");
+        let bytes = u64::try_from(content.len()).ok();
+        Item::FileAttachment { text: text.into(), file_path: Arc::clone(file_path), bytes }
+    }
+
+    /// What an agent says of its surroundings, when that changed.
+    pub fn surroundings(text: Arc<str>) -> Item {
+        Item::Notification { text, title: None, source: Some(Arc::from(SURROUNDINGS)) }
+    }
+
+    /// The text of [`Item::surroundings`], if it is one.
+    pub fn as_surroundings(&self) -> Option<&Arc<str>> {
+        match self {
+            Item::Notification { text, source: Some(source), .. } if **source == *SURROUNDINGS => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// Where [`Item::surroundings`] come from.
+const SURROUNDINGS: &str = "surroundings";

@@ -1,0 +1,208 @@
+//! Calls and results in pairs: a round is a turn of the model, and what stands between it and the next turn.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use super::{Change, NO_MESSAGE, NormalForm, Rules};
+use crate::conversation::{Block, Message, Role};
+
+type Numbered = (usize, Message);
+
+impl NormalForm {
+    /// Pairs calls and results, and puts results right behind their calls.
+    pub(super) fn pair(&mut self, rules: &Rules) {
+        let messages = std::mem::take(&mut self.messages);
+        let mut pairing = Pairing { taken: HashSet::new(), form: self };
+        let mut round = Round::default();
+        for numbered in messages {
+            if numbered.1.is_assistant() && !round.tail.is_empty() {
+                pairing.close(std::mem::take(&mut round), false);
+            }
+            let part = if numbered.1.is_assistant() { &mut round.turn } else { &mut round.tail };
+            part.push(numbered);
+        }
+        let may_stay_open = round.tail.is_empty() && !rules.drops_open_calls;
+        pairing.close(round, may_stay_open);
+    }
+}
+
+/// A turn of the model, and what follows it up to the next one. The first round may lack its turn.
+#[derive(Default)]
+struct Round {
+    turn: Vec<Numbered>,
+    tail: Vec<Numbered>,
+}
+
+struct Pairing<'f> {
+    /// Ids of calls that there are already.
+    taken: HashSet<Arc<str>>,
+    form: &'f mut NormalForm,
+}
+
+/// Where a call stands: a message of the turn, and a block of it.
+type CallAt = (usize, usize);
+
+/// A result on its way to its call.
+struct Placed {
+    call: CallAt,
+    /// The index of its message in the original history.
+    index: usize,
+    block: Block,
+}
+
+impl Pairing<'_> {
+    fn close(&mut self, mut round: Round, may_stay_open: bool) {
+        let has = |messages: &[Numbered]| messages.iter().any(|(_, message)| message.has_pairs());
+        if !has(&round.turn) && !has(&round.tail) {
+            self.form.messages.append(&mut round.turn);
+            self.form.messages.append(&mut round.tail);
+            return;
+        }
+        let (results, mut tail, joins) = self.results(&round.turn, round.tail);
+        let mut by_message: HashMap<usize, Vec<Placed>> = HashMap::new();
+        for result in results {
+            by_message.entry(result.call.0).or_default().push(result);
+        }
+        let last = round.turn.len().saturating_sub(1);
+        for (at, (index, mut message)) in round.turn.into_iter().enumerate() {
+            let mut results = by_message.remove(&at).unwrap_or_default();
+            self.calls(index, &mut message, &mut results, may_stay_open && at == last);
+            self.form.messages.push((index, message));
+            match tail.first_mut() {
+                Some((_, first)) if at == last && joins => {
+                    let results: Vec<Block> = self.with_texts(results);
+                    first.blocks.splice(0..0, results);
+                }
+                _ => self.put(results),
+            }
+        }
+        self.form.messages.append(&mut tail);
+    }
+
+    /// The results of a round that answer a call, what is left of its tail, and whether the first message that is left
+    /// had results: then they stay with it.
+    fn results(&mut self, turn: &[Numbered], tail: Vec<Numbered>) -> (Vec<Placed>, Vec<Numbered>, bool) {
+        let mut open = open_calls(turn);
+        let (mut results, mut rest, mut joins) = (Vec::<Placed>::new(), Vec::new(), false);
+        for (index, mut message) in tail {
+            let mut others = Vec::with_capacity(message.blocks.len());
+            let (before, was_empty) = (results.len(), message.blocks.is_empty());
+            for block in std::mem::take(&mut message.blocks) {
+                let Some(id) = block.result_id().cloned() else {
+                    others.extend(self.unless_call(index, block));
+                    continue;
+                };
+                match open.get_mut(&id).map(VecDeque::pop_front) {
+                    Some(Some(call)) => {
+                        let first = results.first().map_or(index, |first| first.index);
+                        if !rest.is_empty() || !others.is_empty() || index != first || call.0 + 1 < turn.len() {
+                            self.tell(Change::ResultApart { message: index, id });
+                        }
+                        results.push(Placed { call, index, block });
+                    }
+                    Some(None) => self.tell(Change::SecondResult { message: index, id }),
+                    None => self.tell(Change::ResultWithoutCall { message: index, id }),
+                }
+            }
+            if !others.is_empty() || was_empty {
+                joins |= rest.is_empty() && results.len() > before;
+                rest.push((index, Message { blocks: others, ..message }));
+            }
+        }
+        (results, rest, joins)
+    }
+
+    /// Calls belong to the model.
+    fn unless_call(&mut self, message: usize, block: Block) -> Option<Block> {
+        match block.call_id() {
+            Some(id) => {
+                self.tell(Change::CallWithoutResult { message, id: Arc::clone(id) });
+                None
+            }
+            None => Some(block),
+        }
+    }
+
+    /// Drops the calls of a message that have no result, and gives those their own id that share one.
+    fn calls(&mut self, index: usize, message: &mut Message, results: &mut [Placed], may_stay_open: bool) {
+        let mut answered: HashMap<usize, &mut Placed> =
+            results.iter_mut().map(|result| (result.call.1, result)).collect();
+        let blocks = std::mem::take(&mut message.blocks);
+        for (at, mut block) in blocks.into_iter().enumerate() {
+            let result = answered.remove(&at);
+            if let Some(id) = block.result_id() {
+                self.tell(Change::ResultWithoutCall { message: index, id: Arc::clone(id) });
+                continue;
+            }
+            if let Block::ToolUse { id, .. } = &mut block {
+                if result.is_none() && !may_stay_open {
+                    self.tell(Change::CallWithoutResult { message: index, id: Arc::clone(id) });
+                    continue;
+                }
+                if let Some(own) = self.own_id(index, id) {
+                    if let Some(Placed { block: Block::ToolResult { id, .. }, .. }) = result {
+                        *id = Arc::clone(&own);
+                    }
+                    *id = own;
+                }
+            }
+            message.blocks.push(block);
+        }
+    }
+
+    /// Another id for a call whose id is taken.
+    fn own_id(&mut self, message: usize, id: &Arc<str>) -> Option<Arc<str>> {
+        if self.taken.insert(Arc::clone(id)) {
+            return None;
+        }
+        self.tell(Change::RepeatedId { message, id: Arc::clone(id) });
+        let mut numbered = (2..).map(|number: u64| Arc::<str>::from(format!("{id}_{number}")));
+        numbered.find(|own| self.taken.insert(Arc::clone(own)))
+    }
+
+    /// Puts results behind their calls, in a message of their own.
+    fn put(&mut self, results: Vec<Placed>) {
+        if let Some(index) = results.first().map(|first| first.index) {
+            let blocks = self.with_texts(results);
+            self.form.messages.push((index, Message { role: Role::User, blocks, item: None }));
+        }
+    }
+
+    fn with_texts(&mut self, results: Vec<Placed>) -> Vec<Block> {
+        results.into_iter().map(|result| self.with_text(result)).collect()
+    }
+
+    /// An error says something.
+    fn with_text(&mut self, result: Placed) -> Block {
+        let mut block = result.block;
+        if let Block::ToolResult { id, content, is_error: true, images } = &mut block
+            && content.trim().is_empty()
+            && images.is_empty()
+        {
+            self.tell(Change::ErrorWithoutText { message: result.index, id: Arc::clone(id) });
+            *content = NO_MESSAGE.into();
+        }
+        block
+    }
+
+    fn tell(&mut self, change: Change) {
+        self.form.changes.push(change);
+    }
+}
+
+/// The calls of a turn by id, in their order.
+fn open_calls(turn: &[Numbered]) -> HashMap<Arc<str>, VecDeque<CallAt>> {
+    let mut open: HashMap<Arc<str>, VecDeque<CallAt>> = HashMap::new();
+    for (at, (_, message)) in turn.iter().enumerate() {
+        for (block, id) in message.blocks.iter().enumerate().filter_map(|(block, it)| Some((block, it.call_id()?))) {
+            open.entry(Arc::clone(id)).or_default().push_back((at, block));
+        }
+    }
+    open
+}
+
+impl Message {
+    fn has_pairs(&self) -> bool {
+        self.blocks.iter().any(|block| block.call_id().is_some() || block.result_id().is_some())
+    }
+}

@@ -1,0 +1,380 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn call(id: &str) -> Block {
+    Block::ToolUse { id: id.into(), name: "t".into(), input: serde_json::json!({}) }
+}
+
+fn result(id: &str) -> Block {
+    Block::ToolResult { id: id.into(), content: "".into(), is_error: false, images: vec![] }
+}
+
+fn text(text: &str) -> Block {
+    Block::Text(text.into())
+}
+
+fn thinking(signature: &str, origin: Option<&str>) -> Block {
+    Block::Thinking { text: "t".into(), signature: signature.into(), origin: origin.map(Into::into) }
+}
+
+fn message(role: Role, blocks: Vec<Block>) -> Message {
+    Message { role, blocks, item: None }
+}
+
+fn user(blocks: Vec<Block>) -> Message {
+    message(Role::User, blocks)
+}
+
+fn assistant(blocks: Vec<Block>) -> Message {
+    message(Role::Assistant, blocks)
+}
+
+fn item(text: &str) -> Message {
+    Message {
+        role: Role::System,
+        blocks: vec![Block::Text(text.into())],
+        item: Some(crate::conversation::ItemKind::Notification),
+    }
+}
+
+/// The normal form for any target, in short: each message's role and blocks, and what was told.
+fn shown(history: &[Message]) -> (Vec<String>, Vec<String>) {
+    shown_for(history, &Rules::default())
+}
+
+fn shown_for(history: &[Message], rules: &Rules) -> (Vec<String>, Vec<String>) {
+    let normal = normalise(history, rules);
+    let block = |block: &Block| match block {
+        Block::Text(text) => format!("{text:?}"),
+        Block::Thinking { .. } | Block::RedactedThinking { .. } => "thinking".to_owned(),
+        Block::ToolUse { id, .. } => format!("call {id}"),
+        Block::ToolResult { id, is_error: true, content, .. } => format!("error {id} {content:?}"),
+        Block::ToolResult { id, .. } => format!("result {id}"),
+        Block::Image(_) => "image".to_owned(),
+        Block::Document(_) => "document".to_owned(),
+        Block::Audio(_) => "audio".to_owned(),
+        Block::Provider(own) => format!("own {}", own.data["type"].as_str().unwrap_or_default()),
+    };
+    let message = |message: &Message| {
+        let blocks: Vec<String> = message.blocks.iter().map(block).collect();
+        format!("{}: {}", message.role.name(), blocks.join(", "))
+    };
+    let told = |change: &Change| format!("{}: {}", change.message(), change.describe());
+    (normal.history.iter().map(message).collect(), normal.changes.iter().map(told).collect())
+}
+
+#[test]
+fn unpaired_halves_go_and_the_last_round_stays() {
+    let history = [
+        user(vec![text("q"), result("none")]),
+        assistant(vec![call("a"), call("b")]),
+        user(vec![result("a")]),
+        assistant(vec![call("c")]),
+    ];
+    let (normal, told) = shown(&history);
+    assert_eq!(normal, ["user: \"q\"", "assistant: call a", "user: result a", "assistant: call c"]);
+    assert_eq!(told, ["0: the tool result for `none` answers no call before it", "1: the tool call `b` has no result"]);
+    let rules = Rules { drops_open_calls: true, ..Rules::default() };
+    let (normal, told) = shown_for(&history, &rules);
+    assert_eq!(normal, ["user: \"q\"", "assistant: call a", "user: result a"]);
+    assert_eq!(told[2..], ["3: the tool call `c` has no result", "3: a message without content"]);
+}
+
+#[test]
+fn results_move_right_behind_their_calls_and_items_behind_the_results() {
+    let history = [
+        assistant(vec![call("a"), call("b")]),
+        item("built"),
+        user(vec![result("b")]),
+        item("again"),
+        user(vec![text("first"), result("a"), text("second")]),
+    ];
+    let (normal, told) = shown(&history);
+    assert_eq!(
+        normal,
+        [
+            "assistant: call a, call b",
+            "user: result b, result a",
+            "system: \"built\"",
+            "system: \"again\"",
+            "user: \"first\", \"second\""
+        ]
+    );
+    let apart = |at, id| format!("{at}: the tool result for `{id}` does not stand right behind its call");
+    assert_eq!(told, [apart(2, "b"), apart(4, "a")]);
+}
+
+#[test]
+fn results_over_several_messages_are_put_together() {
+    let history =
+        [assistant(vec![call("a"), call("b")]), user(vec![result("a")]), user(vec![result("b"), text("and?")])];
+    let (normal, told) = shown(&history);
+    assert_eq!(normal, ["assistant: call a, call b", "user: result a, result b, \"and?\""]);
+    assert_eq!(told.len(), 1, "{told:?}");
+}
+
+#[test]
+fn a_turn_may_be_several_messages() {
+    let history =
+        [assistant(vec![call("a")]), assistant(vec![text("and"), call("b")]), user(vec![result("b"), result("a")])];
+    let (normal, told) = shown(&history);
+    assert_eq!(normal, ["assistant: call a", "user: result a", "assistant: \"and\", call b", "user: result b"]);
+    assert_eq!(told.len(), 1, "{told:?}");
+}
+
+#[test]
+fn ids_are_made_unique_and_second_results_go() {
+    let history = [
+        assistant(vec![call("a"), call("a")]),
+        user(vec![result("a"), result("a"), result("a")]),
+        assistant(vec![call("a"), call("a_2")]),
+        user(vec![result("a_2"), result("a")]),
+    ];
+    let (normal, told) = shown(&history);
+    assert_eq!(
+        normal,
+        [
+            "assistant: call a, call a_2",
+            "user: result a, result a_2",
+            "assistant: call a_3, call a_2_2",
+            "user: result a_2_2, result a_3"
+        ]
+    );
+    assert_eq!(
+        told,
+        [
+            "0: an earlier tool call has the id `a` too",
+            "1: the tool call `a` has a result already",
+            "2: an earlier tool call has the id `a` too",
+            "2: an earlier tool call has the id `a_2` too"
+        ]
+    );
+}
+
+#[test]
+fn an_error_says_something() {
+    let error =
+        |content: &str| Block::ToolResult { id: "a".into(), content: content.into(), is_error: true, images: vec![] };
+    let (normal, told) = shown(&[assistant(vec![call("a")]), user(vec![error(" \n")])]);
+    assert_eq!(normal[1], "user: error a \"The tool failed without a message.\"");
+    assert_eq!(told, ["1: the error result for `a` has no text"]);
+    assert!(shown(&[assistant(vec![call("a")]), user(vec![error("no")])]).1.is_empty());
+}
+
+#[test]
+fn messages_that_say_nothing_go() {
+    let history =
+        [user(vec![text("q")]), assistant(vec![thinking("s", None), text(" ")]), user(vec![text("")]), item("\n")];
+    let (normal, told) = shown(&history);
+    assert_eq!(normal, ["user: \"q\""]);
+    assert_eq!(
+        told,
+        ["1: thinking that nothing follows", "2: a message without content", "3: a message without content"]
+    );
+}
+
+#[test]
+fn thinking_between_calls_stays() {
+    let history = [
+        user(vec![text("q")]),
+        assistant(vec![thinking("s", None), call("a")]),
+        user(vec![result("a")]),
+        assistant(vec![thinking("s", None), call("b")]),
+        user(vec![result("b")]),
+        assistant(vec![thinking("s", None), text("so"), thinking("s", None), call("c")]),
+    ];
+    let normal = normalise(&history, &Rules { needs_end: true, ..Rules::default() });
+    assert_eq!((normal.history.as_slice(), normal.changes.as_slice()), (history.as_slice(), [].as_slice()));
+}
+
+#[test]
+fn thinking_at_the_end_of_a_turn_goes_where_something_must_follow() {
+    let history = [
+        user(vec![text("q")]),
+        assistant(vec![thinking("s", None), text("so"), thinking("s", None)]),
+        user(vec![text("q")]),
+        assistant(vec![thinking("s", None)]),
+        assistant(vec![text("so")]),
+    ];
+    assert_eq!(shown(&history).1, [""; 0]);
+    let (normal, told) = shown_for(&history, &Rules { needs_end: true, ..Rules::default() });
+    assert_eq!(normal[1], "assistant: thinking, \"so\"");
+    assert_eq!((normal.len(), told), (5, vec!["1: thinking that nothing follows".to_owned()]));
+}
+
+#[test]
+fn thinking_must_be_signed_and_of_the_same_origin() {
+    let blocks = vec![
+        thinking("s", Some("Claude")),
+        thinking("s", Some("Google AI")),
+        thinking("", None),
+        thinking("s", None),
+        text("so"),
+    ];
+    let history = [assistant(blocks)];
+    let rules = Rules { origin: Some("Claude".into()), needs_signature: true, ..Rules::default() };
+    let normal = normalise(&history, &rules);
+    assert_eq!(normal.history[0].blocks.len(), 3);
+    assert_eq!(normalise(&history, &Rules::default()).changes, []);
+}
+
+/// A block of Claude's own.
+fn own(kind: &str, id: &str, text: Option<&str>) -> Block {
+    let key = if kind.ends_with("_result") { "tool_use_id" } else { "id" };
+    Block::Provider(crate::conversation::ProviderBlock {
+        origin: "Claude".into(),
+        data: serde_json::json!({"type": kind, key: id}),
+        text: text.map(Into::into),
+    })
+}
+
+/// The rules of a client API, by its name.
+fn rules_of(api: &str) -> Rules {
+    let api = crate::provider::ClientApi::from_name(api).expect("a client API");
+    api.wire("").normal_form(api.name())
+}
+
+#[test]
+fn own_blocks_go_back_to_their_origin_and_their_text_elsewhere() {
+    let history = [
+        user(vec![text("q")]),
+        assistant(vec![
+            own("server_tool_use", "s", None),
+            own("web_search_tool_result", "s", None),
+            own("text", "", Some("cited")),
+        ]),
+        user(vec![text("q")]),
+    ];
+    let (normal, told) = shown_for(&history, &rules_of("Claude"));
+    assert_eq!(normal[1], "assistant: own server_tool_use, own web_search_tool_result, own text");
+    assert_eq!(told, [""; 0]);
+    let (normal, told) = shown_for(&history, &rules_of("Google AI"));
+    assert_eq!((normal[1].as_str(), told.len()), ("assistant: \"cited\"", 3));
+    assert_eq!(shown(&history).1, [""; 0]);
+}
+
+#[test]
+fn a_servers_own_call_needs_its_result_unless_the_turn_goes_on() {
+    let rules = rules_of("Claude");
+    let turn = || vec![text("so"), own("server_tool_use", "s", None)];
+    let paused = [user(vec![text("q")]), assistant(turn())];
+    assert_eq!(shown_for(&paused, &rules).1, [""; 0]);
+    let mut with_call = turn();
+    with_call.push(call("a"));
+    let in_between = [user(vec![text("q")]), assistant(with_call), user(vec![result("a")])];
+    assert_eq!(shown_for(&in_between, &rules).1, [""; 0]);
+    let later =
+        [&in_between[..], &[assistant(vec![own("code_execution_tool_result", "s", None), text("so")])]].concat();
+    assert_eq!(shown_for(&later, &rules).1, [""; 0]);
+    let cut_off = [user(vec![text("q")]), assistant(turn()), user(vec![text("go on")])];
+    let (normal, told) = shown_for(&cut_off, &rules);
+    assert_eq!(normal[1], "assistant: \"so\"");
+    assert_eq!(told, ["1: a provider's own call without its result, or a result without its call"]);
+}
+
+/// Twice the messages take about twice the time; the square would take minutes.
+#[test]
+fn long_runs_are_linear() {
+    let mut history = vec![assistant((0..50_000).map(|id| call(&id.to_string())).collect())];
+    history.push(user((0..50_000).map(|id| result(&id.to_string())).collect()));
+    history.extend((0..50_000).map(|_| user(vec![text("x")])));
+    let normal = normalise(&history, &Rules::default());
+    assert_eq!((normal.history.len(), normal.changes.len()), (history.len(), 0));
+    history.splice(1..2, (0..50_000).map(|id| user(vec![result(&id.to_string())])));
+    let normal = normalise(&history, &Rules::default());
+    assert_eq!((normal.history.len(), normal.changes.len()), (50_002, 49_999));
+    history.splice(0..1, (0..50_000).map(|_| assistant(vec![call("0")])));
+    assert_eq!(normalise(&history, &Rules::default()).history.len(), 50_002);
+}
+
+fn histories() -> impl Strategy<Value = Vec<Message>> {
+    let block = (0..6u8, 0..3u8).prop_map(|(kind, id)| match kind {
+        0 => text("x"),
+        1 => text(" "),
+        2 => thinking("s", None),
+        3 | 4 => call(&id.to_string()),
+        _ => result(&id.to_string()),
+    });
+    let message = (0..3u8, prop::collection::vec(block, 0..4)).prop_map(|(role, blocks)| {
+        let role = [Role::User, Role::Assistant, Role::System][role as usize];
+        message(role, blocks)
+    });
+    prop::collection::vec(message, 0..7)
+}
+
+fn rules() -> impl Strategy<Value = Rules> {
+    any::<(bool, bool)>().prop_map(|(needs_end, drops_open_calls)| Rules {
+        needs_end,
+        drops_open_calls,
+        ..Rules::default()
+    })
+}
+
+/// Whether each call has its result in the next message, before anything else, but for calls of the last message.
+fn is_paired(history: &[Message]) -> bool {
+    let ids = |message: &Message, id: fn(&Block) -> Option<&Arc<str>>| -> Vec<Arc<str>> {
+        message.blocks.iter().filter_map(id).cloned().collect()
+    };
+    history.iter().enumerate().all(|(at, message)| {
+        let mut calls = ids(message, Block::call_id);
+        let Some(next) = history.get(at + 1) else { return true };
+        let leading = next.blocks.iter().take_while(|block| block.result_id().is_some()).count();
+        let mut results = ids(next, Block::result_id);
+        let all_lead = results.len() == leading;
+        calls.sort();
+        results.sort();
+        calls == results && all_lead
+    })
+}
+
+proptest! {
+    #[test]
+    fn normal_form_is_a_fixed_point(history in histories(), rules in rules()) {
+        let once = normalise(&history, &rules);
+        let twice = normalise(&once.history, &rules);
+        prop_assert_eq!(&twice.history, &once.history);
+        prop_assert_eq!(twice.changes, vec![]);
+    }
+
+    #[test]
+    fn no_change_is_kept_quiet(history in histories(), rules in rules()) {
+        let normal = normalise(&history, &rules);
+        prop_assert_eq!(normal.changes.is_empty(), normal.history == history);
+    }
+
+    #[test]
+    fn calls_and_results_are_next_to_each_other(history in histories(), rules in rules()) {
+        let normal = normalise(&history, &rules);
+        prop_assert!(is_paired(&normal.history), "{:?}", normal.history);
+        let ids: Vec<_> = normal.history.iter().flat_map(|message| &message.blocks).filter_map(Block::call_id).collect();
+        let unique: std::collections::HashSet<_> = ids.iter().collect();
+        prop_assert_eq!(unique.len(), ids.len());
+    }
+
+    #[test]
+    fn text_is_never_lost_and_stays_in_order(history in histories(), rules in rules()) {
+        let texts = |history: &[Message], role: Role| -> String {
+            let said = history.iter().filter(|message| (message.role == Role::Assistant) == (role == Role::Assistant));
+            said.flat_map(|message| &message.blocks).filter_map(|block| match block {
+                Block::Text(text) => Some(text.trim()),
+                _ => None,
+            }).collect()
+        };
+        let normal = normalise(&history, &rules);
+        for role in [Role::User, Role::Assistant] {
+            prop_assert_eq!(texts(&history, role), texts(&normal.history, role));
+        }
+    }
+
+    /// A history that was answered and goes on: what was rendered before stays.
+    #[test]
+    fn a_history_that_grows_keeps_its_beginning(history in histories(), more in histories()) {
+        let rules = Rules { needs_end: true, drops_open_calls: true, ..Rules::default() };
+        let asked = [history, vec![user(vec![text("x")])]].concat();
+        let before = normalise(&asked, &rules).history;
+        let grown = [asked, vec![assistant(vec![text("x")])], more].concat();
+        let after = normalise(&grown, &rules).history;
+        prop_assert_eq!(&after[..before.len()], &before[..]);
+    }
+}
