@@ -93,11 +93,14 @@ pub enum CutOff {
     Refused,
     /// The limit of output tokens, or of the context, was reached.
     MaxTokens,
+    /// The provider paused its turn, and did not go on with it.
+    Paused,
 }
 
 impl CutOff {
     /// All reasons.
-    pub const ALL: [CutOff; 4] = [CutOff::Cancelled, CutOff::Broken, CutOff::Refused, CutOff::MaxTokens];
+    pub const ALL: [CutOff; 5] =
+        [CutOff::Cancelled, CutOff::Broken, CutOff::Refused, CutOff::MaxTokens, CutOff::Paused];
 
     /// The stable name.
     pub fn name(self) -> &'static str {
@@ -106,6 +109,7 @@ impl CutOff {
             CutOff::Broken => "broken",
             CutOff::Refused => "refused",
             CutOff::MaxTokens => "max_tokens",
+            CutOff::Paused => "paused",
         }
     }
 

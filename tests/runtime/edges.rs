@@ -165,7 +165,7 @@ fn answers(why: CutOff) -> Vec<Vec<Act>> {
 
 #[tokio::test]
 async fn what_follows_an_answer_that_was_cut_off_says_so() {
-    for why in CutOff::ALL {
+    for why in CutOff::ALL.into_iter().filter(|why| *why != CutOff::Paused) {
         for (restarts, asks) in [(false, false), (false, true), (true, false), (true, true)] {
             let server = Server::answering(answers(why)).await;
             let journal = MemoryJournal::default();

@@ -330,6 +330,7 @@ fn cut_off(stop: &StopReason) -> Option<CutOff> {
     match stop {
         StopReason::Refusal => Some(CutOff::Refused),
         StopReason::MaxTokens => Some(CutOff::MaxTokens),
+        StopReason::Paused => Some(CutOff::Paused),
         _ => None,
     }
 }
