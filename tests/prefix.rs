@@ -177,7 +177,7 @@ fn planted() -> Vec<Planted> {
                  {% endif %}]},{% endfor %}]'''\n",
             ),
             THINKING,
-            "/messages/2/content/0/content",
+            "/messages/",
             "else \"cut\"",
         ),
         plant(
