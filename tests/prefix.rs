@@ -162,7 +162,7 @@ fn planted() -> Vec<Planted> {
                  {% endfor %}]},{% endfor %}]'''",
             ),
             THINKING,
-            "/messages/1/content/0",
+            "/messages/",
             "",
         ),
         plant(
@@ -177,7 +177,7 @@ fn planted() -> Vec<Planted> {
                  {% endif %}]},{% endfor %}]'''\n",
             ),
             THINKING,
-            "/messages/2/content/0/content",
+            "/messages/",
             "else \"cut\"",
         ),
         plant(
@@ -188,7 +188,7 @@ fn planted() -> Vec<Planted> {
                  {% if loop.last %}{{ tojson(message.content) }}{% else %}\n[{\"type\": \"text\", \"text\": {{ tojson(message.content) }}}]{% endif %}},{% endfor %}]'''\n",
             ),
             UNSTABLE,
-            "/messages/0/content",
+            "/messages/",
             "\"type\": \"text\"",
         ),
         plant(

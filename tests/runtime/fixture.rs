@@ -36,7 +36,7 @@ pub(crate) fn compiler(url: &str) -> Arc<Compiler> {
         "name = \"Scripted\"\nclient_api = \"OpenAI Compatible\"\nurl = \"{url}/v1\"\napi_key_ref = \"env:SCRIPTED_KEY\"\n"
     );
     let tester = "name = \"Tester\"\nextends = \"OpenAI Compatible Chat\"\nprovider_instance = \"Scripted\"\n\
-                  model = \"m\"\nenable_tools = true\n";
+                  model = \"m\"\nenable_tools = true\nsurroundings = \"\"\n";
     let own = MemoryWorld::from_iter([("providers/scripted.toml", provider.as_str()), ("agents/tester.toml", tester)]);
     let compiler = Compiler::load(Arc::new(own), Arc::new(Embedded::bundled()), LoadOptions::default());
     let wrong: Vec<&str> = compiler.findings().iter().map(|finding| finding.message.as_str()).collect();

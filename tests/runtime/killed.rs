@@ -32,7 +32,7 @@ fn repository(url: &str) -> TempDir {
     let provider = format!(
         "name = \"Scripted\"\nclient_api = \"OpenAI Compatible\"\nurl = \"{url}/v1\"\napi_key_ref = \"env:SCRIPTED_KEY\"\n"
     );
-    let tester = "name = \"Tester\"\nextends = \"OpenAI Compatible Chat\"\nprovider_instance = \"Scripted\"\n\
+    let tester = "name = \"Tester\"\nextends = \"OpenAI Compatible Chat\"\nsurroundings = \"\"\nprovider_instance = \"Scripted\"\n\
                   model = \"m\"\nenable_tools = true\n";
     for (path, text) in [("reqc.toml", ""), ("providers/scripted.toml", &provider), ("agents/tester.toml", tester)] {
         let path = folder.path().join(path);

@@ -29,7 +29,7 @@ pub(crate) fn repository(url: &str) -> TempDir {
     );
     write(folder.path(), "providers/scripted.toml", &provider);
     let tester = "name = \"Tester\"\nextends = \"OpenAI Compatible Chat\"\nprovider_instance = \"Scripted\"\n\
-                  model = \"m\"\nenable_tools = true\n";
+                  model = \"m\"\nenable_tools = true\nsurroundings = \"\"\n";
     write(folder.path(), "agents/tester.toml", tester);
     folder
 }
@@ -240,11 +240,14 @@ async fn a_session_is_saved_and_goes_on() {
 async fn a_session_goes_on_in_a_project_that_changed() {
     let server = Server::start(|number, _| says(&format!("Answer {number}."))).await;
     let root = repository(&server.url);
+    let teller =
+        "name = \"Teller\"\nextends = \"OpenAI Compatible Chat\"\nprovider_instance = \"Scripted\"\nmodel = \"m\"\n";
+    write(root.path(), "agents/teller.toml", teller);
     write(root.path(), "AGENTS.md", "- The first rule.\n");
-    assert_eq!(reqc(root.path(), &["Tester", "-m", "One", "--save", "s.jsonl"], "").await.code, 0);
-    assert_eq!(reqc(root.path(), &["Tester", "-m", "Two", "--resume", "s.jsonl"], "").await.code, 0);
+    assert_eq!(reqc(root.path(), &["Teller", "-m", "One", "--save", "s.jsonl"], "").await.code, 0);
+    assert_eq!(reqc(root.path(), &["Teller", "-m", "Two", "--resume", "s.jsonl"], "").await.code, 0);
     write(root.path(), "AGENTS.md", "- The second rule.\n");
-    assert_eq!(reqc(root.path(), &["Tester", "-m", "Three", "--resume", "s.jsonl"], "").await.code, 0);
+    assert_eq!(reqc(root.path(), &["Teller", "-m", "Three", "--resume", "s.jsonl"], "").await.code, 0);
     let bodies: Vec<Value> = server.received().iter().map(|received| received.json()).collect();
     let messages = |body: usize| bodies[body]["messages"].as_array().expect("messages").clone();
     for body in 0..2 {

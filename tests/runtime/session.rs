@@ -195,7 +195,8 @@ async fn without_a_model_nothing_is_sent() {
     let (_, outcome) = events(session.send(text("Hi"))).await;
     let Outcome::Failed(error) = outcome else { panic!("{outcome:?}") };
     assert_eq!((error.category, error.message.as_str()), (Category::Config, "no model for `OpenAI Compatible Chat`"));
-    assert_eq!(history(&session), [""; 0]);
+    // What surrounds the conversation is still so when the next message comes.
+    assert_eq!(history(&session), ["system: You are working in the project test."]);
 }
 
 #[tokio::test]
