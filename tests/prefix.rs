@@ -74,6 +74,7 @@ fn extending(base: &str, rest: &str) -> String {
     format!("name = 'P'\nextends = '{base}'\n{rest}")
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn planted() -> Vec<Planted> {
     let plant = |name, agent, rule, pointer, line| Planted { name, agent, rule, pointer, line };
     let text = |text: &str| format!("{{\"type\": \"text\", \"text\": {text}}},");

@@ -31,9 +31,12 @@ pub(super) struct Version {
 #[derive(Default)]
 pub(super) struct Versions {
     /// By what surroundings say in each turn.
-    by_texts: Mutex<Vec<(Vec<Arc<str>>, Arc<Version>)>>,
+    by_texts: Mutex<Vec<(Texts, Arc<Version>)>>,
     by_template: Mutex<HashMap<(TemplateId, LayerKind), Sent>>,
 }
+
+/// What surroundings say, by turn.
+type Texts = Vec<Arc<str>>;
 
 /// A version, and the units of work that its surroundings took.
 type Sent = Costed<Result<Arc<Version>, Box<Diagnostic>>>;
@@ -100,8 +103,8 @@ impl State {
 impl Compiler {
     /// The conversation of a context as an agent gets it.
     pub(super) fn version(&self, plan: &Plan<'_>, ready: &ReadyContext, renderer: &Renderer<'_>) -> Sent {
-        let plain = || Costed { result: Ok(Arc::clone(&ready.plain)), cost: 0 };
-        let Some(template) = plan.surroundings.filter(|_| plan.kind == TaskKind::Chat) else { return plain() };
+        let as_written = || Costed { result: Ok(Arc::clone(&ready.plain)), cost: 0 };
+        let Some(template) = plan.surroundings.filter(|_| plan.kind == TaskKind::Chat) else { return as_written() };
         let lock = || ready.versions.by_template.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (template, plan.profile.profile.layer);
         if let Some(known) = lock().get(&key) {
@@ -130,9 +133,9 @@ impl Compiler {
             if ready.context.conversation.omit_system_prompt {
                 return Ok(Arc::from(""));
             }
-            let rendered = renderer.prompt(&self.repo.sources, template, scope);
-            cost = cost.saturating_add(rendered.cost);
-            rendered.text.map(|text| Arc::from(text.trim()))
+            let prompt = renderer.prompt(&self.repo.sources, template, scope);
+            cost = cost.saturating_add(prompt.cost);
+            prompt.text.map(|text| Arc::from(text.trim()))
         };
         let texts = scopes.map(&mut text).collect();
         Costed { result: texts, cost }

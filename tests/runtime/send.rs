@@ -248,7 +248,7 @@ async fn a_session_goes_on_in_a_project_that_changed() {
     assert_eq!(reqc(root.path(), &["Teller", "-m", "Two", "--resume", "s.jsonl"], "").await.code, 0);
     write(root.path(), "AGENTS.md", "- The second rule.\n");
     assert_eq!(reqc(root.path(), &["Teller", "-m", "Three", "--resume", "s.jsonl"], "").await.code, 0);
-    let bodies: Vec<Value> = server.received().iter().map(|received| received.json()).collect();
+    let bodies: Vec<Value> = server.received().iter().map(super::server::Received::json).collect();
     let messages = |body: usize| bodies[body]["messages"].as_array().expect("messages").clone();
     for body in 0..2 {
         let (before, after) = (messages(body), messages(body + 1));

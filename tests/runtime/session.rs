@@ -190,7 +190,7 @@ async fn without_a_model_nothing_is_sent() {
         Arc::new(reqc::system::Embedded::bundled()),
         reqc::repo::LoadOptions { with_bundled: true, without_bundled: false },
     );
-    let nameless = reqc::runtime::Agent::new(Arc::new(compiler), "OpenAI Compatible Chat", crate::fixture::setting());
+    let nameless = Agent::new(Arc::new(compiler), "OpenAI Compatible Chat", crate::fixture::setting());
     let session = Session::new(nameless.unwrap(), transport(), Conversation::default());
     let (_, outcome) = events(session.send(text("Hi"))).await;
     let Outcome::Failed(error) = outcome else { panic!("{outcome:?}") };
@@ -271,8 +271,7 @@ async fn the_model_is_the_clients() {
     };
     let server = Server::start(|_, _| status(400, &[], "{}")).await;
     for given in [None, Some("given")] {
-        let agent =
-            reqc::runtime::Agent::new(own(&server.url), "A", crate::fixture::setting()).unwrap().with_model(given);
+        let agent = Agent::new(own(&server.url), "A", crate::fixture::setting()).unwrap().with_model(given);
         let session = Session::new(agent, transport(), Conversation::default());
         session.send(text("Hi")).outcome().await;
     }
@@ -519,7 +518,7 @@ async fn a_turn_that_paused_goes_on_with_the_same_history() {
     let (told, outcome) = events(session.send(text("Search."))).await;
     assert_eq!(outcome, Outcome::Finished(StopReason::EndTurn));
     assert_eq!(said(&told), "Searching.Nothing found.");
-    let bodies: Vec<_> = server.received().iter().map(|request| request.json()).collect();
+    let bodies: Vec<_> = server.received().iter().map(super::server::Received::json).collect();
     let last = bodies[1]["messages"].as_array().and_then(|messages| messages.last()).cloned().unwrap();
     assert_eq!((last["role"].as_str(), &last["content"][1]["id"]), (Some("assistant"), &search[1]["id"]));
     let (_, outcome) = events(session.send(text("Thanks."))).await;
