@@ -1315,7 +1315,7 @@ fn requests_are_laid_out_for_other_programs() {
             "name = \"A very long name: of an agent / whose id has to be cut somewhere to fit\"\nextends = \"Claude Chat\"\n",
         ),
     ]);
-    let layouts = [("jsonl", 18), ("har", 18), ("batch-openai", 9), ("batch-anthropic", 9)];
+    let layouts = [("jsonl", 22), ("har", 22), ("batch-openai", 11), ("batch-anthropic", 11)];
     for (layout, requests) in layouts {
         let run = reqc(&root, &["compile", "--out", layout, "--layout", layout]);
         assert!(
