@@ -5,6 +5,7 @@
 //! a [`Report`]. [`Compiler::report_each`] hands the bodies of one agent at a time to a visitor, and
 //! [`Compiler::compare_golden`] compares them with files. Results are ordered by agent, whatever the threads do.
 
+mod arrived;
 mod baseline;
 mod compare;
 mod coverage;

@@ -176,6 +176,20 @@ impl ContextSource {
         self.tree.locate(at).map(|tree| Span::new(self.file, tree.span.clone()))
     }
 
+    /// The place of the language or the project's name, as prompts see it in a turn.
+    pub(crate) fn setting_span(&self, path: &Pointer, turn: usize) -> Option<Span> {
+        match path.tokens().next()?.as_str() {
+            "language" => self.span(&self.below_until(turn, "language", &[])),
+            "project_name" => self.span(&self.below_until(turn, "project", &["name"])),
+            _ => None,
+        }
+    }
+
+    /// The place of a file of the project, as prompts see it in a turn.
+    pub(crate) fn project_file_span(&self, path: &str, turn: usize) -> Option<Span> {
+        self.span(&self.below_until(turn, "project", &["files", path]))
+    }
+
     /// The place of a value of the template data; `history` is the file's in the normal form that the template saw.
     pub(crate) fn data_span(&self, path: &Pointer, normal: impl FnOnce(&[Message]) -> Vec<Message>) -> Option<Span> {
         let tokens: Vec<String> = path.tokens().collect();
@@ -209,9 +223,14 @@ impl ContextSource {
 
     /// The place of a member, in the last turn that says it.
     fn below(&self, member: &str, rest: &[&str]) -> Pointer {
+        self.below_until(self.turns, member, rest)
+    }
+
+    /// The same, of the first turns: 0 stands for what the file says before any.
+    fn below_until(&self, turn: usize, member: &str, rest: &[&str]) -> Pointer {
         let turns = Pointer::root().member("turns");
         let said = |index: &usize| self.tree.locate(&turns.element(*index).member(member)).is_some();
-        let turn = (0..self.turns).rev().find(said).map(|index| turns.element(index));
+        let turn = (0..turn.min(self.turns)).rev().find(said).map(|index| turns.element(index));
         rest.iter().fold(turn.unwrap_or_else(Pointer::root).member(member), |at, token| at.member(token))
     }
 }

@@ -1,9 +1,11 @@
 //! Who wrote a value of a body, in terms of files: for findings, `reqc explain`, and the causes of a diff.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::arrived::Arrived;
 use super::{Compiler, ReadyContext, misplaced};
 use crate::check::Problem;
 use crate::context::ContextSource;
@@ -75,10 +77,7 @@ impl Compiler {
     /// A range of a file that a prompt read.
     fn file_span(&self, file: &ReadFile, bytes: Range<usize>, plan: &Plan<'_>, ready: &ReadyContext) -> Option<Span> {
         match file.place {
-            ReadPlace::Project => {
-                let files = Pointer::root().member("project").member("files");
-                ready.source(self)?.span(&files.member(&file.path))
-            }
+            ReadPlace::Project => ready.source(self)?.project_file_span(&file.path, usize::MAX),
             ReadPlace::Layer(index) => {
                 let layer = self.repo.readable_layers(plan.profile.profile.layer).nth(index)?;
                 Some(Span::new(self.repo.prompt_file(layer, &file.path)?, bytes))
@@ -92,7 +91,11 @@ impl Compiler {
         let version = self.version(plan, ready, &renderer).result.ok()?;
         let bound_from = version.prepared.conversation.bound_from;
         let normal = |history: &[Message]| normal_form(&version.history(history), bound_from, plan.api).history;
-        ready.source(self)?.data_span(path, normal)
+        let span = ready.source(self)?.data_span(path, normal);
+        span.or_else(|| match self.arrived(path, 0..1, plan, ready)? {
+            Arrived::Rendered(_, runs) => runs.first().map(|run| run.span),
+            Arrived::Attached(path) => ready.source(self)?.data_span(&path, <[Message]>::to_vec),
+        })
     }
 }
 
@@ -273,7 +276,7 @@ impl Compiler {
             }
             Author::Template { literal, written } => {
                 explanation.literal = Some(literal);
-                explanation.sources = written.into_iter().map(|it| self.source(it, plan, ready)).collect();
+                explanation.sources = written.into_iter().flat_map(|it| self.sources_of(it, plan, ready)).collect();
             }
             Author::Step { step, setting, source } => {
                 explanation.step = Some((step, setting));
@@ -289,6 +292,38 @@ impl Compiler {
             }
         }
         explanation
+    }
+
+    /// Who wrote a run; what came with a turn has its own template, or its text in the context.
+    fn sources_of(&self, written: Written, plan: &Plan<'_>, ready: &ReadyContext) -> Vec<ValueSource> {
+        let arrived = match &written.by {
+            By::Data { path, bytes } => self.arrived(path, bytes.clone(), plan, ready),
+            _ => None,
+        };
+        match arrived {
+            Some(Arrived::Rendered(turn, runs)) => {
+                runs.into_iter().map(|it| self.source_in_turn(turn, it, plan, ready)).collect()
+            }
+            Some(Arrived::Attached(path)) => {
+                let by = By::Data { path: Arc::new(path), bytes: 0..0 };
+                vec![self.source(Written { by, ..written }, plan, ready)]
+            }
+            None => vec![self.source(written, plan, ready)],
+        }
+    }
+
+    /// Who wrote a run of what surroundings say in a turn.
+    fn source_in_turn(&self, turn: usize, written: Written, plan: &Plan<'_>, ready: &ReadyContext) -> ValueSource {
+        let context = ready.source(self);
+        let span = match &written.by {
+            By::Data { path, .. } => context.and_then(|it| it.setting_span(path, turn)),
+            By::File { file, .. } if file.place == ReadPlace::Project => {
+                context.and_then(|it| it.project_file_span(&file.path, turn))
+            }
+            _ => None,
+        };
+        let source = self.source(written, plan, ready);
+        ValueSource { span: span.or(source.span), ..source }
     }
 
     fn source(&self, written: Written, plan: &Plan<'_>, ready: &ReadyContext) -> ValueSource {
