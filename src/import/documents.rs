@@ -60,7 +60,9 @@ pub(super) fn rest<'b>(part: &'b Value, block: &Block, lost: &mut Lost<'b>) {
         ("source", &["type", "media_type", "data", "url", "file_id"]),
         ("input_audio", &["data", "format"]),
         ("inlineData", &["mimeType", "data", "displayName"]),
+        ("inline_data", &["mime_type", "data", "display_name"]),
         ("fileData", &["mimeType", "fileUri", "displayName"]),
+        ("file_data", &["mime_type", "file_uri", "display_name"]),
     ] {
         part.get(inner).into_iter().for_each(|inner| lost.rest(inner, read, WHY));
     }
