@@ -4,9 +4,11 @@
 //! can hold. `pick` finds the body in a file. What agents say (model, sampling, limits) is not part of a conversation, and the system
 //! prompt comes back as layers, since nothing tells what of it was an agent's. Knows nothing of profiles, and does not write files.
 
+mod documents;
 mod history;
 mod lost;
 mod media;
+mod own;
 mod pairs;
 mod pick;
 mod prompt;

@@ -3,9 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::lost::Lost;
+use super::own::Provider;
 use super::pairs::Pairs;
-use super::{media, prompt, thinking};
-use crate::check::history::{Call, Entry, Kind, Outcome, Part, Role as Speaker};
+use super::{documents, media, prompt, thinking};
+use crate::check::history::{Call, Entry, Kind, Outcome, Part, Role as Speaker, elements};
 use crate::conversation::log::{MAX_INPUT_DEPTH, depth};
 use crate::conversation::{Block, Image, ItemKind, Message, Role};
 use crate::json;
@@ -20,7 +21,8 @@ pub(super) struct Messages<'b> {
 /// Reads turns behind the system prompt.
 pub(super) fn read<'b>(wire: WireFormat, turns: &[Entry<'b>], lost: &mut Lost<'b>) -> Messages<'b> {
     let said = Messages { messages: Vec::new(), values: Vec::new() };
-    let mut reader = Reader { wire, lost, said, pairs: Pairs::default(), last: None };
+    let provider = Provider::of(wire, turns);
+    let mut reader = Reader { wire, provider, lost, said, pairs: Pairs::default(), last: None };
     turns.iter().for_each(|turn| reader.turn(turn));
     reader.said
 }
@@ -39,10 +41,13 @@ pub(super) fn question<'b>(body: &'b Value, lost: &mut Lost<'b>) -> Option<Messa
 }
 
 const NO_MEMBER: &str = "no context holds it";
-const NO_IMAGE: &str = "contexts hold text and images alone";
+const NO_IMAGE: &str = "contexts hold text and images alone here";
+const NO_SUCH: &str = "contexts hold no such part of this role";
+const NO_MEDIA: &str = "contexts hold images, documents and recordings alone";
 
 struct Reader<'b, 'l> {
     wire: WireFormat,
+    provider: Provider,
     lost: &'l mut Lost<'b>,
     said: Messages<'b>,
     pairs: Pairs,
@@ -52,12 +57,13 @@ struct Reader<'b, 'l> {
 
 impl<'b> Reader<'b, '_> {
     fn turn(&mut self, turn: &Entry<'b>) {
-        match turn.role {
+        let speaker = self.provider.speaker(turn);
+        match speaker {
             Speaker::System => self.system_item(turn),
             Speaker::Other => self.lost.tell(turn.value, "contexts hold no turn of this kind"),
-            Speaker::User | Speaker::Assistant | Speaker::Tool => self.message(turn),
+            Speaker::User | Speaker::Assistant | Speaker::Tool => self.message(speaker, turn),
         }
-        self.last = Some(turn.role);
+        self.last = Some(speaker);
     }
 
     fn system_item(&mut self, turn: &Entry<'b>) {
@@ -67,28 +73,47 @@ impl<'b> Reader<'b, '_> {
         self.push(turn, Message { role: Role::System, blocks, item: Some(ItemKind::Notification) });
     }
 
-    fn message(&mut self, turn: &Entry<'b>) {
-        let role = if turn.role == Speaker::Assistant { Role::Assistant } else { Role::User };
-        self.lost.shape(turn.value, &["content", "parts", "images", "tool_calls", "output"]);
-        let mut blocks = if role == Role::Assistant { thinking::beside(turn.value) } else { Vec::new() };
-        for part in &turn.parts {
-            self.part(role, part, &mut blocks);
-        }
-        // Items of Responses are read as parts.
-        if turn.parts.iter().all(|part| !std::ptr::eq(part.value, turn.value)) {
-            let read = self.of_message(turn);
-            self.lost.rest(turn.value, &read, NO_MEMBER);
-        }
+    fn message(&mut self, speaker: Speaker, turn: &Entry<'b>) {
+        let role = if speaker == Speaker::Assistant { Role::Assistant } else { Role::User };
+        let own = if self.provider.is_own_message(turn.value) { self.own(turn.value) } else { None };
+        let blocks = match own {
+            Some(block) => vec![block],
+            None => self.blocks(role, turn),
+        };
         // Each result, and each item of Responses, is a turn of its own.
-        let goes_on = match turn.role {
+        let goes_on = match speaker {
             Speaker::Tool => true,
             Speaker::Assistant => self.wire == WireFormat::OpenAiResponses,
             _ => false,
         };
-        match self.said.messages.last_mut().filter(|_| goes_on && self.last == Some(turn.role)) {
+        match self.said.messages.last_mut().filter(|_| goes_on && self.last == Some(speaker)) {
             Some(message) => message.blocks.extend(blocks),
             None => self.push(turn, Message { role, blocks, item: None }),
         }
+    }
+
+    fn blocks(&mut self, role: Role, turn: &Entry<'b>) -> Vec<Block> {
+        let is_answer = role == Role::Assistant;
+        let mut blocks = if is_answer { thinking::beside(turn.value) } else { Vec::new() };
+        let own = if is_answer { self.provider.members(turn.value) } else { Vec::new() };
+        let (mut read, own): (Vec<&str>, Vec<Block>) = own.into_iter().unzip();
+        let images = elements(turn.value.get("images").filter(|_| read.contains(&"images")));
+        for part in turn.parts.iter().filter(|part| !images.iter().any(|image| std::ptr::eq(image, part.value))) {
+            self.part(role, turn, part, &mut blocks);
+        }
+        blocks.extend(own);
+        // Items of Responses are read as parts.
+        if turn.parts.iter().all(|part| !std::ptr::eq(part.value, turn.value)) {
+            self.lost.shape(turn.value, &["content", "parts", "images", "tool_calls"]);
+            read.extend(self.of_message(turn));
+            self.lost.rest(turn.value, &read, NO_MEMBER);
+        }
+        blocks
+    }
+
+    /// A part, item or message in the provider's own form, if requests have a place for it.
+    fn own(&mut self, value: &'b Value) -> Option<Block> {
+        self.provider.block(value, self.lost)
     }
 
     fn push(&mut self, turn: &Entry<'b>, message: Message) {
@@ -109,17 +134,18 @@ impl<'b> Reader<'b, '_> {
         }
     }
 
-    fn part(&mut self, role: Role, part: &Part<'b>, blocks: &mut Vec<Block>) {
+    fn part(&mut self, role: Role, turn: &Entry<'b>, part: &Part<'b>, blocks: &mut Vec<Block>) {
+        let own = if self.provider.is_own(role, part) { self.own(part.value) } else { None };
+        match own {
+            Some(own) => blocks.push(own),
+            None => self.common_part(role, turn, part, blocks),
+        }
+    }
+
+    /// A part of a kind that all formats have.
+    fn common_part(&mut self, role: Role, turn: &Entry<'b>, part: &Part<'b>, blocks: &mut Vec<Block>) {
         match (part.kind, role) {
-            (Kind::Text(text), _) => {
-                let is_signed = role == Role::Assistant;
-                if is_signed {
-                    signed(part.value, blocks);
-                }
-                blocks.push(Block::Text(text.into()));
-                let of_signature: &[&str] = if is_signed { &thinking::SIGNATURE } else { &[] };
-                self.lost.rest(part.value, &[&["type", "text", "refusal"], of_signature].concat(), NO_MEMBER);
-            }
+            (Kind::Text(text), _) => self.text(role, part.value, text, blocks),
             (Kind::Call(call), Role::Assistant) => {
                 signed(part.value, blocks);
                 let block = self.call(part.value, &call);
@@ -129,18 +155,46 @@ impl<'b> Reader<'b, '_> {
             // Beside the content, and read before it.
             (Kind::Thinking, Role::Assistant) if part.value.is_string() => {}
             (Kind::Thinking, Role::Assistant) => self.thinking(part.value, blocks),
-            (Kind::Media, Role::User) => match media::image(part.value) {
-                Some(image) => {
-                    blocks.push(Block::Image(image));
-                    self.image_rest(part.value);
-                }
-                None => self.lost.tell(part.value, NO_IMAGE),
+            (Kind::Media, Role::User) => match self.media(part.value) {
+                Some(block) => blocks.push(block),
+                None => self.own_part(role, turn, part, NO_MEDIA, blocks),
             },
             (Kind::Other(name), _) if !name.is_empty() => {
-                self.lost.tell(part.value, format!("contexts hold no part of kind `{name}`"));
+                self.own_part(role, turn, part, &format!("contexts hold no part of kind `{name}`"), blocks);
             }
-            _ => self.lost.tell(part.value, "contexts hold no such part of this role"),
+            (Kind::Media | Kind::Other(_), _) => self.own_part(role, turn, part, NO_SUCH, blocks),
+            _ => self.lost.tell(part.value, NO_SUCH),
         }
+    }
+
+    /// A part of a kind that this provider alone has; where there is no place for one it is lost.
+    fn own_part(&mut self, role: Role, turn: &Entry<'b>, part: &Part<'b>, why: &str, blocks: &mut Vec<Block>) {
+        let is_taken = self.provider.takes_parts(role, turn, part);
+        match is_taken.then(|| self.own(part.value)).flatten() {
+            Some(own) => blocks.push(own),
+            None => self.lost.tell(part.value, why),
+        }
+    }
+
+    fn text(&mut self, role: Role, value: &'b Value, text: &str, blocks: &mut Vec<Block>) {
+        let is_signed = role == Role::Assistant;
+        if is_signed {
+            signed(value, blocks);
+        }
+        blocks.push(Block::Text(text.into()));
+        let of_signature: &[&str] = if is_signed { &thinking::SIGNATURE } else { &[] };
+        self.lost.rest(value, &[&["type", "text", "refusal"], of_signature].concat(), NO_MEMBER);
+    }
+
+    /// An image, a document or a recording.
+    fn media(&mut self, value: &'b Value) -> Option<Block> {
+        if let Some(image) = media::image(value) {
+            self.image_rest(value);
+            return Some(Block::Image(image));
+        }
+        let block = documents::block(value)?;
+        documents::rest(value, &block, self.lost);
+        Some(block)
     }
 
     fn image_rest(&mut self, value: &'b Value) {
@@ -232,11 +286,13 @@ impl<'b> Reader<'b, '_> {
                 self.content(value.get("content"))
             }
             WireFormat::OpenAiResponses => {
+                self.lost.shape(value, &["output"]);
                 self.lost.rest(value, &["type", "call_id", "output"], NO_MEMBER);
                 self.content(value.get("output"))
             }
             _ => {
                 const READ: [&str; 6] = ["role", "content", "tool_call_id", "tool_name", "name", "images"];
+                self.lost.shape(value, &["content", "images"]);
                 self.lost.rest(value, &READ, NO_MEMBER);
                 let (text, mut images) = self.content(value.get("content"));
                 images.extend(self.content(value.get("images")).1);

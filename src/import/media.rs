@@ -35,11 +35,15 @@ fn of_gemini(part: &Value) -> Option<Image> {
 
 /// A URL, or data in one.
 fn of_url(url: &str) -> Image {
-    let data = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
-    match data {
+    match data_of(url) {
         Some((media_type, data)) => inline(data, Some(media_type)),
         None => at_url(url, None),
     }
+}
+
+/// The media type and the base64 of data in a URL.
+pub(super) fn data_of(url: &str) -> Option<(&str, &str)> {
+    url.strip_prefix("data:")?.split_once(";base64,")
 }
 
 fn inline(data: &str, media_type: Option<&str>) -> Image {

@@ -1,8 +1,9 @@
 //! Texts that say nothing: each character becomes another of its class, so that lengths and structure stay.
 //!
-//! What stays as it is: roles, names of tools, keys of objects, media types, and in schemas what is no prose. Ids become `call_1`,
-//! `call_2` and so on, each wherever it stands.
+//! What stays as it is: roles, names of tools, keys of objects, media types, in schemas what is no prose, and in a provider's own blocks
+//! the words of its format. Ids become `call_1`, `call_2` and so on, each wherever it stands.
 
+mod own;
 mod schema;
 
 use std::collections::HashMap;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use serde_json::{Number, Value};
 
 use super::media;
-use crate::conversation::{Block, Conversation, DocumentSource, Image, Task};
+use crate::conversation::{Block, Conversation, Document, DocumentSource, Image, Task};
 
 pub(super) fn conversation(conversation: &mut Conversation) {
     match &mut conversation.task {
@@ -50,17 +51,32 @@ fn block(block: &mut Block, ids: &mut Ids) {
             images.iter_mut().for_each(image);
         }
         Block::Image(it) => image(it),
-        Block::Document(it) => {
-            let is_text = it.source == DocumentSource::Text;
-            it.data = if is_text { text(&it.data) } else { opaque(&it.data) }.into();
-            it.title.iter_mut().for_each(shared);
+        Block::Document(it) => document(it),
+        Block::Audio(it) => {
+            it.data = opaque(&it.data).into();
+            it.media_type = kind(&it.media_type).into();
         }
-        Block::Audio(it) => it.data = opaque(&it.data).into(),
         Block::Provider(it) => {
-            provider(&mut it.data);
+            own::redact(&mut it.data, ids);
             it.text.iter_mut().for_each(shared);
         }
     }
+}
+
+fn document(it: &mut Document) {
+    let redacted = match it.source {
+        DocumentSource::Base64 => opaque(&it.data),
+        DocumentSource::Url => url(&it.data),
+        DocumentSource::File | DocumentSource::Text => text(&it.data),
+    };
+    it.data = redacted.into();
+    it.media_type = kind(&it.media_type).into();
+    it.title.iter_mut().for_each(shared);
+}
+
+/// A media type without parameters, which may be file names.
+fn kind(media_type: &str) -> &str {
+    media_type.split(';').next().unwrap_or_default().trim()
 }
 
 fn shared(it: &mut Arc<str>) {
@@ -96,18 +112,6 @@ fn value(it: &mut Value) {
     }
 }
 
-/// The same, but types, names and ids stay: without them it would be no block of its provider.
-fn provider(it: &mut Value) {
-    const STAY: [&str; 8] = ["type", "role", "name", "server_name", "id", "call_id", "tool_use_id", "status"];
-    match it {
-        Value::Object(members) => {
-            members.iter_mut().filter(|(key, _)| !STAY.contains(&key.as_str())).for_each(|(_, it)| provider(it));
-        }
-        Value::Array(elements) => elements.iter_mut().for_each(provider),
-        other => value(other),
-    }
-}
-
 /// A number of as many digits: the first is 1, the others are 0.
 fn like(number: &Number) -> Number {
     let mut is_first = true;
@@ -129,11 +133,13 @@ fn image(image: &mut Image) {
         }
     };
     image.data = redacted.into();
+    image.media_type = kind(&image.media_type).into();
 }
 
-/// A URL of the same scheme.
+/// A URL of the same scheme, if it is a common one.
 fn url(original: &str) -> String {
-    match original.split_once("://") {
+    const SCHEMES: [&str; 3] = ["https", "http", "gs"];
+    match original.split_once("://").filter(|(scheme, _)| SCHEMES.contains(scheme)) {
         Some((scheme, rest)) => format!("{scheme}://{}", text(rest)),
         None => text(original),
     }
@@ -157,6 +163,13 @@ fn base64(original: &str) -> String {
 struct Ids(HashMap<Arc<str>, Arc<str>>);
 
 impl Ids {
+    /// Another id for one in a provider's own block. A prefix that the provider asks for stays.
+    fn in_own(&mut self, id: &str) -> String {
+        const PREFIXES: [&str; 2] = ["srvtoolu_", "mcptoolu_"];
+        let prefix = PREFIXES.into_iter().find(|prefix| id.starts_with(prefix)).unwrap_or_default();
+        format!("{prefix}{}", self.of(&id.into()))
+    }
+
     fn of(&mut self, id: &Arc<str>) -> Arc<str> {
         let next = self.0.len() + 1;
         Arc::clone(self.0.entry(Arc::clone(id)).or_insert_with(|| format!("call_{next}").into()))

@@ -49,7 +49,7 @@ const MISTRAL: Kinds = &[("reference", Sent), ("tool_reference", Sent)];
 
 impl WireFormat {
     /// What goes back of the format's own blocks.
-    pub(super) fn own_blocks(self) -> ProviderBlockKinds {
+    pub(crate) fn own_blocks(self) -> ProviderBlockKinds {
         let (known, keeps_unknown) = match self {
             WireFormat::AnthropicMessages => (ANTHROPIC, false),
             WireFormat::OpenAiResponses => (RESPONSES, false),

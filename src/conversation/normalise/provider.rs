@@ -31,7 +31,8 @@ pub enum ProviderBlockKind {
 }
 
 impl ProviderBlockKinds {
-    fn of(self, data: &Value) -> ProviderBlockKind {
+    /// What becomes of a block.
+    pub(crate) fn of(self, data: &Value) -> ProviderBlockKind {
         let first = || data.as_object().and_then(|members| members.keys().next()).map(String::as_str);
         let name = data.get("type").and_then(Value::as_str).or_else(first).unwrap_or_default();
         let known = self.known.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);

@@ -194,11 +194,22 @@ impl Pairing<'_> {
 fn open_calls(turn: &[Numbered]) -> HashMap<Arc<str>, VecDeque<CallAt>> {
     let mut open: HashMap<Arc<str>, VecDeque<CallAt>> = HashMap::new();
     for (at, (_, message)) in turn.iter().enumerate() {
-        for (block, id) in message.blocks.iter().enumerate().filter_map(|(block, it)| Some((block, it.call_id()?))) {
-            open.entry(Arc::clone(id)).or_default().push_back((at, block));
+        for (block, id) in message.blocks.iter().enumerate().filter_map(|(block, it)| Some((block, it.answered_id()?)))
+        {
+            open.entry(id).or_default().push_back((at, block));
         }
     }
     open
+}
+
+impl Block {
+    /// The id that a result names: that of a call, or of Chat Completions' own call of a custom tool, whose result is like any other.
+    fn answered_id(&self) -> Option<Arc<str>> {
+        match self {
+            Block::Provider(own) if own.data.get("type")? == "custom" => Some(own.data.get("id")?.as_str()?.into()),
+            block => block.call_id().cloned(),
+        }
+    }
 }
 
 impl Message {

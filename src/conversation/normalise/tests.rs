@@ -273,6 +273,22 @@ fn a_servers_own_call_needs_its_result_unless_the_turn_goes_on() {
     assert_eq!(told, ["1: a provider's own call without its result, or a result without its call"]);
 }
 
+#[test]
+fn a_call_of_a_custom_tool_is_answered_as_any_other() {
+    let call = Block::Provider(crate::conversation::ProviderBlock {
+        origin: "OpenAI (Chat Completions)".into(),
+        data: serde_json::json!({"id": "c", "type": "custom", "custom": {"name": "sql", "input": "select 1"}}),
+        text: None,
+    });
+    let history = [user(vec![text("q")]), assistant(vec![call]), user(vec![result("c"), text("go on")])];
+    let (normal, told) = shown_for(&history, &rules_of("OpenAI (Chat Completions)"));
+    assert_eq!(normal[1..], ["assistant: own custom", "user: result c, \"go on\""]);
+    assert_eq!(told, [""; 0]);
+    assert_eq!(shown(&history).1, [""; 0]);
+    let (normal, _) = shown_for(&history, &rules_of("Claude"));
+    assert_eq!(normal, ["user: \"q\"", "user: \"go on\""]);
+}
+
 /// Twice the messages take about twice the time; the square would take minutes.
 #[test]
 fn long_runs_are_linear() {

@@ -1,0 +1,156 @@
+//! What only the provider understands: parts, items and members that go back to it unchanged.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::lost::Lost;
+use super::thinking;
+use crate::check::history::{Entry, Kind, Part, Role as Speaker, elements, text_of};
+use crate::conversation::log::{MAX_INPUT_DEPTH, depth};
+use crate::conversation::{Block, ProviderBlock, ProviderBlockKind, Role};
+use crate::provider::{ClientApi, WireFormat};
+
+/// The provider that a history is from.
+pub(super) struct Provider {
+    wire: WireFormat,
+    origin: Arc<str>,
+}
+
+impl Provider {
+    /// The one whose wire format it is; `OpenRouter` is known by members of its own.
+    pub(super) fn of(wire: WireFormat, turns: &[Entry<'_>]) -> Provider {
+        let is_router = |turn: &Entry<'_>| {
+            let images = turn.role == Speaker::Assistant && turn.value.get("images").is_some();
+            wire == WireFormat::OpenAiChat && (images || turn.value.get("reasoning_details").is_some())
+        };
+        let own = || ClientApi::ALL.into_iter().find(|api| api.speaks(wire));
+        let api = if turns.iter().any(is_router) { Some(ClientApi::OpenRouter) } else { own() };
+        Provider { wire, origin: api.map_or("", ClientApi::name).into() }
+    }
+
+    /// Who speaks. Items of Responses that are no messages say it by their kind: the host says results, the model all others.
+    pub(super) fn speaker(&self, turn: &Entry<'_>) -> Speaker {
+        let is_item = turn.parts.iter().any(|part| std::ptr::eq(part.value, turn.value));
+        match turn.role {
+            Speaker::Other if self.wire == WireFormat::OpenAiResponses && is_item => match self.kind(turn.value) {
+                ProviderBlockKind::Result(_) => Speaker::Tool,
+                _ if text_of(turn.value, "type") == Some("item_reference") => Speaker::Other,
+                _ => Speaker::Assistant,
+            },
+            role => role,
+        }
+    }
+
+    fn kind(&self, data: &Value) -> ProviderBlockKind {
+        self.wire.own_blocks().of(data)
+    }
+
+    /// Whether a part is in the provider's own form, though it is of a kind that all have.
+    pub(super) fn is_own(&self, role: Role, part: &Part<'_>) -> bool {
+        let has = |name: &str| part.value.get(name).is_some_and(|value| !is_nothing(value));
+        match (self.wire, part.kind) {
+            (WireFormat::AnthropicMessages, Kind::Text(_)) => has("citations"),
+            // The signature of a call that stands before it.
+            (WireFormat::GoogleGenerateContent, Kind::Text("")) => {
+                role == Role::Assistant && thinking::signature(part.value).is_some()
+            }
+            (WireFormat::OpenAiResponses, Kind::Call(_) | Kind::Result(_)) => {
+                text_of(part.value, "type").is_some_and(|kind| kind.starts_with("custom_"))
+            }
+            (WireFormat::OpenAiChat, Kind::Call(_)) => text_of(part.value, "type") == Some("custom") && has("custom"),
+            _ => false,
+        }
+    }
+
+    /// Whether parts of any kind are in the messages of this role: elsewhere there is a place for items or members alone.
+    pub(super) fn takes_parts(&self, role: Role, turn: &Entry<'_>, part: &Part<'_>) -> bool {
+        match self.wire {
+            WireFormat::AnthropicMessages | WireFormat::GoogleGenerateContent => true,
+            WireFormat::MistralChat => role == Role::Assistant,
+            WireFormat::OpenAiResponses => std::ptr::eq(part.value, turn.value),
+            WireFormat::OpenAiChat
+            | WireFormat::OllamaChat
+            | WireFormat::MistralFim
+            | WireFormat::OllamaGenerate
+            | WireFormat::LlamaCppInfill => false,
+        }
+    }
+
+    /// A part or item as it came; `None` if requests have no place for it, or it is nested too deeply.
+    pub(super) fn block<'b>(&self, value: &'b Value, lost: &mut Lost<'b>) -> Option<Block> {
+        let mut data = value.clone();
+        for (name, why) in self.not_sent(value) {
+            if let (Some(members), Some(member)) = (data.as_object_mut(), value.get(name)) {
+                members.shift_remove(name);
+                lost.tell(member, why);
+            }
+        }
+        self.holding(data)
+    }
+
+    /// The members of a part or item that do not go back with it.
+    fn not_sent(&self, value: &Value) -> Vec<(&'static str, &'static str)> {
+        const TIED: [&str; 3] = ["message", "web_search_call", "custom_tool_call"];
+        match self.wire {
+            WireFormat::AnthropicMessages => vec![("cache_control", super::OF_AGENTS)],
+            WireFormat::OpenAiResponses if text_of(value, "type").is_none_or(|kind| TIED.contains(&kind)) => {
+                vec![("id", "it ties the item to reasoning, whose id no context holds")]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn holding(&self, data: Value) -> Option<Block> {
+        let is_sent = self.kind(&data) != ProviderBlockKind::Kept;
+        let fits = data.as_object().is_some_and(|it| !it.is_empty()) && depth(&data) <= MAX_INPUT_DEPTH;
+        let text = words(&data);
+        (is_sent && fits).then(|| Block::Provider(ProviderBlock { origin: Arc::clone(&self.origin), data, text }))
+    }
+
+    /// Members of an assistant's message that are the provider's own, by name.
+    pub(super) fn members<'b>(&self, message: &'b Value) -> Vec<(&'b str, Block)> {
+        let members = message.as_object().into_iter().flatten();
+        let own = members.filter(|(_, value)| self.wire == WireFormat::OpenAiChat && !is_nothing(value));
+        own.filter_map(|(name, value)| Some((name.as_str(), self.holding(json!({ name: value }))?))).collect()
+    }
+
+    /// Whether an item is an answer with sources or a phase, which goes back as it came.
+    pub(super) fn is_own_message(&self, value: &Value) -> bool {
+        let is_answer = self.wire == WireFormat::OpenAiResponses && text_of(value, "role") == Some("assistant");
+        let has = |value: &Value, name: &str| value.get(name).is_some_and(|it| !is_nothing(it));
+        let cites = || elements(value.get("content")).iter().any(|part| has(part, "annotations"));
+        is_answer && (has(value, "phase") || cites())
+    }
+}
+
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(elements) => elements.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Number(_) => false,
+    }
+}
+
+/// What something says in words: where it does not go, these stand for it.
+fn words(data: &Value) -> Option<Arc<str>> {
+    let said = match text_of(data, "type") {
+        Some("message") | None if data.get("content").is_some() => said(&data["content"]),
+        Some("compaction") => text_of(data, "content").unwrap_or_default().to_owned(),
+        _ => {
+            let spoken = data.pointer("/audio/transcript").and_then(Value::as_str);
+            text_of(data, "text").or(spoken).unwrap_or_default().to_owned()
+        }
+    };
+    (!said.is_empty()).then(|| said.into())
+}
+
+fn said(content: &Value) -> String {
+    let words = |part: &Value| text_of(part, "text").or_else(|| text_of(part, "refusal")).map(str::to_owned);
+    match content {
+        Value::String(text) => text.clone(),
+        parts => elements(Some(parts)).iter().filter_map(words).collect(),
+    }
+}
