@@ -182,7 +182,7 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
         Command::Models { name } => models::run(&options, name.as_deref(), terminal),
         Command::Tree => tree::run(&options, terminal),
         Command::Show { agent } => show::run(&options, &agent, terminal),
-        Command::Render { agent, curl } => render::run(&options, &agent, curl, terminal),
+        Command::Render { agent, curl, compact } => render::run(&options, &agent, (curl, compact), terminal),
         #[cfg(feature = "runtime")]
         Command::Providers => providers::run(&options, terminal),
         #[cfg(feature = "runtime")]

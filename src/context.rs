@@ -105,12 +105,27 @@ pub fn read_all(repo: &Repo) -> (Vec<Context>, Vec<Diagnostic>) {
 
 /// Reads one context file; findings and `None` if it is unusable.
 pub fn read(file: FileId, layer: LayerKind, text: &str, findings: &mut Vec<Diagnostic>) -> Option<Context> {
-    read_noting(false, file, layer, text, findings).map(|(context, _)| context)
+    read_for(Reading::File, file, layer, text, findings).map(|(context, _)| context)
 }
 
-/// The same; with `leaves`, also where the texts stand.
-fn read_noting(
-    leaves: bool,
+/// Reads a conversation that is written like a context; nobody asks for it by a name.
+pub(crate) fn read_live(file: FileId, text: &str, findings: &mut Vec<Diagnostic>) -> Option<Context> {
+    read_for(Reading::Live, file, LayerKind::Own, text, findings).map(|(context, _)| context)
+}
+
+/// What a context is read for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// A file of a repository.
+    File,
+    /// The same, once more, to know where its texts stand.
+    Leaves,
+    /// A conversation without a name.
+    Live,
+}
+
+fn read_for(
+    reading: Reading,
     file: FileId,
     layer: LayerKind,
     text: &str,
@@ -129,7 +144,11 @@ fn read_noting(
     };
     let places = read::Places::new(text);
     let reader = read::Reader::new(file, &places, findings);
-    let reader = if leaves { reader.with_leaves() } else { reader };
+    let reader = match reading {
+        Reading::File => reader,
+        Reading::Leaves => reader.with_leaves(),
+        Reading::Live => reader.without_name(),
+    };
     let (mut context, leaves) = reader.context(layer, &value)?;
     for state in &mut context.earlier {
         state.conversation = std::mem::take(&mut state.conversation).into_normal_form();
@@ -161,7 +180,7 @@ pub(crate) struct ContextSource {
 impl ContextSource {
     /// Reads the file of a context again.
     pub(crate) fn read(context: &Context, text: &str) -> Option<ContextSource> {
-        let (read, leaves) = read_noting(true, context.file, context.layer, text, &mut Vec::new())?;
+        let (read, leaves) = read_for(Reading::Leaves, context.file, context.layer, text, &mut Vec::new())?;
         Some(ContextSource {
             file: context.file,
             turns: read.earlier.len(),

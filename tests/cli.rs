@@ -1305,6 +1305,37 @@ fn a_file_of_models_that_leads_outside_is_an_error() {
     assert!(run.code == 1 && run.out.contains("models.toml:1:1: error[repo/unreadable]"), "{}", run.out);
 }
 
+/// Programs of any language give a conversation, and get the request.
+#[test]
+fn a_conversation_of_standard_input_becomes_a_request() {
+    use std::io::Write as _;
+    let (_scratch, root) = repository(&[("agents/helper.toml", AGENT)]);
+    let render = |input: &str, more: &[&str]| {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_reqc"))
+            .args([&["render", "Helper", "--context", "-", "-C", root.to_str().expect("UTF-8")], more].concat())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        child.stdin.take().expect("piped").write_all(input.as_bytes()).expect("written");
+        let output = child.wait_with_output().expect("it ends");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let hello = "{\"history\": [{\"role\": \"user\", \"content\": \"Hello?\"}]}";
+    let (code, body) = render(hello, &["--compact"]);
+    assert!(code == Some(0) && body.lines().count() == 1 && body.contains("\"content\":\"Hello?\""), "{body}");
+    let (_, request) = render(hello, &["--format", "json", "--model", "m"]);
+    let request: serde_json::Value = serde_json::from_str(&request).expect("JSON");
+    assert_eq!(request["body"]["model"], "m");
+    assert_eq!(request["method"], "POST");
+    assert!(request["url"].as_str().is_some_and(|url| url.ends_with("/chat/completions")), "{request}");
+    let (code, told) = render("{\"history\": [{\"role\": \"user\", \"contnet\": \"Hello?\"}]}", &["--format", "short"]);
+    assert!(code == Some(1) && told.contains("<stdin>:1:31"), "{told}");
+    let (code, _) = render("{", &[]);
+    assert_eq!(code, Some(1));
+}
+
 /// What other programs read is judged as what they would send.
 #[test]
 fn requests_are_laid_out_for_other_programs() {

@@ -137,6 +137,9 @@ pub(super) enum Command {
         /// Print a curl command instead of the body alone
         #[arg(long)]
         curl: bool,
+        /// Print the body on one line, as it goes over the wire
+        #[arg(long, conflicts_with = "curl")]
+        compact: bool,
     },
     /// Tell who wrote a value of a body, or each line
     #[command(visible_alias = "why")]

@@ -87,6 +87,14 @@ impl Options {
         }
     }
 
+    /// The file that `--context` names instead of a context: `-` for standard input, or a path.
+    pub(super) fn conversation_file(&self) -> Option<&str> {
+        match self.contexts.as_slice() {
+            [one] if one == "-" || one.ends_with(".json") || one.contains('/') => Some(one),
+            _ => None,
+        }
+    }
+
     /// A path of the command line.
     pub(super) fn path(&self, path: &Path) -> PathBuf {
         match self.directory == Path::new(".") {

@@ -1,31 +1,95 @@
 //! `reqc render`: one body, or the curl command that sends it.
 
-use super::options::{Opened, Options};
-use super::{Failure, Outcome, Status, Terminal, show_findings};
-use crate::resolve::ProfileId;
+use std::io::Read as _;
+use std::path::Path;
 
-pub(super) fn run(options: &Options, agent: &str, curl: bool, terminal: &mut Terminal) -> Outcome {
+use serde_json::Value;
+
+use super::args::Format;
+use super::options::{Opened, Options};
+use super::{Failure, Outcome, Status, Terminal, lint, show_findings};
+use crate::compile::Body;
+use crate::diag::Diagnostic;
+use crate::golden;
+use crate::resolve::ProfileId;
+use crate::source::{MAX_SOURCE_BYTES, SourceText};
+use crate::unit::Plan;
+
+pub(super) fn run(options: &Options, agent: &str, (curl, compact): (bool, bool), terminal: &mut Terminal) -> Outcome {
     let opened = options.open_one(agent)?;
-    options.selection(&opened, terminal)?;
     let id = opened.agent(agent)?;
     let compiler = &opened.compiler;
     let Some(plan) = compiler.plan(id) else {
         return Ok(show_findings(options, &opened.report_of(opened.findings_of(id)), terminal));
     };
-    let context = pick_context(&opened, id)?;
     let model = compiler.client_model(&plan, options.model.as_deref());
-    match compiler.body(id, &context, model) {
-        Some(Ok(body)) if curl => {
+    let made = match options.conversation_file() {
+        Some(file) => of_file(options, &opened, &plan, (file, model))?,
+        None => {
+            options.selection(&opened, terminal)?;
+            of_context(&opened, id, agent, model)?
+        }
+    };
+    match made {
+        // There is no body, however mild the findings are.
+        Err(findings) => {
+            show_findings(options, &opened.report_of(findings), terminal);
+            return Ok(Status::Findings);
+        }
+        Ok(body) if curl => {
             terminal.text(&crate::export::curl(&plan.request_line(model), &body.pretty(), &opened.root));
         }
-        Some(Ok(body)) => terminal.body(&body.pretty()),
-        Some(Err(findings)) => return Ok(show_findings(options, &opened.report_of(findings), terminal)),
-        None => {
-            let message = format!("`{agent}` is a {} agent, and `{context}` is no {0} context", plan.kind.name());
-            return Err(Failure::new(message).help("`reqc contexts` shows the kind of each"));
-        }
+        Ok(body) if options.format == Format::Json => terminal.json(&request(&plan, model, &body)),
+        Ok(body) if compact => terminal.body(&(body.compact() + "\n")),
+        Ok(body) => terminal.body(&body.pretty()),
     }
     Ok(Status::Clean)
+}
+
+/// A body, or why there is none.
+type Made = Result<Body, Vec<Diagnostic>>;
+
+/// The body of a context of the repository.
+fn of_context(opened: &Opened, id: ProfileId, agent: &str, model: Option<&str>) -> Result<Made, Failure> {
+    let context = pick_context(opened, id)?;
+    opened.compiler.body(id, &context, model).ok_or_else(|| {
+        let kind = opened.compiler.plan(id).map_or("", |plan| plan.kind.name());
+        Failure::new(format!("`{agent}` is a {kind} agent, and `{context}` is no {kind} context"))
+            .help("`reqc contexts` shows the kind of each")
+    })
+}
+
+/// The body of a conversation that a file or standard input holds, in the form of a context.
+fn of_file(
+    options: &Options,
+    opened: &Opened,
+    plan: &Plan<'_>,
+    (file, model): (&str, Option<&str>),
+) -> Result<Made, Failure> {
+    let (shown, reader) = lint::open(options, &opened.root, Path::new(file))?;
+    let mut bytes = Vec::new();
+    let most = MAX_SOURCE_BYTES as u64;
+    reader.take(most + 1).read_to_end(&mut bytes).map_err(|why| Failure::new(format!("`{shown}`: {why}")))?;
+    if bytes.len() as u64 > most {
+        return Err(Failure::new(format!("`{shown}` has more than {} MiB", most >> 20)));
+    }
+    let text = SourceText::from_bytes(&bytes).map_err(|_| Failure::new(format!("`{shown}` is no UTF-8 text")))?;
+    let (conversation, setting) = match opened.compiler.conversation_of(shown.clone(), text) {
+        Ok(read) => read,
+        Err(findings) => return Ok(Err(findings)),
+    };
+    if conversation.kind() != plan.kind {
+        let kind = plan.kind.name();
+        return Err(Failure::new(format!("`{}` is a {kind} agent, and `{shown}` is no {kind}", plan.name())));
+    }
+    Ok(opened.compiler.live_body(plan, conversation, &setting, model))
+}
+
+/// The whole request for programs: what `request.json` has, and the body.
+fn request(plan: &Plan<'_>, model: Option<&str>, body: &Body) -> Value {
+    let mut request: Value = serde_json::from_str(&golden::request_json(plan, model)).unwrap_or_default();
+    request["body"] = body.value().clone();
+    request
 }
 
 /// The one context that was asked for.

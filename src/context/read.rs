@@ -26,6 +26,8 @@ pub(super) struct Reader<'a> {
     failed: bool,
     /// Kept if somebody asked for them.
     leaves: Option<Leaves>,
+    /// Whether it must have a name, a reason and a kind.
+    is_named: bool,
 }
 
 /// Where the texts of a conversation stand in its file, by their address: they stay what they are on their way to templates.
@@ -99,12 +101,17 @@ struct Object<'v> {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(file: FileId, places: &'a Places<'a>, findings: &'a mut Vec<Diagnostic>) -> Reader<'a> {
-        Reader { file, places, findings, found: 0, failed: false, leaves: None }
+        Reader { file, places, findings, found: 0, failed: false, leaves: None, is_named: true }
     }
 
     /// Notes where texts stand.
     pub(super) fn with_leaves(self) -> Reader<'a> {
         Reader { leaves: Some(Leaves::default()), ..self }
+    }
+
+    /// Asks for no name, no reason and no kind.
+    pub(super) fn without_name(self) -> Reader<'a> {
+        Reader { is_named: false, ..self }
     }
 
     /// The context and where its texts stand, if that was noted; or `None` if anything was wrong.
@@ -116,9 +123,9 @@ impl<'a> Reader<'a> {
 
     fn whole(&mut self, layer: LayerKind, value: &Value) -> Option<Context> {
         let root = self.object(value, &Pointer::root(), "a context", &KEYS)?;
-        let name = self.filled_text(&root, "name");
+        let name = if self.is_named { self.filled_text(&root, "name") } else { Arc::from("") };
         self.check_name(&root, &name);
-        let why = self.text(&root, "why", true);
+        let why = self.text(&root, "why", self.is_named);
         let kind = self.kind(&root);
         let golden = self.flag(&root, "golden");
         let language = self.text(&root, "language", false);
@@ -333,7 +340,8 @@ impl<'a> Reader<'a> {
     }
 
     fn kind(&mut self, root: &Object<'_>) -> TaskKind {
-        match &*self.filled_text(root, "kind") {
+        let kind = if self.is_named { self.filled_text(root, "kind") } else { self.text(root, "kind", false) };
+        match &*kind {
             "chat" | "" => TaskKind::Chat,
             "completion" => TaskKind::Completion,
             other => {
