@@ -41,6 +41,8 @@ pub struct Log {
     history: Vec<Message>,
     /// Why answers of the history are not complete, by their index.
     cut_off: BTreeMap<usize, CutOff>,
+    /// The typed items of the history, by their index.
+    items: BTreeMap<usize, Item>,
     /// Whether the last message is made of results that came one by one.
     is_collecting: bool,
     usage: Usage,
@@ -171,6 +173,7 @@ impl Log {
             lines: vec![Line { raw, entry: None }],
             history: Vec::new(),
             cut_off: BTreeMap::new(),
+            items: BTreeMap::new(),
             is_collecting: false,
             usage: Usage::default(),
         }
@@ -212,7 +215,10 @@ impl Log {
             Entry::Usage(usage) => self.usage = self.usage.plus(*usage),
             Entry::ToolResult(result) => self.collect(result.clone()),
             Entry::Message(message) => self.add(message.clone()),
-            Entry::Item(item) => self.add(item.to_message()),
+            Entry::Item(item) => {
+                self.items.insert(self.history.len(), item.clone());
+                self.add(item.to_message());
+            }
             Entry::Partial { message, cut_off } => {
                 self.cut_off.insert(self.history.len(), *cut_off);
                 self.add(message.clone());
@@ -220,6 +226,7 @@ impl Log {
             Entry::Retract { messages } => {
                 self.history.truncate(self.history.len().saturating_sub(*messages));
                 self.cut_off.split_off(&self.history.len());
+                self.items.split_off(&self.history.len());
                 self.is_collecting = false;
             }
         }
@@ -269,6 +276,11 @@ impl Log {
     /// The history that the log tells. Texts of items are those of the log, never made anew.
     pub fn history(&self) -> &[Message] {
         &self.history
+    }
+
+    /// The typed items of the history, in order.
+    pub fn items(&self) -> impl DoubleEndedIterator<Item = &Item> {
+        self.items.values()
     }
 
     /// The tokens of all answers.

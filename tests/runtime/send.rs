@@ -296,7 +296,7 @@ async fn an_answer_without_text_is_told() {
     let server = Server::answering(vec![says(""), says(" \n"), call, says("")]).await;
     let root = repository(&server.url);
     for (out, told) in [
-        ("", "the answer has no text; stopped: end_turn\n"),
+        ("", "the answer is complete, and says nothing\nthe answer has no text; stopped: end_turn\n"),
         (" \n", "the answer has no text; stopped: end_turn\n"),
         ("", "look({})\nthe answer has no text; stopped: tool_use\n"),
     ] {

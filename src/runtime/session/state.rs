@@ -102,8 +102,7 @@ impl State {
         };
         let (frame, history) = part(conversation);
         let mut state = State::of(frame, log, journal);
-        state.is_told =
-            state.log.entries().any(|entry| matches!(entry, Entry::Item(item) if item.as_surroundings().is_some()));
+        state.is_told = state.says_surroundings();
         // Whose calls are open may bring their results.
         if state.log.open_calls().is_empty() || !history.is_empty() {
             state.settle(true)?;
@@ -132,19 +131,22 @@ impl State {
         if self.log.is_interrupted() && (moves_on || has_open_calls || cut_off.is_some()) {
             self.record(Entry::Item(cut_off.map_or_else(Item::interrupted, Item::cut_off)))?;
         }
-        self.unsaid = None;
         Ok(())
+    }
+
+    /// Whether the history says what the agent says of its surroundings.
+    fn says_surroundings(&self) -> bool {
+        self.log.items().any(|item| item.as_surroundings().is_some())
     }
 
     /// Says what the agent says of its surroundings, and shows attached files, as far as the history does not.
     fn tell_surroundings(&mut self, agent: &Agent) -> Result<(), Error> {
         let Some(text) = agent.surroundings(self.frame.omit_system_prompt)? else { return Ok(()) };
         self.is_told = true;
-        let items =
-            || self.log.entries().filter_map(|entry| if let Entry::Item(item) = entry { Some(item) } else { None });
-        let said = items().filter_map(Item::as_surroundings).last();
+        let said = self.log.items().filter_map(Item::as_surroundings).next_back();
         let is_new = said.map_or(!text.is_empty(), |said| !text.is_empty() && *said != text);
-        let attached = self.frame.files.iter().map(Item::attached).filter(|file| !items().any(|item| item == file));
+        let attached =
+            self.frame.files.iter().map(Item::attached).filter(|file| self.log.items().all(|item| item != file));
         let news: Vec<Item> = is_new.then(|| Item::surroundings(text)).into_iter().chain(attached).collect();
         news.into_iter().try_for_each(|item| self.record(Entry::Item(item)))
     }
@@ -171,26 +173,50 @@ impl State {
         RoundInput { conversation, tools: self.tools.clone(), id_prefix }
     }
 
-    /// Begins a request; how many messages it added.
+    /// Begins a request; how many messages it added that go again if nothing comes of it.
     pub(super) fn begin(&mut self, agent: &Agent, start: Start) -> Result<usize, Error> {
         self.busy = true;
-        if !self.has_results(&start) {
-            let moves_on = matches!(start, Start::Message(_)) && !self.is_given();
-            self.settle(moves_on)?;
-            self.admit_waiting()?;
-            if matches!(&start, Start::Message(blocks) if !blocks.is_empty()) && self.is_chat() {
-                self.tell_surroundings(agent)?;
+        let mut before = self.history().len();
+        let added = self.settle_before(&start, &mut before).and_then(|()| self.add(agent, start));
+        match added {
+            Ok(()) => Ok(self.history().len() - before),
+            Err(error) => {
+                // The error says more than that this could not be written.
+                let _ = self.retract(self.history().len() - before);
+                Err(error)
             }
         }
+    }
+
+    /// Closes what was open before a request. Results and items of the host stay, whatever comes of the request: `before` counts them.
+    fn settle_before(&mut self, start: &Start, before: &mut usize) -> Result<(), Error> {
+        if matches!(start, Start::Message(blocks) if self.has_results(blocks)) {
+            return Ok(());
+        }
+        let stays = !self.waiting.is_empty() || !self.log.open_calls().is_empty();
+        let moves_on = matches!(start, Start::Message(_)) && !self.is_given();
+        self.settle(moves_on)?;
+        self.admit_waiting()?;
+        if stays {
+            *before = self.history().len();
+        }
+        Ok(())
+    }
+
+    /// Adds what a request begins with.
+    fn add(&mut self, agent: &Agent, start: Start) -> Result<(), Error> {
         match start {
             Start::Message(blocks) if !blocks.iter().any(Block::says_something) => {
                 Err(config("there is nothing to send: the message is empty"))
             }
             Start::Message(blocks) => {
+                if self.is_chat() && !self.has_results(&blocks) {
+                    self.tell_surroundings(agent)?;
+                }
                 let message = Message { role: Role::User, blocks, item: None };
                 self.push(message.clone())?;
                 self.news.push(Event::Message(message));
-                Ok(1)
+                Ok(())
             }
             Start::Proceed if self.is_chat() && self.history().is_empty() => {
                 Err(config("there is nothing to go on with: the history is empty"))
@@ -199,14 +225,13 @@ impl State {
                 Err(config("there is nothing to answer: the history ends with the model's answer")
                     .detail("send a message, or inject an item"))
             }
-            Start::Proceed => Ok(0),
+            Start::Proceed => Ok(()),
         }
     }
 
     /// Whether a request begins with what a host has to say to open calls: then nothing was interrupted.
-    fn has_results(&self, start: &Start) -> bool {
-        let is_result = |block: &Block| matches!(block, Block::ToolResult { .. });
-        let has_results = matches!(start, Start::Message(blocks) if blocks.iter().any(is_result));
+    fn has_results(&self, blocks: &[Block]) -> bool {
+        let has_results = blocks.iter().any(|block| matches!(block, Block::ToolResult { .. }));
         has_results && !self.log.open_calls().is_empty()
     }
 
@@ -302,9 +327,10 @@ impl State {
     /// Adds what the model said; nothing if it said nothing, or if there is no history to add to.
     pub(super) fn answer(&mut self, blocks: Vec<Block>, cut_off: Option<CutOff>) -> Result<(), Error> {
         if blocks.is_empty() || !self.is_chat() {
-            self.unsaid = cut_off;
+            self.unsaid = cut_off.or(self.unsaid);
             return Ok(());
         }
+        self.unsaid = None;
         let message = Message { role: Role::Assistant, blocks, item: None };
         self.record(match cut_off {
             Some(cut_off) => Entry::Partial { message, cut_off },
@@ -332,7 +358,12 @@ impl State {
 
     /// Takes the last messages back.
     pub(super) fn retract(&mut self, messages: usize) -> Result<(), Error> {
-        if messages > 0 && self.is_chat() { self.record(Entry::Retract { messages }) } else { Ok(()) }
+        if messages == 0 || !self.is_chat() {
+            return Ok(());
+        }
+        self.record(Entry::Retract { messages })?;
+        self.is_told = self.says_surroundings();
+        Ok(())
     }
 
     pub(super) fn count(&mut self, usage: Usage) -> Result<(), Error> {
