@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Block, Item, ItemKind, Message, Role, Usage};
+use super::{Block, Item, ItemKind, Message, Role, SystemLayer, Tool, Usage};
 
 /// The newest version of logs that this crate knows.
 pub const VERSION: u64 = 1;
@@ -46,6 +46,22 @@ pub struct Log {
     /// Whether the last message is made of results that came one by one.
     is_collecting: bool,
     usage: Usage,
+    instructions: Option<Instructions>,
+    /// How many messages stand before the last renewal of the instructions.
+    bound_from: usize,
+}
+
+/// What a session tells the model beside the history: said again in every request, until the host renews it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Instructions {
+    /// The agent whose they are.
+    pub agent: Arc<str>,
+    /// The whole system prompt, exactly as it was sent; blank if there is none.
+    pub prompt: Arc<str>,
+    /// The tools.
+    pub tools: Vec<Tool>,
+    /// The named layers that are part of the prompt.
+    pub layers: Vec<SystemLayer>,
 }
 
 /// The first line of a log.
@@ -74,6 +90,8 @@ pub enum Entry {
     ToolResult(Block),
     /// A typed system item was added to the history.
     Item(Item),
+    /// System prompt and tools from the next request on. A second one renews the first: thinking before it is left out where models bind it.
+    Instructions(Instructions),
     /// The last messages and items of the history are taken back: their dispatch failed.
     Retract {
         /// How many.
@@ -176,6 +194,8 @@ impl Log {
             items: BTreeMap::new(),
             is_collecting: false,
             usage: Usage::default(),
+            instructions: None,
+            bound_from: 0,
         }
     }
 
@@ -223,10 +243,16 @@ impl Log {
                 self.cut_off.insert(self.history.len(), *cut_off);
                 self.add(message.clone());
             }
+            Entry::Instructions(instructions) => {
+                if self.instructions.replace(instructions.clone()).is_some() {
+                    self.bound_from = self.history.len();
+                }
+            }
             Entry::Retract { messages } => {
                 self.history.truncate(self.history.len().saturating_sub(*messages));
                 self.cut_off.split_off(&self.history.len());
                 self.items.split_off(&self.history.len());
+                self.bound_from = self.bound_from.min(self.history.len());
                 self.is_collecting = false;
             }
         }
@@ -281,6 +307,16 @@ impl Log {
     /// The typed items of the history, in order.
     pub fn items(&self) -> impl DoubleEndedIterator<Item = &Item> {
         self.items.values()
+    }
+
+    /// System prompt and tools of the last request; `None` if there was none, or if an older program wrote the log.
+    pub fn instructions(&self) -> Option<&Instructions> {
+        self.instructions.as_ref()
+    }
+
+    /// How many messages stand before the last renewal of system prompt and tools; 0 if there was none.
+    pub fn bound_from(&self) -> usize {
+        self.bound_from
     }
 
     /// The tokens of all answers.

@@ -7,8 +7,10 @@ use super::super::agent::Agent;
 use super::super::tools::{ToolOutput, ToolSet};
 use super::super::{Category, Error, Event};
 use super::Start;
-use crate::conversation::log::{CutOff, Entry, Log};
-use crate::conversation::{Block, Conversation, Item, Message, Role, SystemLayer, Task, TaskKind, Usage, turn_from};
+use crate::conversation::log::{CutOff, Entry, Instructions, Log};
+use crate::conversation::{
+    Block, Conversation, Item, Message, Role, SystemLayer, Task, TaskKind, Tool, Usage, turn_from,
+};
 use crate::world::{AccessError, Journal};
 
 /// A session's state.
@@ -30,6 +32,10 @@ pub(super) struct State {
     unsaid: Option<CutOff>,
     /// Whether the history says what the agent says of its surroundings, and holds attached files.
     is_told: bool,
+    /// The agent's name.
+    agent: Arc<str>,
+    /// Whether the host asked for a new system prompt.
+    renews: bool,
 }
 
 /// What a round is about.
@@ -39,6 +45,8 @@ pub(super) struct RoundInput {
     pub(super) tools: ToolSet,
     /// What ids begin with that the model's answer leaves out.
     pub(super) id_prefix: String,
+    /// Whether its system prompt and tools are not those of the last request: they are kept.
+    pub(super) is_new: bool,
 }
 
 /// What a session with a journal starts from.
@@ -67,7 +75,16 @@ impl State {
         State::restored(agent, SessionStart::New(conversation), None).expect("without a journal nothing can fail")
     }
 
-    fn of(frame: Conversation, log: Log, journal: Option<Box<dyn Journal>>) -> State {
+    fn of(agent: &Agent, mut frame: Conversation, log: Log, journal: Option<Box<dyn Journal>>) -> State {
+        // A host that says nothing of tools and layers wants those that the session had.
+        if let Some(known) = log.instructions().filter(|known| known.agent == *agent.name()) {
+            if frame.tools.is_empty() {
+                frame.tools.clone_from(&known.tools);
+            }
+            if frame.system_layers.is_empty() {
+                frame.system_layers.clone_from(&known.layers);
+            }
+        }
         let (tools, seed) = (ToolSet::new(), Usage::default());
         let (waiting, news) = (VecDeque::new(), Vec::new());
         State {
@@ -82,6 +99,8 @@ impl State {
             news,
             unsaid: None,
             is_told: false,
+            agent: Arc::clone(agent.name()),
+            renews: false,
         }
     }
 
@@ -101,7 +120,7 @@ impl State {
             SessionStart::Resumed(log, conversation) => (log, conversation),
         };
         let (frame, history) = part(conversation);
-        let mut state = State::of(frame, log, journal);
+        let mut state = State::of(agent, frame, log, journal);
         state.is_told = state.says_surroundings();
         // Whose calls are open may bring their results.
         if state.log.open_calls().is_empty() || !history.is_empty() {
@@ -162,15 +181,52 @@ impl State {
     /// What the next round is about.
     pub(super) fn to_ask(&self) -> RoundInput {
         let mut conversation = self.frame.clone();
+        let mut is_new = false;
         if let Task::Chat(history) = &mut conversation.task {
             *history = self.history().to_vec();
             conversation.is_told = self.is_told;
+            let known = self.known_instructions();
+            is_new = known.is_none();
+            if let Some(known) = known {
+                conversation.known_prompt = Some(Arc::clone(&known.prompt));
+            }
+            let is_renewed = is_new && self.log.instructions().is_some();
+            let bound_from = if is_renewed { self.history().len() } else { self.log.bound_from() };
+            conversation.bound_from = conversation.bound_from.max(bound_from);
         }
         if self.is_told {
             conversation.files.clear();
         }
         let id_prefix = format!("call_{}_", self.history().len());
-        RoundInput { conversation, tools: self.tools.clone(), id_prefix }
+        RoundInput { conversation, tools: self.tools.clone(), id_prefix, is_new }
+    }
+
+    /// What the session said in its last request beside the history, unless the host wants something else now.
+    fn known_instructions(&self) -> Option<&Instructions> {
+        let is_same = |known: &&Instructions| {
+            let said = (&known.agent, &known.tools, &known.layers);
+            said == (&self.agent, &self.frame.tools, &self.frame.system_layers)
+        };
+        self.log.instructions().filter(|_| !self.renews).filter(is_same)
+    }
+
+    /// Keeps a system prompt that was rendered, with the tools and layers of its request.
+    pub(super) fn instruct(
+        &mut self,
+        prompt: Arc<str>,
+        (tools, layers): (Vec<Tool>, Vec<SystemLayer>),
+    ) -> Result<(), Error> {
+        let is_renewed = self.log.instructions().is_some();
+        let agent = Arc::clone(&self.agent);
+        self.record(Entry::Instructions(Instructions { agent, prompt, tools, layers }))?;
+        self.renews = false;
+        self.news.extend(is_renewed.then_some(Event::Renewed));
+        Ok(())
+    }
+
+    pub(super) fn renew(&mut self) {
+        self.renews = true;
+        self.frame.known_prompt = None;
     }
 
     /// Begins a request; how many messages it added that go again if nothing comes of it.
