@@ -46,7 +46,7 @@ pub struct Log {
     /// Whether the last message is made of results that came one by one.
     is_collecting: bool,
     usage: Usage,
-    instructions: Option<Instructions>,
+    instructions: Option<Box<Instructions>>,
     /// How many messages stand before the last renewal of the instructions.
     bound_from: usize,
 }
@@ -244,7 +244,7 @@ impl Log {
                 self.add(message.clone());
             }
             Entry::Instructions(instructions) => {
-                if self.instructions.replace(instructions.clone()).is_some() {
+                if self.instructions.replace(Box::new(instructions.clone())).is_some() {
                     self.bound_from = self.history.len();
                 }
             }
@@ -311,7 +311,7 @@ impl Log {
 
     /// System prompt and tools of the last request; `None` if there was none, or if an older program wrote the log.
     pub fn instructions(&self) -> Option<&Instructions> {
-        self.instructions.as_ref()
+        self.instructions.as_deref()
     }
 
     /// How many messages stand before the last renewal of system prompt and tools; 0 if there was none.
