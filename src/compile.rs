@@ -63,7 +63,7 @@ use rayon::prelude::*;
 
 use crate::check::{Checks, Problem, Schemas, check_families};
 use crate::context::{self, Context, ContextSource, Project};
-use crate::conversation::{Conversation, TaskKind};
+use crate::conversation::{Conversation, Task, TaskKind};
 use crate::diag::{Diagnostic, Findings, Severity, did_you_mean};
 use crate::panics::{Panic, caught};
 use crate::profile;
@@ -607,6 +607,22 @@ impl Compiler {
             let findings = problems.into_iter().map(finding).collect();
             Ok((body, findings))
         })?
+    }
+
+    /// The whole system prompt of a live conversation; blank if there is none.
+    pub(crate) fn live_prompt(
+        &self,
+        plan: &Plan<'_>,
+        conversation: &Conversation,
+        setting: &Setting,
+    ) -> Result<Arc<str>, Vec<Diagnostic>> {
+        // It depends on nothing that was said.
+        let conversation = Prepared::new(Conversation { task: Task::default(), ..conversation.clone() });
+        let scope = setting.scope(&self.repo, plan.profile.profile.layer);
+        let request = Request { conversation: &conversation, scope: &scope, model: None, memo: None };
+        let prompt = plan.system_prompt(&self.repo.sources, &self.engine.renderer(1), &request);
+        let prompt = prompt.map_err(|finding| vec![*finding])?;
+        Ok(prompt.map_or_else(|| Arc::from(""), |prompt| Arc::from(prompt.as_str())))
     }
 
     /// The request for a conversation that is not one of the contexts.

@@ -38,6 +38,8 @@ pub struct Conversation {
     /// The first message behind the last renewal of system prompt and tools; 0 if there was none. Thinking in messages before it is
     /// left out for APIs that bind thinking to what stood before it.
     pub bound_from: usize,
+    /// The whole system prompt, if it is known; blank if there is none. Else it is rendered. A session keeps the one that it rendered first.
+    pub known_prompt: Option<Arc<str>>,
     /// Whether what came with turns is in the history: what an agent says of its surroundings, and attached files. If not, an agent with
     /// `surroundings` is told both before the first message of the person.
     pub is_told: bool,
@@ -340,6 +342,8 @@ impl Conversation {
     #[must_use]
     pub fn into_normal_form(mut self) -> Conversation {
         if let Task::Chat(history) = &self.task {
+            let before = &history[..self.bound_from.min(history.len())];
+            self.bound_from = normalise(before, &Rules::default()).history.len();
             self.task = Task::Chat(normalise(history, &Rules::default()).history);
         }
         self

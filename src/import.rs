@@ -131,6 +131,7 @@ fn chat<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
         system_layers,
         omit_system_prompt: true,
         bound_from: 0,
+        known_prompt: None,
         is_told: false,
     }
 }

@@ -138,6 +138,7 @@ impl<'a> Reader<'a> {
             system_layers: self.list(&root, "system_layers", Reader::system_layer),
             omit_system_prompt,
             bound_from: 0,
+            known_prompt: None,
             is_told: false,
         };
         self.repeated_layers(&root, &conversation.system_layers);

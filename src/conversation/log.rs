@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Block, Item, ItemKind, Message, Role, Usage};
+use super::{Block, Item, ItemKind, Message, Role, SystemLayer, Tool, Usage};
 
 /// The newest version of logs that this crate knows.
 pub const VERSION: u64 = 1;
@@ -41,9 +41,27 @@ pub struct Log {
     history: Vec<Message>,
     /// Why answers of the history are not complete, by their index.
     cut_off: BTreeMap<usize, CutOff>,
+    /// The typed items of the history, by their index.
+    items: BTreeMap<usize, Item>,
     /// Whether the last message is made of results that came one by one.
     is_collecting: bool,
     usage: Usage,
+    instructions: Option<Box<Instructions>>,
+    /// How many messages stand before the last renewal of the instructions.
+    bound_from: usize,
+}
+
+/// What a session tells the model beside the history: said again in every request, until the host renews it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Instructions {
+    /// The agent whose they are.
+    pub agent: Arc<str>,
+    /// The whole system prompt, exactly as it was sent; blank if there is none.
+    pub prompt: Arc<str>,
+    /// The tools.
+    pub tools: Vec<Tool>,
+    /// The named layers that are part of the prompt.
+    pub layers: Vec<SystemLayer>,
 }
 
 /// The first line of a log.
@@ -72,6 +90,8 @@ pub enum Entry {
     ToolResult(Block),
     /// A typed system item was added to the history.
     Item(Item),
+    /// System prompt and tools from the next request on. A second one renews the first: thinking before it is left out where models bind it.
+    Instructions(Instructions),
     /// The last messages and items of the history are taken back: their dispatch failed.
     Retract {
         /// How many.
@@ -171,8 +191,11 @@ impl Log {
             lines: vec![Line { raw, entry: None }],
             history: Vec::new(),
             cut_off: BTreeMap::new(),
+            items: BTreeMap::new(),
             is_collecting: false,
             usage: Usage::default(),
+            instructions: None,
+            bound_from: 0,
         }
     }
 
@@ -212,14 +235,24 @@ impl Log {
             Entry::Usage(usage) => self.usage = self.usage.plus(*usage),
             Entry::ToolResult(result) => self.collect(result.clone()),
             Entry::Message(message) => self.add(message.clone()),
-            Entry::Item(item) => self.add(item.to_message()),
+            Entry::Item(item) => {
+                self.items.insert(self.history.len(), item.clone());
+                self.add(item.to_message());
+            }
             Entry::Partial { message, cut_off } => {
                 self.cut_off.insert(self.history.len(), *cut_off);
                 self.add(message.clone());
             }
+            Entry::Instructions(instructions) => {
+                if self.instructions.replace(Box::new(instructions.clone())).is_some() {
+                    self.bound_from = self.history.len();
+                }
+            }
             Entry::Retract { messages } => {
                 self.history.truncate(self.history.len().saturating_sub(*messages));
                 self.cut_off.split_off(&self.history.len());
+                self.items.split_off(&self.history.len());
+                self.bound_from = self.bound_from.min(self.history.len());
                 self.is_collecting = false;
             }
         }
@@ -269,6 +302,21 @@ impl Log {
     /// The history that the log tells. Texts of items are those of the log, never made anew.
     pub fn history(&self) -> &[Message] {
         &self.history
+    }
+
+    /// The typed items of the history, in order.
+    pub fn items(&self) -> impl DoubleEndedIterator<Item = &Item> {
+        self.items.values()
+    }
+
+    /// System prompt and tools of the last request; `None` if there was none, or if an older program wrote the log.
+    pub fn instructions(&self) -> Option<&Instructions> {
+        self.instructions.as_deref()
+    }
+
+    /// How many messages stand before the last renewal of system prompt and tools; 0 if there was none.
+    pub fn bound_from(&self) -> usize {
+        self.bound_from
     }
 
     /// The tokens of all answers.

@@ -174,6 +174,16 @@ impl Agent {
         })
     }
 
+    /// A conversation with its system prompt, which is rendered unless it is known.
+    fn with_prompt(&self, conversation: Conversation) -> Result<Conversation, CompileError> {
+        if conversation.known_prompt.is_some() || conversation.kind() != TaskKind::Chat {
+            return Ok(conversation);
+        }
+        let (plan, _) = self.plan_for(&conversation)?;
+        let prompt = self.compiler.live_prompt(&plan, &conversation, &self.setting).map_err(CompileError::Findings)?;
+        Ok(Conversation { known_prompt: Some(prompt), ..conversation })
+    }
+
     /// What schemas and rules find in the request for a conversation, at the lines that wrote it. No policy was applied:
     /// [`Compiler::report_of`] does that.
     pub fn findings(&self, conversation: Conversation) -> Vec<Diagnostic> {
@@ -201,12 +211,20 @@ impl Agent {
         Some(Error::new(Category::Config, "the request was not sent: it has mistakes").detail(told(compiler, first)))
     }
 
-    /// [`Agent::compile_checked`] on a thread of its own: templates may nest deeper than the stacks of async workers allow.
-    pub(super) async fn compile_apart(&self, conversation: Conversation) -> Result<Compiled, Error> {
+    /// [`Agent::compile_checked`] on a thread of its own: templates may nest deeper than the stacks of async workers allow. With the system
+    /// prompt of the request, if it is a chat.
+    pub(super) async fn compile_apart(
+        &self,
+        conversation: Conversation,
+    ) -> Result<(Compiled, Option<Arc<str>>), Error> {
         let (sender, receiver) = oneshot::channel();
         let agent = self.clone();
         let work = move || {
-            let compiled = agent.compile_checked(conversation);
+            let failed = |error: CompileError| error.into_error(&agent.compiler);
+            let compiled = agent.with_prompt(conversation).map_err(failed).and_then(|conversation| {
+                let prompt = conversation.known_prompt.clone();
+                Ok((agent.compile_checked(conversation)?, prompt))
+            });
             // Nobody waits any more if the request was cancelled.
             let _ = sender.send(compiled);
         };

@@ -175,12 +175,20 @@ impl Session {
         self.shared.state().take_back(messages)
     }
 
-    /// Replaces the tools, from the next round on.
+    /// Renders the system prompt anew for the next round. Until then a session says what it said in its first request, whatever became of
+    /// the files that the prompt reads. A renewal is an [`Event::Renewed`](super::Event::Renewed), and leaves earlier thinking out
+    /// where models bind it.
+    pub fn renew(&self) {
+        self.shared.state().renew();
+    }
+
+    /// Replaces the tools, from the next round on. Once something was sent, other tools than before are a [renewal](Session::renew).
     pub fn set_tools(&self, tools: ToolSet) {
         self.shared.state().set_tools(tools);
     }
 
-    /// Sets a named layer of the system prompt, from the next round on; a blank text removes it.
+    /// Sets a named layer of the system prompt, from the next round on; a blank text removes it. Once something was sent, another text than
+    /// before is a [renewal](Session::renew).
     pub fn set_layer(&self, layer: SystemLayer) {
         self.shared.state().set_layer(layer);
     }

@@ -218,6 +218,10 @@ impl Plan<'_> {
 
     pub(crate) fn prompt(&self, sources: &Sources, renderer: &Renderer<'_>, request: &Request<'_>) -> Prompt {
         let conversation = &request.conversation.conversation;
+        if let Some(known) = &conversation.known_prompt {
+            let text = Some(known.to_string()).filter(|text| !text.trim().is_empty());
+            return Costed { result: Ok(text.map(|text| self.known_prompts.whole(text))), cost: 0 };
+        }
         let template = self.prompt.filter(|_| !conversation.omit_system_prompt);
         let whole = |own: Option<&str>| conversation.system_prompt(own).map(|text| self.known_prompts.whole(text));
         let render = || match template {

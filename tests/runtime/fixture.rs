@@ -32,12 +32,20 @@ impl Secrets for Planted {
 
 /// A repository with one agent, `Tester`, that speaks Chat Completions with a server.
 pub(crate) fn compiler(url: &str) -> Arc<Compiler> {
+    compiler_of(url, "surroundings = \"\"")
+}
+
+/// The same with more lines in its file.
+pub(crate) fn compiler_of(url: &str, more: &str) -> Arc<Compiler> {
     let provider = format!(
         "name = \"Scripted\"\nclient_api = \"OpenAI Compatible\"\nurl = \"{url}/v1\"\napi_key_ref = \"env:SCRIPTED_KEY\"\n"
     );
-    let tester = "name = \"Tester\"\nextends = \"OpenAI Compatible Chat\"\nprovider_instance = \"Scripted\"\n\
-                  model = \"m\"\nenable_tools = true\nsurroundings = \"\"\n";
-    let own = MemoryWorld::from_iter([("providers/scripted.toml", provider.as_str()), ("agents/tester.toml", tester)]);
+    let tester = format!(
+        "name = \"Tester\"\nextends = \"OpenAI Compatible Chat\"\nprovider_instance = \"Scripted\"\n\
+         model = \"m\"\nenable_tools = true\n{more}\n"
+    );
+    let own = [("providers/scripted.toml", provider.as_str()), ("agents/tester.toml", tester.as_str())];
+    let own = MemoryWorld::from_iter(own);
     let compiler = Compiler::load(Arc::new(own), Arc::new(Embedded::bundled()), LoadOptions::default());
     let wrong: Vec<&str> = compiler.findings().iter().map(|finding| finding.message.as_str()).collect();
     assert_eq!(wrong, [""; 0]);

@@ -11,6 +11,7 @@ mod fixture;
 mod hostile;
 mod killed;
 mod one_path;
+mod renewal;
 mod send;
 mod server;
 mod session;

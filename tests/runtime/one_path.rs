@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use reqc::compile::{Compiler, Setting};
+use reqc::conversation::{Block, Conversation, Task};
 use reqc::golden::request_json;
 use reqc::repo::{LoadOptions, SecretRef};
 use reqc::runtime::{Agent, Session};
@@ -56,6 +57,8 @@ async fn the_bytes_that_a_server_gets_are_those_of_the_golden_file() {
         let request: Value = serde_json::from_str(&request_json(&plan, Some(model))).expect("JSON");
         // A session that is given a whole conversation does not know what came in which turn.
         let contexts = original.contexts().iter().filter(|ready| ready.context.earlier.is_empty());
+        // Calls that it holds without results get some that say so, where a compiler leaves the calls out.
+        let contexts = contexts.filter(|ready| !ends_with_a_call(&ready.context.conversation));
         for ready in contexts.filter(|ready| ready.context.kind() == plan.kind) {
             let context = &ready.context;
             let agent = Agent::new(Arc::clone(&moved), plan.name(), Setting::of(context)).expect("the same agents");
@@ -79,6 +82,11 @@ async fn the_bytes_that_a_server_gets_are_those_of_the_golden_file() {
     }
     assert!(sent > 900, "{sent} bodies are not all");
     server.quiet().await;
+}
+
+fn ends_with_a_call(conversation: &Conversation) -> bool {
+    let is_call = |block: &Block| matches!(block, Block::ToolUse { .. });
+    matches!(&conversation.task, Task::Chat(history) if history.last().is_some_and(|it| it.blocks.iter().any(is_call)))
 }
 
 /// Method, path, query and headers are those of `request.json`, with the key in its place.

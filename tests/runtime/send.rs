@@ -235,6 +235,27 @@ async fn a_session_is_saved_and_goes_on() {
     }
 }
 
+#[tokio::test]
+async fn a_session_keeps_the_system_prompt_that_it_began_with() {
+    let server = Server::start(|number, _| says(&format!("Answer {number}."))).await;
+    let root = repository(&server.url);
+    let reader = "name = \"Reader\"\nextends = \"OpenAI Compatible Chat\"\nprovider_instance = \"Scripted\"\nmodel = \"m\"\n\
+                  system_prompt = '{{ read_file(\"${PROJECT_DIR}/NOTES.md\") }}'\n";
+    write(root.path(), "agents/reader.toml", reader);
+    write(root.path(), "NOTES.md", "The first notes.");
+    assert_eq!(reqc(root.path(), &["Reader", "-m", "One", "--save", "s.jsonl"], "").await.code, 0);
+    write(root.path(), "NOTES.md", "The second notes.");
+    let dry = reqc(root.path(), &["Reader", "-m", "Two", "--resume", "s.jsonl", "--dry-run"], "").await;
+    assert!(dry.out.contains("The first notes.") && !dry.out.contains("The second notes."), "{}", dry.out);
+    assert_eq!(reqc(root.path(), &["Reader", "-m", "Two", "--resume", "s.jsonl"], "").await.code, 0);
+    let prompts: Vec<Value> = server.received().iter().map(|it| it.json()["messages"][0].clone()).collect();
+    assert_eq!(prompts[0], prompts[1]);
+    // Another agent says what is its own.
+    let ran = reqc(root.path(), &["Tester", "-m", "Three", "--resume", "s.jsonl"], "").await;
+    assert!(ran.code == 0 && ran.err.contains("the system prompt and the tools are new"), "{}", ran.err);
+    assert_ne!(server.received()[2].json()["messages"][0], prompts[0]);
+}
+
 /// What was sent stays as it was; what changed comes with the turn in which it changed.
 #[tokio::test]
 async fn a_session_goes_on_in_a_project_that_changed() {
@@ -296,7 +317,7 @@ async fn an_answer_without_text_is_told() {
     let server = Server::answering(vec![says(""), says(" \n"), call, says("")]).await;
     let root = repository(&server.url);
     for (out, told) in [
-        ("", "the answer has no text; stopped: end_turn\n"),
+        ("", "the answer is complete, and says nothing\nthe answer has no text; stopped: end_turn\n"),
         (" \n", "the answer has no text; stopped: end_turn\n"),
         ("", "look({})\nthe answer has no text; stopped: tool_use\n"),
     ] {

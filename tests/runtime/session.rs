@@ -195,8 +195,38 @@ async fn without_a_model_nothing_is_sent() {
     let (_, outcome) = events(session.send(text("Hi"))).await;
     let Outcome::Failed(error) = outcome else { panic!("{outcome:?}") };
     assert_eq!((error.category, error.message.as_str()), (Category::Config, "no model for `OpenAI Compatible Chat`"));
-    // What surrounds the conversation is still so when the next message comes.
-    assert_eq!(history(&session), ["system: You are working in the project test."]);
+    // Neither the message nor what surrounds it stays.
+    assert_eq!(history(&session), [""; 0]);
+}
+
+#[tokio::test]
+async fn what_surrounds_a_message_that_failed_is_told_with_the_next_one() {
+    let server = Server::answering(vec![status(400, &[], "{}"), says("ok"), status(400, &[], "{}"), says("ok")]).await;
+    let compiler = crate::fixture::compiler_of(&server.url, "surroundings = \"Here is {{ project_name }}.\"");
+    let tester = Agent::new(compiler, "Tester", crate::fixture::setting()).unwrap();
+    let session = Session::new(tester, transport(), Conversation::default());
+    assert!(matches!(events(session.send(text("Hi"))).await.1, Outcome::Failed(_)));
+    assert_eq!(history(&session), [""; 0]);
+    assert!(matches!(events(session.send(text("Hi"))).await.1, Outcome::Finished(_)));
+    let told = ["system: Here is test.", "user: Hi", "assistant: ok"];
+    assert_eq!(history(&session), told);
+    assert!(matches!(events(session.send(text("More"))).await.1, Outcome::Failed(_)));
+    assert_eq!(history(&session), told);
+    assert!(matches!(events(session.send(text("More"))).await.1, Outcome::Finished(_)));
+    assert_eq!(history(&session)[3..], ["user: More", "assistant: ok"]);
+}
+
+#[tokio::test]
+async fn a_failure_after_an_answer_that_was_cut_off_leaves_no_item() {
+    let answers = vec![sse(&[HALF]), status(400, &[], "{}"), says("ok")];
+    let server = Server::answering(answers).await;
+    let session = session(&server.url);
+    assert!(matches!(events(session.send(text("Hi"))).await.1, Outcome::Failed(_)));
+    let before = history(&session);
+    assert!(matches!(events(session.send(text("Go on"))).await.1, Outcome::Failed(_)));
+    assert_eq!(history(&session), before);
+    assert!(matches!(events(session.send(text("Go on"))).await.1, Outcome::Finished(_)));
+    assert!(history(&session)[2].starts_with("system: The previous turn was interrupted"), "{:?}", history(&session));
 }
 
 #[tokio::test]

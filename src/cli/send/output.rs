@@ -70,6 +70,9 @@ impl Printer<'_> {
                 };
                 self.note(&format!("{name} {what}: {said}"));
             }
+            Event::Renewed => {
+                self.note("the system prompt and the tools are new: thinking from before may be left out");
+            }
             Event::Warning(message) => self.note(message),
             Event::Refused(refusal) => self.note(&refused(refusal)),
             Event::Retry { attempt, delay, error } => {

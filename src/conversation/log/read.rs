@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{CutOff, Entry, Header, VERSION};
+use super::{CutOff, Entry, Header, Instructions, VERSION};
 use crate::conversation::{
-    Audio, Block, Document, DocumentSource, Image, Item, ItemKind, Message, PodEvent, ProviderBlock, Role, Usage,
+    Audio, Block, Document, DocumentSource, Image, Item, ItemKind, Message, PodEvent, ProviderBlock, Role, SystemLayer,
+    Tool, Usage,
 };
 use crate::json;
 
@@ -43,6 +44,7 @@ pub(super) fn entry(raw: &[u8]) -> Read<(Entry, String)> {
         },
         "tool_result" => Entry::ToolResult(tool_result(&line)?),
         "retract" => Entry::Retract { messages: retracted(&line)? },
+        "instructions" => Entry::Instructions(instructions(&line)?),
         "usage" => Entry::Usage(usage(&line)?),
         "session" => return Err("the session begins a second time".to_owned()),
         kind => match ItemKind::from_name(kind) {
@@ -218,6 +220,25 @@ fn item(kind: ItemKind, line: &Object) -> Read<Item> {
         }
         ItemKind::Interrupt => Item::Interrupt { text, reason: line.optional("reason")? },
     })
+}
+
+fn instructions(line: &Object) -> Read<Instructions> {
+    let (agent, prompt) = (line.text("agent")?, line.text("prompt")?);
+    Ok(Instructions { agent, prompt, tools: line.list("tools", tool)?, layers: line.list("system_layers", layer)? })
+}
+
+fn tool(value: &Value) -> Read<Tool> {
+    let tool = Object::of(value.clone(), "a tool")?;
+    let Value::Object(schema) = written(&tool, ["schema", "schema_json"])? else {
+        return Err("the `schema` of a tool is not an object".to_owned());
+    };
+    Ok(Tool { name: tool.text("name")?, description: tool.text("description")?, schema })
+}
+
+fn layer(value: &Value) -> Read<SystemLayer> {
+    let layer = Object::of(value.clone(), "a layer")?;
+    let priority = layer.0.get("priority").and_then(Value::as_i64).ok_or("the `priority` of a layer is no number")?;
+    Ok(SystemLayer { name: layer.text("name")?, priority, text: layer.text("text")? })
 }
 
 fn retracted(line: &Object) -> Read<usize> {

@@ -248,6 +248,19 @@ fn item() -> impl Strategy<Value = Item> {
     ]
 }
 
+fn instructions() -> impl Strategy<Value = Instructions> {
+    let schema = || Map::from_iter([("type".to_owned(), "object".into())]);
+    let tool = (text(), text()).prop_map(move |(name, description)| Tool { name, description, schema: schema() });
+    let layer = (text(), any::<i64>(), text()).prop_map(|(name, priority, text)| SystemLayer { name, priority, text });
+    let (tools, layers) = (prop::collection::vec(tool, 0..3), prop::collection::vec(layer, 0..3));
+    (text(), text(), tools, layers).prop_map(|(agent, prompt, tools, layers)| Instructions {
+        agent,
+        prompt,
+        tools,
+        layers,
+    })
+}
+
 fn entry() -> impl Strategy<Value = Entry> {
     let usage = any::<[u64; 5]>().prop_map(|[input, output, cache_read, cache_write, reasoning]| Usage {
         input,
@@ -264,6 +277,7 @@ fn entry() -> impl Strategy<Value = Entry> {
         2 => item().prop_map(Entry::Item),
         1 => (0..3usize).prop_map(|messages| Entry::Retract { messages }),
         1 => usage.prop_map(Entry::Usage),
+        1 => instructions().prop_map(Entry::Instructions),
     ]
 }
 

@@ -4,8 +4,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Entry, Header, VERSION};
-use crate::conversation::{Block, Document, Image, Item, Message, ProviderBlock, Usage};
+use super::{Entry, Header, Instructions, VERSION};
+use crate::conversation::{Block, Document, Image, Item, Message, ProviderBlock, SystemLayer, Tool, Usage};
 
 /// Arguments nested deeper than this are written as a string of JSON: a line holds them some levels down, and what was
 /// written must stay readable.
@@ -29,6 +29,7 @@ pub(super) fn entry(entry: &Entry) -> String {
         }
         Entry::ToolResult(it) => tool_result(it),
         Entry::Item(it) => item(it),
+        Entry::Instructions(it) => instructions(it),
         Entry::Retract { messages } => {
             let mut line = object("retract");
             line.insert("messages".into(), (*messages).into());
@@ -68,6 +69,29 @@ fn tool_result(result: &Block) -> Map<String, Value> {
         line.extend(members.into_iter().filter(|(key, _)| key != "type"));
     }
     line
+}
+
+/// System prompt and tools; tools and layers as in a context.
+fn instructions(it: &Instructions) -> Map<String, Value> {
+    let mut line = object("instructions");
+    line.insert("agent".into(), (*it.agent).into());
+    line.insert("prompt".into(), (*it.prompt).into());
+    line.insert("tools".into(), it.tools.iter().map(tool).collect());
+    let layer = |it: &SystemLayer| json!({"name": &*it.name, "priority": it.priority, "text": &*it.text});
+    line.insert("system_layers".into(), it.layers.iter().map(layer).collect());
+    line
+}
+
+fn tool(tool: &Tool) -> Value {
+    let schema = Value::Object(tool.schema.clone());
+    let mut members = Map::new();
+    text(&mut members, "name", Some(&tool.name));
+    text(&mut members, "description", Some(&tool.description));
+    match depth(&schema) > MAX_INPUT_DEPTH {
+        true => text(&mut members, "schema_json", Some(&schema.to_string())),
+        false => drop(members.insert("schema".to_owned(), schema)),
+    }
+    Value::Object(members)
 }
 
 /// A block as context files and logs hold it.

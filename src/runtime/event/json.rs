@@ -12,6 +12,7 @@ impl Event {
         match self {
             Event::Message(message) => named("message", message_json(message)),
             Event::Item(item) => json!({"event": "item", "kind": item.kind().name(), "text": &**item.text()}),
+            Event::Renewed => json!({"event": "renewed"}),
             Event::TurnStart { round } => json!({"event": "turn_start", "round": round}),
             Event::AnswerStart(info) => named("answer_start", info.to_json()),
             Event::Text(text) => json!({"event": "text", "text": text}),

@@ -152,8 +152,13 @@ impl<'a> RequestTask<'a> {
         self.in_turn.store(true, Ordering::Relaxed);
         self.has_kept.store(false, Ordering::Relaxed);
         self.emitter.emit(Event::TurnStart { round });
-        let RoundInput { conversation, tools, id_prefix } = self.shared.state().to_ask();
-        let compiled = self.unless_cancelled(self.shared.agent.compile_apart(conversation)).await??;
+        let RoundInput { conversation, tools, id_prefix, is_new } = self.shared.state().to_ask();
+        let said = (conversation.tools.clone(), conversation.system_layers.clone());
+        let (compiled, prompt) = self.unless_cancelled(self.shared.agent.compile_apart(conversation)).await??;
+        if let Some(prompt) = prompt.filter(|_| is_new) {
+            self.shared.state().instruct(prompt, said)?;
+            self.tell_news();
+        }
         if compiled.exposes_key() {
             tracing::warn!(url = compiled.address(), "the key travels in the clear: use https");
         }

@@ -7,8 +7,10 @@ use super::super::agent::Agent;
 use super::super::tools::{ToolOutput, ToolSet};
 use super::super::{Category, Error, Event};
 use super::Start;
-use crate::conversation::log::{CutOff, Entry, Log};
-use crate::conversation::{Block, Conversation, Item, Message, Role, SystemLayer, Task, TaskKind, Usage, turn_from};
+use crate::conversation::log::{CutOff, Entry, Instructions, Log};
+use crate::conversation::{
+    Block, Conversation, Item, Message, Role, SystemLayer, Task, TaskKind, Tool, Usage, turn_from,
+};
 use crate::world::{AccessError, Journal};
 
 /// A session's state.
@@ -30,6 +32,10 @@ pub(super) struct State {
     unsaid: Option<CutOff>,
     /// Whether the history says what the agent says of its surroundings, and holds attached files.
     is_told: bool,
+    /// The agent's name.
+    agent: Arc<str>,
+    /// Whether the host asked for a new system prompt.
+    renews: bool,
 }
 
 /// What a round is about.
@@ -39,6 +45,8 @@ pub(super) struct RoundInput {
     pub(super) tools: ToolSet,
     /// What ids begin with that the model's answer leaves out.
     pub(super) id_prefix: String,
+    /// Whether its system prompt and tools are not those of the last request: they are kept.
+    pub(super) is_new: bool,
 }
 
 /// What a session with a journal starts from.
@@ -67,7 +75,16 @@ impl State {
         State::restored(agent, SessionStart::New(conversation), None).expect("without a journal nothing can fail")
     }
 
-    fn of(frame: Conversation, log: Log, journal: Option<Box<dyn Journal>>) -> State {
+    fn of(agent: &Agent, mut frame: Conversation, log: Log, journal: Option<Box<dyn Journal>>) -> State {
+        // A host that says nothing of tools and layers wants those that the session had.
+        if let Some(known) = log.instructions().filter(|known| known.agent == *agent.name()) {
+            if frame.tools.is_empty() {
+                frame.tools.clone_from(&known.tools);
+            }
+            if frame.system_layers.is_empty() {
+                frame.system_layers.clone_from(&known.layers);
+            }
+        }
         let (tools, seed) = (ToolSet::new(), Usage::default());
         let (waiting, news) = (VecDeque::new(), Vec::new());
         State {
@@ -82,6 +99,8 @@ impl State {
             news,
             unsaid: None,
             is_told: false,
+            agent: Arc::clone(agent.name()),
+            renews: false,
         }
     }
 
@@ -101,9 +120,8 @@ impl State {
             SessionStart::Resumed(log, conversation) => (log, conversation),
         };
         let (frame, history) = part(conversation);
-        let mut state = State::of(frame, log, journal);
-        state.is_told =
-            state.log.entries().any(|entry| matches!(entry, Entry::Item(item) if item.as_surroundings().is_some()));
+        let mut state = State::of(agent, frame, log, journal);
+        state.is_told = state.says_surroundings();
         // Whose calls are open may bring their results.
         if state.log.open_calls().is_empty() || !history.is_empty() {
             state.settle(true)?;
@@ -132,19 +150,22 @@ impl State {
         if self.log.is_interrupted() && (moves_on || has_open_calls || cut_off.is_some()) {
             self.record(Entry::Item(cut_off.map_or_else(Item::interrupted, Item::cut_off)))?;
         }
-        self.unsaid = None;
         Ok(())
+    }
+
+    /// Whether the history says what the agent says of its surroundings.
+    fn says_surroundings(&self) -> bool {
+        self.log.items().any(|item| item.as_surroundings().is_some())
     }
 
     /// Says what the agent says of its surroundings, and shows attached files, as far as the history does not.
     fn tell_surroundings(&mut self, agent: &Agent) -> Result<(), Error> {
         let Some(text) = agent.surroundings(self.frame.omit_system_prompt)? else { return Ok(()) };
         self.is_told = true;
-        let items =
-            || self.log.entries().filter_map(|entry| if let Entry::Item(item) = entry { Some(item) } else { None });
-        let said = items().filter_map(Item::as_surroundings).last();
+        let said = self.log.items().filter_map(Item::as_surroundings).next_back();
         let is_new = said.map_or(!text.is_empty(), |said| !text.is_empty() && *said != text);
-        let attached = self.frame.files.iter().map(Item::attached).filter(|file| !items().any(|item| item == file));
+        let attached =
+            self.frame.files.iter().map(Item::attached).filter(|file| self.log.items().all(|item| item != file));
         let news: Vec<Item> = is_new.then(|| Item::surroundings(text)).into_iter().chain(attached).collect();
         news.into_iter().try_for_each(|item| self.record(Entry::Item(item)))
     }
@@ -160,37 +181,98 @@ impl State {
     /// What the next round is about.
     pub(super) fn to_ask(&self) -> RoundInput {
         let mut conversation = self.frame.clone();
+        let mut is_new = false;
         if let Task::Chat(history) = &mut conversation.task {
             *history = self.history().to_vec();
             conversation.is_told = self.is_told;
+            let known = self.known_instructions();
+            is_new = known.is_none();
+            if let Some(known) = known {
+                conversation.known_prompt = Some(Arc::clone(&known.prompt));
+            }
+            let is_renewed = is_new && self.log.instructions().is_some();
+            let bound_from = if is_renewed { self.history().len() } else { self.log.bound_from() };
+            conversation.bound_from = conversation.bound_from.max(bound_from);
         }
         if self.is_told {
             conversation.files.clear();
         }
         let id_prefix = format!("call_{}_", self.history().len());
-        RoundInput { conversation, tools: self.tools.clone(), id_prefix }
+        RoundInput { conversation, tools: self.tools.clone(), id_prefix, is_new }
     }
 
-    /// Begins a request; how many messages it added.
+    /// What the session said in its last request beside the history, unless the host wants something else now.
+    fn known_instructions(&self) -> Option<&Instructions> {
+        let is_same = |known: &&Instructions| {
+            let said = (&known.agent, &known.tools, &known.layers);
+            said == (&self.agent, &self.frame.tools, &self.frame.system_layers)
+        };
+        self.log.instructions().filter(|_| !self.renews).filter(is_same)
+    }
+
+    /// Keeps a system prompt that was rendered, with the tools and layers of its request.
+    pub(super) fn instruct(
+        &mut self,
+        prompt: Arc<str>,
+        (tools, layers): (Vec<Tool>, Vec<SystemLayer>),
+    ) -> Result<(), Error> {
+        let is_renewed = self.log.instructions().is_some();
+        let agent = Arc::clone(&self.agent);
+        self.record(Entry::Instructions(Instructions { agent, prompt, tools, layers }))?;
+        self.renews = false;
+        self.news.extend(is_renewed.then_some(Event::Renewed));
+        Ok(())
+    }
+
+    pub(super) fn renew(&mut self) {
+        self.renews = true;
+        self.frame.known_prompt = None;
+    }
+
+    /// Begins a request; how many messages it added that go again if nothing comes of it.
     pub(super) fn begin(&mut self, agent: &Agent, start: Start) -> Result<usize, Error> {
         self.busy = true;
-        if !self.has_results(&start) {
-            let moves_on = matches!(start, Start::Message(_)) && !self.is_given();
-            self.settle(moves_on)?;
-            self.admit_waiting()?;
-            if matches!(&start, Start::Message(blocks) if !blocks.is_empty()) && self.is_chat() {
-                self.tell_surroundings(agent)?;
+        let mut before = self.history().len();
+        let added = self.settle_before(&start, &mut before).and_then(|()| self.add(agent, start));
+        match added {
+            Ok(()) => Ok(self.history().len() - before),
+            Err(error) => {
+                // The error says more than that this could not be written.
+                let _ = self.retract(self.history().len() - before);
+                Err(error)
             }
         }
+    }
+
+    /// Closes what was open before a request. Results and items of the host stay, whatever comes of the request: `before` counts them.
+    fn settle_before(&mut self, start: &Start, before: &mut usize) -> Result<(), Error> {
+        if matches!(start, Start::Message(blocks) if self.has_results(blocks)) {
+            return Ok(());
+        }
+        let stays = !self.waiting.is_empty() || !self.log.open_calls().is_empty();
+        let moves_on = matches!(start, Start::Message(_)) && !self.is_given();
+        self.settle(moves_on)?;
+        self.admit_waiting()?;
+        if stays {
+            *before = self.history().len();
+        }
+        Ok(())
+    }
+
+    /// Adds what a request begins with.
+    fn add(&mut self, agent: &Agent, start: Start) -> Result<(), Error> {
         match start {
             Start::Message(blocks) if !blocks.iter().any(Block::says_something) => {
                 Err(config("there is nothing to send: the message is empty"))
             }
             Start::Message(blocks) => {
+                if self.is_chat() && !self.has_results(&blocks) {
+                    self.tell_surroundings(agent)?;
+                }
                 let message = Message { role: Role::User, blocks, item: None };
                 self.push(message.clone())?;
                 self.news.push(Event::Message(message));
-                Ok(1)
+                Ok(())
             }
             Start::Proceed if self.is_chat() && self.history().is_empty() => {
                 Err(config("there is nothing to go on with: the history is empty"))
@@ -199,14 +281,13 @@ impl State {
                 Err(config("there is nothing to answer: the history ends with the model's answer")
                     .detail("send a message, or inject an item"))
             }
-            Start::Proceed => Ok(0),
+            Start::Proceed => Ok(()),
         }
     }
 
     /// Whether a request begins with what a host has to say to open calls: then nothing was interrupted.
-    fn has_results(&self, start: &Start) -> bool {
-        let is_result = |block: &Block| matches!(block, Block::ToolResult { .. });
-        let has_results = matches!(start, Start::Message(blocks) if blocks.iter().any(is_result));
+    fn has_results(&self, blocks: &[Block]) -> bool {
+        let has_results = blocks.iter().any(|block| matches!(block, Block::ToolResult { .. }));
         has_results && !self.log.open_calls().is_empty()
     }
 
@@ -302,9 +383,10 @@ impl State {
     /// Adds what the model said; nothing if it said nothing, or if there is no history to add to.
     pub(super) fn answer(&mut self, blocks: Vec<Block>, cut_off: Option<CutOff>) -> Result<(), Error> {
         if blocks.is_empty() || !self.is_chat() {
-            self.unsaid = cut_off;
+            self.unsaid = cut_off.or(self.unsaid);
             return Ok(());
         }
+        self.unsaid = None;
         let message = Message { role: Role::Assistant, blocks, item: None };
         self.record(match cut_off {
             Some(cut_off) => Entry::Partial { message, cut_off },
@@ -332,7 +414,12 @@ impl State {
 
     /// Takes the last messages back.
     pub(super) fn retract(&mut self, messages: usize) -> Result<(), Error> {
-        if messages > 0 && self.is_chat() { self.record(Entry::Retract { messages }) } else { Ok(()) }
+        if messages == 0 || !self.is_chat() {
+            return Ok(());
+        }
+        self.record(Entry::Retract { messages })?;
+        self.is_told = self.says_surroundings();
+        Ok(())
     }
 
     pub(super) fn count(&mut self, usage: Usage) -> Result<(), Error> {

@@ -1,0 +1,154 @@
+//! What a session says beside its history: the same in every request, until the host renews it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use reqc::compile::Compiler;
+use reqc::conversation::log::Log;
+use reqc::conversation::{Conversation, SystemLayer, Tool};
+use reqc::repo::LoadOptions;
+use reqc::runtime::tools::{FnTool, ToolOutput, ToolSet};
+use reqc::runtime::{Agent, Event, Outcome, Session, SessionStart};
+use reqc::system::{Disk, Embedded};
+use reqc::world::{MemoryJournal, MemoryWorld};
+use serde_json::json;
+
+use crate::fixture::{events, setting, text, transport};
+use crate::server::{Act, Server, status};
+
+const TESTER: &str = r#"
+name = "Tester"
+extends = "Claude Chat Thinking"
+provider_instance = "Scripted"
+model = "m"
+surroundings = ""
+enable_tools = true
+system_prompt = '{{ read_file("${PROJECT_DIR}/NOTES.md") }}'
+"#;
+
+/// An answer with thinking.
+fn thinks(_: usize) -> Vec<Act> {
+    let content = json!([
+        {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
+        {"type": "text", "text": "Yes."},
+    ]);
+    let answer = json!({"type": "message", "role": "assistant", "content": content, "stop_reason": "end_turn"});
+    status(200, &[("content-type", "application/json")], &answer.to_string())
+}
+
+/// A session of an agent whose prompt reads `NOTES.md` of the project; it goes on with what its journal holds.
+fn session(url: &str, project: &Path, journal: &MemoryJournal, conversation: Conversation) -> Session {
+    let provider =
+        format!("name = \"Scripted\"\nclient_api = \"Claude\"\nurl = \"{url}\"\napi_key_ref = \"env:SCRIPTED_KEY\"\n");
+    let own = [("providers/scripted.toml", provider.as_str()), ("agents/tester.toml", TESTER)];
+    let own = Arc::new(MemoryWorld::from_iter(own));
+    let compiler = Compiler::load(own, Arc::new(Embedded::bundled()), LoadOptions::default());
+    let mut setting = setting();
+    setting.project = Arc::new(Disk::open(project).expect("a folder"));
+    let agent = Agent::new(Arc::new(compiler), "Tester", setting).expect("it is there");
+    let start = match Log::parse(&journal.bytes()).expect("a log").log {
+        Some(log) => SessionStart::Resumed(log, conversation),
+        None => SessionStart::New(conversation),
+    };
+    Session::journaled(agent, transport(), start, Box::new(journal.clone())).expect("it can be written")
+}
+
+fn write(project: &Path, notes: &str) {
+    std::fs::write(project.join("NOTES.md"), notes).expect("written");
+}
+
+/// Sends a message; whether system prompt and tools were renewed for it.
+async fn send(session: &Session) -> bool {
+    let (told, outcome) = events(session.send(text("Is it?"))).await;
+    assert!(matches!(outcome, Outcome::Finished(_)), "{outcome:?}");
+    told.iter().filter(|event| **event == Event::Renewed).count() == 1
+}
+
+/// The last request: its system prompt, and how many blocks of thinking it holds.
+fn last(server: &Server) -> (String, usize) {
+    let body = server.received().last().expect("a request").json();
+    let messages = body["messages"].as_array().expect("messages").iter();
+    let blocks = messages.filter_map(|message| message["content"].as_array()).flatten();
+    (body["system"].to_string(), blocks.filter(|block| block["type"] == "thinking").count())
+}
+
+fn tools(server: &Server) -> Vec<String> {
+    let body = server.received().last().expect("a request").json();
+    let names = body["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str());
+    names.map(str::to_owned).collect()
+}
+
+fn one_tool(name: &str) -> ToolSet {
+    let schema = serde_json::Map::from_iter([("type".to_owned(), json!("object"))]);
+    let definition = Tool { name: name.into(), description: "Does it.".into(), schema };
+    ToolSet::new().with(FnTool::new(definition, |_, _| async { ToolOutput::text("done") }))
+}
+
+#[tokio::test]
+async fn the_system_prompt_stays_as_it_was_first_sent_until_it_is_renewed() {
+    let server = Server::start(|number, _| thinks(number)).await;
+    let (project, journal) = (tempfile::tempdir().expect("a folder"), MemoryJournal::default());
+    write(project.path(), "The first notes.");
+    let begun = session(&server.url, project.path(), &journal, Conversation::default());
+    assert!(!send(&begun).await);
+    let (first, _) = last(&server);
+    assert!(first.contains("The first notes."), "{first}");
+    write(project.path(), "The second notes.");
+    assert!(!send(&begun).await);
+    assert_eq!(last(&server), (first.clone(), 1));
+    let goes_on = session(&server.url, project.path(), &journal, Conversation::default());
+    assert!(!send(&goes_on).await);
+    assert_eq!(last(&server), (first, 2), "byte for byte, also after a restart");
+    goes_on.renew();
+    assert!(send(&goes_on).await);
+    let (second, thinking) = last(&server);
+    assert!(second.contains("The second notes.") && thinking == 0, "{second}, {thinking}");
+    write(project.path(), "The third notes.");
+    assert!(!send(&goes_on).await);
+    assert_eq!(last(&server), (second.clone(), 1), "thinking since then stays");
+    let again = session(&server.url, project.path(), &journal, Conversation::default());
+    assert!(!send(&again).await);
+    assert_eq!(last(&server), (second, 2));
+}
+
+#[tokio::test]
+async fn other_tools_and_layers_renew_and_the_same_ones_do_not() {
+    let server = Server::start(|number, _| thinks(number)).await;
+    let (project, journal) = (tempfile::tempdir().expect("a folder"), MemoryJournal::default());
+    write(project.path(), "Notes.");
+    let layer = |text: &str| SystemLayer { name: "rules".into(), priority: 100, text: text.into() };
+    let begun = session(&server.url, project.path(), &journal, Conversation::default());
+    begun.set_tools(one_tool("look"));
+    begun.set_layer(layer("Be brief."));
+    assert!(!send(&begun).await, "what a session begins with is new anyway");
+    let goes_on = session(&server.url, project.path(), &journal, Conversation::default());
+    assert!(!send(&goes_on).await);
+    assert_eq!((tools(&server), last(&server).1), (vec!["look".to_owned()], 1), "the tools that it began with");
+    goes_on.set_tools(one_tool("look"));
+    goes_on.set_layer(layer("Be brief."));
+    assert!(!send(&goes_on).await, "nothing is other than it was");
+    goes_on.set_layer(layer("Be thorough."));
+    assert!(send(&goes_on).await);
+    assert!(last(&server).0.contains("Be thorough.") && last(&server).1 == 0);
+    goes_on.set_tools(one_tool("search"));
+    assert!(send(&goes_on).await);
+    assert_eq!((tools(&server), last(&server).1), (vec!["search".to_owned()], 0));
+}
+
+#[tokio::test]
+async fn a_log_without_instructions_gets_them_with_its_next_request() {
+    let server = Server::start(|number, _| thinks(number)).await;
+    let (project, journal) = (tempfile::tempdir().expect("a folder"), MemoryJournal::default());
+    write(project.path(), "Notes.");
+    send(&session(&server.url, project.path(), &journal, Conversation::default())).await;
+    let lines = String::from_utf8(journal.bytes()).expect("UTF-8");
+    let older: String = lines.split_inclusive('\n').filter(|line| !line.contains("\"instructions\"")).collect();
+    assert_eq!(older.lines().count() + 1, lines.lines().count());
+    let journal = MemoryJournal::default();
+    reqc::world::Journal::append(&mut journal.clone(), &older).expect("written");
+    let goes_on = session(&server.url, project.path(), &journal, Conversation::default());
+    assert!(!send(&goes_on).await);
+    assert_eq!(last(&server).1, 1);
+    let lines = String::from_utf8(journal.bytes()).expect("UTF-8");
+    assert_eq!(lines.lines().filter(|line| line.starts_with("{\"kind\":\"instructions\"")).count(), 1);
+}
