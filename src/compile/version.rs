@@ -162,6 +162,7 @@ impl Compiler {
     }
 
     /// What an agent says of its surroundings; `None` if it has no words for them.
+    #[cfg(feature = "runtime")]
     pub(crate) fn live_surroundings(
         &self,
         plan: &Plan<'_>,
