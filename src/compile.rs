@@ -63,7 +63,7 @@ use rayon::prelude::*;
 
 use crate::check::{Checks, Problem, Schemas, check_families};
 use crate::context::{self, Context, ContextSource, Project};
-use crate::conversation::{Conversation, Task, TaskKind};
+use crate::conversation::{Conversation, TaskKind};
 use crate::diag::{Diagnostic, Findings, Severity, did_you_mean};
 use crate::panics::{Panic, caught};
 use crate::profile;
@@ -610,6 +610,7 @@ impl Compiler {
     }
 
     /// The whole system prompt of a live conversation; blank if there is none.
+    #[cfg(feature = "runtime")]
     pub(crate) fn live_prompt(
         &self,
         plan: &Plan<'_>,
@@ -617,7 +618,8 @@ impl Compiler {
         setting: &Setting,
     ) -> Result<Arc<str>, Vec<Diagnostic>> {
         // It depends on nothing that was said.
-        let conversation = Prepared::new(Conversation { task: Task::default(), ..conversation.clone() });
+        let conversation =
+            Prepared::new(Conversation { task: crate::conversation::Task::default(), ..conversation.clone() });
         let scope = setting.scope(&self.repo, plan.profile.profile.layer);
         let request = Request { conversation: &conversation, scope: &scope, model: None, memo: None };
         let prompt = plan.system_prompt(&self.repo.sources, &self.engine.renderer(1), &request);
