@@ -71,6 +71,6 @@ impl Compiler {
         let whole = renderer.prompt(self.sources(), template, scope).text.ok().filter(|whole| whole.trim() == text)?;
         let lead = whole.len() - whole.trim_start().len();
         let recording = renderer.record_prompt(template, scope, &whole);
-        Some(recording.written(&self.engine, self.sources(), lead + bytes.start..lead + bytes.end))
+        Some(recording.written(&self.engine, self.sources(), lead + bytes.start..lead + bytes.end.min(text.len())))
     }
 }

@@ -92,7 +92,7 @@ impl Compiler {
         let bound_from = version.prepared.conversation.bound_from;
         let normal = |history: &[Message]| normal_form(&version.history(history), bound_from, plan.api).history;
         let span = ready.source(self)?.data_span(path, normal);
-        span.or_else(|| match self.arrived(path, 0..1, plan, ready)? {
+        span.or_else(|| match self.arrived(path, 0..usize::MAX, plan, ready)? {
             Arrived::Rendered(_, runs) => runs.first().map(|run| run.span),
             Arrived::Attached(path) => ready.source(self)?.data_span(&path, <[Message]>::to_vec),
         })
