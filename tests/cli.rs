@@ -1375,8 +1375,8 @@ fn requests_are_laid_out_for_other_programs() {
         batch["requests"].as_array().expect("a list").iter().filter_map(|it| it["custom_id"].as_str()).collect();
     let is_id =
         |id: &&str| id.len() <= 64 && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
-    assert!(ids_of.iter().all(is_id) && ids_of.len() == 9, "{} {ids_of:?}", ids.err);
-    assert_eq!(ids_of.iter().collect::<std::collections::HashSet<_>>().len(), 9);
+    assert!(ids_of.iter().all(is_id) && ids_of.len() == 11, "{} {ids_of:?}", ids.err);
+    assert_eq!(ids_of.iter().collect::<std::collections::HashSet<_>>().len(), 11);
     assert_eq!(reqc(&root, &["compile", "--out", "curl", "--layout", "curl"]).code, 0);
     let script = root.join("curl/helper/plain-turn.sh");
     assert!(Command::new("sh").arg("-n").arg(&script).status().expect("sh runs").success());
