@@ -87,10 +87,10 @@ impl Options {
         }
     }
 
-    /// The file that `--context` names instead of a context: `-` for standard input, or a path.
+    /// The file that `--context` names instead of a context: `-` for standard input, or a path to JSON.
     pub(super) fn conversation_file(&self) -> Option<&str> {
         match self.contexts.as_slice() {
-            [one] if one == "-" || one.ends_with(".json") || one.contains('/') => Some(one),
+            [one] if one == "-" || one.ends_with(".json") => Some(one),
             _ => None,
         }
     }
