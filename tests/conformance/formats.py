@@ -13,8 +13,12 @@ from walker import Walker
 def anthropic():
     from anthropic.types import message_create_params as p
 
-    # Fields that the SDK sends as headers.
-    return without(p.MessageCreateParamsBase, "user_profile_id", "workspace_id") | {"stream": bool}, {}
+    from anthropic.types import MessageParam
+    from anthropic.types.beta import BetaMessageParam
+
+    # Fields that the SDK sends as headers. Compactions and the tools of MCP servers are behind a beta header.
+    fields = without(p.MessageCreateParamsBase, "user_profile_id", "workspace_id")
+    return fields | {"stream": bool, "messages": list[typing.Union[MessageParam, BetaMessageParam]]}, {}
 
 
 def openai_chat():
