@@ -24,7 +24,7 @@ mod write;
 
 pub(crate) use write::{MAX_INPUT_DEPTH, block as block_json, depth};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -43,8 +43,8 @@ pub struct Log {
     cut_off: BTreeMap<usize, CutOff>,
     /// The typed items of the history, by their index.
     items: BTreeMap<usize, Item>,
-    /// Whether the last message is made of results that came one by one.
-    is_collecting: bool,
+    /// If the last message is made of results that came one by one: the calls that they answer, with their places.
+    collecting: Option<Box<HashMap<Arc<str>, usize>>>,
     usage: Usage,
     instructions: Option<Box<Instructions>>,
     /// How many messages stand before the last renewal of the instructions.
@@ -173,6 +173,16 @@ impl fmt::Display for LogError {
 
 impl std::error::Error for LogError {}
 
+/// The calls of an answer, with their places; of equal ids the first.
+fn places_of_calls(answer: Option<&Message>) -> HashMap<Arc<str>, usize> {
+    let mut places = HashMap::new();
+    for id in answer.iter().flat_map(|it| &it.blocks).filter_map(Block::call_id) {
+        let next = places.len();
+        places.entry(Arc::clone(id)).or_insert(next);
+    }
+    places
+}
+
 impl Log {
     /// The log of a session that begins, with its header.
     pub fn new(agent: impl Into<Arc<str>>) -> Log {
@@ -192,7 +202,7 @@ impl Log {
             history: Vec::new(),
             cut_off: BTreeMap::new(),
             items: BTreeMap::new(),
-            is_collecting: false,
+            collecting: None,
             usage: Usage::default(),
             instructions: None,
             bound_from: 0,
@@ -253,7 +263,7 @@ impl Log {
                 self.cut_off.split_off(&self.history.len());
                 self.items.split_off(&self.history.len());
                 self.bound_from = self.bound_from.min(self.history.len());
-                self.is_collecting = false;
+                self.collecting = None;
             }
         }
         self.lines.push(Line { raw, entry: Some(entry) });
@@ -261,17 +271,17 @@ impl Log {
 
     fn add(&mut self, message: Message) {
         self.history.push(message);
-        self.is_collecting = false;
+        self.collecting = None;
     }
 
     /// Adds a result to those of the same answer, at its call's place.
     fn collect(&mut self, result: Block) {
-        if !std::mem::replace(&mut self.is_collecting, true) {
+        let Some(places) = &self.collecting else {
+            self.collecting = Some(Box::new(places_of_calls(self.history.last())));
             return self.history.push(Message { role: Role::User, blocks: vec![result], item: None });
-        }
-        let Some((results, before)) = self.history.split_last_mut() else { return };
-        let calls: Vec<&Arc<str>> = before.last().iter().flat_map(|it| &it.blocks).filter_map(Block::call_id).collect();
-        let place = |block: &Block| calls.iter().position(|id| Some(*id) == block.result_id()).unwrap_or(calls.len());
+        };
+        let Some(results) = self.history.last_mut() else { return };
+        let place = |block: &Block| block.result_id().and_then(|id| places.get(id)).copied().unwrap_or(places.len());
         let at = results.blocks.partition_point(|known| place(known) <= place(&result));
         results.blocks.insert(at, result);
     }
@@ -375,13 +385,12 @@ impl Log {
     /// The calls ([`Block::ToolUse`]) of the answer that the history ends with which have no result yet.
     pub fn open_calls(&self) -> Vec<&Block> {
         let (answer, results) = match self.history.as_slice() {
-            [.., answer, results] if self.is_collecting => (answer, results.blocks.as_slice()),
+            [.., answer, results] if self.collecting.is_some() => (answer, results.blocks.as_slice()),
             [.., answer] => (answer, [].as_slice()),
             [] => return Vec::new(),
         };
-        let is_open = |block: &&Block| {
-            block.call_id().is_some_and(|id| results.iter().all(|result| result.result_id() != Some(id)))
-        };
+        let answered: HashSet<&Arc<str>> = results.iter().filter_map(Block::result_id).collect();
+        let is_open = |block: &&Block| block.call_id().is_some_and(|id| !answered.contains(id));
         match answer.role {
             Role::Assistant => answer.blocks.iter().filter(is_open).collect(),
             Role::User | Role::System => Vec::new(),
