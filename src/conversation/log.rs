@@ -44,6 +44,7 @@ pub struct Log {
     /// The typed items of the history, by their index.
     items: BTreeMap<usize, Item>,
     /// If the last message is made of results that came one by one: the calls that they answer, with their places.
+    #[expect(clippy::box_collection, reason = "a log stays small beside what else a session may begin with")]
     collecting: Option<Box<HashMap<Arc<str>, usize>>>,
     usage: Usage,
     instructions: Option<Box<Instructions>>,
