@@ -4,7 +4,7 @@ mod calls;
 mod drive;
 mod state;
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::Error;
 use super::agent::Agent;
 use super::hooks::{Hooks, MessageHook, NoHooks};
-use super::tool_loop::{AGENT_LIMIT, PLAIN_LIMIT, ToolLoop};
+use super::tool_loop::{AGENT_LIMIT, PLAIN_LIMIT, TOOLS_AT_ONCE, ToolLoop};
 use super::tools::ToolSet;
 use super::transport::Transport;
 use super::turn::{self, Turn};
@@ -40,6 +40,8 @@ struct Shared {
     tool_loop: Mutex<ToolLoop>,
     /// How often tools may run in a request without hooks.
     round_limit: AtomicU32,
+    /// How many tools of one answer run at the same time.
+    tools_at_once: AtomicUsize,
     flight: Mutex<Flight>,
 }
 
@@ -77,6 +79,7 @@ impl Session {
             state: Mutex::new(state),
             tool_loop: Mutex::default(),
             round_limit: AtomicU32::new(PLAIN_LIMIT),
+            tools_at_once: AtomicUsize::new(TOOLS_AT_ONCE),
             flight: Mutex::new(flight),
         };
         Session { shared: Arc::new(shared) }
@@ -118,6 +121,14 @@ impl Session {
     /// Sets how often tools may run in one request without hooks; 0 for no limit.
     pub fn set_round_limit(&self, limit: u32) {
         self.shared.round_limit.store(limit, Ordering::Relaxed);
+    }
+
+    /// Sets how many tools of one answer run at the same time, [`TOOLS_AT_ONCE`] by default. With 1, also for 0, they run one after
+    /// another. Tools begin in the order in which the model called them, and their results reach the model in that order; the events tell
+    /// of each result as soon as it is there. Holds from the next answer on, also under hooks. What a tool itself says of this
+    /// ([`Tool::is_concurrent`](super::tools::Tool::is_concurrent)) holds too.
+    pub fn set_tools_at_once(&self, most: usize) {
+        self.shared.tools_at_once.store(most, Ordering::Relaxed);
     }
 
     fn plain(&self) -> Policy {

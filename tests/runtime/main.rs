@@ -17,5 +17,6 @@ mod server;
 mod session;
 #[cfg(target_os = "linux")]
 mod tls;
+mod tools;
 mod transport;
 mod trust;

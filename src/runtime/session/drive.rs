@@ -325,6 +325,11 @@ impl<'a> RequestTask<'a> {
         self.shared.transport.redactor()
     }
 
+    /// How many tools of one answer may run at the same time.
+    pub(super) fn tools_at_once(&self) -> usize {
+        self.shared.tools_at_once.load(Ordering::Relaxed)
+    }
+
     pub(super) async fn unless_cancelled<T>(&self, future: impl Future<Output = T>) -> Result<T, Stop> {
         self.cancel.run_until_cancelled(future).await.ok_or(Stop::Cancelled)
     }
