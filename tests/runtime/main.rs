@@ -5,6 +5,7 @@
 mod agent_loop;
 #[cfg(target_os = "linux")]
 mod children;
+mod deadline;
 mod edges;
 mod faults;
 mod fixture;

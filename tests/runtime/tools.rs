@@ -146,7 +146,7 @@ async fn arguments_that_do_not_fit_the_schema_go_back_to_the_model_and_nobody_is
     let (notes, hooks) = (Arc::default(), Arc::new(Asked::default()));
     let session = session(&server.url);
     session.set_tools(ToolSet::new().with(Noting::new("a", true, &notes)));
-    events(session.under(Arc::clone(&hooks) as Arc<dyn Hooks>).send(text("Go"))).await;
+    events(session.with_hooks(Arc::clone(&hooks) as Arc<dyn Hooks>).send(text("Go"))).await;
     let told = "the arguments do not fit the schema of `a`: at `/ms`, \"soon\" is not of type \"integer\"";
     assert_eq!(history(&session)[2], format!("user: error #c1: {told}"));
     let sent = server.received()[1].json().to_string();
@@ -160,7 +160,7 @@ async fn what_a_hook_rewrites_has_to_fit_as_well() {
     let (notes, hooks) = (Arc::default(), Asked { rewrite: Some(json!({"ms": "later"})), ..Asked::default() });
     let session = session(&server.url);
     session.set_tools(ToolSet::new().with(Noting::new("a", true, &notes)));
-    events(session.under(Arc::new(hooks)).send(text("Go"))).await;
+    events(session.with_hooks(Arc::new(hooks)).send(text("Go"))).await;
     let results = &history(&session)[2];
     assert!(results.ends_with("is not of type \"integer\" (a hook rewrote them)"), "{results}");
     assert!(notes.lock().unwrap().is_empty());

@@ -78,7 +78,7 @@ impl RequestTask<'_> {
             self.finish(id, &call.name, output.clone())?;
         }
         if self.cancel.is_cancelled() {
-            return Err(Stop::Cancelled);
+            return Err(self.stopped());
         }
         outputs.extend(self.run_all(admitted).await?);
         Ok(outputs)
@@ -98,7 +98,7 @@ impl RequestTask<'_> {
                 biased;
                 () = self.cancel.cancelled() => {
                     self.stop_all(running).await?;
-                    return Err(Stop::Cancelled);
+                    return Err(self.stopped());
                 }
                 Some(event) = told.recv() => self.emitter.emit(redactor.progress(event)),
                 Some(ended) = running.tasks.join_next_with_id() => {
@@ -135,9 +135,13 @@ impl RequestTask<'_> {
             }
         }
         let open = self.open_calls();
+        let told = match self.stopped() {
+            Stop::Late(_) => LATE,
+            _ => CANCELLED,
+        };
         for (_, call) in running.begun {
             if open.contains(&call.id) {
-                self.finish(&call.id, &call.name, ToolOutput::error(CANCELLED))?;
+                self.finish(&call.id, &call.name, ToolOutput::error(told))?;
             }
         }
         Ok(())
@@ -188,6 +192,9 @@ const REFUSED: &str = "the call was refused: no reason was given";
 
 /// What the model is told of a tool that was stopped because the request was.
 const CANCELLED: &str = "the request was cancelled while the tool ran: what it did up to then is not known";
+
+/// What the model is told of a tool that was stopped because the time for the request was over.
+const LATE: &str = "the time for the request was over while the tool ran: what it did up to then is not known";
 
 /// What the model is told of a tool that panicked.
 fn crash(error: &JoinError) -> ToolOutput {
