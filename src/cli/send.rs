@@ -13,7 +13,7 @@ use super::{Failure, Outcome, Status, Terminal, show_findings};
 use crate::compile::Report;
 use crate::runtime::trust::{Bundled, Grant};
 use crate::runtime::{
-    Agent, Category, CompileError, Compiled, Error, Event, Outcome as Ended, Session, Transport, TransportOptions, Turn,
+    Agent, Category, CompileError, Compiled, Error, Event, Outcome as Ended, Run, Session, Transport, TransportOptions,
 };
 use crate::system::{Embedded, JournalFile, SystemClock, SystemSecrets, TrustFolder};
 use crate::world::Journal;
@@ -148,12 +148,12 @@ fn talk(
         session.set_tools(tools);
     }
     let ended = runtime.block_on(async {
-        let turn = match input.blocks {
+        let run = match input.blocks {
             Some(blocks) => session.send(blocks),
             None => session.proceed(),
         };
-        tokio::spawn(signals::watch(session.clone(), turn.cancellation()));
-        print(turn, printer).await
+        tokio::spawn(signals::watch(session.clone(), run.cancellation()));
+        print(run, printer).await
     });
     runtime.shutdown_background();
     crate::system::end_the_rest();
@@ -180,14 +180,14 @@ fn journal(options: &Options, send: &Send, resumed: Option<Resumed>) -> Result<O
 }
 
 /// Prints events until the request has ended. A reader that goes away cancels it.
-async fn print(mut turn: Turn, printer: &mut Printer<'_>) -> Ended {
-    while let Some(event) = turn.next().await {
+async fn print(mut run: Run, printer: &mut Printer<'_>) -> Ended {
+    while let Some(event) = run.next().await {
         match event {
             Event::Done(ended) => return ended,
             event => printer.event(&event),
         }
         if printer.is_closed() {
-            turn.cancel();
+            run.cancel();
         }
     }
     Ended::Cancelled

@@ -5,6 +5,7 @@
 mod agent_loop;
 #[cfg(target_os = "linux")]
 mod children;
+mod deadline;
 mod edges;
 mod faults;
 mod fixture;
@@ -17,5 +18,6 @@ mod server;
 mod session;
 #[cfg(target_os = "linux")]
 mod tls;
+mod tools;
 mod transport;
 mod trust;
