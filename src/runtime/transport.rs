@@ -194,6 +194,13 @@ impl Transport {
         Ok(http)
     }
 
+    /// The client for a URL, and some headers with their key.
+    pub(super) async fn client_of(&self, url: &str, headers: &[Header]) -> Result<(reqwest::Client, HeaderMap), Error> {
+        let url = reqwest::Url::parse(url)
+            .map_err(|error| Error::new(Category::Config, format!("`{url}` is no URL: {error}")))?;
+        Ok((self.clients.get(&url)?.clone(), self.headers(headers).await?))
+    }
+
     async fn headers(&self, headers: &[Header]) -> Result<HeaderMap, Error> {
         let mut map = HeaderMap::with_capacity(headers.len());
         for header in headers {
@@ -353,7 +360,7 @@ fn tls_error<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e rus
 }
 
 /// The innermost cause, which says most; never the URL.
-fn cause(error: &reqwest::Error) -> String {
+pub(super) fn cause(error: &reqwest::Error) -> String {
     let mut deepest: &dyn std::error::Error = error;
     while let Some(source) = deepest.source() {
         deepest = source;
