@@ -1,12 +1,15 @@
-//! Tools: what a model may call, as closures, trait objects or programs.
+//! Tools: what a model may call, as closures, trait objects, programs, or tools of MCP servers.
 //!
 //! Input: arguments as JSON. Output: a [`ToolOutput`], which the model sees. When tools run, and how often, is the
 //! business of the loops.
 
 mod arguments;
+mod mcp;
 mod process;
 
-pub use process::{Ended, Process, ProcessTool, Processes};
+pub use mcp::McpServer;
+pub(super) use mcp::headers;
+pub use process::{Complaint, Ended, Process, ProcessTool, Processes, RunningProgram};
 
 use std::fmt;
 use std::future::Future;
