@@ -61,6 +61,8 @@ use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
+#[cfg(feature = "runtime")]
+use crate::check::families::{self, ModelFacts};
 use crate::check::{Checks, Problem, Schemas, check_families};
 use crate::context::{self, Context, ContextSource, Project};
 use crate::conversation::{Conversation, TaskKind};
@@ -68,7 +70,11 @@ use crate::diag::{Diagnostic, Findings, Severity, did_you_mean};
 use crate::panics::{Panic, caught};
 use crate::profile;
 use crate::provider;
+#[cfg(feature = "runtime")]
+use crate::provider::{Server, UrlParts};
 use crate::render::{Engine, PromptScope, Renderer, rules as render_rules};
+#[cfg(feature = "runtime")]
+use crate::repo::Price;
 use crate::repo::{self, Layer, LayerKind, Repo};
 use crate::resolve::{self, Hierarchy, ResolvedProfile};
 use crate::source::{FileId, SourceText, Sources};
@@ -656,6 +662,15 @@ impl Compiler {
         let own = || self.repo.models.get(plan.name()).map(|model| &*model.value);
         // A blank name is none.
         given.filter(|model| !model.trim().is_empty()).or_else(own).filter(|model| !model.trim().is_empty())
+    }
+
+    /// What tokens of a request cost, where that is known of its server and model. A server is known by the host of its URL alone: a
+    /// proxy has prices of its own.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn price(&self, plan: &Plan<'_>, model: Option<&str>) -> Option<Price> {
+        let server = Server::by_host(UrlParts::of(&plan.instance.url.value).host()).unwrap_or(Server::Unknown);
+        let route = families::Route { wire: plan.wire, server, version: None };
+        ModelFacts::of(&self.repo.families, route, Some(plan.model(model))).price()
     }
 
     /// The context with a name.

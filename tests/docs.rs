@@ -16,7 +16,9 @@ use reqc::conversation::{Block, ItemKind, PodEvent, Usage};
 use reqc::profile::KEYS;
 use reqc::provider::{ClientApi, WireFormat};
 use reqc::render::{TemplateKind, function_names};
-use reqc::repo::{FAMILIES_KEYS, FAMILY_KEYS, REFUSES_KEYS, ROSTER_KEYS, SERVER_KEYS, TAKES_KEYS, TOOL_KEYS};
+use reqc::repo::{
+    FAMILIES_KEYS, FAMILY_KEYS, PRICE_KEYS, REFUSES_KEYS, ROSTER_KEYS, SERVER_KEYS, TAKES_KEYS, TOOL_KEYS,
+};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -93,7 +95,10 @@ fn every_key_of_rosters_and_tools_is_described() {
 
 #[test]
 fn every_key_of_model_families_is_described() {
-    mentions("docs/models.md", FAMILIES_KEYS.into_iter().chain(FAMILY_KEYS).chain(REFUSES_KEYS).chain(TAKES_KEYS));
+    mentions(
+        "docs/models.md",
+        FAMILIES_KEYS.into_iter().chain(FAMILY_KEYS).chain(REFUSES_KEYS).chain(TAKES_KEYS).chain(PRICE_KEYS),
+    );
 }
 
 #[test]

@@ -18,7 +18,7 @@ use reqc::profile::{self, Breakpoint, MATCH_KEYS};
 use reqc::provider::{ClientApi, Server, WireFormat, check_instances};
 use reqc::repo::{
     self, ALLOW_KEYS, CONFIG_KEYS, EXTENSION_KEYS, FAMILIES_KEYS, FAMILY_KEYS, INSTANCE_KEYS, LayerKind, LoadOptions,
-    REFUSES_KEYS, ROSTER_KEYS, ROSTERS_KEYS, SERVER_KEYS, TAKES_KEYS, TOOL_KEYS, TOOLS_KEYS,
+    PRICE_KEYS, REFUSES_KEYS, ROSTER_KEYS, ROSTERS_KEYS, SERVER_KEYS, TAKES_KEYS, TOOL_KEYS, TOOLS_KEYS,
 };
 use reqc::source::{SourceText, Sources};
 use reqc::system::Embedded;
@@ -164,6 +164,7 @@ fn the_schemas_have_the_keys_of_the_code() {
     assert_eq!(properties(&families, "/definitions/family"), sorted(FAMILY_KEYS));
     assert_eq!(properties(&families, "/definitions/refuses"), sorted(REFUSES_KEYS));
     assert_eq!(properties(&families, "/definitions/takes"), sorted(TAKES_KEYS));
+    assert_eq!(properties(&families, "/definitions/price"), sorted(PRICE_KEYS));
 }
 
 #[test]
@@ -355,6 +356,7 @@ fn schema_and_code_take_the_same_values() {
     compare("model-families.toml", family, &FAMILY_KEYS, days);
     compare("model-families.toml", &format!("{family}\n[[family.refuses]]\nat = \"/x\""), &REFUSES_KEYS, days);
     compare("model-families.toml", &format!("{family}\n[[family.takes]]\nat = \"/x\"\nmost = 1"), &TAKES_KEYS, days);
+    compare("model-families.toml", &format!("{family}\n[family.price]\ninput = 1\noutput = 1"), &PRICE_KEYS, days);
     // What lies beside the file is told when it is read.
     let paths = |key: &str, written: &str| {
         dates(key, written) || (["schema_file", "working_directory"].contains(&key) && written.starts_with('"'))

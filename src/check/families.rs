@@ -92,6 +92,13 @@ impl ModelFacts {
         Some((value, standing.at_most(Severity::Error)))
     }
 
+    /// What tokens cost, if that is known of the server itself; of several families that say it, the last counts.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn price(&self) -> Option<crate::repo::Price> {
+        let mut certain = self.families.iter().rev().filter(|(_, standing)| *standing == Standing::Certain);
+        certain.find_map(|(family, _)| family.price.clone())
+    }
+
     /// What a body does against what is known: the worst of each member.
     pub(crate) fn breaches<'f, 'b>(&'f self, subject: &Subject<'b>) -> Vec<Breach<'f, 'b>> {
         let mut breaches: Vec<Breach<'f, 'b>> = Vec::new();

@@ -9,7 +9,7 @@ use super::list::columns;
 use super::options::Options;
 use super::{Outcome, Status, Terminal};
 use crate::diag::Severity;
-use crate::repo::{Condition, Demand, Fact, Family, ModelName, ModelPattern, Origin, Property, State};
+use crate::repo::{Condition, Demand, Fact, Family, ModelName, ModelPattern, Origin, Price, Property, State};
 use crate::source::Spanned;
 use crate::text::{Text, text};
 
@@ -99,11 +99,20 @@ fn document(family: &Family) -> Value {
         "wires": texts(&family.wires), "servers": texts(&family.servers), "from_version": family.from_version.as_deref(),
         "source": family.origin.source.as_deref(), "seen": family.origin.seen.as_deref(),
         "reasoned_calls": family.reasoned_calls.map(Severity::name), "cache_minimum": family.cache_minimum,
+        "price": family.price.as_ref().map(price_document),
         "facts": family.facts.iter().map(fact_document).collect::<Vec<_>>(),
     });
     let properties = Property::ALL.into_iter().map(|it| (it.key().to_owned(), json!(family.property(it))));
     document.as_object_mut().expect("it is written as an object").extend(properties);
     document
+}
+
+fn price_document(price: &Price) -> Value {
+    json!({
+        "input": price.input, "output": price.output, "cache_read": price.cache_read, "cache_write": price.cache_write,
+        "cache_write_hour": price.cache_write_hour, "most_input": price.most_input,
+        "source": price.origin.source.as_deref(), "seen": price.origin.seen.as_deref(),
+    })
 }
 
 fn fact_document(fact: &Fact) -> Value {

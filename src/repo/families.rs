@@ -5,11 +5,13 @@
 
 mod name;
 mod place;
+mod price;
 mod property;
 mod told;
 
 pub use name::{ModelName, normal_name};
 pub use place::Place;
+pub use price::{Kept, PRICE_KEYS, Price};
 pub use property::Property;
 
 use std::collections::BTreeMap;
@@ -26,10 +28,10 @@ use crate::toml::{Kind, Node, Table};
 pub const FAMILIES_KEYS: [&str; 2] = ["schema_version", "family"];
 
 /// Every key of a `[[family]]` entry.
-pub const FAMILY_KEYS: [&str; 25] = joined(OWN_KEYS, PROPERTY_KEYS);
+pub const FAMILY_KEYS: [&str; 26] = joined(OWN_KEYS, PROPERTY_KEYS);
 
 /// Keys of a family that are no properties.
-const OWN_KEYS: [&str; 12] = [
+const OWN_KEYS: [&str; 13] = [
     "name",
     "models",
     "except",
@@ -40,6 +42,7 @@ const OWN_KEYS: [&str; 12] = [
     "seen",
     "reasoned_calls",
     "cache_minimum",
+    "price",
     "refuses",
     "takes",
 ];
@@ -107,6 +110,8 @@ pub struct Family {
     pub reasoned_calls: Option<Severity>,
     /// The shortest prefix that is cached, in tokens.
     pub cache_minimum: Option<i64>,
+    /// What tokens cost.
+    pub price: Option<Price>,
     /// What is known of members of bodies.
     pub facts: Vec<Fact>,
 }
@@ -205,7 +210,7 @@ const FILE: Known = Known { what: "model-families.toml", keys: &FAMILIES_KEYS, i
 const FAMILY: Known = Known {
     what: "a [[family]] entry",
     keys: &FAMILY_KEYS,
-    inner: &[("refuses", &REFUSES_KEYS), ("takes", &TAKES_KEYS)],
+    inner: &[("refuses", &REFUSES_KEYS), ("takes", &TAKES_KEYS), ("price", &PRICE_KEYS)],
 };
 /// Facts of an entry.
 const REFUSAL: Known = Known::flat("a [[family.refuses]] entry", &REFUSES_KEYS);
@@ -276,6 +281,7 @@ impl Family {
         let said = |property: Property| Some((property, reader.boolean(property.key())?.value));
         let properties = Property::ALL.into_iter().filter_map(said).collect();
         let cache_minimum = reader.integer("cache_minimum").map(|it| it.value);
+        let price = Price::read(&mut reader);
         let mut facts = Fact::read_all(&mut reader, "refuses", &REFUSAL);
         facts.extend(Fact::read_all(&mut reader, "takes", &TAKEN));
         let (name, models) = (name?, models?);
@@ -290,6 +296,7 @@ impl Family {
             properties,
             reasoned_calls,
             cache_minimum,
+            price,
             facts,
         })
     }

@@ -346,7 +346,7 @@ pub(super) fn node_json(reader: &mut Reader<'_, '_>, node: &Node) -> Option<Valu
 impl Reader<'_, '_> {
     /// An integer of a range; `None` if it has a finding, `Some(None)` if it is absent.
     #[expect(clippy::option_option, reason = "wrong, absent and there are three things")]
-    fn integer_within(&mut self, key: &str, range: std::ops::RangeInclusive<i64>) -> Option<Option<i64>> {
+    pub(super) fn integer_within(&mut self, key: &str, range: std::ops::RangeInclusive<i64>) -> Option<Option<i64>> {
         if !self.has(key) {
             return Some(None);
         }

@@ -3,13 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::{Category, Error};
 use crate::compile::{Compiler, PolicyOptions, STACK_BYTES, Selection, Setting};
-use crate::conversation::{Conversation, TaskKind};
+use crate::conversation::{Conversation, TaskKind, Usage};
 use crate::diag::{Diagnostic, Severity, did_you_mean};
 use crate::provider::{ClientApi, HeaderValue, MODEL_PLACEHOLDER, RequestLine, UrlParts, WireFormat, is_in_the_clear};
+use crate::repo::{Kept, Price};
 use crate::resolve::ProfileId;
 use crate::unit::{Body, Plan};
 
@@ -40,6 +42,34 @@ pub struct Compiled {
     pub wire: WireFormat,
     /// The name of the provider instance.
     pub instance: Arc<str>,
+    /// What its tokens cost, if that is known.
+    price: Option<(Price, Kept)>,
+}
+
+impl Compiled {
+    /// What an answer to it cost, in US dollars: its tokens alone. `None` if a price that counts here is not known.
+    pub fn cost(&self, usage: &Usage) -> Option<f64> {
+        let (price, kept) = self.price.as_ref()?;
+        price.cost(usage, *kept)
+    }
+}
+
+/// For how long a body asks its server to keep what it reads; `None` if it asks for a service with prices of its own.
+fn kept(body: &Value) -> Option<Kept> {
+    let is_usual = |tier: &Value| matches!(tier.as_str(), Some("default" | "standard" | "standard_only"));
+    let is_special = body.get("service_tier").is_some_and(|tier| !is_usual(tier))
+        || ["speed", "inference_geo", "prompt_cache_retention"].iter().any(|key| body.get(key).is_some());
+    if is_special {
+        return None;
+    }
+    // Quotes within a text are escaped, so that these are members.
+    let text = body.to_string();
+    let count = |member: &str| text.matches(member).count();
+    Some(match (count(r#""ttl":"1h""#), count(r#""type":"ephemeral""#)) {
+        (0, _) => Kept::Default,
+        (hours, marks) if hours == marks => Kept::Hour,
+        _ => Kept::Mixed,
+    })
 }
 
 /// Why a request could not be compiled.
@@ -125,7 +155,7 @@ impl Agent {
     pub fn compile(&self, conversation: Conversation) -> Result<Compiled, CompileError> {
         let (plan, model) = self.plan_for(&conversation)?;
         let body = self.compiler.live_body(&plan, conversation, &self.setting, model);
-        Ok(compiled(&plan, model, body.map_err(CompileError::Findings)?))
+        Ok(self.compiled(&plan, model, body.map_err(CompileError::Findings)?))
     }
 
     /// Both [`Agent::compile`] and [`Agent::findings`], of one body: half the work.
@@ -137,7 +167,7 @@ impl Agent {
         let (plan, model) = self.plan_for(&conversation)?;
         let checked = self.compiler.live_body_and_findings(&plan, conversation, &self.setting, model);
         let (body, found) = checked.map_err(CompileError::Findings)?;
-        Ok((compiled(&plan, model, body), found))
+        Ok((self.compiled(&plan, model, body), found))
     }
 
     /// The plan and the model for a conversation.
@@ -234,14 +264,17 @@ impl Agent {
     }
 }
 
-/// A body with its request.
-fn compiled(plan: &Plan<'_>, model: Option<&str>, body: Body) -> Compiled {
-    let (line, instance) = (plan.request_line(model), Arc::clone(&plan.instance.name.value));
-    let target = match is_plain(plan.model(model)) {
-        true => plan.request_line(Some(MODEL_PLACEHOLDER)).url,
-        false => line.url.clone(),
-    };
-    Compiled { line, target, body, api: plan.api, wire: plan.wire, instance }
+impl Agent {
+    /// A body with its request.
+    fn compiled(&self, plan: &Plan<'_>, model: Option<&str>, body: Body) -> Compiled {
+        let (line, instance) = (plan.request_line(model), Arc::clone(&plan.instance.name.value));
+        let target = match is_plain(plan.model(model)) {
+            true => plan.request_line(Some(MODEL_PLACEHOLDER)).url,
+            false => line.url.clone(),
+        };
+        let price = self.compiler.price(plan, model).and_then(|price| Some((price, kept(body.value())?)));
+        Compiled { line, target, body, api: plan.api, wire: plan.wire, instance, price }
+    }
 }
 
 impl CompileError {

@@ -68,6 +68,8 @@ pub enum Event {
     },
     /// Tokens counted so far in this round: replaces what was told before.
     Usage(Usage),
+    /// What the answer of this round cost, in US dollars: its tokens alone. Told only where the prices are known.
+    Cost(f64),
     /// The request is tried again.
     Retry {
         /// Which attempt comes, counted from 2.

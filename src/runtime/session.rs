@@ -227,6 +227,12 @@ impl Session {
         self.shared.state().usage()
     }
 
+    /// What the answers of this session cost since it was made or restored, in US dollars: their tokens alone. `None` if that is not
+    /// known of one of them.
+    pub fn cost(&self) -> Option<f64> {
+        self.shared.state().cost()
+    }
+
     /// Begins counting from what was used before this session.
     pub fn seed_usage(&self, usage: Usage) {
         self.shared.state().seed_usage(usage);

@@ -5,6 +5,7 @@
 mod agent_loop;
 #[cfg(target_os = "linux")]
 mod children;
+mod cost;
 mod deadline;
 mod edges;
 mod faults;

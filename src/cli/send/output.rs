@@ -103,6 +103,7 @@ impl Printer<'_> {
                     "text": self.text,
                     "tool_calls": self.calls,
                     "usage": session.usage().to_json(),
+                    "cost_usd": session.cost(),
                 });
                 self.terminal.json(&result);
             }

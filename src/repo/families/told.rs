@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Condition, Demand, Fact, Family, Place, State};
+use super::{Condition, Demand, Fact, Family, Place, Price, State};
 
 impl Family {
     /// What it says of histories and caches, a line each.
@@ -11,8 +11,24 @@ impl Family {
         let reasoned = |_| "wants `reasoning_content` of messages with calls back while it thinks".to_owned();
         let version = |first: &std::sync::Arc<str>| format!("from version {first} of the API on");
         let properties = self.properties.iter().map(|(property, is)| property.told(*is).to_owned());
-        let others = [self.reasoned_calls.map(reasoned), self.cache_minimum.map(tokens)].into_iter().flatten();
+        let price = self.price.as_ref().map(Price::told);
+        let others = [self.reasoned_calls.map(reasoned), self.cache_minimum.map(tokens), price].into_iter().flatten();
         self.from_version.as_ref().map(version).into_iter().chain(properties).chain(others).collect()
+    }
+}
+
+impl Price {
+    /// The prices, on one line.
+    fn told(&self) -> String {
+        let more = [
+            (self.cache_read, "input from a cache"),
+            (self.cache_write, "input written to a cache"),
+            (self.cache_write_hour, "input written to a cache for an hour"),
+        ];
+        let more = more.into_iter().filter_map(|(price, what)| Some(format!(", {} for {what}", price?)));
+        let most = self.most_input.map(|most| format!(", up to {most} tokens of input")).unwrap_or_default();
+        let more: String = more.collect();
+        format!("costs {} USD per million tokens of input, {} of output{more}{most}", self.input, self.output)
     }
 }
 

@@ -42,6 +42,7 @@ impl Event {
                 "content": &*output.content, "is_error": output.is_error, "images": output.images.len(),
             }),
             Event::Usage(usage) => named("usage", usage.to_json()),
+            Event::Cost(usd) => json!({"event": "cost", "usd": usd}),
             Event::Retry { attempt, delay, error } => json!({
                 "event": "retry", "attempt": attempt, "delay_ms": delay.as_millis() as u64, "error": error.to_json(),
             }),

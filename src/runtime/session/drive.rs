@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::super::agent::Compiled;
 use super::super::exchange::{Ended, Exchange, RoundContext};
 use super::super::hooks::{Hooks, MessageDecision, MessageHook, RoundDecision};
 use super::super::redact::Redactor;
@@ -238,7 +239,23 @@ impl<'a> RequestTask<'a> {
             cancel: &self.cancel,
             hold: self.policy.messages.is_some(),
         };
-        Ok((context.exchange(&compiled, id_prefix).await, tools))
+        let exchange = context.exchange(&compiled, id_prefix).await;
+        self.tell_cost(&compiled, &exchange);
+        Ok((exchange, tools))
+    }
+
+    /// Tells what an answer cost, and adds it up. Of one that was cut off, not all tokens are known.
+    fn tell_cost(&self, compiled: &Compiled, exchange: &Exchange) {
+        let usage = &exchange.answer.usage;
+        if *usage == Usage::default() {
+            return;
+        }
+        let is_whole = matches!(exchange.ended, Ended::Complete(_));
+        let cost = compiled.cost(usage).filter(|_| is_whole);
+        self.shared.state().add_cost(cost);
+        if let Some(cost) = cost {
+            self.emitter.emit(Event::Cost(cost));
+        }
     }
 
     /// Puts what came into the history. `added` messages go if nothing did.

@@ -21,6 +21,8 @@ pub(super) struct State {
     journal: Option<Box<dyn Journal>>,
     tools: ToolSet,
     seed: Usage,
+    /// What answers cost since this was made, in US dollars; `None` once that is not known of one.
+    cost: Option<f64>,
     /// Whether a request is in flight: then items wait, so that they part no call from its result.
     busy: bool,
     waiting: VecDeque<Item>,
@@ -93,6 +95,7 @@ impl State {
             journal,
             tools,
             seed,
+            cost: Some(0.0),
             busy: false,
             waiting,
             given: None,
@@ -432,6 +435,16 @@ impl State {
 
     pub(super) fn count(&mut self, usage: Usage) -> Result<(), Error> {
         if usage == Usage::default() { Ok(()) } else { self.record(Entry::Usage(usage)) }
+    }
+
+    /// Adds what an answer cost; `None` if that is not known.
+    pub(super) fn add_cost(&mut self, cost: Option<f64>) {
+        self.cost = self.cost.and_then(|sum| Some(sum + cost?));
+    }
+
+    /// What all answers cost, if that is known of each.
+    pub(super) fn cost(&self) -> Option<f64> {
+        self.cost.map(|sum| (sum * 1e9).round() / 1e9)
     }
 
     pub(super) fn usage(&self) -> Usage {
