@@ -1,12 +1,15 @@
-//! Tools: what a model may call, as closures, trait objects or programs.
+//! Tools: what a model may call, as closures, functions of Rust types, trait objects or programs.
 //!
 //! Input: arguments as JSON. Output: a [`ToolOutput`], which the model sees. When tools run, and how often, is the
 //! business of the loops.
 
 mod arguments;
 mod process;
+mod typed;
 
+pub(super) use arguments::{mistakes, validator};
 pub use process::{Ended, Process, ProcessTool, Processes};
+pub use typed::{TypedTool, schema_of};
 
 use std::fmt;
 use std::future::Future;
@@ -155,6 +158,7 @@ impl fmt::Debug for ToolSet {
 pub struct FnTool<F> {
     definition: Definition,
     function: F,
+    is_concurrent: bool,
 }
 
 impl<F, R> FnTool<F>
@@ -164,7 +168,13 @@ where
 {
     /// A tool that calls `function` with its arguments.
     pub fn new(definition: Definition, function: F) -> FnTool<F> {
-        FnTool { definition, function }
+        FnTool { definition, function, is_concurrent: true }
+    }
+
+    /// The same, to run alone: see [`Tool::is_concurrent`].
+    #[must_use]
+    pub fn not_concurrent(self) -> FnTool<F> {
+        FnTool { is_concurrent: false, ..self }
     }
 }
 
@@ -179,5 +189,9 @@ where
 
     fn call(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutput> {
         Box::pin((self.function)(input, context))
+    }
+
+    fn is_concurrent(&self) -> bool {
+        self.is_concurrent
     }
 }

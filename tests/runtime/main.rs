@@ -5,8 +5,10 @@
 mod agent_loop;
 #[cfg(target_os = "linux")]
 mod children;
+mod client;
 mod deadline;
 mod edges;
+mod example;
 mod faults;
 mod fixture;
 mod hostile;
@@ -14,6 +16,7 @@ mod killed;
 mod one_path;
 mod renewal;
 mod send;
+mod serde_forms;
 mod server;
 mod session;
 #[cfg(target_os = "linux")]
