@@ -12,7 +12,7 @@ pub mod log;
 mod normalise;
 mod usage;
 
-pub(crate) use arrival::{Arrival, arrived_before, turn_from, with_arrivals};
+pub(crate) use arrival::{Arrival, arrived_before, placed, turn_from, with_arrivals};
 pub(crate) use data::{Anchor, CTX_MEMBERS, Relation, TEMPLATE_DATA, anchor};
 pub use item::{Item, PodEvent};
 pub(crate) use normalise::depends_on_target;
@@ -44,6 +44,8 @@ pub struct Conversation {
     /// Whether what came with turns is in the history: what an agent says of its surroundings, and attached files. If not, an agent with
     /// `surroundings` is told both before the first message of the person.
     pub is_told: bool,
+    /// What is known of typed items of the history beside their text, each with its message's place. A session keeps it in its log.
+    pub known_items: Vec<(usize, Item)>,
 }
 
 /// A chat to continue, or a gap to fill.

@@ -140,6 +140,7 @@ impl<'a> Reader<'a> {
             bound_from: 0,
             known_prompt: None,
             is_told: false,
+            known_items: Vec::new(),
         };
         self.repeated_layers(&root, &conversation.system_layers);
         let first = State { language, project, conversation, renewed: false };

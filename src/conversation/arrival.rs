@@ -10,7 +10,7 @@ use super::{AttachedFile, Block, Item, Message, Role};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Arrival {
     pub(crate) at: usize,
-    pub(crate) items: Vec<Message>,
+    pub(crate) items: Vec<Item>,
 }
 
 /// A history with the items that came.
@@ -20,7 +20,7 @@ pub(crate) fn with_arrivals(history: &[Message], arrivals: &[Arrival]) -> Vec<Me
         arrivals
             .iter()
             .filter(|arrival| arrival.at == at)
-            .for_each(|arrival| all.extend(arrival.items.iter().cloned()));
+            .for_each(|arrival| all.extend(arrival.items.iter().map(Item::to_message)));
         all.extend(history.get(at).cloned());
     }
     all
@@ -29,6 +29,12 @@ pub(crate) fn with_arrivals(history: &[Message], arrivals: &[Arrival]) -> Vec<Me
 /// How many items came before a message or with it.
 pub(crate) fn arrived_before(at: usize, arrivals: &[Arrival]) -> usize {
     arrivals.iter().filter(|arrival| arrival.at < at).map(|arrival| arrival.items.len()).sum()
+}
+
+/// The items that came, each with its place in the history that has them.
+pub(crate) fn placed(arrivals: &[Arrival]) -> Vec<(usize, Item)> {
+    let items = arrivals.iter().flat_map(|arrival| arrival.items.iter().map(|item| (arrival.at, item.clone())));
+    items.enumerate().map(|(before, (at, item))| (at + before, item)).collect()
 }
 
 /// The first message of a new turn that the person wrote, at or after a message: what came with the turn came with it.

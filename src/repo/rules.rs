@@ -58,7 +58,7 @@ crate::diag::rules! {
          * wrong: `retries = 3` in a profile\n\
          * right: `# retries: 3`, or a key of your own where your own tools look for it\n\n\
          In `[body]` any key is allowed here: the body goes to the provider as it is, and the schema of its wire format says \
-         which fields there are. A key that is only written wrong is told as `key/misspelt`, one that belongs into \
+         which fields there are. A key that is only written wrong is told as `key/misspelt`, one that belongs in \
          another table as `key/misplaced`.\n\n\
          A repository that keeps keys of its own beside those of `reqc` lowers the rule: `\"key/unknown\" = \"off\"` below \
          `[rules]` in `reqc.toml`.";

@@ -8,7 +8,7 @@ use super::super::options::{Opened, Options};
 use super::super::{Failure, Terminal};
 use super::output::shortened;
 use crate::compile::Setting;
-use crate::context;
+use crate::context::{self, Context};
 use crate::conversation::log::Log;
 use crate::conversation::{Block, Conversation, Image, Task, TaskKind};
 use crate::diag::{Diagnostic, Severity, did_you_mean};
@@ -66,7 +66,7 @@ impl Input {
     ) -> Result<Input, Unusable> {
         let kind = usable_agent(options, send, opened, terminal)?;
         let (setting, mut base) = match options.one_context()? {
-            Some(context) => from_context(options, opened, context)?,
+            Some(context) => from_context(options, &send.agent, opened, context)?,
             None => (real_setting(opened)?, Conversation::default()),
         };
         let resumed = send.resume.as_deref().map(|path| resume(options, path, send)).transpose()?;
@@ -203,10 +203,22 @@ fn resume(options: &Options, path: &Path, send: &Send) -> Result<Resumed, Failur
     Ok(Resumed { log, journal: opened.journal })
 }
 
-/// A context by its name, or a file that holds one.
-fn from_context(options: &Options, opened: &mut Opened, wanted: &str) -> Result<(Setting, Conversation), Unusable> {
+/// A context by its name, or a file that holds one, as the agent gets it.
+fn from_context(
+    options: &Options,
+    agent: &str,
+    opened: &mut Opened,
+    wanted: &str,
+) -> Result<(Setting, Conversation), Unusable> {
+    let context = context(options, opened, wanted)?;
+    let plan = opened.compiler.plan(opened.agent(agent)?).expect("it can be used");
+    let conversation = opened.compiler.conversation_for(&plan, &context).map_err(Unusable::Findings)?;
+    Ok((Setting::of(&context), conversation))
+}
+
+fn context(options: &Options, opened: &mut Opened, wanted: &str) -> Result<Context, Unusable> {
     if let Some(ready) = opened.compiler.context(wanted) {
-        return Ok((Setting::of(&ready.context), ready.context.conversation.clone()));
+        return Ok(ready.context.clone());
     }
     let path = to_read(&options.path(Path::new(wanted)), options.directory()).map_err(Failure::from)?;
     let text = match crate::system::read_text(&path) {
@@ -221,10 +233,7 @@ fn from_context(options: &Options, opened: &mut Opened, wanted: &str) -> Result<
     let file = opened.compiler_mut().add_source(wanted.to_owned(), SourceText::salvage(text.as_bytes()));
     let text = opened.compiler.sources().get(file).text().to_owned();
     let mut found = Vec::new();
-    match context::read(file, LayerKind::Own, &text, &mut found) {
-        Some(context) => Ok((Setting::of(&context), context.conversation)),
-        None => Err(Unusable::Findings(found)),
-    }
+    context::read(file, LayerKind::Own, &text, &mut found).ok_or(Unusable::Findings(found))
 }
 
 /// The project around the folder that the command was started in.
