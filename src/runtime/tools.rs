@@ -100,7 +100,14 @@ impl ToolOutput {
 /// The tools of a session, by name, in the order in which they are offered.
 #[derive(Clone, Default)]
 pub struct ToolSet {
-    tools: IndexMap<Arc<str>, (Arc<dyn Tool>, Arc<Arguments>)>,
+    tools: IndexMap<Arc<str>, Offered>,
+}
+
+/// A tool, and what it takes.
+#[derive(Clone)]
+struct Offered {
+    tool: Arc<dyn Tool>,
+    arguments: Arc<Arguments>,
 }
 
 impl ToolSet {
@@ -118,23 +125,24 @@ impl ToolSet {
 
     /// Adds a tool; one of the same name is replaced.
     pub fn insert(&mut self, tool: Arc<dyn Tool>) {
-        self.tools.insert(Arc::clone(&tool.definition().name), (tool, Arc::default()));
+        let name = Arc::clone(&tool.definition().name);
+        self.tools.insert(name, Offered { tool, arguments: Arc::default() });
     }
 
     /// The tool with a name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.tools.get(name).map(|(tool, _)| tool)
+        self.tools.get(name).map(|offered| &offered.tool)
     }
 
     /// What the schema of a tool says against arguments: one line for the model. `None` if they fit, or if there is no such tool.
     pub fn mistake(&self, name: &str, input: &Value) -> Option<String> {
-        let (tool, arguments) = self.tools.get(name)?;
+        let Offered { tool, arguments } = self.tools.get(name)?;
         arguments.mistake(tool.definition(), input)
     }
 
     /// What the model is told of the tools.
     pub fn definitions(&self) -> Vec<Definition> {
-        self.tools.values().map(|(tool, _)| tool.definition().clone()).collect()
+        self.tools.values().map(|offered| offered.tool.definition().clone()).collect()
     }
 
     /// Whether there are none.

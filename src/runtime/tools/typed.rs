@@ -92,7 +92,7 @@ where
 }
 
 /// The JSON Schema of what `T` is read from, as providers take it: without references as far as `T` is not made of itself, and without formats
-/// of numbers, which only OpenAPI knows (`uint32`).
+/// of numbers, which no JSON Schema defines (`uint32`).
 pub fn schema_of<T: JsonSchema>() -> Map<String, Value> {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
