@@ -32,7 +32,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The session in a file, or a new one.
-pub fn open(repository: &OpenedRepository, agent: &str, file: &Path) -> Result<Session, Box<dyn Error>> {
+pub(crate) fn open(repository: &OpenedRepository, agent: &str, file: &Path) -> Result<Session, Box<dyn Error>> {
     let file = SessionFile::open_or_create(file)?;
     let session = file.session(repository.agent(agent)?, repository.transport())?;
     session.set_tools(ToolSet::new().with(TypedTool::new("divide", "Divides two numbers.", divide)));
@@ -69,7 +69,7 @@ impl Hooks for Careful {
 }
 
 /// One question, until it is answered or `stop` is there.
-pub async fn ask(session: &Session, question: &str, stop: impl Future + Send + 'static) -> Outcome {
+pub(crate) async fn ask(session: &Session, question: &str, stop: impl Future + Send + 'static) -> Outcome {
     let mut run = session.with_hooks(Arc::new(Careful)).send(question).cancel_on(stop);
     while let Some(event) = run.next().await {
         match event {

@@ -53,18 +53,17 @@ const EVENTS: [&str; 3] = [
     "data: [DONE]\n\n",
 ];
 
-fn streams(_: usize) -> Result<http::Response<HttpBody>, HttpError> {
+fn stream() -> http::Response<HttpBody> {
     let body = HttpBody::of_pieces(EVENTS.map(|piece| Ok(Bytes::from(piece))));
-    Ok(http::Response::builder().header("content-type", "text/event-stream").body(body).expect("legal"))
+    http::Response::builder().header("content-type", "text/event-stream").body(body).expect("legal")
 }
 
 #[tokio::test]
 async fn a_client_in_memory_gets_the_whole_request_and_the_key_in_one_marked_header() {
-    let (session, client) = memory(streams);
+    let (session, client) = memory(|_| Ok(stream()));
     let (events, outcome) = events(session.send("Hi")).await;
     assert_eq!((said(&events).as_str(), outcome), ("Hello, [key]", Outcome::Finished(StopReason::EndTurn)));
-    let sent = client.sent.lock().unwrap();
-    let request = &sent[0];
+    let request = client.sent.lock().unwrap().remove(0);
     assert_eq!(
         (request.method().as_str(), request.uri().to_string().as_str()),
         ("POST", "https://nowhere.invalid/v1/chat/completions")

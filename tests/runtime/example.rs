@@ -1,7 +1,7 @@
 //! The program of `examples/agent.rs`, as its reader would run it.
 
 #[path = "../../examples/agent.rs"]
-#[expect(dead_code, unreachable_pub, reason = "it is a program: its `main` reads the terminal")]
+#[expect(dead_code, reason = "it is a program: its `main` reads the terminal")]
 mod agent;
 
 use std::fs;

@@ -52,11 +52,10 @@ impl Tool for Noting {
 
 /// The ids of results as events tell of them.
 fn told(events: &[Event]) -> Vec<&str> {
-    let id = |event| match event {
-        &Event::ToolResult { ref id, .. } => Some(&**id),
-        _ => None,
-    };
-    events.iter().filter_map(id).collect()
+    events
+        .iter()
+        .filter_map(|event| if let Event::ToolResult { id, .. } = event { Some(&**id) } else { None })
+        .collect()
 }
 
 #[tokio::test]
