@@ -47,7 +47,7 @@ pub use crate::conversation::Usage;
 #[doc(inline)]
 pub use crate::provider::{ClientApi, Header, HeaderValue, RequestLine, WireFormat};
 #[doc(inline)]
-pub use crate::repo::{SecretRef, ToolSpec};
+pub use crate::repo::{HttpSpec, KeyHeader, ProgramSpec, SecretRef, ServerConnection, ServerSpec, ToolSpec, ToolsFile};
 pub use agent::{Agent, CompileError, Compiled};
 pub use error::{Category, Error};
 pub use event::{Answer, Event, MalformedInput, Outcome, Refusal, ResponseInfo, StopReason, ToolCall};

@@ -1,14 +1,17 @@
-//! Tools: what a model may call, as closures, functions of Rust types, trait objects or programs.
+//! Tools: what a model may call, as closures, functions of Rust types, trait objects, programs, or tools of MCP servers.
 //!
 //! Input: arguments as JSON. Output: a [`ToolOutput`], which the model sees. When tools run, and how often, is the
 //! business of the loops.
 
 mod arguments;
+mod mcp;
 mod process;
 mod typed;
 
 pub(super) use arguments::{mistakes, validator};
-pub use process::{Ended, Process, ProcessTool, Processes};
+pub use mcp::McpServer;
+pub(super) use mcp::headers;
+pub use process::{Complaint, Ended, Process, ProcessTool, Processes, RunningProgram};
 pub use typed::{TypedTool, schema_of};
 
 use std::fmt;

@@ -64,6 +64,8 @@ impl Default for TransportOptions {
 #[derive(Clone)]
 pub struct Transport {
     client: Arc<dyn HttpClient>,
+    /// The transport's own clients, which also reach MCP servers.
+    own: Arc<Clients>,
     secrets: Arc<dyn Secrets>,
     /// Knows every key that was sent.
     redactor: Arc<Mutex<Redactor>>,
@@ -103,7 +105,9 @@ impl Transport {
     /// but never for this machine itself. Certificates are the system's; on Linux, `SSL_CERT_FILE` and `SSL_CERT_DIR` name
     /// others.
     pub fn new(secrets: Arc<dyn Secrets>, options: TransportOptions) -> Transport {
-        Transport { client: Arc::new(Clients::new(&options)), secrets, redactor: Arc::default(), clock: None, options }
+        let own = Arc::new(Clients::new(&options));
+        let client = Arc::clone(&own) as Arc<dyn HttpClient>;
+        Transport { client, own, secrets, redactor: Arc::default(), clock: None, options }
     }
 
     /// With a clock. It is asked only if a server says until when to wait and not what time it is; without a clock that wish
@@ -116,7 +120,8 @@ impl Transport {
 
     /// With a client of the host in place of those that the transport makes itself: a [`ReqwestClient`] that the host sets up, or anything
     /// else that carries requests, also in memory. Retries and limits of time and size stay; only how long a connection may take is the client's
-    /// own business. What a request may ask for is decided before, as ever: see [`trust`](super::trust).
+    /// own business. What a request may ask for is decided before, as ever: see [`trust`](super::trust). MCP servers are reached by the
+    /// transport's own clients.
     #[must_use]
     pub fn with_client(mut self, client: Arc<dyn HttpClient>) -> Transport {
         self.client = client;
@@ -212,6 +217,15 @@ impl Transport {
         *http.headers_mut() = self.headers(&request.line.headers).await?;
         http.headers_mut().entry(USER_AGENT).or_insert(HttpValue::from_static(OWN_NAME));
         Ok(http)
+    }
+
+    /// The client for a URL, and some headers with their key.
+    pub(super) async fn client_of(&self, url: &str, headers: &[Header]) -> Result<(reqwest::Client, HeaderMap), Error> {
+        let no_url = |error: &dyn std::fmt::Display| Error::new(Category::Config, format!("`{url}` is no URL: {error}"));
+        let parsed = reqwest::Url::parse(url).map_err(|error| no_url(&error))?;
+        let uri = parsed.as_str().parse().map_err(|error: ::http::uri::InvalidUri| no_url(&error))?;
+        let client = self.own.get(&uri).map_err(|error| unusable(&error))?;
+        Ok((client.clone(), self.headers(headers).await?))
     }
 
     async fn headers(&self, headers: &[Header]) -> Result<HeaderMap, Error> {
@@ -385,7 +399,7 @@ fn tls_error<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e rus
 }
 
 /// The innermost cause, which says most; never the URL.
-fn cause(error: &dyn std::error::Error) -> String {
+pub(super) fn cause(error: &dyn std::error::Error) -> String {
     let mut deepest = error;
     while let Some(source) = deepest.source() {
         deepest = source;

@@ -13,6 +13,8 @@ mod faults;
 mod fixture;
 mod hostile;
 mod killed;
+#[cfg(unix)]
+mod mcp;
 mod one_path;
 mod renewal;
 mod send;

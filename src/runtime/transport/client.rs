@@ -28,7 +28,7 @@ impl Clients {
     }
 
     /// The client for a URL.
-    fn get(&self, url: &http::Uri) -> Result<&Client, HttpError> {
+    pub(super) fn get(&self, url: &http::Uri) -> Result<&Client, HttpError> {
         let (near, tls) = (url.host().is_some_and(is_loopback), url.scheme_str() != Some("http"));
         let client = &self.made[usize::from(near) * 2 + usize::from(tls)];
         let made = client.get_or_init(|| self.make(near, tls)).as_ref();
