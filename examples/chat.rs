@@ -15,7 +15,7 @@ use std::sync::Arc;
 use reqc::compile::{Compiler, LoadOptions};
 use reqc::conversation::log::Log;
 use reqc::conversation::{Block, Conversation};
-use reqc::runtime::{Agent, Event, MemorySecrets, Outcome, Session, SessionStart, Transport, TransportOptions, Turn};
+use reqc::runtime::{Agent, Event, MemorySecrets, Outcome, Run, Session, SessionStart, Transport, TransportOptions};
 use reqc::system::{Embedded, JournalFile, project_setting};
 use reqc::world::MemoryWorld;
 
@@ -58,8 +58,8 @@ fn open(path: &Path) -> Result<(SessionStart, JournalFile), Box<dyn Error>> {
     Ok((restored, opened.journal))
 }
 
-async fn show(mut turn: Turn) {
-    while let Some(event) = turn.next().await {
+async fn show(mut run: Run) {
+    while let Some(event) = run.next().await {
         match event {
             Event::Text(text) => print!("{text}"),
             Event::Retry { error, .. } => eprintln!("{error}; trying again"),

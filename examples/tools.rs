@@ -34,7 +34,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let transport = Transport::new(Arc::new(MemorySecrets::default()), TransportOptions::default());
     let session = Session::new(agent(url, choice)?, transport, Conversation::default());
     session.set_tools(tools());
-    let agent_loop = session.under(Arc::new(Careful)).with_message_hook(Arc::new(Careful)).with_limit(ROUNDS);
+    let agent_loop = session.with_hooks(Arc::new(Careful)).with_message_hook(Arc::new(Careful)).with_limit(ROUNDS);
     let mut turn = agent_loop.send(vec![Block::Text(question.as_str().into())]);
     while let Some(event) = turn.next().await {
         match event {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::address::NoAddress;
 use super::secret::is_key_for_reference;
 use super::{Known, LayerKind, Reader, address, headers, rules};
 use crate::diag::{Diagnostic, Suggestions, did_you_mean, listed};
@@ -164,7 +165,7 @@ impl RawInstance {
         let headers = reader.table("headers").map(|table| headers::read(&mut reader, table.value)).unwrap_or_default();
         let raw =
             (reader.string("extends"), reader.string("client_api"), reader.string("url"), reader.string("description"));
-        let is_usable = raw.2.as_ref().is_none_or(|url| check_url(&mut reader, url));
+        let is_usable = raw.2.as_ref().is_none_or(|url| check_url(&mut reader, url, address::base_url));
         if !reader.has("name") {
             const HELP: &str =
                 "add `name = \"…\"` at the top of the file: profiles name it as their `provider_instance`";
@@ -189,7 +190,7 @@ impl RawInstance {
     }
 }
 
-fn read_secret(reader: &mut Reader<'_, '_>, text: &Spanned<Arc<str>>) -> Option<Spanned<SecretRef>> {
+pub(super) fn read_secret(reader: &mut Reader<'_, '_>, text: &Spanned<Arc<str>>) -> Option<Spanned<SecretRef>> {
     const HELP: &str = "write `env:NAME`, `file:PATH` or `keyring:SERVICE/USER`";
     let what = "`api_key_ref` is not a reference to a key";
     match SecretRef::parse(&text.value) {
@@ -207,9 +208,13 @@ fn read_secret(reader: &mut Reader<'_, '_>, text: &Spanned<Arc<str>>) -> Option<
 }
 
 /// `false` if no request may be sent to it.
-fn check_url(reader: &mut Reader<'_, '_>, url: &Spanned<Arc<str>>) -> bool {
+pub(super) fn check_url(
+    reader: &mut Reader<'_, '_>,
+    url: &Spanned<Arc<str>>,
+    check: fn(&str) -> Result<(), NoAddress>,
+) -> bool {
     const HELP: &str = "write `https://HOST/PATH`, or `http://localhost:PORT/PATH` for a server on this machine";
-    let Err(problem) = address::base_url(&url.value) else { return true };
+    let Err(problem) = check(&url.value) else { return true };
     let finding = match problem.holds_secret {
         true => Diagnostic::new(&rules::LITERAL_SECRET, url.span, "a key stands in `url`"),
         false => Diagnostic::new(&rules::INVALID_VALUE, url.span, "no request can be sent to `url`").help(HELP),

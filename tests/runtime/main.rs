@@ -5,11 +5,14 @@
 mod agent_loop;
 #[cfg(target_os = "linux")]
 mod children;
+mod deadline;
 mod edges;
 mod faults;
 mod fixture;
 mod hostile;
 mod killed;
+#[cfg(unix)]
+mod mcp;
 mod one_path;
 mod renewal;
 mod send;
@@ -17,5 +20,6 @@ mod server;
 mod session;
 #[cfg(target_os = "linux")]
 mod tls;
+mod tools;
 mod transport;
 mod trust;

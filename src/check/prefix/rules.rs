@@ -109,7 +109,7 @@ pub(super) fn help(found: &Difference<'_>, is_bound: bool) -> &'static str {
         }
         (false, "tools" | "tool_config" | "toolConfig", false) => "send the tools that the conversation began with",
         (false, ..) => {
-            "keep it as it was first sent: what changes between turns belongs into `surroundings`, which enter the conversation as a message of their turn"
+            "keep it as it was first sent: what changes between turns belongs in `surroundings`, which enter the conversation as a message of their turn"
         }
         (true, _, true) => "write each message the same way however many follow it, or leave thinking out",
         (true, _, false) => "write each message the same way however many follow it",

@@ -16,23 +16,23 @@ use super::{Category, Error, Event, Outcome};
 /// How many events wait one by one. Beyond that, pieces of the same text become one event, and progress of tools is passed over.
 const EVENTS: usize = 256;
 
-/// A request that runs, and a stream of its events, which ends with exactly one [`Event::Done`]. Dropping it cancels the request.
+/// Everything from a message to its outcome, however many answers of the model and rounds of tools that takes: a request that runs, and a stream of its events, which ends with exactly one [`Event::Done`]. Dropping it cancels the request.
 /// Whoever does not read it does not stop the request: its events wait, and take no more room than what was said.
-#[must_use = "dropping a turn cancels its request: read its events, or wait for its `outcome()`"]
-pub struct Turn {
+#[must_use = "dropping a run cancels its request: read its events, or wait for its `outcome()`"]
+pub struct Run {
     queue: Arc<Queue>,
     task: JoinHandle<Outcome>,
     cancel: CancellationToken,
     ended: bool,
 }
 
-impl fmt::Debug for Turn {
+impl fmt::Debug for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turn").field("ended", &self.ended).finish_non_exhaustive()
+        f.debug_struct("Run").field("ended", &self.ended).finish_non_exhaustive()
     }
 }
 
-impl Turn {
+impl Run {
     /// The next event; `None` after [`Event::Done`]. Nothing is lost if this future is dropped.
     pub async fn next(&mut self) -> Option<Event> {
         std::future::poll_fn(|context| self.poll_event(context)).await
@@ -80,7 +80,7 @@ impl Turn {
     }
 }
 
-impl Stream for Turn {
+impl Stream for Run {
     type Item = Event;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event>> {
@@ -88,10 +88,10 @@ impl Stream for Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for Run {
     fn drop(&mut self) {
         if !self.ended && !self.task.is_finished() {
-            tracing::debug!("a turn is dropped: its request is cancelled");
+            tracing::debug!("a run is dropped: its request is cancelled");
         }
         self.cancel.cancel();
         self.queue.lock().read_no_more();
@@ -220,7 +220,7 @@ impl Emitter {
         self.queue.lock().push(event);
     }
 
-    /// For the last event, which the [`Turn`] gives to its reader itself.
+    /// For the last event, which the [`Run`] gives to its reader itself.
     pub(super) fn done(&self, outcome: Outcome) -> Outcome {
         let event = Event::Done(outcome);
         self.hooks.observe(&event);
@@ -238,11 +238,11 @@ impl Drop for Emitter {
 }
 
 /// Starts a request: `run` gets the emitter of its events.
-pub(super) fn start<F>(hooks: Arc<dyn Hooks>, cancel: CancellationToken, run: impl FnOnce(Emitter) -> F) -> Turn
+pub(super) fn start<F>(hooks: Arc<dyn Hooks>, cancel: CancellationToken, run: impl FnOnce(Emitter) -> F) -> Run
 where
     F: Future<Output = Outcome> + Send + 'static,
 {
     let queue = Arc::<Queue>::default();
     let task = tokio::spawn(run(Emitter { queue: Arc::clone(&queue), hooks }));
-    Turn { queue, task, cancel, ended: false }
+    Run { queue, task, cancel, ended: false }
 }
