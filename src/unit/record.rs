@@ -179,9 +179,10 @@ impl<'a> Record<'a> {
     /// Where the value at a pointer, or its key, is written.
     pub(crate) fn place(&self, pointer: &Pointer, target: Target) -> Place {
         match self.owner(pointer) {
-            Owner::Step(step, _) => {
+            Owner::Step(step, source) => {
                 let setting = self.plan.setting(step.setting());
-                Place::at(setting.unwrap_or_else(|| self.plan.literal(pointer, target, self.body.splices())))
+                let span = setting.unwrap_or_else(|| self.plan.literal(pointer, target, self.body.splices()));
+                Place { data: source.map(Arc::new), ..Place::at(span) }
             }
             // A key beside a template stands in the profile, whatever the template writes.
             Owner::Splice(_, _, inner) if target == Target::Key && inner.parent().is_none() => {
