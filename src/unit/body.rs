@@ -14,7 +14,7 @@ use super::record::Steps;
 use crate::diag::Diagnostic;
 use crate::json::Pointer;
 use crate::provider::{Tools, rules as provider_rules, with_own_tools};
-use crate::render::{ACCOUNT_LIMIT, BodyInput, Renderer, TemplateId, rules as render_rules};
+use crate::render::{ACCOUNT_LIMIT, BodyInput, Keep, Renderer, TemplateId, rules as render_rules};
 use crate::source::{Sources, Span};
 
 /// A request body, exactly as it is sent.
@@ -125,7 +125,7 @@ impl Plan<'_> {
             Ok(prompt) => prompt,
             Err(finding) => return Made { body: Err(vec![*finding]), cost, prompt: None },
         };
-        let input = self.input(request, system_prompt.as_ref());
+        let input = self.input(renderer, request, system_prompt.as_ref());
         let mut assembly = Assembly {
             plan: self,
             sources,
@@ -238,9 +238,17 @@ impl Plan<'_> {
         }
     }
 
-    pub(super) fn input<'a>(&self, request: &'a Request<'_>, system_prompt: Option<&'a SystemPrompt>) -> BodyInput<'a> {
+    pub(super) fn input<'a>(
+        &self,
+        renderer: &Renderer<'_>,
+        request: &'a Request<'_>,
+        system_prompt: Option<&'a SystemPrompt>,
+    ) -> BodyInput<'a> {
+        let is_of_others = |prompt: &SystemPrompt| *prompt == **placeholder() || !self.has_own_prompt(renderer);
+        let with_prompt = system_prompt.is_none_or(is_of_others);
+        let keep = request.memo.map(|memo| Keep { space: memo.space().clone(), with_prompt });
         let system_prompt = system_prompt.map(SystemPrompt::as_str);
-        BodyInput { context: request.conversation.data(self.api), system_prompt, ids: self.wire.ids() }
+        BodyInput { context: request.conversation.data(self.api), system_prompt, ids: self.wire.ids(), keep }
     }
 
     /// Whether other agents may ask for what a template gives: they use it too, and with the same system prompt if it reads that.
@@ -423,7 +431,7 @@ impl Assembly<'_> {
         }
         let key = self.plan.fragment_key(self.renderer, self.request, template, Some(placeholder()));
         let found = memo.hollow(key, || {
-            let input = self.plan.input(self.request, Some(placeholder()));
+            let input = self.plan.input(self.renderer, self.request, Some(placeholder()));
             self.fragments(&input).hollow(template, literal, at)
         });
         let most = self.most.saturating_add(found.result.most(prompt.escaped().len())?);

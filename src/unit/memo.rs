@@ -10,7 +10,6 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
@@ -24,7 +23,7 @@ use super::record::Place;
 use crate::diag::Diagnostic;
 use crate::json::Pointer;
 use crate::provider::{ClientApi, Tools, WireFormat};
-use crate::render::{IdRule, TemplateId};
+use crate::render::{IdRule, Space, TemplateId};
 use crate::repo::LayerKind;
 
 /// A result, and the units of work that it costs whoever uses it: also those that find it made already, so that no
@@ -67,7 +66,7 @@ pub struct Memo {
 /// What the memos of a run share: how much they may still keep, and tool definitions, which most conversations have in common.
 #[derive(Debug, Clone)]
 pub struct Room {
-    bytes: Arc<AtomicUsize>,
+    space: Space,
     /// By their text: the order of members counts.
     tools: Arc<Mutex<HashMap<String, Arc<Shared>>>>,
 }
@@ -77,23 +76,18 @@ const MOST_BYTES: usize = 256 * 1024 * 1024;
 
 impl Default for Room {
     fn default() -> Room {
-        Room { bytes: Arc::new(AtomicUsize::new(MOST_BYTES)), tools: Arc::default() }
+        Room { space: Space::new(MOST_BYTES), tools: Arc::default() }
     }
 }
 
 impl Room {
-    /// Takes some of it, if there is so much.
-    fn take(&self, bytes: usize) -> bool {
-        self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| room.checked_sub(bytes)).is_ok()
-    }
-
     /// Tool definitions: those that are there already, if they are the same.
     fn tools(&self, made: Value) -> Arc<Shared> {
         let text = made.to_string();
         let mut known = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
         match known.get(&text) {
             Some(same) => Arc::clone(same),
-            None if self.take(text.len()) => Arc::clone(known.entry(text).or_insert(share(made))),
+            None if self.space.take(text.len()) => Arc::clone(known.entry(text).or_insert(share(made))),
             None => share(made),
         }
     }
@@ -188,6 +182,11 @@ impl Memo {
         Memo { room: room.clone(), ..Memo::default() }
     }
 
+    /// What all memos of the run may still keep.
+    pub(super) fn space(&self) -> &Space {
+        &self.room.space
+    }
+
     pub(super) fn fragment(&self, key: FragmentKey, render: impl FnOnce() -> Fragment) -> SharedFragment {
         self.remember(&self.fragments, key, || {
             render().map(|result| result.map(|written| written.map(|written| share(written.value))))
@@ -236,7 +235,7 @@ impl Memo {
             return found.clone();
         }
         let result = make();
-        match self.room.take(result.weight()) {
+        match self.room.space.take(result.weight()) {
             true => lock().entry(key).or_insert(result).clone(),
             false => result,
         }
