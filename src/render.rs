@@ -139,6 +139,8 @@ struct Template {
     name: Arc<str>,
     /// What it reads, includes followed.
     reads: BTreeSet<String>,
+    /// Whether it may read the system prompt.
+    reads_prompt: bool,
     usable: bool,
     /// How many agents use it.
     uses: usize,
@@ -206,7 +208,9 @@ impl Engine {
             self.find_repeated(&name);
         }
         let reads = if usable { self.reads_of(&name) } else { BTreeSet::new() };
-        self.templates.push(Template { name, reads, usable, uses: 1, only_writes_prompt: OnceLock::new() });
+        let reads_prompt = included::can_read_prompt(&reads);
+        let only_writes_prompt = OnceLock::new();
+        self.templates.push(Template { name, reads, reads_prompt, usable, uses: 1, only_writes_prompt });
         self.by_span.insert(literal, id);
         self.by_file.entry(literal.file).or_default().push(id);
         usable.then_some(id)
@@ -521,10 +525,9 @@ impl Renderer<'_> {
         self.engine.templates[id.0 as usize].uses > 1
     }
 
-    /// Whether a template may read a member of `ctx`.
-    pub(crate) fn reads(&self, id: TemplateId, member: &str) -> bool {
-        let reads = self.engine.reads(id);
-        reads.contains(member) || reads.contains(analyse::ALL_OF_CTX)
+    /// Whether a template may read the system prompt.
+    pub(crate) fn reads_prompt(&self, id: TemplateId) -> bool {
+        self.engine.templates[id.0 as usize].reads_prompt
     }
 
     /// Whether a template writes the system prompt and does nothing else with its text: whatever the prompt says, the same is

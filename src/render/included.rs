@@ -205,7 +205,7 @@ impl Engine {
     fn with_stand_ins(&self, environment: &Environment<'static>) -> Environment<'static> {
         let mut environment = environment.clone();
         for (partial, _) in self.repeated.users.iter().filter(|(_, users)| **users > 1) {
-            let reads_prompt = self.reads_of_partials.get(partial).is_none_or(can_see_prompt);
+            let reads_prompt = self.reads_of_partials.get(partial).is_none_or(can_read_prompt);
             let texts = [
                 (STAND_IN, format!("{{{{ {TEXT_OF}({reads_prompt}) }}}}")),
                 (ALONE, format!("{{% include \"{partial}\" %}}")),
@@ -225,7 +225,7 @@ impl Engine {
     }
 }
 
-fn can_see_prompt(reads: &BTreeSet<String>) -> bool {
+pub(super) fn can_read_prompt(reads: &BTreeSet<String>) -> bool {
     reads.contains("system_prompt") || reads.contains(ALL_OF_CTX)
 }
 

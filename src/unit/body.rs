@@ -70,9 +70,10 @@ impl Body {
         &self.steps
     }
 
-    /// About how many bytes it holds that no other body does.
+    /// About how many bytes it holds that no other agent's body does, unless by chance: whoever came first cannot be told.
     pub(crate) fn weight(&self) -> usize {
-        self.members.weight()
+        let own = self.splices.iter().filter(|splice| splice.text.is_some());
+        self.members.weight() + own.map(|splice| self.members.shared_weight(&splice.pointer)).sum::<usize>()
     }
 
     /// The body as it goes over the wire.
@@ -259,7 +260,7 @@ impl Plan<'_> {
         system_prompt: Option<&SystemPrompt>,
     ) -> bool {
         let is_alone = system_prompt.is_some() && self.has_own_prompt(renderer);
-        renderer.is_shared(template) && !(is_alone && renderer.reads(template, "system_prompt"))
+        renderer.is_shared(template) && !(is_alone && renderer.reads_prompt(template))
     }
 
     /// Whether no other agent has the prompt.
@@ -271,7 +272,7 @@ impl Plan<'_> {
     pub(super) fn splices(&self, renderer: &Renderer<'_>, template: TemplateId) -> bool {
         self.has_own_prompt(renderer)
             && renderer.is_shared(template)
-            && renderer.reads(template, "system_prompt")
+            && renderer.reads_prompt(template)
             && renderer.only_writes_prompt(template)
     }
 
@@ -287,7 +288,7 @@ impl Plan<'_> {
             template,
             ids: self.wire.ids(),
             variant: request.conversation.variant(self.api).map(|_| self.api),
-            system_prompt: system_prompt.filter(|_| renderer.reads(template, "system_prompt")).cloned(),
+            system_prompt: system_prompt.filter(|_| renderer.reads_prompt(template)).cloned(),
         }
     }
 }
@@ -404,16 +405,17 @@ impl Assembly<'_> {
         at: &Pointer,
         text: &mut Option<String>,
     ) -> MemberFragment {
-        let make = || self.fragments(self.input).make(template, literal, at);
+        let fragments = self.fragments(self.input);
         let found = match self.request.memo.filter(|_| self.plan.shares(self.renderer, template, self.system_prompt)) {
             Some(memo) => {
                 let key = self.plan.fragment_key(self.renderer, self.request, template, self.system_prompt);
-                memo.fragment(key, make).map(|result| result.map(|shared| shared.map(Member::Shared)))
+                let made = memo.fragment(key, || fragments.shared(memo, template, literal, at));
+                made.map(|result| result.map(|shared| shared.map(Member::Shared)))
             }
-            None => make().map(|result| {
+            None => fragments.own(template, literal, at).map(|result| {
                 let own = |written: Written| {
                     *text = Some(written.text);
-                    Member::Own(written.value)
+                    written.member
                 };
                 result.map(|written| written.map(own))
             }),

@@ -8,20 +8,21 @@
 //! holes where prompts stand. All memos of a run have [`Room`] for so much together;
 //! what does not fit is made again.
 
-use std::collections::HashMap;
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use foldhash::fast::RandomState;
+use foldhash::HashMap;
 use serde_json::Value;
 
 use super::excerpt::Excerpt;
-use super::fragment::{Fragment, Hollow, Measured};
+use super::fragment::Measured;
 use super::members::Shared;
 use super::plan::Target;
 use super::prompt::SystemPrompt;
 use super::record::Place;
 use crate::diag::Diagnostic;
-use crate::json::Pointer;
+use crate::json::{self, JsonError, Pointer};
 use crate::provider::{ClientApi, Tools, WireFormat};
 use crate::render::{IdRule, Space, TemplateId};
 use crate::repo::LayerKind;
@@ -60,8 +61,26 @@ pub struct Memo {
     /// By the wire format, and the text of the tools that the body has of its own.
     tools: Mutex<HashMap<(WireFormat, Option<String>), SharedTools>>,
     traces: Mutex<HashMap<TraceKey, Option<Place>>>,
+    values: Mutex<Values>,
     room: Room,
 }
+
+/// The values of texts that templates wrote.
+#[derive(Default)]
+struct Values {
+    state: RandomState,
+    /// By the text's hash; `None` if it was seen once.
+    by_hash: HashMap<u64, Option<(Box<str>, Arc<Shared>)>>,
+}
+
+impl Values {
+    fn hash(&self, text: &str) -> u64 {
+        self.state.hash_one(text)
+    }
+}
+
+/// What holds that a text was seen, in bytes.
+const SEEN: usize = 48;
 
 /// What the memos of a run share: how much they may still keep, and tool definitions, which most conversations have in common.
 #[derive(Debug, Clone)]
@@ -114,18 +133,16 @@ impl Weight for Value {
 }
 
 impl Weight for SharedFragment {
-    /// With the text of the value, which is made when it is printed.
+    /// Without the value, which is kept by its text.
     fn weight(&self) -> usize {
-        self.result.iter().flatten().map(|shared| 2 * shared.value().weight()).sum()
+        HOLDER
     }
 }
 
 impl Weight for Costed<Measured> {
+    /// As of a fragment.
     fn weight(&self) -> usize {
-        match &self.result.hollow {
-            Hollow::Value(Some(shared)) => 2 * shared.value().weight(),
-            _ => HOLDER,
-        }
+        HOLDER
     }
 }
 
@@ -187,10 +204,39 @@ impl Memo {
         &self.room.space
     }
 
-    pub(super) fn fragment(&self, key: FragmentKey, render: impl FnOnce() -> Fragment) -> SharedFragment {
-        self.remember(&self.fragments, key, || {
-            render().map(|result| result.map(|written| written.map(|written| share(written.value))))
-        })
+    pub(super) fn fragment(&self, key: FragmentKey, render: impl FnOnce() -> SharedFragment) -> SharedFragment {
+        self.remember(&self.fragments, key, render)
+    }
+
+    /// Whether a template wrote this before. Of what is seen first, no more is kept than that it was there.
+    pub(super) fn is_seen_again(&self, text: &str) -> bool {
+        let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
+        let hash = values.hash(text);
+        match values.by_hash.get(&hash) {
+            Some(_) => true,
+            None => {
+                if self.room.space.take(SEEN) {
+                    values.by_hash.insert(hash, None);
+                }
+                false
+            }
+        }
+    }
+
+    /// The value of a text: the one that other templates gave, if they wrote the same.
+    pub(super) fn value(&self, text: &str, share: fn(Value) -> Shared) -> Result<Arc<Shared>, JsonError> {
+        let lock = || self.values.lock().unwrap_or_else(PoisonError::into_inner);
+        let hash = lock().hash(text);
+        if let Some(Some((known, value))) = lock().by_hash.get(&hash)
+            && **known == *text
+        {
+            return Ok(Arc::clone(value));
+        }
+        let value = Arc::new(share(json::parse(text)?));
+        if self.room.space.take(text.len() + 2 * value.value().weight()) {
+            lock().by_hash.entry(hash).or_default().get_or_insert_with(|| (text.into(), Arc::clone(&value)));
+        }
+        Ok(value)
     }
 
     /// What a template gives for any system prompt; the key names the placeholder.

@@ -384,7 +384,7 @@ impl<'a> Record<'a> {
         let (splice, text) = (&self.body.splices()[index], self.text(index)?);
         let follow = || {
             let prompt = self.system_prompt();
-            let recorded = self.renderer.reads(splice.template, "system_prompt").then(|| self.prompt()).flatten();
+            let recorded = self.renderer.reads_prompt(splice.template).then(|| self.prompt()).flatten();
             let input = self.plan.input(self.renderer, self.request, prompt.as_ref());
             self.follow(splice, &input, recorded, (&text.text, usize::MAX))
         };
