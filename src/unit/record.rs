@@ -294,7 +294,7 @@ impl<'a> Record<'a> {
         let text = self.text(index)?;
         let range = range_of(text, inner, target)?;
         let prompt = self.system_prompt();
-        let input = self.plan.input(self.request, prompt.as_ref());
+        let input = self.plan.input(self.renderer, self.request, prompt.as_ref());
         let beginning = self.beginning(&self.recorded[index], (index, splice), &input, (text, &range));
         let known = beginning.map(|recording| self.place_of((text, recording), range.clone(), splice));
         known
@@ -304,7 +304,7 @@ impl<'a> Record<'a> {
 
     /// A place as it is for any system prompt; `None` if the prompt wrote it, or is shown beside it.
     fn hollow_place(&self, index: usize, splice: &Splice, inner: &Pointer, target: Target) -> Option<Place> {
-        let (hollow, input) = (&self.hollow[index], self.plan.input(self.request, Some(placeholder())));
+        let (hollow, input) = (&self.hollow[index], self.plan.input(self.renderer, self.request, Some(placeholder())));
         let text = hollow.text.get_or_init(|| self.written(splice, &input)).as_ref()?;
         let range = range_of(text, inner, target)?;
         let shown = excerpt::shown(&range);
@@ -370,7 +370,7 @@ impl<'a> Record<'a> {
                 return Text::new(text.clone());
             }
             let prompt = self.system_prompt();
-            self.written(splice, &self.plan.input(self.request, prompt.as_ref()))
+            self.written(splice, &self.plan.input(self.renderer, self.request, prompt.as_ref()))
         };
         self.recorded[index].text.get_or_init(written).as_ref()
     }
@@ -385,8 +385,8 @@ impl<'a> Record<'a> {
         let (splice, text) = (&self.body.splices()[index], self.text(index)?);
         let follow = || {
             let prompt = self.system_prompt();
-            let recorded = self.renderer.reads(splice.template, "system_prompt").then(|| self.prompt()).flatten();
-            let input = self.plan.input(self.request, prompt.as_ref());
+            let recorded = self.renderer.reads_prompt(splice.template).then(|| self.prompt()).flatten();
+            let input = self.plan.input(self.renderer, self.request, prompt.as_ref());
             self.follow(splice, &input, recorded, (&text.text, usize::MAX))
         };
         Some(self.recorded[index].whole.get_or_init(follow))
