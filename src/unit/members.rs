@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::memo::Weight;
 use super::prompt::SystemPrompt;
 use crate::json::Pointer;
-use crate::provider::{Breakpoint, CacheMark, CachePlace, CachePlan, CacheTtl, Cacheable, add_cache_control};
+use crate::provider::{CacheMark, CachePlace, CachePlan, CacheTtl, Cacheable, add_cache_control};
 pub(super) use hollow::Class;
 pub(crate) use hollow::Texts;
 use hollow::{Holes, Spliced};
