@@ -270,9 +270,9 @@ pub(super) fn content_type(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// The id that a provider gives to a request, where its headers name one: Anthropic's `request-id`; `x-request-id` of OpenAI and
-/// most others; Azure's, Amazon's, Google's, Mistral's, OpenRouter's and `DeepSeek`'s own.
+/// most others; Azure's, Amazon's, Google's, Mistral's, OpenRouter's, `DeepSeek`'s and `LiteLLM`'s own.
 pub(super) fn named(headers: &HeaderMap) -> ResponseInfo {
-    const NAMES: [&str; 9] = [
+    const NAMES: [&str; 10] = [
         "request-id",
         "x-request-id",
         "apim-request-id",
@@ -281,6 +281,7 @@ pub(super) fn named(headers: &HeaderMap) -> ResponseInfo {
         "mistral-correlation-id",
         "x-generation-id",
         "x-ds-trace-id",
+        "x-litellm-call-id",
         "cf-ray",
     ];
     let request_id = NAMES.iter().filter_map(|name| headers.get(*name)?.to_str().ok()).find_map(failure::id);

@@ -5,9 +5,11 @@
 mod agent_loop;
 #[cfg(target_os = "linux")]
 mod children;
+mod client;
 mod cost;
 mod deadline;
 mod edges;
+mod example;
 mod faults;
 mod fixture;
 mod hostile;
@@ -17,6 +19,7 @@ mod mcp;
 mod one_path;
 mod renewal;
 mod send;
+mod serde_forms;
 mod server;
 mod session;
 #[cfg(target_os = "linux")]

@@ -39,13 +39,13 @@ fn compiled(tool: &Tool) -> Option<(Validator, Measured)> {
 }
 
 /// A schema, compiled. Nothing is fetched, and patterns take a time that is linear.
-pub(super) fn validator(schema: &Value) -> Result<Validator, String> {
+pub(in crate::runtime) fn validator(schema: &Value) -> Result<Validator, String> {
     let options = jsonschema::options().offline().with_pattern_options(PatternOptions::regex());
     options.build(schema).map_err(|error| error.to_string())
 }
 
 /// The first mistakes of a value, each with its place; `None` if there are none.
-pub(super) fn mistakes(validator: &Validator, value: &Value) -> Option<String> {
+pub(in crate::runtime) fn mistakes(validator: &Validator, value: &Value) -> Option<String> {
     let mut errors = validator.iter_errors(value);
     let told: Vec<String> = errors.by_ref().take(MOST).map(|error| told(&error)).collect();
     let more = if errors.next().is_some() { "; and more" } else { "" };
@@ -102,8 +102,8 @@ mod tests {
         assert_eq!(
             mistake(&schema, &json!({"a": [1, "x"]})).as_deref(),
             Some(
-                "the arguments do not fit the schema of `add`: at `/a/1`, \"x\" is not of type \"integer\"; \
-                 \"b\" is a required property"
+                "the arguments do not fit the schema of `add`: \"b\" is a required property; \
+                 at `/a/1`, \"x\" is not of type \"integer\""
             )
         );
     }
