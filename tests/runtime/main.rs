@@ -14,6 +14,7 @@ mod killed;
 #[cfg(unix)]
 mod mcp;
 mod one_path;
+mod provider_blocks;
 mod renewal;
 mod send;
 mod server;
