@@ -55,6 +55,7 @@ pub use crate::resolve::ProfileId;
 #[doc(inline)]
 pub use crate::unit::Body;
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -593,7 +594,8 @@ impl Compiler {
         checked.map_or_else(|_| Vec::new(), |(_, findings)| findings)
     }
 
-    /// Both [`Compiler::live_body`] and [`Compiler::live_findings`], of one body.
+    /// Both [`Compiler::live_body`] and [`Compiler::live_findings`], of one body. What stands in a block of the provider's own is a
+    /// warning at most: the provider sent it, and takes it back as it came, whatever the schemas know of it.
     ///
     /// # Errors
     ///
@@ -609,12 +611,18 @@ impl Compiler {
             let body = plan.body(&self.repo.sources, renderer, request)?;
             let problems = Checks::of(plan, &self.schemas, &self.repo.families, model).problems(&body);
             let record = Record::new(plan, &self.repo.sources, renderer, request, &body);
+            let history = OnceCell::new();
             let finding = |problem: Problem| {
                 let target = if problem.is_about_key() { Target::Key } else { Target::Value };
                 let place = record.place(&problem.pointer, target);
+                let history = history.get_or_init(|| request.conversation.history_for(plan.api));
+                // A key is written by what writes its value.
+                let value = record.place(&problem.pointer, Target::Value);
+                let is_own = explain::is_providers_own(&value, history);
                 let span = problem.place.unwrap_or(place.span);
                 let excerpt = place.excerpt.map(|excerpt| excerpt.to_string());
-                explain::finding(problem, span, excerpt, place.steps).reaching(plan.name(), None)
+                let finding = explain::finding(problem, span, excerpt, place.steps).reaching(plan.name(), None);
+                if is_own { finding.at_most(Severity::Warning).help(GOES_BACK) } else { finding }
             };
             let findings = problems.into_iter().map(finding).collect();
             Ok((body, findings))
@@ -765,6 +773,9 @@ impl std::error::Error for SelectError {}
 
 /// Stack of the worker threads: deep but limited recursion in templates needs more than the usual 2 MiB.
 pub(crate) const STACK_BYTES: usize = 16 * 1024 * 1024;
+
+/// What is said of a finding in a block that the provider sent.
+const GOES_BACK: &str = "the provider sent this itself: it goes back as it came";
 
 fn is_agent(repo: &Repo, hierarchy: &Hierarchy, id: ProfileId) -> bool {
     let profile = hierarchy.get(id);

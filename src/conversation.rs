@@ -16,7 +16,7 @@ pub(crate) use arrival::{Arrival, arrived_before, placed, turn_from, with_arriva
 pub(crate) use data::{Anchor, CTX_MEMBERS, Relation, TEMPLATE_DATA, anchor};
 pub use item::{Item, PodEvent};
 pub(crate) use normalise::depends_on_target;
-pub use normalise::{Change, NO_MESSAGE, Normal, ProviderBlockKind, ProviderBlockKinds, Rules, normalise};
+pub use normalise::{Change, NO_MESSAGE, NameRule, Normal, ProviderBlockKind, ProviderBlockKinds, Rules, normalise};
 pub use usage::Usage;
 
 use std::sync::Arc;

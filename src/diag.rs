@@ -114,6 +114,8 @@ pub struct Diagnostic {
     pub(crate) fix: Option<Edit>,
     /// What tells it apart from another finding of its rule at its place.
     pub(crate) sense: Option<String>,
+    /// The worst that any policy makes of it.
+    pub(crate) worst: Severity,
     /// Names of the agents it reaches, sorted; empty for findings about the repository itself.
     pub agents: Vec<Arc<str>>,
     /// Names of the contexts it reaches, sorted.
@@ -132,9 +134,18 @@ impl Diagnostic {
             help: None,
             fix: None,
             sense: None,
+            worst: Severity::Error,
             agents: Vec::new(),
             contexts: Vec::new(),
         }
+    }
+
+    /// Lowers it to a severity that no policy raises again.
+    #[must_use]
+    pub(crate) fn at_most(mut self, worst: Severity) -> Diagnostic {
+        self.worst = worst;
+        self.severity = self.severity.min(worst);
+        self
     }
 
     /// Says something at the primary place.

@@ -393,6 +393,20 @@ pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
+/// Nine letters and digits computed from an id or a name: what fits every format, always the same. FNV-1a, 64 bits, in base 62.
+pub(crate) fn stable_id(id: &str) -> String {
+    const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let mut hash = id
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let mut text = String::with_capacity(9);
+    for _ in 0..9 {
+        text.push(char::from(DIGITS[(hash % 62) as usize]));
+        hash /= 62;
+    }
+    text
+}
+
 /// Bytes as pairs of hexadecimal digits in lower case.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     let digit = |number: u8| char::from_digit(u32::from(number), 16).expect("below 16");

@@ -62,6 +62,14 @@ impl Prepared {
         self.base.get().into_iter().chain(variants).map(|data| data.included().len()).sum()
     }
 
+    /// The history in the normal form of a client API; empty for a completion.
+    pub(crate) fn history_for(&self, api: ClientApi) -> Vec<Message> {
+        match &self.conversation.task {
+            Task::Chat(history) => normal_form(history, self.conversation.bound_from, api).history,
+            Task::Completion { .. } => Vec::new(),
+        }
+    }
+
     /// The client API's own normal form of the conversation, if it has one.
     fn variant(&self, api: ClientApi) -> Option<&ContextData> {
         let (_, data) = self.variants.iter().find(|(variant, _)| *variant == api)?;

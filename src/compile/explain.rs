@@ -8,7 +8,7 @@ use super::arrived::{Arrived, Piece};
 use super::{Compiler, ReadyContext, misplaced};
 use crate::check::Problem;
 use crate::context::ContextSource;
-use crate::conversation::Message;
+use crate::conversation::{Block, Message};
 use crate::diag::Diagnostic;
 use crate::json::Pointer;
 use crate::render::{By, ComputedFrom, ReadFile, ReadPlace, Step, Written};
@@ -128,6 +128,16 @@ impl Compiler {
         let normal = |history: &[Message]| normal_form(&version.history(history), bound_from, plan.api).history;
         find(ready.source(self)?, &normal)
     }
+}
+
+/// Whether a block of the provider's own wrote something. `history` is in the normal form of the client API: others' blocks are gone.
+pub(super) fn is_providers_own(place: &Place, history: &[Message]) -> bool {
+    let Some(path) = &place.data else { return false };
+    let tokens: Vec<String> = path.tokens().take(4).map(Into::into).collect();
+    let index = |at: usize| tokens.get(at).and_then(|token| token.parse::<usize>().ok());
+    let is_block = matches!(tokens.as_slice(), [ctx, _, blocks, _] if ctx == "history" && blocks == "content_blocks");
+    let block = || history.get(index(1)?)?.blocks.get(index(3)?);
+    is_block && matches!(block(), Some(Block::Provider(_)))
 }
 
 /// A problem of a body as a finding at what wrote it, with the steps that led there.

@@ -78,7 +78,10 @@ fn cuts(states: &[State]) -> Vec<(usize, usize)> {
     let length = |state: &State| history(state).len();
     let Some(last) = states.last() else { return Vec::new() };
     let ends: Vec<(usize, usize)> =
-        states[..states.len() - 1].iter().enumerate().map(|(turn, state)| (turn, length(state))).collect();
+        { states[..states.len() - 1].iter().enumerate() }
+            .filter(|(_, state)| !is_open(history(state)))
+            .map(|(turn, state)| (turn, length(state)))
+            .collect();
     let turn_of = |cut: usize| {
         let begins = |turn: &usize| *turn == 0 || turn_from(history(&states[*turn]), length(&states[turn - 1])) < cut;
         (0..states.len()).rev().find(begins).unwrap_or(0)
@@ -103,6 +106,11 @@ fn cuts(states: &[State]) -> Vec<(usize, usize)> {
 /// Whether a block is in the normal form for every target: an answer of which nothing is left is none.
 fn goes_everywhere(block: &Block) -> bool {
     block.says_something() && !matches!(block, Block::Provider(_))
+}
+
+/// Whether a history ends with calls: no request is made before their results are there.
+fn is_open(history: &[Message]) -> bool {
+    history.last().is_some_and(|last| last.blocks.iter().any(|block| matches!(block, Block::ToolUse { .. })))
 }
 
 fn history(state: &State) -> &[Message] {

@@ -49,7 +49,7 @@ impl Policy<'_> {
             }
             match self.level(&finding) {
                 Level::Off => continue,
-                Level::On(severity) => finding.severity = severity,
+                Level::On(severity) => finding.severity = severity.min(finding.worst),
             }
             left.push(finding);
         }

@@ -364,7 +364,7 @@ impl Log {
     }
 
     /// Whether somebody still waits: the last message is the person's, or tool results, without an answer, or the
-    /// model's with calls that have no results, or an answer that was cut off. Not if an interrupt item says so already; other
+    /// model's with calls that have no results, or an answer that was cut off or says nothing. Not if an interrupt item says so already; other
     /// items are not looked at.
     pub fn is_interrupted(&self) -> bool {
         let mut items = self.history.iter().rev().map_while(|message| message.item);
@@ -374,7 +374,11 @@ impl Log {
         let last = self.history.iter().rev().find(|message| message.item.is_none());
         last.is_some_and(|message| match message.role {
             Role::User => true,
-            Role::Assistant => self.cut_off().is_some() || message.blocks.iter().any(|block| block.call_id().is_some()),
+            Role::Assistant => {
+                let blocks = &message.blocks;
+                let is_open = blocks.iter().any(|block| block.call_id().is_some());
+                self.cut_off().is_some() || is_open || !blocks.iter().any(Block::says_something)
+            }
             Role::System => false,
         })
     }

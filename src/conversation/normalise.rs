@@ -3,9 +3,11 @@
 //! Three steps: what the target does not take goes; what says nothing goes; calls and results are paired, and results
 //! move right behind their calls. The second step is done once more, since a message may have lost its calls.
 
+mod names;
 mod provider;
 mod rounds;
 
+pub use names::NameRule;
 pub use provider::{ProviderBlockKind, ProviderBlockKinds};
 
 use std::sync::Arc;
@@ -25,6 +27,8 @@ pub struct Rules {
     pub drops_open_calls: bool,
     /// What goes back of the provider's own blocks.
     pub own_blocks: ProviderBlockKinds,
+    /// The names of called tools that it takes; a call with another name gets one.
+    pub names: NameRule,
     /// The first message whose thinking is bound to what stands before it now; thinking in earlier ones is dropped.
     pub bound_from: usize,
 }
@@ -70,6 +74,13 @@ pub enum Change {
         /// The id.
         id: Arc<str>,
     },
+    /// A call whose tool has a name that the target refuses; it gets another name, and so does its result.
+    RefusedName {
+        /// The message's index.
+        message: usize,
+        /// The name.
+        name: Arc<str>,
+    },
     /// A result with something between it and its call; moved.
     ResultApart {
         /// The message's index.
@@ -100,7 +111,8 @@ pub enum Change {
         /// The message's index.
         message: usize,
     },
-    /// A provider's own call without its result, or the result without the call; dropped.
+    /// A provider's own call without its result, or the result without the call; dropped. A call that was sent in the middle of its
+    /// turn stays, and gets an error as its result.
     OwnHalf {
         /// The message's index.
         message: usize,
@@ -133,6 +145,7 @@ impl Change {
             | Change::ResultWithoutCall { message, .. }
             | Change::SecondResult { message, .. }
             | Change::RepeatedId { message, .. }
+            | Change::RefusedName { message, .. }
             | Change::ResultApart { message, .. }
             | Change::ErrorWithoutText { message, .. }
             | Change::ForeignThinking { message }
@@ -152,6 +165,7 @@ impl Change {
             Change::ResultWithoutCall { id, .. } => format!("the tool result for `{id}` answers no call before it"),
             Change::SecondResult { id, .. } => format!("the tool call `{id}` has a result already"),
             Change::RepeatedId { id, .. } => format!("an earlier tool call has the id `{id}` too"),
+            Change::RefusedName { name, .. } => format!("this client API takes no tool with the name `{name}`"),
             Change::ResultApart { id, .. } => {
                 format!("the tool result for `{id}` does not stand right behind its call")
             }
@@ -173,6 +187,7 @@ impl Change {
                 "it is dropped before anything is rendered: remove it, or complete the pair"
             }
             Change::RepeatedId { .. } => "it gets another id before anything is rendered: give each call its own",
+            Change::RefusedName { .. } => "it gets another name before anything is rendered",
             Change::ResultApart { .. } => {
                 "it is moved there before anything is rendered: put all results of a turn into the message behind it, first"
             }
@@ -196,6 +211,7 @@ impl Change {
 ///   [`Rules::drops_open_calls`]; so are results without a call, and second results.
 /// * The results of a round stand in one message right behind the one with their calls, before anything else.
 /// * A call with the id of an earlier one gets another id, and its result too.
+/// * A call whose tool has a name that the target refuses gets another one, always the same for a name.
 /// * An error result without text and images gets [`NO_MESSAGE`].
 /// * Turns of thinking alone are dropped, and messages that say nothing: no block, or blank texts.
 /// * Thinking that the target does not take is dropped, and so are blocks of another provider, or their text stands for them.
@@ -213,7 +229,11 @@ pub fn normalise(history: &[Message], rules: &Rules) -> Normal {
 
 /// Whether the normal form of a history may depend on where it goes.
 pub(crate) fn depends_on_target(history: &[Message]) -> bool {
-    let depends = |block: &Block| block.is_thinking() || matches!(block, Block::Provider(_));
+    let depends = |block: &Block| match block {
+        Block::Provider(_) => true,
+        Block::ToolUse { name, .. } => !names::is_plain(name),
+        block => block.is_thinking(),
+    };
     history.iter().flat_map(|message| &message.blocks).any(depends)
         || history.last().is_some_and(|last| last.blocks.iter().any(|block| block.call_id().is_some()))
 }
@@ -235,7 +255,7 @@ impl NormalForm {
                         self.changes.push(change);
                         blocks.extend(block.in_words());
                     }
-                    None => blocks.push(block.clone()),
+                    None => blocks.push(rules.named(block, index, &mut self.changes)),
                 }
             }
             self.messages.push((index, Message { role: message.role, blocks, item: message.item }));

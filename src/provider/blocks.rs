@@ -9,6 +9,10 @@
 use super::WireFormat;
 use crate::conversation::ProviderBlockKind::{Call, Kept, Result, Sent};
 use crate::conversation::{ProviderBlockKind, ProviderBlockKinds};
+#[cfg(feature = "runtime")]
+use crate::conversation::{Block, ProviderBlock};
+#[cfg(feature = "runtime")]
+use serde_json::json;
 
 type Kinds = &'static [(&'static str, ProviderBlockKind)];
 
@@ -48,6 +52,34 @@ const GEMINI: Kinds =
 const MISTRAL: Kinds = &[("reference", Sent), ("tool_reference", Sent)];
 
 impl WireFormat {
+    /// The result of one of the format's own calls that says why there is none; `None` if the format has no such result: a
+    /// computer's is always a picture.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn own_error(self, call: &ProviderBlock, why: &str) -> Option<Block> {
+        let Call(name) = self.own_blocks().of(&call.data) else { return None };
+        let id = call.data.get(name)?.as_str()?;
+        let data = match call.data.get("type")?.as_str()? {
+            "custom" => {
+                let (id, content) = (id.into(), why.into());
+                return Some(Block::ToolResult { id, content, is_error: true, images: Vec::new() });
+            }
+            "custom_tool_call" => json!({"type": "custom_tool_call_output", "call_id": id, "output": why}),
+            "apply_patch_call" => {
+                json!({"type": "apply_patch_call_output", "call_id": id, "status": "failed", "output": why})
+            }
+            "shell_call" => {
+                let output = json!([{"stdout": "", "stderr": why, "outcome": {"type": "exit", "exit_code": 1}}]);
+                json!({"type": "shell_call_output", "call_id": id, "output": output})
+            }
+            "local_shell_call" => json!({"type": "local_shell_call_output", "id": id, "output": why}),
+            "mcp_approval_request" => {
+                json!({"type": "mcp_approval_response", "approval_request_id": id, "approve": false, "reason": why})
+            }
+            _ => return None,
+        };
+        Some(Block::Provider(ProviderBlock { origin: call.origin.clone(), data, text: None }))
+    }
+
     /// What goes back of the format's own blocks.
     pub(crate) fn own_blocks(self) -> ProviderBlockKinds {
         let (known, keeps_unknown) = match self {

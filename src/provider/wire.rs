@@ -1,7 +1,7 @@
 //! The wire formats.
 
 use super::Capability;
-use crate::conversation::Rules;
+use crate::conversation::{NameRule, Rules};
 use crate::render::IdRule;
 
 /// The shape of a request body.
@@ -93,6 +93,20 @@ impl WireFormat {
         }
     }
 
+    /// What names of tools must look like; the schemas say the same. Sources: Anthropic `^[a-zA-Z0-9_-]{1,128}$`; OpenAI's specification
+    /// (`FunctionObject`, `FunctionToolCall`), Mistral's likewise; Gemini `FunctionDeclaration.name`. Ollama takes any.
+    fn names(self) -> NameRule {
+        match self {
+            WireFormat::AnthropicMessages | WireFormat::OpenAiResponses => NameRule::Word(128),
+            WireFormat::OpenAiChat | WireFormat::MistralChat => NameRule::Word(64),
+            WireFormat::GoogleGenerateContent => NameRule::Dotted(128),
+            WireFormat::MistralFim
+            | WireFormat::OllamaChat
+            | WireFormat::OllamaGenerate
+            | WireFormat::LlamaCppInfill => NameRule::Any,
+        }
+    }
+
     /// What a history must be like for a client API with this name. Anthropic refuses unsigned thinking, and a
     /// Responses reasoning item without its encrypted content refers to nothing. Both refuse a turn that ends with
     /// reasoning (tailcallhq/forgecode#2107, vercel/ai#7099). No format takes a last message with open calls.
@@ -113,6 +127,7 @@ impl WireFormat {
             needs_end: reasoning_is_checked,
             drops_open_calls: true,
             own_blocks: self.own_blocks(),
+            names: self.names(),
             bound_from: 0,
         }
     }

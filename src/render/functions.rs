@@ -7,6 +7,7 @@ use minijinja::{Environment, Error, ErrorKind, Output, State, Value, escape_form
 
 use super::{account, builtins, inja, operators, values};
 use crate::repo::Dialect;
+use crate::text::stable_id;
 
 /// The functions that bodies and partials may call, beside those of the engine.
 pub(super) const BODY_FUNCTIONS: [&str; 7] =
@@ -227,20 +228,6 @@ impl IdRule {
     pub(super) fn function(self) -> Value {
         Value::from_function(move |id: &str| account::make(4 * id.len()).map(|()| self.apply(id)))
     }
-}
-
-/// Nine letters and digits computed from an id: what fits every format. FNV-1a, 64 bits, in base 62.
-fn stable_id(id: &str) -> String {
-    const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    let mut hash = id
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    let mut text = String::with_capacity(9);
-    for _ in 0..9 {
-        text.push(char::from(DIGITS[(hash % 62) as usize]));
-        hash /= 62;
-    }
-    text
 }
 
 /// A buffer that refuses to grow beyond a limit.

@@ -142,6 +142,11 @@ impl Agent {
         &self.name
     }
 
+    /// The wire format of its requests.
+    pub(super) fn wire(&self) -> WireFormat {
+        self.compiler.plan(self.id).expect("only usable agents are made").wire
+    }
+
     /// The repository it comes from.
     pub fn compiler(&self) -> &Arc<Compiler> {
         &self.compiler

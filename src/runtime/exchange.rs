@@ -12,6 +12,7 @@ use super::run::Emitter;
 use super::stream::{Decoder, Framing, Source};
 use super::transport::{Backoff, HttpBody, Refused, Transport, broken, content_type, endless, named};
 use super::{Answer, Error, Event, ResponseInfo, StopReason};
+use crate::provider::WireFormat;
 
 /// How long a connection may take to end after its answer has, to be used again.
 const GRACE: Duration = Duration::from_millis(50);
@@ -28,6 +29,8 @@ pub(super) struct Exchange {
     pub(super) calls_begun: bool,
     /// How it ended.
     pub(super) ended: Ended,
+    /// The wire format of its request.
+    pub(super) wire: WireFormat,
 }
 
 /// How a round ended.
@@ -47,8 +50,8 @@ pub(super) struct RoundContext<'a> {
 }
 
 impl Exchange {
-    fn nothing(ended: Ended) -> Exchange {
-        Exchange { answer: Answer::default(), held: String::new(), has_begun: false, calls_begun: false, ended }
+    fn nothing(ended: Ended, wire: WireFormat) -> Exchange {
+        Exchange { answer: Answer::default(), held: String::new(), has_begun: false, calls_begun: false, ended, wire }
     }
 }
 
@@ -56,8 +59,8 @@ impl RoundContext<'_> {
     /// Sends a request and reads its answer to the end.
     pub(super) async fn exchange(&self, request: &Compiled, id_prefix: String) -> Exchange {
         match self.cancel.run_until_cancelled(self.connect(request)).await {
-            None => Exchange::nothing(Ended::Cancelled),
-            Some(Err(error)) => Exchange::nothing(Ended::Broken(error)),
+            None => Exchange::nothing(Ended::Cancelled, request.wire),
+            Some(Err(error)) => Exchange::nothing(Ended::Broken(error), request.wire),
             Some(Ok(response)) => self.read(request, response, id_prefix).await,
         }
     }
@@ -86,7 +89,7 @@ impl RoundContext<'_> {
         let framing = Framing::of(content_type(response.headers()), request.wire);
         let source = Source { api: request.api, wire: request.wire, id_prefix };
         let mut decoder = Decoder::new(source, framing, self.transport.options.limits);
-        let mut exchange = Exchange::nothing(Ended::Cancelled);
+        let mut exchange = Exchange::nothing(Ended::Cancelled, request.wire);
         let info = named(response.headers());
         let limit = self.transport.options.answer_timeout;
         let read = async {

@@ -17,6 +17,7 @@ mod killed;
 #[cfg(unix)]
 mod mcp;
 mod one_path;
+mod provider_blocks;
 mod renewal;
 mod send;
 mod serde_forms;

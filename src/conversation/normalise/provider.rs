@@ -1,6 +1,7 @@
 //! A provider's own blocks: which go back, and which need each other.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -38,6 +39,42 @@ impl ProviderBlockKinds {
         let known = self.known.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
         known.unwrap_or(if self.keeps_unknown { ProviderBlockKind::Kept } else { ProviderBlockKind::Sent })
     }
+
+    /// The calls of the answer that a history ends with, or that nothing but results follows, which wait for the host and have no result.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn open_calls(self, history: &[Message]) -> Vec<&ProviderBlock> {
+        let half = |block: &Block| own_half(block, self);
+        let is_results =
+            |message: &Message| message.blocks.iter().all(|it| it.result_id().is_some() || half(it).is_some_and(|it| !it.1));
+        let Some(answer) = history.iter().rposition(|message| message.role == Role::Assistant || !is_results(message))
+        else {
+            return Vec::new();
+        };
+        let results = history[answer + 1..].iter().flat_map(|message| &message.blocks);
+        let answered: Vec<String> = results
+            .filter_map(|block| block.result_id().map(ToString::to_string).or_else(|| half(block).map(|(id, _)| id)))
+            .collect();
+        let is_open = |block: &&Block| {
+            half(block).is_some_and(|(id, is_call)| is_call && !answered.contains(&id)) && !waits_for_provider(block)
+        };
+        let blocks = history[answer].blocks.iter().filter(|_| history[answer].role == Role::Assistant);
+        blocks.filter(is_open).filter_map(|block| match block {
+            Block::Provider(own) => Some(own),
+            _ => None,
+        }).collect()
+    }
+
+    /// Whether a block is the result of one of the format's own calls.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn is_result(self, block: &Block) -> bool {
+        own_half(block, self).is_some_and(|(_, is_call)| !is_call)
+    }
+
+    /// Whether a block tells of something that the provider did: it goes back, and waits for nothing.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn is_done(self, data: &Value) -> bool {
+        matches!(self.of(data), ProviderBlockKind::Sent | ProviderBlockKind::Result(_))
+    }
 }
 
 impl Rules {
@@ -57,7 +94,8 @@ struct Pair {
 
 impl NormalForm {
     /// Drops a provider's own calls without results and results without calls. A call of the last turn stays while nothing
-    /// but results follows: the provider goes on with it.
+    /// but results follows: the provider goes on with it. Behind such a turn, the call that was sent stays as it was sent, and gets an
+    /// error at the end of the turn.
     pub(super) fn pair_own(&mut self, rules: &Rules) {
         let has_own =
             |(_, message): &(usize, Message)| message.blocks.iter().any(|it| matches!(it, Block::Provider(_)));
@@ -65,22 +103,53 @@ impl NormalForm {
             return;
         }
         let pairs = self.own_pairs(rules);
-        let open_from = self.open_turn();
+        let (open_from, ends) = (self.open_turn(), self.ends_of_turns());
+        let mut errors: Vec<(usize, Block)> = Vec::new();
         let changes = &mut self.changes;
         for (at, (index, message)) in self.messages.iter_mut().enumerate() {
             message.blocks.retain(|block| {
-                let stays = match own_half(block, rules) {
-                    None => true,
-                    Some((id, is_call)) => pairs.get(&id).is_some_and(|pair| match (pair.call, pair.result) {
-                        (Some(call), Some(result)) => call <= result,
-                        _ => is_call && at >= open_from && waits_for_provider(block),
-                    }),
-                };
-                if !stays {
-                    changes.push(Change::OwnHalf { message: *index });
+                let Some((id, is_call)) = own_half(block, rules.own_blocks) else { return true };
+                let stays = pairs.get(&id).is_some_and(|pair| match (pair.call, pair.result) {
+                    (Some(call), Some(result)) => call <= result,
+                    _ => is_call && at >= open_from && waits_for_provider(block),
+                });
+                if stays {
+                    return true;
                 }
-                stays
+                changes.push(Change::OwnHalf { message: *index });
+                let error = unavailable(block).filter(|_| is_call && at + 1 < ends[at]);
+                let is_sent = error.is_some();
+                errors.extend(error.map(|error| (ends[at], error)));
+                is_sent
             });
+        }
+        self.end_with(errors);
+    }
+
+    /// Where the turn of each message ends: the model's messages, and results. For others, behind themselves.
+    fn ends_of_turns(&self) -> Vec<usize> {
+        let mut ends = vec![0; self.messages.len()];
+        let mut end = ends.len();
+        for (at, (_, message)) in self.messages.iter().enumerate().rev() {
+            if message.role != Role::Assistant && !is_results(message) {
+                end = at;
+            }
+            ends[at] = end.max(at + 1);
+        }
+        ends
+    }
+
+    /// Puts results of the provider's own at the ends of turns, where no request has been: before the last answer, or behind the last results.
+    fn end_with(&mut self, errors: Vec<(usize, Block)>) {
+        for (end, error) in errors.into_iter().rev() {
+            let (index, last) = &mut self.messages[end - 1];
+            if last.role == Role::Assistant {
+                last.blocks.insert(0, error);
+            } else {
+                let message = Message { role: Role::Assistant, blocks: vec![error], item: None };
+                let numbered = (*index, message);
+                self.messages.insert(end, numbered);
+            }
         }
     }
 
@@ -88,7 +157,7 @@ impl NormalForm {
         let mut pairs: HashMap<String, Pair> = HashMap::new();
         for (at, (_, message)) in self.messages.iter().enumerate() {
             for block in &message.blocks {
-                if let Some((id, is_call)) = own_half(block, rules) {
+                if let Some((id, is_call)) = own_half(block, rules.own_blocks) {
                     let pair = pairs.entry(id).or_default();
                     *(if is_call { &mut pair.call } else { &mut pair.result }) = Some(at);
                 } else if let Some(pair) = block.result_id().and_then(|id| pairs.get_mut(&**id)) {
@@ -102,7 +171,6 @@ impl NormalForm {
 
     /// Where the last turn begins, if nothing but results follows it; else behind the end.
     fn open_turn(&self) -> usize {
-        let is_results = |message: &Message| message.blocks.iter().all(|block| block.result_id().is_some());
         let end =
             self.messages.iter().rposition(|(_, message)| message.role == Role::Assistant || !is_results(message));
         match end {
@@ -116,15 +184,54 @@ impl NormalForm {
 }
 
 /// The id of a block that needs another one, and whether it is the call.
-fn own_half(block: &Block, rules: &Rules) -> Option<(String, bool)> {
+fn own_half(block: &Block, kinds: ProviderBlockKinds) -> Option<(String, bool)> {
     let Block::Provider(own) = block else { return None };
-    let (name, is_call) = match rules.own_blocks.of(&own.data) {
+    let (name, is_call) = match kinds.of(&own.data) {
         ProviderBlockKind::Call(name) => (name, true),
         ProviderBlockKind::Result(name) => (name, false),
         ProviderBlockKind::Sent | ProviderBlockKind::Kept => return None,
     };
     Some((own.data.get(name)?.as_str()?.to_owned(), is_call))
 }
+
+fn is_results(message: &Message) -> bool {
+    message.blocks.iter().all(|block| block.result_id().is_some())
+}
+
+/// What says that a call of Anthropic's own has no result (`anthropic` 2.12, `types/*_tool_result_error_param.py`); `None` for tools
+/// that are not known.
+fn unavailable(call: &Block) -> Option<Block> {
+    let Block::Provider(own) = call else { return None };
+    let member = |name: &str| own.data.get(name).and_then(Value::as_str);
+    let id = member("id")?;
+    let data = match (member("type")?, member("name")?) {
+        ("mcp_tool_use", _) => {
+            let text = serde_json::json!([{"type": "text", "text": "The tool gave no result."}]);
+            serde_json::json!({"type": "mcp_tool_result", "tool_use_id": id, "is_error": true, "content": text})
+        }
+        ("server_tool_use", name) => {
+            let name = if name.starts_with("tool_search_tool") { "tool_search" } else { name };
+            let is_known = SERVER_TOOLS.contains(&name);
+            let error = format!("{name}_tool_result_error");
+            let content = serde_json::json!({"type": error, "error_code": "unavailable"});
+            let kind = is_known.then(|| format!("{name}_tool_result"))?;
+            serde_json::json!({"type": kind, "tool_use_id": id, "content": content})
+        }
+        _ => return None,
+    };
+    Some(Block::Provider(ProviderBlock { origin: Arc::clone(&own.origin), data, text: None }))
+}
+
+/// Tools of Anthropic's servers, as the kinds of their results name them.
+const SERVER_TOOLS: [&str; 7] = [
+    "web_search",
+    "web_fetch",
+    "code_execution",
+    "bash_code_execution",
+    "text_editor_code_execution",
+    "tool_search",
+    "advisor",
+];
 
 /// Whether the provider itself runs a call; others wait for the host.
 fn waits_for_provider(block: &Block) -> bool {

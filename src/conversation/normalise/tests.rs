@@ -273,6 +273,37 @@ fn a_servers_own_call_needs_its_result_unless_the_turn_goes_on() {
     assert_eq!(told, ["1: a provider's own call without its result, or a result without its call"]);
 }
 
+/// What was sent in the middle of a turn stays, also when its result never comes: only an error joins it, where no request has been.
+#[test]
+fn a_servers_own_call_that_was_sent_stays_and_gets_an_error() {
+    let rules = rules_of("Claude");
+    let search = |id: &str| {
+        let data = serde_json::json!({"type": "server_tool_use", "id": id, "name": "web_search", "input": {}});
+        Block::Provider(crate::conversation::ProviderBlock { origin: "Claude".into(), data, text: None })
+    };
+    let thinks = || thinking("s", Some("Claude"));
+    let asked = [user(vec![text("q")]), assistant(vec![search("s"), call("a")]), user(vec![result("a")])];
+    let answered = [&asked[..], &[assistant(vec![thinks(), text("so")]), user(vec![text("q")])]].concat();
+    let (normal, told) = shown_for(&answered, &rules);
+    let expected = [
+        "user: \"q\"",
+        "assistant: own server_tool_use, call a",
+        "user: result a",
+        "assistant: own web_search_tool_result, thinking, \"so\"",
+        "user: \"q\"",
+    ];
+    assert_eq!((normal, told.len()), (expected.map(str::to_owned).to_vec(), 1));
+    let once = normalise(&answered, &rules).history;
+    assert_eq!(normalise(&once, &rules).changes, []);
+    let cut_off = [&asked[..], &[user(vec![text("go on")])]].concat();
+    let (normal, _) = shown_for(&cut_off, &rules);
+    assert_eq!(normal[..3], expected[..3]);
+    assert_eq!(normal[3..], ["assistant: own web_search_tool_result", "user: \"go on\""]);
+    let unknown = [user(vec![text("q")]), assistant(vec![own("server_tool_use", "s", None), call("a")])];
+    let unknown = [&unknown[..], &answered[2..]].concat();
+    assert_eq!(shown_for(&unknown, &rules).0[1], "assistant: call a");
+}
+
 #[test]
 fn a_call_of_a_custom_tool_is_answered_as_any_other() {
     let call = Block::Provider(crate::conversation::ProviderBlock {
@@ -287,6 +318,28 @@ fn a_call_of_a_custom_tool_is_answered_as_any_other() {
     assert_eq!(shown(&history).1, [""; 0]);
     let (normal, _) = shown_for(&history, &rules_of("Claude"));
     assert_eq!(normal, ["user: \"q\"", "user: \"go on\""]);
+}
+
+#[test]
+fn a_name_that_the_target_refuses_is_another_one_always_the_same() {
+    let call = |id: &str, name: &str| Block::ToolUse { id: id.into(), name: name.into(), input: serde_json::json!({}) };
+    let named = |name: &str, api: &str| {
+        let history = [assistant(vec![call("a", name)]), user(vec![result("a")])];
+        let normal = normalise(&history, &rules_of(api));
+        let Block::ToolUse { name, .. } = &normal.history[0].blocks[0] else { panic!("a call") };
+        (name.to_string(), normal.changes.len())
+    };
+    assert_eq!(named("read_file", "Claude"), ("read_file".to_owned(), 0));
+    assert_eq!(named("a.b", "Google AI"), ("a.b".to_owned(), 0));
+    assert_eq!(named("a.b", "Ollama (Native)"), ("a.b".to_owned(), 0));
+    let (other, changes) = named("a.b", "Claude");
+    assert!(other.starts_with("a_b_") && other.len() == 13 && changes == 1, "{other}");
+    assert_eq!(named("a.b", "Mistral AI").0, other);
+    assert_ne!(named("a b", "Claude").0, other);
+    assert_eq!(named(&"x".repeat(65), "OpenAI (Chat Completions)").0.len(), 64);
+    assert!(named("1", "Google AI").0.starts_with("__"));
+    assert!(named("", "Claude").0.starts_with('_'));
+    assert!(depends_on_target(&[assistant(vec![call("a", "a.b")]), user(vec![result("a")])]));
 }
 
 /// Twice the messages take about twice the time; the square would take minutes.

@@ -20,6 +20,7 @@ use super::state::RoundInput;
 use super::{Shared, lock};
 use crate::conversation::log::CutOff;
 use crate::conversation::{Block, Usage};
+use crate::provider::WireFormat;
 
 /// What a request begins with.
 pub(super) enum Start {
@@ -260,7 +261,7 @@ impl<'a> RequestTask<'a> {
 
     /// Puts what came into the history. `added` messages go if nothing did.
     async fn keep_answer(&self, exchange: Exchange, added: usize) -> Result<(StopReason, Vec<ToolCall>), Stop> {
-        let Exchange { answer, held, calls_begun, ended, .. } = exchange;
+        let Exchange { answer, held, calls_begun, ended, wire, .. } = exchange;
         let Answer { mut blocks, mut calls, usage, refusal } = answer;
         match ended {
             Ended::Complete(stop) => {
@@ -269,7 +270,7 @@ impl<'a> RequestTask<'a> {
                     blocks.retain(|block| !matches!(block, Block::ToolUse { .. }));
                     calls.clear();
                 }
-                self.keep(blocks, cut_off(&stop).filter(|_| calls.is_empty()), usage)?;
+                self.keep(blocks, cut_off(&stop, wire).filter(|_| calls.is_empty()), usage)?;
                 if let Err(stop) = self.show(held).await {
                     return Err(self.give_up_calls(stop));
                 }
@@ -280,19 +281,16 @@ impl<'a> RequestTask<'a> {
                 self.emitter.emit(Event::TurnEnd { stop: stop.clone() });
                 Ok((stop, calls))
             }
-            Ended::Cancelled => match self.stopped() {
-                Stop::Cancelled => {
-                    self.keep(self.kept(blocks, calls_begun), Some(CutOff::Cancelled), usage)?;
-                    Err(Stop::Cancelled)
-                }
-                stop => {
-                    self.keep_part(self.kept(blocks, calls_begun), usage, added, &stop)?;
-                    Err(stop)
-                }
-            },
+            Ended::Cancelled => {
+                let stop = self.stopped();
+                // The message of a request that was cancelled stays in any case.
+                let added = if matches!(stop, Stop::Cancelled) { 0 } else { added };
+                self.keep_part((blocks, calls_begun), wire, usage, added, &stop)?;
+                Err(stop)
+            }
             Ended::Broken(error) => {
                 let stop = error.into();
-                if self.keep_part(self.kept(blocks, calls_begun), usage, added, &stop)? {
+                if self.keep_part((blocks, calls_begun), wire, usage, added, &stop)? {
                     self.show(held).await?;
                 }
                 Err(stop)
@@ -300,14 +298,24 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Keeps what came of an answer that failed, and marks it. If nothing did, `added` messages go: then it says no.
-    fn keep_part(&self, kept: Vec<Block>, usage: Usage, added: usize, stop: &Stop) -> Result<bool, Error> {
+    /// Keeps what is left of an answer that failed, and marks it: says whether anything is. If no answer had begun, `added` messages go.
+    fn keep_part(
+        &self,
+        (blocks, calls_begun): (Vec<Block>, bool),
+        wire: WireFormat,
+        usage: Usage,
+        added: usize,
+        stop: &Stop,
+    ) -> Result<bool, Error> {
+        let has_begun = calls_begun || !blocks.is_empty();
+        let kept = self.kept(blocks, calls_begun, wire);
         let is_part = !kept.is_empty();
-        if !is_part {
+        if !has_begun {
             // If that cannot be written, why the request failed still says more.
             let _ = self.shared.state().retract(added);
         }
-        self.keep(kept, is_part.then(|| stop.cut_off()), usage)?;
+        let is_cut_off = has_begun || matches!(stop, Stop::Cancelled);
+        self.keep(kept, is_cut_off.then(|| stop.cut_off()), usage)?;
         Ok(is_part)
     }
 
@@ -326,16 +334,21 @@ impl<'a> RequestTask<'a> {
         stop
     }
 
-    /// What is left of an answer that was not completed: text, never a call.
-    fn kept(&self, mut blocks: Vec<Block>, calls_begun: bool) -> Vec<Block> {
-        blocks.retain(|block| !matches!(block, Block::ToolUse { .. }));
-        let has_text = blocks.iter().any(|block| match block {
+    /// What is left of an answer that was not completed: text, and what tools of the provider did; never a call for the host. Under
+    /// hooks, the text beside a call goes too.
+    fn kept(&self, mut blocks: Vec<Block>, calls_begun: bool, wire: WireFormat) -> Vec<Block> {
+        let own_blocks = wire.own_blocks();
+        let has_text = |block: &Block| match block {
             Block::Text(text) => !text.trim().is_empty(),
             Block::Provider(own) => own.text.is_some(),
             _ => false,
-        });
-        let keep = has_text && (self.policy.keep_text_beside_calls || !calls_begun);
-        if keep { blocks } else { Vec::new() }
+        };
+        let is_done = |block: &Block| matches!(block, Block::Provider(own) if own_blocks.is_done(&own.data));
+        blocks.retain(|block| !matches!(block, Block::ToolUse { .. }));
+        if calls_begun && !self.policy.keep_text_beside_calls {
+            blocks.retain(|block| matches!(block, Block::Provider(_)) && !has_text(block));
+        }
+        if blocks.iter().any(|block| has_text(block) || is_done(block)) { blocks } else { Vec::new() }
     }
 
     /// Shows text that was held back, as hooks want it.
@@ -439,13 +452,23 @@ impl<'a> RequestTask<'a> {
 }
 
 /// Why an answer with an end of its own is not complete all the same, if it is not.
-fn cut_off(stop: &StopReason) -> Option<CutOff> {
+fn cut_off(stop: &StopReason, wire: WireFormat) -> Option<CutOff> {
     match stop {
         StopReason::Refusal => Some(CutOff::Refused),
         StopReason::MaxTokens => Some(CutOff::MaxTokens),
         StopReason::Paused => Some(CutOff::Paused),
+        StopReason::Other(word) if is_broken_off(word, wire) => Some(CutOff::Broken),
         _ => None,
     }
+}
+
+/// Whether a reason without a name here says that the answer is not complete. Responses and Gemini have one word for answers that
+/// are; other servers have their own words for both: vLLM and SGLang say `abort`.
+fn is_broken_off(word: &str, wire: WireFormat) -> bool {
+    const UNFINISHED: [&str; 8] =
+        ["abort", "aborted", "cancel", "cancelled", "canceled", "incomplete", "timeout", "unload"];
+    matches!(wire, WireFormat::OpenAiResponses | WireFormat::GoogleGenerateContent)
+        || UNFINISHED.contains(&word.to_ascii_lowercase().as_str())
 }
 
 /// What a request ends with that a hook stops without a reason.

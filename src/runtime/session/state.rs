@@ -9,8 +9,9 @@ use super::super::{Category, Error, Event};
 use super::Start;
 use crate::conversation::log::{CutOff, Entry, Instructions, Log};
 use crate::conversation::{
-    Block, Conversation, Item, Message, Role, SystemLayer, Task, TaskKind, Tool, Usage, turn_from,
+    Block, Conversation, Item, Message, ProviderBlock, Role, SystemLayer, Task, TaskKind, Tool, Usage, turn_from,
 };
+use crate::provider::WireFormat;
 use crate::world::{AccessError, Journal};
 
 /// A session's state.
@@ -36,6 +37,8 @@ pub(super) struct State {
     is_told: bool,
     /// The agent's name.
     agent: Arc<str>,
+    /// The wire format of its requests.
+    wire: WireFormat,
     /// Whether the host asked for a new system prompt.
     renews: bool,
 }
@@ -103,6 +106,7 @@ impl State {
             unsaid: None,
             is_told: false,
             agent: Arc::clone(agent.name()),
+            wire: agent.wire(),
             renews: false,
         }
     }
@@ -127,7 +131,7 @@ impl State {
         let mut state = State::of(agent, Conversation { known_items: Vec::new(), ..frame }, log, journal);
         state.is_told = state.frame.is_told || state.says_surroundings();
         // Whose calls are open may bring their results.
-        if state.log.open_calls().is_empty() || !history.is_empty() {
+        if !state.has_open_calls() || !history.is_empty() {
             state.settle(true)?;
         }
         let is_given = !history.is_empty();
@@ -150,14 +154,39 @@ impl State {
     /// Closes a turn that ended in its middle, before anything follows it: calls that nobody will answer get a result that says
     /// so, and the model is told. That the person has no answer yet is told only if `moves_on`: else it comes now.
     fn settle(&mut self, moves_on: bool) -> Result<(), Error> {
+        let has_open_calls = self.has_open_calls();
+        let has_own_calls = !self.own_calls().is_empty();
         let open: Vec<Block> = self.log.open_calls().into_iter().filter_map(interrupted_call).collect();
-        let has_open_calls = !open.is_empty();
         open.into_iter().try_for_each(|result| self.record(Entry::ToolResult(result)))?;
+        self.refuse_own_calls(CALL_INTERRUPTED)?;
         let cut_off = self.unsaid.or(self.log.cut_off());
-        if self.log.is_interrupted() && (moves_on || has_open_calls || cut_off.is_some()) {
+        if (self.log.is_interrupted() || has_own_calls) && (moves_on || has_open_calls || cut_off.is_some()) {
             self.record(Entry::Item(cut_off.map_or_else(Item::interrupted, Item::cut_off)))?;
         }
         Ok(())
+    }
+
+    /// The calls in the provider's own form that wait for a result.
+    fn own_calls(&self) -> Vec<ProviderBlock> {
+        self.wire.own_blocks().open_calls(self.history()).into_iter().cloned().collect()
+    }
+
+    /// Whether calls of the last answer have no results, whatever their form.
+    fn has_open_calls(&self) -> bool {
+        !self.log.open_calls().is_empty() || !self.own_calls().is_empty()
+    }
+
+    /// Answers calls in the provider's own form, which no tool of a session takes, with an error; says how many there were.
+    pub(super) fn refuse_own_calls(&mut self, why: &str) -> Result<usize, Error> {
+        let calls = self.own_calls();
+        let errors: Vec<Block> = calls.iter().filter_map(|call| self.wire.own_error(call, why)).collect();
+        let (common, own): (Vec<Block>, Vec<Block>) =
+            errors.into_iter().partition(|error| matches!(error, Block::ToolResult { .. }));
+        common.into_iter().try_for_each(|error| self.record(Entry::ToolResult(error)))?;
+        if !own.is_empty() {
+            self.record(Entry::Message(Message { role: Role::User, blocks: own, item: None }))?;
+        }
+        Ok(calls.len())
     }
 
     /// Whether the history says what the agent says of its surroundings.
@@ -260,7 +289,7 @@ impl State {
         if matches!(start, Start::Proceed) && self.is_given() && self.waiting.is_empty() {
             return Ok(());
         }
-        let stays = !self.waiting.is_empty() || !self.log.open_calls().is_empty();
+        let stays = !self.waiting.is_empty() || self.has_open_calls();
         let moves_on = matches!(start, Start::Message(_)) && !self.is_given();
         self.settle(moves_on)?;
         self.admit_waiting()?;
@@ -298,13 +327,16 @@ impl State {
 
     /// Whether a request begins with what a host has to say to open calls: then nothing was interrupted.
     fn has_results(&self, blocks: &[Block]) -> bool {
-        let has_results = blocks.iter().any(|block| matches!(block, Block::ToolResult { .. }));
-        has_results && !self.log.open_calls().is_empty()
+        let own = self.wire.own_blocks();
+        let has_results = blocks.iter().any(|block| matches!(block, Block::ToolResult { .. }) || own.is_result(block));
+        has_results && self.has_open_calls()
     }
 
-    /// Whether the last message is an answer. A host may give a history that ends with the beginning of one.
+    /// Whether the last message is an answer that says something. A host may give a history that ends with the beginning of one.
     fn ends_with_an_answer(&self) -> bool {
-        let is_answer = self.history().last().is_some_and(|last| last.role == Role::Assistant);
+        let is_answer = self.history().last().is_some_and(|last| {
+            last.role == Role::Assistant && last.blocks.iter().any(Block::says_something)
+        });
         is_answer && !self.is_given()
     }
 
@@ -325,6 +357,9 @@ impl State {
             if matches!(&block, Block::ToolResult { id, .. } if open.contains(id)) {
                 self.record(Entry::ToolResult(block))?;
             }
+        }
+        if self.refuse_own_calls(NO_TOOL_TAKES_IT)? > 0 {
+            self.news.push(Event::Warning("no tool of this session takes a call in the provider's own form".to_owned()));
         }
         self.admit_waiting()
     }
@@ -492,6 +527,9 @@ fn interrupted_call(call: &Block) -> Option<Block> {
 
 /// What the model is told of a call whose end nobody saw.
 const CALL_INTERRUPTED: &str = "the turn was interrupted before there was a result: whether the tool ran is not known";
+
+/// What the model is told of a call in the provider's own form, beside calls that tools answered.
+const NO_TOOL_TAKES_IT: &str = "there is no such tool here: the call was not run";
 
 fn unwritable(why: AccessError) -> Error {
     config("the session cannot be written").detail(why)

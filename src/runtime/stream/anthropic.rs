@@ -128,7 +128,8 @@ impl Anthropic {
         if own {
             return end_own(place, &json, answer);
         }
-        if !citations.is_empty() {
+        // The API refuses a blank text, also one with citations.
+        if !citations.is_empty() && answer.has_words(place) {
             return answer.text_as_own(place, |text| json!({"type": "text", "text": text, "citations": citations}));
         }
         answer.seal(place);

@@ -139,6 +139,11 @@ impl AnswerBuilder {
         }
     }
 
+    /// Whether a block of text is more than white space.
+    pub(super) fn has_words(&self, place: BlockIndex) -> bool {
+        matches!(&self.slots[place.0], Slot::Text { text, .. } if !text.trim().is_empty())
+    }
+
     /// Whether nothing was said in a block of text or of thinking.
     pub(super) fn is_blank(&self, place: BlockIndex) -> bool {
         match &self.slots[place.0] {
@@ -557,11 +562,12 @@ impl Call {
 }
 
 impl Slot {
+    /// Whether it says nothing: of an answer of such blocks, no next request holds anything.
     fn is_empty(&self) -> bool {
         match self {
-            Slot::Text { text, .. } => text.is_empty(),
-            Slot::Thinking { text, signature, .. } => text.is_empty() && signature.is_empty(),
-            Slot::Redacted(_) | Slot::Call(_) | Slot::Own(_) => false,
+            Slot::Text { text, .. } => text.trim().is_empty(),
+            Slot::Thinking { .. } | Slot::Redacted(_) => true,
+            Slot::Call(_) | Slot::Own(_) => false,
         }
     }
 
