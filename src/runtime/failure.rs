@@ -186,7 +186,7 @@ fn meaning(status: u16) -> Meaning {
 
 /// What a type of error means: the first family that has a part of its letters, whatever stands between these. Types: Anthropic's
 /// and OpenAI's pages on errors and the classes of their SDKs, `google.rpc.Code`, `ResponseErrorCode` of OpenAI's API document,
-/// `DashScope`'s error codes, llama.cpp's `format_error_response`, vLLM's and `LiteLLM`'s classes.
+/// `DashScope`'s error codes, llama.cpp's `format_error_response`, `vLLM`'s and `LiteLLM`'s classes.
 fn meaning_of_kind(kind: &str) -> Option<Meaning> {
     let letters: String = kind.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     let family = KINDS.iter().find(|(words, _)| words.iter().any(|word| letters.contains(word)))?;
@@ -222,8 +222,23 @@ impl Family {
 
 /// Parts of types of errors, by their letters and digits alone.
 const KINDS: &[(&[&str], Family)] = &[
-    (&["insufficientquota", "insufficientbalance", "insufficientfund", "billing", "credit", "payment", "arrear", "overdue"], Family::Unpaid),
-    (&["apikey", "unauthenticated", "unauthorized", "authentication", "invalidtoken", "accesstoken"], Family::Status(401)),
+    (
+        &[
+            "insufficientquota",
+            "insufficientbalance",
+            "insufficientfund",
+            "billing",
+            "credit",
+            "payment",
+            "arrear",
+            "overdue",
+        ],
+        Family::Unpaid,
+    ),
+    (
+        &["apikey", "unauthenticated", "unauthorized", "authentication", "invalidtoken", "accesstoken"],
+        Family::Status(401),
+    ),
     (&["permission", "forbidden", "accessdenied", "unsupportedcountry"], Family::Status(403)),
     (&["ratelimit", "rateexceeded", "resourceexhausted", "toomanyrequests", "throttl", "quota"], Family::Status(429)),
     (&["overload", "unavailable", "capacity", "busy", "engineoverloaded"], Family::Status(503)),
@@ -274,14 +289,31 @@ const KINDS: &[(&[&str], Family)] = &[
 
 /// Beginnings of words in messages.
 const PHRASES: &[(&[&str], Family)] = &[
-    (&[" insufficient balance", " insufficient quota", " insufficient credit", " insufficient fund", " billing", " credit", " payment"], Family::Unpaid),
+    (
+        &[
+            " insufficient balance",
+            " insufficient quota",
+            " insufficient credit",
+            " insufficient fund",
+            " billing",
+            " credit",
+            " payment",
+        ],
+        Family::Unpaid,
+    ),
     (&[" unauthorized", " not authenticated", " unauthenticated", " authentication", " api key"], Family::Status(401)),
     (&[" permission denied", " forbidden", " access denied"], Family::Status(403)),
-    (&[" rate limit", " ratelimit", " too many requests", " throttl", " quota", " resource exhausted", " slow down"], Family::Status(429)),
+    (
+        &[" rate limit", " ratelimit", " too many requests", " throttl", " quota", " resource exhausted", " slow down"],
+        Family::Status(429),
+    ),
     (&[" overload", " unavailable", " at capacity", " over capacity", " busy"], Family::Status(503)),
     (&[" timed out", " timeout", " deadline exceeded"], Family::Status(408)),
     (&[" not found ", " does not exist "], Family::Status(404)),
-    (&[" bad request", " invalid ", " not supported ", " unsupported ", " exceeds ", " too long ", " must be "], Family::Status(400)),
+    (
+        &[" bad request", " invalid ", " not supported ", " unsupported ", " exceeds ", " too long ", " must be "],
+        Family::Status(400),
+    ),
     (
         &[
             " try again",
@@ -315,7 +347,10 @@ fn reported(value: &Value) -> Option<Reported> {
     let error = error.unwrap_or(value);
     let message = message(error);
     let code = code(error);
-    let kind = ["type", "status", "code", "error_code", "errorCode"].iter().filter_map(|key| error.get(key)?.as_str()).find(|word| is_kind(word));
+    let kind = ["type", "status", "code", "error_code", "errorCode"]
+        .iter()
+        .filter_map(|key| error.get(key)?.as_str())
+        .find(|word| is_kind(word));
     let kind = if is_bad_key(error) { BAD_KEY } else { kind.unwrap_or_default() }.to_owned();
     (!message.is_empty() || !kind.is_empty()).then_some(Reported { kind, code, message })
 }
@@ -561,7 +596,14 @@ mod tests {
             assert_eq!((of(kind).category, of(kind).retryable), (category, retryable), "{kind}");
         }
         let told = |text: &str| in_stream(&serde_json::json!({ "error": text })).retryable;
-        for text in ["overloaded, try later", "Internal error", "rate limit reached", "upstream connection error", "Server busy", "broken"] {
+        for text in [
+            "overloaded, try later",
+            "Internal error",
+            "rate limit reached",
+            "upstream connection error",
+            "Server busy",
+            "broken",
+        ] {
             assert!(told(text), "{text}");
         }
         for text in ["model 'x' not found", "insufficient balance", "Incorrect API key", "`n` must be 1"] {

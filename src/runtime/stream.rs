@@ -295,7 +295,9 @@ fn is_of(wire: WireFormat, value: &Value) -> bool {
         }
         WireFormat::OpenAiResponses => kind.starts_with("response.") || json::text(value, "object") == "response",
         WireFormat::GoogleGenerateContent => has(&["candidates", "usageMetadata", "promptFeedback", "responseId"]),
-        WireFormat::OllamaChat | WireFormat::OllamaGenerate => has(&["response", "done"]) || value["message"].is_object(),
+        WireFormat::OllamaChat | WireFormat::OllamaGenerate => {
+            has(&["response", "done"]) || value["message"].is_object()
+        }
         WireFormat::LlamaCppInfill => has(&["content", "stop", "tokens_predicted"]),
     }
 }
@@ -369,11 +371,19 @@ mod tests {
         let told = |framing, text: &str| {
             let mut decoder = decoder(WireFormat::OpenAiChat, framing, Limits::default());
             let mut events = Vec::new();
-            decoder.push(text.as_bytes(), &mut events).and_then(|()| decoder.finish(&mut events)).expect_err("no answer")
+            decoder
+                .push(text.as_bytes(), &mut events)
+                .and_then(|()| decoder.finish(&mut events))
+                .expect_err("no answer")
         };
         let cases = [
             (r#"{"detail":"Not authenticated"}"#, Category::Auth, "Not authenticated", false),
-            (r#"{"code":40001,"message":"quota exceeded","success":false}"#, Category::Provider, "quota exceeded", true),
+            (
+                r#"{"code":40001,"message":"quota exceeded","success":false}"#,
+                Category::Provider,
+                "quota exceeded",
+                true,
+            ),
             (r#"{"errorMessage":"Server busy"}"#, Category::Provider, "Server busy", true),
             (r#"{"status":"ok","x":1}"#, Category::Provider, "ok", false),
             ("{}", Category::Provider, "{}", false),

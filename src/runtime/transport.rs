@@ -165,7 +165,8 @@ impl Transport {
         let is_page = content_type(response.headers()).is_some_and(|kind| kind.starts_with("text/html"));
         if response.status().is_success() && !is_page {
             if let Some(coding) = coding(response.headers()) {
-                let message = format!("the answer of {} is encoded as {coding}, which nobody asked for", place(request));
+                let message =
+                    format!("the answer of {} is encoded as {coding}, which nobody asked for", place(request));
                 return Err(Error::new(Category::Provider, message).with_response(&info).into());
             }
             return Ok(response);
@@ -230,7 +231,8 @@ impl Transport {
 
     /// The client for a URL, and some headers with their key.
     pub(super) async fn client_of(&self, url: &str, headers: &[Header]) -> Result<(reqwest::Client, HeaderMap), Error> {
-        let no_url = |error: &dyn std::fmt::Display| Error::new(Category::Config, format!("`{url}` is no URL: {error}"));
+        let no_url =
+            |error: &dyn std::fmt::Display| Error::new(Category::Config, format!("`{url}` is no URL: {error}"));
         let parsed = reqwest::Url::parse(url).map_err(|error| no_url(&error))?;
         let uri = parsed.as_str().parse().map_err(|error: ::http::uri::InvalidUri| no_url(&error))?;
         let client = self.own.get(&uri).map_err(|error| unusable(&error))?;
