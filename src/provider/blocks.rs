@@ -3,7 +3,7 @@
 //! Anthropic: `anthropic` 2.12, `types/content_block_param.py`; a server's call without its result is refused, unless the
 //! turn was paused. Responses: `openai` 3.54, `types/responses/response_input_item_param.py`; *No tool output found*. Chat
 //! Completions: `types/chat/chat_completion_assistant_message_param.py`, which has no place for annotations; OpenRouter takes
-//! `images` back (its API document, `ChatAssistantMessage`). Gemini: `google-genai` 3.4, `types.py`, `Part` and `Candidate`.
+//! `images` and `reasoning_details` back (its API document, `ChatAssistantMessage`). Gemini: `google-genai` 3.4, `types.py`, `Part` and `Candidate`.
 //! Mistral: `mistralai` 3.7, `assistantmessage.py`.
 
 use super::WireFormat;
@@ -44,7 +44,7 @@ const RESPONSES: Kinds = &[
     ("mcp_approval_response", Result("approval_request_id")),
 ];
 
-const CHAT: Kinds = &[("custom", Call("id")), ("audio", Sent), ("images", Sent)];
+const CHAT: Kinds = &[("custom", Call("id")), ("audio", Sent), ("images", Sent), ("reasoning_details", Sent)];
 
 const GEMINI: Kinds =
     &[("groundingMetadata", Kept), ("citationMetadata", Kept), ("urlContextMetadata", Kept), ("safetyRatings", Kept)];

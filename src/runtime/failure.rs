@@ -10,6 +10,8 @@
 //! | Google | `{"error": {"code", "message", "status"}}`, also in a list |
 //! | Mistral | `{"object": "error", "message", "type", "code"}`, `{"detail": [{"loc", "msg"}]}`, `{"message"}` |
 //! | Ollama, LM Studio | `{"error": "…"}` |
+//! | `MiniMax` | `{"base_resp": {"status_code", "status_msg"}}` |
+//! | gateways | `{"code", "message", "success": false}`, `{"errorMessage"}`, plain text |
 
 use std::sync::Arc;
 
@@ -30,14 +32,14 @@ pub(crate) fn from_status(status: u16, content_type: Option<&str>, body: &[u8]) 
     let reported = parsed.as_ref().and_then(reported);
     let bad_key = reported.as_ref().is_some_and(Reported::is_bad_key);
     let (category, phrase, retryable) = meaning(if bad_key { 401 } else { status });
-    let quota = reported.as_ref().is_some_and(Reported::is_out_of_quota);
+    let unpaid = reported.as_ref().is_some_and(Reported::is_unpaid);
     let detail = reported.map_or_else(|| body_snippet(content_type, body), |reported| reported.words());
     Error {
         category,
         message: format!("{phrase} (HTTP {status})"),
         detail: (!detail.is_empty()).then_some(detail),
         status: Some(status),
-        retryable: retryable && !quota,
+        retryable: retryable && !unpaid,
         response: None,
     }
     .with_response(&parsed.as_ref().map(named).unwrap_or_default())
@@ -59,6 +61,14 @@ fn google_id(value: &Value) -> Option<Arc<str>> {
     details.iter().filter_map(|detail| detail.get("requestId")?.as_str()).find_map(id)
 }
 
+/// How long Google wants to be left alone: `google.rpc.RetryInfo` among the details of an error.
+pub(crate) fn retry_delay(body: &[u8]) -> Option<String> {
+    let value = parse(body)?;
+    let error = value.get(0).unwrap_or(&value);
+    let details = error.pointer("/error/details")?.as_array()?;
+    details.iter().find_map(|detail| Some(detail.get("retryDelay")?.as_str()?.to_owned()))
+}
+
 /// An id as a provider gives it, unless it is none that can be told: it is too long, or more than one word.
 pub(crate) fn id(text: &str) -> Option<Arc<str>> {
     let is_id = !text.is_empty() && text.len() <= LONGEST_ID && text.bytes().all(|byte| byte.is_ascii_graphic());
@@ -75,14 +85,28 @@ pub(crate) fn is_reported(value: &Value) -> bool {
         Value::Object(members) => !members.is_empty(),
         other => !matches!(other, Value::Null | Value::Bool(false)),
     });
-    error || ["type", "object"].iter().any(|key| value.get(key).and_then(Value::as_str) == Some("error"))
+    let has_failed = value.pointer("/base_resp/status_code").and_then(Value::as_i64).is_some_and(|code| code != 0);
+    error || has_failed || ["type", "object"].iter().any(|key| value.get(key).and_then(Value::as_str) == Some("error"))
 }
 
-/// The error that a JSON value in the middle of an answer stands for. The provider's type or code decides the category.
+/// The error of an answer with a status of success that is not of its wire format. If a provider says in it what went wrong, that
+/// decides whose business it is; otherwise its beginning is shown.
+pub(crate) fn not_of_format(message: String, value: Option<&Value>, head: &[u8]) -> Error {
+    let reported = value.and_then(reported);
+    let told = reported.as_ref().and_then(Reported::meaning);
+    let (category, _, retryable) = told.unwrap_or((Category::Provider, "", false));
+    let words = reported.filter(|reported| !reported.message.is_empty()).map(|reported| reported.words());
+    let error = Error::new(category, message).detail(words.unwrap_or_else(|| snippet(head)));
+    let error = error.with_response(&value.map(named).unwrap_or_default());
+    if retryable { error.retryable() } else { error }
+}
+
+/// The error that a JSON value in the middle of an answer stands for. The provider's code, type or words decide the category; one
+/// that tells nothing is a failure of the provider's own, which may pass.
 pub(crate) fn in_stream(value: &Value) -> Error {
     let reported =
         reported(value).unwrap_or_else(|| Reported { kind: String::new(), code: None, message: value.to_string() });
-    let (category, phrase, retryable) = reported.meaning();
+    let (category, phrase, retryable) = reported.meaning().unwrap_or(FAILED);
     let error = Error::new(category, phrase).with_response(&named(value));
     let error = if retryable { error.retryable() } else { error };
     match reported.words() {
@@ -115,8 +139,8 @@ impl Reported {
     }
 
     /// OpenAI answers an empty account with 429, but no later try will do better.
-    fn is_out_of_quota(&self) -> bool {
-        self.kind.contains("insufficient_quota")
+    fn is_unpaid(&self) -> bool {
+        meaning_of_kind(&self.kind) == Some(UNPAID)
     }
 
     /// Google answers a wrong key with 400 and `INVALID_ARGUMENT`.
@@ -124,16 +148,26 @@ impl Reported {
         self.kind == BAD_KEY
     }
 
-    fn meaning(&self) -> (Category, &'static str, bool) {
+    /// What can be told from the code, the type or the words.
+    fn meaning(&self) -> Option<Meaning> {
         match self.code {
-            Some(status) if !self.is_bad_key() => meaning(status),
-            _ => meaning_of_kind(&self.kind.to_ascii_lowercase()),
+            Some(status) if !self.is_bad_key() => Some(meaning(status)),
+            _ => meaning_of_kind(&self.kind).or_else(|| meaning_of_words(&self.message)),
         }
     }
 }
 
-/// What an HTTP status means: whose business it is, in words, and whether it may pass.
-fn meaning(status: u16) -> (Category, &'static str, bool) {
+/// What an error means: whose business it is, in words, and whether it may pass.
+type Meaning = (Category, &'static str, bool);
+
+/// A failure of the provider's own. As after a status of 5xx, another try may succeed.
+const FAILED: Meaning = (Category::Provider, "the provider failed", true);
+
+/// One that does not pass before somebody has paid.
+const UNPAID: Meaning = (Category::Provider, "the provider refuses further requests", false);
+
+/// What an HTTP status means.
+fn meaning(status: u16) -> Meaning {
     match status {
         401 => (Category::Auth, "the provider did not accept the key", false),
         403 => (Category::Auth, "the provider does not allow this", false),
@@ -150,35 +184,155 @@ fn meaning(status: u16) -> (Category, &'static str, bool) {
     }
 }
 
-/// What a type of error means. Types: Anthropic's and OpenAI's pages on errors, `google.rpc.Code`, `ResponseErrorCode` of
-/// OpenAI's API document, llama.cpp's `format_error_response`.
-fn meaning_of_kind(kind: &str) -> (Category, &'static str, bool) {
-    let is = |words: &[&str]| words.iter().any(|word| kind.contains(word));
-    if is(&["authentication", "unauthenticated", "unauthorized", "api_key"]) {
-        return meaning(401);
-    }
-    if is(&["permission", "forbidden"]) {
-        return meaning(403);
-    }
-    if is(&["insufficient_quota", "billing"]) {
-        return (Category::Provider, "the provider refuses further requests", false);
-    }
-    if is(&["rate_limit", "resource_exhausted", "too_many_requests"]) {
-        return meaning(429);
-    }
-    if is(&["overloaded", "unavailable", "capacity"]) {
-        return meaning(503);
-    }
-    if is(&["not_found"]) {
-        return meaning(404);
-    }
-    if is(&["invalid", "failed_precondition", "out_of_range", "too_large", "exceed_context", "context_length", "image"])
-    {
-        return meaning(400);
-    }
-    let retryable = is(&["server_error", "api_error", "internal", "timeout", "deadline", "aborted"]);
-    (Category::Provider, "the provider failed", retryable)
+/// What a type of error means: the first family that has a part of its letters, whatever stands between these. Types: Anthropic's
+/// and OpenAI's pages on errors and the classes of their SDKs, `google.rpc.Code`, `ResponseErrorCode` of OpenAI's API document,
+/// `DashScope`'s error codes, llama.cpp's `format_error_response`, `vLLM`'s and `LiteLLM`'s classes.
+fn meaning_of_kind(kind: &str) -> Option<Meaning> {
+    let letters: String = kind.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    let family = KINDS.iter().find(|(words, _)| words.iter().any(|word| letters.contains(word)))?;
+    Some(family.1.meaning())
 }
+
+/// What a message means that came without a type: less can be told from it, since it may quote anything.
+fn meaning_of_words(message: &str) -> Option<Meaning> {
+    let start: String = message.chars().take(LONGEST).collect::<String>().to_ascii_lowercase();
+    let words: Vec<&str> = start.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let text = format!(" {} ", words.join(" "));
+    let family = PHRASES.iter().find(|(phrases, _)| phrases.iter().any(|phrase| text.contains(phrase)))?;
+    Some(family.1.meaning())
+}
+
+/// What a family of types or phrases means.
+enum Family {
+    /// As this HTTP status.
+    Status(u16),
+    Unpaid,
+    Failed,
+}
+
+impl Family {
+    fn meaning(&self) -> Meaning {
+        match self {
+            Family::Status(status) => meaning(*status),
+            Family::Unpaid => UNPAID,
+            Family::Failed => FAILED,
+        }
+    }
+}
+
+/// Parts of types of errors, by their letters and digits alone.
+const KINDS: &[(&[&str], Family)] = &[
+    (
+        &[
+            "insufficientquota",
+            "insufficientbalance",
+            "insufficientfund",
+            "billing",
+            "credit",
+            "payment",
+            "arrear",
+            "overdue",
+        ],
+        Family::Unpaid,
+    ),
+    (
+        &["apikey", "unauthenticated", "unauthorized", "authentication", "invalidtoken", "accesstoken"],
+        Family::Status(401),
+    ),
+    (&["permission", "forbidden", "accessdenied", "unsupportedcountry"], Family::Status(403)),
+    (&["ratelimit", "rateexceeded", "resourceexhausted", "toomanyrequests", "throttl", "quota"], Family::Status(429)),
+    (&["overload", "unavailable", "capacity", "busy", "engineoverloaded"], Family::Status(503)),
+    (&["notfound"], Family::Status(404)),
+    (&["toolarge"], Family::Status(413)),
+    (&["timeout", "timedout", "deadline"], Family::Status(408)),
+    (
+        &[
+            "invalid",
+            "badrequest",
+            "unknownparam",
+            "unknownfield",
+            "unknownmodel",
+            "validation",
+            "unprocessable",
+            "failedprecondition",
+            "outofrange",
+            "contextlength",
+            "contextwindow",
+            "exceedcontext",
+            "contentfilter",
+            "contentpolicy",
+            "image",
+            "unsupported",
+            "typeerror",
+            "valueerror",
+        ],
+        Family::Status(400),
+    ),
+    (
+        &[
+            "server",
+            "apierror",
+            "internal",
+            "upstream",
+            "gateway",
+            "connection",
+            "network",
+            "stream",
+            "temporar",
+            "transient",
+            "retry",
+            "aborted",
+        ],
+        Family::Failed,
+    ),
+];
+
+/// Beginnings of words in messages.
+const PHRASES: &[(&[&str], Family)] = &[
+    (
+        &[
+            " insufficient balance",
+            " insufficient quota",
+            " insufficient credit",
+            " insufficient fund",
+            " billing",
+            " credit",
+            " payment",
+        ],
+        Family::Unpaid,
+    ),
+    (&[" unauthorized", " not authenticated", " unauthenticated", " authentication", " api key"], Family::Status(401)),
+    (&[" permission denied", " forbidden", " access denied"], Family::Status(403)),
+    (
+        &[" rate limit", " ratelimit", " too many requests", " throttl", " quota", " resource exhausted", " slow down"],
+        Family::Status(429),
+    ),
+    (&[" overload", " unavailable", " at capacity", " over capacity", " busy"], Family::Status(503)),
+    (&[" timed out", " timeout", " deadline exceeded"], Family::Status(408)),
+    (&[" not found ", " does not exist "], Family::Status(404)),
+    (
+        &[" bad request", " invalid ", " not supported ", " unsupported ", " exceeds ", " too long ", " must be "],
+        Family::Status(400),
+    ),
+    (
+        &[
+            " try again",
+            " try later",
+            " retry",
+            " internal error",
+            " internal server error",
+            " bad gateway",
+            " upstream",
+            " connection reset",
+            " connection closed",
+            " connection error",
+            " connection refused",
+            " stream error",
+            " temporar",
+        ],
+        Family::Failed,
+    ),
+];
 
 /// Reads an error in any of the shapes.
 fn reported(value: &Value) -> Option<Reported> {
@@ -189,15 +343,21 @@ fn reported(value: &Value) -> Option<Reported> {
         Some(response) if response.is_object() => response,
         _ => value,
     };
-    let error = match value.get("error") {
-        Some(error) if !error.is_null() => error,
-        _ => value,
-    };
+    let error = ["error", "base_resp"].iter().find_map(|key| value.get(key).filter(|error| says_something(error)));
+    let error = error.unwrap_or(value);
     let message = message(error);
     let code = code(error);
-    let kind = ["type", "status", "code"].iter().filter_map(|key| error.get(key)?.as_str()).find(|word| is_kind(word));
+    let kind = ["type", "status", "code", "error_code", "errorCode"]
+        .iter()
+        .filter_map(|key| error.get(key)?.as_str())
+        .find(|word| is_kind(word));
     let kind = if is_bad_key(error) { BAD_KEY } else { kind.unwrap_or_default() }.to_owned();
     (!message.is_empty() || !kind.is_empty()).then_some(Reported { kind, code, message })
+}
+
+/// Whether a member may hold an error.
+fn says_something(error: &Value) -> bool {
+    matches!(error, Value::Object(_)) || error.as_str().is_some_and(|text| !text.is_empty())
 }
 
 /// A word that says more than that there is an error.
@@ -220,12 +380,16 @@ fn code(error: &Value) -> Option<u16> {
         };
         (300..600).contains(&code).then_some(code)
     };
-    status("code").or_else(|| status("raw_status_code"))
+    ["code", "raw_status_code", "status_code", "statusCode", "status"].into_iter().find_map(status)
 }
+
+/// Members that hold what a provider says of its error.
+const MESSAGES: [&str; 8] =
+    ["message", "detail", "error_description", "msg", "status_msg", "errorMessage", "error_message", "error_msg"];
 
 fn message(error: &Value) -> String {
     let raw = error.pointer("/metadata/raw").map(plain).unwrap_or_default();
-    let said = ["message", "detail", "error_description", "msg"].iter().find_map(|key| error.get(key));
+    let said = MESSAGES.iter().filter_map(|key| error.get(key)).find(|said| !said.is_null());
     let said = match error {
         Value::String(text) => text.clone(),
         _ => said.map(plain).unwrap_or_default(),
@@ -399,6 +563,14 @@ mod tests {
     }
 
     #[test]
+    fn google_says_when_to_come_back() {
+        let error = r#"{"error":{"code":429,"details":[{"@type":"x"},{"retryDelay":"34s"}]}}"#;
+        assert_eq!(retry_delay(error.as_bytes()).as_deref(), Some("34s"));
+        assert_eq!(retry_delay(format!("[{error}]").as_bytes()).as_deref(), Some("34s"));
+        assert_eq!(retry_delay(b"{}"), None);
+    }
+
+    #[test]
     fn in_a_stream_the_type_decides() {
         let of = |kind: &str| in_stream(&serde_json::json!({"type": "error", "error": {"type": kind, "message": "m"}}));
         let cases = [
@@ -409,10 +581,40 @@ mod tests {
             ("authentication_error", Category::Auth, false),
             ("permission_error", Category::Auth, false),
             ("insufficient_quota", Category::Provider, false),
-            ("something_new", Category::Provider, false),
+            ("something_new", Category::Provider, true),
+            ("RateLimitError", Category::Provider, true),
+            ("Throttling.RateQuota", Category::Provider, true),
+            ("server_busy", Category::Provider, true),
+            ("upstream_error", Category::Provider, true),
+            ("connection_error", Category::Provider, true),
+            ("stream_error", Category::Provider, true),
+            ("APIConnectionError", Category::Provider, true),
+            ("APITimeoutError", Category::Provider, true),
+            ("InternalServerError", Category::Provider, true),
+            ("Service-Unavailable", Category::Provider, true),
+            ("BadRequestError", Category::Validation, false),
+            ("InvalidParameter", Category::Validation, false),
+            ("NotFoundError", Category::Validation, false),
+            ("InvalidApiKey", Category::Auth, false),
+            ("PermissionDeniedError", Category::Auth, false),
+            ("InsufficientBalance", Category::Provider, false),
         ];
         for (kind, category, retryable) in cases {
             assert_eq!((of(kind).category, of(kind).retryable), (category, retryable), "{kind}");
+        }
+        let told = |text: &str| in_stream(&serde_json::json!({ "error": text })).retryable;
+        for text in [
+            "overloaded, try later",
+            "Internal error",
+            "rate limit reached",
+            "upstream connection error",
+            "Server busy",
+            "broken",
+        ] {
+            assert!(told(text), "{text}");
+        }
+        for text in ["model 'x' not found", "insufficient balance", "Incorrect API key", "`n` must be 1"] {
+            assert!(!told(text), "{text}");
         }
         let coded = in_stream(&serde_json::json!({"error": {"code": 429, "message": "slow down"}}));
         assert_eq!((coded.category, coded.retryable), (Category::Provider, true));

@@ -84,6 +84,9 @@ pub struct Source {
 trait AnswerParser: Send {
     /// Reads one JSON value of the answer. `kind` is its `type`, or else the name of its event, or else empty.
     fn read(&mut self, kind: &str, value: &Value, answer: &mut AnswerBuilder) -> Result<(), Error>;
+
+    /// Ends what is still open: nothing more comes.
+    fn end(&mut self, _: &mut AnswerBuilder) {}
 }
 
 /// Reads one answer.
@@ -97,8 +100,12 @@ pub struct Decoder {
     limit: usize,
     /// How the answer begins, to show when it is none.
     head: Vec<u8>,
-    /// Whether any JSON came.
+    /// Whether anything of the wire format came.
     begun: bool,
+    /// The first JSON value that is not of the wire format, if nothing came before it.
+    foreign: Option<Value>,
+    /// Whether the connection ended in the middle of a JSON value.
+    cut: bool,
     info: ResponseInfo,
     outcome: Option<Result<StopReason, Error>>,
 }
@@ -118,6 +125,8 @@ impl Decoder {
             limit: limits.answer,
             head: Vec::new(),
             begun: false,
+            foreign: None,
+            cut: false,
             info: ResponseInfo::default(),
             outcome: None,
         }
@@ -201,15 +210,13 @@ impl Decoder {
         {
             self.read(&frame, true, events)?;
         }
-        if self.begun || self.answer.is_closed() || could_begin_an_answer(&self.head) {
+        self.parser.end(&mut self.answer);
+        let is_foreign = self.foreign.is_some() && !self.cut;
+        if self.begun || self.answer.is_closed() || (could_begin_an_answer(&self.head) && !is_foreign) {
             return self.answer.end();
         }
-        Err(self.not_an_answer())
-    }
-
-    fn not_an_answer(&self) -> Error {
         let message = format!("the answer is not of the wire format `{}`", self.wire.name());
-        Error::new(Category::Provider, message).detail(failure::snippet(&self.head))
+        Err(failure::not_of_format(message, self.foreign.as_ref(), &self.head))
     }
 
     /// Reads the JSON values of a frame: usually one. If the frame is the last, what is no JSON may have been cut off.
@@ -219,7 +226,8 @@ impl Decoder {
             match value {
                 Ok(json::Element::Done) => self.answer.close(),
                 Ok(json::Element::Value(value)) => self.read_value(name, &value, events)?,
-                Err(_) if last && json::is_cut(&frame.data) => {}
+                Err(_) if last && json::is_cut(&frame.data) => self.cut = true,
+                Err(_) if self.is_beside_the_answer(name, &frame.data) => {}
                 Err(_) if name == "error" => return Err(failure::in_stream(&Value::String(frame.data.clone()))),
                 Err(problem) => {
                     let message = format!("a part of the answer is no JSON: {problem}");
@@ -234,25 +242,63 @@ impl Decoder {
         Ok(())
     }
 
+    /// Whether an event that is no JSON is none of the answer, such as `event: ping`: it has a name that the wire format does not
+    /// know, and does not look like JSON.
+    fn is_beside_the_answer(&self, name: &str, data: &str) -> bool {
+        let is_named = !matches!(name, "" | "error" | "message" | "data" | "completion");
+        let of_format = match self.wire {
+            WireFormat::AnthropicMessages => name.starts_with("message_") || name.starts_with("content_block_"),
+            WireFormat::OpenAiResponses => name.starts_with("response."),
+            _ => false,
+        };
+        is_named && !of_format && !data.starts_with(['{', '['])
+    }
+
     fn read_value(&mut self, name: &str, value: &Value, events: &mut Vec<Event>) -> Result<(), Error> {
         if let Value::Array(values) = value {
+            if values.is_empty() {
+                self.foreign.get_or_insert_with(|| value.clone());
+            }
             return values
                 .iter()
                 .filter(|value| value.is_object())
                 .try_for_each(|value| self.read_value(name, value, events));
         }
-        self.begun = true;
+        let is_error = name == "error" || failure::is_reported(value);
+        if is_error || !name.is_empty() || is_of(self.wire, value) {
+            self.begun = true;
+        } else {
+            self.foreign.get_or_insert_with(|| value.clone());
+        }
         let kind = match json::text(value, "type") {
             "" => name,
             kind => kind,
         };
-        if name == "error" || failure::is_reported(value) {
+        if is_error {
             return Err(failure::in_stream(value));
         }
         json::note_info(&mut self.info, value);
         let result = self.parser.read(kind, value, &mut self.answer);
         self.answer.drain(events);
         framing::within(self.answer.block_count(), builder::MOST_BLOCKS, "the answer", "blocks").and(result)
+    }
+}
+
+/// Whether a JSON value is of a wire format: it has what values of the format have.
+fn is_of(wire: WireFormat, value: &Value) -> bool {
+    let has = |names: &[&str]| names.iter().any(|name| value.get(name).is_some_and(|member| !member.is_null()));
+    let kind = json::text(value, "type");
+    match wire {
+        WireFormat::AnthropicMessages => ["message", "content_block", "ping"].iter().any(|it| kind.starts_with(it)),
+        WireFormat::OpenAiChat | WireFormat::MistralChat | WireFormat::MistralFim => {
+            has(&["choices", "usage", "timings"]) || json::text(value, "object").contains("completion")
+        }
+        WireFormat::OpenAiResponses => kind.starts_with("response.") || json::text(value, "object") == "response",
+        WireFormat::GoogleGenerateContent => has(&["candidates", "usageMetadata", "promptFeedback", "responseId"]),
+        WireFormat::OllamaChat | WireFormat::OllamaGenerate => {
+            has(&["response", "done"]) || value["message"].is_object()
+        }
+        WireFormat::LlamaCppInfill => has(&["content", "stop", "tokens_predicted"]),
     }
 }
 
@@ -318,6 +364,42 @@ mod tests {
             let error = decoder.finish(&mut events).expect_err("not complete");
             assert_eq!(error.category, Category::Network, "{text:?}: {error}");
         }
+    }
+
+    #[test]
+    fn a_whole_value_of_another_shape_is_told_in_its_words() {
+        let told = |framing, text: &str| {
+            let mut decoder = decoder(WireFormat::OpenAiChat, framing, Limits::default());
+            let mut events = Vec::new();
+            decoder
+                .push(text.as_bytes(), &mut events)
+                .and_then(|()| decoder.finish(&mut events))
+                .expect_err("no answer")
+        };
+        let cases = [
+            (r#"{"detail":"Not authenticated"}"#, Category::Auth, "Not authenticated", false),
+            (
+                r#"{"code":40001,"message":"quota exceeded","success":false}"#,
+                Category::Provider,
+                "quota exceeded",
+                true,
+            ),
+            (r#"{"errorMessage":"Server busy"}"#, Category::Provider, "Server busy", true),
+            (r#"{"status":"ok","x":1}"#, Category::Provider, "ok", false),
+            ("{}", Category::Provider, "{}", false),
+            ("[]", Category::Provider, "[]", false),
+        ];
+        for (text, category, detail, retryable) in cases {
+            for error in [told(Framing::Whole, text), told(Framing::Sse, &format!("data: {text}\n\n"))] {
+                assert_eq!(error.message, "the answer is not of the wire format `openai-chat`", "{text}");
+                assert_eq!((error.category, error.retryable), (category, retryable), "{text}");
+                assert!(error.detail.as_deref().is_some_and(|told| told.contains(detail)), "{text}: {error}");
+            }
+            let cut = told(Framing::Whole, &text[..text.len() - 1]);
+            assert_eq!(cut.category, Category::Network, "{text}: {cut}");
+        }
+        let unpaid = told(Framing::Whole, r#"{"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}"#);
+        assert_eq!((unpaid.detail.as_deref(), unpaid.retryable), (Some("insufficient balance"), false));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::error::Error as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use ::http::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER, USER_AGENT};
+use ::http::header::{CONTENT_ENCODING, CONTENT_TYPE, LOCATION, USER_AGENT};
 use ::http::{HeaderMap, HeaderName, HeaderValue as HttpValue, Request, Response};
 use bytes::Bytes;
 use secrecy::{ExposeSecret, SecretString};
@@ -164,6 +164,11 @@ impl Transport {
         }
         let is_page = content_type(response.headers()).is_some_and(|kind| kind.starts_with("text/html"));
         if response.status().is_success() && !is_page {
+            if let Some(coding) = coding(response.headers()) {
+                let message =
+                    format!("the answer of {} is encoded as {coding}, which nobody asked for", place(request));
+                return Err(Error::new(Category::Provider, message).with_response(&info).into());
+            }
             return Ok(response);
         }
         if response.status().is_redirection() {
@@ -175,7 +180,8 @@ impl Transport {
 
     async fn refused(&self, mut response: Response<HttpBody>, status: u16, request: &Compiled) -> Refused {
         let headers = response.headers();
-        let retry_after = backoff::retry_after(headers.get(RETRY_AFTER), headers.get("date"), self.clock.as_deref());
+        let retry_after = backoff::retry_after(headers, self.clock.as_deref());
+        let coding = coding(headers);
         let wish = should_retry(headers);
         let kind = content_type(headers).map(str::to_owned);
         let mut body = Vec::new();
@@ -195,6 +201,10 @@ impl Transport {
         if matches!(status, 200..300 | 404 | 405) {
             error.message.push_str(&format!(" at {}", place(request)));
         }
+        if let Some(coding) = coding {
+            error.detail = Some(format!("what it says is encoded as {coding}, which nobody asked for"));
+        }
+        let retry_after = retry_after.or_else(|| backoff::delay(&failure::retry_delay(&body)?));
         error.retryable = wish.unwrap_or(error.retryable);
         Refused { again: error.retryable, error, retry_after }
     }
@@ -267,6 +277,13 @@ const OWN_NAME: &str = concat!("reqc/", env!("CARGO_PKG_VERSION"));
 /// The media type of an answer.
 pub(super) fn content_type(headers: &HeaderMap) -> Option<&str> {
     headers.get(CONTENT_TYPE)?.to_str().ok()
+}
+
+/// How a body is encoded, unless it is as it is. Requests ask for no encoding, and a client that knows some takes the header away.
+fn coding(headers: &HeaderMap) -> Option<String> {
+    let coding = failure::snippet(headers.get(CONTENT_ENCODING)?.as_bytes());
+    let is_none = coding.is_empty() || coding.eq_ignore_ascii_case("identity");
+    (!is_none).then(|| format!("`content-encoding: {coding}`"))
 }
 
 /// The id that a provider gives to a request, where its headers name one: Anthropic's `request-id`; `x-request-id` of OpenAI and

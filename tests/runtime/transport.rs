@@ -94,6 +94,31 @@ async fn a_server_that_recovers_is_asked_again_as_it_wishes() {
 }
 
 #[tokio::test]
+async fn a_server_may_wish_in_milliseconds_or_in_googles_words() {
+    let info = r#"{"error":{"code":429,"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"0.005s"}]}}"#;
+    let server = Server::answering(vec![
+        status(429, &[("retry-after-ms", "7"), ("retry-after", "9999")], "{}"),
+        status(429, &[], info),
+        says("At last."),
+    ])
+    .await;
+    let (events, outcome) = events(session(&server.url).send(text("Hi"))).await;
+    assert_eq!(outcome, Outcome::Finished(StopReason::EndTurn));
+    let delays: Vec<Duration> = retries(&events).into_iter().map(|(_, delay)| delay).collect();
+    assert_eq!(delays, [Duration::from_millis(7), Duration::from_millis(5)]);
+}
+
+#[tokio::test]
+async fn an_answer_in_an_encoding_that_nobody_asked_for_names_it() {
+    for code in [200, 400] {
+        let server = Server::answering(vec![status(code, &[("content-encoding", "gzip")], "\u{1f}\u{8b}")]).await;
+        let (_, outcome) = events(session(&server.url).send(text("Hi"))).await;
+        let error = failed(outcome);
+        assert!(error.to_string().contains("`content-encoding: gzip`, which nobody asked for"), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn a_connection_that_is_refused_is_tried_again_and_then_told() {
     let port = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

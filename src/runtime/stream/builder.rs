@@ -61,6 +61,7 @@ struct Own {
 
 /// A call on its way.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own that came at its own time")]
 struct Call {
     /// As the provider gave it, until the call starts; then as the answer has it.
     id: Arc<str>,
@@ -68,6 +69,10 @@ struct Call {
     json: String,
     /// Whether the arguments came as a value: nothing more will come, also if it is empty.
     given: bool,
+    /// Whether more of the name may come.
+    growing: bool,
+    /// Whether the arguments are `{}` so far, which nobody was told: some servers begin with that.
+    held: bool,
     started: bool,
     cut: bool,
     done: Option<ToolCall>,
@@ -220,9 +225,10 @@ impl AnswerBuilder {
     }
 
     /// Something in the provider's own form, complete.
-    pub(super) fn own(&mut self, data: Value) {
+    pub(super) fn own(&mut self, data: Value) -> BlockIndex {
         let place = self.open_own(data);
         self.seal(place);
+        place
     }
 
     /// What is known of something in the provider's own form.
@@ -248,6 +254,26 @@ impl AnswerBuilder {
         if let Slot::Text { text, .. } = &mut self.slots[place.0] {
             let text = std::mem::take(text);
             self.slots[place.0] = Slot::Own(Own { data: data(&text), text: Some(text), sealed: true });
+        }
+    }
+
+    /// Turns blocks of text into one in the provider's own form, in the place of the first, which says the same as all of them.
+    pub(super) fn texts_as_own(&mut self, places: &[BlockIndex], data: Value) {
+        let Some((first, others)) = places.split_first() else { return };
+        let more: String = others.iter().map(|place| self.take_text(*place)).collect();
+        if let Slot::Text { text, .. } = &mut self.slots[first.0] {
+            text.push_str(&more);
+        }
+        self.text_as_own(*first, |_| data);
+    }
+
+    fn take_text(&mut self, place: BlockIndex) -> String {
+        match &mut self.slots[place.0] {
+            Slot::Text { text, sealed } => {
+                *sealed = true;
+                std::mem::take(text)
+            }
+            _ => String::new(),
         }
     }
 
@@ -315,7 +341,12 @@ impl AnswerBuilder {
         place
     }
 
-    /// What came late of a call: its id, its name.
+    /// A new call of a provider whose names may come in pieces: it starts with its arguments, or with what comes next.
+    pub(super) fn open_growing_call(&mut self, id: &str, name: &str) -> BlockIndex {
+        self.open(Slot::Call(Call { id: id.into(), name: name.to_owned(), growing: true, ..Call::default() }))
+    }
+
+    /// What came late of a call: its id, its name or a piece of that. A name may be repeated.
     pub(super) fn name_call(&mut self, place: BlockIndex, id: &str, name: &str) {
         if let Slot::Call(call) = &mut self.slots[place.0]
             && !call.started
@@ -323,15 +354,40 @@ impl AnswerBuilder {
             if call.id.is_empty() {
                 call.id = id.into();
             }
-            call.name.push_str(name);
+            if name.starts_with(&call.name) {
+                name.clone_into(&mut call.name);
+            } else {
+                call.name.push_str(name);
+            }
+            self.start(place);
+        }
+    }
+
+    /// Nothing more of a call's name comes.
+    fn settle(&mut self, place: BlockIndex) {
+        if let Slot::Call(call) = &mut self.slots[place.0]
+            && std::mem::take(&mut call.growing)
+        {
             self.start(place);
         }
     }
 
     /// A piece of the JSON text of a call's arguments.
     pub(super) fn arguments(&mut self, place: BlockIndex, piece: &str) {
+        let Slot::Call(call) = &mut self.slots[place.0] else { return };
+        if piece.is_empty() || (call.held && piece.trim().is_empty()) {
+            return;
+        }
+        if std::mem::take(&mut call.held) {
+            call.json.clear();
+        }
+        if call.growing && call.json.is_empty() && piece.trim() == "{}" {
+            piece.clone_into(&mut call.json);
+            call.held = true;
+            return;
+        }
+        self.settle(place);
         if let Slot::Call(call) = &mut self.slots[place.0]
-            && !piece.is_empty()
             && call.done.is_none()
         {
             call.json.push_str(piece);
@@ -358,6 +414,21 @@ impl AnswerBuilder {
     /// Whether a call's arguments are a whole object already.
     pub(super) fn has_whole_arguments(&self, place: BlockIndex) -> bool {
         matches!(&self.slots[place.0], Slot::Call(call) if call.json.trim_end().ends_with('}') && call.input().is_ok())
+    }
+
+    /// Whether a call's arguments are `{}` so far, which may not have been all.
+    pub(super) fn is_held(&self, place: BlockIndex) -> bool {
+        matches!(&self.slots[place.0], Slot::Call(call) if call.held)
+    }
+
+    /// Whether a call has this name and these arguments, a text or a value.
+    pub(super) fn is_call(&self, place: BlockIndex, name: &str, arguments: &Value) -> bool {
+        let Slot::Call(call) = &self.slots[place.0] else { return false };
+        let parsed = match arguments {
+            Value::String(text) => serde_json::from_str(text).ok(),
+            value => Some(value.clone()),
+        };
+        call.name == name && parsed.is_some_and(|arguments| call.input() == Ok(arguments))
     }
 
     /// The provider says that a call is complete. One without arguments, or with arguments that are no object, may have
@@ -388,6 +459,11 @@ impl AnswerBuilder {
         });
     }
 
+    /// Whether the model came to the end of what it had to say: nothing cut it off.
+    pub(super) fn stopped_by_itself(&self) -> bool {
+        matches!(self.stop, Some(StopReason::EndTurn | StopReason::ToolUse | StopReason::StopSequence))
+    }
+
     /// The answer is a refusal, whatever the reason says.
     pub(super) fn refuse(&mut self) {
         self.refused = true;
@@ -400,6 +476,16 @@ impl AnswerBuilder {
         if refusal != Refusal::default() && self.refusal.is_none() {
             self.refusal = Some(refusal);
         }
+    }
+
+    /// Puts some blocks in this order, in the places that they have together. Only where no [`BlockIndex`] is used any more.
+    pub(super) fn put_in_order(&mut self, order: &[BlockIndex]) {
+        let mut places = order.to_vec();
+        places.sort_by_key(|place| place.0);
+        let mut slots: Vec<Option<Slot>> = self.slots.drain(..).map(Some).collect();
+        let moved: Vec<Option<Slot>> = order.iter().map(|place| slots[place.0].take()).collect();
+        places.into_iter().zip(moved).for_each(|(place, slot)| slots[place.0] = slot);
+        self.slots = slots.into_iter().flatten().collect();
     }
 
     /// Nothing that follows matters.
@@ -424,6 +510,9 @@ impl AnswerBuilder {
             );
         };
         self.slots.retain(|slot| !matches!(slot, Slot::Call(call) if call.is_nothing()));
+        if !self.slots.is_empty() {
+            self.settle(self.last());
+        }
         for index in 0..self.slots.len() {
             if self.is_whole_call(index, &stop)? {
                 self.complete_call(BlockIndex(index));
@@ -470,7 +559,8 @@ impl AnswerBuilder {
         let mut answer = Answer { usage: self.usage, refusal: self.refusal, ..Answer::default() };
         let last = self.slots.len().saturating_sub(1);
         for (index, slot) in self.slots.into_iter().enumerate() {
-            let whole = self.ended || index < last;
+            // What is the provider's own goes back as it is, or not at all.
+            let whole = self.ended || (index < last && !matches!(slot, Slot::Own(_)));
             if let Slot::Call(Call { done: Some(call), .. }) = &slot {
                 answer.calls.push(call.clone());
             }
@@ -486,6 +576,9 @@ impl AnswerBuilder {
 
     /// A new block; of a full answer the last one, which takes only what is of its kind.
     fn open(&mut self, slot: Slot) -> BlockIndex {
+        if !self.slots.is_empty() {
+            self.settle(self.last());
+        }
         if !self.is_full() {
             self.slots.push(slot);
         }
@@ -499,7 +592,7 @@ impl AnswerBuilder {
     /// Starts a call whose name is known.
     fn start(&mut self, place: BlockIndex) {
         let Slot::Call(call) = &mut self.slots[place.0] else { return };
-        if call.started || !is_name(&call.name) {
+        if call.started || call.growing || !is_name(&call.name) {
             return;
         }
         call.started = true;
@@ -508,18 +601,22 @@ impl AnswerBuilder {
         call.id = Arc::clone(&id);
         self.ids.insert(Arc::clone(&id));
         self.events.push(Event::ToolCallStart { id: Arc::clone(&id), name: call.name.as_str().into() });
-        if !call.json.is_empty() {
+        if !call.json.is_empty() && !call.held {
             self.events.push(Event::ToolCallArguments { id, json: call.json.clone() });
         }
     }
 
     fn complete_call(&mut self, place: BlockIndex) {
+        self.settle(place);
         if let Slot::Call(call) = &mut self.slots[place.0]
             && call.done.is_none()
             && call.started
         {
             let done = ToolCall { id: Arc::clone(&call.id), name: call.name.as_str().into(), input: call.input() };
             call.done = Some(done.clone());
+            if std::mem::take(&mut call.held) {
+                self.events.push(Event::ToolCallArguments { id: Arc::clone(&done.id), json: call.json.clone() });
+            }
             self.events.push(Event::ToolCallEnd(done));
         }
     }

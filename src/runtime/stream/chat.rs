@@ -16,7 +16,7 @@
 //! | others | in their own word |
 //!
 //! Reasoning comes as `reasoning_content` (`DeepSeek`, Qwen, llama.cpp), `reasoning` (OpenRouter, Ollama, `vLLM`),
-//! OpenRouter's `reasoning_details` with signatures, or Mistral's chunks of type `thinking`. Usage: cached tokens are part
+//! OpenRouter's `reasoning_details` with signatures, which are also kept as they came, or Mistral's chunks of type `thinking`. Usage: cached tokens are part
 //! of `prompt_tokens`, reasoning of `completion_tokens`; llama.cpp's `timings` stand in where no usage was asked for.
 //!
 //! Calls of custom tools, spoken answers, images, sources, and members and chunks that are not known are kept as the provider's
@@ -35,6 +35,8 @@ pub(super) struct Chat {
     detail: Option<Detail>,
     /// Members of the message that are the provider's own, by name.
     own: Vec<(String, BlockIndex)>,
+    /// Whether calls come as `function_call`, as they did before there were several in an answer.
+    legacy: bool,
     /// Calls of custom tools, by their index.
     customs: Vec<(Option<u64>, BlockIndex)>,
     counted: bool,
@@ -74,6 +76,7 @@ impl AnswerParser for Chat {
                 answer.refused_for(&filtered(&choice["content_filter_results"]), "");
             }
             answer.stop(stop);
+            self.own.iter().for_each(|(_, place)| answer.seal(*place));
         }
         Ok(())
     }
@@ -82,6 +85,7 @@ impl AnswerParser for Chat {
 impl Chat {
     /// A message, or a piece of one.
     fn message(&mut self, message: &Value, whole: bool, answer: &mut AnswerBuilder) {
+        self.keep_details(items(message, "reasoning_details"), whole, answer);
         if !self.details(items(message, "reasoning_details"), answer) {
             let reasoning = text(message, "reasoning_content");
             answer.thinking(if reasoning.is_empty() { text(message, "reasoning") } else { reasoning });
@@ -97,6 +101,10 @@ impl Chat {
             answer.text(refusal);
         }
         self.own_members(message, answer);
+        if message["function_call"].is_object() && (self.legacy || self.calls.is_empty()) {
+            self.legacy = true;
+            return self.call(&json!({"function": message["function_call"]}), whole, answer);
+        }
         for call in items(message, "tool_calls") {
             if answer.is_full() {
                 return;
@@ -113,20 +121,25 @@ impl Chat {
     /// Members that are the provider's own. Pieces of a spoken answer go on with each other.
     fn own_members(&mut self, message: &Value, answer: &mut AnswerBuilder) {
         for (name, value) in message.as_object().into_iter().flatten().filter(|(name, value)| is_own(name, value)) {
-            let place = match self.own.iter().find(|(known, _)| known == name) {
-                Some((_, place)) => *place,
-                None => {
-                    let place = answer.open_own(json!({ name: null }));
-                    self.own.push((name.clone(), place));
-                    place
-                }
-            };
+            let place = self.own_place(name, Value::Null, answer);
             if let Some(data) = answer.own_data(place) {
                 merge(&mut data[name], value);
             }
             answer.own_words(place, text(value, "transcript"));
-            answer.seal(place);
+            if !grows(name) {
+                answer.seal(place);
+            }
         }
+    }
+
+    /// The place of a member of the provider's own, which begins as this.
+    fn own_place(&mut self, name: &str, start: Value, answer: &mut AnswerBuilder) -> BlockIndex {
+        if let Some((_, place)) = self.own.iter().find(|(known, _)| known == name) {
+            return *place;
+        }
+        let place = answer.open_own(json!({ name: start }));
+        self.own.push((name.to_owned(), place));
+        place
     }
 
     /// The call of a custom tool that a piece goes on with.
@@ -152,6 +165,22 @@ impl Chat {
         }
         answer.seal(place);
         answer.waits_for_host();
+    }
+
+    /// Keeps OpenRouter's reasoning as it came, put together: it must go back unmodified and in order, with what a history does not
+    /// know of it.
+    fn keep_details(&mut self, details: &[Value], whole: bool, answer: &mut AnswerBuilder) {
+        if details.is_empty() {
+            return;
+        }
+        let place = self.own_place(DETAILS, json!([]), answer);
+        let Some(Value::Array(known)) = answer.own_data(place).map(|data| &mut data[DETAILS]) else { return };
+        for detail in details {
+            match known.last_mut().filter(|last| !whole && goes_on(last, detail)) {
+                Some(last) => add_detail(last, detail),
+                None => known.push(detail.clone()),
+            }
+        }
     }
 
     /// OpenRouter's reasoning (`ReasoningDetailUnion` of its API document): whether it had any words, which then
@@ -199,6 +228,9 @@ impl Chat {
     fn call(&mut self, call: &Value, whole: bool, answer: &mut AnswerBuilder) {
         let function = &call["function"];
         let (id, name) = (id_of(call), text(function, "name"));
+        if self.is_repeated(call, answer) {
+            return;
+        }
         let known = if whole { None } else { self.known(call, answer) };
         let place = match known {
             Some(at) => {
@@ -209,12 +241,23 @@ impl Chat {
                 self.calls[at].place
             }
             None => {
-                let place = answer.open_call(id, name);
+                let place = answer.open_growing_call(id, name);
                 self.calls.push(Open { index: count(call, "/index"), id: id.to_owned(), place });
                 place
             }
         };
         answer.arguments_value(place, &function["arguments"]);
+    }
+
+    /// Whether a call was there before, with its id, its name and all its arguments: some servers end a stream with what they sent.
+    fn is_repeated(&self, call: &Value, answer: &AnswerBuilder) -> bool {
+        let (index, id, function) = (count(call, "/index"), id_of(call), &call["function"]);
+        let is_same = |open: &Open| {
+            open.index == index
+                && open.id == id
+                && answer.is_call(open.place, text(function, "name"), &function["arguments"])
+        };
+        !id.is_empty() && self.calls.iter().any(is_same)
     }
 
     /// The call that a piece goes on with. By its index; servers that send none, or the same for all, are told by a new id,
@@ -227,8 +270,9 @@ impl Chat {
         let at = by_id.or_else(|| self.calls.iter().rposition(same_index))?;
         let open = &self.calls[at];
         let other_id = !id.is_empty() && !open.id.is_empty() && open.id != id;
+        let goes_on = !id.is_empty() && open.id == id && answer.is_held(open.place);
         let brings_more = !call["function"]["arguments"].as_str().unwrap_or("value").trim().is_empty();
-        let begins_anew = !name.is_empty() && brings_more && answer.has_whole_arguments(open.place);
+        let begins_anew = !name.is_empty() && !goes_on && brings_more && answer.has_whole_arguments(open.place);
         (!other_id && !begins_anew).then_some(at)
     }
 
@@ -268,7 +312,10 @@ fn read_chunk(chunk: &Value, answer: &mut AnswerBuilder) {
             return answer.text(text(chunk, "refusal"));
         }
         "" | "text" | "output_text" => return answer.text(text(chunk, "text")),
-        _ => return answer.own(chunk.clone()),
+        _ => {
+            answer.own(chunk.clone());
+            return;
+        }
     }
     answer.thinking(text(chunk, "thinking"));
     items(chunk, "thinking").iter().for_each(|part| answer.thinking(text(part, "text")));
@@ -279,10 +326,11 @@ fn read_chunk(chunk: &Value, answer: &mut AnswerBuilder) {
 }
 
 /// Members of a message that are read, or say nothing.
-const READ: [&str; 12] = [
+const READ: [&str; 13] = [
     "role",
     "content",
     "tool_calls",
+    "function_call",
     "refusal",
     "reasoning",
     "reasoning_content",
@@ -303,6 +351,46 @@ fn is_own(name: &str, value: &Value) -> bool {
         Value::Number(_) => false,
     };
     !is_nothing && !READ.contains(&name)
+}
+
+/// The member with OpenRouter's reasoning.
+const DETAILS: &str = "reasoning_details";
+
+/// Whether a piece of reasoning goes on with the one before: see [`Chat::detail_place`]. What is encrypted comes whole, and
+/// sometimes twice.
+fn goes_on(last: &Value, detail: &Value) -> bool {
+    let words = |value: &Value| !text(value, "text").is_empty() || !text(value, "summary").is_empty();
+    if !is_in_words(detail) {
+        return last == detail;
+    }
+    let same = |key: &str| last[key] == detail[key] || last[key].is_null() || detail[key].is_null();
+    let is_signed = !text(last, "signature").is_empty();
+    last["type"] == detail["type"] && same("index") && same("id") && !(is_signed && words(detail))
+}
+
+fn is_in_words(detail: &Value) -> bool {
+    matches!(text(detail, "type"), "reasoning.text" | "reasoning.summary")
+}
+
+/// Adds a piece to what there is of a detail: words and signatures grow, other members come once.
+fn add_detail(last: &mut Value, detail: &Value) {
+    let Some(known) = last.as_object_mut().filter(|_| is_in_words(detail)) else { return };
+    for (key, piece) in detail.as_object().into_iter().flatten().filter(|(_, piece)| !piece.is_null()) {
+        match (known.get_mut(key), piece) {
+            (Some(Value::String(said)), Value::String(piece))
+                if ["text", "summary", "signature"].contains(&key.as_str()) =>
+            {
+                said.push_str(piece);
+            }
+            (None | Some(Value::Null), _) => drop(known.insert(key.clone(), piece.clone())),
+            _ => {}
+        }
+    }
+}
+
+/// Whether a member of the provider's own comes in pieces, so that only the answer's end says that it is whole.
+fn grows(name: &str) -> bool {
+    matches!(name, "audio" | DETAILS)
 }
 
 /// Puts a piece to what there is: lists and spoken data grow, other values are replaced.

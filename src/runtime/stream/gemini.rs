@@ -67,6 +67,18 @@ impl AnswerParser for Gemini {
         }
         Ok(())
     }
+
+    /// A call whose last piece never came. If the model stopped of its own accord, it has said all there is: the last piece of a
+    /// call is empty, and some servers leave that out.
+    fn end(&mut self, answer: &mut AnswerBuilder) {
+        if let Some((place, arguments)) = self.call.take() {
+            if answer.stopped_by_itself() {
+                end_call(Some((place, arguments)), answer);
+            } else {
+                answer.cut_call(place);
+            }
+        }
+    }
 }
 
 impl Gemini {
@@ -89,10 +101,12 @@ impl Gemini {
         }
         let words = text(part, "text");
         if !part["text"].is_string() && part.as_object().is_some_and(|members| !members.is_empty()) {
-            return answer.own(part.clone());
+            answer.own(part.clone());
+            return;
         }
         if words.is_empty() && !signature.is_empty() && !answer.ends_in_words() {
-            return answer.own(json!({"text": "", "thoughtSignature": signature}));
+            answer.own(json!({"text": "", "thoughtSignature": signature}));
+            return;
         }
         if part["thought"] == Value::Bool(true) {
             answer.thinking(words);
@@ -159,12 +173,8 @@ fn end_call(call: Option<(BlockIndex, Value)>, answer: &mut AnswerBuilder) {
 
 /// A piece of arguments (`PartialArg`): a value at a JSON path such as `$.a.b[0]`; texts go on with those before.
 fn put(arguments: &mut Value, piece: &Value) {
-    let mut at = arguments;
-    let path = text(piece, "jsonPath").trim_start_matches('$').replace('[', ".").replace(']', "");
-    for step in path.split('.').filter(|step| !step.is_empty()) {
-        let step = step.trim_matches(['\'', '"']);
-        at = step_into(at, step);
-    }
+    let steps = steps(text(piece, "jsonPath"));
+    let at = steps.iter().fold(arguments, step_into);
     let values = ["stringValue", "numberValue", "boolValue"].into_iter().find_map(|name| piece.get(name));
     match (at, values) {
         (Value::String(known), Some(Value::String(more))) => known.push_str(more),
@@ -173,24 +183,81 @@ fn put(arguments: &mut Value, piece: &Value) {
     }
 }
 
-/// An element of a list by its number, or a member by its name; made if there is none.
-fn step_into<'v>(at: &'v mut Value, step: &str) -> &'v mut Value {
-    let index = step.parse::<usize>().ok().filter(|index| *index < MOST_ELEMENTS);
-    match index {
-        Some(index) if at.is_null() || at.is_array() => {
+/// A step of a JSON path.
+#[derive(Debug, PartialEq)]
+enum Step {
+    /// Into a member.
+    Name(String),
+    /// Into an element of a list.
+    Index(usize),
+}
+
+/// The steps of a JSON path (RFC 9535) that names one place: `.name`, `['name']`, `["name"]`, `[0]`.
+fn steps(path: &str) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut rest = path.strip_prefix('$').unwrap_or(path);
+    while !rest.is_empty() {
+        let (step, after) = first_step(rest);
+        steps.extend(step);
+        rest = after;
+    }
+    steps
+}
+
+/// The first step of a path, if it is one, and what follows it.
+fn first_step(path: &str) -> (Option<Step>, &str) {
+    let Some(inside) = path.strip_prefix('[') else {
+        let path = path.strip_prefix('.').unwrap_or(path);
+        let (name, after) = path.split_at(path.find(['.', '[']).unwrap_or(path.len()));
+        return (named(name), after);
+    };
+    if let Some(quote) = inside.chars().next().filter(|first| matches!(first, '\'' | '"')) {
+        let (name, after) = quoted(&inside[1..], quote);
+        return (Some(Step::Name(name)), after.strip_prefix(']').unwrap_or(after));
+    }
+    let (word, after) = inside.split_once(']').unwrap_or((inside, ""));
+    let index = word.parse().ok().filter(|index| *index < MOST_ELEMENTS);
+    (index.map(Step::Index).or_else(|| named(word)), after)
+}
+
+fn named(name: &str) -> Option<Step> {
+    (!name.is_empty()).then(|| Step::Name(name.to_owned()))
+}
+
+/// A name up to its closing quote, and what follows that. A backslash escapes what comes next.
+fn quoted(text: &str, quote: char) -> (String, &str) {
+    let mut name = String::new();
+    let mut characters = text.char_indices();
+    while let Some((at, character)) = characters.next() {
+        match character {
+            _ if character == quote => return (name, &text[at + 1..]),
+            '\\' => name.extend(characters.next().map(|(_, escaped)| escaped)),
+            _ => name.push(character),
+        }
+    }
+    (name, "")
+}
+
+/// The place that a step leads to; made if there is none.
+fn step_into<'v>(at: &'v mut Value, step: &Step) -> &'v mut Value {
+    match step {
+        Step::Index(index) if at.is_null() || at.is_array() => {
             let length = at.as_array().map_or(0, Vec::len).max(index + 1);
             let mut elements = at.as_array_mut().map(std::mem::take).unwrap_or_default();
             elements.resize(length, Value::Null);
             *at = Value::Array(elements);
-            &mut at[index]
+            &mut at[*index]
         }
-        _ => {
-            if !at.is_object() {
-                *at = Value::Object(Map::new());
-            }
-            &mut at[step]
-        }
+        Step::Index(index) => member(at, &index.to_string()),
+        Step::Name(name) => member(at, name),
     }
+}
+
+fn member<'v>(at: &'v mut Value, name: &str) -> &'v mut Value {
+    if !at.is_object() {
+        *at = Value::Object(Map::new());
+    }
+    &mut at[name]
 }
 
 /// How long a list in arguments may become by an index alone.
@@ -246,4 +313,29 @@ fn usage(value: &Value, answer: &mut AnswerBuilder) {
     usage.reasoning = count("thoughtsTokenCount");
     usage.output = count("candidatesTokenCount").saturating_add(usage.reasoning);
     usage.cache_read = count("cachedContentTokenCount");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_quotes_are_one_step() {
+        let arguments = |paths: &[&str]| {
+            let mut arguments = json!({});
+            paths.iter().for_each(|path| put(&mut arguments, &json!({"jsonPath": path, "numberValue": 1})));
+            arguments
+        };
+        assert_eq!(arguments(&["$['a.b'].c[1]"]), json!({"a.b": {"c": [null, 1]}}));
+        assert_eq!(arguments(&[r#"$["x[0]"]['it\'s']"#]), json!({"x[0]": {"it's": 1}}));
+        assert_eq!(
+            arguments(&["$.a.0", "$['1']", "$.l[0].n", "$.l[1].n"]),
+            json!({
+                "a": {"0": 1}, "1": 1, "l": [{"n": 1}, {"n": 1}]
+            })
+        );
+        for odd in ["", "$", "$['", "$[", "$..", "$[]", "$['a", "$[99999999999]", "$.a]"] {
+            arguments(&[odd]);
+        }
+    }
 }

@@ -19,13 +19,15 @@
 //! `output_index`, or where servers leave that out (llama.cpp) by their id. Usage: cached tokens are part of
 //! `input_tokens`, reasoning of `output_tokens`.
 //!
+//! The terminal event says once more what the answer is: items of it that no event brought are taken from there.
+//!
 //! Items of other types are kept as the provider's own, and so are messages with sources or a `phase`. Ids that tie an item to
 //! a reasoning item are left out, since reasoning goes back without its own (vercel/ai#7099, continuedev/continue#11994).
 
 use serde_json::{Map, Value, json};
 
 use super::AnswerParser;
-use super::builder::{AnswerBuilder, BlockIndex};
+use super::builder::{AnswerBuilder, BlockIndex, MOST_BLOCKS};
 use super::json::{count, items, set, text};
 use crate::runtime::{Category, Error, StopReason, failure};
 
@@ -39,19 +41,28 @@ pub(super) struct Responses {
 
 /// An item on its way, as the provider names it.
 struct OutputItem {
+    kind: String,
     index: Option<u64>,
     id: String,
-    place: BlockIndex,
-    /// The part of a summary that was last said.
+    /// Its blocks: a message has one for each of its parts.
+    places: Vec<BlockIndex>,
+    /// The part of a message or a summary that was last said.
     part: Option<u64>,
     done: bool,
+}
+
+impl OutputItem {
+    /// The block that grows.
+    fn place(&self) -> BlockIndex {
+        *self.places.last().expect("an item has a block")
+    }
 }
 
 impl AnswerParser for Responses {
     fn read(&mut self, kind: &str, value: &Value, answer: &mut AnswerBuilder) -> Result<(), Error> {
         let delta = text(value, "delta");
         match kind {
-            "response.output_item.added" => drop(self.open(value, &value["item"], answer)),
+            "response.output_item.added" => self.begin(value, &value["item"], answer),
             "response.output_item.done" => self.done(value, &value["item"], answer),
             "response.output_text.delta" => self.text(value, delta, answer),
             "response.refusal.delta" => {
@@ -73,94 +84,151 @@ impl AnswerParser for Responses {
 }
 
 impl Responses {
-    /// The item that an event speaks of.
-    fn known(&self, event: &Value, id: &str) -> Option<usize> {
+    /// The item of a kind that an event speaks of.
+    fn known(&self, event: &Value, id: &str, kind: &str) -> Option<usize> {
         let index = count(event, "/output_index");
         let same = |item: &OutputItem| match (index, item.index) {
+            _ if item.kind != kind => false,
             (Some(index), Some(known)) => index == known,
             _ => !id.is_empty() && item.id == id,
         };
-        let unnamed = || self.items.len().checked_sub(1).filter(|_| index.is_none() && id.is_empty());
-        self.items.iter().rposition(same).or_else(unnamed)
+        let is_unnamed = index.is_none() && id.is_empty();
+        let last = || self.items.iter().rposition(|item| item.kind == kind && !item.done).filter(|_| is_unnamed);
+        self.items.iter().rposition(same).or_else(last)
     }
 
-    /// A new item, if it is of a kind that is read.
-    fn open(&mut self, event: &Value, item: &Value, answer: &mut AnswerBuilder) -> Option<usize> {
-        let place = match text(item, "type") {
-            "message" => answer.open_text(),
-            "reasoning" => answer.open_thinking(),
-            "function_call" => answer.open_call(call_id(item), text(item, "name")),
-            _ => return None,
-        };
-        let (index, id) = (count(event, "/output_index"), text(item, "id").to_owned());
-        self.items.push(OutputItem { index, id, place, part: None, done: false });
-        Some(self.items.len() - 1)
+    /// The item of a kind that a piece belongs to; made if the provider never said that it begins.
+    fn of_piece(&mut self, event: &Value, kind: &str, answer: &mut AnswerBuilder) -> &mut OutputItem {
+        let id = text(event, "item_id");
+        let at = self.known(event, id, kind).unwrap_or_else(|| {
+            let place = if kind == "message" { answer.open_text() } else { answer.open_thinking() };
+            self.add(event, id, kind, place)
+        });
+        &mut self.items[at]
+    }
+
+    fn begin(&mut self, event: &Value, item: &Value, answer: &mut AnswerBuilder) {
+        if let Some(place) = open(item, answer) {
+            self.add(event, text(item, "id"), text(item, "type"), place);
+        }
+    }
+
+    fn add(&mut self, event: &Value, id: &str, kind: &str, place: BlockIndex) -> usize {
+        let (kind, index, id) = (kind.to_owned(), count(event, "/output_index"), id.to_owned());
+        self.items.push(OutputItem { kind, index, id, places: vec![place], part: None, done: false });
+        self.items.len() - 1
     }
 
     fn text(&mut self, event: &Value, delta: &str, answer: &mut AnswerBuilder) {
-        let Some(at) = self.known(event, text(event, "item_id")) else { return answer.text(delta) };
-        let (item, part) = (&mut self.items[at], count(event, "/content_index"));
+        let part = count(event, "/content_index");
+        let item = self.of_piece(event, "message", answer);
         if item.part.is_some() && part.is_some() && item.part != part {
-            answer.seal(item.place);
-            item.place = answer.open_text();
+            answer.seal(item.place());
+            item.places.push(answer.open_text());
         }
         item.part = part.or(item.part);
-        answer.text_at(item.place, delta);
+        answer.text_at(item.place(), delta);
     }
 
     fn thinking(&mut self, event: &Value, delta: &str, part: &str, answer: &mut AnswerBuilder) {
-        let Some(at) = self.known(event, text(event, "item_id")) else { return answer.thinking(delta) };
-        let item = &mut self.items[at];
+        let item = self.of_piece(event, "reasoning", answer);
         let part = event.get(part).and_then(Value::as_u64).unwrap_or_default();
         if item.part.is_some_and(|last| last != part) {
-            answer.thinking_at(item.place, PARTS);
+            answer.thinking_at(item.place(), PARTS);
         }
         item.part = Some(part);
-        answer.thinking_at(item.place, delta);
+        answer.thinking_at(item.place(), delta);
     }
 
     fn arguments(&mut self, event: &Value, delta: &str, answer: &mut AnswerBuilder) {
-        if let Some(at) = self.known(event, text(event, "item_id")) {
-            answer.arguments(self.items[at].place, delta);
+        if let Some(at) = self.known(event, text(event, "item_id"), CALL) {
+            answer.arguments(self.items[at].place(), delta);
         }
     }
 
     /// All the arguments at once: news only if no pieces came.
     fn all_arguments(&mut self, event: &Value, arguments: &str, answer: &mut AnswerBuilder) {
-        if let Some(at) = self.known(event, text(event, "item_id"))
-            && answer.is_blank(self.items[at].place)
+        if let Some(at) = self.known(event, text(event, "item_id"), CALL)
+            && answer.is_blank(self.items[at].place())
         {
-            answer.arguments(self.items[at].place, arguments);
+            answer.arguments(self.items[at].place(), arguments);
         }
     }
 
     /// An item as it finally is.
     fn done(&mut self, event: &Value, item: &Value, answer: &mut AnswerBuilder) {
-        if !matches!(text(item, "type"), "" | "message" | "reasoning" | "function_call") {
-            return own_item(item, answer);
+        match self.known(event, text(item, "id"), text(item, "type")).filter(|at| !self.items[*at].done) {
+            Some(at) => self.end_item(at, item, answer),
+            None => drop(self.whole_item(event, item, answer)),
         }
-        let known = self.known(event, text(item, "id")).filter(|at| !self.items[*at].done);
-        let Some(at) = known.or_else(|| self.open(event, item, answer)) else { return };
-        self.items[at].done = true;
-        let place = self.items[at].place;
-        match text(item, "type") {
-            "message" => end_message(place, item, answer),
-            "reasoning" => end_reasoning(place, item, answer),
-            "function_call" => end_call(place, item, answer),
+    }
+
+    /// An item that nothing came of before.
+    fn whole_item(&mut self, event: &Value, item: &Value, answer: &mut AnswerBuilder) -> Option<usize> {
+        let (id, kind) = (text(item, "id"), text(item, "type"));
+        if kind.is_empty() {
+            return None;
+        }
+        let place = open(item, answer).unwrap_or_else(|| own_item(item, answer));
+        let at = self.add(event, id, kind, place);
+        self.end_item(at, item, answer);
+        Some(at)
+    }
+
+    fn end_item(&mut self, at: usize, item: &Value, answer: &mut AnswerBuilder) {
+        let known = &mut self.items[at];
+        if std::mem::replace(&mut known.done, true) {
+            return;
+        }
+        match known.kind.as_str() {
+            "message" => end_message(&mut known.places, item, answer),
+            "reasoning" => end_reasoning(known.place(), item, answer),
+            CALL => end_call(known.place(), item, answer),
             _ => {}
         }
     }
 
-    fn end(&mut self, response: &Value, kind: &str, answer: &mut AnswerBuilder) -> Result<(), Error> {
-        usage(&response["usage"], answer);
-        if self.items.is_empty() && answer.block_count() == 0 {
-            for (index, item) in items(response, "output").iter().enumerate() {
-                if answer.is_full() {
-                    break;
+    /// What the terminal event says that the answer is: items that no event brought are new, items that no event ended end. New
+    /// ones may belong between others.
+    fn output(&mut self, output: &[Value], answer: &mut AnswerBuilder) {
+        let came = self.items.len();
+        let mut order = Vec::new();
+        for (item, known) in output.iter().zip(self.pairs(output)) {
+            if answer.is_full() {
+                return;
+            }
+            if let Some(at) = known {
+                self.end_item(at, item, answer);
+            }
+            order.extend(known.or_else(|| self.whole_item(&Value::Null, item, answer)));
+        }
+        if self.items.len() > came {
+            let places: Vec<BlockIndex> = order.iter().flat_map(|at| &self.items[*at].places).copied().collect();
+            answer.put_in_order(&places);
+        }
+    }
+
+    /// For each item of the terminal event, the one that came before: by its id or index, or else the next of its kind.
+    fn pairs(&self, output: &[Value]) -> Vec<Option<usize>> {
+        let mut free: Vec<usize> = (0..self.items.len()).collect();
+        let mut pairs = vec![None; output.len()];
+        let ways: [fn(&OutputItem, usize, &Value) -> bool; 2] = [is_named_alike, is_of_kind];
+        for is_alike in ways {
+            for (index, item) in output.iter().enumerate() {
+                if pairs[index].is_none()
+                    && let Some(found) = free.iter().position(|at| is_alike(&self.items[*at], index, item))
+                {
+                    pairs[index] = Some(free.remove(found));
                 }
-                self.done(&serde_json::json!({"output_index": index}), item, answer);
             }
         }
+        pairs
+    }
+
+    fn end(&mut self, response: &Value, kind: &str, answer: &mut AnswerBuilder) -> Result<(), Error> {
+        usage(&response["usage"], answer);
+        let output = items(response, "output");
+        self.output(&output[..output.len().min(MOST_BLOCKS + 1)], answer);
         let status = match text(response, "status") {
             "" => kind.strip_prefix("response.").unwrap_or(kind),
             status => status,
@@ -169,6 +237,30 @@ impl Responses {
         answer.close();
         Ok(())
     }
+}
+
+/// The type of a call of a function.
+const CALL: &str = "function_call";
+
+/// A block for an item, if it is of a kind that is read.
+fn open(item: &Value, answer: &mut AnswerBuilder) -> Option<BlockIndex> {
+    Some(match text(item, "type") {
+        "message" => answer.open_text(),
+        "reasoning" => answer.open_thinking(),
+        CALL => answer.open_call(call_id(item), text(item, "name")),
+        _ => return None,
+    })
+}
+
+/// Whether an item that came has the id or the index of one that the terminal event holds.
+fn is_named_alike(came: &OutputItem, index: usize, item: &Value) -> bool {
+    let same_id = !came.id.is_empty() && [text(item, "id"), call_id(item)].contains(&came.id.as_str());
+    let same_index = came.index.is_some() && came.index == u64::try_from(index).ok();
+    is_of_kind(came, index, item) && (same_id || same_index)
+}
+
+fn is_of_kind(came: &OutputItem, _: usize, item: &Value) -> bool {
+    came.kind == text(item, "type")
 }
 
 /// The id that a result must name.
@@ -187,7 +279,7 @@ const OF_HOST: [&str; 6] =
 const TIED: [&str; 2] = ["web_search_call", "custom_tool_call"];
 
 /// An item in the provider's own form.
-fn own_item(item: &Value, answer: &mut AnswerBuilder) {
+fn own_item(item: &Value, answer: &mut AnswerBuilder) -> BlockIndex {
     let (kind, mut data) = (text(item, "type"), item.clone());
     if let Some(members) = data.as_object_mut().filter(|_| TIED.contains(&kind)) {
         members.shift_remove("id");
@@ -195,7 +287,7 @@ fn own_item(item: &Value, answer: &mut AnswerBuilder) {
     if OF_HOST.contains(&kind) {
         answer.waits_for_host();
     }
-    answer.own(data);
+    answer.own(data)
 }
 
 /// A message with sources or a phase, as it goes back.
@@ -221,27 +313,25 @@ fn own_part(part: &Value) -> Value {
     Value::Object(members.map(|(key, value)| (key.clone(), value.clone())).collect::<Map<_, _>>())
 }
 
-fn end_message(place: BlockIndex, item: &Value, answer: &mut AnswerBuilder) {
-    let blank = answer.is_blank(place);
-    let mut place = place;
-    let several = items(item, "content").len() > 1;
-    for part in items(item, "content") {
-        let refusal = text(part, "refusal");
-        if !refusal.is_empty() {
-            answer.refuse();
-        }
-        if blank {
-            if several && own_message(item).is_none() && !answer.is_blank(place) {
-                answer.seal(place);
-                place = answer.open_text();
+/// A message as it finally is. What was said stays; what was not said yet, its parts say.
+fn end_message(places: &mut Vec<BlockIndex>, item: &Value, answer: &mut AnswerBuilder) {
+    let (own, parts) = (own_message(item), items(item, "content"));
+    if parts.iter().any(|part| !text(part, "refusal").is_empty()) {
+        answer.refuse();
+    }
+    if places.iter().all(|place| answer.is_blank(*place)) {
+        for part in parts {
+            if !places.last().is_some_and(|place| answer.is_blank(*place)) {
+                places.push(answer.open_text());
             }
+            let place = places[places.len() - 1];
             answer.text_at(place, text(part, "text"));
-            answer.text_at(place, refusal);
+            answer.text_at(place, text(part, "refusal"));
         }
     }
-    match own_message(item) {
-        Some(message) => answer.text_as_own(place, |_| message),
-        None => answer.seal(place),
+    match own {
+        Some(message) => answer.texts_as_own(places, message),
+        None => places.iter().for_each(|place| answer.seal(*place)),
     }
 }
 

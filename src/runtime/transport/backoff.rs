@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
-use reqwest::header::HeaderValue;
+use reqwest::header::HeaderMap;
 
 use crate::world::Clock;
 
@@ -56,42 +56,74 @@ impl Backoff {
     }
 }
 
-/// `Retry-After` in both its forms (RFC 9110, 10.2.3): seconds, or a date, which counts from the answer's own `Date`, or from a
-/// clock if there is none.
-pub(crate) fn retry_after(
-    value: Option<&HeaderValue>,
-    date: Option<&HeaderValue>,
-    clock: Option<&dyn Clock>,
-) -> Option<Duration> {
-    let text = value?.to_str().ok()?.trim();
-    if let Ok(seconds) = text.parse::<u32>() {
-        return Some(Duration::from_secs(seconds.into()));
+/// How long a server wants to be left alone, as its headers say: `retry-after-ms`, which the SDKs of Anthropic and OpenAI read first,
+/// or `Retry-After` in both its forms (RFC 9110, 10.2.3): seconds, also parts of them, or a date. A date counts from the answer's
+/// own `Date`, or from a clock if there is none.
+pub(crate) fn retry_after(headers: &HeaderMap, clock: Option<&dyn Clock>) -> Option<Duration> {
+    let text = |name: &'static str| Some(headers.get(name)?.to_str().ok()?.trim());
+    let milliseconds = || text("retry-after-ms")?.parse::<f64>().ok();
+    if let Some(wish) = milliseconds().and_then(|number| seconds(number / 1000.0)) {
+        return Some(wish);
     }
-    let at = httpdate::parse_http_date(text).ok()?;
-    let answered = date.and_then(|date| httpdate::parse_http_date(date.to_str().ok()?).ok());
+    let wish = text("retry-after")?;
+    if let Ok(number) = wish.parse() {
+        return seconds(number);
+    }
+    let at = httpdate::parse_http_date(wish).ok()?;
+    let answered = text("date").and_then(|date| httpdate::parse_http_date(date).ok());
     let now = answered.or_else(|| Some(clock?.now()))?;
     // A date that has passed means now.
     Some(at.duration_since(now).unwrap_or_default())
 }
 
+/// A delay as Google writes it (`google.protobuf.Duration` in JSON): `34s`, `1.5s`.
+pub(crate) fn delay(text: &str) -> Option<Duration> {
+    seconds(text.trim().strip_suffix('s')?.parse().ok()?)
+}
+
+/// Seconds, unless they are none that can be waited.
+fn seconds(number: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(number).ok()
+}
+
 #[cfg(test)]
 mod tests {
+    use reqwest::header::{HeaderName, HeaderValue};
+
     use super::*;
 
-    fn header(text: &str) -> HeaderValue {
-        HeaderValue::from_str(text).expect("legal")
+    const NOON: &str = "Sun, 22 Nov 2026 12:00:00 GMT";
+
+    fn told(headers: &[(&'static str, &str)], clock: Option<&dyn Clock>) -> Option<Duration> {
+        let legal = |(name, value): &(&'static str, &str)| {
+            (HeaderName::from_static(name), HeaderValue::from_str(value).expect("legal"))
+        };
+        retry_after(&headers.iter().map(legal).collect(), clock)
     }
 
     #[test]
     fn retry_after_is_seconds_or_a_date() {
-        let date = header("Sun, 22 Nov 2026 10:00:00 GMT");
-        let at = header("Sun, 22 Nov 2026 10:00:07 GMT");
-        let told = |value: &HeaderValue, date| retry_after(Some(value), date, None);
-        assert_eq!(told(&header("3"), None), Some(Duration::from_secs(3)));
-        assert_eq!(told(&at, Some(&date)), Some(Duration::from_secs(7)));
-        assert_eq!(told(&date, Some(&at)), Some(Duration::ZERO));
-        assert_eq!(told(&header("soon"), None), None);
-        assert_eq!(retry_after(None, Some(&date), None), None);
+        let later = "Sun, 22 Nov 2026 12:00:07 GMT";
+        assert_eq!(told(&[("retry-after", "3")], None), Some(Duration::from_secs(3)));
+        assert_eq!(told(&[("retry-after", "1.5")], None), Some(Duration::from_millis(1500)));
+        assert_eq!(told(&[("retry-after", later), ("date", NOON)], None), Some(Duration::from_secs(7)));
+        assert_eq!(told(&[("retry-after", NOON), ("date", later)], None), Some(Duration::ZERO));
+        for odd in ["soon", "-1", "inf", "NaN", "1e300"] {
+            assert_eq!(told(&[("retry-after", odd)], None), None, "{odd}");
+        }
+        assert_eq!(told(&[("date", NOON)], None), None);
+    }
+
+    #[test]
+    fn milliseconds_come_first() {
+        assert_eq!(told(&[("retry-after-ms", "250"), ("retry-after", "3")], None), Some(Duration::from_millis(250)));
+        assert_eq!(told(&[("retry-after-ms", "soon"), ("retry-after", "3")], None), Some(Duration::from_secs(3)));
+    }
+
+    #[test]
+    fn google_writes_its_unit() {
+        assert_eq!(delay("34.5s"), Some(Duration::from_millis(34_500)));
+        assert_eq!([delay("34"), delay("-1s"), delay("s")], [None; 3]);
     }
 
     #[test]
@@ -99,12 +131,12 @@ mod tests {
         struct Stopped;
         impl Clock for Stopped {
             fn now(&self) -> std::time::SystemTime {
-                httpdate::parse_http_date("Sun, 22 Nov 2026 10:00:00 GMT").expect("a date")
+                httpdate::parse_http_date(NOON).expect("a date")
             }
         }
-        let at = header("Sun, 22 Nov 2026 10:00:09 GMT");
-        assert_eq!(retry_after(Some(&at), None, Some(&Stopped)), Some(Duration::from_secs(9)));
-        assert_eq!(retry_after(Some(&at), None, None), None);
+        let at = [("retry-after", "Sun, 22 Nov 2026 12:00:09 GMT")];
+        assert_eq!(told(&at, Some(&Stopped)), Some(Duration::from_secs(9)));
+        assert_eq!(told(&at, None), None);
     }
 
     #[test]
