@@ -108,7 +108,7 @@ pub(super) fn finding(
 ) -> Diagnostic {
     let mut finding = Diagnostic::new(problem.rule, span, problem.message).maybe_help(problem.help);
     finding.severity = problem.severity.unwrap_or(finding.severity);
-    finding = finding.in_sense(problem.asks).label(excerpt.unwrap_or_default());
+    finding = finding.in_sense(problem.sense).label(excerpt.unwrap_or_default());
     steps.into_iter().fold(finding, |finding, (span, what)| finding.related(span, what))
 }
 
