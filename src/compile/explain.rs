@@ -38,22 +38,26 @@ impl Compiler {
         read.unwrap_or(place.span)
     }
 
-    /// The place that made a value of a body what it is: of a text that changed, the first byte that differs.
+    /// The place that made a value of a body what it is: of a text that changed, the first byte that differs; of a value that is not
+    /// there the entry of `unset` that removed it, else what should hold it.
     pub fn cause(
         &self,
         id: ProfileId,
         context: &str,
         pointer: &Pointer,
         old: Option<&Value>,
-        new: &Value,
+        new: Option<&Value>,
     ) -> Option<Span> {
         let (plan, ready) = (self.plan(id)?, self.context(context)?);
+        if let (None, Some(entry)) = (new, plan.unset_at(pointer)) {
+            return Some(entry);
+        }
         let renderer = self.engine.renderer(ReadyContext::size_class(&ready.plain.prepared));
         let version = self.version(&plan, ready, &renderer).result.ok()?;
         let request = ready.request(&plan, &version, None);
         let body = plan.body(&self.repo.sources, &renderer, &request).ok()?;
         let record = Record::new(&plan, &self.repo.sources, &renderer, &request, &body);
-        let place = match (old.and_then(Value::as_str), new.as_str()) {
+        let place = match (old.and_then(Value::as_str), new.and_then(Value::as_str)) {
             (Some(old), Some(new)) => record.place_in_text(pointer, common_prefix(old, new)),
             _ => record.place(pointer, Target::Value),
         };
