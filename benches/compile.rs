@@ -2,7 +2,8 @@
 //! bare libraries. `cargo bench` prints medians of interleaved runs; trust the ratios, not the times.
 //!
 //! `cargo bench -- 1000 prompts` sets the number of generated profiles (default 60), and which kinds of collections there are
-//! (default all): see `scripts/bench-generate`, which needs python3.
+//! (default all): see `scripts/bench-generate`, which needs python3. `cargo bench -- --floor FOLDER RUNS [CONTEXT…]` does nothing but
+//! the floor's work, so often, for the agents and golden files of a folder: `scripts/bench-ir --floor` counts its instructions.
 
 #![expect(clippy::disallowed_methods, reason = "the benchmark runs the script that generates profiles")]
 #![expect(clippy::cast_precision_loss, reason = "figures are rounded for people")]
@@ -24,6 +25,10 @@ use reqc::world::{MemoryWorld, Output, World};
 
 mod floor;
 
+/// The one of the binary, so that instructions can be compared.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const RUNS: usize = 9;
 
 /// The kinds of collections that [`generate`] knows.
@@ -31,12 +36,26 @@ const KINDS: [&str; 4] = ["sharing", "prompts", "templates", "mistakes"];
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(at) = arguments.iter().position(|argument| argument == "--floor") {
+        return run_floor(&arguments[at + 1..]);
+    }
     let wanted = arguments.iter().find_map(|argument| argument.parse().ok()).unwrap_or(60);
     let chosen = |kind: &&str| arguments.iter().any(|argument| argument == kind);
     let is_any_chosen = KINDS.iter().any(&chosen);
     for kind in KINDS.iter().filter(|kind| !is_any_chosen || chosen(kind)) {
         bench(wanted, kind);
     }
+}
+
+/// The floor's work alone.
+fn run_floor(arguments: &[String]) {
+    let [folder, runs, contexts @ ..] = arguments else { panic!("FOLDER RUNS [CONTEXT…]") };
+    let disk = Disk::open(Path::new(folder)).expect("a folder");
+    let bundled: Arc<dyn World> = Arc::new(Embedded::bundled());
+    let compiler = Compiler::load(Arc::new(disk.clone()), Arc::clone(&bundled), LoadOptions::default());
+    let is_chosen = |name: &str| contexts.is_empty() || contexts.iter().any(|context| context == name);
+    let floor = floor::Floor::new(&compiler, bundled.as_ref(), is_chosen);
+    (0..runs.parse().expect("a number")).for_each(|_| floor.run(&disk));
 }
 
 fn bench(wanted: usize, kind: &str) {
@@ -58,7 +77,7 @@ fn bench(wanted: usize, kind: &str) {
         }
     }
     // Bare libraries have nothing to say of templates that are wrong.
-    let floor = (kind != "mistakes").then(|| floor::Floor::new(&compiler, bundled.as_ref()));
+    let floor = (kind != "mistakes").then(|| floor::Floor::new(&compiler, bundled.as_ref(), |_| true));
 
     let memory: Arc<dyn World> = Arc::new(copy(&disk));
     let read = |world: &Arc<dyn World>| repo::load(Arc::clone(world), Arc::clone(&bundled), LoadOptions::default());

@@ -933,6 +933,42 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_partials_wrote_for_another_agent_costs_the_same() {
+        let agents = [
+            ("a", "OpenAI Chat", "messages = '[{% include \"partials/openai/messages.jinja\" %}]'"),
+            ("b", "OpenAI Chat", "messages = '[{% include \"openai/messages.jinja\" %} ]'"),
+            ("c", "Gemini Chat", "contents = '[{% include \"google/contents.jinja\" %}]'"),
+            (
+                "d",
+                "Gemini Chat",
+                "contents = '[{% if ctx.history %}{% include \"google/contents.jinja\" %}{% endif %}]'",
+            ),
+        ];
+        let agents = agents.map(|(name, base, body)| {
+            (format!("agents/{name}.toml"), format!("name = '{name}'\nextends = '{base}'\n[body]\n{body}"))
+        });
+        let files: Vec<(&str, &str)> = agents.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        let compiler = load(&files, None);
+        let sources = &compiler.repo.sources;
+        let ids = compiler.hierarchy.ids().filter(|&id| !compiler.hierarchy.get(id).is_abstract());
+        let mut known = 0;
+        for plan in ids.filter_map(|id| compiler.plan(id)) {
+            for ready in compiler.contexts.iter().filter(|ready| ready.context.kind() == plan.kind) {
+                let renderer = compiler.engine.renderer(64);
+                let version = compiler.version(&plan, ready, &renderer).result.expect("a version");
+                let made =
+                    |memo| plan.made(sources, &renderer, &Request { memo, ..ready.request(&plan, &version, None) });
+                let (plain, first, again) = (made(None), made(Some(&version.memo)), made(Some(&version.memo)));
+                assert_eq!([first.cost, again.cost], [plain.cost; 2], "{} {}", plan.name(), ready.context.name);
+                let texts = [plain, first, again].map(|made| made.body.expect("a body").pretty());
+                assert!(texts[0] == texts[1] && texts[1] == texts[2], "{} {}", plan.name(), ready.context.name);
+                known += version.prepared.texts_of_partials();
+            }
+        }
+        assert!(known > 100, "{known}");
+    }
+
     fn leaves(value: &serde_json::Value, at: &Pointer, found: &mut Vec<Pointer>) {
         match value {
             serde_json::Value::Array(elements) => {

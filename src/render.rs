@@ -15,6 +15,7 @@ mod errors;
 mod flow;
 mod functions;
 mod guards;
+mod included;
 mod includes;
 mod inja;
 mod instrument;
@@ -33,6 +34,7 @@ mod values;
 pub(crate) use account::LIMIT as ACCOUNT_LIMIT;
 pub use data::ContextData;
 pub use functions::IdRule;
+pub(crate) use included::{Keep, Space};
 pub use prompt::{Folders, PromptScope};
 pub(crate) use recording::Recording;
 pub use recording::{By, From as ComputedFrom, ReadFile, ReadPlace, Step, StepKind, Written};
@@ -52,6 +54,7 @@ use crate::toml;
 use analyse::Analysis;
 use flow::Flow;
 use guards::Guards;
+use included::{Names, Repeated};
 
 /// Steps that every template may take.
 const BASE_FUEL: u64 = 200_000;
@@ -127,12 +130,17 @@ pub struct Engine {
     recorder: recording::Recorder,
     /// The templates that are system prompts.
     prompts: HashSet<Arc<str>>,
+    repeated: Arc<Repeated>,
+    /// Which names partials look up and set, their includes followed, if that can be told; of those that somebody asked for.
+    names_of_partials: HashMap<Arc<str>, Option<Names>>,
 }
 
 struct Template {
     name: Arc<str>,
     /// What it reads, includes followed.
     reads: BTreeSet<String>,
+    /// Whether it may read the system prompt.
+    reads_prompt: bool,
     usable: bool,
     /// How many agents use it.
     uses: usize,
@@ -160,6 +168,8 @@ impl Engine {
             maps: Mutex::default(),
             recorder: recording::Recorder::default(),
             prompts: HashSet::new(),
+            repeated: Arc::default(),
+            names_of_partials: HashMap::new(),
         };
         let mut findings = Vec::new();
         for (name, partial) in &repo.partials {
@@ -194,8 +204,13 @@ impl Engine {
             self.check_includes(repo, &name, findings);
         }
         let usable = !self.broken.contains(&name);
+        if usable && kind == TemplateKind::Body {
+            self.find_repeated(&name);
+        }
         let reads = if usable { self.reads_of(&name) } else { BTreeSet::new() };
-        self.templates.push(Template { name, reads, usable, uses: 1, only_writes_prompt: OnceLock::new() });
+        let reads_prompt = included::can_read_prompt(&reads);
+        let only_writes_prompt = OnceLock::new();
+        self.templates.push(Template { name, reads, reads_prompt, usable, uses: 1, only_writes_prompt });
         self.by_span.insert(literal, id);
         self.by_file.entry(literal.file).or_default().push(id);
         usable.then_some(id)
@@ -239,7 +254,7 @@ impl Engine {
         let mut environment = self.environment.clone();
         let fuel = BASE_FUEL.saturating_add(FUEL_PER_BLOCK.saturating_mul(blocks as u64)).min(MAX_FUEL);
         environment.set_fuel(Some(fuel));
-        Renderer { engine: self, environment, fuel, brief: OnceLock::new() }
+        Renderer { engine: self, environment, fuel, brief: OnceLock::new(), with_stand_ins: OnceLock::new() }
     }
 
     /// Compiles one template text into the environment; syntax errors become findings.
@@ -455,6 +470,8 @@ pub struct Renderer<'e> {
     fuel: u64,
     /// The same environment with [`FEW_STEPS`].
     brief: OnceLock<Environment<'static>>,
+    /// The same environment with what is known of partials.
+    with_stand_ins: OnceLock<Environment<'static>>,
 }
 
 /// What a template gave, and what that cost.
@@ -471,6 +488,15 @@ pub struct Rendered {
     pub steps: u64,
 }
 
+impl Rendered {
+    /// What a template gave that came to its end.
+    fn of(output: functions::Limited, spent: u64, steps: u64) -> Rendered {
+        let steps = steps * account::STEP;
+        let cost = spent + 2 * output.len() as u64 + steps;
+        Rendered { text: Ok(output.into_text()), cost, steps }
+    }
+}
+
 /// What a body template is rendered with.
 pub struct BodyInput<'a> {
     /// The conversation.
@@ -479,14 +505,17 @@ pub struct BodyInput<'a> {
     pub system_prompt: Option<&'a str>,
     /// What the wire format asks of tool ids.
     pub ids: IdRule,
+    /// What may be kept for others; `None` if nothing may.
+    pub(crate) keep: Option<Keep>,
 }
 
 impl BodyInput<'_> {
     fn root(&self) -> Value {
-        Value::from_pairs([
-            ("ctx", self.context.with_system_prompt(self.system_prompt)),
-            ("tool_id", self.ids.function()),
-        ])
+        Value::from_pairs(self.members())
+    }
+
+    fn members(&self) -> [(&'static str, Value); 2] {
+        [("ctx", self.context.with_system_prompt(self.system_prompt)), ("tool_id", self.ids.function())]
     }
 }
 
@@ -496,10 +525,9 @@ impl Renderer<'_> {
         self.engine.templates[id.0 as usize].uses > 1
     }
 
-    /// Whether a template may read a member of `ctx`.
-    pub(crate) fn reads(&self, id: TemplateId, member: &str) -> bool {
-        let reads = self.engine.reads(id);
-        reads.contains(member) || reads.contains(analyse::ALL_OF_CTX)
+    /// Whether a template may read the system prompt.
+    pub(crate) fn reads_prompt(&self, id: TemplateId) -> bool {
+        self.engine.templates[id.0 as usize].reads_prompt
     }
 
     /// Whether a template writes the system prompt and does nothing else with its text: whatever the prompt says, the same is
@@ -517,7 +545,7 @@ impl Renderer<'_> {
 
     /// Renders a template of a body.
     pub fn body(&self, sources: &Sources, id: TemplateId, input: &BodyInput<'_>) -> Rendered {
-        self.render(sources, id, &input.root())
+        self.body_with_known(id, input).unwrap_or_else(|| self.render(sources, id, &input.root()))
     }
 
     /// Renders a system prompt.
@@ -542,31 +570,43 @@ impl Renderer<'_> {
 
     fn render(&self, sources: &Sources, id: TemplateId, root: &Value) -> Rendered {
         let name = &self.engine.templates[id.0 as usize].name;
-        let mut output = functions::Limited::new(MAX_OUTPUT);
-        let (result, spent) = account::metered(|| {
-            let template = self.environment.get_template(name)?;
-            let captured = template.render_captured_to(root.clone(), &mut output)?;
-            Ok(captured.state().fuel_levels().map_or(0, |(consumed, _)| consumed))
-        });
-        let steps = match &result {
-            Ok(steps) => *steps,
-            Err(_) if spent <= FEW_UNITS && self.fails_soon(name, root) => FEW_STEPS,
-            // Nobody knows how many steps it took.
-            Err(_) => self.fuel,
+        let Run { steps, spent, output } = run(&self.environment, name, root);
+        let error = match steps {
+            Ok(steps) => return Rendered::of(output, spent, steps),
+            Err(error) => error,
         };
+        // Nobody knows how many steps it took.
+        let steps = if spent <= FEW_UNITS && self.fails_soon(name, root) { FEW_STEPS } else { self.fuel };
         let times = if output.is_full() { account::TRACED } else { 1 };
         let steps = steps * account::STEP * times;
         let cost = (spent + 2 * output.len() as u64) * times + steps;
-        let text = match result {
-            Ok(_) => Ok(output.into_text()),
-            Err(_) if output.is_full() => {
-                let place = self.record_limit(sources, id, root);
-                Err(Box::new(errors::too_large(place.unwrap_or_else(|| self.engine.span(sources, name, 0..0)))))
-            }
-            Err(error) => Err(Box::new(errors::runtime(self.engine, sources, name, &error))),
+        let finding = if output.is_full() {
+            let place = self.record_limit(sources, id, root);
+            errors::too_large(place.unwrap_or_else(|| self.engine.span(sources, name, 0..0)))
+        } else {
+            errors::runtime(self.engine, sources, name, &error)
         };
-        Rendered { text, cost, steps }
+        Rendered { text: Err(Box::new(finding)), cost, steps }
     }
+}
+
+/// A template that was run, to its end or not.
+struct Run {
+    /// The steps that it took.
+    steps: Result<u64, Error>,
+    /// Units, without those of steps and output.
+    spent: u64,
+    output: functions::Limited,
+}
+
+fn run(environment: &Environment<'_>, name: &str, root: &Value) -> Run {
+    let mut output = functions::Limited::new(MAX_OUTPUT);
+    let (steps, spent) = account::metered(|| {
+        let template = environment.get_template(name)?;
+        let captured = template.render_captured_to(root.clone(), &mut output)?;
+        Ok(captured.state().fuel_levels().map_or(0, |(consumed, _)| consumed))
+    });
+    Run { steps, spent, output }
 }
 
 impl Renderer<'_> {

@@ -5,6 +5,16 @@
 //! [`unit`](mod@crate::unit) alone, also after tool results: nothing here edits JSON that was compiled. Profiles and
 //! templates are not its business.
 //!
+//! ```no_run
+//! use reqc::system::open_repository;
+//!
+//! async fn ask(question: &str) -> Result<String, Box<dyn std::error::Error>> {
+//!     let repository = open_repository(".".as_ref())?;
+//!     let session = repository.session("Claude Chat")?;
+//!     Ok(session.send(question).text().await?)
+//! }
+//! ```
+//!
 //! - [`Agent`]: a compiler's agent with a model and a setting; makes [`Compiled`] requests.
 //! - [`Transport`]: HTTP, keys, retries; over an [`HttpClient`], which a host may bring.
 //! - [`stream`]: bytes of an answer → events and an [`Answer`], one decoder per wire format. Pure.
@@ -27,6 +37,7 @@ mod run;
 mod secret;
 mod session;
 pub mod stream;
+mod structured;
 pub mod tool_loop;
 pub mod tools;
 mod transport;

@@ -37,36 +37,43 @@ pub struct Prepared {
     pub conversation: Conversation,
     /// Template data of the history in the normal form that most client APIs want, made when an agent first asks.
     base: OnceLock<ContextData>,
-    /// Template data for the client APIs that want another one.
-    variants: Vec<(ClientApi, ContextData)>,
+    /// By client API, template data of its own normal form, made when an agent first asks; `None` if it wants the same as most.
+    variants: Vec<(ClientApi, OnceLock<Option<ContextData>>)>,
 }
 
 impl Prepared {
-    /// Prepares a conversation, whose history is in normal form, for all client APIs.
+    /// Prepares a conversation whose history is in normal form.
     pub fn new(conversation: Conversation) -> Prepared {
-        let mut variants = Vec::new();
-        if let Task::Chat(history) = &conversation.task
-            && depends_on_target(history)
-        {
-            for api in ClientApi::ALL {
-                let normal = normal_form(history, conversation.bound_from, api);
-                if !normal.changes.is_empty() {
-                    let changed = Conversation { task: Task::Chat(normal.history), ..conversation.clone() };
-                    variants.push((api, ContextData::new(&changed)));
-                }
-            }
-        }
+        let has_variants = matches!(&conversation.task, Task::Chat(history) if depends_on_target(history));
+        let apis = ClientApi::ALL.into_iter().filter(|_| has_variants);
+        let variants = apis.map(|api| (api, OnceLock::new())).collect();
         Prepared { tools: conversation.tools.clone(), base: OnceLock::new(), variants, conversation }
     }
 
     fn data(&self, api: ClientApi) -> &ContextData {
         let base = || self.base.get_or_init(|| ContextData::new(&self.conversation));
-        self.variant(api).map_or_else(base, |(_, data)| data)
+        self.variant(api).unwrap_or_else(base)
+    }
+
+    /// How many texts of partials are known.
+    #[cfg(test)]
+    pub(crate) fn texts_of_partials(&self) -> usize {
+        let variants = self.variants.iter().filter_map(|(_, data)| data.get()?.as_ref());
+        self.base.get().into_iter().chain(variants).map(|data| data.included().len()).sum()
     }
 
     /// The client API's own normal form of the conversation, if it has one.
-    fn variant(&self, api: ClientApi) -> Option<&(ClientApi, ContextData)> {
-        self.variants.iter().find(|(variant, _)| *variant == api)
+    fn variant(&self, api: ClientApi) -> Option<&ContextData> {
+        let (_, data) = self.variants.iter().find(|(variant, _)| *variant == api)?;
+        data.get_or_init(|| self.normal_form(api)).as_ref()
+    }
+
+    /// What differs from the form that most want.
+    fn normal_form(&self, api: ClientApi) -> Option<ContextData> {
+        let Task::Chat(history) = &self.conversation.task else { return None };
+        let normal = normal_form(history, self.conversation.bound_from, api);
+        let changed = || Conversation { task: Task::Chat(normal.history), ..self.conversation.clone() };
+        (!normal.changes.is_empty()).then(|| ContextData::new(&changed()))
     }
 }
 

@@ -28,7 +28,8 @@ struct Agent {
 }
 
 impl Floor {
-    pub(crate) fn new(compiler: &Compiler, bundled: &dyn World) -> Floor {
+    /// For the contexts with the chosen names.
+    pub(crate) fn new(compiler: &Compiler, bundled: &dyn World, is_chosen: impl Fn(&str) -> bool) -> Floor {
         let mut environment = environment(bundled);
         for partial in bundled.walk("partials").entries {
             let text = String::from_utf8(bundled.read(&partial.path).expect("reads")).expect("UTF-8");
@@ -46,7 +47,8 @@ impl Floor {
             let (plan, resolved) = (compiler.plan(*id).expect("usable"), compiler.resolve(*id).expect("usable"));
             let mut texts = Vec::new();
             collect(resolved.body().expect("there"), &mut texts);
-            let fitting = compiler.contexts().iter().filter(|ready| ready.context.kind() == plan.kind);
+            let chosen = compiler.contexts().iter().filter(|ready| is_chosen(&ready.context.name));
+            let fitting = chosen.filter(|ready| ready.context.kind() == plan.kind);
             agents.push(Agent {
                 folder: reqc::profile::slug(plan.name()),
                 prompt: resolved.string("system_prompt").map(|prompt| intern(&mut environment, prompt.value)),

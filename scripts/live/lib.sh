@@ -1,11 +1,11 @@
 # What the scripts of this folder share: a scratch repository, checks, and a server that is stopped at the end. Sourced.
 
 work=$(mktemp -d)
-server=
+server= proxy=
 failed=0
 
 clean_up() {
-  if [[ -n $server ]]; then kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; fi
+  for pid in $proxy $server; do kill "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true; done
   rm -rf "$work"
 }
 trap clean_up EXIT
@@ -66,11 +66,12 @@ events() { python3 "$here/events.py" "$@"; }
 
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
-# wait_for URL LOG: until a server answers, or is gone, or half a minute has passed.
+# wait_for URL LOG: until the server that was started last answers, or is gone, or two minutes have passed.
 wait_for() {
-  for _ in $(seq 150); do
+  local pid=$!
+  for _ in $(seq 600); do
     if curl -sf -o /dev/null "$1"; then return; fi
-    kill -0 "$server" 2>/dev/null || stop "the server ended" "$2"
+    kill -0 "$pid" 2>/dev/null || stop "the server ended" "$2"
     sleep 0.2
   done
   stop "the server does not answer" "$2"

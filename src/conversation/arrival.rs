@@ -47,10 +47,9 @@ pub(crate) fn turn_from(history: &[Message], from: usize) -> usize {
 impl Item {
     /// A file that the person attached, or one whose content changed.
     pub fn attached(file: &AttachedFile) -> Item {
-        let AttachedFile { file_path, content } = file;
-        let text = format!("The user has attached this file:\n\n<file path=\"{file_path}\">\n{content}\n</file>");
-        let bytes = u64::try_from(content.len()).ok();
-        Item::FileAttachment { text: text.into(), file_path: Arc::clone(file_path), bytes }
+        let text = file.said().map(|(_, part)| part).concat();
+        let bytes = u64::try_from(file.content.len()).ok();
+        Item::FileAttachment { text: text.into(), file_path: Arc::clone(&file.file_path), bytes }
     }
 
     /// What an agent says of its surroundings, when that changed.
@@ -64,6 +63,19 @@ impl Item {
             Item::Notification { text, source: Some(source), .. } if **source == *SURROUNDINGS => Some(text),
             _ => None,
         }
+    }
+}
+
+impl AttachedFile {
+    /// What is said of it, part by part: members of it with their names, and the words between them.
+    pub(crate) fn said(&self) -> [(Option<&'static str>, &str); 5] {
+        [
+            (None, "The user has attached this file:\n\n<file path=\""),
+            (Some("file_path"), &self.file_path),
+            (None, "\">\n"),
+            (Some("content"), &self.content),
+            (None, "\n</file>"),
+        ]
     }
 }
 

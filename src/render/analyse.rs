@@ -46,6 +46,8 @@ pub(super) struct Analysis {
     pub(super) unexpanded: Unexpanded,
     /// Whether it is text without any tag.
     pub(super) is_constant: bool,
+    /// Whether it has blocks, or extends a template.
+    pub(super) has_blocks: bool,
     /// What it does with the system prompt, once somebody asks.
     pub(super) flow: OnceLock<Flow>,
 }
@@ -57,6 +59,8 @@ pub(super) struct Include {
     pub(super) names: Vec<String>,
     pub(super) is_literal: bool,
     pub(super) ignore_missing: bool,
+    /// Whether the text is written where the tag stands: outside of loops and macros, and no import.
+    pub(super) is_plain: bool,
     pub(super) range: Range<usize>,
 }
 
@@ -82,6 +86,7 @@ pub(super) fn analyse(text: &str, name: &str) -> Result<Analysis, Error> {
     let mut walker = Walker {
         found: Analysis::default(),
         loops: Vec::new(),
+        macros: 0,
         scope: Scope::default(),
         recursion: Recursion::default(),
     };
@@ -99,6 +104,8 @@ struct Walker {
     found: Analysis,
     /// Ranges of the loops around the current statement.
     loops: Vec<Range<usize>>,
+    /// How many macros are around it.
+    macros: usize,
     scope: Scope,
     recursion: Recursion,
 }
@@ -134,12 +141,19 @@ impl Walker {
                 self.statements(&it.body);
             }
             Stmt::Block(it) => {
+                self.found.has_blocks = true;
                 let around = std::mem::replace(&mut self.scope, Scope::of_block());
                 self.statements(&it.body);
                 self.scope = around;
             }
-            Stmt::Extends(it) => self.include(&it.name, false),
-            Stmt::Include(it) => self.include(&it.name, it.ignore_missing),
+            Stmt::Extends(it) => {
+                self.found.has_blocks = true;
+                self.import(&it.name);
+            }
+            Stmt::Include(it) => {
+                let is_plain = self.loops.is_empty() && self.macros == 0;
+                self.include(&it.name, it.ignore_missing, is_plain);
+            }
             Stmt::Macro(it) => {
                 self.assigned(it.name, range(it.span()));
                 self.macro_body(it);
@@ -176,11 +190,11 @@ impl Walker {
                 self.assign(&it.target, true);
             }
             Stmt::Import(it) => {
-                self.include(&it.expr, false);
+                self.import(&it.expr);
                 self.import_name(&it.name);
             }
             Stmt::FromImport(it) => {
-                self.include(&it.expr, false);
+                self.import(&it.expr);
                 it.names.iter().for_each(|(name, alias)| self.assign(alias.as_ref().unwrap_or(name), false));
             }
             _ => {}
@@ -205,9 +219,11 @@ impl Walker {
 
     fn macro_body(&mut self, it: &Macro<'_>) {
         let was_block = std::mem::replace(&mut self.scope.is_block, false);
+        self.macros += 1;
         it.args.iter().for_each(|argument| self.assign(argument, false));
         it.defaults.iter().for_each(|default| self.expression(default));
         self.statements(&it.body);
+        self.macros -= 1;
         self.scope.is_block = was_block;
     }
 
@@ -251,13 +267,18 @@ impl Walker {
         }
     }
 
-    fn include(&mut self, name: &Expr<'_>, ignore_missing: bool) {
+    fn import(&mut self, name: &Expr<'_>) {
+        self.include(name, false, false);
+    }
+
+    fn include(&mut self, name: &Expr<'_>, ignore_missing: bool, is_plain: bool) {
         let names = literal_names(name);
         let is_literal = names.is_some();
         self.found.includes.push(Include {
             names: names.unwrap_or_default(),
             is_literal,
             ignore_missing,
+            is_plain,
             range: range(name.span()),
         });
         if !is_literal {

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use minijinja::Value;
 use serde_json::{Map, Number, Value as Json};
 
+use super::included::IncludedTexts;
 use super::recording::DataPlaces;
 use crate::conversation::Conversation;
 use crate::json::Pointer;
@@ -16,6 +17,7 @@ pub struct ContextData {
     ctx: Value,
     /// Where in `ctx` the values are that traces meet.
     places: OnceLock<Arc<DataPlaces>>,
+    included: IncludedTexts,
 }
 
 impl ContextData {
@@ -25,7 +27,12 @@ impl ContextData {
         let members: Vec<(Arc<str>, Value)> =
             data.iter().map(|(key, value)| (Arc::from(key.as_str()), to_value(value))).collect();
         let ctx = Value::from_pairs(members.iter().cloned());
-        ContextData { members, ctx, places: OnceLock::new() }
+        ContextData { members, ctx, places: OnceLock::new(), included: IncludedTexts::default() }
+    }
+
+    /// What partials wrote for the conversation.
+    pub(crate) fn included(&self) -> &IncludedTexts {
+        &self.included
     }
 
     /// Where in `ctx` each value is, except for `ctx` itself and the system prompt.

@@ -7,11 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 
 use futures_core::Stream;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::hooks::Hooks;
-use super::{Category, Error, Event, Outcome};
+use super::{Category, Error, Event, Outcome, StopReason, structured};
 
 /// How many events wait one by one. Beyond that, pieces of the same text become one event, and progress of tools is passed over.
 const EVENTS: usize = 256;
@@ -57,9 +59,40 @@ impl Run {
         }
     }
 
+    /// Waits for the end; the text of the answer. See [`TextAnswer::into_text`].
+    ///
+    /// # Errors
+    ///
+    /// The request failed or was cancelled.
+    pub async fn text(self) -> Result<String, Error> {
+        self.answer().await.into_text()
+    }
+
+    /// Waits for the end; the answer as a value of a Rust type. See [`TextAnswer::parse`].
+    ///
+    /// # Errors
+    ///
+    /// The request failed or was cancelled, or the answer is something else.
+    pub async fn answer_as<T: DeserializeOwned + JsonSchema>(self) -> Result<T, Error> {
+        self.answer().await.parse()
+    }
+
     /// Cancels the request. What it still has to say can be read.
     pub fn cancel(&self) {
         self.cancel.cancel();
+    }
+
+    /// Cancels the request when something else happens first, for instance `tokio::signal::ctrl_c()`.
+    pub fn cancel_on(self, stop: impl Future + Send + 'static) -> Run {
+        let cancel = self.cancel.clone();
+        tokio::spawn(async move {
+            // Who drops the run cancels it too.
+            tokio::select! {
+                _ = stop => cancel.cancel(),
+                () = cancel.cancelled() => {}
+            }
+        });
+        self
     }
 
     /// Cancels the request from elsewhere.
@@ -120,6 +153,31 @@ impl TextAnswer {
             Outcome::Finished(_) => Ok(self.text),
             Outcome::Failed(error) => Err(error),
             Outcome::Cancelled => Err(Error::new(Category::Config, "the request was cancelled")),
+        }
+    }
+}
+
+impl TextAnswer {
+    /// The answer of an agent with structured output, as a value of a Rust type: JSON that fits the type's schema
+    /// ([`schema_of`](super::tools::schema_of)).
+    ///
+    /// # Errors
+    ///
+    /// The request failed or was cancelled, the answer is not complete, is no JSON, or does not fit; the error says where, and what was
+    /// expected. Its text is still here.
+    pub fn parse<T: DeserializeOwned + JsonSchema>(&self) -> Result<T, Error> {
+        structured::parse(self.complete()?)
+    }
+
+    /// The text, if the model said all of it.
+    fn complete(&self) -> Result<&str, Error> {
+        match &self.outcome {
+            Outcome::Finished(StopReason::EndTurn | StopReason::StopSequence | StopReason::Other(_)) => Ok(&self.text),
+            Outcome::Finished(stop) => Err(Error::new(
+                Category::Provider,
+                format!("the answer is not complete: it ended with `{}`", stop.name()),
+            )),
+            _ => self.clone().into_text().map(|_| self.text.as_str()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Tools: what a model may call, as closures, trait objects, programs, or tools of MCP servers.
+//! Tools: what a model may call, as closures, functions of Rust types, trait objects, programs, or tools of MCP servers.
 //!
 //! Input: arguments as JSON. Output: a [`ToolOutput`], which the model sees. When tools run, and how often, is the
 //! business of the loops.
@@ -6,10 +6,13 @@
 mod arguments;
 mod mcp;
 mod process;
+mod typed;
 
+pub(super) use arguments::{mistakes, validator};
 pub use mcp::McpServer;
 pub(super) use mcp::headers;
 pub use process::{Complaint, Ended, Process, ProcessTool, Processes, RunningProgram};
+pub use typed::{TypedTool, schema_of};
 
 use std::fmt;
 use std::future::Future;
@@ -100,7 +103,14 @@ impl ToolOutput {
 /// The tools of a session, by name, in the order in which they are offered.
 #[derive(Clone, Default)]
 pub struct ToolSet {
-    tools: IndexMap<Arc<str>, (Arc<dyn Tool>, Arc<Arguments>)>,
+    tools: IndexMap<Arc<str>, Offered>,
+}
+
+/// A tool, and what it takes.
+#[derive(Clone)]
+struct Offered {
+    tool: Arc<dyn Tool>,
+    arguments: Arc<Arguments>,
 }
 
 impl ToolSet {
@@ -118,23 +128,24 @@ impl ToolSet {
 
     /// Adds a tool; one of the same name is replaced.
     pub fn insert(&mut self, tool: Arc<dyn Tool>) {
-        self.tools.insert(Arc::clone(&tool.definition().name), (tool, Arc::default()));
+        let name = Arc::clone(&tool.definition().name);
+        self.tools.insert(name, Offered { tool, arguments: Arc::default() });
     }
 
     /// The tool with a name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.tools.get(name).map(|(tool, _)| tool)
+        self.tools.get(name).map(|offered| &offered.tool)
     }
 
     /// What the schema of a tool says against arguments: one line for the model. `None` if they fit, or if there is no such tool.
     pub fn mistake(&self, name: &str, input: &Value) -> Option<String> {
-        let (tool, arguments) = self.tools.get(name)?;
+        let Offered { tool, arguments } = self.tools.get(name)?;
         arguments.mistake(tool.definition(), input)
     }
 
     /// What the model is told of the tools.
     pub fn definitions(&self) -> Vec<Definition> {
-        self.tools.values().map(|(tool, _)| tool.definition().clone()).collect()
+        self.tools.values().map(|offered| offered.tool.definition().clone()).collect()
     }
 
     /// Whether there are none.
@@ -158,6 +169,7 @@ impl fmt::Debug for ToolSet {
 pub struct FnTool<F> {
     definition: Definition,
     function: F,
+    is_concurrent: bool,
 }
 
 impl<F, R> FnTool<F>
@@ -167,7 +179,13 @@ where
 {
     /// A tool that calls `function` with its arguments.
     pub fn new(definition: Definition, function: F) -> FnTool<F> {
-        FnTool { definition, function }
+        FnTool { definition, function, is_concurrent: true }
+    }
+
+    /// The same, to run alone: see [`Tool::is_concurrent`].
+    #[must_use]
+    pub fn not_concurrent(self) -> FnTool<F> {
+        FnTool { is_concurrent: false, ..self }
     }
 }
 
@@ -182,5 +200,9 @@ where
 
     fn call(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutput> {
         Box::pin((self.function)(input, context))
+    }
+
+    fn is_concurrent(&self) -> bool {
+        self.is_concurrent
     }
 }

@@ -221,7 +221,8 @@ impl Transport {
 
     /// The client for a URL, and some headers with their key.
     pub(super) async fn client_of(&self, url: &str, headers: &[Header]) -> Result<(reqwest::Client, HeaderMap), Error> {
-        let no_url = |error: &dyn std::fmt::Display| Error::new(Category::Config, format!("`{url}` is no URL: {error}"));
+        let no_url =
+            |error: &dyn std::fmt::Display| Error::new(Category::Config, format!("`{url}` is no URL: {error}"));
         let parsed = reqwest::Url::parse(url).map_err(|error| no_url(&error))?;
         let uri = parsed.as_str().parse().map_err(|error: ::http::uri::InvalidUri| no_url(&error))?;
         let client = self.own.get(&uri).map_err(|error| unusable(&error))?;
@@ -269,9 +270,9 @@ pub(super) fn content_type(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// The id that a provider gives to a request, where its headers name one: Anthropic's `request-id`; `x-request-id` of OpenAI and
-/// most others; Azure's, Amazon's, Google's, Mistral's, OpenRouter's and `DeepSeek`'s own.
+/// most others; Azure's, Amazon's, Google's, Mistral's, OpenRouter's, `DeepSeek`'s and `LiteLLM`'s own.
 pub(super) fn named(headers: &HeaderMap) -> ResponseInfo {
-    const NAMES: [&str; 9] = [
+    const NAMES: [&str; 10] = [
         "request-id",
         "x-request-id",
         "apim-request-id",
@@ -280,6 +281,7 @@ pub(super) fn named(headers: &HeaderMap) -> ResponseInfo {
         "mistral-correlation-id",
         "x-generation-id",
         "x-ds-trace-id",
+        "x-litellm-call-id",
         "cf-ray",
     ];
     let request_id = NAMES.iter().filter_map(|name| headers.get(*name)?.to_str().ok()).find_map(failure::id);

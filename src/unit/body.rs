@@ -14,7 +14,7 @@ use super::record::Steps;
 use crate::diag::Diagnostic;
 use crate::json::Pointer;
 use crate::provider::{Tools, rules as provider_rules, with_own_tools};
-use crate::render::{ACCOUNT_LIMIT, BodyInput, Renderer, TemplateId, rules as render_rules};
+use crate::render::{ACCOUNT_LIMIT, BodyInput, Keep, Renderer, TemplateId, rules as render_rules};
 use crate::source::{Sources, Span};
 
 /// A request body, exactly as it is sent.
@@ -70,9 +70,10 @@ impl Body {
         &self.steps
     }
 
-    /// About how many bytes it holds that no other body does.
+    /// About how many bytes it holds that no other agent's body does, unless by chance: whoever came first cannot be told.
     pub(crate) fn weight(&self) -> usize {
-        self.members.weight()
+        let own = self.splices.iter().filter(|splice| splice.text.is_some());
+        self.members.weight() + own.map(|splice| self.members.shared_weight(&splice.pointer)).sum::<usize>()
     }
 
     /// The body as it goes over the wire.
@@ -125,7 +126,7 @@ impl Plan<'_> {
             Ok(prompt) => prompt,
             Err(finding) => return Made { body: Err(vec![*finding]), cost, prompt: None },
         };
-        let input = self.input(request, system_prompt.as_ref());
+        let input = self.input(renderer, request, system_prompt.as_ref());
         let mut assembly = Assembly {
             plan: self,
             sources,
@@ -238,9 +239,17 @@ impl Plan<'_> {
         }
     }
 
-    pub(super) fn input<'a>(&self, request: &'a Request<'_>, system_prompt: Option<&'a SystemPrompt>) -> BodyInput<'a> {
+    pub(super) fn input<'a>(
+        &self,
+        renderer: &Renderer<'_>,
+        request: &'a Request<'_>,
+        system_prompt: Option<&'a SystemPrompt>,
+    ) -> BodyInput<'a> {
+        let is_of_others = |prompt: &SystemPrompt| *prompt == **placeholder() || !self.has_own_prompt(renderer);
+        let with_prompt = system_prompt.is_none_or(is_of_others);
+        let keep = request.memo.map(|memo| Keep { space: memo.space().clone(), with_prompt });
         let system_prompt = system_prompt.map(SystemPrompt::as_str);
-        BodyInput { context: request.conversation.data(self.api), system_prompt, ids: self.wire.ids() }
+        BodyInput { context: request.conversation.data(self.api), system_prompt, ids: self.wire.ids(), keep }
     }
 
     /// Whether other agents may ask for what a template gives: they use it too, and with the same system prompt if it reads that.
@@ -251,7 +260,7 @@ impl Plan<'_> {
         system_prompt: Option<&SystemPrompt>,
     ) -> bool {
         let is_alone = system_prompt.is_some() && self.has_own_prompt(renderer);
-        renderer.is_shared(template) && !(is_alone && renderer.reads(template, "system_prompt"))
+        renderer.is_shared(template) && !(is_alone && renderer.reads_prompt(template))
     }
 
     /// Whether no other agent has the prompt.
@@ -263,7 +272,7 @@ impl Plan<'_> {
     pub(super) fn splices(&self, renderer: &Renderer<'_>, template: TemplateId) -> bool {
         self.has_own_prompt(renderer)
             && renderer.is_shared(template)
-            && renderer.reads(template, "system_prompt")
+            && renderer.reads_prompt(template)
             && renderer.only_writes_prompt(template)
     }
 
@@ -279,7 +288,7 @@ impl Plan<'_> {
             template,
             ids: self.wire.ids(),
             variant: request.conversation.variant(self.api).map(|_| self.api),
-            system_prompt: system_prompt.filter(|_| renderer.reads(template, "system_prompt")).cloned(),
+            system_prompt: system_prompt.filter(|_| renderer.reads_prompt(template)).cloned(),
         }
     }
 }
@@ -396,16 +405,17 @@ impl Assembly<'_> {
         at: &Pointer,
         text: &mut Option<String>,
     ) -> MemberFragment {
-        let make = || self.fragments(self.input).make(template, literal, at);
+        let fragments = self.fragments(self.input);
         let found = match self.request.memo.filter(|_| self.plan.shares(self.renderer, template, self.system_prompt)) {
             Some(memo) => {
                 let key = self.plan.fragment_key(self.renderer, self.request, template, self.system_prompt);
-                memo.fragment(key, make).map(|result| result.map(|shared| shared.map(Member::Shared)))
+                let made = memo.fragment(key, || fragments.shared(memo, template, literal, at));
+                made.map(|result| result.map(|shared| shared.map(Member::Shared)))
             }
-            None => make().map(|result| {
+            None => fragments.own(template, literal, at).map(|result| {
                 let own = |written: Written| {
                     *text = Some(written.text);
-                    Member::Own(written.value)
+                    written.member
                 };
                 result.map(|written| written.map(own))
             }),
@@ -423,7 +433,7 @@ impl Assembly<'_> {
         }
         let key = self.plan.fragment_key(self.renderer, self.request, template, Some(placeholder()));
         let found = memo.hollow(key, || {
-            let input = self.plan.input(self.request, Some(placeholder()));
+            let input = self.plan.input(self.renderer, self.request, Some(placeholder()));
             self.fragments(&input).hollow(template, literal, at)
         });
         let most = self.most.saturating_add(found.result.most(prompt.escaped().len())?);

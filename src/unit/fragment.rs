@@ -3,13 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::body::too_much_work;
 use super::excerpt::{self, Excerpt};
 use super::fix;
-use super::members::Shared;
-use super::memo::Costed;
+use super::members::{Member, Shared};
+use super::memo::{Costed, Memo, SharedFragment};
 use super::plan::Plan;
 use super::prompt::placeholder;
 use super::{Request, rules};
@@ -36,11 +34,11 @@ pub(super) struct Fragments<'a> {
 }
 
 /// What one template gave: a value, nothing, or a finding.
-pub(super) type Fragment = Costed<Result<Option<Written>, Box<Diagnostic>>>;
+pub(super) type Fragment<V> = Costed<Result<Option<V>, Box<Diagnostic>>>;
 
 /// What a template wrote.
 pub(super) struct Written {
-    pub(super) value: Value,
+    pub(super) member: Member,
     /// The value's text, without trailing commas.
     pub(super) text: String,
 }
@@ -80,8 +78,34 @@ impl Measured {
 }
 
 impl Fragments<'_> {
-    /// What a template gives for this request.
-    pub(super) fn make(&self, template: TemplateId, literal: Span, at: &Pointer) -> Fragment {
+    /// What a template gives for this request, whether other agents use the template or not.
+    pub(super) fn shared(&self, memo: &Memo, template: TemplateId, literal: Span, at: &Pointer) -> SharedFragment {
+        self.make((template, literal, at), |text| match memo.value(&text, Shared::new) {
+            Ok(shared) => Ok(shared),
+            Err(error) => Err((text, error)),
+        })
+    }
+
+    /// What a template gives for this request, which no other agent uses: another may write the same.
+    pub(super) fn own(&self, template: TemplateId, literal: Span, at: &Pointer) -> Fragment<Written> {
+        self.make((template, literal, at), |text| {
+            let known = self.request.memo.filter(|memo| memo.is_seen_again(&text));
+            let member = match known {
+                Some(memo) => memo.value(&text, Shared::new).map(Member::Shared),
+                None => json::parse(&text).map(Member::Own),
+            };
+            match member {
+                Ok(member) => Ok(Written { member, text }),
+                Err(error) => Err((text, error)),
+            }
+        })
+    }
+
+    fn make<V>(
+        &self,
+        (template, literal, at): (TemplateId, Span, &Pointer),
+        read: impl FnOnce(String) -> Result<V, (String, JsonError)>,
+    ) -> Fragment<V> {
         let Rendered { text, cost, .. } = self.renderer.body(self.sources, template, self.input);
         let rendered = match text {
             Ok(rendered) if rendered.trim().is_empty() => return Costed { result: Ok(None), cost },
@@ -92,10 +116,9 @@ impl Fragments<'_> {
         if cost > ACCOUNT_LIMIT {
             return Costed { result: Err(Box::new(too_much_work(literal))), cost };
         }
-        let text = json::blank_trailing_commas(rendered);
-        match json::parse(&text) {
-            Ok(value) => Costed { result: Ok(Some(Written { value, text })), cost },
-            Err(error) => {
+        match read(json::blank_trailing_commas(rendered)) {
+            Ok(value) => Costed { result: Ok(Some(value)), cost },
+            Err((text, error)) => {
                 let finding = self.not_json(template, (literal, at), &text, &error);
                 Costed { result: Err(Box::new(finding)), cost: cost.saturating_mul(EXPLAINED) }
             }
@@ -128,15 +151,14 @@ impl Fragments<'_> {
     fn parsed_hollow(&self, template: TemplateId, (literal, at): (Span, &Pointer), rendered: String) -> Hollow {
         let written = placeholder().found_in(&rendered);
         let text = json::blank_trailing_commas(rendered);
-        match json::parse(&text) {
-            Ok(value) => {
-                let shared = Shared::hollow(value);
-                // What is in a key, or escaped in another way, is no hole.
-                match shared.holes() == written.len() {
-                    true => Hollow::Value(Some(Arc::new(shared))),
-                    false => Hollow::Unknown,
-                }
-            }
+        let shared = match self.request.memo {
+            Some(memo) => memo.value(&text, Shared::hollow),
+            None => json::parse(&text).map(|value| Arc::new(Shared::hollow(value))),
+        };
+        match shared {
+            // What is in a key, or escaped in another way, is no hole.
+            Ok(shared) if shared.holes() == written.len() => Hollow::Value(Some(shared)),
+            Ok(_) => Hollow::Unknown,
             Err(error) if is_apart(&written, &error) => {
                 with_finding(Box::new(self.not_json(template, (literal, at), &text, &error)))
             }
@@ -214,7 +236,7 @@ impl Fragments<'_> {
         // What the prompt wrote stands nowhere if it is a placeholder.
         let is_hollow = self.input.system_prompt == Some(placeholder().as_str());
         let recorded = || self.plan.recorded_prompt(self.sources, self.renderer, self.request).map(Arc::new);
-        let is_read = self.renderer.reads(template, "system_prompt");
+        let is_read = self.renderer.reads_prompt(template);
         let prompt = if is_hollow || !is_read { None } else { recorded() };
         // Trailing commas are spaces by now.
         let rendered = self.renderer.body(self.sources, template, self.input).text;

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::memo::Weight;
 use super::prompt::SystemPrompt;
+use crate::json::Pointer;
 use crate::provider::{CacheMark, CachePlace, CachePlan, CacheTtl, Cacheable, add_cache_control};
 pub(super) use hollow::Class;
 pub(crate) use hollow::Texts;
@@ -384,6 +385,13 @@ impl Members {
             Member::Spliced(spliced) => spliced.weight(),
         };
         self.iter().map(own).sum()
+    }
+
+    /// About how many bytes a member holds that other bodies hold too.
+    pub(super) fn shared_weight(&self, at: &Pointer) -> usize {
+        let is_there = |name: &str| Pointer::root().member(name) == *at;
+        let found = self.iter().find(|(name, member)| member.is_shared() && is_there(name));
+        found.map_or(0, |(_, member)| member.value().weight())
     }
 
     /// No members yet, with room for those of a profile.

@@ -8,23 +8,23 @@
 //! holes where prompts stand. All memos of a run have [`Room`] for so much together;
 //! what does not fit is made again.
 
-use std::collections::HashMap;
-use std::hash::Hash;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::hash::{BuildHasher, Hash};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use foldhash::fast::RandomState;
+use foldhash::HashMap;
 use serde_json::Value;
 
 use super::excerpt::Excerpt;
-use super::fragment::{Fragment, Hollow, Measured};
+use super::fragment::Measured;
 use super::members::Shared;
 use super::plan::Target;
 use super::prompt::SystemPrompt;
 use super::record::Place;
 use crate::diag::Diagnostic;
-use crate::json::Pointer;
+use crate::json::{self, JsonError, Pointer};
 use crate::provider::{ClientApi, Tools, WireFormat};
-use crate::render::{IdRule, TemplateId};
+use crate::render::{IdRule, Space, TemplateId};
 use crate::repo::LayerKind;
 
 /// A result, and the units of work that it costs whoever uses it: also those that find it made already, so that no
@@ -61,13 +61,31 @@ pub struct Memo {
     /// By the wire format, and the text of the tools that the body has of its own.
     tools: Mutex<HashMap<(WireFormat, Option<String>), SharedTools>>,
     traces: Mutex<HashMap<TraceKey, Option<Place>>>,
+    values: Mutex<Values>,
     room: Room,
 }
+
+/// The values of texts that templates wrote.
+#[derive(Default)]
+struct Values {
+    state: RandomState,
+    /// By the text's hash; `None` if it was seen once.
+    by_hash: HashMap<u64, Option<(Box<str>, Arc<Shared>)>>,
+}
+
+impl Values {
+    fn hash(&self, text: &str) -> u64 {
+        self.state.hash_one(text)
+    }
+}
+
+/// What holds that a text was seen, in bytes.
+const SEEN: usize = 48;
 
 /// What the memos of a run share: how much they may still keep, and tool definitions, which most conversations have in common.
 #[derive(Debug, Clone)]
 pub struct Room {
-    bytes: Arc<AtomicUsize>,
+    space: Space,
     /// By their text: the order of members counts.
     tools: Arc<Mutex<HashMap<String, Arc<Shared>>>>,
 }
@@ -77,23 +95,18 @@ const MOST_BYTES: usize = 256 * 1024 * 1024;
 
 impl Default for Room {
     fn default() -> Room {
-        Room { bytes: Arc::new(AtomicUsize::new(MOST_BYTES)), tools: Arc::default() }
+        Room { space: Space::new(MOST_BYTES), tools: Arc::default() }
     }
 }
 
 impl Room {
-    /// Takes some of it, if there is so much.
-    fn take(&self, bytes: usize) -> bool {
-        self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| room.checked_sub(bytes)).is_ok()
-    }
-
     /// Tool definitions: those that are there already, if they are the same.
     fn tools(&self, made: Value) -> Arc<Shared> {
         let text = made.to_string();
         let mut known = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
         match known.get(&text) {
             Some(same) => Arc::clone(same),
-            None if self.take(text.len()) => Arc::clone(known.entry(text).or_insert(share(made))),
+            None if self.space.take(text.len()) => Arc::clone(known.entry(text).or_insert(share(made))),
             None => share(made),
         }
     }
@@ -120,18 +133,16 @@ impl Weight for Value {
 }
 
 impl Weight for SharedFragment {
-    /// With the text of the value, which is made when it is printed.
+    /// Without the value, which is kept by its text.
     fn weight(&self) -> usize {
-        self.result.iter().flatten().map(|shared| 2 * shared.value().weight()).sum()
+        HOLDER
     }
 }
 
 impl Weight for Costed<Measured> {
+    /// As of a fragment.
     fn weight(&self) -> usize {
-        match &self.result.hollow {
-            Hollow::Value(Some(shared)) => 2 * shared.value().weight(),
-            _ => HOLDER,
-        }
+        HOLDER
     }
 }
 
@@ -188,10 +199,44 @@ impl Memo {
         Memo { room: room.clone(), ..Memo::default() }
     }
 
-    pub(super) fn fragment(&self, key: FragmentKey, render: impl FnOnce() -> Fragment) -> SharedFragment {
-        self.remember(&self.fragments, key, || {
-            render().map(|result| result.map(|written| written.map(|written| share(written.value))))
-        })
+    /// What all memos of the run may still keep.
+    pub(super) fn space(&self) -> &Space {
+        &self.room.space
+    }
+
+    pub(super) fn fragment(&self, key: FragmentKey, render: impl FnOnce() -> SharedFragment) -> SharedFragment {
+        self.remember(&self.fragments, key, render)
+    }
+
+    /// Whether a template wrote this before. Of what is seen first, no more is kept than that it was there.
+    pub(super) fn is_seen_again(&self, text: &str) -> bool {
+        let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
+        let hash = values.hash(text);
+        match values.by_hash.get(&hash) {
+            Some(_) => true,
+            None => {
+                if self.room.space.take(SEEN) {
+                    values.by_hash.insert(hash, None);
+                }
+                false
+            }
+        }
+    }
+
+    /// The value of a text: the one that other templates gave, if they wrote the same.
+    pub(super) fn value(&self, text: &str, share: fn(Value) -> Shared) -> Result<Arc<Shared>, JsonError> {
+        let lock = || self.values.lock().unwrap_or_else(PoisonError::into_inner);
+        let hash = lock().hash(text);
+        if let Some(Some((known, value))) = lock().by_hash.get(&hash)
+            && **known == *text
+        {
+            return Ok(Arc::clone(value));
+        }
+        let value = Arc::new(share(json::parse(text)?));
+        if self.room.space.take(text.len() + 2 * value.value().weight()) {
+            lock().by_hash.entry(hash).or_default().get_or_insert_with(|| (text.into(), Arc::clone(&value)));
+        }
+        Ok(value)
     }
 
     /// What a template gives for any system prompt; the key names the placeholder.
@@ -236,7 +281,7 @@ impl Memo {
             return found.clone();
         }
         let result = make();
-        match self.room.take(result.weight()) {
+        match self.room.space.take(result.weight()) {
             true => lock().entry(key).or_insert(result).clone(),
             false => result,
         }

@@ -5,8 +5,10 @@
 mod agent_loop;
 #[cfg(target_os = "linux")]
 mod children;
+mod client;
 mod deadline;
 mod edges;
+mod example;
 mod faults;
 mod fixture;
 mod hostile;
@@ -16,6 +18,7 @@ mod mcp;
 mod one_path;
 mod renewal;
 mod send;
+mod serde_forms;
 mod server;
 mod session;
 #[cfg(target_os = "linux")]

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use reqc::conversation::Tool as Definition;
 use reqc::runtime::hooks::{Hooks, ToolDecision};
-use reqc::runtime::tools::{BoxFuture, Tool, ToolContext, ToolOutput, ToolSet};
-use reqc::runtime::{Event, Outcome, StopReason, ToolCall};
+use reqc::runtime::tools::{BoxFuture, Tool, ToolContext, ToolOutput, ToolSet, TypedTool};
+use reqc::runtime::{Category, Event, Outcome, StopReason, ToolCall};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::fixture::{events, history, session, text};
@@ -50,11 +52,10 @@ impl Tool for Noting {
 
 /// The ids of results as events tell of them.
 fn told(events: &[Event]) -> Vec<&str> {
-    let id = |event| match event {
-        &Event::ToolResult { ref id, .. } => Some(&**id),
-        _ => None,
-    };
-    events.iter().filter_map(id).collect()
+    events
+        .iter()
+        .filter_map(|event| if let Event::ToolResult { id, .. } = event { Some(&**id) } else { None })
+        .collect()
 }
 
 #[tokio::test]
@@ -164,4 +165,60 @@ async fn what_a_hook_rewrites_has_to_fit_as_well() {
     let results = &history(&session)[2];
     assert!(results.ends_with("is not of type \"integer\" (a hook rewrote them)"), "{results}");
     assert!(notes.lock().unwrap().is_empty());
+}
+
+/// A place to look for.
+#[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+struct Place {
+    /// Its name.
+    name: String,
+    height: Option<i32>,
+}
+
+#[tokio::test]
+async fn a_typed_tool_is_called_with_its_type_or_not_at_all() {
+    let wanted = [("c1", "find", r#"{"name":"K2","height":8611}"#), ("c2", "find", r#"{"height":"high"}"#)];
+    let server = Server::answering(vec![calls(&wanted), says("Ok.")]).await;
+    let find = TypedTool::new("find", "Finds a place.", |place: Place, _| async move {
+        place.height.map(|height| json!({"name": place.name, "height": height})).ok_or("nobody knows how high it is")
+    });
+    let session = session(&server.url);
+    session.set_tools(ToolSet::new().with(find.not_concurrent()));
+    session.send("Go").outcome().await;
+    let results = history(&session)[2].clone();
+    assert!(
+        results.starts_with(r#"user: result #c1: {"name":"K2","height":8611} | error #c2: the arguments do not fit"#),
+        "{results}"
+    );
+    assert!(
+        results.contains(r#"at `/height`, "high" is not of type"#)
+            && results.contains("\"name\" is a required property"),
+        "{results}"
+    );
+    let offered = &server.received()[0].json()["tools"][0]["function"];
+    assert_eq!(offered["parameters"]["properties"]["name"], json!({"type": "string", "description": "Its name."}));
+    assert_eq!(offered["parameters"]["required"], json!(["name"]));
+    assert!(!offered.to_string().contains("int32"), "{offered}");
+}
+
+#[tokio::test]
+async fn a_structured_answer_is_a_value_or_an_error_that_says_where_it_is_not() {
+    let answers = vec![says(r#"{"name":"K2","height":8611}"#), says(r#"{"name":7}"#), says("K2, of course.")];
+    let server = Server::answering(answers).await;
+    let session = session(&server.url);
+    let place = session.send("Which?").answer_as::<Place>().await;
+    assert_eq!(place, Ok(Place { name: "K2".into(), height: Some(8611) }));
+    let error = session.send("Which?").answer_as::<Place>().await.expect_err("a number");
+    assert_eq!(error.message, "the answer does not fit `Place`: at `/name`, 7 is not of type \"string\"");
+    let answer = session.send("Which?").answer().await;
+    let error = answer.parse::<Place>().expect_err("no JSON");
+    assert_eq!((error.category, answer.text.as_str()), (Category::Provider, "K2, of course."));
+}
+
+#[tokio::test]
+async fn an_answer_that_was_cut_off_is_no_value() {
+    let cut = r#"{"choices":[{"index":0,"delta":{"content":"{}"},"finish_reason":"length"}]}"#;
+    let server = Server::answering(vec![crate::server::sse(&[cut, "[DONE]"])]).await;
+    let error = session(&server.url).send("Which?").answer_as::<Place>().await.expect_err("it is cut off");
+    assert_eq!(error.message, "the answer is not complete: it ended with `max_tokens`");
 }

@@ -72,7 +72,7 @@ fn marks(messages: &[Value]) -> Vec<Mark> {
     for (index, message) in messages.iter().enumerate() {
         let content = Pointer::root().member("messages").element(index).member("content");
         for (block, value) in blocks(message).iter().enumerate() {
-            if let Some(pointer) = mark_of(value, content.element(block)) {
+            if let Some(pointer) = mark_of(value, &content.element(block)) {
                 marks.push(Mark { at: before + block, pointer });
             }
         }
@@ -82,10 +82,10 @@ fn marks(messages: &[Value]) -> Vec<Mark> {
 }
 
 /// The breakpoint of a block, or of one of those in it.
-fn mark_of(block: &Value, at: Pointer) -> Option<Pointer> {
+fn mark_of(block: &Value, at: &Pointer) -> Option<Pointer> {
     if block.get("cache_control").is_some_and(|mark| !mark.is_null()) {
         return Some(at.member("cache_control"));
     }
     let inner = blocks(block).iter().enumerate();
-    { inner }.find_map(|(index, inner)| mark_of(inner, at.member("content").element(index)))
+    { inner }.find_map(|(index, inner)| mark_of(inner, &at.member("content").element(index)))
 }

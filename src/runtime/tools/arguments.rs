@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
+use crate::check::schema::Measured;
 use crate::conversation::Tool;
 use crate::text::cut;
 
@@ -16,32 +17,35 @@ const LENGTH: usize = 300;
 
 /// What one tool takes. Its schema is compiled when the tool is first called.
 #[derive(Default)]
-pub(super) struct Arguments(OnceLock<Option<Validator>>);
+pub(super) struct Arguments(OnceLock<Option<(Validator, Measured)>>);
 
 impl Arguments {
     /// What is wrong with the arguments, if anything is.
     pub(super) fn mistake(&self, tool: &Tool, input: &Value) -> Option<String> {
-        let validator = self.0.get_or_init(|| compiled(tool)).as_ref()?;
-        let problems = mistakes(validator, input)?;
+        let (validator, measured) = self.0.get_or_init(|| compiled(tool)).as_ref()?;
+        let problems =
+            Some(input).filter(|input| measured.is_cheap(input)).and_then(|input| mistakes(validator, input))?;
         Some(format!("the arguments do not fit the schema of `{}`: {problems}", tool.name))
     }
 }
 
-/// A schema that cannot be compiled says nothing about arguments: the model was told of it all the same, and the tool has to look
-/// for itself.
-fn compiled(tool: &Tool) -> Option<Validator> {
-    let built = validator(&Value::Object(tool.schema.clone()));
+/// A schema that cannot be compiled, or whose work could take forever, says nothing about arguments: the model was told of it all the
+/// same, and the tool has to look for itself. Servers of others have tools too.
+fn compiled(tool: &Tool) -> Option<(Validator, Measured)> {
+    let schema = Value::Object(tool.schema.clone());
+    let measured = Measured::of(&schema)?;
+    let built = validator(&schema).map(|validator| (validator, measured));
     built.map_err(|problem| tracing::warn!(tool = &*tool.name, problem, "the schema of a tool is none")).ok()
 }
 
 /// A schema, compiled. Nothing is fetched, and patterns take a time that is linear.
-pub(super) fn validator(schema: &Value) -> Result<Validator, String> {
+pub(in crate::runtime) fn validator(schema: &Value) -> Result<Validator, String> {
     let options = jsonschema::options().offline().with_pattern_options(PatternOptions::regex());
     options.build(schema).map_err(|error| error.to_string())
 }
 
 /// The first mistakes of a value, each with its place; `None` if there are none.
-pub(super) fn mistakes(validator: &Validator, value: &Value) -> Option<String> {
+pub(in crate::runtime) fn mistakes(validator: &Validator, value: &Value) -> Option<String> {
     let mut errors = validator.iter_errors(value);
     let told: Vec<String> = errors.by_ref().take(MOST).map(|error| told(&error)).collect();
     let more = if errors.next().is_some() { "; and more" } else { "" };
@@ -67,6 +71,24 @@ mod tests {
         Tool { name: "add".into(), description: "adds".into(), schema }
     }
 
+    #[test]
+    fn a_schema_that_could_take_forever_is_not_asked() {
+        let level = |level: usize| {
+            let next = json!({"$ref": format!("#/$defs/{}", level + 1)});
+            (level.to_string(), json!({"allOf": [next, next, next]}))
+        };
+        let mut levels: serde_json::Map<String, Value> = (0..30).map(level).collect();
+        levels.insert("30".to_owned(), json!({"type": "string"}));
+        let schema = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/0"}}, "$defs": levels});
+        assert_eq!(mistake(&schema, &json!({"a": 1})), None);
+        // Twice the work with each level of the value.
+        let both = json!([{"$ref": "#"}, {"$ref": "#"}]);
+        let schema = json!({"type": "object", "properties": {"a": {"allOf": both}}});
+        let deep = (0..60).fold(json!(1), |inner, _| json!({"a": inner}));
+        assert_eq!(mistake(&schema, &deep), None);
+        assert!(mistake(&schema, &json!({"a": 1})).is_some());
+    }
+
     fn mistake(schema: &Value, input: &Value) -> Option<String> {
         Arguments::default().mistake(&tool(schema), input)
     }
@@ -80,8 +102,8 @@ mod tests {
         assert_eq!(
             mistake(&schema, &json!({"a": [1, "x"]})).as_deref(),
             Some(
-                "the arguments do not fit the schema of `add`: at `/a/1`, \"x\" is not of type \"integer\"; \
-                 \"b\" is a required property"
+                "the arguments do not fit the schema of `add`: \"b\" is a required property; \
+                 at `/a/1`, \"x\" is not of type \"integer\""
             )
         );
     }

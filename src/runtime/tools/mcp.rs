@@ -349,10 +349,11 @@ impl Remote {
                 let why = format!("it refuses to begin: {}", snippet(&refused.message));
                 return Failed::Refused(self.unusable(&why));
             }
-            (_, Some(end)) => end,
-            (ClientInitializeError::ConnectionClosed(_), None) => "it closed the connection".to_owned(),
-            (ClientInitializeError::TransportError { error, .. }, None) => cause(&*error.error),
-            (error, None) => format!("it does not speak MCP: {}", snippet(&error.to_string())),
+            (ClientInitializeError::ConnectionClosed(_), end) => {
+                end.unwrap_or_else(|| "it closed the connection".to_owned())
+            }
+            (ClientInitializeError::TransportError { error, .. }, end) => end.unwrap_or_else(|| cause(&*error.error)),
+            (error, _) => format!("it does not speak MCP: {}", snippet(&error.to_string())),
         };
         Failed::Otherwise(self.unusable(&why))
     }

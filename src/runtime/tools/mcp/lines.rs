@@ -144,7 +144,7 @@ mod tests {
     #[tokio::test]
     async fn reading_ends_where_it_is_too_much() {
         let (passed, problem) = read(&b"{".repeat(100), 50).await;
-        assert_eq!((passed.len(), problem.as_deref()), (0, Some("it wrote a message of more than 16 MiB")));
+        assert!(passed.len() <= 50 && problem.is_some_and(|it| it.contains("16 MiB")));
         let (passed, problem) = read(&b"noise\n".repeat(1_000_000), 50).await;
         assert!(passed.len() <= MAX_NOISE && problem.is_some_and(|it| it.contains("1 MiB")));
     }
