@@ -39,7 +39,13 @@ impl Compiler {
     /// The place of what a template or a step only put into the body, and how it got there.
     fn outside(&self, place: &Place, plan: &Plan<'_>, ready: &ReadyContext) -> Option<(Span, &'static str)> {
         let read = place.file.as_ref().and_then(|(file, bytes)| self.file_span(file, Some(bytes.clone()), plan, ready));
-        let data = || self.data_span(place.data.as_ref().filter(|_| place.is_in_data)?, plan, ready);
+        let data = || {
+            let is_bundled = |span: Span| self.sources().get(span.file).path().starts_with("bundled:");
+            let is_foreign = !place.is_in_data && is_bundled(place.span);
+            let span = self.data_span(place.data.as_ref().filter(|_| place.is_in_data || is_foreign)?, plan, ready)?;
+            // Nobody here can edit a bundled template: a value that it takes over as it is is mended where it is from.
+            Some(span).filter(|span| !is_foreign || !is_bundled(*span))
+        };
         read.map(|span| (span, "read here")).or_else(|| Some((data()?, "put into the body here")))
     }
 
