@@ -16,7 +16,7 @@ pub use families::check_families;
 pub(crate) use found::Places;
 pub use schema::{AgentSchemas, Schemas};
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
@@ -45,17 +45,51 @@ pub struct Problem {
     pub message: String,
     /// The next step.
     pub help: Option<String>,
-    /// What is asked of the value: formats may ask different things of values at one place.
-    pub asks: Option<String>,
+    /// What tells it apart from another problem of its rule at its place: formats, servers and models may ask different things of one
+    /// value.
+    pub sense: Option<String>,
+    /// Whether it speaks of the value's form, as the schema does.
+    pub(crate) is_of_form: bool,
+    /// The members whose absence it is, the first that counts.
+    pub(crate) lacks: Vec<Pointer>,
     /// Where it is to be mended, if that is not what wrote the value.
     pub place: Option<Span>,
 }
 
 impl Problem {
+    /// What a message says, whatever the values in it: without what it quotes, and with the places of lists left open in pointers.
+    pub(crate) fn words(message: &str) -> String {
+        let parts = message.split('`').enumerate();
+        let words = parts.map(|(index, part)| match index % 2 == 1 {
+            true if part.starts_with('/') => without_numbers(part, '/'),
+            true => String::new(),
+            false => part.to_owned(),
+        });
+        words.collect::<Vec<_>>().join("`")
+    }
+
     /// Whether the problem is the member's name rather than its value.
     pub fn is_about_key(&self) -> bool {
         self.rule.is_about_key
     }
+}
+
+/// A text with the numbers between separators left out.
+pub(crate) fn without_numbers(text: &str, separator: char) -> String {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts: Vec<&str> = text.split(separator).map(|part| if is_number(part) { "#" } else { part }).collect();
+    parts.join(&separator.to_string())
+}
+
+/// Drops what rules say of the form of values that the schema refuses already.
+fn drop_told(problems: &mut Vec<Problem>, of_schema: usize) {
+    let is_error = |problem: &&Problem| problem.severity != Some(Severity::Warning);
+    let told: HashSet<Pointer> = problems[..of_schema].iter().filter(is_error).map(|it| it.pointer.clone()).collect();
+    let mut index = 0;
+    problems.retain(|problem| {
+        index += 1;
+        index <= of_schema || !problem.is_of_form || !told.contains(&problem.pointer)
+    });
 }
 
 /// Numbers of routes: what verdicts on histories depend on beside the history.
@@ -146,14 +180,17 @@ impl Checks {
     /// lower what was found.
     pub fn problems(&self, body: &Body) -> Vec<Problem> {
         let mut problems = self.schemas.problems_of_body(body);
+        let of_schema = problems.len();
         let more = self.protocol_problems(body, self.is_readable(&problems));
         problems.extend(more);
+        drop_told(&mut problems, of_schema);
         problems
     }
 
     /// As [`Checks::problems`], of a body that no plan made.
     pub fn problems_of(&self, body: &Value) -> Vec<Problem> {
         let mut problems = self.schemas.problems(body);
+        let of_schema = problems.len();
         let members = body.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value));
         let named = body.get("model").and_then(Value::as_str);
         let facts = named.filter(|named| self.model.as_deref() != Some(named)).map(|named| self.facts_of(Some(named)));
@@ -162,6 +199,7 @@ impl Checks {
             problems.extend(protocol::check(&subject, &[Scope::History]));
         }
         problems.extend(protocol::check(&subject, &[Scope::Options, Scope::Body]));
+        drop_told(&mut problems, of_schema);
         problems
     }
 

@@ -210,7 +210,8 @@ impl Compiler {
         let (schemas, more) = Schemas::new(&repo);
         findings.extend(more);
         findings.extend(check_families(&repo));
-        if repo.is_empty() {
+        let is_unlisted = |finding: &Diagnostic| &**repo.sources.get(finding.primary.span.file).path() == repo::folders::AGENTS;
+        if repo.is_empty() && !findings.iter().any(is_unlisted) {
             findings.push(rules::empty(&mut repo.sources));
         }
         findings.extend(texts::check(&mut repo, &hierarchy, &findings));
@@ -506,8 +507,10 @@ impl Compiler {
         let mut asked = HashSet::new();
         for problem in problems {
             let target = if problem.is_about_key() { Target::Key } else { Target::Value };
-            if let Some(place) = problem.place {
-                let finding = Diagnostic::new(problem.rule, place, problem.message).maybe_help(problem.help);
+            let unset = || problem.lacks.iter().find_map(|member| plan.unset_at(member));
+            if let Some(place) = problem.place.or_else(unset) {
+                let problem = Problem { sense: None, ..problem };
+                let finding = explain::finding(problem, place, None, Vec::new());
                 findings.push(finding.reaching(plan.name(), Some(&ready.context.name)));
                 continue;
             }
@@ -518,7 +521,7 @@ impl Compiler {
                 true => record.place(&problem.pointer, target),
                 false => record.rough_place(&problem.pointer, target),
             };
-            let at = (problem.rule, problem.severity, self.span_in_files(&place, plan, ready), problem.asks.as_deref());
+            let at = (problem.rule, problem.severity, self.span_in_files(&place, plan, ready), problem.sense.as_deref());
             if !findings.reach(at, plan.name(), &ready.context.name) {
                 let finding = self.finding_at(problem, &place, plan, ready);
                 findings.push(finding.reaching(plan.name(), Some(&ready.context.name)));
@@ -737,9 +740,10 @@ impl Compiler {
         !self.findings.iter().any(hides)
     }
 
-    /// How many agents cannot be compiled.
-    pub fn skipped(&self) -> usize {
-        self.agents.iter().filter(|(_, usable)| !usable).count()
+    /// How many of the selected agents cannot be compiled.
+    pub fn skipped(&self, selection: &Selection) -> usize {
+        let is_skipped = |(id, is_usable): &&(ProfileId, bool)| !is_usable && self.chosen_agent(selection, *id);
+        self.agents.iter().filter(is_skipped).count()
     }
 }
 

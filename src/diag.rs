@@ -116,6 +116,8 @@ pub struct Diagnostic {
     pub(crate) sense: Option<String>,
     /// The worst that any policy makes of it.
     pub(crate) worst: Severity,
+    /// What is to be mended elsewhere, for all findings of its rule that name the same: a file that is missing, for instance.
+    pub(crate) cause: Option<String>,
     /// Names of the agents it reaches, sorted; empty for findings about the repository itself.
     pub agents: Vec<Arc<str>>,
     /// Names of the contexts it reaches, sorted.
@@ -135,6 +137,7 @@ impl Diagnostic {
             fix: None,
             sense: None,
             worst: Severity::Error,
+            cause: None,
             agents: Vec::new(),
             contexts: Vec::new(),
         }
@@ -169,6 +172,13 @@ impl Diagnostic {
         self
     }
 
+    /// Says what is to be mended elsewhere: findings of its rule with the same cause are one, whatever their places.
+    #[must_use]
+    pub(crate) fn caused_by(mut self, cause: Option<String>) -> Diagnostic {
+        self.cause = cause;
+        self
+    }
+
     /// Sets the next step.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
@@ -183,6 +193,15 @@ impl Diagnostic {
         self
     }
 
+    /// Names a further place of its cause.
+    fn met_at(&mut self, span: Span) {
+        let is_known = self.primary.span == span || self.related.iter().any(|label| label.span == span);
+        let further = self.related.iter().filter(|label| label.message == MET_HERE).count();
+        if !is_known && further < MOST_PLACES {
+            self.related.push(Label { span, message: MET_HERE.to_owned() });
+        }
+    }
+
     /// Notes that the finding reaches an agent, in a context if one is given.
     #[must_use]
     pub fn reaching(mut self, agent: &Arc<str>, context: Option<&Arc<str>>) -> Diagnostic {
@@ -194,22 +213,49 @@ impl Diagnostic {
     }
 }
 
-/// Findings, deduplicated: the same rule at the same place, as bad and in the same sense, is one finding that reaches more.
+/// Findings, deduplicated: the same rule at the same place, as bad and in the same sense, is one finding that reaches more. So are
+/// those with the same cause: further places are related ones.
 ///
 /// The first finding's words win, so what is reported depends on the order of insertion: insert in a stable one.
 #[derive(Debug, Default)]
 pub struct Findings {
     list: Vec<Diagnostic>,
-    seen: std::collections::HashMap<(&'static str, Severity, Span, Option<String>), usize>,
+    seen: std::collections::HashMap<Key, usize>,
+}
+
+/// What findings that are one have in common.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Key {
+    code: &'static str,
+    severity: Severity,
+    /// `None` if the cause counts, wherever it shows.
+    place: Option<Span>,
+    /// The sense or the cause.
+    words: Option<String>,
+}
+
+/// What is said at a further place of one cause.
+const MET_HERE: &str = "the same here";
+
+/// The most further places of one cause that are named.
+const MOST_PLACES: usize = 3;
+
+impl Key {
+    fn of(finding: &Diagnostic) -> Key {
+        let place = finding.cause.is_none().then_some(finding.primary.span);
+        let words = finding.cause.as_ref().or(finding.sense.as_ref()).cloned();
+        Key { code: finding.rule.code, severity: finding.severity, place, words }
+    }
 }
 
 impl Findings {
     /// Adds a finding, or its reach to the one that is already there.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        let key = (diagnostic.rule.code, diagnostic.severity, diagnostic.primary.span, diagnostic.sense.clone());
+        let key = Key::of(&diagnostic);
         match self.seen.get(&key) {
             Some(&index) => {
                 let known = &mut self.list[index];
+                known.met_at(diagnostic.primary.span);
                 diagnostic.agents.iter().for_each(|agent| insert_sorted(&mut known.agents, agent));
                 diagnostic.contexts.iter().for_each(|context| insert_sorted(&mut known.contexts, context));
             }
@@ -228,7 +274,8 @@ impl Findings {
         agent: &Arc<str>,
         context: &Arc<str>,
     ) -> bool {
-        let key = (rule.code, severity.unwrap_or(rule.severity), span, sense.map(str::to_owned));
+        let severity = severity.unwrap_or(rule.severity);
+        let key = Key { code: rule.code, severity, place: Some(span), words: sense.map(str::to_owned) };
         let Some(&index) = self.seen.get(&key) else { return false };
         let known = &mut self.list[index];
         insert_sorted(&mut known.agents, agent);

@@ -47,7 +47,7 @@ fn merge<'r>(
     let mut merged = MergedTable::default();
     for profile in chain.iter().rev() {
         for path in &profile.unset {
-            if !unset(&mut merged, &path.value)
+            if !unset(&mut merged, path)
                 && let Some(suggestions) = &mut suggestions
             {
                 findings.push(unset_nothing(&merged, path, suggestions));
@@ -62,10 +62,12 @@ fn merge<'r>(
 }
 
 /// Removes a field of the body, or else a header; `false` if there is neither.
-fn unset(merged: &mut MergedTable<'_>, path: &[String]) -> bool {
-    merged.remove("body", path)
-        || match path {
-            [first, name] if first == "headers" => merged.remove("headers", &[name.to_ascii_lowercase()]),
+fn unset(merged: &mut MergedTable<'_>, path: &Spanned<Vec<String>>) -> bool {
+    merged.remove("body", &path.value, path.span)
+        || match path.value.as_slice() {
+            [first, name] if first == "headers" => {
+                merged.remove("headers", &[name.to_ascii_lowercase()], path.span)
+            },
             _ => false,
         }
 }

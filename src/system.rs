@@ -185,23 +185,6 @@ pub(crate) fn below_checkout(folder: &Path) -> Option<String> {
     Some(relative(top, &folder))
 }
 
-/// Where the person stands.
-#[cfg(feature = "runtime")]
-pub(crate) struct Places {
-    /// The current folder.
-    pub(crate) project: PathBuf,
-}
-
-#[cfg(feature = "runtime")]
-impl Places {
-    /// The places of this process.
-    pub(crate) fn here() -> Result<Places, String> {
-        let project = std::env::current_dir();
-        let project = project.map_err(|error| format!("the current folder is not there: {}", words(&error)))?;
-        Ok(Places { project })
-    }
-}
-
 /// Whether this process runs for a machine: nobody can be asked, and nothing is written that was not asked for.
 pub(crate) fn is_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false" && value != "0")

@@ -3,7 +3,8 @@
 //!
 //! An expectation is `~ CODE` behind a comment sign at the line itself, or `~^ CODE` in the line below (one `^` per
 //! line): `#~ extends/cycle` in TOML, `{#~ template/undefined #}` in templates. Where no comment can stand, the file
-//! `expected` lists `PATH:LINE CODE`. A file `select` names an agent that is asked for. What people see is held by `report.snap`.
+//! `expected` lists `PATH:LINE CODE`. A file `select` names an agent that is asked for, `sizes` files that are too large to keep. What
+//! stands in `golden/` is compared. What people see is held by `report.snap`.
 
 #![expect(clippy::disallowed_methods, reason = "the test itself reads the case folders")]
 
@@ -13,11 +14,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use reqc::compile::{Compiler, PolicyOptions, SelectError, Selection};
+use reqc::compile::{Compiler, PolicyOptions, Purpose, SelectError, Selection};
 use reqc::diag::Diagnostic;
+use reqc::golden::GoldenFolder;
 use reqc::repo::{Date, LayerKind, LoadOptions};
 use reqc::report::{Format as _, Human};
+use reqc::source::Sources;
 use reqc::system::{Disk, Embedded};
+use reqc::world::World;
+use tempfile::TempDir;
 
 /// The day on which entries expire or not.
 const TODAY: &str = "2026-01-01";
@@ -37,14 +42,12 @@ fn main() {
 }
 
 /// Rules that no case can show, and the file of this repository whose tests do.
-const SHOWN_ELSEWHERE: [(&str, &str); 11] = [
-    ("golden/drift", "tests/cli.rs"),
+const SHOWN_ELSEWHERE: [(&str, &str); 9] = [
     ("golden/foreign", "tests/cli.rs"),
     ("internal/panic", "tests/expressions.rs"),
     ("lint/no-body", "tests/lint.rs"),
     ("lint/syntax", "tests/lint.rs"),
     ("lint/unknown-format", "tests/lint.rs"),
-    ("repo/too-large", "tests/cli.rs"),
     ("select/no-body", "tests/cli.rs"),
     ("tools/no-program", "tests/cli.rs"),
     ("tools/repeated-name", "src/repo/tools.rs"),
@@ -83,16 +86,24 @@ fn folders(root: &Path) -> Vec<PathBuf> {
 type Place = (String, usize, String);
 
 fn run(case: &Path) -> Result<(), Failed> {
-    let disk = Disk::open(case)?;
-    let compiler = Compiler::load(Arc::new(disk), Arc::new(Embedded::bundled()), LoadOptions::default());
+    let stretched = stretched(case)?;
+    let disk = Arc::new(Disk::open(stretched.as_ref().map_or(case, TempDir::path))?);
+    let own: Arc<dyn World> = Arc::clone(&disk) as Arc<dyn World>;
+    let compiler = Compiler::load(own, Arc::new(Embedded::bundled()), LoadOptions::default());
     let selection = Selection { contexts: Some(contexts(&compiler)), ..Selection::default() };
     let policy = PolicyOptions { today: Date::parse(TODAY), complete: Some(true), ..PolicyOptions::default() };
-    let mut report = compiler.report(&selection, &policy);
+    let mut report = match case.join("golden").is_dir() {
+        true => {
+            let folder = GoldenFolder::of_repository(disk);
+            compiler.compare_golden(&folder, &selection, &policy, (Purpose::Check, false), || ())?.0
+        }
+        false => compiler.report(&selection, &policy),
+    };
     let selected = selected(case, &compiler);
     report.summary.errors += selected.iter().count();
     report.findings.extend(selected);
 
-    let found: BTreeSet<Place> = report.findings.iter().map(|finding| place(&compiler, finding)).collect();
+    let found: BTreeSet<Place> = report.findings.iter().map(|finding| place(&report.sources, finding)).collect();
     let expected = expected(case);
     if expected.is_empty() {
         return Err(format!("{} expects nothing: a case shows a mistake", case.display()).into());
@@ -111,6 +122,22 @@ fn run(case: &Path) -> Result<(), Failed> {
     settings.set_omit_expression(true);
     settings.bind(|| insta::assert_snapshot!("report", shown));
     Ok(())
+}
+
+/// A copy of a case with files of holes: those that its file `sizes` lists, a line `PATH BYTES` each.
+fn stretched(case: &Path) -> Result<Option<TempDir>, Failed> {
+    let Ok(sizes) = fs::read_to_string(case.join("sizes")) else { return Ok(None) };
+    let copy = tempfile::tempdir()?;
+    for path in files(case) {
+        let to = copy.path().join(path.strip_prefix(case)?);
+        fs::create_dir_all(to.parent().expect("below the copy"))?;
+        fs::copy(&path, to)?;
+    }
+    for line in sizes.lines() {
+        let (path, bytes) = line.split_once(' ').expect("PATH BYTES");
+        fs::File::create(copy.path().join(path))?.set_len(bytes.parse()?)?;
+    }
+    Ok(Some(copy))
 }
 
 /// What is wrong with asking for the agent that the file `select` names.
@@ -132,8 +159,8 @@ fn contexts(compiler: &Compiler) -> Vec<Arc<str>> {
     taken.map(|context| Arc::clone(&context.name)).collect()
 }
 
-fn place(compiler: &Compiler, finding: &Diagnostic) -> Place {
-    let file = compiler.sources().get(finding.primary.span.file);
+fn place(sources: &Sources, finding: &Diagnostic) -> Place {
+    let file = sources.get(finding.primary.span.file);
     let line = file.position(finding.primary.span.start as usize).line;
     (file.path().to_string(), line, finding.rule.code.to_owned())
 }

@@ -565,6 +565,17 @@ fn check_of_golden_files_writes_nothing() {
     assert_eq!(reqc(&root, &["compile", "--check", "--format", "json"]).code, 1);
 }
 
+/// Golden files alone tell what a body lost; the sources tell who took it out.
+#[test]
+fn what_golden_files_have_and_bodies_lack_is_told_at_the_entry_that_removed_it() {
+    let agent = "name = \"Helper\"\nextends = \"OpenAI Chat\"\n";
+    let (_scratch, root) = repository(&[("agents/helper.toml", agent)]);
+    assert_eq!(reqc(&root, &["compile", "-q"]).code, 0);
+    write(&root, &[("agents/helper.toml", &format!("{agent}unset = [\"stream_options\"]\n"))]);
+    let run = reqc(&root, &["compile", "--diff"]);
+    assert!(run.out.contains("/stream_options") && run.out.contains("agents/helper.toml:3"), "{} {}", run.out, run.err);
+}
+
 #[test]
 fn diffs_are_grouped_and_named_by_their_cause() {
     let (_scratch, root) = repository(&[

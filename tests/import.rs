@@ -210,6 +210,7 @@ fn what_is_left_out_of_compiled_bodies_is_what_agents_say() {
             !is_of_agent
                 && !pointer.ends_with("/cache_control")
                 && !loss.why.starts_with("a system message among others")
+                && !loss.why.starts_with("a system message behind the prompt")
         });
         assert!(other.is_none(), "{} / {}: {other:?}", trip.agent, trip.context);
     }
@@ -429,6 +430,20 @@ proptest! {
 fn losses(wire: WireFormat, body: &Value) -> Vec<(String, String)> {
     let losses = imported(body, wire, "a", false).losses.into_iter();
     losses.map(|loss| (loss.pointer.as_str().to_owned(), loss.why)).collect()
+}
+
+#[test]
+fn a_message_behind_the_prompt_is_told_to_join_it() {
+    let asked = json!({"role": "user", "content": "q"});
+    let alone = json!({"messages": [{"role": "system", "content": "a"}, asked]});
+    assert_eq!(losses(WireFormat::OpenAiChat, &alone), []);
+    let behind = json!({"messages": [{"role": "system", "content": "a"}, {"role": "developer", "content": "b"}, asked]});
+    let told = losses(WireFormat::OpenAiChat, &behind);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0].0, "/messages/1");
+    assert!(told[0].1.starts_with("a system message behind the prompt"), "{told:?}");
+    let beside = json!({"instructions": "a", "input": [{"role": "developer", "content": "b"}, asked]});
+    assert_eq!(losses(WireFormat::OpenAiResponses, &beside)[0].0, "/input/0");
 }
 
 #[test]

@@ -647,3 +647,28 @@ fn a_text_that_grows_in_a_loop_is_not_followed_for_ever() {
     let kinds: Vec<SourceKind> = explained.values[0].sources.iter().map(|source| source.kind).collect();
     assert_eq!(kinds, [SourceKind::Unknown]);
 }
+
+/// `${PROJECT_DIR}` is the profile's own text, whatever stands for it while it is rendered.
+#[test]
+fn a_folder_in_a_prompt_is_cited_as_it_is_written() {
+    let agent = "name = \"A\"\nprovider_instance = \"P\"\nendpoint = \"chat\"\nsystem_prompt = \"In ${PROJECT_DIR} or ${HOME}!\"\n\
+                 [body]\nx = \"{{ tojson(ctx.system_prompt) }}\"\n";
+    let world = MemoryWorld::from_iter([
+        ("agents/a.toml", agent),
+        ("providers/p.toml", "name = \"P\"\nclient_api = \"OpenAI Compatible\"\nurl = \"https://p.example/v1\"\n"),
+        (
+            "contexts/c.json",
+            r#"{"name": "c", "why": "w", "kind": "chat", "history": [{"role": "user", "content": "x"}]}"#,
+        ),
+    ]);
+    let options = LoadOptions { without_bundled: true, ..LoadOptions::default() };
+    let compiler = Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), options);
+    let id = compiler.hierarchy().by_name("A").expect("it is there");
+    let pointer = Pointer::parse("/x");
+    let explained = compiler.explain(id, "c", None, Some(&pointer)).expect("a body").expect("without findings");
+    let sources = explained.values[0].sources.iter().filter(|source| source.kind != SourceKind::Tag);
+    let cited: Vec<(SourceKind, &str)> =
+        sources.map(|source| (source.kind, source.span.map_or("", |span| compiler.sources().slice(span)))).collect();
+    let texts = ["In ", "${PROJECT_DIR}", " or ", "${HOME}", "!"];
+    assert_eq!(cited, texts.map(|text| (SourceKind::Template, text)));
+}

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::Problem;
+use super::{Problem, without_numbers};
 use super::protocol::BodyRule;
 use super::subject::Subject;
 use crate::diag::Severity;
@@ -27,6 +27,8 @@ pub(crate) struct Mark<'b> {
     message: String,
     help: Option<String>,
     severity: Option<Severity>,
+    is_of_form: bool,
+    lacks: Vec<Pointer>,
 }
 
 /// A place in a body.
@@ -69,7 +71,7 @@ impl<'b> Found<'b> {
 
     fn mark(&mut self, spot: Spot<'b>, message: String) -> Note<'_, 'b> {
         self.of_rule += 1;
-        let mark = Mark { rule: self.rule, spot, message, help: None, severity: None };
+        let mark = Mark { rule: self.rule, spot, message, help: None, severity: None, is_of_form: false, lacks: Vec::new() };
         Note { found: self, mark: Some(mark) }
     }
 
@@ -95,8 +97,10 @@ impl Mark<'_> {
             Spot::Root => Pointer::root(),
         };
         let rule = &self.rule.rule;
-        let Mark { message, help, severity, .. } = self;
-        Some(Problem { rule, severity, pointer, message, help, asks: None, place: None })
+        let Mark { message, help, severity, is_of_form, lacks, .. } = self;
+        // Lengths are of one value; what is asked is told by the words around.
+        let sense = Some(without_numbers(&Problem::words(&message), ' '));
+        Some(Problem { rule, severity, pointer, message, help, sense, is_of_form, lacks, place: None })
     }
 }
 
@@ -113,6 +117,22 @@ impl Note<'_, '_> {
         if let Some(mark) = &mut self.mark {
             mark.help = Some(help.into());
         }
+    }
+
+    /// Says that it speaks of the value's form: where the schema refuses the value, that tells it.
+    pub(crate) fn of_form(mut self) -> Self {
+        if let Some(mark) = &mut self.mark {
+            mark.is_of_form = true;
+        }
+        self
+    }
+
+    /// Says that it is the absence of a member.
+    pub(crate) fn for_lack_of(mut self, member: Pointer) -> Self {
+        if let Some(mark) = &mut self.mark {
+            mark.lacks.push(member);
+        }
+        self
     }
 
     /// Says how bad it is.

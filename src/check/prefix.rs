@@ -111,7 +111,9 @@ impl Checks {
             severity,
             message: rules::message(&found, is_bound),
             help: Some(rules::help(&found, is_bound).to_owned()),
-            asks: None,
+            sense: None,
+            is_of_form: false,
+            lacks: Vec::new(),
             place: None,
             pointer: found.pointer,
         };

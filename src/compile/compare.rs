@@ -226,13 +226,14 @@ const MAX_MADE: usize = 8 * 1024 * 1024;
 const MADE_AT_LEAST: usize = 16 * 1024;
 
 impl Causes<'_> {
-    /// The place that caused a change: the one that wrote the new value.
+    /// The place that caused a change: the one that wrote the new value, or that should have written it.
     fn of(&mut self, subject: &BodyId, change: &Change) -> Option<String> {
         let id = self.compiler.hierarchy().by_name(&subject.agent)?;
         let (old, new) = match &change.kind {
-            ChangeKind::Added(new) => (None, new),
-            ChangeKind::Replaced(old, new) => (Some(old), new),
-            ChangeKind::Removed(_) | ChangeKind::Reordered(..) | ChangeKind::File(_) => return None,
+            ChangeKind::Added(new) => (None, Some(new)),
+            ChangeKind::Replaced(old, new) => (Some(old), Some(new)),
+            ChangeKind::Removed(_) => (None, None),
+            ChangeKind::Reordered(..) | ChangeKind::File(_) => return None,
         };
         let context = subject.context.as_deref()?;
         let left = self.left.entry(Arc::clone(&subject.agent)).or_insert(MAX_MADE);

@@ -39,26 +39,36 @@ impl Compiler {
     /// The place of what a template or a step only put into the body, and how it got there.
     fn outside(&self, place: &Place, plan: &Plan<'_>, ready: &ReadyContext) -> Option<(Span, &'static str)> {
         let read = place.file.as_ref().and_then(|(file, bytes)| self.file_span(file, Some(bytes.clone()), plan, ready));
-        let data = || self.data_span(place.data.as_ref().filter(|_| place.is_in_data)?, plan, ready);
+        let data = || {
+            let is_bundled = |span: Span| self.sources().get(span.file).path().starts_with("bundled:");
+            let is_foreign = !place.is_in_data && is_bundled(place.span);
+            let span = self.data_span(place.data.as_ref().filter(|_| place.is_in_data || is_foreign)?, plan, ready)?;
+            // Nobody here can edit a bundled template: a value that it takes over as it is is mended where it is from.
+            Some(span).filter(|span| !is_foreign || !is_bundled(*span))
+        };
         read.map(|span| (span, "read here")).or_else(|| Some((data()?, "put into the body here")))
     }
 
-    /// The place that made a value of a body what it is: of a text that changed, the first byte that differs.
+    /// The place that made a value of a body what it is: of a text that changed, the first byte that differs; of a value that is not
+    /// there the entry of `unset` that removed it, else what should hold it.
     pub fn cause(
         &self,
         id: ProfileId,
         context: &str,
         pointer: &Pointer,
         old: Option<&Value>,
-        new: &Value,
+        new: Option<&Value>,
     ) -> Option<Span> {
         let (plan, ready) = (self.plan(id)?, self.context(context)?);
+        if let (None, Some(entry)) = (new, plan.unset_at(pointer)) {
+            return Some(entry);
+        }
         let renderer = self.engine.renderer(ReadyContext::size_class(&ready.plain.prepared));
         let version = self.version(&plan, ready, &renderer).result.ok()?;
         let request = ready.request(&plan, &version, None);
         let body = plan.body(&self.repo.sources, &renderer, &request).ok()?;
         let record = Record::new(&plan, &self.repo.sources, &renderer, &request, &body);
-        let place = match (old.and_then(Value::as_str), new.as_str()) {
+        let place = match (old.and_then(Value::as_str), new.and_then(Value::as_str)) {
             (Some(old), Some(new)) => record.place_in_text(pointer, common_prefix(old, new)),
             _ => record.place(pointer, Target::Value),
         };
@@ -149,7 +159,7 @@ pub(super) fn finding(
 ) -> Diagnostic {
     let mut finding = Diagnostic::new(problem.rule, span, problem.message).maybe_help(problem.help);
     finding.severity = problem.severity.unwrap_or(finding.severity);
-    finding = finding.in_sense(problem.asks).label(excerpt.unwrap_or_default());
+    finding = finding.in_sense(problem.sense).label(excerpt.unwrap_or_default());
     steps.into_iter().fold(finding, |finding, (span, what)| finding.related(span, what))
 }
 

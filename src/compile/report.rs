@@ -43,7 +43,7 @@ pub struct Summary {
     pub errors: usize,
     /// Findings that do not.
     pub warnings: usize,
-    /// Agents that were left out because something they need is broken.
+    /// Selected agents that were left out because something they need is broken.
     pub skipped: usize,
     /// What lets through what would be refused without it.
     pub lowered: Vec<Lowered>,
@@ -167,7 +167,7 @@ impl Compiler {
             bodies: 0,
             errors: count(Severity::Error),
             warnings: count(Severity::Warning),
-            skipped: self.skipped(),
+            skipped: self.skipped(selection),
             lowered: self.policy(options, false).lowered(self),
             linted: None,
         }

@@ -32,7 +32,11 @@ pub(super) fn layers<'b>(
     for member in members(wire).iter().filter_map(|name| body.get(*name)) {
         member_texts(member, &mut texts, lost);
     }
-    for entry in leading {
+    for (index, entry) in leading.iter().enumerate() {
+        // A format that has the prompt beside the history, or a prompt before: then the text was apart from it.
+        if index > 0 || !members(wire).is_empty() {
+            lost.tell(entry.value, "a system message behind the prompt: it is now a layer, and joins the system prompt");
+        }
         texts.extend(text_of(entry, lost));
     }
     named(texts)

@@ -136,7 +136,9 @@ pub(super) fn runtime(engine: &Engine, sources: &Sources, name: &str, error: &Er
         return finding.related(span, "read here").maybe_help(refusal.help.clone());
     }
     let mut finding = match refusal {
-        Some(refusal) => Diagnostic::new(refusal.rule, span, refusal.message.clone()).maybe_help(refusal.help.clone()),
+        Some(refusal) => Diagnostic::new(refusal.rule, span, refusal.message.clone())
+            .maybe_help(refusal.help.clone())
+            .caused_by(refusal.cause.clone()),
         None => describe(sources, innermost, span, engine.kind_of(name)),
     };
     for outer in chain[..chain.len() - 1].iter().rev() {
@@ -195,6 +197,9 @@ fn describe(sources: &Sources, error: &Error, span: Span, kind: TemplateKind) ->
     let detail = error.detail().unwrap_or_default();
     let (rule, message): (&'static Rule, String) = match error.kind() {
         ErrorKind::UndefinedError => return undefined(sources, detail, span, kind),
+        // Whatever the engine wanted to do with it.
+        _ if detail.contains("` is undefined") => return undefined(sources, detail, span, kind),
+        ErrorKind::UnknownFunction => return unknown_function(sources, span, kind),
         ErrorKind::MissingArgument | ErrorKind::TooManyArguments => return wrong_arguments(sources, error, span),
         ErrorKind::WriteFailure if detail == functions::TOO_LARGE => {
             (&rules::TOO_LARGE, "the template writes more than 32 MiB".into())
@@ -202,7 +207,7 @@ fn describe(sources: &Sources, error: &Error, span: Span, kind: TemplateKind) ->
         ErrorKind::InvalidOperation if detail.contains("recursion limit") => {
             (&rules::TOO_DEEP, "macros or includes nest too deeply".into())
         }
-        ErrorKind::UnknownFilter | ErrorKind::UnknownFunction | ErrorKind::UnknownTest => {
+        ErrorKind::UnknownFilter | ErrorKind::UnknownTest => {
             (&rules::UNKNOWN_NAME, detail.to_owned())
         }
         ErrorKind::UnknownMethod => (&rules::UNKNOWN_NAME, detail.to_owned()),
@@ -217,7 +222,7 @@ fn describe(sources: &Sources, error: &Error, span: Span, kind: TemplateKind) ->
         ErrorKind::InvalidOperation if rule == &rules::TOO_DEEP => {
             finding.help("look for a macro that calls itself in every case; it may nest as deep as the data, up to 300")
         }
-        ErrorKind::UnknownFilter | ErrorKind::UnknownFunction | ErrorKind::UnknownTest => {
+        ErrorKind::UnknownFilter | ErrorKind::UnknownTest => {
             finding.help("`reqc rule template/unknown-name` says where names are known")
         }
         ErrorKind::CannotUnpack => {
@@ -227,6 +232,17 @@ fn describe(sources: &Sources, error: &Error, span: Span, kind: TemplateKind) ->
         _ => finding
             .help("the values of this context do not fit what the tag does with them: `reqc render` shows the rest"),
     }
+}
+
+/// A call of something that is no function where it is called; elsewhere a template gives the name to a value.
+fn unknown_function(sources: &Sources, span: Span, kind: TemplateKind) -> Diagnostic {
+    let written = sources.slice(span);
+    let name = written.split(|c: char| !c.is_alphanumeric() && c != '_').find(|part| !part.is_empty()).unwrap_or_default();
+    let known = super::function_names(kind);
+    let near = did_you_mean(name, known.iter().copied());
+    let holding = || known.iter().find(|known| name.len() > 2 && known.contains(name)).map(|it| format!("did you mean `{it}`?"));
+    let help = near.or_else(holding).unwrap_or_else(|| format!("known functions: {}", known.join(", ")));
+    Diagnostic::new(&rules::UNKNOWN_NAME, span, format!("there is no function `{}`", cut(name, 60))).help(help)
 }
 
 /// What templates can read: of a conversation, and of a loop.
@@ -292,8 +308,10 @@ fn undefined(sources: &Sources, detail: &str, span: Span, kind: TemplateKind) ->
     });
     let expression = quoted.unwrap_or_else(|| sources.slice(span).trim().to_owned());
     let (message, help) = match expression.rsplit_once('.') {
-        Some((object, member)) if is_name(member) => {
-            let near = did_you_mean(member, members());
+        Some((object, member)) if is_name(member) && is_path(object) => {
+            // A member that some conversations have is no slip.
+            let is_known = members().any(|known| known == member);
+            let near = did_you_mean(member, members()).filter(|_| !is_known);
             let guard = format!("if it may be absent, ask first: `{{% if {expression} is defined %}}`");
             (format!("`{object}` has no `{member}`"), near.unwrap_or(guard))
         }
@@ -304,7 +322,10 @@ fn undefined(sources: &Sources, detail: &str, span: Span, kind: TemplateKind) ->
         ),
         _ if is_name(&expression) => (format!("there is no variable `{expression}`"), variable_help(&expression, kind)),
         _ => (
-            format!("`{}` is undefined", cut(&expression, 61)),
+            match is_path(&expression) {
+                true => format!("`{}` is undefined", cut(&expression, 61)),
+                false => "a value here is undefined".to_owned(),
+            },
             "if it may be absent, ask first with `is defined`".to_owned(),
         ),
     };
@@ -331,10 +352,21 @@ fn narrowed(sources: &Sources, span: Span, expression: &str) -> Span {
         [before, after].iter().flatten().all(|c| !c.is_alphanumeric() && *c != '_') && before != Some('.')
     };
     let found = whole.match_indices(expression).map(|(at, _)| at).find(|&at| is_apart(at));
-    found.map_or(span, |at| {
-        let start = span.start as usize + at;
-        Span::new(span.file, start..start + expression.len())
-    })
+    let start = found.map(|at| span.start as usize + at).or_else(|| before(sources, span, expression));
+    start.map_or(span, |start| Span::new(span.file, start..start + expression.len()))
+}
+
+/// Where an expression stands before a place in the same tag: the engine names a filter for what it is given.
+fn before(sources: &Sources, span: Span, expression: &str) -> Option<usize> {
+    let text = sources.get(span.file).text().get(..span.start as usize)?;
+    let tag = text.rfind("{{").max(text.rfind("{%"))?;
+    text[tag..].rfind(expression).filter(|_| is_path(expression)).map(|at| tag + at)
+}
+
+/// Whether a text is a variable, with members and elements behind it, or a literal: nothing that is open.
+fn is_path(text: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '\'' | '"' | '-');
+    text.chars().all(is_part) && text.matches('[').count() == text.matches(']').count()
 }
 
 fn is_name(text: &str) -> bool {

@@ -152,10 +152,33 @@ pub(super) fn undefined(value: &Value) -> Error {
     value.get_attr("").err().unwrap_or_else(|| Error::from(ErrorKind::UndefinedError))
 }
 
-fn exists_in(object: &Value, key: &str) -> Result<bool, Error> {
+/// A text that a function is given. What is undefined tells by which expression it was given.
+pub(super) fn text(value: &Value) -> Result<&str, Error> {
+    match value.as_str() {
+        Some(text) => Ok(text),
+        None if value.is_undefined() => Err(undefined(value)),
+        None => {
+            let message = format!("a text is needed, not {}", kind_in_words(value));
+            Err(Error::new(ErrorKind::InvalidOperation, message))
+        }
+    }
+}
+
+fn kind_in_words(value: &Value) -> &'static str {
+    match value.kind() {
+        ValueKind::None => "`none`",
+        ValueKind::Bool => "a boolean",
+        ValueKind::Number => "a number",
+        ValueKind::Seq | ValueKind::Iterable => "a list",
+        ValueKind::Map => "an object",
+        _ => "this value",
+    }
+}
+
+fn exists_in(object: &Value, key: &Value) -> Result<bool, Error> {
     match object.kind() {
         ValueKind::Undefined => Err(undefined(object)),
-        _ => Ok(!object.get_attr(key)?.is_undefined()),
+        _ => Ok(!object.get_attr(text(key)?)?.is_undefined()),
     }
 }
 
@@ -167,11 +190,13 @@ pub(super) fn length(value: &Value) -> Result<usize, Error> {
     }
 }
 
-fn filter_by_type(blocks: &Value, kind: &str) -> Result<Vec<Value>, Error> {
+fn filter_by_type(blocks: &Value, kind: &Value) -> Result<Vec<Value>, Error> {
+    let kind = text(kind)?;
     filter(blocks, "type", |found| found == kind)
 }
 
-fn filter_skip_role(history: &Value, role: &str) -> Result<Vec<Value>, Error> {
+fn filter_skip_role(history: &Value, role: &Value) -> Result<Vec<Value>, Error> {
+    let role = text(role)?;
     filter(history, "role", |found| found != role)
 }
 
@@ -191,7 +216,8 @@ fn filter(list: &Value, member: &str, keep: impl Fn(&str) -> bool) -> Result<Vec
     Ok(kept)
 }
 
-fn strip_signature_suffix(text: &str) -> Result<String, Error> {
+fn strip_signature_suffix(value: &Value) -> Result<String, Error> {
+    let text = text(value)?;
     account::make(text.len())?;
     Ok(text.split("\n[Signature: ").next().unwrap_or_default().to_owned())
 }
@@ -226,7 +252,10 @@ impl IdRule {
 
     /// `tool_id` as templates call it.
     pub(super) fn function(self) -> Value {
-        Value::from_function(move |id: &str| account::make(4 * id.len()).map(|()| self.apply(id)))
+        Value::from_function(move |id: &Value| {
+            let id = text(id)?;
+            account::make(4 * id.len()).map(|()| self.apply(id))
+        })
     }
 }
 

@@ -111,7 +111,9 @@ fn switch(written: &str) -> String {
 /// An element by its index, or a member by its name; an error if there is none.
 fn at(container: &Value, key: &Value) -> Result<Value, Error> {
     account::read(values::breadth(container))?;
+    let is_before_first = container.kind() != ValueKind::Map && key.as_i64().is_some_and(|index| index < 0);
     let found = match container.kind() {
+        _ if is_before_first => Value::UNDEFINED,
         ValueKind::Undefined => return Err(undefined(container)),
         ValueKind::Map | ValueKind::Seq | ValueKind::Iterable => container.get_item(key)?,
         kind => return Err(Error::new(ErrorKind::InvalidOperation, format!("a {kind} has no elements"))),
@@ -140,7 +142,8 @@ fn exists(state: &mut State, path: &str) -> Result<bool, Error> {
 }
 
 /// Rounds half away from zero; without digits behind the point the result is an integer.
-fn round(value: f64, precision: i32) -> Value {
+fn round(value: f64, precision: Option<i32>) -> Value {
+    let precision = precision.unwrap_or(0);
     let scale = 10_f64.powi(precision);
     let rounded = (value * scale).round() / scale;
     #[expect(
@@ -163,4 +166,23 @@ fn pairs(value: Value) -> Result<Value, Error> {
     keys.sort();
     let pair = |key: Value| Ok(Value::from(vec![key.clone(), value.get_item(&key)?]));
     keys.into_iter().map(pair).collect::<Result<Vec<Value>, Error>>().map(Value::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::functions;
+    use crate::repo::Dialect;
+
+    #[test]
+    fn numbers_and_elements_are_those_of_the_original() {
+        let render = |template: &str| {
+            let mut environment = Environment::empty();
+            functions::install(&mut environment, Dialect::Inja);
+            environment.render_str(template, ()).map_err(|error| error.to_string())
+        };
+        assert_eq!(render("{{ round(2.5) }} {{ round(2.46, 1) }} {{ round(-2.5, 0) }}").as_deref(), Ok("3 2.5 -3"));
+        assert_eq!(render("{{ at([1, 2], 1) }}").as_deref(), Ok("2"));
+        assert!(render("{{ at([1, 2], -1) }}").expect_err("before the first").contains("there is no element -1"));
+    }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use minijinja::{Error, ErrorKind, Value};
 
 use super::recording::{self, ReadFile, ReadPlace};
+use super::functions::text;
 use super::{account, rules};
 use crate::diag::{Rule, did_you_mean};
 use crate::repo::Dialect;
@@ -70,6 +71,8 @@ pub(super) struct Refusal {
     pub(super) help: Option<String>,
     /// The file that is to be mended.
     pub(super) file: Option<UnreadableFile>,
+    /// What is to be mended once for all that ask for it.
+    pub(super) cause: Option<String>,
 }
 
 /// A file of a layer that is no text.
@@ -92,7 +95,7 @@ impl std::error::Error for Refusal {}
 
 impl Refusal {
     pub(super) fn new(rule: &'static Rule, message: String) -> Refusal {
-        Refusal { rule, message, help: None, file: None }
+        Refusal { rule, message, help: None, file: None, cause: None }
     }
 
     pub(super) fn help(mut self, help: impl Into<String>) -> Refusal {
@@ -139,26 +142,30 @@ impl PromptScope {
         let scope = Arc::clone(self);
         let is_inja = dialect == Dialect::Inja;
         match name {
-            "read_file" => Value::from_function(move |path: &str| scope.charged_read(path)),
-            "file_exists" => Value::from_function(move |path: &str| {
+            "read_file" => Value::from_function(move |path: &Value| scope.charged_read(text(path)?)),
+            "file_exists" => Value::from_function(move |path: &Value| {
+                let path = text(path)?;
                 charge_path(path)?;
                 scope.exists(path, is_inja).map_err(Error::from)
             }),
-            "read_dir" => Value::from_function(move |path: &str| scope.charged_list(path)),
-            "agent_role" => Value::from_function(move |id: &str| scope.charged_read(&format!(":/roles/{id}.md"))),
+            "read_dir" => Value::from_function(move |path: &Value| scope.charged_list(text(path)?)),
+            "agent_role" => Value::from_function(move |id: &Value| {
+                let id = text(id)?;
+                scope.charged_read(&format!(":/roles/{id}.md"))
+            }),
             "head_lines" if is_inja => Value::from_function(lines_at_head),
             "head_lines" => Value::from_function(head_lines),
-            "basename" => Value::from_function(|path: &str| {
+            "basename" => Value::from_function(|path: &Value| {
                 made(path, |path| path.rsplit('/').next().unwrap_or_default().to_owned())
             }),
-            "dirname" if is_inja => Value::from_function(|path: &str| made(path, folder)),
-            "dirname" => Value::from_function(|path: &str| {
+            "dirname" if is_inja => Value::from_function(|path: &Value| made(path, folder)),
+            "dirname" => Value::from_function(|path: &Value| {
                 made(path, |path| path.rfind('/').map_or("", |at| &path[..at]).to_owned())
             }),
-            "ext" if is_inja => Value::from_function(|path: &str| made(path, suffix)),
-            "ext" => Value::from_function(|path: &str| made(path, extension)),
-            "lower" => Value::from_function(|text: &str| made(text, str::to_lowercase)),
-            _ => Value::from_function(|text: &str| made(text, str::to_uppercase)),
+            "ext" if is_inja => Value::from_function(|path: &Value| made(path, suffix)),
+            "ext" => Value::from_function(|path: &Value| made(path, extension)),
+            "lower" => Value::from_function(|text: &Value| made(text, str::to_lowercase)),
+            _ => Value::from_function(|text: &Value| made(text, str::to_uppercase)),
         }
     }
 
@@ -221,7 +228,9 @@ impl PromptScope {
                 }
             }
         }
-        let refusal = Refusal::new(&rules::PROMPT_MISSING, format!("there is no file `{path}`"));
+        let mut refusal = Refusal::new(&rules::PROMPT_MISSING, format!("there is no file `{path}`"));
+        // What a layer lacks it lacks for all agents; a project is a context's.
+        refusal.cause = path.starts_with(":/").then(|| format!("{} {path}", worlds.len()));
         let general = match path.starts_with(":/") {
             true => "`:/x` is file `x` of the profile's own layer, then of the bundled one",
             false => "ask `file_exists` first if it is optional; contexts bring the files of their virtual project",
@@ -333,12 +342,14 @@ fn charge_path(path: &str) -> Result<(), Error> {
 }
 
 /// What is made of a text, charged.
-fn made(text: &str, change: impl Fn(&str) -> String) -> Result<String, Error> {
+fn made(value: &Value, change: impl Fn(&str) -> String) -> Result<String, Error> {
+    let text = text(value)?;
     account::make(2 * text.len())?;
     Ok(change(text))
 }
 
-fn head_lines(text: &str, count: i64) -> Result<String, Error> {
+fn head_lines(value: &Value, count: i64) -> Result<String, Error> {
+    let text = text(value)?;
     account::make(text.len())?;
     Ok(text.split_inclusive('\n').take(usize::try_from(count).unwrap_or(0)).collect())
 }
@@ -349,7 +360,8 @@ fn extension(path: &str) -> String {
 }
 
 /// The first lines without the last one's line end, as the original client has it: what `split` gives, joined again.
-fn lines_at_head(text: &str, count: i64) -> Result<String, Error> {
+fn lines_at_head(value: &Value, count: i64) -> Result<String, Error> {
+    let text = text(value)?;
     account::make(text.len())?;
     let count = usize::try_from(count).unwrap_or(0);
     let end = text.match_indices('\n').nth(count.saturating_sub(1)).map_or(text.len(), |(at, _)| at);
@@ -422,7 +434,7 @@ mod tests {
 
     #[test]
     fn text_helpers() {
-        let head = |text, count| head_lines(text, count).expect("it is short");
+        let head = |text: &str, count| head_lines(&Value::from(text), count).expect("it is short");
         assert_eq!(head("a\nb\nc", 2), "a\nb\n");
         assert_eq!(head("a\nb\nc", 0), "");
         assert_eq!(head("a", -1), "");
@@ -432,7 +444,7 @@ mod tests {
 
     #[test]
     fn text_helpers_of_the_original_client() {
-        let head = |text, count| lines_at_head(text, count).expect("it is short");
+        let head = |text: &str, count| lines_at_head(&Value::from(text), count).expect("it is short");
         assert_eq!(head("a\nb\nc", 2), "a\nb");
         assert_eq!(head("a\nb\n", 2), "a\nb");
         assert_eq!(head("a\nb\n", 3), "a\nb\n");

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use minijinja::{Environment, Value};
 
+use super::dialect::PROMPT_VARIABLES;
 use super::{BodyInput, Engine, MAX_FUEL, MAX_OUTPUT, PromptScope, Renderer, TemplateId, account, functions};
 use crate::json::Pointer;
 use crate::source::{Sources, Span};
@@ -109,6 +110,14 @@ pub enum By {
     Computed(Vec<From>),
     /// Nobody can tell, and why.
     Unknown(&'static str),
+}
+
+/// Where `${PROJECT_DIR}` and its like are written in a prompt's own text: a tag of two letters, behind its braces, stands for each.
+fn folder_variable(path: &Pointer, tag: Span) -> Option<Span> {
+    let name = path.tokens().next()?;
+    let (variable, _) = PROMPT_VARIABLES.iter().find(|(_, short)| *short == name)?;
+    let start = (tag.start as usize).checked_sub("{{".len())?;
+    Some(Span::new(tag.file, start..start + variable.len()))
 }
 
 /// What a computed text was made of.
@@ -407,7 +416,7 @@ impl Recording {
         let text = &self.told.text[output.clone()];
         let source = run.source(text, inside.start - output.start, inside.len());
         let shifted = |at: usize| at + source.start..at + source.end;
-        let tag = owner.tag_span(engine, sources, run);
+        let mut tag = owner.tag_span(engine, sources, run);
         let start_of_file = || engine.span(sources, owner.marked.names.last().map_or("", |name| name), 0..0);
         let mut span = tag.unwrap_or_else(start_of_file);
         let by = match (&run.writer, self.unknown) {
@@ -416,6 +425,10 @@ impl Recording {
                 let is_exact = *len == text::unescaped_len(text, run.escaped);
                 let range = if is_exact { shifted(*at) } else { *at..at + len };
                 span = owner.template_span(engine, sources, *template, range);
+                By::Template
+            }
+            (Writer::Data { path, .. }, _) if let Some(variable) = tag.and_then(|tag| folder_variable(path, tag)) => {
+                (span, tag) = (variable, Some(variable));
                 By::Template
             }
             (Writer::Data { path, at }, _) => By::Data { path: Arc::clone(path), bytes: shifted(*at) },

@@ -11,6 +11,8 @@ use crate::toml::{Key, Kind, Node, Table};
 #[derive(Debug, Clone, Default)]
 pub struct MergedTable<'r> {
     entries: IndexMap<&'r str, Merged<'r>>,
+    /// Where `unset` names what was inherited once.
+    unset: Vec<(String, Span)>,
 }
 
 /// A merged value.
@@ -35,6 +37,8 @@ pub struct Merged<'r> {
 pub struct Level<'r> {
     /// The file.
     pub file: FileId,
+    /// The key.
+    pub key: &'r Key,
     /// The value.
     pub node: &'r Node,
 }
@@ -48,6 +52,14 @@ impl<'r> Merged<'r> {
     /// Where the key is written.
     pub fn key_span(&self) -> Span {
         Span::new(self.file, self.key.span.clone())
+    }
+
+    /// The level that a merged table begins at: the farthest of those that `takes`, without a break. Of any other value the nearest.
+    pub fn beginning(&self, takes: impl Fn(FileId) -> bool) -> Level<'r> {
+        let nearest = Level { file: self.file, key: self.key, node: self.node };
+        let is_part = |level: &&Level<'r>| matches!(level.node.kind, Kind::Table(_)) && takes(level.file);
+        let farther = self.overrode.iter().take_while(is_part).filter(|_| self.children.is_some());
+        farther.last().copied().unwrap_or(nearest)
     }
 
     /// The merged members, if it is a table.
@@ -85,15 +97,28 @@ impl<'r> MergedTable<'r> {
         }
     }
 
-    /// Removes the value at `path` inside the member `root`; `false` if there is none. Room is made by
+    /// Removes the value at `path` inside the member `root`, as is said at `by`; `false` if there is none. Room is made by
     /// [`sweep`](MergedTable::sweep), once for many.
-    pub fn remove(&mut self, root: &str, path: &[String]) -> bool {
+    pub fn remove(&mut self, root: &str, path: &[String], by: Span) -> bool {
         let Some(children) = self.there(root).and_then(|merged| merged.children.as_mut()) else { return false };
         match path {
             [] => false,
-            [last] => children.there(last).map(|merged| merged.is_removed = true).is_some(),
-            [first, rest @ ..] => children.remove(first, rest),
+            [last] => children.take_out(last, by),
+            [first, rest @ ..] => children.remove(first, rest, by),
         }
+    }
+
+    fn take_out(&mut self, key: &str, by: Span) -> bool {
+        let Some(merged) = self.there(key) else { return false };
+        merged.is_removed = true;
+        self.unset.push((key.to_owned(), by));
+        true
+    }
+
+    /// Where `unset` removed a member that nobody has set again.
+    pub fn unset_at(&self, key: &str) -> Option<Span> {
+        let by = || self.unset.iter().rev().find(|(name, _)| name == key).map(|(_, by)| *by);
+        if self.get(key).is_some() { None } else { by() }
     }
 
     fn there(&mut self, key: &str) -> Option<&mut Merged<'r>> {
@@ -113,7 +138,7 @@ impl<'r> Merged<'r> {
             Kind::Table(table) => {
                 let entries = table.entries.iter();
                 let entries = entries.map(|(key, node)| (key.name.as_str(), Merged::new(file, key, node)));
-                Some(MergedTable { entries: entries.collect() })
+                Some(MergedTable { entries: entries.collect(), unset: Vec::new() })
             }
             _ => None,
         };
@@ -121,7 +146,7 @@ impl<'r> Merged<'r> {
     }
 
     fn override_with(&mut self, file: FileId, key: &'r Key, node: &'r Node, findings: &mut Vec<Diagnostic>) {
-        let before = Level { file: self.file, node: self.node };
+        let before = Level { file: self.file, key: self.key, node: self.node };
         match (&mut self.children, &node.kind) {
             (Some(children), Kind::Table(table)) => children.merge(file, table, findings),
             (None, kind) if !matches!(kind, Kind::Table(_)) => {}

@@ -15,7 +15,7 @@ use crate::provider::{
     rules as provider_rules,
 };
 use crate::render::{Engine, TemplateId, TemplateKind, is_template};
-use crate::repo::{Instance, Repo};
+use crate::repo::{Instance, LayerKind, Repo};
 use crate::resolve::{Merged, MergedTable, ResolvedProfile};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::{Kind, Node};
@@ -207,14 +207,30 @@ impl<'r> Plan<'r> {
         )
     }
 
+    /// Where `unset` removed a member of `[body]`, or what holds it, if that is why it is not there.
+    pub(crate) fn unset_at(&self, pointer: &Pointer) -> Option<Span> {
+        let mut table = self.profile.body()?;
+        for name in pointer.tokens() {
+            match table.unset_at(&name) {
+                Some(by) => return Some(by),
+                None => table = table.get(&name)?.table()?,
+            }
+        }
+        None
+    }
+
     /// Where a value of `[body]` is written, and what earlier levels of the chain said of it, the nearest first.
     pub(super) fn levels(&self, pointer: &Pointer, splices: &[Splice]) -> (Span, Vec<Span>) {
-        self.find(pointer, splices).map_or_else(|| (self.whole(), Vec::new()), |found| (found.value, found.overrode))
+        self.find(pointer, splices).map_or_else(|| (self.whole(), Vec::new()), |found| (found.nearest, found.overrode))
     }
 
     fn find(&self, pointer: &Pointer, splices: &[Splice]) -> Option<Literal> {
         let tokens: Vec<String> = pointer.tokens().collect();
-        literal_in(self.profile.body()?, &tokens, splices)
+        literal_in(self.profile.body()?, &tokens, splices, &|file| self.layer_of(file))
+    }
+
+    fn layer_of(&self, file: FileId) -> Option<LayerKind> {
+        self.profile.chain.iter().find(|profile| profile.file == file).map(|profile| profile.layer)
     }
 
     /// The body as a whole.
@@ -227,21 +243,31 @@ impl<'r> Plan<'r> {
 struct Literal {
     key: Option<Span>,
     value: Span,
+    /// What the nearest level says of it.
+    nearest: Span,
     overrode: Vec<Span>,
 }
 
-/// The deepest member on the way to a pointer.
-fn literal_in(table: &MergedTable<'_>, tokens: &[String], splices: &[Splice]) -> Option<Literal> {
+/// The deepest member on the way to a pointer. A table that a child opens again stands where it begins, as far up as files are of the
+/// same layer.
+fn literal_in(
+    table: &MergedTable<'_>,
+    tokens: &[String],
+    splices: &[Splice],
+    layer: &dyn Fn(FileId) -> Option<LayerKind>,
+) -> Option<Literal> {
     let (first, rest) = tokens.split_first()?;
     let merged = table.get(first)?;
-    let deeper = merged.table().filter(|_| !rest.is_empty()).and_then(|inner| literal_in(inner, rest, splices));
+    let deeper = merged.table().filter(|_| !rest.is_empty()).and_then(|inner| literal_in(inner, rest, splices, layer));
+    let begun = merged.beginning(|file| layer(file) == layer(merged.file));
     Some(deeper.unwrap_or_else(|| match rest {
         [] => Literal {
-            key: Some(merged.key_span()),
-            value: merged.span(),
+            key: Some(Span::new(begun.file, begun.key.span.clone())),
+            value: Span::new(begun.file, begun.node.span.clone()),
+            nearest: merged.span(),
             overrode: merged.overrode.iter().map(|level| Span::new(level.file, level.node.span.clone())).collect(),
         },
-        rest => element(merged.file, merged.node, rest, splices),
+        rest => element(begun.file, begun.node, rest, splices),
     }))
 }
 
@@ -262,10 +288,14 @@ fn element(file: FileId, node: &Node, tokens: &[String], splices: &[Splice]) -> 
         Some((key, node, [])) => Literal {
             key: key.map(|key| Span::new(file, key.span.clone())),
             value: Span::new(file, node.span.clone()),
+            nearest: Span::new(file, node.span.clone()),
             overrode: Vec::new(),
         },
         Some((_, node, rest)) => element(file, node, rest, splices),
-        None => Literal { key: None, value: Span::new(file, node.span.clone()), overrode: Vec::new() },
+        None => {
+            let value = Span::new(file, node.span.clone());
+            Literal { key: None, value, nearest: value, overrode: Vec::new() }
+        }
     }
 }
 
@@ -418,12 +448,13 @@ fn check_api(profile: &ResolvedProfile<'_>, api: ClientApi, wire: WireFormat, fi
         if !api.can(wire, capability) {
             let (api, wire) = (api.name(), wire.name());
             let message = format!("`{}` is on, but {api} cannot do {} ({wire})", capability.key(), capability.name());
-            let finding = Diagnostic::new(&provider_rules::CAPABILITY, switch.span, message);
+            let finding = Diagnostic::new(&provider_rules::CAPABILITY, switch.span, &*message).in_sense(Some(message));
             findings.push(finding.help(format!("write `{} = false`, or use another provider", capability.key())));
         }
     }
     if let Some(cache) = profile.switch("cache_prompt").filter(|it| it.value && !wire.has_cache_breakpoints()) {
         let message = format!("`cache_prompt` has no effect with {}", wire.name());
-        findings.push(Diagnostic::new(&provider_rules::NO_PROMPT_CACHE, cache.span, message).help("remove it"));
+        let finding = Diagnostic::new(&provider_rules::NO_PROMPT_CACHE, cache.span, &*message).in_sense(Some(message));
+        findings.push(finding.help("remove it"));
     }
 }

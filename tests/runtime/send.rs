@@ -281,6 +281,22 @@ async fn a_session_goes_on_in_a_project_that_changed() {
     assert_eq!((says(1, "The first rule."), says(2, "The first rule."), says(2, "The second rule.")), (1, 1, 1));
 }
 
+/// A folder that is named is the project too, as if the command was started in it.
+#[tokio::test]
+async fn a_named_folder_is_the_project() {
+    let server = Server::start(|_, _| says("Hi.")).await;
+    let root = repository(&server.url);
+    let teller =
+        "name = \"Teller\"\nextends = \"OpenAI Compatible Chat\"\nprovider_instance = \"Scripted\"\nmodel = \"m\"\n";
+    write(root.path(), "agents/teller.toml", teller);
+    write(root.path(), "AGENTS.md", "- The rule of the named folder.\n");
+    write(root.path(), "elsewhere/AGENTS.md", "- The rule of where the caller stands.\n");
+    let ran = reqc(&root.path().join("elsewhere"), &["Teller", "-m", "One", "-C", ".."], "").await;
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let body = server.received()[0].json().to_string();
+    assert!(body.contains("The rule of the named folder.") && !body.contains("where the caller stands"), "{body}");
+}
+
 #[tokio::test]
 async fn results_for_programs_are_json() {
     let server = Server::start(|_, _| says("Hi.")).await;

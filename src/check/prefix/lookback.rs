@@ -34,7 +34,9 @@ impl Checks {
                 severity: None,
                 message: rules::lookback_message(distance),
                 help: Some(rules::LOOKBACK_HELP.to_owned()),
-                asks: None,
+                sense: None,
+                is_of_form: false,
+                lacks: Vec::new(),
                 place: None,
                 pointer: next.pointer,
             };

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::super::subject::Subject;
 use super::Found;
+use crate::json::Pointer;
 use crate::provider::{Server, WireFormat};
 
 /// A combination of members that an API refuses or ignores.
@@ -84,6 +85,11 @@ impl Condition {
         self.1.is_met(self.value(subject))
     }
 
+    /// Where its value stands, or would.
+    fn pointer(&self) -> Pointer {
+        self.0.split('.').fold(Pointer::root(), |at, name| at.member(name))
+    }
+
     fn value<'b>(&self, subject: &Subject<'b>) -> Option<&'b Value> {
         let mut names = self.0.split('.');
         let first = names.next()?;
@@ -149,6 +155,7 @@ pub(super) fn check<'b>(table: &'static [Combination], subject: &Subject<'b>, fo
             None => found.at_top(entry.says),
         };
         let note = if entry.warns { note.warning() } else { note };
-        note.help(entry.help);
+        let absent = entry.with.iter().filter(|condition| condition.value(subject).is_none());
+        absent.fold(note, |note, condition| note.for_lack_of(condition.pointer())).help(entry.help);
     }
 }

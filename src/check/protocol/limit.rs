@@ -82,7 +82,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         };
         if len > bound.most {
             let message = format!("{len} {} are too many: {} takes {}", bound.what, subject.server.name(), bound.most);
-            let note = found.at(value, message);
+            let note = found.at(value, message).of_form();
             let note = if len > bound.surely { note } else { note.warning() };
             note.help(format!("leave {} or fewer", bound.most));
         }

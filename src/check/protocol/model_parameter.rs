@@ -25,6 +25,10 @@ body_rule! {
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     for breach in subject.facts.breaches(subject) {
         let note = found.at(breach.value, message(&breach, subject.model.unwrap_or("this model")));
+        let note = match breach.fact.demand {
+            Demand::Absent { .. } => note,
+            Demand::Value { .. } => note.of_form(),
+        };
         note.level(breach.severity).help(help(&breach));
     }
 }

@@ -40,6 +40,21 @@ pub(super) fn visit<'b>(schema: &'b Value, see: &mut impl FnMut(&'b Value)) {
     }
 }
 
+/// What stands in a schema where a schema should stand, and is none.
+pub(super) fn no_schemas(schema: &Value) -> Vec<&Value> {
+    let mut found = Vec::new();
+    for (name, value) in schema.as_object().into_iter().flatten() {
+        match (name.as_str(), value) {
+            (name, Value::Object(named)) if MAPS.contains(&name) => found.extend(named.values()),
+            (name, Value::Array(list)) if LISTS.contains(&name) || name == "items" => found.extend(list),
+            (name, other) if ONE.contains(&name) => found.push(other),
+            _ => {}
+        }
+    }
+    found.retain(|value| !value.is_object() && !value.is_boolean());
+    found
+}
+
 /// Whether values of a type fit a schema, as far as its `type` says.
 pub(super) fn is_of_type(schema: &Value, name: &str) -> bool {
     match schema.get("type") {

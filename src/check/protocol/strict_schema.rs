@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::schemas::{is_of_type, strict, visit};
+use super::schemas::{is_of_type, no_schemas, strict, visit};
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
+use crate::json::kind_of;
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
@@ -90,6 +91,10 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
     for (name, value) in members.iter().filter(|(name, value)| is_refused(name, value, refused, is_openai)) {
         let note = found.at(value, format!("strict schemas cannot hold `{name}`"));
         note.help("leave it out and say it in the description, or leave out `strict`");
+    }
+    for value in no_schemas(inner) {
+        let note = found.at(value, format!("a schema stands here, not {}", kind_of(value)));
+        note.help("write an object: `{ \"type\": … }`");
     }
     if is_openai && members.len() > 1 && members.contains_key("$ref") && !members.contains_key("$defs") {
         let note = found.at_member(inner, "$ref", "strict schemas hold nothing beside `$ref`");

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::value::is_type;
 use super::{Found, Subject, body_rule};
+use crate::diag::Severity;
 use crate::provider::WireFormat;
 
 body_rule! {
@@ -13,7 +14,7 @@ body_rule! {
      * wrong: `temperature = 0.2` with `thinking = { type = \"adaptive\" }`\n\
      * right: no `temperature`\n\n\
      Sources, seen in November 2026: Anthropic's page on extended thinking, *feature compatibility*. Later models refuse \
-     these members altogether: `protocol/model-parameter`."
+     these members altogether, which `protocol/model-parameter` tells alone."
 }
 
 /// What is taken while the model thinks: from the least to the most, and in words. No `top_k` is.
@@ -28,9 +29,13 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if !subject.member("thinking").is_some_and(is_on) {
         return;
     }
+    let refused = subject.facts.breaches(subject);
+    let is_refused = |value: &Value| {
+        refused.iter().any(|breach| breach.severity == Severity::Error && std::ptr::eq(breach.value, value))
+    };
     for (name, least, most, takes) in TAKEN {
         let is_wrong = |value: &&Value| value.as_f64().is_some_and(|number| number < least || number > most);
-        let Some(value) = subject.member(name).filter(is_wrong) else { continue };
+        let Some(value) = subject.member(name).filter(is_wrong).filter(|value| !is_refused(value)) else { continue };
         let message = format!("`{name}` is {value}, and with thinking on the API takes {takes}");
         found.at(value, message).help("leave it out, or turn thinking off");
     }

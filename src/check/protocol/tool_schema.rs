@@ -6,6 +6,7 @@ use super::schemas::visit;
 use super::tools::{Tool, tools};
 use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
+use crate::text::cut;
 
 body_rule! {
     Options, Error "protocol/tool-schema", "the schema of a tool's arguments is refused",
@@ -85,6 +86,14 @@ fn check_object<'b>(tool: &Tool<'b>, schema: &'b Value, found: &mut Found<'b>) {
     }
 }
 
+fn not_a_schema(name: &str, found: &Value, says: &str) -> String {
+    let found = match found {
+        Value::String(text) => format!("`{}`", cut(text, 40)),
+        other => crate::json::kind_of(other).to_owned(),
+    };
+    format!("this is no JSON Schema: `{name}` is {found}, and must be {says}")
+}
+
 fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut Found<'b>) {
     if is_openai && super::schemas::is_of_type(inner, "array") && inner.get("items").is_none() {
         found
@@ -96,15 +105,21 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut 
     let is_list = |value: &Value| value.is_array();
     let is_map = |value: &Value| value.is_object();
     let rules: [(&str, IsRight<'_>, &str); 5] = [
-        ("type", &are_names, "is one of the types of JSON Schema, or a list of them"),
-        ("required", &is_list, "is a list of names"),
-        ("enum", &is_list, "is a list of values"),
-        ("properties", &is_map, "is an object"),
-        ("anyOf", &is_list, "is a list of schemas"),
+        ("type", &are_names, "one of the types of JSON Schema, or a list of them"),
+        ("required", &is_list, "a list of names"),
+        ("enum", &is_list, "a list of values"),
+        ("properties", &is_map, "an object"),
+        ("anyOf", &is_list, "a list of schemas"),
     ];
+    for value in super::schemas::no_schemas(inner) {
+        let kind = crate::json::kind_of(value);
+        let note = found.at(value, format!("this is no JSON Schema: a schema stands here, not {kind}")).of_form();
+        let note = if is_sure { note } else { note.warning() };
+        note.help("write an object: `{ \"type\": … }`");
+    }
     for (name, is_right, says) in rules {
         if inner.get(name).is_some_and(|value| !is_right(value)) {
-            let note = found.at_member(inner, name, format!("this is no JSON Schema: `{name}` {says}"));
+            let note = found.at_member(inner, name, not_a_schema(name, &inner[name], says)).of_form();
             let note = if is_sure { note } else { note.warning() };
             note.help("write valid JSON Schema");
         }

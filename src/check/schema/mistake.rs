@@ -155,20 +155,18 @@ impl Mistake {
     /// In words.
     pub(super) fn told(self) -> Problem {
         let severity = self.passed_over_by.map(|_| Severity::Warning);
+        let mut lacks = Vec::new();
         let message = match self.what {
             What::Unknown if let Some(server) = self.passed_over_by => {
                 format!("`{}` is no field that {server} is known to read", self.pointer)
             }
             What::Unknown => format!("the API knows no field `{}`", self.pointer),
             What::Missing(names) => {
+                lacks = names.iter().map(|name| self.pointer.member(name)).collect();
                 let fields: Vec<String> = names.iter().map(|name| format!("`{}`", self.pointer.member(name))).collect();
                 format!("{} {} missing", fields.join(" and "), if fields.len() == 1 { "is" } else { "are" })
             }
             What::Other(message) => message,
-        };
-        let asks = match &self.hint {
-            Hint::Other(asked) if self.rule == &rules::INVALID_VALUE => self.asks.or_else(|| Some(asked.clone())),
-            _ => self.asks.filter(|_| self.rule == &rules::INVALID_VALUE),
         };
         let help = match self.hint {
             Hint::None => None,
@@ -181,7 +179,19 @@ impl Mistake {
             Hint::Unwrap(names) => Some(format!("leave it out, and write {} where it stands", listed(&names))),
             Hint::Other(help) => Some(help),
         };
-        Problem { rule: self.rule, severity, pointer: self.pointer, message, help, asks, place: self.place }
+        let told = help.as_deref().filter(|_| self.rule == &rules::INVALID_VALUE);
+        let sense = Some(format!("{}\n{}", Problem::words(&message), told.unwrap_or_default()));
+        Problem {
+            rule: self.rule,
+            severity,
+            pointer: self.pointer,
+            message,
+            help,
+            sense,
+            is_of_form: false,
+            lacks,
+            place: self.place,
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::repo::LayerKind;
 use crate::resolve::ProfileId;
 use crate::runtime::{SessionStart, image};
 use crate::source::{SourceText, Sources};
-use crate::system::{JournalFile, Places, project_setting, to_read, to_write};
+use crate::system::{JournalFile, project_setting, to_read, to_write};
 
 /// Everything that a request is made from, beside the agent.
 pub(super) struct Input {
@@ -62,7 +62,7 @@ impl Input {
         let kind = usable_agent(options, send, opened, terminal)?;
         let (setting, mut base) = match options.one_context()? {
             Some(context) => from_context(options, &send.agent, opened, context)?,
-            None => (real_setting(opened)?, Conversation::default()),
+            None => (real_setting(options, opened)?, Conversation::default()),
         };
         let resumed = send.resume.as_deref().map(|path| resume(options, path, send)).transpose()?;
         let read = |path: &std::path::PathBuf| Tools::read(options, opened, path, terminal);
@@ -227,8 +227,7 @@ fn context(options: &Options, opened: &mut Opened, wanted: &str) -> Result<Conte
     context::read(file, LayerKind::Own, &text, &mut found).ok_or(Unusable::Findings(found))
 }
 
-/// The project around the folder that the command was started in.
-fn real_setting(opened: &Opened) -> Result<Setting, Failure> {
-    let Places { project } = Places::here()?;
-    Ok(project_setting(&project, &opened.root)?)
+/// The project: the folder that the command was started in, or as if it was.
+fn real_setting(options: &Options, opened: &Opened) -> Result<Setting, Failure> {
+    Ok(project_setting(options.directory(), &opened.root)?)
 }

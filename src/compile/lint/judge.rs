@@ -44,13 +44,13 @@ impl Told {
             problem.place.unwrap_or_else(|| Span::new(file, range.start - start..range.end.max(range.start) - start));
         let mut finding = Diagnostic::new(problem.rule, span, problem.message).maybe_help(problem.help);
         finding.severity = problem.severity.unwrap_or(finding.severity);
-        finding.in_sense(problem.asks)
+        finding.in_sense(problem.sense)
     }
 }
 
 pub(super) fn problem(rule: &'static Rule, message: impl Into<String>, help: Option<&str>) -> Problem {
     let (message, help) = (message.into(), help.map(str::to_owned));
-    Problem { rule, severity: None, pointer: Pointer::root(), message, help, asks: None, place: None }
+    Problem { rule, severity: None, pointer: Pointer::root(), message, help, sense: None, is_of_form: false, lacks: Vec::new(), place: None }
 }
 
 /// What bodies are judged by.

@@ -114,13 +114,13 @@ fn roll(review: &Review) -> Text {
     all
 }
 
-/// Edits that change no body.
+/// Edits that change no compared body.
 fn beside(review: &Review) -> Text {
     let edits: Vec<&Edit> = review.beside().collect();
     if edits.is_empty() {
         return Text::new();
     }
-    let mut all = text!("\nedits that change no body:\n");
+    let mut all = text!("\nedits that change no compared body:\n");
     for edit in edits.iter().take(MOST_EDITS) {
         all.push(&text!("  {}{}\n", name(&edit.place()), short(edit)));
     }

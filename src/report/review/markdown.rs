@@ -180,7 +180,7 @@ fn block_markdown(block: &Block<'_>, cause: &Cause) -> String {
     }
 }
 
-/// What no edit explains, and edits that change no body.
+/// What no edit explains, and edits that change no compared body.
 fn rest(review: &Review) -> String {
     let mut all = String::new();
     if !review.unexplained.is_empty() {
@@ -199,7 +199,7 @@ fn rest(review: &Review) -> String {
         let places: Vec<String> = beside.iter().take(MOST_NAMES).map(|edit| name(&edit.place())).collect();
         let rest = beside.len().saturating_sub(MOST_NAMES);
         let rest = if rest > 0 { format!(", … (+{rest})") } else { String::new() };
-        all.push_str(&format!("\nEdits that change no body: {}{rest}\n", places.join(", ")));
+        all.push_str(&format!("\nEdits that change no compared body: {}{rest}\n", places.join(", ")));
     }
     all
 }
