@@ -13,10 +13,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use reqc::compile::{Compiler, LoadOptions};
-use reqc::conversation::log::Log;
-use reqc::conversation::{Block, Conversation};
-use reqc::runtime::{Agent, Event, MemorySecrets, Outcome, Session, SessionStart, Transport, TransportOptions, Turn};
-use reqc::system::{Embedded, JournalFile, project_setting};
+use reqc::runtime::{Agent, Event, MemorySecrets, Outcome, Run, Transport, TransportOptions};
+use reqc::system::{Embedded, SessionFile, project_setting};
 use reqc::world::MemoryWorld;
 
 #[tokio::main]
@@ -25,11 +23,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let [url, file] = arguments.as_slice() else { return Err("usage: chat URL FILE".into()) };
     // A local server wants no key.
     let transport = Transport::new(Arc::new(MemorySecrets::default()), TransportOptions::default());
-    let (restored, journal) = open(Path::new(file))?;
-    let session = Session::journaled(agent(url)?, transport, restored, Box::new(journal))?;
+    let session = SessionFile::open_or_create(Path::new(file))?.session(agent(url)?, transport)?;
     println!("{} messages so far; an empty line ends the chat", session.history().len());
     for line in std::io::stdin().lock().lines().map_while(Result::ok).take_while(|line| !line.is_empty()) {
-        show(session.send(vec![Block::Text(line.into())])).await;
+        show(session.send(line)).await;
     }
     println!("{:?}", session.usage());
     Ok(())
@@ -47,19 +44,8 @@ fn agent(url: &str) -> Result<Agent, Box<dyn Error>> {
     Ok(Agent::new(Arc::new(compiler), "llama.cpp Chat", setting)?)
 }
 
-/// What the file holds. A line that a killed process left unfinished does not count.
-fn open(path: &Path) -> Result<(SessionStart, JournalFile), Box<dyn Error>> {
-    let opened = JournalFile::open_or_create(path)?;
-    let loaded = Log::parse(&opened.bytes)?;
-    let restored = match loaded.log {
-        Some(log) => SessionStart::Resumed(log, Conversation::default()),
-        None => SessionStart::New(Conversation::default()),
-    };
-    Ok((restored, opened.journal))
-}
-
-async fn show(mut turn: Turn) {
-    while let Some(event) = turn.next().await {
+async fn show(mut run: Run) {
+    while let Some(event) = run.next().await {
         match event {
             Event::Text(text) => print!("{text}"),
             Event::Retry { error, .. } => eprintln!("{error}; trying again"),

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use reqc::compile::{Compiler, LoadOptions};
-use reqc::conversation::{Block, Conversation};
+use reqc::conversation::Conversation;
 use reqc::repo::FileToRoute;
 use reqc::runtime::{Agent, MemorySecrets, Session, Transport, TransportOptions};
 use reqc::system::{Embedded, project_setting};
@@ -59,7 +59,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let transport = Transport::new(Arc::new(MemorySecrets::default()), TransportOptions::default());
     let session = Session::new(agent, transport, Conversation::default());
     let question = format!("What would you look at first in {file}?");
-    let outcome = session.send(vec![Block::Text(question.into())]).outcome().await;
+    let outcome = session.send(question).outcome().await;
     println!("{outcome:?}");
     for message in session.history() {
         println!("{}: {:?}", message.role.name(), message.blocks);

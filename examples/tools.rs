@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use reqc::compile::{Compiler, LoadOptions};
-use reqc::conversation::{Block, Conversation, Tool};
+use reqc::conversation::{Conversation, Tool};
 use reqc::runtime::hooks::{Hooks, MessageDecision, MessageHook, ToolDecision};
 use reqc::runtime::tools::{BoxFuture, FnTool, ToolOutput, ToolSet};
 use reqc::runtime::{Agent, Event, MemorySecrets, Session, ToolCall, Transport, TransportOptions};
@@ -34,8 +34,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let transport = Transport::new(Arc::new(MemorySecrets::default()), TransportOptions::default());
     let session = Session::new(agent(url, choice)?, transport, Conversation::default());
     session.set_tools(tools());
-    let agent_loop = session.under(Arc::new(Careful)).with_message_hook(Arc::new(Careful)).with_limit(ROUNDS);
-    let mut turn = agent_loop.send(vec![Block::Text(question.as_str().into())]);
+    let agent_loop = session.with_hooks(Arc::new(Careful)).with_message_hook(Arc::new(Careful)).with_limit(ROUNDS);
+    let mut turn = agent_loop.send(question.as_str());
     while let Some(event) = turn.next().await {
         match event {
             Event::Text(text) => println!("{text}"),
@@ -56,10 +56,10 @@ fn tools() -> ToolSet {
     });
     let add = FnTool::new(definition("add", "Adds two numbers.", numbers), |input, context| async move {
         context.progress("adding").await;
-        // A model may send anything: what is wrong goes back to it, and it can try again.
+        // What does not fit the schema above went back to the model. Its integers may be larger than ours.
         match (input["a"].as_i64(), input["b"].as_i64()) {
             (Some(a), Some(b)) => ToolOutput::text(a.saturating_add(b).to_string()),
-            _ => ToolOutput::error("`a` and `b` must be integers"),
+            _ => ToolOutput::error("`a` and `b` are too large"),
         }
     });
     let nothing = json!({"type": "object", "properties": {}, "additionalProperties": false});

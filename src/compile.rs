@@ -555,18 +555,24 @@ impl Compiler {
         })?
     }
 
-    /// A conversation that is written like a context, and what prompts see with it. It needs no name and no reason.
+    /// A conversation that is written like a context, as an agent gets it, and what prompts see with it. It needs no name and no reason.
     ///
     /// # Errors
     ///
     /// What is wrong with the text.
-    pub fn conversation_of(&self, path: String, text: SourceText) -> Result<(Conversation, Setting), Vec<Diagnostic>> {
+    pub fn conversation_of(
+        &self,
+        plan: &Plan<'_>,
+        path: String,
+        text: SourceText,
+    ) -> Result<(Conversation, Setting), Vec<Diagnostic>> {
         let mut findings = Vec::new();
         let file = self.add_source(path, text);
         let read = context::read_live(file, self.sources().get(file).text(), &mut findings);
         let is_mistake = |finding: &Diagnostic| finding.rule != &context::rules::NOT_NORMAL;
         let read = read.filter(|_| !findings.iter().any(is_mistake));
-        read.map(|context| (context.conversation.clone(), Setting::of(&context))).ok_or(findings)
+        let context = read.ok_or(findings)?;
+        Ok((self.conversation_for(plan, &context)?, Setting::of(&context)))
     }
 
     /// What schemas and rules find in that body, as it is: no policy was applied. Nothing, if there is no body.

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::conversation::{self, Anchor, Conversation, Message, Relation, Task, TaskKind};
 use crate::diag::{Diagnostic, Edit};
-use crate::json::{self, Pointer, Tree};
+use crate::json::{self, Pointer, Tree, TreeKind};
 use crate::panics::caught;
 use crate::repo::{LayerKind, Repo, rules as repo_rules};
 use crate::source::{FileId, Span};
@@ -209,11 +209,28 @@ impl ContextSource {
         self.span(&self.below_until(turn, "project", &["files", path]))
     }
 
+    /// The place of a member of a file that is attached in a turn.
+    pub(crate) fn file_span(&self, turn: usize, index: usize, member: &str) -> Option<Span> {
+        self.span(&self.below_until(turn, "files", &[&index.to_string(), member]))
+    }
+
     /// The place of a value of the template data; `history` is the file's in the normal form that the template saw.
-    pub(crate) fn data_span(&self, path: &Pointer, normal: impl FnOnce(&[Message]) -> Vec<Message>) -> Option<Span> {
+    pub(crate) fn data_span(&self, path: &Pointer, normal: &dyn Fn(&[Message]) -> Vec<Message>) -> Option<Span> {
+        self.span(&self.at(path, normal)?)
+    }
+
+    /// The places of the texts in a list of blocks that templates see as one text; `None` if the file has no list there.
+    pub(crate) fn texts_in(&self, path: &Pointer, normal: &dyn Fn(&[Message]) -> Vec<Message>) -> Option<Vec<Span>> {
+        let TreeKind::Array(blocks) = &self.tree.locate(&self.at(path, normal)?)?.kind else { return None };
+        let text = Pointer::root().member("text");
+        let texts = blocks.iter().filter_map(|block| block.locate(&text));
+        Some(texts.map(|tree| Span::new(self.file, tree.span.clone())).collect())
+    }
+
+    fn at(&self, path: &Pointer, normal: &dyn Fn(&[Message]) -> Vec<Message>) -> Option<Pointer> {
         let tokens: Vec<String> = path.tokens().collect();
         let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
-        let at = match tokens.as_slice() {
+        Some(match tokens.as_slice() {
             ["history", index, rest @ ..] => {
                 let Task::Chat(history) = &self.conversation.task else { return None };
                 let history = normal(history);
@@ -226,8 +243,7 @@ impl ContextSource {
                 self.below(first, rest)
             }
             _ => return None,
-        };
-        self.span(&at)
+        })
     }
 
     fn at_anchor(&self, anchor: &Anchor<'_>) -> Option<Pointer> {

@@ -2,16 +2,17 @@
 //!
 //! Input: values read by [`context`](crate::context) or built by a host program. Output: a [`Conversation`] in
 //! normal form and the [`template data`](Conversation::template_data); a [`Log`](log::Log), which is a history as
-//! lines of JSON. Knows nothing of templates or wire formats.
+//! lines of JSON. With serde, messages, blocks and what they are made of have the form that contexts and logs give them. Knows nothing of templates or wire formats.
 
 mod arrival;
 mod data;
 mod item;
+mod json;
 pub mod log;
 mod normalise;
 mod usage;
 
-pub(crate) use arrival::{Arrival, arrived_before, turn_from, with_arrivals};
+pub(crate) use arrival::{Arrival, arrived_before, placed, turn_from, with_arrivals};
 pub(crate) use data::{Anchor, CTX_MEMBERS, Relation, TEMPLATE_DATA, anchor};
 pub use item::{Item, PodEvent};
 pub(crate) use normalise::depends_on_target;
@@ -43,6 +44,8 @@ pub struct Conversation {
     /// Whether what came with turns is in the history: what an agent says of its surroundings, and attached files. If not, an agent with
     /// `surroundings` is told both before the first message of the person.
     pub is_told: bool,
+    /// What is known of typed items of the history beside their text, each with its message's place. A session keeps it in its log.
+    pub known_items: Vec<(usize, Item)>,
 }
 
 /// A chat to continue, or a gap to fill.
@@ -120,6 +123,52 @@ pub struct Message {
     pub blocks: Vec<Block>,
     /// What kind of typed system item this is, if it is one.
     pub item: Option<ItemKind>,
+}
+
+impl Message {
+    /// What the person says.
+    pub fn user(content: impl Into<Content>) -> Message {
+        Message { role: Role::User, blocks: content.into().0, item: None }
+    }
+
+    /// What the model said.
+    pub fn assistant(content: impl Into<Content>) -> Message {
+        Message { role: Role::Assistant, blocks: content.into().0, item: None }
+    }
+}
+
+/// What a message is made of: a text, a block, or several blocks.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Content(pub Vec<Block>);
+
+impl From<Vec<Block>> for Content {
+    fn from(blocks: Vec<Block>) -> Content {
+        Content(blocks)
+    }
+}
+
+impl<const N: usize> From<[Block; N]> for Content {
+    fn from(blocks: [Block; N]) -> Content {
+        Content(blocks.into())
+    }
+}
+
+impl From<Block> for Content {
+    fn from(block: Block) -> Content {
+        Content(vec![block])
+    }
+}
+
+impl From<&str> for Content {
+    fn from(text: &str) -> Content {
+        Block::Text(text.into()).into()
+    }
+}
+
+impl From<String> for Content {
+    fn from(text: String) -> Content {
+        Block::Text(text.into()).into()
+    }
 }
 
 /// A piece of a message.
@@ -282,6 +331,9 @@ pub struct SystemLayer {
     /// The text; blank layers are skipped.
     pub text: Arc<str>,
 }
+
+/// The priority of a layer that does not say one.
+pub(crate) const DEFAULT_PRIORITY: i64 = 100;
 
 /// The kinds of typed system items: what the host program injects into a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -133,6 +133,7 @@ fn chat<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
         bound_from: 0,
         known_prompt: None,
         is_told: false,
+        known_items: Vec::new(),
     }
 }
 

@@ -15,7 +15,7 @@ mod wire;
 
 pub use crate::profile::Breakpoint;
 pub use api::{Auth, Capability, ClientApi};
-pub(crate) use cache::{CacheMark, Cacheable, add_cache_control};
+pub(crate) use cache::{CacheMark, CachePlace, Cacheable, LOOKBACK, add_cache_control};
 pub use cache::{CachePlan, CacheTtl};
 pub use instances::check_instances;
 pub(crate) use request::UrlParts;

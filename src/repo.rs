@@ -35,7 +35,10 @@ pub use load::{LoadOptions, load, read_tools};
 pub use matching::{Dimension, FileToRoute, Glob, Matcher, Mismatch};
 pub(crate) use matching::{MAX_GLOBS, examples, glob};
 pub use roster::{ROSTER_KEYS, ROSTERS_KEYS, Roster};
-pub use tools::{DEFAULT_OUTPUT_LIMIT, DEFAULT_TIME_LIMIT, TOOL_KEYS, TOOLS_KEYS, ToolSpec};
+pub use tools::{
+    DEFAULT_OUTPUT_LIMIT, DEFAULT_TIME_LIMIT, HttpSpec, KeyHeader, MAX_SERVER_NAME, MAX_TOOL_NAME, ProgramSpec,
+    SERVER_KEYS, ServerConnection, ServerSpec, TOOL_KEYS, TOOLS_KEYS, ToolSpec, ToolsFile, is_in_names,
+};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -5,10 +5,21 @@
 //! [`unit`](mod@crate::unit) alone, also after tool results: nothing here edits JSON that was compiled. Profiles and
 //! templates are not its business.
 //!
+//! ```no_run
+//! use reqc::system::open_repository;
+//!
+//! async fn ask(question: &str) -> Result<String, Box<dyn std::error::Error>> {
+//!     let repository = open_repository(".".as_ref())?;
+//!     let session = repository.session("Claude Chat")?;
+//!     Ok(session.send(question).text().await?)
+//! }
+//! ```
+//!
 //! - [`Agent`]: a compiler's agent with a model and a setting; makes [`Compiled`] requests.
-//! - [`Transport`]: HTTP, keys, retries.
+//! - [`Transport`]: HTTP, keys, retries; over an [`HttpClient`], which a host may bring.
 //! - [`stream`]: bytes of an answer → events and an [`Answer`], one decoder per wire format. Pure.
-//! - [`Session`]: the history, and one request at a time about it; [`AgentLoop`]: the same under [`hooks`].
+//! - [`Session`]: the history, and one [`Run`] at a time about it: a message, the model's answers, tools, an outcome;
+//!   [`AgentLoop`]: the same under [`hooks`].
 //! - [`tool_loop`]: when tools run, and when that ends.
 //! - [`tools`]: what a tool is.
 //! - [`Secrets`]: where keys come from.
@@ -22,24 +33,30 @@ mod failure;
 pub mod hooks;
 pub mod image;
 mod redact;
+mod run;
 mod secret;
 mod session;
 pub mod stream;
+mod structured;
 pub mod tool_loop;
 pub mod tools;
 mod transport;
 pub mod trust;
-mod turn;
 
 pub use crate::conversation::Usage;
 #[doc(inline)]
 pub use crate::provider::{ClientApi, Header, HeaderValue, RequestLine, WireFormat};
 #[doc(inline)]
-pub use crate::repo::{SecretRef, ToolSpec};
+pub use crate::repo::{HttpSpec, KeyHeader, ProgramSpec, SecretRef, ServerConnection, ServerSpec, ToolSpec, ToolsFile};
 pub use agent::{Agent, CompileError, Compiled};
 pub use error::{Category, Error};
 pub use event::{Answer, Event, MalformedInput, Outcome, Refusal, ResponseInfo, StopReason, ToolCall};
+pub use run::{Run, TextAnswer};
 pub use secret::{ExposeSecret, MemorySecrets, SecretError, SecretString, Secrets};
 pub use session::{AgentLoop, Session, SessionStart};
-pub use transport::{RetryPolicy, Transport, TransportOptions};
-pub use turn::{TextAnswer, Turn};
+pub use transport::{
+    HttpBody, HttpClient, HttpError, HttpErrorKind, ReqwestClient, RetryPolicy, Transport, TransportOptions,
+};
+/// What [`HttpClient`] speaks of, in the versions that this crate uses.
+#[doc(no_inline)]
+pub use {bytes::Bytes, http, reqwest};

@@ -26,6 +26,8 @@ pub use disk::Disk;
 pub use embedded::Embedded;
 pub use git::GitRevision;
 pub use journal::{JournalFile, OpenedJournal};
+#[cfg(feature = "runtime")]
+pub use opened::SessionFile;
 pub use opened::{OpenedRepository, open_repository, project_setting};
 #[cfg(feature = "runtime")]
 pub use process::SystemProcesses;

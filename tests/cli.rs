@@ -1089,6 +1089,15 @@ fn send_offers_the_tools_of_a_file_and_says_what_is_wrong_with_it() {
     let ran = reqc(&root, &["send", "Helper", "-m", "Hi", "--dry-run", "--tools", "wrong.toml", "--format", "short"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(ran.out.contains("wrong.toml:2"), "{}", ran.out);
+    let both = "[[server]]\nname = \"s\"\ncommand = [\"./s\"]\nurl = \"https://h.example/mcp\"\n";
+    fs::write(root.join("both.toml"), both).expect("written");
+    let ran = reqc(&root, &["send", "Helper", "-m", "Hi", "--dry-run", "--tools", "both.toml", "--format", "short"]);
+    assert!(
+        ran.code == 1 && ran.out.contains("both.toml:1:1: error[tools/server-connection]"),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
     let ran = reqc(&root, &["send", "Helper", "-m", "Hi", "--dry-run", "--tools", "none.toml", "--format", "short"]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("`none.toml` cannot be read"), "{}{}", ran.out, ran.err);

@@ -16,7 +16,7 @@ use reqc::conversation::{Block, ItemKind, PodEvent, Usage};
 use reqc::profile::KEYS;
 use reqc::provider::{ClientApi, WireFormat};
 use reqc::render::{TemplateKind, function_names};
-use reqc::repo::{FAMILIES_KEYS, FAMILY_KEYS, REFUSES_KEYS, ROSTER_KEYS, TAKES_KEYS, TOOL_KEYS};
+use reqc::repo::{FAMILIES_KEYS, FAMILY_KEYS, REFUSES_KEYS, ROSTER_KEYS, SERVER_KEYS, TAKES_KEYS, TOOL_KEYS};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -88,7 +88,7 @@ fn every_key_of_a_profile_is_described() {
 fn every_key_of_rosters_and_tools_is_described() {
     let of_rosters = ROSTER_KEYS.map(|key| format!("roster.{key}"));
     mentions("docs/profiles.md", of_rosters.iter().map(String::as_str));
-    mentions("docs/tools.md", TOOL_KEYS);
+    mentions("docs/tools.md", TOOL_KEYS.into_iter().chain(SERVER_KEYS));
 }
 
 #[test]

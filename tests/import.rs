@@ -349,6 +349,16 @@ fn strange() -> impl Strategy<Value = Value> {
     ]
 }
 
+/// No run of six letters of a secret stands in the text.
+fn assert_tells_nothing(text: &str, secrets: &[String]) {
+    for word in secrets.iter().flat_map(|secret| secret.split(|c: char| !c.is_alphabetic())) {
+        for run in word.as_bytes().windows(6) {
+            let run = std::str::from_utf8(run).expect("ASCII");
+            assert!(!text.contains(run), "{run} is in {text}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -382,12 +392,7 @@ proptest! {
             }}}]
         });
         let text = imported(&body, WireFormat::OpenAiChat, "a", true).text;
-        for word in secrets.iter().flat_map(|secret| secret.split(|c: char| !c.is_alphabetic())) {
-            for run in word.as_bytes().windows(6) {
-                let run = std::str::from_utf8(run).expect("ASCII");
-                prop_assert!(!text.contains(run), "{} is in {}", run, text);
-            }
-        }
+        assert_tells_nothing(&text, &secrets);
         prop_assert_eq!(text.matches("call_1").count(), 2);
     }
 }
@@ -415,12 +420,7 @@ proptest! {
             ]}
         ]});
         let text = imported(&body, WireFormat::AnthropicMessages, "a", true).text;
-        for word in s.iter().flat_map(|secret| secret.split(|c: char| !c.is_alphabetic())) {
-            for run in word.as_bytes().windows(6) {
-                let run = std::str::from_utf8(run).expect("ASCII");
-                prop_assert!(!text.contains(run), "{} is in {}", run, text);
-            }
-        }
+        assert_tells_nothing(&text, &s);
         prop_assert_eq!(text.matches("srvtoolu_call_1").count(), 2);
     }
 }

@@ -18,7 +18,7 @@ use reqc::profile::{self, Breakpoint, MATCH_KEYS};
 use reqc::provider::{ClientApi, Server, WireFormat, check_instances};
 use reqc::repo::{
     self, ALLOW_KEYS, CONFIG_KEYS, EXTENSION_KEYS, FAMILIES_KEYS, FAMILY_KEYS, INSTANCE_KEYS, LayerKind, LoadOptions,
-    REFUSES_KEYS, ROSTER_KEYS, ROSTERS_KEYS, TAKES_KEYS, TOOL_KEYS, TOOLS_KEYS,
+    REFUSES_KEYS, ROSTER_KEYS, ROSTERS_KEYS, SERVER_KEYS, TAKES_KEYS, TOOL_KEYS, TOOLS_KEYS,
 };
 use reqc::source::{SourceText, Sources};
 use reqc::system::Embedded;
@@ -158,6 +158,7 @@ fn the_schemas_have_the_keys_of_the_code() {
     let tools = schema("tools");
     assert_eq!(properties(&tools, ""), sorted(TOOLS_KEYS));
     assert_eq!(properties(&tools, "/definitions/tool"), sorted(TOOL_KEYS));
+    assert_eq!(properties(&tools, "/definitions/server"), sorted(SERVER_KEYS));
     let families = schema("model-families");
     assert_eq!(properties(&families, ""), sorted(FAMILIES_KEYS));
     assert_eq!(properties(&families, "/definitions/family"), sorted(FAMILY_KEYS));
@@ -359,6 +360,13 @@ fn schema_and_code_take_the_same_values() {
         dates(key, written) || (["schema_file", "working_directory"].contains(&key) && written.starts_with('"'))
     };
     compare("tools.toml", "[[tool]]\nname = \"x\"\ndescription = \"x\"\ncommand = [\"x\"]", &TOOL_KEYS, paths);
+    compare("tools.toml", "[[server]]\nname = \"x\"\ncommand = [\"x\"]", &SERVER_KEYS, paths);
+    compare(
+        "tools.toml",
+        "[[server]]\nname = \"x\"\nurl = \"https://x\"\napi_key_ref = \"env:X\"",
+        &SERVER_KEYS,
+        paths,
+    );
     compare("rosters.toml", "[[roster]]\nname = \"x\"\nagents = [\"A\"]", &ROSTER_KEYS, dates);
 }
 

@@ -144,6 +144,7 @@ fn check(transcript: &Transcript, compiler: &Compiler) -> Result<(), Failed> {
     let bytes = transcript.bytes.as_slice();
     let whole = transcript.play([bytes]);
     agrees(&whole)?;
+    survives(&whole)?;
     same(&whole, &transcript.play(bytes.chunks(1)), "byte by byte")?;
     for cut in 1..bytes.len() {
         same(&whole, &transcript.play([&bytes[..cut], &bytes[cut..]]), &format!("cut at {cut}"))?;
@@ -170,7 +171,7 @@ fn compiler(all: &[Transcript]) -> Compiler {
 
 /// A chat in which the model gave this answer and its calls were answered.
 fn conversation(name: &str, blocks: &[Block]) -> Option<Value> {
-    let answer: Vec<Value> = blocks.iter().filter_map(history_block).collect();
+    let answer: Vec<Value> = blocks.iter().map(|block| json!(block)).collect();
     let result = |id: String| json!({"type": "tool_result", "tool_use_id": id, "content": "ok"});
     let mut reply: Vec<Value> = blocks.iter().filter_map(used).map(result).collect();
     reply.push(json!({"type": "text", "text": "And now?"}));
@@ -181,28 +182,6 @@ fn conversation(name: &str, blocks: &[Block]) -> Option<Value> {
     ]);
     let context = json!({"name": name, "why": "An answer goes back.", "kind": "chat", "history": history});
     (!blocks.is_empty()).then_some(context)
-}
-
-fn history_block(block: &Block) -> Option<Value> {
-    match block {
-        Block::Text(text) => Some(json!({"type": "text", "text": **text})),
-        Block::Thinking { text, signature, origin } => {
-            Some(json!({"type": "thinking", "thinking": **text, "signature": **signature, "origin": origin.as_deref()}))
-        }
-        Block::RedactedThinking { data, origin } => {
-            Some(json!({"type": "redacted_thinking", "data": **data, "origin": origin.as_deref()}))
-        }
-        Block::ToolUse { id, name, input } => {
-            Some(json!({"type": "tool_use", "id": **id, "name": **name, "input": input}))
-        }
-        Block::Provider(own) => Some(match &own.text {
-            Some(text) => {
-                json!({"type": "provider_block", "origin": *own.origin, "data": own.data, "text": **text})
-            }
-            None => json!({"type": "provider_block", "origin": *own.origin, "data": own.data}),
-        }),
-        Block::ToolResult { .. } | Block::Image(_) | Block::Document(_) | Block::Audio(_) => None,
-    }
 }
 
 /// What the next request says of the answer, one message or item a line.
@@ -237,6 +216,20 @@ fn same(whole: &Played, other: &Played, how: &str) -> Result<(), Failed> {
         return Ok(());
     }
     Err(format!("{how}, it is not the same:\n{}\nbut:\n{}", shown(whole), shown(other)).into())
+}
+
+/// Serde reads what it wrote of an answer, and writes events as `reqc send` does.
+fn survives(played: &Played) -> Result<(), Failed> {
+    for block in &played.answer.blocks {
+        let text = serde_json::to_string(block)?;
+        if serde_json::from_str::<Block>(&text)? != *block {
+            return Err(format!("it does not come back as it was: {text}").into());
+        }
+    }
+    match played.events.iter().find(|event| json!(event) != event.to_json()) {
+        Some(event) => Err(format!("serde writes it otherwise: {event:?}").into()),
+        None => Ok(()),
+    }
 }
 
 /// What must hold between the events, the blocks and the calls of any answer.

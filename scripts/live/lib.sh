@@ -1,11 +1,11 @@
 # What the scripts of this folder share: a scratch repository, checks, and a server that is stopped at the end. Sourced.
 
 work=$(mktemp -d)
-server=
+server= proxy=
 failed=0
 
 clean_up() {
-  if [[ -n $server ]]; then kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; fi
+  for pid in $proxy $server; do kill "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true; done
   rm -rf "$work"
 }
 trap clean_up EXIT
@@ -18,16 +18,29 @@ stop() {
   exit 1
 }
 
-# locked NAME: the folder into which the packages of scripts/npm/NAME are installed, exactly as its lock file says. Nothing that
-# they bring is run.
+# locked NAME [FOLDER]: the folder into which the packages of scripts/npm/NAME, or of another folder, are installed, exactly as its lock
+# file says. Nothing that they bring is run.
 locked() {
-  local from=$root/scripts/npm/$1 prefix=$root/target/npm/$1
+  local from=${2:-$root/scripts/npm/$1} prefix=$root/target/npm/$1
   if ! cmp -s "$from/package-lock.json" "$prefix/package-lock.json" || [[ ! -d $prefix/node_modules ]]; then
     mkdir -p "$prefix" && cp "$from/package.json" "$from/package-lock.json" "$prefix"
     npm ci --silent --no-audit --no-fund --ignore-scripts --prefix "$prefix" >"$work/npm" 2>&1 ||
       { cat "$work/npm" >&2; echo "$name: npm cannot install it" >&2; return 1; }
   fi
   echo "$prefix"
+}
+
+# pinned NAME FILE: a folder with Python and the packages of a file, whose hashes are checked. Made anew when the file changes.
+pinned() {
+  local venv=$root/target/$1-venv
+  if ! cmp -s "$2" "$venv/requirements.txt"; then
+    rm -rf "$venv"
+    python3 -m venv "$venv"
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r "$2" >"$work/pip" 2>&1 ||
+      { cat "$work/pip" >&2; echo "$name: pip cannot install it" >&2; return 1; }
+    cp "$2" "$venv/requirements.txt"
+  fi
+  echo "$venv"
 }
 
 # check WHAT COMMAND…: one line if the command holds, all that it said if not.
@@ -53,11 +66,12 @@ events() { python3 "$here/events.py" "$@"; }
 
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
-# wait_for URL LOG: until a server answers, or is gone, or half a minute has passed.
+# wait_for URL LOG: until the server that was started last answers, or is gone, or two minutes have passed.
 wait_for() {
-  for _ in $(seq 150); do
+  local pid=$!
+  for _ in $(seq 600); do
     if curl -sf -o /dev/null "$1"; then return; fi
-    kill -0 "$server" 2>/dev/null || stop "the server ended" "$2"
+    kill -0 "$pid" 2>/dev/null || stop "the server ended" "$2"
     sleep 0.2
   done
   stop "the server does not answer" "$2"

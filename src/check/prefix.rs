@@ -4,6 +4,7 @@
 //! beginning of the later one. Servers read tools first, then instructions, then messages; what stands behind a change is
 //! not found in their caches, and thinking that is bound to it is refused. Breakpoints of the cache (`cache_control`) do not count.
 
+mod lookback;
 mod place;
 pub(crate) mod rules;
 
@@ -91,10 +92,10 @@ impl Checks {
         proven: &Proven,
     ) -> Option<Broken> {
         if is_same_but_for_prompt(earlier, later) && proven.holds(earlier, later) {
-            return None;
+            return self.lookback(earlier, later);
         }
         let (older, newer) = (own(earlier), own(later));
-        let found = difference(&older, &newer)?;
+        let Some(found) = difference(&older, &newer) else { return self.lookback(earlier, later) };
         let bound = self.facts.property(Property::BoundThinking).filter(|(is_bound, _)| *is_bound);
         // The answer to the earlier request is the message behind its last one.
         let end = if is_renewed { messages(&older) + 1 } else { usize::MAX };

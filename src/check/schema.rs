@@ -53,6 +53,23 @@ pub struct Schemas {
     pub(super) routes: Routes,
 }
 
+/// A schema of somebody's whose work for a value is known before it is done.
+#[cfg(feature = "runtime")]
+pub(crate) struct Measured(graph::Graph);
+
+#[cfg(feature = "runtime")]
+impl Measured {
+    /// `None` if the work could take forever, or cannot be foreseen.
+    pub(crate) fn of(schema: &Value) -> Option<Measured> {
+        graph::Graph::of(schema).ok().map(Measured)
+    }
+
+    /// Whether a value can be held against it in a moment.
+    pub(crate) fn is_cheap(&self, value: &Value) -> bool {
+        cost::cost(&self.0, value).is_some_and(|cost| cost <= document::MAX_COST_EXPLAINED)
+    }
+}
+
 /// Whether a schema file, or one of extensions, says what it said when the program was built.
 pub(crate) fn is_built_in(text: &str) -> bool {
     Bundled::find(text, None).is_some() || Bundled::names_in(text).is_some()

@@ -74,7 +74,7 @@ fn of_file(
         return Err(Failure::new(format!("`{shown}` has more than {} MiB", most >> 20)));
     }
     let text = SourceText::from_bytes(&bytes).map_err(|_| Failure::new(format!("`{shown}` is no UTF-8 text")))?;
-    let (conversation, setting) = match opened.compiler.conversation_of(shown.clone(), text) {
+    let (conversation, setting) = match opened.compiler.conversation_of(plan, shown.clone(), text) {
         Ok(read) => read,
         Err(findings) => return Ok(Err(findings)),
     };

@@ -3,6 +3,7 @@
 mod input;
 mod output;
 mod signals;
+mod tools;
 mod trust;
 
 use std::sync::Arc;
@@ -11,14 +12,17 @@ use super::args::Send;
 use super::options::{Opened, Options};
 use super::{Failure, Outcome, Status, Terminal, show_findings};
 use crate::compile::Report;
+use crate::diag::Diagnostic;
 use crate::runtime::trust::{Bundled, Grant};
 use crate::runtime::{
-    Agent, Category, CompileError, Compiled, Error, Event, Outcome as Ended, Session, Transport, TransportOptions, Turn,
+    Agent, Category, CompileError, Compiled, Error, Event, Outcome as Ended, Run, Session, Transport, TransportOptions,
 };
 use crate::system::{Embedded, JournalFile, SystemClock, SystemSecrets, TrustFolder};
 use crate::world::Journal;
 use input::{Input, Resumed, Unusable};
 use output::Printer;
+use tokio::runtime::Runtime;
+use tools::{Servers, Tools};
 
 pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Outcome {
     let mut opened = options.with_bundled().open_one(&send.agent)?;
@@ -32,24 +36,48 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
     };
     let agent = Agent::new(Arc::clone(&opened.compiler), &send.agent, input.setting.clone()).map_err(failure)?;
     let agent = agent.with_model(options.model.as_deref());
-    let conversation = input.restored().preview(&agent, input.blocks.clone()).map_err(failure)?;
-    let (compiled, found) = match agent.compile_and_check(conversation) {
+    let checked = match compile(&agent, &input)? {
         Ok(checked) => checked,
-        Err(CompileError::Findings(found)) => return Ok(show_findings(options, &opened.report_of(found), terminal)),
-        Err(error) => return Err(failure(error.into_error(agent.compiler()))),
+        Err(found) => return Ok(show_findings(options, &opened.report_of(found), terminal)),
     };
-    if compiled.exposes_key() {
-        Terminal::warn(&format!("the key travels in the clear to {}: use https", compiled.address()));
+    if checked.compiled.exposes_key() {
+        Terminal::warn(&format!("the key travels in the clear to {}: use https", checked.compiled.address()));
     }
-    let found = opened.report_of(found);
-    let (is_refused, is_sent) = (found.fails() && !send.force, !send.curl && !send.dry_run);
-    if is_refused && is_sent {
+    if !is_sent(send) && input.tools.as_ref().is_some_and(Tools::has_servers) {
+        Terminal::warn("this request has no tools of MCP servers: none is started when nothing is sent");
+    }
+    let (compiled, found) = (&checked.compiled, opened.report_of(checked.found.clone()));
+    let is_refused = found.fails() && !send.force;
+    if is_refused && is_sent(send) {
         return Ok(refuse(options, &found, terminal));
     }
     terminal.findings_aside(options.format, &found);
-    match is_sent {
-        true => deliver(options, send, &opened, agent, &compiled, input, terminal),
-        false => Ok(show(send, &opened, &compiled, is_refused, terminal)),
+    match is_sent(send) {
+        true => deliver(options, send, &opened, agent, &checked, input, terminal),
+        false => Ok(show(send, &opened, compiled, is_refused, terminal)),
+    }
+}
+
+fn is_sent(send: &Send) -> bool {
+    !send.curl && !send.dry_run
+}
+
+/// A request and what was found in it.
+struct Checked {
+    compiled: Compiled,
+    found: Vec<Diagnostic>,
+}
+
+/// A request, or what is wrong with what it would be made from.
+type Compilation = Result<Checked, Vec<Diagnostic>>;
+
+/// The request as it would be sent now.
+fn compile(agent: &Agent, input: &Input) -> Result<Compilation, Failure> {
+    let conversation = input.restored().preview(agent, input.blocks.clone()).map_err(failure)?;
+    match agent.compile_and_check(conversation) {
+        Ok((compiled, found)) => Ok(Ok(Checked { compiled, found })),
+        Err(CompileError::Findings(found)) => Ok(Err(found)),
+        Err(error) => Err(failure(error.into_error(agent.compiler()))),
     }
 }
 
@@ -68,24 +96,92 @@ fn deliver(
     send: &Send,
     opened: &Opened,
     agent: Agent,
-    compiled: &Compiled,
-    input: Input,
+    checked: &Checked,
+    mut input: Input,
     terminal: &mut Terminal,
 ) -> Outcome {
     let secrets = SystemSecrets::new(&opened.root);
-    let wanted = wanted(opened, compiled, &input, &secrets)?;
+    let wanted = wanted(opened, &checked.compiled, &input, &secrets)?;
     trust::ask(&opened.root, &wanted, send.trust, &TrustFolder::of_person(&opened.root))?;
     let transport = Transport::new(Arc::new(secrets), TransportOptions::default()).with_clock(Arc::new(SystemClock));
+    let engine = Engine::start(&mut input, &transport)?;
+    if input.tools.as_ref().is_some_and(Tools::has_servers)
+        && let Some(status) = look_again(options, send, opened, &agent, checked, &input, terminal)?
+    {
+        return Ok(status);
+    }
     let agent = if send.force { agent } else { agent.checked(opened.policy.clone()) };
     let mut printer = Printer::new(options.format, terminal);
-    let (session, ended) = talk(options, send, agent, transport, input, &mut printer)?;
-    printer.end(&session, compiled, &ended);
+    let (session, ended) = talk(options, send, agent, transport, input, &engine, &mut printer)?;
+    drop(engine);
+    printer.end(&session, &checked.compiled, &ended);
     match &ended {
         Ended::Failed(error) if error.category == Category::Config && !send.force => {
             Ok(refuse_next(options, &opened.report_of(session.findings()), terminal))
         }
         _ => Ok(status(&ended)),
     }
+}
+
+/// Where requests and servers run. Dropping it ends them.
+struct Engine {
+    /// There until this is dropped.
+    runtime: Option<Runtime>,
+    servers: Servers,
+}
+
+impl Engine {
+    /// Starts the servers whose tools are needed, and adds those to the input.
+    fn start(input: &mut Input, transport: &Transport) -> Result<Engine, Failure> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        let runtime = runtime.map_err(|error| Failure::new(format!("the runtime cannot start: {error}")))?;
+        let mut engine = Engine { runtime: Some(runtime), servers: Servers::default() };
+        if let Some(tools) = &mut input.tools {
+            crate::system::adopt();
+            engine.servers = engine.run(tools.start(transport))?;
+            input.base.tools = tools.set.definitions();
+        }
+        Ok(engine)
+    }
+
+    fn run<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.as_ref().expect("it is there until the end").block_on(work)
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        let servers = std::mem::take(&mut self.servers);
+        self.run(servers.close());
+        // A key that is still looked for is not waited for.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+        crate::system::end_the_rest();
+    }
+}
+
+/// Compiles and checks the request again, once it has the tools of servers. Gives a status if it must not be sent.
+fn look_again(
+    options: &Options,
+    send: &Send,
+    opened: &Opened,
+    agent: &Agent,
+    before: &Checked,
+    input: &Input,
+    terminal: &mut Terminal,
+) -> Result<Option<Status>, Failure> {
+    let mut found = match compile(agent, input)? {
+        Ok(checked) => checked.found,
+        Err(found) => return Ok(Some(show_findings(options, &opened.report_of(found), terminal))),
+    };
+    found.retain(|finding| !before.found.contains(finding));
+    let found = opened.report_of(found);
+    if found.fails() && !send.force {
+        return Ok(Some(refuse(options, &found, terminal)));
+    }
+    terminal.findings_aside(options.format, &found);
+    Ok(None)
 }
 
 /// Shows why a later request of the tool loop was not sent, if that is what the session failed with.
@@ -111,7 +207,8 @@ fn wanted(opened: &Opened, compiled: &Compiled, input: &Input, secrets: &SystemS
     let key_file = instance.api_key_ref.as_ref().and_then(|reference| secrets.file_of(&reference.value));
     let server = Grant::of_request(compiled, key_file.as_deref()).map_err(failure)?;
     let is_own = Bundled::read(Arc::new(Embedded::bundled())).covers(&server);
-    Ok(Some(server).filter(|_| !is_own).into_iter().chain(input.programs.iter().cloned()).collect())
+    let tools = input.tools.as_ref().map(|tools| tools.grants(&opened.root, secrets)).transpose()?;
+    Ok(Some(server).filter(|_| !is_own).into_iter().chain(tools.unwrap_or_default()).collect())
 }
 
 fn failure(error: Error) -> Failure {
@@ -134,29 +231,25 @@ fn talk(
     agent: Agent,
     transport: Transport,
     input: Input,
+    engine: &Engine,
     printer: &mut Printer<'_>,
 ) -> Result<(Session, Ended), Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::new(format!("the runtime cannot start: {error}")))?;
     let restored = input.restored();
     let session = match journal(options, send, input.resumed)? {
         Some(journal) => Session::journaled(agent, transport, restored, Box::new(journal)).map_err(failure)?,
         None => Session::new(agent, transport, input.base),
     };
     if let Some(tools) = input.tools {
-        crate::system::adopt();
-        session.set_tools(tools);
+        session.set_tools(tools.set);
     }
-    let ended = runtime.block_on(async {
-        let turn = match input.blocks {
+    let ended = engine.run(async {
+        let run = match input.blocks {
             Some(blocks) => session.send(blocks),
             None => session.proceed(),
         };
-        tokio::spawn(signals::watch(session.clone(), turn.cancellation()));
-        print(turn, printer).await
+        tokio::spawn(signals::watch(session.clone(), run.cancellation()));
+        print(run, printer).await
     });
-    runtime.shutdown_background();
-    crate::system::end_the_rest();
     Ok((session, ended))
 }
 
@@ -180,14 +273,14 @@ fn journal(options: &Options, send: &Send, resumed: Option<Resumed>) -> Result<O
 }
 
 /// Prints events until the request has ended. A reader that goes away cancels it.
-async fn print(mut turn: Turn, printer: &mut Printer<'_>) -> Ended {
-    while let Some(event) = turn.next().await {
+async fn print(mut run: Run, printer: &mut Printer<'_>) -> Ended {
+    while let Some(event) = run.next().await {
         match event {
             Event::Done(ended) => return ended,
             event => printer.event(&event),
         }
         if printer.is_closed() {
-            turn.cancel();
+            run.cancel();
         }
     }
     Ended::Cancelled

@@ -1,11 +1,10 @@
 //! Who wrote a value of a body, in terms of files: for findings, `reqc explain`, and the causes of a diff.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::arrived::Arrived;
+use super::arrived::{Arrived, Piece};
 use super::{Compiler, ReadyContext, misplaced};
 use crate::check::Problem;
 use crate::context::ContextSource;
@@ -34,8 +33,14 @@ impl Compiler {
 
     /// The place in a file that wrote something.
     pub(super) fn span_in_files(&self, place: &Place, plan: &Plan<'_>, ready: &ReadyContext) -> Span {
-        let read = place.file.as_ref().and_then(|(file, bytes)| self.file_span(file, bytes.clone(), plan, ready));
-        read.unwrap_or(place.span)
+        self.outside(place, plan, ready).map_or(place.span, |(span, _)| span)
+    }
+
+    /// The place of what a template or a step only put into the body, and how it got there.
+    fn outside(&self, place: &Place, plan: &Plan<'_>, ready: &ReadyContext) -> Option<(Span, &'static str)> {
+        let read = place.file.as_ref().and_then(|(file, bytes)| self.file_span(file, Some(bytes.clone()), plan, ready));
+        let data = || self.data_span(place.data.as_ref().filter(|_| place.is_in_data)?, plan, ready);
+        read.map(|span| (span, "read here")).or_else(|| Some((data()?, "put into the body here")))
     }
 
     /// The place that made a value of a body what it is: of a text that changed, the first byte that differs.
@@ -62,40 +67,66 @@ impl Compiler {
 
     /// The place that wrote something, and what led there: files that prompts read are places of their own.
     fn in_files(&self, place: &Place, plan: &Plan<'_>, ready: &ReadyContext) -> (Span, Vec<(Span, &'static str)>) {
-        let read = place.file.as_ref().and_then(|(file, bytes)| self.file_span(file, bytes.clone(), plan, ready));
-        let mut related = Vec::new();
-        let span = read.unwrap_or(place.span);
-        if read.is_some() {
-            related.push((place.span, "read here"));
-        }
+        let outside = self.outside(place, plan, ready);
+        let mut related: Vec<(Span, &'static str)> = outside.map(|(_, how)| (place.span, how)).into_iter().collect();
         related.extend(place.steps.iter().copied());
-        let data = place.data.as_ref().and_then(|path| self.data_span(path, plan, ready));
+        let data = place.data.as_ref().filter(|_| outside.is_none()).and_then(|path| self.data_span(path, plan, ready));
         related.extend(data.map(|span| (span, "the value comes from here")));
-        (span, related)
+        let made_of = place.made_of.as_ref().and_then(|from| self.span_of(from, plan, ready));
+        related.extend(made_of.map(|span| (span, "computed from this")));
+        (outside.map_or(place.span, |(span, _)| span), related)
     }
 
-    /// A range of a file that a prompt read.
-    fn file_span(&self, file: &ReadFile, bytes: Range<usize>, plan: &Plan<'_>, ready: &ReadyContext) -> Option<Span> {
+    /// What a computed text was made of.
+    fn span_of(&self, from: &ComputedFrom, plan: &Plan<'_>, ready: &ReadyContext) -> Option<Span> {
+        match from {
+            ComputedFrom::Data(path) => self.data_span(path, plan, ready),
+            ComputedFrom::File(file) => self.file_span(file, None, plan, ready),
+            ComputedFrom::Template(span) => Some(*span),
+        }
+    }
+
+    /// A range of a file that a prompt read, or all of it.
+    fn file_span(
+        &self,
+        file: &ReadFile,
+        bytes: Option<Range<usize>>,
+        plan: &Plan<'_>,
+        ready: &ReadyContext,
+    ) -> Option<Span> {
         match file.place {
             ReadPlace::Project => ready.source(self)?.project_file_span(&file.path, usize::MAX),
             ReadPlace::Layer(index) => {
                 let layer = self.repo.readable_layers(plan.profile.profile.layer).nth(index)?;
-                Some(Span::new(self.repo.prompt_file(layer, &file.path)?, bytes))
+                let id = self.repo.prompt_file(layer, &file.path)?;
+                Some(Span::new(id, bytes.unwrap_or_else(|| 0..self.sources().get(id).text().len())))
             }
         }
     }
 
     /// Where a value of the template data is written in its context file.
-    fn data_span(&self, path: &Pointer, plan: &Plan<'_>, ready: &ReadyContext) -> Option<Span> {
+    pub(super) fn data_span(&self, path: &Pointer, plan: &Plan<'_>, ready: &ReadyContext) -> Option<Span> {
+        let span = self.in_context(plan, ready, |source, normal| source.data_span(path, normal));
+        span.or_else(|| match self.arrived(path, 0..usize::MAX, plan, ready)? {
+            Arrived::Rendered(_, runs) => runs.first().map(|run| run.span),
+            Arrived::Joined(pieces) => pieces.iter().rev().find_map(|piece| piece.span),
+        })
+    }
+}
+
+impl Compiler {
+    /// Asks the file of a context for a place; `normal` gives its history as templates see it.
+    pub(super) fn in_context<T>(
+        &self,
+        plan: &Plan<'_>,
+        ready: &ReadyContext,
+        find: impl FnOnce(&ContextSource, &dyn Fn(&[Message]) -> Vec<Message>) -> Option<T>,
+    ) -> Option<T> {
         let renderer = self.engine.renderer(ReadyContext::size_class(&ready.plain.prepared));
         let version = self.version(plan, ready, &renderer).result.ok()?;
         let bound_from = version.prepared.conversation.bound_from;
         let normal = |history: &[Message]| normal_form(&version.history(history), bound_from, plan.api).history;
-        let span = ready.source(self)?.data_span(path, normal);
-        span.or_else(|| match self.arrived(path, 0..usize::MAX, plan, ready)? {
-            Arrived::Rendered(_, runs) => runs.first().map(|run| run.span),
-            Arrived::Attached(path) => ready.source(self)?.data_span(&path, <[Message]>::to_vec),
-        })
+        find(ready.source(self)?, &normal)
     }
 }
 
@@ -139,6 +170,8 @@ pub struct Explanation {
     pub overrode: Vec<Span>,
     /// The provider step that wrote it, and its setting.
     pub step: Option<(ProviderStep, Option<Span>)>,
+    /// The setting that says where the step writes.
+    pub placed_by: Option<Span>,
     /// What a template wrote, run by run; or the one value of the context that a step wrote.
     pub sources: Vec<ValueSource>,
 }
@@ -222,8 +255,9 @@ impl Compiler {
         &self,
         id: ProfileId,
         context: &str,
+        model: Option<&str>,
     ) -> Option<Result<Explained, Vec<Diagnostic>>> {
-        self.explain_values(id, context, None, None, true)
+        self.explain_values(id, context, model, None, true)
     }
 
     fn explain_values(
@@ -252,7 +286,8 @@ impl Compiler {
         let pointers = pointer.map_or_else(|| leaves(body.value()), |pointer| vec![pointer.clone()]);
         let explain = |pointer: Pointer| {
             let value = body.value().pointer(pointer.as_str())?.clone();
-            Some(self.explanation(&record, pointer, value, &plan, ready))
+            let explanation = self.explanation(&record, pointer, value, &plan, ready);
+            Some(self.with_model(explanation, &plan, model))
         };
         let values = pointers.into_iter().filter_map(explain).collect();
         let branches = if with_branches { record.branches() } else { Vec::new() };
@@ -269,7 +304,7 @@ impl Compiler {
         ready: &ReadyContext,
     ) -> Explanation {
         let mut explanation =
-            Explanation { pointer, value, literal: None, overrode: Vec::new(), step: None, sources: Vec::new() };
+            Explanation { pointer, value, literal: None, overrode: Vec::new(), step: None, placed_by: None, sources: Vec::new() };
         match record.author(&explanation.pointer) {
             Author::Literal { span, overrode } => {
                 (explanation.literal, explanation.overrode) = (Some(span), overrode);
@@ -278,11 +313,11 @@ impl Compiler {
                 explanation.literal = Some(literal);
                 explanation.sources = written.into_iter().flat_map(|it| self.sources_of(it, plan, ready)).collect();
             }
-            Author::Step { step, setting, source } => {
-                explanation.step = Some((step, setting));
+            Author::Step { step, setting, placed_by, source } => {
+                (explanation.step, explanation.placed_by) = (Some((step, setting)), placed_by);
                 explanation.sources.extend(source.map(|path| ValueSource {
                     kind: SourceKind::Data,
-                    span: ready.source(self).and_then(|source| source.span(&path)),
+                    span: self.data_span(&path, plan, ready),
                     tag: None,
                     steps: Vec::new(),
                     data: Some(path),
@@ -292,6 +327,17 @@ impl Compiler {
             }
         }
         explanation
+    }
+
+    /// The model's name, if the client says another than the profile: in `models.toml`, or with the request.
+    fn with_model(&self, explanation: Explanation, plan: &Plan<'_>, client: Option<&str>) -> Explanation {
+        let (Some((ProviderStep::Model, _)), Some(client)) = (explanation.step, client) else { return explanation };
+        let entry = self.repo.models.get(plan.name()).filter(|entry| *entry.value == *client);
+        let step = match entry {
+            Some(entry) => (ProviderStep::Model, Some(entry.span)),
+            None => (ProviderStep::GivenModel, None),
+        };
+        Explanation { step: Some(step), ..explanation }
     }
 
     /// Who wrote a run; what came with a turn has its own template, or its text in the context.
@@ -304,9 +350,9 @@ impl Compiler {
             Some(Arrived::Rendered(turn, runs)) => {
                 runs.into_iter().map(|it| self.source_in_turn(turn, it, plan, ready)).collect()
             }
-            Some(Arrived::Attached(path)) => {
-                let by = By::Data { path: Arc::new(path), bytes: 0..0 };
-                vec![self.source(Written { by, ..written }, plan, ready)]
+            Some(Arrived::Joined(pieces)) => {
+                let source = self.source(written, plan, ready);
+                pieces.into_iter().map(|piece| source.piece(piece)).collect()
             }
             None => vec![self.source(written, plan, ready)],
         }
@@ -330,7 +376,7 @@ impl Compiler {
         let mut source = ValueSource {
             kind: SourceKind::Template,
             span: Some(written.span),
-            tag: written.tag.or(Some(written.span)),
+            tag: Some(written.statement()),
             steps: written.steps,
             data: None,
             made_of: Vec::new(),
@@ -339,6 +385,11 @@ impl Compiler {
         match written.by {
             By::Template => {}
             By::Tag => source.kind = SourceKind::Tag,
+            // Which role the message gets that stands for an item is the program's matter.
+            By::Data { path, .. } if self.is_role_of_item(&path, plan, ready) => {
+                source.kind = SourceKind::Computed;
+                source.made_of.extend(self.data_span(&path, plan, ready));
+            }
             By::Data { path, .. } => {
                 source.kind = SourceKind::Data;
                 source.span = self.data_span(&path, plan, ready);
@@ -346,20 +397,26 @@ impl Compiler {
             }
             By::File { file, bytes } => {
                 source.kind = SourceKind::File;
-                source.span = self.file_span(&file, bytes, plan, ready);
+                source.span = self.file_span(&file, Some(bytes), plan, ready);
             }
             By::Computed(from) => {
                 source.kind = SourceKind::Computed;
-                let place = |from: ComputedFrom| match from {
-                    ComputedFrom::Data(path) => self.data_span(&path, plan, ready),
-                    ComputedFrom::File(file) => self.file_span(&file, 0..0, plan, ready),
-                    ComputedFrom::Template(span) => Some(span),
-                };
-                source.made_of = from.into_iter().filter_map(place).collect();
+                source.made_of = from.iter().filter_map(|from| self.span_of(from, plan, ready)).collect();
             }
             By::Unknown(_) => source.kind = SourceKind::Unknown,
         }
         source
+    }
+}
+
+impl ValueSource {
+    /// The source of a part of a text that was joined; what no file says is written by the tag.
+    fn piece(&self, piece: Piece) -> ValueSource {
+        let (kind, span) = match piece.span {
+            Some(span) => (SourceKind::Data, Some(span)),
+            None => (SourceKind::Tag, self.tag),
+        };
+        ValueSource { kind, span, len: piece.len, ..self.clone() }
     }
 }
 
@@ -383,7 +440,7 @@ fn leaves(value: &Value) -> Vec<Pointer> {
 
 impl ReadyContext {
     /// The file, with the places of its values.
-    fn source(&self, compiler: &Compiler) -> Option<&ContextSource> {
+    pub(super) fn source(&self, compiler: &Compiler) -> Option<&ContextSource> {
         let text = || compiler.repo.sources.get(self.context.file).text();
         self.source.get_or_init(|| ContextSource::read(&self.context, text())).as_ref()
     }

@@ -9,8 +9,10 @@ use rayon::prelude::*;
 use super::{Compiler, Explanation};
 use crate::diag::did_you_mean;
 use crate::json::Pointer;
+use crate::provider::MODEL_PLACEHOLDER;
 use crate::resolve::ProfileId;
 use crate::source::Span;
+use crate::unit::Plan;
 
 /// A place of which somebody asks what it reaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +33,7 @@ pub struct Reached {
     pub agent: Arc<str>,
     /// By context: the values of its body that the place wrote. Without any, the place only decides what is written.
     pub contexts: BTreeMap<Arc<str>, BTreeSet<Pointer>>,
-    /// Whether it reaches the request beside the body: URL, headers, model.
+    /// Whether it reaches the request beside the body: URL, headers, key, model.
     pub request: bool,
 }
 
@@ -98,21 +100,30 @@ impl Compiler {
         let mut contexts: BTreeMap<Arc<str>, BTreeSet<Pointer>> = BTreeMap::new();
         for ready in self.contexts().iter().filter(|ready| ready.context.kind() == plan.kind) {
             let name = &ready.context.name;
-            let Some(Ok(explained)) = self.explain_with_branches(id, name) else { continue };
+            let model = self.client_model(&plan, None);
+            let Some(Ok(explained)) = self.explain_with_branches(id, name, model) else { continue };
             let values = explained.values.iter().filter(|it| writers(it).any(|span| hits(&span)));
             let pointers: BTreeSet<Pointer> = values.map(|it| it.pointer.clone()).collect();
             if !pointers.is_empty() || explained.branches.iter().any(hits) {
                 contexts.insert(Arc::clone(name), pointers);
             }
         }
-        let settings =
-            ["provider_instance", "endpoint"].into_iter().filter_map(|key| Some(plan.profile.string(key)?.span));
-        let headers = plan.profile.headers().map(|(_, value)| value.span);
-        let models = self.repo().models.get(plan.name()).map(|model| model.span);
-        let path = |span: Span| &**self.sources().get(span.file).path();
-        let is_instance = path(plan.instance.client_api.span) == asked.path;
-        let request = is_instance || settings.chain(headers).chain(models).any(|span| hits(&span));
+        let request = self.request_places(&plan).iter().any(hits);
         (request || !contexts.is_empty()).then(|| Reached { agent: Arc::clone(plan.name()), contexts, request })
+    }
+
+    /// Every place that takes part in the request beside the body.
+    fn request_places(&self, plan: &Plan<'_>) -> Vec<Span> {
+        let setting = |key| Some(plan.profile.string(key)?.span);
+        let headers = plan.profile.headers().map(|(_, value)| value.span);
+        let model = self.repo().models.get(plan.name()).map(|model| model.span).or_else(|| setting("model"));
+        let instance = plan.instance;
+        let key = instance.api_key_ref.as_ref().map(|key| key.span);
+        let of_instance = [instance.name.span, instance.client_api.span, instance.url.span].into_iter().chain(key);
+        let mut places: Vec<Span> = ["provider_instance", "endpoint"].into_iter().filter_map(setting).collect();
+        places.extend(of_instance.chain(instance.header_spans.iter().copied()).chain(headers));
+        places.extend(model.filter(|_| plan.endpoint().contains(MODEL_PLACEHOLDER)));
+        places
     }
 
     fn hits(&self, asked: &Asked, span: Span) -> bool {
@@ -129,7 +140,7 @@ impl Compiler {
 /// Every place that takes part in a value.
 fn writers(explanation: &Explanation) -> impl Iterator<Item = Span> + '_ {
     let literal = explanation.literal.filter(|_| explanation.sources.is_empty());
-    let step = explanation.step.and_then(|(_, setting)| setting);
+    let step = explanation.step.and_then(|(_, setting)| setting).into_iter().chain(explanation.placed_by);
     let sources = explanation.sources.iter().flat_map(|source| {
         let steps = source.steps.iter().map(|step| step.span);
         [source.span, source.tag].into_iter().flatten().chain(source.made_of.iter().copied()).chain(steps)

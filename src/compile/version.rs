@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::growth::Earlier;
 use super::{Compiler, ReadyContext, Setting};
-use crate::context::State;
+use crate::context::{Context, State};
 use crate::conversation::{
-    Arrival, AttachedFile, Conversation, Item, Message, Task, TaskKind, arrived_before, turn_from, with_arrivals,
+    Arrival, AttachedFile, Conversation, Item, Message, Task, TaskKind, arrived_before, placed, turn_from,
+    with_arrivals,
 };
 use crate::diag::Diagnostic;
 use crate::render::{PromptScope, Renderer, TemplateId};
@@ -57,27 +58,33 @@ impl Version {
 
     /// The states of a file with what came in each.
     fn told(states: &[State], texts: &[Arc<str>], memo: Memo) -> Version {
-        let mut arrivals: Vec<Arrival> = Vec::new();
-        let mut told = Vec::with_capacity(states.len());
-        let (mut files, mut said, mut length): (&[AttachedFile], &str, usize) = (&[], "", 0);
-        for (state, text) in states.iter().zip(texts) {
-            let history = state.history();
-            let items = items(files, &state.conversation.files, (said, text));
-            if !items.is_empty() {
-                arrivals.push(Arrival { at: turn_from(history, length), items });
-            }
-            (files, said, length) = (&state.conversation.files, text, history.len());
-            told.push(state.with(&arrivals));
-        }
+        let (told, arrivals) = told(states, texts);
         Version::new(told, arrivals, memo)
     }
 }
 
+/// The states of a file with what came in each, and all that came.
+fn told(states: &[State], texts: &[Arc<str>]) -> (Vec<State>, Vec<Arrival>) {
+    let mut arrivals: Vec<Arrival> = Vec::new();
+    let mut told = Vec::with_capacity(states.len());
+    let (mut files, mut said, mut length): (&[AttachedFile], &str, usize) = (&[], "", 0);
+    for (state, text) in states.iter().zip(texts) {
+        let history = state.history();
+        let items = items(files, &state.conversation.files, (said, text));
+        if !items.is_empty() {
+            arrivals.push(Arrival { at: turn_from(history, length), items });
+        }
+        (files, said, length) = (&state.conversation.files, text, history.len());
+        told.push(state.with(&arrivals));
+    }
+    (told, arrivals)
+}
+
 /// What comes with a turn.
-fn items(before: &[AttachedFile], files: &[AttachedFile], (said, text): (&str, &Arc<str>)) -> Vec<Message> {
+fn items(before: &[AttachedFile], files: &[AttachedFile], (said, text): (&str, &Arc<str>)) -> Vec<Item> {
     let surroundings = (!text.is_empty() && said != &**text).then(|| Item::surroundings(Arc::clone(text)));
     let files = files.iter().filter(|file| !before.contains(file)).map(Item::attached);
-    surroundings.into_iter().chain(files).map(|item| item.to_message()).collect()
+    surroundings.into_iter().chain(files).collect()
 }
 
 impl State {
@@ -139,6 +146,27 @@ impl Compiler {
         };
         let texts = scopes.map(&mut text).collect();
         Costed { result: texts, cost }
+    }
+
+    /// The conversation of a context as an agent gets it in the last turn, for a session that goes on with it.
+    ///
+    /// # Errors
+    ///
+    /// What the agent says of its surroundings cannot be rendered.
+    pub fn conversation_for(&self, plan: &Plan<'_>, context: &Context) -> Result<Conversation, Vec<Diagnostic>> {
+        if plan.surroundings.is_none() || plan.kind != TaskKind::Chat || context.kind() != TaskKind::Chat {
+            return Ok(context.conversation.clone());
+        }
+        let states: Vec<State> = context.earlier.iter().cloned().chain([context.last()]).collect();
+        let renderer = self.engine.renderer(context.conversation.block_count().next_power_of_two());
+        let text = |state: &State| {
+            let setting = Setting::of_state(&state.project, &state.language);
+            self.surroundings(plan, &setting, &renderer, context.conversation.omit_system_prompt)
+        };
+        let texts = states.iter().map(text).collect::<Result<Vec<_>, _>>().map_err(|finding| vec![*finding])?;
+        let (told, arrivals) = told(&states, &texts);
+        let conversation = told.into_iter().next_back().map(|state| state.conversation).unwrap_or_default();
+        Ok(Conversation { is_told: true, known_items: placed(&arrivals), ..conversation })
     }
 
     /// A live conversation as an agent gets it: what it says of its surroundings, and attached files, stand before the first message of

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use super::{Context, Project, State, rules};
 use crate::conversation::{
-    AttachedFile, Audio, Block, Conversation, Document, DocumentSource, Image, ItemKind, Message, ProviderBlock, Role,
-    SystemLayer, Task, TaskKind, Tool, turn_from,
+    AttachedFile, Audio, Block, Conversation, DEFAULT_PRIORITY, Document, DocumentSource, Image, ItemKind, Message,
+    ProviderBlock, Role, SystemLayer, Task, TaskKind, Tool, turn_from,
 };
 use crate::diag::{Diagnostic, did_you_mean};
 use crate::json::{self, Pointer, Tree};
@@ -140,6 +140,7 @@ impl<'a> Reader<'a> {
             bound_from: 0,
             known_prompt: None,
             is_told: false,
+            known_items: Vec::new(),
         };
         self.repeated_layers(&root, &conversation.system_layers);
         let first = State { language, project, conversation, renewed: false };
@@ -636,10 +637,10 @@ impl<'a> Reader<'a> {
     fn system_layer(&mut self, value: &Value, at: &Pointer) -> Option<SystemLayer> {
         let object = self.object(value, at, "a system layer", &["name", "priority", "text"])?;
         let priority = match object.members.get("priority") {
-            None => 100,
+            None => DEFAULT_PRIORITY,
             Some(priority) => priority.as_i64().unwrap_or_else(|| {
                 self.fail(&at.member("priority"), "`priority` must be an integer".into());
-                100
+                DEFAULT_PRIORITY
             }),
         };
         Some(SystemLayer { name: self.text(&object, "name", true), priority, text: self.text(&object, "text", true) })

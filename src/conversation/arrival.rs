@@ -10,7 +10,7 @@ use super::{AttachedFile, Block, Item, Message, Role};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Arrival {
     pub(crate) at: usize,
-    pub(crate) items: Vec<Message>,
+    pub(crate) items: Vec<Item>,
 }
 
 /// A history with the items that came.
@@ -20,7 +20,7 @@ pub(crate) fn with_arrivals(history: &[Message], arrivals: &[Arrival]) -> Vec<Me
         arrivals
             .iter()
             .filter(|arrival| arrival.at == at)
-            .for_each(|arrival| all.extend(arrival.items.iter().cloned()));
+            .for_each(|arrival| all.extend(arrival.items.iter().map(Item::to_message)));
         all.extend(history.get(at).cloned());
     }
     all
@@ -29,6 +29,12 @@ pub(crate) fn with_arrivals(history: &[Message], arrivals: &[Arrival]) -> Vec<Me
 /// How many items came before a message or with it.
 pub(crate) fn arrived_before(at: usize, arrivals: &[Arrival]) -> usize {
     arrivals.iter().filter(|arrival| arrival.at < at).map(|arrival| arrival.items.len()).sum()
+}
+
+/// The items that came, each with its place in the history that has them.
+pub(crate) fn placed(arrivals: &[Arrival]) -> Vec<(usize, Item)> {
+    let items = arrivals.iter().flat_map(|arrival| arrival.items.iter().map(|item| (arrival.at, item.clone())));
+    items.enumerate().map(|(before, (at, item))| (at + before, item)).collect()
 }
 
 /// The first message of a new turn that the person wrote, at or after a message: what came with the turn came with it.
@@ -41,10 +47,9 @@ pub(crate) fn turn_from(history: &[Message], from: usize) -> usize {
 impl Item {
     /// A file that the person attached, or one whose content changed.
     pub fn attached(file: &AttachedFile) -> Item {
-        let AttachedFile { file_path, content } = file;
-        let text = format!("The user has attached this file:\n\n<file path=\"{file_path}\">\n{content}\n</file>");
-        let bytes = u64::try_from(content.len()).ok();
-        Item::FileAttachment { text: text.into(), file_path: Arc::clone(file_path), bytes }
+        let text = file.said().map(|(_, part)| part).concat();
+        let bytes = u64::try_from(file.content.len()).ok();
+        Item::FileAttachment { text: text.into(), file_path: Arc::clone(&file.file_path), bytes }
     }
 
     /// What an agent says of its surroundings, when that changed.
@@ -58,6 +63,19 @@ impl Item {
             Item::Notification { text, source: Some(source), .. } if **source == *SURROUNDINGS => Some(text),
             _ => None,
         }
+    }
+}
+
+impl AttachedFile {
+    /// What is said of it, part by part: members of it with their names, and the words between them.
+    pub(crate) fn said(&self) -> [(Option<&'static str>, &str); 5] {
+        [
+            (None, "The user has attached this file:\n\n<file path=\""),
+            (Some("file_path"), &self.file_path),
+            (None, "\">\n"),
+            (Some("content"), &self.content),
+            (None, "\n</file>"),
+        ]
     }
 }
 

@@ -312,7 +312,7 @@ mod tests {
             Block::Audio(Audio { data: "d".into(), media_type: "audio/wav".into() }),
             Block::Provider(ProviderBlock { origin: "o".into(), data: json!({}), text: None }),
         ];
-        // A new kind belongs into the list above.
+        // A new kind belongs in the list above.
         blocks.iter().for_each(|block| match block {
             Block::Text(_)
             | Block::Thinking { .. }

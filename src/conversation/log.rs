@@ -19,8 +19,8 @@
 //! assert_eq!(loaded.log.expect("the header is complete").history(), log.history());
 //! ```
 
-mod read;
-mod write;
+pub(super) mod read;
+pub(super) mod write;
 
 pub(crate) use write::{MAX_INPUT_DEPTH, block as block_json, depth};
 
@@ -116,12 +116,14 @@ pub enum CutOff {
     MaxTokens,
     /// The provider paused its turn, and did not go on with it.
     Paused,
+    /// The time that the host gives a whole run was over.
+    TimedOut,
 }
 
 impl CutOff {
     /// All reasons.
-    pub const ALL: [CutOff; 5] =
-        [CutOff::Cancelled, CutOff::Broken, CutOff::Refused, CutOff::MaxTokens, CutOff::Paused];
+    pub const ALL: [CutOff; 6] =
+        [CutOff::Cancelled, CutOff::Broken, CutOff::Refused, CutOff::MaxTokens, CutOff::Paused, CutOff::TimedOut];
 
     /// The stable name.
     pub fn name(self) -> &'static str {
@@ -131,6 +133,7 @@ impl CutOff {
             CutOff::Refused => "refused",
             CutOff::MaxTokens => "max_tokens",
             CutOff::Paused => "paused",
+            CutOff::TimedOut => "timed_out",
         }
     }
 

@@ -11,6 +11,10 @@ use crate::profile::Breakpoint;
 /// Source: <https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching>.
 const MAX_BREAKPOINTS: usize = 4;
 
+/// How many blocks the API looks back from a breakpoint for what an earlier request kept, the breakpoint's own among them.
+/// Source: the same page; <https://gitlab.com/vglafirov/gitlab-ai-provider/commit/5f2e13e>.
+pub(crate) const LOOKBACK: usize = 20;
+
 /// What a profile asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CachePlan {
@@ -28,6 +32,29 @@ pub enum CacheTtl {
     FiveMinutes,
     /// One hour.
     OneHour,
+}
+
+/// What a breakpoint ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CachePlace {
+    /// What a profile asks for.
+    Asked(Breakpoint),
+    /// The messages up to where the request before had its breakpoint, if that is out of reach from the one of this request.
+    RequestBefore,
+}
+
+impl CachePlace {
+    fn breakpoint(self) -> Breakpoint {
+        match self {
+            CachePlace::Asked(breakpoint) => breakpoint,
+            CachePlace::RequestBefore => Breakpoint::History,
+        }
+    }
+
+    /// All places, the most important first.
+    fn all() -> impl Iterator<Item = CachePlace> {
+        Breakpoint::ALL.into_iter().map(CachePlace::Asked).chain([CachePlace::RequestBefore])
+    }
 }
 
 /// The member of a body that a breakpoint stands in.
@@ -78,7 +105,7 @@ pub(crate) trait Cacheable {
     fn authored(&self, name: &str) -> usize;
 
     /// Marks a breakpoint, and says where; `None` if there is no place for it, or it is marked.
-    fn mark(&mut self, breakpoint: Breakpoint, ttl: CacheTtl) -> Option<CacheMark>;
+    fn mark(&mut self, place: CachePlace, ttl: CacheTtl) -> Option<CacheMark>;
 }
 
 /// Marks up to four breakpoints; those that the body already has count, and history gives way first.
@@ -87,11 +114,12 @@ pub(crate) fn add_cache_control<M: Cacheable>(members: &mut [(Arc<str>, M)], pla
     let authored = members.iter().map(|(name, member)| member.authored(name)).sum();
     let mut free = MAX_BREAKPOINTS.saturating_sub(authored);
     let mut marks = Vec::new();
-    for breakpoint in Breakpoint::ALL {
+    for place in CachePlace::all() {
+        let breakpoint = place.breakpoint();
         let wanted = plan.breakpoints.is_empty() || plan.breakpoints.contains(&breakpoint);
         let member = members.iter_mut().find(|(name, _)| **name == *member_of(breakpoint));
         if let Some((_, member)) = member.filter(|_| wanted && free > 0)
-            && let Some(mark) = member.mark(breakpoint, plan.ttl)
+            && let Some(mark) = member.mark(place, plan.ttl)
         {
             free -= 1;
             marks.push(mark);
@@ -112,12 +140,12 @@ impl Cacheable for Value {
         }
     }
 
-    fn mark(&mut self, breakpoint: Breakpoint, ttl: CacheTtl) -> Option<CacheMark> {
+    fn mark(&mut self, place: CachePlace, ttl: CacheTtl) -> Option<CacheMark> {
         let value = match ttl {
             CacheTtl::FiveMinutes => json!({"type": "ephemeral"}),
             CacheTtl::OneHour => json!({"type": "ephemeral", "ttl": "1h"}),
         };
-        let (block, mark) = target(self, breakpoint)?;
+        let (block, mark) = target(self, place)?;
         if block.contains_key("cache_control") {
             return None;
         }
@@ -132,21 +160,43 @@ fn elements(value: &Value) -> &[Value] {
 }
 
 /// What a breakpoint is put on.
-fn target(member: &mut Value, breakpoint: Breakpoint) -> Option<(&mut Map<String, Value>, CacheMark)> {
-    let mark = CacheMark { breakpoint, message: 0, block: 0, was_text: false };
-    match breakpoint {
-        Breakpoint::System => last_block(member, mark),
-        Breakpoint::Tools => {
+fn target(member: &mut Value, place: CachePlace) -> Option<(&mut Map<String, Value>, CacheMark)> {
+    let mark = CacheMark { breakpoint: place.breakpoint(), message: 0, block: 0, was_text: false };
+    match place {
+        CachePlace::Asked(Breakpoint::System) => last_block(member, mark),
+        CachePlace::Asked(Breakpoint::Tools) => {
             let tools = member.as_array_mut()?;
             let block = tools.len().checked_sub(1)?;
             Some((tools[block].as_object_mut()?, CacheMark { block, ..mark }))
         }
-        Breakpoint::History => {
+        CachePlace::Asked(Breakpoint::History) => {
             let messages = member.as_array_mut()?;
             let message = messages.len().checked_sub(2)?;
             last_block(messages[message].get_mut("content")?, CacheMark { message, ..mark })
         }
+        CachePlace::RequestBefore => {
+            let message = before_out_of_reach(elements(member))?;
+            last_block(member.as_array_mut()?[message].get_mut("content")?, CacheMark { message, ..mark })
+        }
     }
+}
+
+/// The message in which the request before had its breakpoint, if that of this request does not reach it.
+fn before_out_of_reach(messages: &[Value]) -> Option<usize> {
+    let answer = messages.iter().rposition(|message| message.get("role").is_some_and(|role| role == "assistant"))?;
+    let (before, now) = (answer.checked_sub(2)?, messages.len().checked_sub(2)?);
+    let between = messages.get(before + 1..now)?;
+    let block = |at: usize| content(&messages[at]).iter().rposition(can_carry);
+    // A text is one block.
+    let (first, last) = (block(before).unwrap_or(0), block(now).unwrap_or(0));
+    let behind = content(&messages[before]).len().max(1) - first;
+    let distance = behind + between.iter().map(|message| content(message).len().max(1)).sum::<usize>() + last;
+    (distance >= LOOKBACK).then_some(before)
+}
+
+/// The blocks of a message; none of a text.
+fn content(message: &Value) -> &[Value] {
+    message.get("content").map_or(&[], elements)
 }
 
 /// The last block that can carry a mark: a string becomes a block, thinking and empty blocks are stepped over.
@@ -222,6 +272,30 @@ mod tests {
         assert_eq!(body["system"][2]["cache_control"], mark);
         assert_eq!(body["tools"][0]["cache_control"], mark);
         assert_eq!(body["messages"][0]["content"], "q");
+    }
+
+    /// A history in which calls are answered, then more calls.
+    fn rounds(calls: usize) -> Value {
+        let blocks = |kind: &str, count: usize| vec![json!({"type": kind}); count];
+        json!({"messages": [
+            {"role": "user", "content": "q"},
+            {"role": "assistant", "content": blocks("tool_use", calls)},
+            {"role": "user", "content": blocks("tool_result", calls)},
+            {"role": "assistant", "content": blocks("tool_use", calls)},
+            {"role": "user", "content": blocks("tool_result", calls)}]})
+    }
+
+    fn marks(body: &Value) -> Vec<(usize, usize)> {
+        let messages = elements(&body["messages"]).iter().enumerate();
+        let blocks = messages.flat_map(|(at, it)| content(it).iter().enumerate().map(move |(n, block)| (at, n, block)));
+        blocks.filter(|(.., block)| block.get("cache_control").is_some()).map(|(at, block, _)| (at, block)).collect()
+    }
+
+    #[test]
+    fn a_long_turn_keeps_the_breakpoint_of_the_request_before() {
+        assert_eq!(marks(&cached(rounds(9), &[])), [(3, 8)]);
+        assert_eq!(marks(&cached(rounds(10), &[])), [(1, 9), (3, 9)]);
+        assert_eq!(marks(&cached(rounds(30), &[Breakpoint::System])), []);
     }
 
     #[test]

@@ -171,6 +171,7 @@ mod tests {
             api_key_ref: Some(key),
             description: None,
             headers: headers.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+            header_spans: Vec::new(),
         }
     }
 

@@ -122,10 +122,10 @@ impl WireFormat {
         self == WireFormat::AnthropicMessages
     }
 
-    pub(super) fn can(self, capability: Capability) -> bool {
+    /// Whether its requests are conversations; others ask for code to fill in, which may be nothing.
+    pub(crate) fn is_chat(self) -> bool {
         match self {
-            WireFormat::MistralFim | WireFormat::LlamaCppInfill => false,
-            WireFormat::OllamaGenerate => capability != Capability::Tools,
+            WireFormat::MistralFim | WireFormat::OllamaGenerate | WireFormat::LlamaCppInfill => false,
             WireFormat::AnthropicMessages
             | WireFormat::OpenAiChat
             | WireFormat::OpenAiResponses
@@ -133,6 +133,10 @@ impl WireFormat {
             | WireFormat::MistralChat
             | WireFormat::OllamaChat => true,
         }
+    }
+
+    pub(super) fn can(self, capability: Capability) -> bool {
+        self.is_chat() || (self == WireFormat::OllamaGenerate && capability != Capability::Tools)
     }
 
     /// Whether bodies carry breakpoints of a prompt cache.

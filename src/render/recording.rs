@@ -314,7 +314,7 @@ impl Renderer<'_> {
 
 impl Recording {
     /// A system prompt of several parts, in order: the agent's own part with its recording, layers of the conversation with
-    /// their number; joined as the whole prompt is.
+    /// their number; joined as the whole prompt is. What the agent did not write, the tag writes that asks for the prompt.
     pub(crate) fn of_prompt<'p>(
         own: Option<&Recording>,
         parts: impl Iterator<Item = (Option<usize>, &'p str)>,
@@ -330,11 +330,14 @@ impl Recording {
                     let path = Pointer::root().member("system_layers").element(layer).member("text");
                     told.push_one(text, Writer::Data { path: Arc::new(path), at: 0 });
                 }
-                (None, Some(own)) => told.push(&own.told),
+                (None, Some(own)) => {
+                    let start = told.runs.len();
+                    told.push(&own.told);
+                    told.runs.iter_mut().skip(start).for_each(|run| run.recording = 1);
+                }
                 (None, None) => told.push_one(text, Writer::Computed { from: Arc::new([]) }),
             }
         }
-        told.runs.iter_mut().for_each(|run| run.recording = 1);
         let (frames, branches, marked) = match own {
             Some(own) => (own.frames.clone(), own.branches.clone(), Arc::clone(&own.marked)),
             None => (Vec::new(), BTreeSet::new(), Arc::new(renderer.engine.no_marks())),
@@ -471,10 +474,21 @@ impl Recording {
                 NodeKind::Enter(Scope::Set) => StepKind::SetBlock,
                 _ => continue,
             };
-            let at = frame.call.filter(|_| kind == StepKind::Macro).unwrap_or(node);
-            steps.push(Step { kind, span: self.node_span(engine, sources, at) });
+            let call = || frame.call.or_else(|| self.call_block(frame));
+            let at = (kind == StepKind::Macro).then(call).flatten().unwrap_or(node);
+            let span = self.node_span(engine, sources, at);
+            // The text of a `call` block is in the macro that the block calls.
+            if steps.last().is_none_or(|step: &Step| step.span != span) {
+                steps.push(Step { kind, span });
+            }
         }
         steps
+    }
+
+    /// The `call` block that runs a macro.
+    fn call_block(&self, called: &Frame) -> Option<NodeId> {
+        let node = self.frames.get(called.parent? as usize)?.node?;
+        matches!(self.marked.nodes.get(node).kind, NodeKind::CallBlock).then_some(node)
     }
 }
 

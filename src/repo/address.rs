@@ -68,6 +68,21 @@ pub(crate) fn base_url(url: &str) -> Result<(), NoAddress> {
     plain_path(&rest[place.len()..])
 }
 
+/// Whether requests can be sent to a URL as it is written, query included.
+pub(crate) fn server_url(url: &str) -> Result<(), NoAddress> {
+    no_secret(url)?;
+    if url.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return Err(NoAddress::wrong("a URL holds no white space"));
+    }
+    if url.contains('#') {
+        return Err(NoAddress::wrong("what follows `#` would not be sent"));
+    }
+    if url.contains("${") {
+        return Err(NoAddress::wrong("nothing is replaced in a URL").help("write the value itself"));
+    }
+    base_url(url.split('?').next().unwrap_or_default())
+}
+
 /// Whether an endpoint can be appended to a base URL, and the URL means what is written.
 pub(crate) fn endpoint(text: &str) -> Result<(), NoAddress> {
     no_secret(text)?;

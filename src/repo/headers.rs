@@ -52,6 +52,12 @@ fn problem(name: &str, value: &str, span: Span) -> Option<Diagnostic> {
     })
 }
 
+/// Whether a key may stand in a header: one with a legal name that is not about the connection or the body.
+pub(super) fn is_key_header(name: &str) -> bool {
+    let is_for_keys = matches!(&*name.to_ascii_lowercase(), "authorization" | "x-api-key" | "x-goog-api-key");
+    is_name(name) && (is_for_keys || reserved(name).is_none())
+}
+
 /// A token of RFC 9110, 5.6.2.
 fn is_name(name: &str) -> bool {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);

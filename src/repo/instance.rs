@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::address::NoAddress;
 use super::secret::is_key_for_reference;
 use super::{Known, LayerKind, Reader, address, headers, rules};
 use crate::diag::{Diagnostic, Suggestions, did_you_mean, listed};
@@ -31,6 +32,8 @@ pub struct Instance {
     pub description: Option<Arc<str>>,
     /// Extra headers, in the author's order.
     pub headers: Vec<(Arc<str>, Arc<str>)>,
+    /// Where the headers are written, in their order.
+    pub header_spans: Vec<Span>,
 }
 
 impl Instance {
@@ -137,7 +140,7 @@ pub(super) struct RawInstance {
     url: Option<Spanned<Arc<str>>>,
     api_key_ref: Option<Spanned<SecretRef>>,
     description: Option<Arc<str>>,
-    headers: Vec<(Arc<str>, Arc<str>)>,
+    headers: Vec<(Arc<str>, (Arc<str>, Span))>,
     /// Whether a finding says that it cannot be used.
     pub(super) broken: bool,
 }
@@ -161,10 +164,10 @@ impl RawInstance {
         let name = reader.string("name");
         let secret = reader.string("api_key_ref");
         let api_key_ref = secret.and_then(|text| read_secret(&mut reader, &text));
-        let headers = reader.table("headers").map(|table| headers::read(&mut reader, table.value)).unwrap_or_default();
+        let headers = reader.table("headers").map(|table| headers_of(&mut reader, table.value)).unwrap_or_default();
         let raw =
             (reader.string("extends"), reader.string("client_api"), reader.string("url"), reader.string("description"));
-        let is_usable = raw.2.as_ref().is_none_or(|url| check_url(&mut reader, url));
+        let is_usable = raw.2.as_ref().is_none_or(|url| check_url(&mut reader, url, address::base_url));
         if !reader.has("name") {
             const HELP: &str =
                 "add `name = \"…\"` at the top of the file: profiles name it as their `provider_instance`";
@@ -189,7 +192,15 @@ impl RawInstance {
     }
 }
 
-fn read_secret(reader: &mut Reader<'_, '_>, text: &Spanned<Arc<str>>) -> Option<Spanned<SecretRef>> {
+/// The headers, with their places.
+fn headers_of(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<(Arc<str>, (Arc<str>, Span))> {
+    let spans: BTreeMap<String, Span> =
+        table.entries.iter().map(|(key, node)| (key.name.to_ascii_lowercase(), reader.span(node))).collect();
+    let placed = |(name, value): (Arc<str>, Arc<str>)| Some((Arc::clone(&name), (value, *spans.get(&*name)?)));
+    headers::read(reader, table).into_iter().filter_map(placed).collect()
+}
+
+pub(super) fn read_secret(reader: &mut Reader<'_, '_>, text: &Spanned<Arc<str>>) -> Option<Spanned<SecretRef>> {
     const HELP: &str = "write `env:NAME`, `file:PATH` or `keyring:SERVICE/USER`";
     let what = "`api_key_ref` is not a reference to a key";
     match SecretRef::parse(&text.value) {
@@ -207,9 +218,13 @@ fn read_secret(reader: &mut Reader<'_, '_>, text: &Spanned<Arc<str>>) -> Option<
 }
 
 /// `false` if no request may be sent to it.
-fn check_url(reader: &mut Reader<'_, '_>, url: &Spanned<Arc<str>>) -> bool {
+pub(super) fn check_url(
+    reader: &mut Reader<'_, '_>,
+    url: &Spanned<Arc<str>>,
+    check: fn(&str) -> Result<(), NoAddress>,
+) -> bool {
     const HELP: &str = "write `https://HOST/PATH`, or `http://localhost:PORT/PATH` for a server on this machine";
-    let Err(problem) = address::base_url(&url.value) else { return true };
+    let Err(problem) = check(&url.value) else { return true };
     let finding = match problem.holds_secret {
         true => Diagnostic::new(&rules::LITERAL_SECRET, url.span, "a key stands in `url`"),
         false => Diagnostic::new(&rules::INVALID_VALUE, url.span, "no request can be sent to `url`").help(HELP),
@@ -344,7 +359,7 @@ fn resolve_one(
         let help = "set it here, or name an instance to start from: `extends = \"…\"`";
         findings.push(Diagnostic::new(&rules::MISSING_KEY, leaf.name.span, message).help(help));
     }
-    let headers: IndexMap<Arc<str>, Arc<str>> =
+    let headers: IndexMap<Arc<str>, (Arc<str>, Span)> =
         chain.iter().rev().flat_map(|instance| instance.headers.iter().cloned()).collect();
     Some(Instance {
         name: leaf.name.clone(),
@@ -354,6 +369,7 @@ fn resolve_one(
         url: url?,
         api_key_ref: chain.iter().find_map(|instance| instance.api_key_ref.clone()),
         description: leaf.description.clone(),
-        headers: headers.into_iter().collect(),
+        header_spans: headers.values().map(|(_, span)| *span).collect(),
+        headers: headers.into_iter().map(|(name, (value, _))| (name, value)).collect(),
     })
 }

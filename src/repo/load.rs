@@ -8,7 +8,7 @@ use super::instance::{self, RawInstance};
 use super::listing::Listing;
 use super::unread::{self, Suspicion};
 use super::{
-    Config, Family, Layer, LayerFile, LayerKind, Loaded, Reader, Repo, Roster, ToolSpec, families, folders, roster,
+    Config, Family, Layer, LayerFile, LayerKind, Loaded, Reader, Repo, Roster, ToolsFile, families, folders, roster,
     rules, secret, tools,
 };
 use crate::diag::{Diagnostic, Edit};
@@ -53,7 +53,7 @@ pub fn load(own: Arc<dyn World>, bundled: Arc<dyn World>, options: LoadOptions) 
 }
 
 /// Reads a `tools.toml`. The root of `world` is the file's folder: nothing outside is read.
-pub fn read_tools(world: &dyn World, path: &str, sources: &mut Sources) -> (Vec<ToolSpec>, Vec<Diagnostic>) {
+pub fn read_tools(world: &dyn World, path: &str, sources: &mut Sources) -> (ToolsFile, Vec<Diagnostic>) {
     read_tools_below("", world, path, sources)
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn read_tools_below(
     world: &dyn World,
     path: &str,
     sources: &mut Sources,
-) -> (Vec<ToolSpec>, Vec<Diagnostic>) {
+) -> (ToolsFile, Vec<Diagnostic>) {
     let mut loader = Loader { sources: take(sources), shown_below: folder.to_owned(), ..Loader::default() };
     let read = loader.toml(world, path);
     let tools = read.map(|(file, table)| tools::read(world, file, &table, &mut loader.findings)).unwrap_or_default();

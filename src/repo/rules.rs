@@ -58,7 +58,7 @@ crate::diag::rules! {
          * wrong: `retries = 3` in a profile\n\
          * right: `# retries: 3`, or a key of your own where your own tools look for it\n\n\
          In `[body]` any key is allowed here: the body goes to the provider as it is, and the schema of its wire format says \
-         which fields there are. A key that is only written wrong is told as `key/misspelt`, one that belongs into \
+         which fields there are. A key that is only written wrong is told as `key/misspelt`, one that belongs in \
          another table as `key/misplaced`.\n\n\
          A repository that keeps keys of its own beside those of `reqc` lowers the rule: `\"key/unknown\" = \"off\"` below \
          `[rules]` in `reqc.toml`.";
@@ -137,11 +137,20 @@ crate::diag::rules! {
         "The first place of an agent in a roster is the one that counts. What its `match` does not accept there, it does not \
          accept further down.\n\n\
          Remove the later entry, or write the name of the agent that was meant.";
-    REPEATED_TOOL = Error "tools/repeated-name", "two tools have the same name",
-        "A model calls a tool by its name, and providers refuse two tools of one name.\n\n\
+    REPEATED_TOOL = Error "tools/repeated-name", "two tools or two servers have the same name",
+        "A model calls a tool by its name, and providers refuse two tools of one name. The names of a server's tools begin with \
+         that of the server.\n\n\
          Rename one of them.";
-    NO_PROGRAM = Warning "tools/no-program", "the program of a tool is not there, or not executable",
-        "The tool is offered, but every call of it fails: the model is told that it cannot be run.\n\n\
+    SERVER_CONNECTION = Error "tools/server-connection", "how an MCP server is reached is not clear",
+        "A `[[server]]` of `tools.toml` is a program that `reqc` starts (`command`), or at a URL (`url`), never both. `env` and \
+         `working_directory` go with `command`; `headers`, `api_key_ref` and `api_key_header` go with `url`.\n\n\
+         * wrong: `command = [\"npx\", \"mcp-remote\"]` and `url = \"https://host.example/mcp\"` in one entry\n\
+         * right: `url = \"https://host.example/mcp\"`\n\
+         * wrong: `headers = { x-team = \"a\" }` beside `command`\n\
+         * right: `env = [\"TEAM\"]` beside `command`";
+    NO_PROGRAM = Warning "tools/no-program", "the program of a tool or server is not there, or not executable",
+        "A tool is offered, but every call of it fails: the model is told that it cannot be run. A server that cannot be started \
+         has no tools, and nothing is sent.\n\n\
          A plain name is looked up in `PATH`; anything with a separator is a path, relative to the folder of `tools.toml`. \
          `chmod +x` makes a script executable. There is no shell: arguments are elements of their own.\n\n\
          * wrong: `command = [\"git status\"]`\n\

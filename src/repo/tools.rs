@@ -1,7 +1,9 @@
-//! `tools.toml`: programs that a model may run.
+//! `tools.toml`: programs that a model may run, and MCP servers whose tools it may call.
 //!
-//! Input: a world whose root is the file's folder. Output: [`ToolSpec`]s. Whether a program is there, and how it is run, is
-//! the runtime's business.
+//! Input: a world whose root is the file's folder. Output: [`ToolsFile`]. Whether a program is there, how it is run, and what
+//! a server offers is the runtime's business.
+
+mod server;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,9 +18,10 @@ use crate::json;
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::{Kind, Node, Table};
 use crate::world::{EntryKind, ReadError, World, normalise_path};
+pub use server::{HttpSpec, KeyHeader, MAX_SERVER_NAME, SERVER_KEYS, ServerConnection, ServerSpec};
 
 /// Every key of `tools.toml`.
-pub const TOOLS_KEYS: [&str; 2] = ["schema_version", "tool"];
+pub const TOOLS_KEYS: [&str; 3] = ["schema_version", "tool", "server"];
 
 /// Every key of a `[[tool]]` entry.
 pub const TOOL_KEYS: [&str; 9] = [
@@ -39,25 +42,50 @@ pub const DEFAULT_TIME_LIMIT: Duration = Duration::from_mins(1);
 /// How many bytes a tool may write, unless it says otherwise.
 pub const DEFAULT_OUTPUT_LIMIT: usize = 64 * 1024;
 
+/// The longest name of a tool that every wire format takes, in bytes.
+pub const MAX_TOOL_NAME: usize = 64;
+
+/// Whether a byte may stand in the name of a tool, in every wire format.
+pub fn is_in_names(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
 /// No tool may run longer, in seconds: a day.
 const MAX_SECONDS: i64 = 24 * 60 * 60;
 
 /// No tool may write more, in bytes: what a model could never read.
 const MAX_BYTES: i64 = 64 * 1024 * 1024;
 
+/// What a `tools.toml` names.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ToolsFile {
+    /// Programs that a model may run, in the order in which they are offered.
+    pub tools: Vec<ToolSpec>,
+    /// MCP servers whose tools a model may call, in the order in which those are offered, behind the others.
+    pub servers: Vec<ServerSpec>,
+}
+
 /// A program that a model may run, as `tools.toml` says it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
     /// What the model is told.
     pub definition: Tool,
-    /// The program: a name to look up, or a path.
-    pub program: Spanned<Arc<str>>,
-    /// Its arguments. There is no shell.
-    pub arguments: Vec<Arc<str>>,
+    /// What is run.
+    pub program: ProgramSpec,
     /// How long it may run.
     pub time_limit: Duration,
     /// How many bytes it may write to standard output.
     pub output_limit: usize,
+}
+
+/// A program, as `tools.toml` says it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProgramSpec {
+    /// The program: a name to look up, or a path.
+    pub name: Spanned<Arc<str>>,
+    /// Its arguments. There is no shell.
+    pub arguments: Vec<Arc<str>>,
     /// The folder that it runs in, relative to the file's; empty for that one.
     pub working_directory: String,
     /// The variables that it inherits; no others.
@@ -67,72 +95,124 @@ pub struct ToolSpec {
 impl ToolSpec {
     /// The finding that the program is not there, or is none.
     pub fn not_found(&self, why: &str) -> Diagnostic {
-        let message = format!("the program of the tool `{}` cannot be run: {why}", self.definition.name);
-        Diagnostic::new(&rules::NO_PROGRAM, self.program.span, message)
+        self.program.not_found(&format!("the tool `{}`", self.definition.name), why)
+    }
+}
+
+impl ProgramSpec {
+    /// The finding that the program of `whose` is not there, or is none.
+    fn not_found(&self, whose: &str, why: &str) -> Diagnostic {
+        let message = format!("the program of {whose} cannot be run: {why}");
+        Diagnostic::new(&rules::NO_PROGRAM, self.name.span, message)
             .help("name one that is there and may be executed; a relative path starts at the folder of this file")
+    }
+
+    /// `None` if it has a finding that makes it unusable.
+    fn read(world: &dyn World, reader: &mut Reader<'_, '_>) -> Option<ProgramSpec> {
+        let command = reader.strings("command").filter(|command| check_command(reader, command));
+        let working_directory = read_directory(world, reader);
+        let environment = reader.strings("env").map(|it| it.value).unwrap_or_default();
+        environment.iter().for_each(|name| check_variable(reader, name));
+        let mut command = command?.value.into_iter();
+        Some(ProgramSpec {
+            name: command.next()?,
+            arguments: command.map(|it| it.value).collect(),
+            working_directory: working_directory?,
+            environment: environment.into_iter().map(|it| it.value).collect(),
+        })
+    }
+}
+
+/// How long a tool may take and how much it may say.
+struct Limits {
+    time: Duration,
+    output: usize,
+}
+
+impl Limits {
+    /// `None` if they have a finding.
+    fn read(reader: &mut Reader<'_, '_>) -> Option<Limits> {
+        let seconds = reader.integer_within("timeout_seconds", 1..=MAX_SECONDS);
+        let bytes = reader.integer_within("max_output_bytes", 1..=MAX_BYTES);
+        Some(Limits {
+            time: seconds?.and_then(|it| u64::try_from(it).ok()).map_or(DEFAULT_TIME_LIMIT, Duration::from_secs),
+            output: bytes?.and_then(|it| usize::try_from(it).ok()).unwrap_or(DEFAULT_OUTPUT_LIMIT),
+        })
     }
 }
 
 /// Reads `tools.toml`, whose folder is the root of `world`.
-pub(super) fn read(world: &dyn World, file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> Vec<ToolSpec> {
+pub(super) fn read(world: &dyn World, file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> ToolsFile {
     let mut reader = Reader::new(file, table, findings);
-    reader.only(&Known { what: "tools.toml", keys: &TOOLS_KEYS, inner: &[("tool", &TOOL_KEYS)] });
+    let inner: &[(&str, &[&str])] = &[("tool", &TOOL_KEYS), ("server", &SERVER_KEYS)];
+    reader.only(&Known { what: "tools.toml", keys: &TOOLS_KEYS, inner });
     reader.schema_version(1);
-    let mut tools: Vec<ToolSpec> = Vec::new();
+    let (tools, servers) = (reader.tables("tool"), reader.tables("server"));
+    ToolsFile {
+        tools: read_entries(file, "tool", tools, findings, |reader, entry| read_tool(world, reader, entry)),
+        servers: read_entries(file, "server", servers, findings, |reader, entry| server::read(world, reader, entry)),
+    }
+}
+
+/// Entries with different names; of two with the same, the first.
+fn read_entries<T>(
+    file: FileId,
+    what: &str,
+    entries: Vec<Spanned<&Table>>,
+    findings: &mut Vec<Diagnostic>,
+    read: impl Fn(&mut Reader<'_, '_>, Spanned<&Table>) -> Option<(T, Spanned<Arc<str>>)>,
+) -> Vec<T> {
+    let mut found = Vec::new();
     let mut known: BTreeMap<Arc<str>, Span> = BTreeMap::new();
-    for entry in reader.tables("tool") {
+    for entry in entries {
         let mut reader = Reader::new(file, entry.value, findings);
-        let Some((tool, name)) = read_tool(world, &mut reader, entry) else { continue };
-        match known.get(&tool.definition.name) {
+        let Some((one, name)) = read(&mut reader, entry) else { continue };
+        match known.get(&name.value) {
             Some(first) => {
-                let message = format!("the tool `{}` is there twice", tool.definition.name);
-                let finding = Diagnostic::new(&rules::REPEATED_TOOL, name, message);
+                let message = format!("the {what} `{}` is there twice", name.value);
+                let finding = Diagnostic::new(&rules::REPEATED_TOOL, name.span, message);
                 findings.push(finding.related(*first, "first here").help("rename one of them"));
             }
             None => {
-                known.insert(Arc::clone(&tool.definition.name), name);
-                tools.push(tool);
+                known.insert(name.value, name.span);
+                found.push(one);
             }
         }
     }
-    tools
+    found
 }
 
-/// A tool and where its name stands; `None` if it has a finding that makes it unusable.
-fn read_tool(world: &dyn World, reader: &mut Reader<'_, '_>, entry: Spanned<&Table>) -> Option<(ToolSpec, Span)> {
+/// A tool and its name; `None` if it has a finding that makes it unusable.
+fn read_tool(
+    world: &dyn World,
+    reader: &mut Reader<'_, '_>,
+    entry: Spanned<&Table>,
+) -> Option<(ToolSpec, Spanned<Arc<str>>)> {
     reader.only(&Known::flat("[[tool]]", &TOOL_KEYS));
     reader.missing("a [[tool]] entry", entry.span, &["name", "description", "command"]);
-    let name = reader.string("name").filter(|name| check_name(reader, name));
-    let (description, command) = (reader.string("description"), reader.strings("command"));
-    let command = command.filter(|command| check_command(reader, command));
+    let name = reader.string("name").filter(|name| check_name(reader, "tool", name, MAX_TOOL_NAME));
+    let description = reader.string("description");
     let schema = read_schema(world, reader);
-    let seconds = reader.integer_within("timeout_seconds", 1..=MAX_SECONDS);
-    let bytes = reader.integer_within("max_output_bytes", 1..=MAX_BYTES);
-    let working_directory = read_directory(world, reader);
-    let environment = reader.strings("env").map(|it| it.value).unwrap_or_default();
-    environment.iter().for_each(|name| check_variable(reader, name));
+    let (limits, program) = (Limits::read(reader), ProgramSpec::read(world, reader));
 
-    let (name, mut command) = (name?, command?.value.into_iter());
+    let (name, limits) = (name?, limits?);
     let tool = ToolSpec {
-        definition: Tool { name: name.value, description: description?.value, schema: schema? },
-        program: command.next()?,
-        arguments: command.map(|it| it.value).collect(),
-        time_limit: seconds?.and_then(|it| u64::try_from(it).ok()).map_or(DEFAULT_TIME_LIMIT, Duration::from_secs),
-        output_limit: bytes?.and_then(|it| usize::try_from(it).ok()).unwrap_or(DEFAULT_OUTPUT_LIMIT),
-        working_directory: working_directory?,
-        environment: environment.into_iter().map(|it| it.value).collect(),
+        definition: Tool { name: Arc::clone(&name.value), description: description?.value, schema: schema? },
+        program: program?,
+        time_limit: limits.time,
+        output_limit: limits.output,
     };
-    Some((tool, name.span))
+    Some((tool, name))
 }
 
-/// Anthropic and `OpenAI` take `^[a-zA-Z0-9_-]{1,64}$`; the others take at least that.
-fn check_name(reader: &mut Reader<'_, '_>, name: &Spanned<Arc<str>>) -> bool {
-    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    let fits = (1..=64).contains(&name.value.len()) && name.value.bytes().all(is_legal);
+/// Anthropic and `OpenAI` take `^[a-zA-Z0-9_-]{1,64}$` as the name of a tool; the others take at least that.
+fn check_name(reader: &mut Reader<'_, '_>, what: &str, name: &Spanned<Arc<str>>, longest: usize) -> bool {
+    let fits = (1..=longest).contains(&name.value.len()) && name.value.bytes().all(is_in_names);
     if !fits {
-        let message = format!("`{}` is not a valid tool name", name.value);
+        let message = format!("`{}` is not a valid {what} name", name.value);
         let finding = Diagnostic::new(&rules::INVALID_VALUE, name.span, message);
-        reader.report(finding.help("providers take up to 64 ASCII letters, digits, `_` and `-`"));
+        let whose = if what == "tool" { "providers take" } else { "write" };
+        reader.report(finding.help(format!("{whose} up to {longest} ASCII letters, digits, `_` and `-`")));
     }
     fits
 }
@@ -288,11 +368,16 @@ mod tests {
     use crate::world::MemoryWorld;
 
     fn tools(text: &str) -> (Vec<ToolSpec>, Vec<String>) {
+        let (file, findings) = file(text);
+        (file.tools, findings)
+    }
+
+    pub(super) fn file(text: &str) -> (ToolsFile, Vec<String>) {
         let schema = r#"{"type": "object", "properties": {"q": {"type": "string"}}}"#;
         let files =
             [("tools.toml", text), ("s.json", schema), ("list.json", "[]"), ("bad.json", "{\n,}"), ("in/x", "")];
-        let (tools, findings) = read_tools(&MemoryWorld::from_iter(files), "tools.toml", &mut Sources::default());
-        (tools, findings.into_iter().map(|finding| finding.message).collect())
+        let (file, findings) = read_tools(&MemoryWorld::from_iter(files), "tools.toml", &mut Sources::default());
+        (file, findings.into_iter().map(|finding| finding.message).collect())
     }
 
     fn found(lines: &str) -> Vec<String> {
@@ -313,11 +398,11 @@ mod tests {
         assert_eq!(findings, Vec::<String>::new());
         let [t, u, v] = &tools[..] else { panic!("three tools") };
         assert_eq!(
-            (&*t.program.value, t.arguments.len(), t.time_limit.as_secs(), t.output_limit),
+            (&*t.program.name.value, t.program.arguments.len(), t.time_limit.as_secs(), t.output_limit),
             ("p", 2, 60, 65_536)
         );
-        assert_eq!((t.working_directory.as_str(), t.environment.len()), ("", 0));
-        assert_eq!((u.working_directory.as_str(), u.time_limit.as_secs(), u.output_limit), ("in", 5, 10));
+        assert_eq!((t.program.working_directory.as_str(), t.program.environment.len()), ("", 0));
+        assert_eq!((u.program.working_directory.as_str(), u.time_limit.as_secs(), u.output_limit), ("in", 5, 10));
         assert_eq!(Value::Object(t.definition.schema.clone()).to_string(), r#"{"type":"object","properties":{}}"#);
         assert_eq!(u.definition.schema["properties"]["q"]["type"], "string");
         let number = r#"{"n":{"type":"number","minimum":0.5,"enum":[1,2.0,true]}}"#;
@@ -328,9 +413,9 @@ mod tests {
     fn a_name_that_is_there_twice_is_told_at_the_second() {
         let entry = "[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = [\"p\"]\n";
         let world = MemoryWorld::from_iter([("tools.toml", entry.repeat(2).as_str())]);
-        let (tools, findings) = read_tools(&world, "tools.toml", &mut Sources::default());
+        let (file, findings) = read_tools(&world, "tools.toml", &mut Sources::default());
         let [finding] = &findings[..] else { panic!("one finding") };
-        assert_eq!((tools.len(), finding.rule.code), (1, "tools/repeated-name"));
+        assert_eq!((file.tools.len(), finding.rule.code), (1, "tools/repeated-name"));
         assert!(finding.primary.span.start as usize > entry.len() && finding.related.len() == 1);
     }
 

@@ -27,8 +27,12 @@ pub fn explanation_text(explanation: &Explanation, sources: &Sources) -> Text {
     if let Some((step, setting)) = explanation.step {
         match setting {
             Some(setting) => line(step_phrase(step), setting),
+            None if step == ProviderStep::GivenModel => {
+                shown.push(&text!("  {} named with the request\n", padded(step_phrase(step))));
+            }
             None => shown.push(&text!("  {} no setting of the profile: the default\n", padded(step_phrase(step)))),
         }
+        explanation.placed_by.iter().for_each(|span| shown.push(&step_line("placed by", *span, sources)));
     } else if let (Some(literal), true) = (explanation.literal, explanation.sources.is_empty()) {
         line("written at", literal);
     }
@@ -64,8 +68,12 @@ fn source_text(source: &ValueSource, with_steps: bool, sources: &Sources) -> Tex
         (SourceKind::Template, Some(span)) => line("written at", span),
         _ => {}
     }
-    if let Some(tag) = source.tag.filter(|tag| Some(*tag) != source.span && source.kind != SourceKind::Template) {
-        line(if source.kind == SourceKind::Computed { "computed by" } else { "written by" }, tag);
+    match (source.kind, source.tag) {
+        (SourceKind::Computed, Some(tag)) => line("computed by", tag),
+        (SourceKind::Tag, Some(tag)) => line("written by", tag),
+        (SourceKind::Template, _) | (_, None) => {}
+        (_, Some(tag)) if Some(tag) == source.span => {}
+        (_, Some(tag)) => line("written by", tag),
     }
     source.made_of.iter().for_each(|span| line("  made of", *span));
     source.steps.iter().filter(|_| with_steps).for_each(|step| line(&format!("  {}", step.kind.at()), step.span));
@@ -79,11 +87,16 @@ fn source_text(source: &ValueSource, with_steps: bool, sources: &Sources) -> Tex
     shown
 }
 
+/// A place that takes part in what a step wrote.
+fn step_line(what: &str, span: Span, sources: &Sources) -> Text {
+    text!("  {} {}{}\n", padded(what), at(sources, span), said(sources, span))
+}
+
 fn step_phrase(step: ProviderStep) -> &'static str {
     match step {
-        ProviderStep::Model => "the model",
+        ProviderStep::Model | ProviderStep::GivenModel => "the model",
         ProviderStep::Tools => "the tools step",
-        ProviderStep::Cache => "the cache step",
+        ProviderStep::Cache | ProviderStep::CacheTtl => "the cache step",
     }
 }
 
@@ -131,7 +144,8 @@ pub fn margin_text(body: &Value, explanations: &[Explanation], sources: &Sources
 
 fn margin(explanation: &Explanation, sources: &Sources) -> Text {
     if let Some((step, setting)) = explanation.step {
-        let place = setting.map_or_else(|| text!("default"), |setting| at(sources, setting));
+        let without = if step == ProviderStep::GivenModel { "named with the request" } else { "default" };
+        let place = setting.map_or_else(|| text!("{}", without), |setting| at(sources, setting));
         return text!("{} {}", step_phrase(step), place);
     }
     let first =
@@ -210,6 +224,7 @@ struct Explained<'a> {
 struct StepOf<'a> {
     setting: &'static str,
     place: Option<Location<'a>>,
+    placed_by: Option<Location<'a>>,
 }
 
 #[derive(Serialize)]
@@ -238,7 +253,11 @@ impl<'a> Explained<'a> {
             value: &it.value,
             literal: it.literal.map(place),
             overrode: it.overrode.iter().copied().map(place).collect(),
-            step: it.step.map(|(step, setting)| StepOf { setting: step.setting(), place: setting.map(place) }),
+            step: it.step.map(|(step, setting)| StepOf {
+                setting: step.setting(),
+                place: setting.map(place),
+                placed_by: it.placed_by.map(place),
+            }),
             sources: it.sources.iter().map(|source| SourceOf::new(source, sources)).collect(),
         }
     }

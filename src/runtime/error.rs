@@ -40,6 +40,8 @@ pub enum Category {
     Validation,
     /// The tool loop: too many rounds, or nothing to go on with.
     Tool,
+    /// The time that the host gives a whole run was over: [`Session::set_run_timeout`](super::Session::set_run_timeout).
+    Timeout,
 }
 
 impl Category {
@@ -52,6 +54,7 @@ impl Category {
             Category::Provider => "provider",
             Category::Validation => "validation",
             Category::Tool => "tool",
+            Category::Timeout => "timeout",
         }
     }
 }

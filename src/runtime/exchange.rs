@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use http::Response;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::agent::Compiled;
 use super::redact::Redacting;
+use super::run::Emitter;
 use super::stream::{Decoder, Framing, Source};
-use super::transport::{Backoff, Refused, Transport, broken, content_type, endless, named};
-use super::turn::Emitter;
+use super::transport::{Backoff, HttpBody, Refused, Transport, broken, content_type, endless, named};
 use super::{Answer, Error, Event, ResponseInfo, StopReason};
 
 /// How long a connection may take to end after its answer has, to be used again.
@@ -62,7 +63,7 @@ impl RoundContext<'_> {
     }
 
     /// Tries until an answer begins, or there is no point any more.
-    async fn connect(&self, request: &Compiled) -> Result<reqwest::Response, Error> {
+    async fn connect(&self, request: &Compiled) -> Result<Response<HttpBody>, Error> {
         let mut backoff = Backoff::new(&self.transport.options.retry);
         for attempt in 2.. {
             tracing::debug!(url = request.address(), attempt = attempt - 1, "sending");
@@ -79,17 +80,17 @@ impl RoundContext<'_> {
         unreachable!("delays come to an end")
     }
 
-    async fn read(&self, request: &Compiled, mut response: reqwest::Response, id_prefix: String) -> Exchange {
+    async fn read(&self, request: &Compiled, mut response: Response<HttpBody>, id_prefix: String) -> Exchange {
         let redactor = self.transport.redactor();
         let mut redacting = Redacting::new(redactor.clone());
-        let framing = Framing::of(content_type(&response), request.wire);
+        let framing = Framing::of(content_type(response.headers()), request.wire);
         let source = Source { api: request.api, wire: request.wire, id_prefix };
         let mut decoder = Decoder::new(source, framing, self.transport.options.limits);
         let mut exchange = Exchange::nothing(Ended::Cancelled);
         let info = named(response.headers());
         let limit = self.transport.options.answer_timeout;
         let read = async {
-            let read = self.pump(request, &mut response, &info, &mut decoder, &mut redacting, &mut exchange);
+            let read = self.pump(request, response.body_mut(), &info, &mut decoder, &mut redacting, &mut exchange);
             timeout(limit, read).await.unwrap_or_else(|_| Ended::Broken(endless(request, limit)))
         };
         if let Some(ended) = self.cancel.run_until_cancelled(read).await {
@@ -112,7 +113,7 @@ impl RoundContext<'_> {
     async fn pump(
         &self,
         request: &Compiled,
-        response: &mut reqwest::Response,
+        body: &mut HttpBody,
         info: &ResponseInfo,
         decoder: &mut Decoder,
         redacting: &mut Redacting,
@@ -121,7 +122,7 @@ impl RoundContext<'_> {
         let mut cut_off = None;
         while !decoder.is_complete() {
             let mut events = Vec::new();
-            let pushed = match response.chunk().await {
+            let pushed = match self.transport.piece(body).await {
                 Ok(Some(bytes)) => decoder.push(&bytes, &mut events),
                 Ok(None) => break,
                 Err(error) => {
@@ -142,7 +143,7 @@ impl RoundContext<'_> {
         match finished {
             Ok(stop) => {
                 // The rest is of no interest, but a connection that was read to its end can be used again.
-                let _ = timeout(GRACE, async { while let Ok(Some(_)) = response.chunk().await {} }).await;
+                let _ = timeout(GRACE, async { while let Ok(Some(_)) = body.piece().await {} }).await;
                 Ended::Complete(stop)
             }
             Err(error) => Ended::Broken(cut_off.unwrap_or(error)),

@@ -4,22 +4,23 @@ mod calls;
 mod drive;
 mod state;
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::Error;
 use super::agent::Agent;
 use super::hooks::{Hooks, MessageHook, NoHooks};
-use super::tool_loop::{AGENT_LIMIT, PLAIN_LIMIT, ToolLoop};
+use super::run::{self, Run};
+use super::tool_loop::{AGENT_LIMIT, PLAIN_LIMIT, TOOLS_AT_ONCE, ToolLoop};
 use super::tools::ToolSet;
 use super::transport::Transport;
-use super::turn::{self, Turn};
-use crate::conversation::{Block, Conversation, Item, Message, SystemLayer, Usage};
+use crate::conversation::{Content, Conversation, Item, Message, SystemLayer, Usage};
 use crate::diag::Diagnostic;
 use crate::world::Journal;
-use drive::{Policy, RequestTask, Start};
+use drive::{Deadline, Policy, RequestTask, Start};
 pub use state::SessionStart;
 use state::State;
 
@@ -40,6 +41,10 @@ struct Shared {
     tool_loop: Mutex<ToolLoop>,
     /// How often tools may run in a request without hooks.
     round_limit: AtomicU32,
+    /// How many tools of one answer run at the same time.
+    tools_at_once: AtomicUsize,
+    /// How long a run may take as a whole.
+    run_timeout: Mutex<Option<Duration>>,
     flight: Mutex<Flight>,
 }
 
@@ -51,7 +56,7 @@ struct Flight {
     ended: CancellationToken,
 }
 
-/// A session under hooks: [`Session::under`].
+/// A session under hooks: [`Session::with_hooks`].
 #[derive(Clone)]
 pub struct AgentLoop {
     session: Session,
@@ -62,7 +67,7 @@ pub struct AgentLoop {
 
 impl Session {
     /// A session that goes on with a conversation, which may be empty. Tools that the conversation itself names are offered to
-    /// the model but not run: a request that calls one is finished, and the host answers with [`Block::ToolResult`]s.
+    /// the model but not run: a request that calls one is finished, and the host answers with [`Block::ToolResult`](crate::conversation::Block::ToolResult)s.
     pub fn new(agent: Agent, transport: Transport, conversation: Conversation) -> Session {
         let state = State::new(&agent, conversation);
         Session::of(agent, transport, state)
@@ -77,6 +82,8 @@ impl Session {
             state: Mutex::new(state),
             tool_loop: Mutex::default(),
             round_limit: AtomicU32::new(PLAIN_LIMIT),
+            tools_at_once: AtomicUsize::new(TOOLS_AT_ONCE),
+            run_timeout: Mutex::default(),
             flight: Mutex::new(flight),
         };
         Session { shared: Arc::new(shared) }
@@ -100,18 +107,18 @@ impl Session {
 
     /// Adds a message of the user and asks for an answer. Tools of the session run, and their results go back, up to
     /// [`PLAIN_LIMIT`] times, or as often as [`Session::set_round_limit`] says.
-    pub fn send(&self, blocks: Vec<Block>) -> Turn {
-        self.start(Start::Message(blocks), self.plain())
+    pub fn send(&self, message: impl Into<Content>) -> Run {
+        self.start(Start::Message(message.into().0), self.plain())
     }
 
     /// Asks for an answer to what is there: after a failure or a cancelled request, after injected items, or for a completion. A
     /// history that ends with a complete answer has nothing to be answered, and the request fails.
-    pub fn proceed(&self) -> Turn {
+    pub fn proceed(&self) -> Run {
         self.start(Start::Proceed, self.plain())
     }
 
     /// The same session with hooks around every turn, tool and message, and a limit of [`AGENT_LIMIT`] rounds.
-    pub fn under(&self, hooks: Arc<dyn Hooks>) -> AgentLoop {
+    pub fn with_hooks(&self, hooks: Arc<dyn Hooks>) -> AgentLoop {
         AgentLoop { session: self.clone(), hooks, messages: None, limit: AGENT_LIMIT }
     }
 
@@ -120,22 +127,39 @@ impl Session {
         self.shared.round_limit.store(limit, Ordering::Relaxed);
     }
 
+    /// Sets how many tools of one answer run at the same time, [`TOOLS_AT_ONCE`] by default. With 1, also for 0, they run one after
+    /// another. Tools begin in the order in which the model called them, and their results reach the model in that order; the events tell
+    /// of each result as soon as it is there. Holds from the next answer on, also under hooks. What a tool itself says of this
+    /// ([`Tool::is_concurrent`](super::tools::Tool::is_concurrent)) holds too.
+    pub fn set_tools_at_once(&self, most: usize) {
+        self.shared.tools_at_once.store(most, Ordering::Relaxed);
+    }
+
+    /// Sets how long a run may take as a whole, from the call that starts it: all rounds, retries, hooks and tools. There is no such limit by
+    /// default; those of [`TransportOptions`](super::TransportOptions) hold for one answer each. A run that takes longer fails as
+    /// [`Category::Timeout`](super::Category::Timeout). What came of an answer is kept and marked, tools that ended keep their results, the
+    /// others are stopped, which may take a second more. Holds for the runs that start from here on, also under hooks.
+    pub fn set_run_timeout(&self, timeout: Option<Duration>) {
+        *lock(&self.shared.run_timeout) = timeout;
+    }
+
     fn plain(&self) -> Policy {
         let limit = self.shared.round_limit.load(Ordering::Relaxed);
         Policy { hooks: Arc::new(NoHooks), messages: None, limit, keep_text_beside_calls: true }
     }
 
-    fn start(&self, start: Start, policy: Policy) -> Turn {
+    fn start(&self, start: Start, policy: Policy) -> Run {
         let next = Flight::default();
         let last = std::mem::replace(&mut *lock(&self.shared.flight), next.clone());
         last.cancel.cancel();
         let shared = Arc::clone(&self.shared);
         let ended = next.ended.drop_guard();
         let cancel = next.cancel.clone();
-        turn::start(Arc::clone(&policy.hooks), next.cancel, |emitter| async move {
+        let deadline = lock(&self.shared.run_timeout).map(Deadline::after);
+        run::start(Arc::clone(&policy.hooks), next.cancel, |emitter| async move {
             // Cancelled requests end at once; waiting keeps their last words before ours.
             last.ended.cancelled().await;
-            let outcome = RequestTask::new(&shared, policy, emitter, cancel).run(start).await;
+            let outcome = RequestTask::new(&shared, policy, emitter, &cancel, deadline).run(start).await;
             // Whoever waits for the end may want the journal's file next.
             drop(shared);
             drop(ended);
@@ -234,12 +258,12 @@ impl AgentLoop {
     }
 
     /// As [`Session::send`].
-    pub fn send(&self, blocks: Vec<Block>) -> Turn {
-        self.session.start(Start::Message(blocks), self.policy())
+    pub fn send(&self, message: impl Into<Content>) -> Run {
+        self.session.start(Start::Message(message.into().0), self.policy())
     }
 
     /// As [`Session::proceed`].
-    pub fn proceed(&self) -> Turn {
+    pub fn proceed(&self) -> Run {
         self.session.start(Start::Proceed, self.policy())
     }
 

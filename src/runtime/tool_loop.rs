@@ -11,6 +11,8 @@ use crate::conversation::Block;
 pub const PLAIN_LIMIT: u32 = 10;
 /// How often tools may run in one request of an agent loop.
 pub const AGENT_LIMIT: u32 = 50;
+/// How many tools of one answer run at the same time, unless the host says otherwise; the others wait for their turn.
+pub const TOOLS_AT_ONCE: usize = 16;
 
 /// The whole policy of tool calls. Knows several requests at once and never mixes them.
 ///

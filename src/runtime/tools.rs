@@ -1,11 +1,18 @@
-//! Tools: what a model may call, as closures, trait objects or programs.
+//! Tools: what a model may call, as closures, functions of Rust types, trait objects, programs, or tools of MCP servers.
 //!
 //! Input: arguments as JSON. Output: a [`ToolOutput`], which the model sees. When tools run, and how often, is the
 //! business of the loops.
 
+mod arguments;
+mod mcp;
 mod process;
+mod typed;
 
-pub use process::{Ended, Process, ProcessTool, Processes};
+pub(super) use arguments::{mistakes, validator};
+pub use mcp::McpServer;
+pub(super) use mcp::headers;
+pub use process::{Complaint, Ended, Process, ProcessTool, Processes, RunningProgram};
+pub use typed::{TypedTool, schema_of};
 
 use std::fmt;
 use std::future::Future;
@@ -19,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Event;
 use crate::conversation::{Block, Image, Tool as Definition};
+use arguments::Arguments;
 
 /// A future that a trait object returns.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -30,7 +38,15 @@ pub trait Tool: Send + Sync {
 
     /// Runs it. Dropped when the request is cancelled; what must be cleaned up then belongs in a drop guard. A panic is
     /// caught, and the model sees an error.
+    ///
+    /// A session calls it only with arguments that its schema accepts; the model is told what is wrong with others.
     fn call(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutput>;
+
+    /// Whether it may run while other tools of the same answer do, which is the default. One that may not, for instance because
+    /// it writes what others read, runs alone: after the calls before its own have ended, and before later ones begin.
+    fn is_concurrent(&self) -> bool {
+        true
+    }
 }
 
 /// What a running tool knows of its call.
@@ -87,7 +103,14 @@ impl ToolOutput {
 /// The tools of a session, by name, in the order in which they are offered.
 #[derive(Clone, Default)]
 pub struct ToolSet {
-    tools: IndexMap<Arc<str>, Arc<dyn Tool>>,
+    tools: IndexMap<Arc<str>, Offered>,
+}
+
+/// A tool, and what it takes.
+#[derive(Clone)]
+struct Offered {
+    tool: Arc<dyn Tool>,
+    arguments: Arc<Arguments>,
 }
 
 impl ToolSet {
@@ -105,17 +128,24 @@ impl ToolSet {
 
     /// Adds a tool; one of the same name is replaced.
     pub fn insert(&mut self, tool: Arc<dyn Tool>) {
-        self.tools.insert(Arc::clone(&tool.definition().name), tool);
+        let name = Arc::clone(&tool.definition().name);
+        self.tools.insert(name, Offered { tool, arguments: Arc::default() });
     }
 
     /// The tool with a name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.tools.get(name)
+        self.tools.get(name).map(|offered| &offered.tool)
+    }
+
+    /// What the schema of a tool says against arguments: one line for the model. `None` if they fit, or if there is no such tool.
+    pub fn mistake(&self, name: &str, input: &Value) -> Option<String> {
+        let Offered { tool, arguments } = self.tools.get(name)?;
+        arguments.mistake(tool.definition(), input)
     }
 
     /// What the model is told of the tools.
     pub fn definitions(&self) -> Vec<Definition> {
-        self.tools.values().map(|tool| tool.definition().clone()).collect()
+        self.tools.values().map(|offered| offered.tool.definition().clone()).collect()
     }
 
     /// Whether there are none.
@@ -139,6 +169,7 @@ impl fmt::Debug for ToolSet {
 pub struct FnTool<F> {
     definition: Definition,
     function: F,
+    is_concurrent: bool,
 }
 
 impl<F, R> FnTool<F>
@@ -148,7 +179,13 @@ where
 {
     /// A tool that calls `function` with its arguments.
     pub fn new(definition: Definition, function: F) -> FnTool<F> {
-        FnTool { definition, function }
+        FnTool { definition, function, is_concurrent: true }
+    }
+
+    /// The same, to run alone: see [`Tool::is_concurrent`].
+    #[must_use]
+    pub fn not_concurrent(self) -> FnTool<F> {
+        FnTool { is_concurrent: false, ..self }
     }
 }
 
@@ -163,5 +200,9 @@ where
 
     fn call(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutput> {
         Box::pin((self.function)(input, context))
+    }
+
+    fn is_concurrent(&self) -> bool {
+        self.is_concurrent
     }
 }

@@ -4,13 +4,16 @@
 //! along.
 
 mod backoff;
-mod clients;
+mod client;
+mod http;
 
 use std::error::Error as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue as HttpValue, LOCATION, RETRY_AFTER};
+use ::http::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER, USER_AGENT};
+use ::http::{HeaderMap, HeaderName, HeaderValue as HttpValue, Request, Response};
+use bytes::Bytes;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::agent::Compiled;
@@ -24,7 +27,9 @@ use crate::repo::SecretRef;
 use crate::world::Clock;
 pub(super) use backoff::Backoff;
 pub use backoff::RetryPolicy;
-use clients::Clients;
+use client::Clients;
+pub use client::ReqwestClient;
+pub use http::{HttpBody, HttpClient, HttpError, HttpErrorKind};
 
 /// How long to wait, how often to try, how much to read.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +63,9 @@ impl Default for TransportOptions {
 /// Sends requests; shared by sessions, so that connections are.
 #[derive(Clone)]
 pub struct Transport {
-    clients: Arc<Clients>,
+    client: Arc<dyn HttpClient>,
+    /// The transport's own clients, which also reach MCP servers.
+    own: Arc<Clients>,
     secrets: Arc<dyn Secrets>,
     /// Knows every key that was sent.
     redactor: Arc<Mutex<Redactor>>,
@@ -98,7 +105,9 @@ impl Transport {
     /// but never for this machine itself. Certificates are the system's; on Linux, `SSL_CERT_FILE` and `SSL_CERT_DIR` name
     /// others.
     pub fn new(secrets: Arc<dyn Secrets>, options: TransportOptions) -> Transport {
-        Transport { clients: Arc::new(Clients::new(&options)), secrets, redactor: Arc::default(), clock: None, options }
+        let own = Arc::new(Clients::new(&options));
+        let client = Arc::clone(&own) as Arc<dyn HttpClient>;
+        Transport { client, own, secrets, redactor: Arc::default(), clock: None, options }
     }
 
     /// With a clock. It is asked only if a server says until when to wait and not what time it is; without a clock that wish
@@ -107,6 +116,22 @@ impl Transport {
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Transport {
         self.clock = Some(clock);
         self
+    }
+
+    /// With a client of the host in place of those that the transport makes itself: a [`ReqwestClient`] that the host sets up, or anything
+    /// else that carries requests, also in memory. Retries and limits of time and size stay; only how long a connection may take is the client's
+    /// own business. What a request may ask for is decided before, as ever: see [`trust`](super::trust). MCP servers are reached by the
+    /// transport's own clients.
+    #[must_use]
+    pub fn with_client(mut self, client: Arc<dyn HttpClient>) -> Transport {
+        self.client = client;
+        self
+    }
+
+    /// The next piece of a body that does not keep us waiting for too long.
+    pub(super) async fn piece(&self, body: &mut HttpBody) -> Result<Option<Bytes>, HttpError> {
+        let waited = tokio::time::timeout(self.options.idle_timeout, body.piece()).await;
+        waited.unwrap_or_else(|_| Err(HttpError::new(HttpErrorKind::Silence, "nothing came in time")))
     }
 
     /// Finds every key that was sent so far.
@@ -120,16 +145,15 @@ impl Transport {
     }
 
     /// Tries once. Resolves when the head of a successful answer is there.
-    pub(super) async fn attempt(&self, request: &Compiled) -> Result<reqwest::Response, Refused> {
+    pub(super) async fn attempt(&self, request: &Compiled) -> Result<Response<HttpBody>, Refused> {
         let http = self.http(request).await?;
         let answer = self.execute(http, request).await;
         answer.map_err(|refused| Refused { error: self.redactor().error(refused.error), ..refused })
     }
 
-    async fn execute(&self, http: reqwest::Request, request: &Compiled) -> Result<reqwest::Response, Refused> {
-        let client = self.clients.get(http.url())?;
+    async fn execute(&self, http: Request<Bytes>, request: &Compiled) -> Result<Response<HttpBody>, Refused> {
         let patience = self.options.connect_timeout + self.options.idle_timeout;
-        let sent = tokio::time::timeout(patience, client.execute(http)).await;
+        let sent = tokio::time::timeout(patience, self.client.send(http)).await;
         let sent = sent.map_err(|_| Refused::after_silence(no_answer(request)))?;
         let response = sent.map_err(|error| network(&error, request))?;
         let info = named(response.headers());
@@ -138,7 +162,7 @@ impl Transport {
             let error = Error::new(Category::Provider, "the answer is empty (HTTP 204)");
             return Err(Refused::after_silence(error.with_response(&info)));
         }
-        let is_page = content_type(&response).is_some_and(|kind| kind.starts_with("text/html"));
+        let is_page = content_type(response.headers()).is_some_and(|kind| kind.starts_with("text/html"));
         if response.status().is_success() && !is_page {
             return Ok(response);
         }
@@ -149,14 +173,14 @@ impl Transport {
         Err(Refused { error: refused.error.with_response(&info), ..refused })
     }
 
-    async fn refused(&self, mut response: reqwest::Response, status: u16, request: &Compiled) -> Refused {
+    async fn refused(&self, mut response: Response<HttpBody>, status: u16, request: &Compiled) -> Refused {
         let headers = response.headers();
         let retry_after = backoff::retry_after(headers.get(RETRY_AFTER), headers.get("date"), self.clock.as_deref());
         let wish = should_retry(headers);
-        let kind = content_type(&response).map(str::to_owned);
+        let kind = content_type(headers).map(str::to_owned);
         let mut body = Vec::new();
         let read = async {
-            while let Ok(Some(bytes)) = response.chunk().await {
+            while let Ok(Some(bytes)) = response.body_mut().piece().await {
                 let room = ERROR_BYTES - body.len();
                 body.extend_from_slice(&bytes[..bytes.len().min(room)]);
                 if body.len() == ERROR_BYTES {
@@ -176,7 +200,7 @@ impl Transport {
     }
 
     /// The request with its key.
-    async fn http(&self, request: &Compiled) -> Result<reqwest::Request, Error> {
+    async fn http(&self, request: &Compiled) -> Result<Request<Bytes>, Error> {
         let config = |message: String| Error::new(Category::Config, message);
         let address = request.address();
         let url = reqwest::Url::parse(&request.line.url)
@@ -187,11 +211,22 @@ impl Transport {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(config(format!("the URL of `{address}` holds a login: put the key in `api_key_ref`")));
         }
-        let method = request.line.method.parse().map_err(|_| config("the method is none".into()))?;
-        let mut http = reqwest::Request::new(method, url);
+        let mut http = Request::new(Bytes::from(request.body.compact()));
+        *http.method_mut() = request.line.method.parse().map_err(|_| config("the method is none".into()))?;
+        *http.uri_mut() = url.as_str().parse().map_err(|error| config(format!("`{address}` is no URL: {error}")))?;
         *http.headers_mut() = self.headers(&request.line.headers).await?;
-        *http.body_mut() = Some(request.body.compact().into());
+        http.headers_mut().entry(USER_AGENT).or_insert(HttpValue::from_static(OWN_NAME));
         Ok(http)
+    }
+
+    /// The client for a URL, and some headers with their key.
+    pub(super) async fn client_of(&self, url: &str, headers: &[Header]) -> Result<(reqwest::Client, HeaderMap), Error> {
+        let no_url =
+            |error: &dyn std::fmt::Display| Error::new(Category::Config, format!("`{url}` is no URL: {error}"));
+        let parsed = reqwest::Url::parse(url).map_err(|error| no_url(&error))?;
+        let uri = parsed.as_str().parse().map_err(|error: ::http::uri::InvalidUri| no_url(&error))?;
+        let client = self.own.get(&uri).map_err(|error| unusable(&error))?;
+        Ok((client.clone(), self.headers(headers).await?))
     }
 
     async fn headers(&self, headers: &[Header]) -> Result<HeaderMap, Error> {
@@ -226,15 +261,18 @@ impl Transport {
     }
 }
 
+/// What requests call their sender, unless the agent says otherwise.
+const OWN_NAME: &str = concat!("reqc/", env!("CARGO_PKG_VERSION"));
+
 /// The media type of an answer.
-pub(super) fn content_type(response: &reqwest::Response) -> Option<&str> {
-    response.headers().get(CONTENT_TYPE)?.to_str().ok()
+pub(super) fn content_type(headers: &HeaderMap) -> Option<&str> {
+    headers.get(CONTENT_TYPE)?.to_str().ok()
 }
 
 /// The id that a provider gives to a request, where its headers name one: Anthropic's `request-id`; `x-request-id` of OpenAI and
-/// most others; Azure's, Amazon's, Google's, Mistral's, OpenRouter's and `DeepSeek`'s own.
+/// most others; Azure's, Amazon's, Google's, Mistral's, OpenRouter's, `DeepSeek`'s and `LiteLLM`'s own.
 pub(super) fn named(headers: &HeaderMap) -> ResponseInfo {
-    const NAMES: [&str; 9] = [
+    const NAMES: [&str; 10] = [
         "request-id",
         "x-request-id",
         "apim-request-id",
@@ -243,6 +281,7 @@ pub(super) fn named(headers: &HeaderMap) -> ResponseInfo {
         "mistral-correlation-id",
         "x-generation-id",
         "x-ds-trace-id",
+        "x-litellm-call-id",
         "cf-ray",
     ];
     let request_id = NAMES.iter().filter_map(|name| headers.get(*name)?.to_str().ok()).find_map(failure::id);
@@ -258,7 +297,7 @@ fn should_retry(headers: &HeaderMap) -> Option<bool> {
     }
 }
 
-fn redirected(response: &reqwest::Response) -> Error {
+fn redirected<B>(response: &Response<B>) -> Error {
     let target = response.headers().get(LOCATION).and_then(|value| value.to_str().ok()).unwrap_or("nowhere");
     let message = format!("the server redirects to {}", failure::snippet(target.as_bytes()));
     let mut error = Error::new(Category::Config, message).detail("set the provider instance's `url` to where it leads");
@@ -283,33 +322,42 @@ pub(super) fn endless(request: &Compiled, limit: Duration) -> Error {
 }
 
 /// A failure of the connection before an answer.
-fn network(error: &reqwest::Error, request: &Compiled) -> Refused {
-    let problem = tls_problem(error).filter(|_| error.is_connect());
+fn network(error: &HttpError, request: &Compiled) -> Refused {
+    let is_connect = matches!(error.kind, HttpErrorKind::Connect | HttpErrorKind::ConnectTimeout);
+    let problem = tls_problem(error).filter(|_| is_connect);
     if let Some(error) = problem.and_then(|problem| not_secure(problem, request)) {
         return error.into();
     }
     let place = place(request);
-    let message = match (error.is_connect(), error.is_timeout()) {
-        (true, true) => format!("connecting to {place} took too long"),
-        (true, false) => format!("{place} cannot be reached"),
-        (false, true) => format!("{place} was silent for too long"),
-        (false, false) => format!("the connection to {place} broke before an answer"),
+    let message = match error.kind {
+        HttpErrorKind::Setup => return unusable(error).into(),
+        HttpErrorKind::ConnectTimeout => format!("connecting to {place} took too long"),
+        HttpErrorKind::Connect => format!("{place} cannot be reached"),
+        HttpErrorKind::Silence => format!("{place} was silent for too long"),
+        HttpErrorKind::Broken => format!("the connection to {place} broke before an answer"),
     };
     // A port of this machine takes a connection at once: what is silent after that waits for another protocol.
-    let is_stuck = error.is_connect() && error.is_timeout() && error.url().is_some_and(is_tls_at_home);
+    let is_stuck = error.kind == HttpErrorKind::ConnectTimeout && is_tls_at_home(&request.line.url);
     let told = Error::new(Category::Network, message);
-    match (is_stuck, error.is_connect() || !error.is_timeout()) {
+    match (is_stuck, error.kind) {
         (true, _) => told.detail(format!("{}; {PLAIN_HELP}", cause(error))).into(),
-        (false, true) => told.detail(cause(error)).retryable().into(),
-        (false, false) => Refused::after_silence(told.detail(cause(error))),
+        (false, HttpErrorKind::Silence) => Refused::after_silence(told.detail(cause(error))),
+        (false, _) => told.detail(cause(error)).retryable().into(),
     }
+}
+
+/// A client that cannot be used.
+fn unusable(error: &HttpError) -> Error {
+    let own = error.source().and_then(|cause| cause.downcast_ref::<Error>()).cloned();
+    own.unwrap_or_else(|| Error::new(Category::Config, "the HTTP client cannot be used").detail(cause(error)))
 }
 
 /// What to do if a server does not answer in TLS.
 const PLAIN_HELP: &str = "if the server does not speak TLS, write `http://` into the provider instance's `url`";
 
-fn is_tls_at_home(url: &reqwest::Url) -> bool {
-    url.scheme() == "https" && url.host_str().is_some_and(is_loopback)
+fn is_tls_at_home(url: &str) -> bool {
+    let url = reqwest::Url::parse(url);
+    url.is_ok_and(|url| url.scheme() == "https" && url.host_str().is_some_and(is_loopback))
 }
 
 /// A failure of TLS that trying again does not mend; `None` if it may.
@@ -333,9 +381,9 @@ fn not_secure(problem: &rustls::Error, request: &Compiled) -> Option<Error> {
 }
 
 /// A failure of the connection in the middle of an answer.
-pub(super) fn broken(error: &reqwest::Error, request: &Compiled) -> Error {
+pub(super) fn broken(error: &HttpError, request: &Compiled) -> Error {
     let place = place(request);
-    let message = match error.is_timeout() {
+    let message = match error.kind == HttpErrorKind::Silence {
         true => format!("{place} fell silent"),
         false => format!("the connection to {place} broke"),
     };
@@ -343,7 +391,7 @@ pub(super) fn broken(error: &reqwest::Error, request: &Compiled) -> Error {
 }
 
 /// The failure of TLS that is behind an error, if one is.
-fn tls_problem(error: &reqwest::Error) -> Option<&rustls::Error> {
+fn tls_problem(error: &HttpError) -> Option<&rustls::Error> {
     std::iter::successors(error.source(), |&error| error.source()).find_map(tls_error)
 }
 
@@ -353,8 +401,8 @@ fn tls_error<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e rus
 }
 
 /// The innermost cause, which says most; never the URL.
-fn cause(error: &reqwest::Error) -> String {
-    let mut deepest: &dyn std::error::Error = error;
+pub(super) fn cause(error: &dyn std::error::Error) -> String {
+    let mut deepest = error;
     while let Some(source) = deepest.source() {
         deepest = source;
     }

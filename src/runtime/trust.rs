@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use ring::digest::{Context, SHA256};
 
-use super::{Category, Compiled, Error};
+use super::{Category, Compiled, Error, tools};
 use crate::compile::Compiler;
-use crate::provider::{Header, HeaderValue, MODEL_PLACEHOLDER, RequestLine, is_in_the_clear, placeholder};
-use crate::repo::{LoadOptions, SecretRef};
+use crate::provider::{Header, HeaderValue, MODEL_PLACEHOLDER, is_in_the_clear, placeholder};
+use crate::repo::{HttpSpec, LoadOptions, SecretRef};
 use crate::text::hex;
 use crate::unit::Plan;
 use crate::world::{AccessError, MemoryWorld, World};
@@ -27,8 +27,8 @@ use crate::world::{AccessError, MemoryWorld, World};
 pub enum Grant {
     /// Requests go to a server, with a key if there is one.
     Server {
-        /// The provider instance.
-        instance: Arc<str>,
+        /// Whose requests they are.
+        asker: Asker,
         /// The whole URL as it is sent to, with `${MODEL}` where the plain name of a model stands.
         url: String,
         /// Every header, with the key's reference in place of the key.
@@ -38,10 +38,10 @@ pub enum Grant {
         /// The file that a `file:` reference leads to, links resolved.
         key_file: Option<String>,
     },
-    /// A model may run a program.
+    /// A program runs, for a model that calls it or as an MCP server.
     Program {
-        /// The tool that it is offered as.
-        tool: Arc<str>,
+        /// What it is run for.
+        asker: Asker,
         /// The program's file, or its name if there is none.
         program: String,
         /// Its arguments.
@@ -53,6 +53,36 @@ pub enum Grant {
         /// The files of the repository that it is made of, as far as the command line names them, and their SHA-256.
         files: Vec<(String, String)>,
     },
+}
+
+/// What asks for something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asker {
+    /// A provider instance.
+    Instance(Arc<str>),
+    /// A tool that is a program.
+    Tool(Arc<str>),
+    /// An MCP server.
+    Server(Arc<str>),
+}
+
+impl Asker {
+    fn name(&self) -> &Arc<str> {
+        match self {
+            Asker::Instance(name) | Asker::Tool(name) | Asker::Server(name) => name,
+        }
+    }
+}
+
+/// With its name in quotes and escaped.
+impl fmt::Display for Asker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Asker::Instance(name) => write!(f, "the provider instance {name:?}"),
+            Asker::Tool(name) => write!(f, "the tool {name:?}"),
+            Asker::Server(name) => write!(f, "the MCP server {name:?}"),
+        }
+    }
 }
 
 /// What a person allowed so far.
@@ -76,13 +106,19 @@ impl Grant {
     /// The request's URL is none.
     pub fn of_request(request: &Compiled, key_file: Option<&Path>) -> Result<Grant, Error> {
         let malformed = || Error::new(Category::Config, format!("`{}` is no URL", request.address()));
-        server(&request.instance, &request.line, &request.target, key_file).ok_or_else(malformed)
+        let asker = Asker::Instance(Arc::clone(&request.instance));
+        server(asker, &request.line.headers, &request.target, key_file).ok_or_else(malformed)
     }
 
     /// What requests by an agent ask for, if the model has a plain name; `None` if its URL is none.
     pub fn of_agent(plan: &Plan<'_>, key_file: Option<&Path>) -> Option<Grant> {
         let line = plan.request_line(Some(MODEL_PLACEHOLDER));
-        server(&plan.instance.name.value, &line, &line.url, key_file)
+        server(Asker::Instance(Arc::clone(&plan.instance.name.value)), &line.headers, &line.url, key_file)
+    }
+
+    /// What an MCP server at a URL asks for; `None` if its URL is none.
+    pub fn of_server(name: &Arc<str>, http: &HttpSpec, key_file: Option<&Path>) -> Option<Grant> {
+        server(Asker::Server(Arc::clone(name)), &tools::headers(http), &http.url.value, key_file)
     }
 
     /// What identifies this grant in a repository: 64 hexadecimal digits.
@@ -104,15 +140,17 @@ impl Grant {
             std::iter::once(items.len().to_string()).chain(items.iter().map(ToString::to_string)).collect::<Vec<_>>()
         };
         match self {
-            Grant::Server { instance, url, headers, key, key_file } => {
+            Grant::Server { asker, url, headers, key, key_file } => {
                 let key = key.as_ref().map(ToString::to_string).unwrap_or_default();
                 let key_file = key_file.clone().unwrap_or_default();
-                let head = [String::from("server"), instance.to_string(), url.clone(), key, key_file];
+                let kind = if matches!(asker, Asker::Server(_)) { "server of tools" } else { "server" };
+                let head = [kind.to_owned(), asker.name().to_string(), url.clone(), key, key_file];
                 let headers = headers.iter().flat_map(|(name, value)| [name.clone(), value.clone()]);
                 head.into_iter().chain(headers).collect()
             }
-            Grant::Program { tool, program, arguments, folder, environment, files } => {
-                let head = vec!["program".to_owned(), tool.to_string(), program.clone(), folder.clone()];
+            Grant::Program { asker, program, arguments, folder, environment, files } => {
+                let kind = if matches!(asker, Asker::Server(_)) { "program of tools" } else { "program" };
+                let head = vec![kind.to_owned(), asker.name().to_string(), program.clone(), folder.clone()];
                 let files = files.iter().flat_map(|(path, digest)| [path.clone(), digest.clone()]);
                 head.into_iter().chain(list(arguments)).chain(list(environment)).chain(files).collect()
             }
@@ -124,8 +162,9 @@ impl Grant {
 impl fmt::Display for Grant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Grant::Server { instance, url, headers, key, key_file } => {
-                write!(f, "requests by the provider instance {instance:?} go to {url:?}")?;
+            Grant::Server { asker, url, headers, key, key_file } => {
+                let whose = if matches!(asker, Asker::Server(_)) { "calls of tools of" } else { "requests by" };
+                write!(f, "{whose} {asker} go to {url:?}")?;
                 match (key, key_file) {
                     (None, _) => f.write_str(", without a key")?,
                     (Some(key), None) => write!(f, ", with the key {:?}", key.to_string())?,
@@ -138,8 +177,8 @@ impl fmt::Display for Grant {
                 let exposed = key.is_some() && is_in_the_clear(url);
                 f.write_str(if exposed { ", which travels in the clear" } else { "" })
             }
-            Grant::Program { tool, program, arguments, folder, environment, .. } => {
-                write!(f, "the tool {tool:?} runs {program:?}")?;
+            Grant::Program { asker, program, arguments, folder, environment, .. } => {
+                write!(f, "{asker} runs {program:?}")?;
                 arguments.iter().try_for_each(|argument| write!(f, " {argument:?}"))?;
                 write!(f, " in {folder:?}")?;
                 match environment.as_slice() {
@@ -177,7 +216,9 @@ impl Bundled {
     /// Whether a grant gives nothing but what a bundled agent does: the same key in the same headers to the same URL. The name of
     /// the provider instance is all that may differ.
     pub fn covers(&self, grant: &Grant) -> bool {
-        let Grant::Server { url, headers, key, key_file: None, .. } = grant else { return false };
+        let Grant::Server { asker: Asker::Instance(_), url, headers, key, key_file: None } = grant else {
+            return false;
+        };
         let gives = |own: &Grant| match own {
             Grant::Server { url: a, headers: b, key: c, .. } => (a, b, c) == (url, headers, key),
             Grant::Program { .. } => false,
@@ -187,18 +228,18 @@ impl Bundled {
 }
 
 /// The grant of a request. `target` is its URL, or that with `${MODEL}` in it.
-fn server(instance: &Arc<str>, line: &RequestLine, target: &str, key_file: Option<&Path>) -> Option<Grant> {
+fn server(asker: Asker, headers: &[Header], target: &str, key_file: Option<&Path>) -> Option<Grant> {
     // As it is sent: hosts in ASCII, and whatever else clients rewrite.
     let url = reqwest::Url::parse(target).ok()?.to_string().replace("$%7BMODEL%7D", MODEL_PLACEHOLDER);
     let key = |header: &Header| match &header.value {
         HeaderValue::Key { key, .. } => Some(key.clone()),
         HeaderValue::Plain(_) => None,
     };
-    let key = line.headers.iter().find_map(key);
+    let key = headers.iter().find_map(key);
     Some(Grant::Server {
-        instance: Arc::clone(instance),
+        asker,
         url,
-        headers: line.headers.iter().map(|header| (header.name.clone(), header.value.to_string())).collect(),
+        headers: headers.iter().map(|header| (header.name.clone(), header.value.to_string())).collect(),
         key_file: key_file.filter(|_| key.is_some()).map(|path| path.to_string_lossy().into_owned()),
         key,
     })
@@ -258,7 +299,7 @@ mod tests {
     #[test]
     fn a_fingerprint_changes_with_everything() {
         let program = |arguments: &[&str], environment: &[&str], digest: &str| Grant::Program {
-            tool: "t".into(),
+            asker: Asker::Tool("t".into()),
             program: "/r/p".into(),
             arguments: arguments.iter().map(|it| Arc::from(*it)).collect(),
             folder: "/r".into(),
@@ -282,7 +323,7 @@ mod tests {
     #[test]
     fn what_is_shown_is_one_line_without_surprises() {
         let grant = Grant::Server {
-            instance: "x\n::error::pwned\u{202e}\u{1b}[31m".into(),
+            asker: Asker::Instance("x\n::error::pwned\u{202e}\u{1b}[31m".into()),
             url: "http://evil.example/\u{202e}".into(),
             headers: vec![("a".into(), "b\n::error::x\u{1b}".into())],
             key: Some(SecretRef::File("a\nb".into())),

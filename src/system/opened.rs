@@ -5,6 +5,10 @@ use std::sync::Arc;
 
 use super::{Disk, Embedded, find_root};
 use crate::compile::{Compiler, Folders, LoadOptions, Setting};
+#[cfg(feature = "runtime")]
+use crate::conversation::{Conversation, log::Log};
+#[cfg(feature = "runtime")]
+use crate::runtime::{Agent, Error, Session, SessionStart, Transport, TransportOptions};
 use crate::world::World;
 
 /// A repository of agents, loaded from disk.
@@ -16,6 +20,73 @@ pub struct OpenedRepository {
     pub compiler: Arc<Compiler>,
     /// What prompts see: the real folder as the project, the real paths.
     pub setting: Setting,
+}
+
+#[cfg(feature = "runtime")]
+impl OpenedRepository {
+    /// The agent with a name.
+    ///
+    /// # Errors
+    ///
+    /// As [`Agent::new`].
+    pub fn agent(&self, name: &str) -> Result<Agent, Error> {
+        Agent::new(Arc::clone(&self.compiler), name, self.setting.clone())
+    }
+
+    /// A transport that takes keys from where the repository says, with the usual limits. Sessions that share one share its connections.
+    ///
+    /// Nobody is asked: who opens repositories of others settles [`trust`](crate::runtime::trust) first.
+    pub fn transport(&self) -> Transport {
+        let secrets = Arc::new(super::SystemSecrets::new(&self.root));
+        Transport::new(secrets, TransportOptions::default()).with_clock(Arc::new(super::SystemClock))
+    }
+
+    /// A new session with an agent, with a transport of its own, that nobody writes down.
+    ///
+    /// # Errors
+    ///
+    /// As [`Agent::new`].
+    pub fn session(&self, agent: &str) -> Result<Session, Error> {
+        Ok(Session::new(self.agent(agent)?, self.transport(), Conversation::default()))
+    }
+}
+
+/// A session in a file: where it begins or goes on, and where its next lines go.
+#[cfg(feature = "runtime")]
+#[non_exhaustive]
+pub struct SessionFile {
+    /// What the file holds. A line that a killed process left unfinished does not count.
+    pub start: SessionStart,
+    /// The file, which nobody else may write meanwhile.
+    pub journal: super::JournalFile,
+}
+
+#[cfg(feature = "runtime")]
+impl SessionFile {
+    /// Opens the file, or creates it.
+    ///
+    /// # Errors
+    ///
+    /// A phrase, if it cannot be opened, is in use, or holds something else than a session.
+    pub fn open_or_create(path: &Path) -> Result<SessionFile, String> {
+        let opened = super::JournalFile::open_or_create(path)?;
+        let loaded =
+            Log::parse(&opened.bytes).map_err(|why| format!("`{}` is not a session: {why}", path.display()))?;
+        let start = match loaded.log {
+            Some(log) => SessionStart::Resumed(log, Conversation::default()),
+            None => SessionStart::New(Conversation::default()),
+        };
+        Ok(SessionFile { start, journal: opened.journal })
+    }
+
+    /// The session: each step of it is in the file before the model sees it.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub fn session(self, agent: Agent, transport: Transport) -> Result<Session, Error> {
+        Session::journaled(agent, transport, self.start, Box::new(self.journal))
+    }
 }
 
 /// Loads the repository around a folder. The folder is the project that its agents work in. Mistakes of the repository are in

@@ -4,21 +4,27 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, Command};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::{Disk, in_path, is_program, words};
-use crate::repo::ToolSpec;
-use crate::runtime::tools::{BoxFuture, Ended, Process, Processes};
-use crate::runtime::trust::{Grant, digest};
+use crate::repo::ProgramSpec;
+use crate::runtime::tools::{BoxFuture, Complaint, Ended, Process, Processes, RunningProgram};
+use crate::runtime::trust::{Asker, Grant, digest};
 use crate::world::AccessError;
 
-/// How much is kept of what a program writes to standard error, in bytes.
-const COMPLAINT_BYTES: usize = 4 * 1024;
+/// What a supervised program reads.
+#[derive(Clone, Copy)]
+enum Input {
+    /// What it is given at its start.
+    Whole,
+    /// What comes while it runs.
+    Stream,
+}
 
 /// The largest program of a repository that can be trusted, in bytes.
 const MAX_PROGRAM_BYTES: u64 = 256 * 1024 * 1024;
@@ -56,18 +62,23 @@ impl SystemProcesses {
 
     /// The command that runs a program.
     #[cfg(target_os = "linux")]
-    fn command(&self, program: &Path) -> Command {
+    fn command(&self, program: &Path, input: Input) -> Command {
+        use super::supervisor::{ROLE, SERVER_ROLE};
         if !self.is_supervised {
             return Command::new(program);
         }
         // The file of this program, also if another has taken its place since.
         let mut command = Command::new("/proc/self/exe");
-        command.arg(super::supervisor::ROLE).arg(program);
+        let role = match input {
+            Input::Whole => ROLE,
+            Input::Stream => SERVER_ROLE,
+        };
+        command.arg(role).arg(program);
         command
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn command(&self, program: &Path) -> Command {
+    fn command(&self, program: &Path, _: Input) -> Command {
         Command::new(program)
     }
 
@@ -85,18 +96,18 @@ impl SystemProcesses {
         found.ok_or_else(|| format!("there is no program `{program}` in `PATH`"))
     }
 
-    /// What a person allows by allowing a tool. Files that the command line names count with their content where they belong to
-    /// the repository, of which `root` is the root, or lie beside `tools.toml`.
+    /// What a person allows by allowing a tool or a server that is a program. Files that the command line names count with their
+    /// content where they belong to the repository, of which `root` is the root, or lie beside `tools.toml`.
     ///
     /// # Errors
     ///
     /// A phrase that names a file that cannot be read.
-    pub fn grant(&self, spec: &ToolSpec, root: &Path) -> Result<Grant, String> {
-        let found = self.locate(&spec.program.value).ok().and_then(|path| std::fs::canonicalize(path).ok());
-        let folder: PathBuf = self.folder.join(&spec.working_directory).components().collect();
+    pub fn grant(&self, asker: Asker, program: &ProgramSpec, root: &Path) -> Result<Grant, String> {
+        let found = self.locate(&program.name.value).ok().and_then(|path| std::fs::canonicalize(path).ok());
+        let folder: PathBuf = self.folder.join(&program.working_directory).components().collect();
         // Also as `--option=FILE`.
         let words =
-            spec.arguments.iter().flat_map(|argument| [Some(&**argument), argument.split_once('=').map(|it| it.1)]);
+            program.arguments.iter().flat_map(|argument| [Some(&**argument), argument.split_once('=').map(|it| it.1)]);
         let named = words.flatten().map(|word| folder.join(word));
         let mut files = Vec::new();
         for path in found.iter().cloned().chain(named) {
@@ -104,11 +115,11 @@ impl SystemProcesses {
         }
         let shown = |path: &Path| path.to_string_lossy().into_owned();
         Ok(Grant::Program {
-            tool: Arc::clone(&spec.definition.name),
-            program: found.map_or_else(|| spec.program.value.to_string(), |path| shown(&path)),
-            arguments: spec.arguments.clone(),
+            asker,
+            program: found.map_or_else(|| program.name.value.to_string(), |path| shown(&path)),
+            arguments: program.arguments.clone(),
             folder: shown(&folder),
-            environment: spec.environment.clone(),
+            environment: program.environment.clone(),
             files,
         })
     }
@@ -126,7 +137,7 @@ impl SystemProcesses {
     }
 
     /// The folder to run in, links resolved: it was checked when the file was read, but may have changed since.
-    fn directory(&self, spec: &ToolSpec) -> Result<PathBuf, String> {
+    fn directory(&self, spec: &ProgramSpec) -> Result<PathBuf, String> {
         let folder = std::fs::canonicalize(self.folder.join(&spec.working_directory));
         let folder = folder.map_err(|error| format!("`{}`: {}", spec.working_directory, words(&error)))?;
         match folder.starts_with(&self.folder) {
@@ -135,11 +146,11 @@ impl SystemProcesses {
         }
     }
 
-    fn start(&self, spec: &ToolSpec) -> Result<Child, String> {
-        let program = self.locate(&spec.program.value)?;
+    fn spawn(&self, spec: &ProgramSpec, input: Input) -> Result<Child, String> {
+        let program = self.locate(&spec.name.value)?;
         let environment = spec.environment.iter().filter_map(|name| Some((&**name, std::env::var_os(&**name)?)));
         let environment: Vec<(&str, OsString)> = environment.collect();
-        let mut command = self.command(&program);
+        let mut command = self.command(&program, input);
         command.args(spec.arguments.iter().map(AsRef::<str>::as_ref)).current_dir(self.directory(spec)?);
         command.env_clear().envs(environment);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -147,7 +158,7 @@ impl SystemProcesses {
         command.kill_on_drop(!self.is_supervised);
         #[cfg(unix)]
         command.process_group(0);
-        command.spawn().map_err(|error| format!("`{}`: {}", spec.program.value, words(&error)))
+        command.spawn().map_err(|error| format!("`{}`: {}", spec.name.value, words(&error)))
     }
 }
 
@@ -158,11 +169,29 @@ impl Processes for SystemProcesses {
 
     fn run<'a>(&'a self, process: Process<'a>) -> BoxFuture<'a, Ended> {
         Box::pin(async move {
-            match self.start(process.spec) {
+            match self.spawn(&process.spec.program, Input::Whole) {
                 Ok(child) => Running::new(child, self.is_supervised).finish(process).await,
                 Err(why) => Ended::Failed(why),
             }
         })
+    }
+
+    fn start(&self, program: &ProgramSpec, complaint: Complaint) -> Result<RunningProgram, AccessError> {
+        let mut child = self.spawn(program, Input::Stream)?;
+        let (input, output) = (child.stdin.take(), child.stdout.take());
+        let (Some(input), Some(output)) = (input, output) else { return Err("it has no pipes".to_owned().into()) };
+        let stderr = child.stderr.take();
+        let mut listening = JoinSet::new();
+        listening.spawn(async move { keep_end(stderr, &complaint).await });
+        let mut group = Group { leader: child.id(), is_supervised: self.is_supervised };
+        let ended = Box::pin(async move {
+            let status = child.wait().await;
+            group.kill();
+            // The rest of what it said.
+            let _ = timeout(GRACE, listening.join_next()).await;
+            status.ok().and_then(|status| status.code())
+        });
+        Ok(RunningProgram { input: Box::new(input), output: Box::new(output), ended })
     }
 }
 
@@ -181,9 +210,10 @@ impl Running {
     }
 
     async fn finish(mut self, process: Process<'_>) -> Ended {
-        let (mut output, mut complaint) = (Vec::new(), Vec::new());
+        let (mut output, complaint) = (Vec::new(), Complaint::default());
         let limit = process.spec.time_limit;
-        let ended = timeout(limit, self.exchange(process, &mut output, &mut complaint)).await;
+        let ended = timeout(limit, self.exchange(process, &mut output, &complaint)).await;
+        let complaint = complaint.into_bytes();
         if !matches!(ended, Ok(Ok(_))) {
             self.end().await;
         }
@@ -210,7 +240,7 @@ impl Running {
         &mut self,
         process: Process<'_>,
         output: &mut Vec<u8>,
-        complaint: &mut Vec<u8>,
+        complaint: &Complaint,
     ) -> Result<ExitStatus, Stop> {
         let (stdout, stderr) = (self.child.stdout.take(), self.child.stderr.take());
         let is_supervised = self.group.is_supervised;
@@ -277,17 +307,14 @@ async fn read_up_to(pipe: Option<impl AsyncRead + Unpin>, bytes: &mut Vec<u8>, l
 }
 
 /// Reads all and keeps the end.
-async fn keep_end(pipe: Option<impl AsyncRead + Unpin>, bytes: &mut Vec<u8>) -> std::io::Result<()> {
+async fn keep_end(pipe: Option<impl AsyncRead + Unpin>, complaint: &Complaint) -> std::io::Result<()> {
     let Some(mut pipe) = pipe else { return Ok(()) };
     let mut chunk = vec![0; 8 * 1024];
     loop {
-        let length = pipe.read(&mut chunk).await?;
-        if length == 0 {
-            return Ok(());
+        match pipe.read(&mut chunk).await? {
+            0 => return Ok(()),
+            length => complaint.push(&chunk[..length]),
         }
-        bytes.extend_from_slice(&chunk[..length]);
-        let surplus = bytes.len().saturating_sub(COMPLAINT_BYTES);
-        bytes.drain(..surplus);
     }
 }
 
@@ -334,7 +361,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::repo::read_tools;
+    use crate::repo::{ToolSpec, read_tools};
     use crate::source::Sources;
 
     /// A tool that runs a line of shell in a folder.
@@ -347,9 +374,9 @@ mod tests {
         let text = format!("[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = {command}\n{more}\n");
         fs::write(folder.join("tools.toml"), text).expect("writable");
         let world = Disk::open(folder).expect("it is there");
-        let (mut tools, findings) = read_tools(&world, "tools.toml", &mut Sources::default());
+        let (mut file, findings) = read_tools(&world, "tools.toml", &mut Sources::default());
         assert_eq!(findings, []);
-        tools.remove(0)
+        file.tools.remove(0)
     }
 
     async fn run(folder: &Path, spec: &ToolSpec, input: &str) -> Ended {
@@ -451,7 +478,7 @@ mod tests {
 
         let loud = run(at, &shell(at, "i=0; while [ $i -lt 3000 ]; do echo $i >&2; i=$((i+1)); done", ""), "").await;
         let Ended::Exited { complaint, .. } = loud else { panic!("{loud:?}") };
-        assert_eq!(complaint.len(), COMPLAINT_BYTES);
+        assert_eq!(complaint.len(), Complaint::MAX_BYTES);
         assert!(complaint.ends_with(b"2999\n"));
     }
 

@@ -4,20 +4,29 @@
 //! *subreaper* above them: that is this process, `reqc` started again under another name. It ends when the tool does, or when its
 //! standard input is closed, which the system does also if `reqc` is killed; and before it ends, it kills all that it has left.
 //!
-//! Standard input: the length of the tool's input (8 bytes, little-endian), the input, then nothing until the end. Arguments: the
-//! tool's program and its arguments. Folder, environment and outputs are the tool's own.
+//! Standard input of a tool: the length of its input (8 bytes, little-endian), the input, then nothing until the end. A server
+//! reads standard input itself, and this process only looks whether it is closed. Arguments: the program and its arguments. Folder,
+//! environment and outputs are the program's own.
 
+use std::ffi::OsString;
 use std::io::{Read, Write};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, kill_process, pidfd_open, pidfd_send_signal,
     set_child_subreaper, wait,
 };
 
-/// The first argument that makes a program a supervisor.
+/// The first argument that makes a program the supervisor of a tool.
 pub(super) const ROLE: &str = "--supervise-tool";
+
+/// The first argument that makes a program the supervisor of a server.
+pub(super) const SERVER_ROLE: &str = "--supervise-server";
+
+/// How long a server may take to end by itself once its standard input is closed.
+const FAREWELL: Duration = Duration::from_secs(2);
 
 /// How long what is left may take to die. What starts others faster than they are killed would never end.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -28,26 +37,47 @@ const NOT_STARTED: u8 = 127;
 /// Whether this process was started as a supervisor: then it has done its work, and this is its exit status.
 pub fn supervise() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
-    let is_supervisor = arguments.next().is_some_and(|first| first == ROLE);
-    is_supervisor.then(|| run(arguments))
+    let role = arguments.next()?;
+    match role.to_str()? {
+        ROLE => Some(run(arguments)),
+        SERVER_ROLE => Some(serve(arguments)),
+        _ => None,
+    }
 }
 
-fn run(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
-    // Without this, as in a very strict sandbox, only what stays in the group is ended.
-    let _ = set_child_subreaper(Some(getpid()));
+fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    adopt();
     let (Some(program), Some(input)) = (arguments.next(), read_input()) else { return ExitCode::from(NOT_STARTED) };
-    let mut child = match Command::new(&program).args(arguments).stdin(Stdio::piped()).spawn() {
+    let mut child = match start(&program, arguments, Stdio::piped()) {
         Ok(child) => child,
-        Err(error) => {
-            let _ = writeln!(std::io::stderr(), "`{}`: {}", program.to_string_lossy(), super::words(&error));
-            return ExitCode::from(NOT_STARTED);
-        }
+        Err(status) => return status,
     };
     let stdin = child.stdin.take();
     std::thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(&input)));
-    let Some(tool) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return ExitCode::FAILURE };
-    std::thread::spawn(move || end_with_parent(tool));
-    let status = wait_for(tool);
+    finish(&child, end_with_parent)
+}
+
+fn serve(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    adopt();
+    let Some(program) = arguments.next() else { return ExitCode::from(NOT_STARTED) };
+    match start(&program, arguments, Stdio::inherit()) {
+        Ok(child) => finish(&child, end_after_parent),
+        Err(status) => status,
+    }
+}
+
+fn start(program: &OsString, arguments: impl Iterator<Item = OsString>, stdin: Stdio) -> Result<Child, ExitCode> {
+    Command::new(program).args(arguments).stdin(stdin).spawn().map_err(|error| {
+        let _ = writeln!(std::io::stderr(), "`{}`: {}", program.to_string_lossy(), super::words(&error));
+        ExitCode::from(NOT_STARTED)
+    })
+}
+
+/// Waits for the program, which `watch` ends when the time has come, and ends what it left behind.
+fn finish(child: &Child, watch: fn(Pid)) -> ExitCode {
+    let Some(program) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return ExitCode::FAILURE };
+    std::thread::spawn(move || watch(program));
+    let status = wait_for(program);
     end_the_rest();
     leave(status)
 }
@@ -61,13 +91,28 @@ fn read_input() -> Option<Vec<u8>> {
     Some(input)
 }
 
-/// Kills the tool once standard input is closed. Its number cannot have been given to another process meanwhile.
+/// Kills the tool once standard input is closed.
 fn end_with_parent(tool: Pid) {
-    let handle = pidfd_open(tool, PidfdFlags::empty());
-    let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+    kill_after(tool, || drop(std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink())));
+}
+
+/// Kills the server some time after standard input was closed. What it has not read yet stays its own: a pipe that nobody can write
+/// to any more tells so at once.
+fn end_after_parent(server: Pid) {
+    kill_after(server, || {
+        let stdin = std::io::stdin();
+        while let Err(rustix::io::Errno::INTR) = poll(&mut [PollFd::new(&stdin, PollFlags::empty())], None) {}
+        std::thread::sleep(FAREWELL);
+    });
+}
+
+/// Kills a program once `wait` returns. Its number cannot have been given to another process meanwhile.
+fn kill_after(program: Pid, wait: impl FnOnce()) {
+    let handle = pidfd_open(program, PidfdFlags::empty());
+    wait();
     let _ = match handle {
         Ok(handle) => pidfd_send_signal(handle, Signal::KILL),
-        Err(_) => kill_process(tool, Signal::KILL),
+        Err(_) => kill_process(program, Signal::KILL),
     };
 }
 
@@ -82,7 +127,8 @@ fn wait_for(tool: Pid) -> Option<WaitStatus> {
     }
 }
 
-/// Makes this process the parent of what loses its supervisor: a tool may kill that.
+/// Makes this process the parent of what loses its own. Without this, as in a very strict sandbox, only what stays in a program's
+/// group is ended.
 pub(crate) fn adopt() {
     let _ = set_child_subreaper(Some(getpid()));
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::memo::Weight;
 use super::prompt::SystemPrompt;
 use crate::json::Pointer;
-use crate::provider::{Breakpoint, CacheMark, CachePlan, CacheTtl, Cacheable, add_cache_control};
+use crate::provider::{CacheMark, CachePlace, CachePlan, CacheTtl, Cacheable, add_cache_control};
 pub(super) use hollow::Class;
 pub(crate) use hollow::Texts;
 use hollow::{Holes, Spliced};
@@ -51,7 +51,7 @@ pub(super) struct Shared {
 /// A value with a breakpoint more.
 #[derive(Debug)]
 struct Marked {
-    breakpoint: Breakpoint,
+    place: CachePlace,
     ttl: CacheTtl,
     /// `None` if there is no place for it.
     value: Option<(Arc<Shared>, CacheMark)>,
@@ -272,15 +272,15 @@ impl Shared {
         told.downcast().unwrap_or_else(|_| unreachable!("each teller has a form of its own"))
     }
 
-    fn marked(&self, breakpoint: Breakpoint, ttl: CacheTtl) -> Option<(Arc<Shared>, CacheMark)> {
+    fn marked(&self, place: CachePlace, ttl: CacheTtl) -> Option<(Arc<Shared>, CacheMark)> {
         let mut known = self.marked.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = known.iter().find(|known| (known.breakpoint, known.ttl) == (breakpoint, ttl)) {
+        if let Some(found) = known.iter().find(|known| (known.place, known.ttl) == (place, ttl)) {
             return found.value.clone();
         }
         let mut value = self.value.clone();
         let again = if self.holes.is_some() { Shared::hollow } else { Shared::new };
-        let value = value.mark(breakpoint, ttl).map(|mark| (Arc::new(again(value)), mark));
-        known.push(Marked { breakpoint, ttl, value: value.clone() });
+        let value = value.mark(place, ttl).map(|mark| (Arc::new(again(value)), mark));
+        known.push(Marked { place, ttl, value: value.clone() });
         value
     }
 
@@ -301,16 +301,16 @@ impl Cacheable for Member {
         }
     }
 
-    fn mark(&mut self, breakpoint: Breakpoint, ttl: CacheTtl) -> Option<CacheMark> {
+    fn mark(&mut self, place: CachePlace, ttl: CacheTtl) -> Option<CacheMark> {
         match self {
-            Member::Own(value) => value.mark(breakpoint, ttl),
+            Member::Own(value) => value.mark(place, ttl),
             Member::Shared(shared) => {
-                let (marked, mark) = shared.marked(breakpoint, ttl)?;
+                let (marked, mark) = shared.marked(place, ttl)?;
                 *shared = marked;
                 Some(mark)
             }
             Member::Spliced(spliced) => {
-                let (marked, mark) = spliced.shared().marked(breakpoint, ttl)?;
+                let (marked, mark) = spliced.shared().marked(place, ttl)?;
                 **spliced = spliced.with(marked);
                 Some(mark)
             }

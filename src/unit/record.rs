@@ -14,7 +14,7 @@ use super::plan::{Plan, Target};
 use super::prompt::{SystemPrompt, placeholder};
 use crate::json::{self, Pointer, Tree};
 use crate::provider::{CacheMark, is_injected, tool_source};
-use crate::render::{BodyInput, By, ReadFile, Recording, Renderer, Written};
+use crate::render::{BodyInput, By, ComputedFrom, ReadFile, Recording, Renderer, Written};
 use crate::source::{Sources, Span};
 
 /// What the provider steps did to a body.
@@ -31,19 +31,24 @@ pub(super) struct Steps {
 pub enum ProviderStep {
     /// The model's name, put in front.
     Model,
+    /// The same, as the caller names it.
+    GivenModel,
     /// The tool definitions, put behind.
     Tools,
     /// Breakpoints of the prompt cache.
     Cache,
+    /// How long what the breakpoints end is kept.
+    CacheTtl,
 }
 
 impl ProviderStep {
     /// The key of the profile that switches it on.
     pub fn setting(self) -> &'static str {
         match self {
-            ProviderStep::Model => "model",
+            ProviderStep::Model | ProviderStep::GivenModel => "model",
             ProviderStep::Tools => "enable_tools",
             ProviderStep::Cache => "cache_prompt",
+            ProviderStep::CacheTtl => "cache_ttl",
         }
     }
 }
@@ -71,6 +76,8 @@ pub enum Author {
         step: ProviderStep,
         /// The setting, if the profile has it.
         setting: Option<Span>,
+        /// The setting that says where the step writes.
+        placed_by: Option<Span>,
         /// The value of the conversation that it wrote, as a place in the context.
         source: Option<Pointer>,
     },
@@ -86,13 +93,18 @@ pub(crate) struct Place {
     pub(crate) excerpt: Option<Excerpt>,
     /// The value of the conversation that was written.
     pub(crate) data: Option<Arc<Pointer>>,
+    /// Whether that value is the place: no template says anything of it.
+    pub(crate) is_in_data: bool,
+    /// What a computed text was made of first.
+    pub(crate) made_of: Option<ComputedFrom>,
     /// The file of a prompt that was written, and where in it.
     pub(crate) file: Option<(Arc<ReadFile>, Range<usize>)>,
 }
 
 impl Place {
     fn at(span: Span) -> Place {
-        Place { span, steps: Vec::new(), excerpt: None, data: None, file: None }
+        let (is_in_data, made_of) = (false, None);
+        Place { span, steps: Vec::new(), excerpt: None, data: None, is_in_data, made_of, file: None }
     }
 
     /// Whether the system prompt wrote it.
@@ -179,9 +191,10 @@ impl<'a> Record<'a> {
     /// Where the value at a pointer, or its key, is written.
     pub(crate) fn place(&self, pointer: &Pointer, target: Target) -> Place {
         match self.owner(pointer) {
-            Owner::Step(step, _) => {
+            Owner::Step(step, source) => {
                 let setting = self.plan.setting(step.setting());
-                Place::at(setting.unwrap_or_else(|| self.plan.literal(pointer, target, self.body.splices())))
+                let place = Place::at(setting.unwrap_or_else(|| self.plan.literal(pointer, target, self.body.splices())));
+                Place { data: source.map(Arc::new), is_in_data: true, ..place }
             }
             // A key beside a template stands in the profile, whatever the template writes.
             Owner::Splice(_, _, inner) if target == Target::Key && inner.parent().is_none() => {
@@ -219,7 +232,11 @@ impl<'a> Record<'a> {
     /// Who wrote the value at a pointer.
     pub(crate) fn author(&self, pointer: &Pointer) -> Author {
         match self.owner(pointer) {
-            Owner::Step(step, source) => Author::Step { step, setting: self.plan.setting(step.setting()), source },
+            Owner::Step(step, source) => {
+                let is_cache = matches!(step, ProviderStep::Cache | ProviderStep::CacheTtl);
+                let placed_by = self.plan.setting("cache_breakpoints").filter(|_| is_cache);
+                Author::Step { step, setting: self.plan.setting(step.setting()), placed_by, source }
+            }
             Owner::Splice(index, splice, inner) => {
                 let written = || {
                     let text = self.text(index)?;
@@ -251,6 +268,9 @@ impl<'a> Record<'a> {
         for mark in &steps.marks {
             match mark.before(&pointer) {
                 Some(before) => pointer = before,
+                None if pointer.tokens().last().as_deref() == Some("ttl") => {
+                    return Owner::Step(ProviderStep::CacheTtl, None);
+                }
                 None => return Owner::Step(ProviderStep::Cache, None),
             }
         }
@@ -343,7 +363,9 @@ impl<'a> Record<'a> {
         let one = |written: &[Written]| matches!(written, [one] if one.by == By::Template);
         // A text between literal quotes: what stands between them counts.
         let runs = if one(&whole) { whole } else { written(inside(text, &range)) };
-        let Some(first) = runs.iter().find(|run| run.by != By::Tag).or(runs.first()) else {
+        // What stands in a list or an object has places of its own.
+        let is_whole = matches!(text.text.as_bytes().get(range.start), Some(b'[' | b'{'));
+        let Some(first) = runs.iter().find(|run| is_whole || run.by != By::Tag).or(runs.first()) else {
             return Place::at(splice.literal);
         };
         let mut steps: Vec<(Span, &'static str)> =
@@ -357,8 +379,13 @@ impl<'a> Record<'a> {
             By::File { file, bytes } => (None, Some((Arc::clone(file), bytes.clone()))),
             _ => (None, None),
         };
+        let made_of = match &first.by {
+            By::Computed(from) => from.first().cloned(),
+            _ => None,
+        };
         let excerpt = Some(Excerpt::new(&text.text, &range));
-        Place { span: first.span, steps, excerpt, data, file }
+        let is_in_data = data.as_ref().is_some_and(|path| path.tokens().next().as_deref() == Some("system_layers"));
+        Place { span: first.span, steps, excerpt, data, is_in_data, made_of, file }
     }
 
     /// What a template wrote.

@@ -174,7 +174,7 @@ async fn the_limit_of_rounds_ends_in_a_tool_error() {
     let last = history(&session).pop().unwrap();
     let told = "user: error #c: the tool did not run: the model still calls tools after 10 rounds of them";
     assert_eq!(last, told, "each call has a result");
-    let limited = session.under(Arc::new(Watching::default())).with_limit(2);
+    let limited = session.with_hooks(Arc::new(Watching::default())).with_limit(2);
     let (_, outcome) = events(limited.send(text("Go"))).await;
     assert!(matches!(&outcome, Outcome::Failed(error) if error.message.contains("2 rounds")), "{outcome:?}");
     assert_eq!(server.received().len(), 14);
@@ -247,7 +247,7 @@ async fn a_slow_tool_tells_its_progress_and_is_stopped_by_cancelling() {
 async fn a_hook_stops_a_turn() {
     let (server, session) = with_tools(vec![calls(&[("c1", "look", "{}")]), says("Never.")]).await;
     let hooks = Arc::new(Watching { stop_at: Some(2), ..Watching::default() });
-    let (_, outcome) = events(session.under(hooks).send(text("Go"))).await;
+    let (_, outcome) = events(session.with_hooks(hooks).send(text("Go"))).await;
     assert_eq!(outcome, Outcome::Finished(StopReason::Stopped("enough".into())));
     assert_eq!(server.received().len(), 1);
     assert_eq!(history(&session).len(), 3, "what was said stays");
@@ -257,7 +257,7 @@ async fn a_hook_stops_a_turn() {
 async fn a_hook_refuses_a_tool() {
     let (_server, session) = with_tools(vec![calls(&[("c1", "look", "{}"), ("c2", "count", "{}")]), says("Ok.")]).await;
     let hooks = Arc::new(Watching { refuse: Some("look"), ..Watching::default() });
-    events(session.under(Arc::clone(&hooks) as Arc<dyn Hooks>).send(text("Go"))).await;
+    events(session.with_hooks(Arc::clone(&hooks) as Arc<dyn Hooks>).send(text("Go"))).await;
     assert_eq!(history(&session)[2], "user: error #c1: not here | result #c2: {}");
     assert_eq!(*hooks.asked.lock().unwrap(), ["look", "count"]);
 }
@@ -267,7 +267,7 @@ async fn a_hook_rewrites_arguments_for_the_execution_only() {
     for (rewritten, ran_with) in [(json!({"at": "b"}), "{\"at\":\"b\"}"), (json!("malformed"), "{\"at\":\"a\"}")] {
         let (server, session) = with_tools(vec![calls(&[("c1", "look", r#"{"at":"a"}"#)]), says("Ok.")]).await;
         let hooks = Arc::new(Watching { rewrite: Some(rewritten), ..Watching::default() });
-        events(session.under(hooks).send(text("Go"))).await;
+        events(session.with_hooks(hooks).send(text("Go"))).await;
         assert_eq!(history(&session)[2], format!("user: result #c1: {ran_with}"));
         let body = server.received()[1].json().to_string();
         assert!(body.contains(r#"{\"at\":\"a\"}"#), "the history keeps what the model said: {body}");
@@ -283,7 +283,7 @@ async fn a_hook_suppresses_or_replaces_what_is_shown() {
     ] {
         let (_server, session) = with_tools(vec![says("The secret.")]).await;
         let hooks = Arc::new(Watching { show: Some(show), ..Watching::default() });
-        let (events, _) = events(session.under(Arc::new(NoHooks)).with_message_hook(hooks).send(text("Go"))).await;
+        let (events, _) = events(session.with_hooks(Arc::new(NoHooks)).with_message_hook(hooks).send(text("Go"))).await;
         assert_eq!(said(&events), shown);
         assert_eq!(history(&session)[1], "assistant: The secret.", "the history keeps the original");
     }
@@ -293,7 +293,8 @@ async fn a_hook_suppresses_or_replaces_what_is_shown() {
 async fn the_observer_sees_what_the_receiver_sees_and_the_end() {
     let (_server, session) = with_tools(vec![calls(&[("c1", "look", "{}")]), says("Ok.")]).await;
     let hooks = Arc::new(Watching::default());
-    let (mut received, outcome) = events(session.under(Arc::clone(&hooks) as Arc<dyn Hooks>).send(text("Go"))).await;
+    let (mut received, outcome) =
+        events(session.with_hooks(Arc::clone(&hooks) as Arc<dyn Hooks>).send(text("Go"))).await;
     received.push(Event::Done(outcome));
     assert_eq!(*hooks.seen.lock().unwrap(), received);
 }
@@ -306,7 +307,7 @@ async fn an_aborted_answer_of_the_agent_loop_stays_if_it_is_text_only() {
         let mut acts = sse(&data);
         acts.push(Act::Hang);
         let (_server, session) = with_tools(vec![acts]).await;
-        let mut turn = session.under(Arc::new(Watching::default())).send(text("Go"));
+        let mut turn = session.with_hooks(Arc::new(Watching::default())).send(text("Go"));
         let mut seen = 0;
         while seen < data.len() {
             seen += usize::from(matches!(turn.next().await, Some(Event::Text(_) | Event::ToolCallStart { .. })));
@@ -321,7 +322,7 @@ async fn an_aborted_answer_of_the_agent_loop_stays_if_it_is_text_only() {
 async fn usage_adds_up_over_rounds_and_can_be_seeded() {
     let (_server, session) = with_tools(vec![calls(&[("c1", "look", "{}")]), says("Ok.")]).await;
     session.seed_usage(Usage { input: 1000, output: 100, ..Usage::default() });
-    events(session.under(Arc::new(Watching::default())).send(text("Go"))).await;
+    events(session.with_hooks(Arc::new(Watching::default())).send(text("Go"))).await;
     assert_eq!(session.usage(), Usage { input: 1030, output: 107, ..Usage::default() });
 }
 
@@ -362,7 +363,7 @@ async fn hooks_are_asked_about_every_call_before_any_tool_runs() {
         async { ToolOutput::text("ran") }
     })));
     let hooks = Arc::new(Late { ran: Arc::clone(&ran), seen: Mutex::default() });
-    events(session.under(Arc::clone(&hooks) as Arc<dyn Hooks>).send(text("Go"))).await;
+    events(session.with_hooks(Arc::clone(&hooks) as Arc<dyn Hooks>).send(text("Go"))).await;
     assert_eq!((hooks.seen.lock().unwrap().as_slice(), ran.load(Ordering::SeqCst)), ([0, 0].as_slice(), 2));
 }
 
@@ -412,7 +413,7 @@ async fn cancelling_while_a_message_waits_to_be_shown_answers_its_calls() {
     }
     let both = r#"{"choices":[{"index":0,"delta":{"content":"Let me look.","tool_calls":[{"index":0,"id":"c1","function":{"name":"look","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#;
     let (_server, session) = with_tools(vec![sse(&[both, "[DONE]"])]).await;
-    let mut turn = session.under(Arc::new(NoHooks)).with_message_hook(Arc::new(Pondering)).send(text("Go"));
+    let mut turn = session.with_hooks(Arc::new(NoHooks)).with_message_hook(Arc::new(Pondering)).send(text("Go"));
     while !matches!(turn.next().await, Some(Event::ToolCallEnd(_))) {}
     tokio::time::sleep(Duration::from_millis(30)).await;
     turn.cancel();
@@ -432,7 +433,7 @@ async fn text_that_was_held_back_is_shown_if_it_stays() {
     let half = r#"{"choices":[{"index":0,"delta":{"content":"half"}}]}"#;
     let (_server, session) = with_tools(vec![sse(&[half])]).await;
     let (events, outcome) =
-        events(session.under(Arc::new(NoHooks)).with_message_hook(Arc::new(Holding)).send(text("Go"))).await;
+        events(session.with_hooks(Arc::new(NoHooks)).with_message_hook(Arc::new(Holding)).send(text("Go"))).await;
     assert!(matches!(outcome, Outcome::Failed(_)), "{outcome:?}");
     assert_eq!((said(&events).as_str(), history(&session)[1].as_str()), ("half", "assistant: half"));
 }
@@ -446,7 +447,7 @@ async fn a_hook_that_panics_ends_the_request_and_nothing_else() {
         }
     }
     let (_server, session) = with_tools(vec![says("Ok.")]).await;
-    let (_, outcome) = events(session.under(Arc::new(Planted)).send(text("Go"))).await;
+    let (_, outcome) = events(session.with_hooks(Arc::new(Planted)).send(text("Go"))).await;
     assert!(matches!(&outcome, Outcome::Failed(error) if error.message.contains("panicked")), "{outcome:?}");
     assert_eq!(session.open_requests(), 0);
     let note = reqc::conversation::Item::Notification { text: "A note.".into(), title: None, source: None };

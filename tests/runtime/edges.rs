@@ -9,8 +9,8 @@ use reqc::runtime::hooks::{Hooks, NoHooks, RoundDecision, ToolDecision};
 use reqc::runtime::stream::{Decoder, Framing, Limits, Source};
 use reqc::runtime::tools::{BoxFuture, FnTool, ToolOutput, ToolSet};
 use reqc::runtime::{
-    Agent, Answer, Category, ClientApi, Error, Event, Outcome, Refusal, Session, SessionStart, StopReason, ToolCall,
-    Transport, TransportOptions, Turn, WireFormat,
+    Agent, Answer, Category, ClientApi, Error, Event, Outcome, Refusal, Run, Session, SessionStart, StopReason,
+    ToolCall, Transport, TransportOptions, WireFormat,
 };
 use reqc::world::{Journal, MemoryJournal};
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ fn assert_answered(server: &Server) {
     assert_eq!(called, answered, "{body}");
 }
 
-async fn until(turn: &mut Turn, wanted: impl Fn(&Event) -> bool) {
+async fn until(turn: &mut Run, wanted: impl Fn(&Event) -> bool) {
     while !wanted(&turn.next().await.expect("it comes")) {}
 }
 
@@ -76,7 +76,7 @@ async fn what_tools_did_before_a_cancel_is_never_forgotten() {
         let session = journaled(&server.url, &journal);
         session.set_tools(quick_and_slow());
         let mut turn = match under_hooks {
-            true => session.under(Arc::new(NoHooks)).send(text("Go")),
+            true => session.with_hooks(Arc::new(NoHooks)).send(text("Go")),
             false => session.send(text("Go")),
         };
         until(&mut turn, |event| matches!(event, Event::ToolResult { .. })).await;
@@ -165,7 +165,7 @@ fn answers(why: CutOff) -> Vec<Vec<Act>> {
 
 #[tokio::test]
 async fn what_follows_an_answer_that_was_cut_off_says_so() {
-    for why in CutOff::ALL.into_iter().filter(|why| *why != CutOff::Paused) {
+    for why in CutOff::ALL.into_iter().filter(|why| !matches!(why, CutOff::Paused | CutOff::TimedOut)) {
         for (restarts, asks) in [(false, false), (false, true), (true, false), (true, true)] {
             let server = Server::answering(answers(why)).await;
             let journal = MemoryJournal::default();
@@ -423,7 +423,7 @@ async fn an_empty_reason_gets_a_default() {
     let session = session(&server.url);
     session.set_tools(quick_and_slow());
     let hooks = Arc::new(Terse { stops: true, ..Terse::default() });
-    let outcome = session.under(hooks).send(text("Go")).outcome().await;
+    let outcome = session.with_hooks(hooks).send(text("Go")).outcome().await;
     let Outcome::Finished(StopReason::Stopped(reason)) = outcome else { panic!("{outcome:?}") };
     assert_eq!(reason, "a hook stopped the request: no reason was given");
     assert_eq!(history(&session)[2], "user: error #c1: the call was refused: no reason was given");
@@ -435,7 +435,7 @@ async fn observers_see_messages_items_the_start_of_an_answer_and_the_end_of_one_
     let session = session(&server.url);
     session.inject(Item::Notification { text: "It is noon.".into(), title: None, source: None }).unwrap();
     let hooks = Arc::<Terse>::default();
-    let watched = session.under(Arc::clone(&hooks) as Arc<dyn Hooks>);
+    let watched = session.with_hooks(Arc::clone(&hooks) as Arc<dyn Hooks>);
     watched.send(text("Hi")).outcome().await;
     let first = ["item", "message", "turn_start", "answer_start", "text", "turn_cut_off", "done"];
     assert_eq!(std::mem::take(&mut *hooks.seen.lock().unwrap()), first);

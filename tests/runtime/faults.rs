@@ -14,7 +14,7 @@ use reqc::conversation::log::Log;
 use reqc::conversation::{Block, Conversation, Message, Role};
 use reqc::runtime::hooks::Hooks;
 use reqc::runtime::tools::{FnTool, ToolOutput, ToolSet};
-use reqc::runtime::{Agent, Event, Outcome, Session, SessionStart, Transport, TransportOptions, Turn};
+use reqc::runtime::{Agent, Event, Outcome, Run, Session, SessionStart, Transport, TransportOptions};
 use reqc::system::JournalFile;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -237,7 +237,7 @@ impl Hooks for Ends {
 type Heard = Option<(Vec<Event>, Outcome)>;
 
 /// Reads a turn as somebody might: to its end, until patience ends, or not at all.
-async fn watch(mut turn: Turn, dice: &mut Dice) -> Heard {
+async fn watch(mut turn: Run, dice: &mut Dice) -> Heard {
     match dice.below(6) {
         0 => {
             let cancel = turn.cancellation();
@@ -271,7 +271,7 @@ async fn live(agent: Agent, transport: Transport, path: &Path, mut dice: Dice) -
         session.set_tools(tools());
     }
     let ends = Arc::<Ends>::default();
-    let hooked = session.under(Arc::clone(&ends) as Arc<dyn Hooks>);
+    let hooked = session.with_hooks(Arc::clone(&ends) as Arc<dyn Hooks>);
     let under_hooks = dice.below(2) == 0;
     let mut heard = Vec::new();
     let mut overtaken = None;

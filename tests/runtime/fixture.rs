@@ -9,7 +9,7 @@ use reqc::render::Folders;
 use reqc::repo::{LoadOptions, SecretRef};
 use reqc::runtime::stream::Limits;
 use reqc::runtime::{
-    Agent, Event, Outcome, RetryPolicy, SecretError, Secrets, Session, Transport, TransportOptions, Turn,
+    Agent, Event, Outcome, RetryPolicy, Run, SecretError, Secrets, Session, Transport, TransportOptions,
 };
 use reqc::system::Embedded;
 use reqc::world::MemoryWorld;
@@ -90,7 +90,7 @@ pub(crate) fn text(text: &str) -> Vec<Block> {
 }
 
 /// Everything that a turn says, and how it ended.
-pub(crate) async fn events(mut turn: Turn) -> (Vec<Event>, Outcome) {
+pub(crate) async fn events(mut turn: Run) -> (Vec<Event>, Outcome) {
     let mut events = Vec::new();
     while let Some(event) = turn.next().await {
         match event {

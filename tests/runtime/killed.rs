@@ -18,11 +18,20 @@ use crate::fixture::{KEY, STATE};
 use crate::server::{Act, Received, Server, calls, says, sse, stream_head};
 
 const KILLS: u32 = 20;
+/// A tool whose program never ends.
 const TOOLS: &str = r#"
 [[tool]]
 name = "wait"
 description = "Waits."
 command = ["./wait"]
+env = ["PATH"]
+"#;
+/// A tool that ends at once.
+const QUICK: &str = r#"
+[[tool]]
+name = "quick"
+description = "Ends."
+command = ["./quick"]
 env = ["PATH"]
 "#;
 
@@ -270,21 +279,6 @@ async fn a_signal_ends_the_tools_too(signal: Signal) {
     server.quiet().await;
 }
 
-/// One tool ends at once, the other one never.
-const TWO_TOOLS: &str = r#"
-[[tool]]
-name = "quick"
-description = "Ends."
-command = ["./quick"]
-env = ["PATH"]
-
-[[tool]]
-name = "wait"
-description = "Waits."
-command = ["./wait"]
-env = ["PATH"]
-"#;
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_tool_did_before_its_process_was_killed_is_known_after_a_restart() {
     let server = Server::start(|number, _| match number {
@@ -293,7 +287,8 @@ async fn what_a_tool_did_before_its_process_was_killed_is_known_after_a_restart(
     });
     let server = server.await;
     let folder = repository(&server.url);
-    let tools = [("tools.toml", TWO_TOOLS), ("quick", "#!/bin/sh\necho deployed\n"), ("wait", "#!/bin/sh\nsleep 60\n")];
+    let both = format!("{QUICK}{TOOLS}");
+    let tools = [("tools.toml", &*both), ("quick", "#!/bin/sh\necho deployed\n"), ("wait", "#!/bin/sh\nsleep 60\n")];
     for (name, text) in tools {
         let path = folder.path().join(name);
         std::fs::write(&path, text).expect("written");

@@ -5,17 +5,24 @@
 mod agent_loop;
 #[cfg(target_os = "linux")]
 mod children;
+mod client;
+mod deadline;
 mod edges;
+mod example;
 mod faults;
 mod fixture;
 mod hostile;
 mod killed;
+#[cfg(unix)]
+mod mcp;
 mod one_path;
 mod renewal;
 mod send;
+mod serde_forms;
 mod server;
 mod session;
 #[cfg(target_os = "linux")]
 mod tls;
+mod tools;
 mod transport;
 mod trust;

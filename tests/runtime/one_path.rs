@@ -6,8 +6,9 @@ use reqc::compile::{Compiler, Setting};
 use reqc::conversation::{Block, Conversation, Task};
 use reqc::golden::request_json;
 use reqc::repo::{LoadOptions, SecretRef};
-use reqc::runtime::{Agent, Session};
+use reqc::runtime::{Agent, Session, SessionStart};
 use reqc::system::Embedded;
+use reqc::unit::Plan;
 use reqc::world::MemoryWorld;
 use serde_json::Value;
 
@@ -55,15 +56,12 @@ async fn the_bytes_that_a_server_gets_are_those_of_the_golden_file() {
         // Golden bodies of agents without a model hold a placeholder, which is never sent: a model is named for both.
         let model = plan.default_model().unwrap_or("some-model");
         let request: Value = serde_json::from_str(&request_json(&plan, Some(model))).expect("JSON");
-        // A session that is given a whole conversation does not know what came in which turn.
-        let contexts = original.contexts().iter().filter(|ready| ready.context.earlier.is_empty());
-        // Calls that it holds without results get some that say so, where a compiler leaves the calls out.
-        let contexts = contexts.filter(|ready| !ends_with_a_call(&ready.context.conversation));
-        for ready in contexts.filter(|ready| ready.context.kind() == plan.kind) {
+        for ready in original.contexts().iter().filter(|ready| ready.context.kind() == plan.kind) {
             let context = &ready.context;
             let agent = Agent::new(Arc::clone(&moved), plan.name(), Setting::of(context)).expect("the same agents");
             let agent = agent.with_model(Some(model));
-            let session = Session::new(agent, transport.clone(), context.conversation.clone());
+            let conversation = original.conversation_for(&plan, context).expect("no findings");
+            let session = Session::new(agent, transport.clone(), conversation);
             let outcome = session.proceed().outcome().await;
             let received = server.received();
             sent += 1;
@@ -84,9 +82,28 @@ async fn the_bytes_that_a_server_gets_are_those_of_the_golden_file() {
     server.quiet().await;
 }
 
-fn ends_with_a_call(conversation: &Conversation) -> bool {
-    let is_call = |block: &Block| matches!(block, Block::ToolUse { .. });
-    matches!(&conversation.task, Task::Chat(history) if history.last().is_some_and(|it| it.blocks.iter().any(is_call)))
+#[test]
+fn a_session_that_begins_with_turns_does_not_tell_again_what_came_in_them() {
+    let compiler = Arc::new(bundled());
+    let mut agents = compiler.agents().iter().filter_map(|&(id, _)| compiler.plan(id));
+    let context = |name: &str| &compiler.context(name).expect("it is bundled").context;
+    let files = context("next-turn-other-files");
+    let is_told =
+        |plan: &Plan<'_>| compiler.conversation_for(plan, files).is_ok_and(|conversation| conversation.is_told);
+    let plan = agents.find(is_told).expect("a bundled agent has surroundings");
+    for name in ["next-turn-other-files", "next-turn-other-language"] {
+        let context = context(name);
+        let agent = Agent::new(Arc::clone(&compiler), plan.name(), Setting::of(context)).expect("it can be used");
+        let conversation = compiler.conversation_for(&plan, context).expect("no findings");
+        let length = |conversation: &Conversation| match &conversation.task {
+            Task::Chat(history) => history.len(),
+            Task::Completion { .. } => 0,
+        };
+        let told = length(&conversation);
+        assert!(told > context.history().len(), "{name}");
+        let begun = SessionStart::New(conversation).preview(&agent, Some(vec![Block::Text("And now?".into())]));
+        assert_eq!(length(&begun.expect("it can be asked")), told + 1, "{name}");
+    }
 }
 
 /// Method, path, query and headers are those of `request.json`, with the key in its place.

@@ -25,14 +25,26 @@ rules! {
          (<https://platform.claude.com/docs/en/build-with-claude/preserved-thinking>); anomalyco/opencode#48637, \
          NousResearch/hermes-agent#106426.";
     VOLATILE = Warning "cache/volatile", "what stands before a breakpoint of the prompt cache changes between turns",
-        "A breakpoint asks the server to keep everything up to it, at a higher price than reading it. If something before it is other in the next          turn, what was kept is never found: each turn pays for keeping, and none is cheaper for it. What depends on the language of the          open file, on the project or on the length of the conversation does that.
-
-         It is found as `cache/unstable-prefix` is, by compiling the requests that come before, and told in its place where a          breakpoint stands behind the change.
-
-         * wrong: `cache_prompt = true` and `system_prompt = \"… The file is written in {{ language }}.\"`
-         * right: the same in `surroundings`, which enters the conversation as a message of the turn in which it changed
-
+        "A breakpoint asks the server to keep everything up to it, at a higher price than reading it. If something before it is other in the next \
+         turn, what was kept is never found: each turn pays for keeping, and none is cheaper for it. What depends on the language of the \
+         open file, on the project or on the length of the conversation does that.\n\n\
+         It is found as `cache/unstable-prefix` is, by compiling the requests that come before, and told in its place where a \
+         breakpoint stands behind the change.\n\n\
+         * wrong: `cache_prompt = true` and `system_prompt = \"… The file is written in {{ language }}.\"`\n\
+         * right: the same in `surroundings`, which enters the conversation as a message of the turn in which it changed\n\n\
          Source, seen in November 2026: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>.";
+    LOOKBACK = Warning "cache/lookback", "a turn adds more blocks than the prompt cache looks back",
+        "Anthropic keeps what stands before a breakpoint, and the next request finds it at a breakpoint of its own, or at one of the 20 blocks \
+         before one. If a turn adds more, for instance a dozen calls at once with their results, a single breakpoint near the end finds \
+         nothing, though the request begins with the same bytes: the whole conversation is read anew, and kept anew at the higher price. \
+         A request has four breakpoints.\n\n\
+         It is found by compiling the requests that come before: for each chat context the last one before its own, and those of its \
+         earlier turns. `cache_prompt` sets a second breakpoint where it is needed, if the body leaves one of the four free.\n\n\
+         * wrong: `cache_control` at the last block of the last message alone\n\
+         * right: the same, and at the last block of the message of the user before that; or `cache_prompt = true`\n\n\
+         Sources, seen in November 2026: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>; \
+         <https://gitlab.com/vglafirov/gitlab-ai-provider/commit/5f2e13e>; \
+         <https://dev.to/ji_ai/claude-prompt-caching-why-agent-loops-miss-the-20-block-lookback-d36>.";
     UNSTABLE_PREFIX = Warning "cache/unstable-prefix", "a later request of a conversation changes the beginning of earlier ones",
         "Servers keep what they made of a request's beginning, tools first, then instructions, then messages, and use it again if the next \
          request begins with the same. What stands behind the first difference is read anew: in a long conversation with tools that \
@@ -70,6 +82,15 @@ pub(super) fn message(found: &Difference<'_>, is_bound: bool) -> String {
     format!("as the conversation grows, {what}{why}")
 }
 
+pub(super) const LOOKBACK_HELP: &str =
+    "put a breakpoint also where the request before had its last one: at most 20 blocks are looked at before one";
+
+pub(super) fn lookback_message(distance: usize) -> String {
+    format!(
+        "nothing of the request before is found in the cache: its last breakpoint stands {distance} blocks before this one"
+    )
+}
+
 /// A value, from a little before its first byte that differs.
 fn shown(value: &Value, from: Option<usize>) -> String {
     let (Some(text), Some(from)) = (value.as_str(), from) else {
@@ -88,7 +109,7 @@ pub(super) fn help(found: &Difference<'_>, is_bound: bool) -> &'static str {
         }
         (false, "tools" | "tool_config" | "toolConfig", false) => "send the tools that the conversation began with",
         (false, ..) => {
-            "keep it as it was first sent: what changes between turns belongs into `surroundings`, which enter the conversation as a message of their turn"
+            "keep it as it was first sent: what changes between turns belongs in `surroundings`, which enter the conversation as a message of their turn"
         }
         (true, _, true) => "write each message the same way however many follow it, or leave thinking out",
         (true, _, false) => "write each message the same way however many follow it",

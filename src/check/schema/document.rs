@@ -20,7 +20,7 @@ use crate::unit::{Body, MemberRef};
 /// The most work that a body may be for a schema that was not compiled with the program.
 const MAX_COST: u64 = 20_000_000;
 /// The most work of telling what is wrong: every mistake is kept, with the value that it is about.
-const MAX_COST_EXPLAINED: u64 = 1_000_000;
+pub(super) const MAX_COST_EXPLAINED: u64 = 1_000_000;
 
 /// A schema file with extensions. A bundled one has validators that were compiled with the program, and is compiled once more
 /// when a body breaks it, to tell how. Any other was compiled: there is no document that cannot be used.

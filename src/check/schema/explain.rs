@@ -240,7 +240,7 @@ fn too_deep(schema: &Value, node: Option<&Value>, held: Option<&Value>, mistake:
 /// What may help with a field that an object does not have.
 #[derive(Clone)]
 enum FieldHint {
-    /// It belongs into this member of the object.
+    /// It belongs in this member of the object.
     Below(String),
     /// It belongs to the top of the body.
     AtTop,

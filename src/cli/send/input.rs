@@ -1,25 +1,22 @@
 //! What is sent: a message, a context, a session that goes on.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use super::super::args::Send;
 use super::super::options::{Opened, Options};
 use super::super::{Failure, Terminal};
 use super::output::shortened;
+use super::tools::Tools;
 use crate::compile::Setting;
-use crate::context;
+use crate::context::{self, Context};
 use crate::conversation::log::Log;
 use crate::conversation::{Block, Conversation, Image, Task, TaskKind};
-use crate::diag::{Diagnostic, Severity, did_you_mean};
-use crate::repo::{LayerKind, read_tools_below};
+use crate::diag::{Diagnostic, did_you_mean};
+use crate::repo::LayerKind;
 use crate::resolve::ProfileId;
-use crate::runtime::tools::{ProcessTool, Processes, ToolSet};
-use crate::runtime::trust::Grant;
 use crate::runtime::{SessionStart, image};
 use crate::source::{SourceText, Sources};
-use crate::system::{Disk, JournalFile, Places, SystemProcesses, project_setting, to_read, to_write};
-use crate::world::World;
+use crate::system::{JournalFile, Places, project_setting, to_read, to_write};
 
 /// Everything that a request is made from, beside the agent.
 pub(super) struct Input {
@@ -32,9 +29,7 @@ pub(super) struct Input {
     /// The new message; `None` to go on with what is there.
     pub(super) blocks: Option<Vec<Block>>,
     /// Tools that can run.
-    pub(super) tools: Option<ToolSet>,
-    /// What those run.
-    pub(super) programs: Vec<Grant>,
+    pub(super) tools: Option<Tools>,
 }
 
 /// A session from a file.
@@ -66,18 +61,14 @@ impl Input {
     ) -> Result<Input, Unusable> {
         let kind = usable_agent(options, send, opened, terminal)?;
         let (setting, mut base) = match options.one_context()? {
-            Some(context) => from_context(options, opened, context)?,
+            Some(context) => from_context(options, &send.agent, opened, context)?,
             None => (real_setting(opened)?, Conversation::default()),
         };
         let resumed = send.resume.as_deref().map(|path| resume(options, path, send)).transpose()?;
-        let (tools, programs) = match &send.tools {
-            Some(path) => {
-                tools(options, send, opened, path, terminal).map(|(tools, programs)| (Some(tools), programs))?
-            }
-            None => (None, Vec::new()),
-        };
+        let read = |path: &std::path::PathBuf| Tools::read(options, opened, path, terminal);
+        let tools = send.tools.as_ref().map(read).transpose()?;
         if let Some(tools) = &tools {
-            base.tools = tools.definitions();
+            base.tools = tools.set.definitions();
         }
         let mut blocks = message(options, send)?;
         if kind == TaskKind::Completion && base.kind() == TaskKind::Chat {
@@ -87,7 +78,7 @@ impl Input {
             let help = "give `--message TEXT`, `-` for standard input, `--context NAME` or `--resume FILE`";
             return Err(Failure::new("there is nothing to send").help(help).into());
         }
-        Ok(Input { setting, base, resumed, blocks, tools, programs })
+        Ok(Input { setting, base, resumed, blocks, tools })
     }
 
     /// What the session begins with.
@@ -203,10 +194,22 @@ fn resume(options: &Options, path: &Path, send: &Send) -> Result<Resumed, Failur
     Ok(Resumed { log, journal: opened.journal })
 }
 
-/// A context by its name, or a file that holds one.
-fn from_context(options: &Options, opened: &mut Opened, wanted: &str) -> Result<(Setting, Conversation), Unusable> {
+/// A context by its name, or a file that holds one, as the agent gets it.
+fn from_context(
+    options: &Options,
+    agent: &str,
+    opened: &mut Opened,
+    wanted: &str,
+) -> Result<(Setting, Conversation), Unusable> {
+    let context = context(options, opened, wanted)?;
+    let plan = opened.compiler.plan(opened.agent(agent)?).expect("it can be used");
+    let conversation = opened.compiler.conversation_for(&plan, &context).map_err(Unusable::Findings)?;
+    Ok((Setting::of(&context), conversation))
+}
+
+fn context(options: &Options, opened: &mut Opened, wanted: &str) -> Result<Context, Unusable> {
     if let Some(ready) = opened.compiler.context(wanted) {
-        return Ok((Setting::of(&ready.context), ready.context.conversation.clone()));
+        return Ok(ready.context.clone());
     }
     let path = to_read(&options.path(Path::new(wanted)), options.directory()).map_err(Failure::from)?;
     let text = match crate::system::read_text(&path) {
@@ -221,50 +224,11 @@ fn from_context(options: &Options, opened: &mut Opened, wanted: &str) -> Result<
     let file = opened.compiler_mut().add_source(wanted.to_owned(), SourceText::salvage(text.as_bytes()));
     let text = opened.compiler.sources().get(file).text().to_owned();
     let mut found = Vec::new();
-    match context::read(file, LayerKind::Own, &text, &mut found) {
-        Some(context) => Ok((Setting::of(&context), context.conversation)),
-        None => Err(Unusable::Findings(found)),
-    }
+    context::read(file, LayerKind::Own, &text, &mut found).ok_or(Unusable::Findings(found))
 }
 
 /// The project around the folder that the command was started in.
 fn real_setting(opened: &Opened) -> Result<Setting, Failure> {
     let Places { project } = Places::here()?;
     Ok(project_setting(&project, &opened.root)?)
-}
-
-/// The tools of a file. What is only a warning does not stop the request.
-fn tools(
-    options: &Options,
-    send: &Send,
-    opened: &Opened,
-    given: &Path,
-    terminal: &Terminal,
-) -> Result<(ToolSet, Vec<Grant>), Unusable> {
-    let path = options.path(given);
-    let place = to_read(&path, options.directory()).map_err(Failure::from)?;
-    let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let name = place.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let given = given.to_string_lossy();
-    let shown_below = given.strip_suffix(&name).unwrap_or_default();
-    let world = Disk::open(folder).map_err(Failure::from)?.with_named(&name);
-    if let Err(error) = world.read(&name) {
-        return Err(Failure::new(format!("`{}` cannot be read: {error}", path.display())).into());
-    }
-    let processes = Arc::new(SystemProcesses::new(folder).map_err(Failure::from)?.supervised());
-    let mut sources = Sources::default();
-    let (specs, mut found) = read_tools_below(shown_below, &world, &name, &mut sources);
-    let missing =
-        specs.iter().filter_map(|spec| Some(spec.not_found(&processes.find(&spec.program.value).err()?.to_string())));
-    found.extend(missing);
-    if found.iter().any(|finding| finding.severity == Severity::Error) {
-        return Err(Unusable::FindingsIn(sources, found));
-    }
-    terminal.findings_aside(options.format, &opened.report_in(sources, found));
-    let may_run = specs.iter().filter(|_| !send.dry_run && !send.curl);
-    let programs = may_run.map(|spec| processes.grant(spec, &opened.root)).collect::<Result<_, _>>();
-    let programs = programs.map_err(Failure::from)?;
-    let mut tools = ToolSet::new();
-    specs.into_iter().for_each(|spec| tools.insert(Arc::new(ProcessTool::new(spec, Arc::clone(&processes) as _))));
-    Ok((tools, programs))
 }

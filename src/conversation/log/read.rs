@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{CutOff, Entry, Header, Instructions, VERSION};
 use crate::conversation::{
-    Audio, Block, Document, DocumentSource, Image, Item, ItemKind, Message, PodEvent, ProviderBlock, Role, SystemLayer,
-    Tool, Usage,
+    Audio, Block, DEFAULT_PRIORITY, Document, DocumentSource, Image, Item, ItemKind, Message, PodEvent, ProviderBlock,
+    Role, SystemLayer, Tool, Usage,
 };
-use crate::json;
+use crate::json::parse;
 
 /// Something that was read, or a phrase that says why it cannot be.
-type Read<T> = Result<T, String>;
+pub(in crate::conversation) type Read<T> = Result<T, String>;
 
 /// The first line. A byte-order mark is kept with it.
 pub(super) fn header(raw: &[u8]) -> Read<(Header, String)> {
@@ -36,27 +36,31 @@ pub(super) fn header(raw: &[u8]) -> Read<(Header, String)> {
 /// Any other line.
 pub(super) fn entry(raw: &[u8]) -> Read<(Entry, String)> {
     let (line, raw) = object(raw, "")?;
+    Ok((entry_of(&line)?, raw))
+}
+
+/// What a line says, of which the members are known.
+pub(in crate::conversation) fn entry_of(line: &Object) -> Read<Entry> {
     let kind = line.text("kind")?;
-    let entry = match &*kind {
+    Ok(match &*kind {
         "message" => match line.optional("cut_off")? {
-            None => Entry::Message(message(&line)?),
-            Some(reason) => Entry::Partial { message: message(&line)?, cut_off: cut_off(&reason)? },
+            None => Entry::Message(message(line)?),
+            Some(reason) => Entry::Partial { message: message(line)?, cut_off: cut_off(&reason)? },
         },
-        "tool_result" => Entry::ToolResult(tool_result(&line)?),
-        "retract" => Entry::Retract { messages: retracted(&line)? },
-        "instructions" => Entry::Instructions(instructions(&line)?),
-        "usage" => Entry::Usage(usage(&line)?),
+        "tool_result" => Entry::ToolResult(tool_result(line)?),
+        "retract" => Entry::Retract { messages: retracted(line)? },
+        "instructions" => Entry::Instructions(instructions(line)?),
+        "usage" => Entry::Usage(usage(line)?),
         "session" => return Err("the session begins a second time".to_owned()),
         kind => match ItemKind::from_name(kind) {
-            Some(kind) => Entry::Item(item(kind, &line)?),
+            Some(kind) => Entry::Item(item(kind, line)?),
             None => return Err(format!("`{}` is no kind of line", excerpt(kind))),
         },
-    };
-    Ok((entry, raw))
+    })
 }
 
 /// An object of the line.
-struct Object(Map<String, Value>);
+pub(in crate::conversation) struct Object(Map<String, Value>);
 
 /// Reads a line that may begin with `mark`.
 fn object(raw: &[u8], mark: &str) -> Read<(Object, String)> {
@@ -65,7 +69,7 @@ fn object(raw: &[u8], mark: &str) -> Read<(Object, String)> {
     if text.trim().is_empty() {
         return Err("the line is blank: every line of a log is an object".to_owned());
     }
-    let value = json::parse(text).map_err(|error| {
+    let value = parse(text).map_err(|error| {
         let column = text[..error.range.start].chars().count() + 1;
         format!("not JSON at column {column}: {}", error.problem.message_without_text())
     })?;
@@ -73,14 +77,14 @@ fn object(raw: &[u8], mark: &str) -> Read<(Object, String)> {
 }
 
 impl Object {
-    fn of(value: Value, what: &str) -> Read<Object> {
+    pub(in crate::conversation) fn of(value: Value, what: &str) -> Read<Object> {
         match value {
             Value::Object(members) => Ok(Object(members)),
             _ => Err(format!("{what} is not an object")),
         }
     }
 
-    fn optional(&self, key: &str) -> Read<Option<Arc<str>>> {
+    pub(in crate::conversation) fn optional(&self, key: &str) -> Read<Option<Arc<str>>> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.as_str().into())),
@@ -88,7 +92,7 @@ impl Object {
         }
     }
 
-    fn text(&self, key: &str) -> Read<Arc<str>> {
+    pub(in crate::conversation) fn text(&self, key: &str) -> Read<Arc<str>> {
         self.optional(key)?.ok_or_else(|| format!("`{key}` is missing"))
     }
 
@@ -126,11 +130,26 @@ fn message(line: &Object) -> Read<Message> {
     Ok(Message { role, blocks: line.list("content", block)?, item })
 }
 
+/// A message or a typed item as in a context, where text that is all of a message may stand for its blocks, or as in a log.
+pub(in crate::conversation) fn message_of(line: &Object) -> Read<Message> {
+    match (line.optional("kind")?.as_deref().and_then(ItemKind::from_name), line.0.get("content")) {
+        (Some(kind), _) => {
+            Ok(Message { item: Some(kind), role: Role::System, blocks: vec![Block::Text(line.text("text")?)] })
+        }
+        (None, Some(Value::String(text))) => {
+            let mut line = line.0.clone();
+            line.insert("content".to_owned(), Value::Array(vec![json!({"type": "text", "text": text})]));
+            message(&Object(line))
+        }
+        (None, _) => message(line),
+    }
+}
+
 fn cut_off(reason: &str) -> Read<CutOff> {
     CutOff::from_name(reason).ok_or_else(|| format!("`{}` is no reason for `cut_off`", excerpt(reason)))
 }
 
-fn block(value: &Value) -> Read<Block> {
+pub(in crate::conversation) fn block(value: &Value) -> Read<Block> {
     let block = Object::of(value.clone(), "a block")?;
     Ok(match &*block.text("type")? {
         "text" => Block::Text(block.text("text")?),
@@ -163,7 +182,7 @@ fn input(block: &Object) -> Read<Value> {
 fn written(block: &Object, [key, as_text]: [&str; 2]) -> Read<Value> {
     match (block.0.get(key), block.optional(as_text)?) {
         (Some(value), _) => Ok(value.clone()),
-        (None, Some(text)) => json::parse(&text).map_err(|error| format!("`{as_text}`: {}", error.problem.message())),
+        (None, Some(text)) => parse(&text).map_err(|error| format!("`{as_text}`: {}", error.problem.message())),
         (None, None) => Err(format!("`{key}` is missing")),
     }
 }
@@ -197,7 +216,7 @@ fn image(block: &Object) -> Read<Image> {
     Ok(Image { data: block.text("data")?, media_type: block.text("media_type")?, is_url: block.flag("is_url")? })
 }
 
-fn item(kind: ItemKind, line: &Object) -> Read<Item> {
+pub(in crate::conversation) fn item(kind: ItemKind, line: &Object) -> Read<Item> {
     let text = line.text("text")?;
     Ok(match kind {
         ItemKind::Notification => {
@@ -227,7 +246,7 @@ fn instructions(line: &Object) -> Read<Instructions> {
     Ok(Instructions { agent, prompt, tools: line.list("tools", tool)?, layers: line.list("system_layers", layer)? })
 }
 
-fn tool(value: &Value) -> Read<Tool> {
+pub(in crate::conversation) fn tool(value: &Value) -> Read<Tool> {
     let tool = Object::of(value.clone(), "a tool")?;
     let Value::Object(schema) = written(&tool, ["schema", "schema_json"])? else {
         return Err("the `schema` of a tool is not an object".to_owned());
@@ -235,9 +254,10 @@ fn tool(value: &Value) -> Read<Tool> {
     Ok(Tool { name: tool.text("name")?, description: tool.text("description")?, schema })
 }
 
-fn layer(value: &Value) -> Read<SystemLayer> {
+pub(in crate::conversation) fn layer(value: &Value) -> Read<SystemLayer> {
     let layer = Object::of(value.clone(), "a layer")?;
-    let priority = layer.0.get("priority").and_then(Value::as_i64).ok_or("the `priority` of a layer is no number")?;
+    let priority = layer.0.get("priority").map_or(Some(DEFAULT_PRIORITY), Value::as_i64);
+    let priority = priority.ok_or("the `priority` of a layer is no number")?;
     Ok(SystemLayer { name: layer.text("name")?, priority, text: layer.text("text")? })
 }
 
@@ -246,7 +266,7 @@ fn retracted(line: &Object) -> Read<usize> {
     usize::try_from(messages).map_err(|_| "`messages` is too large".to_owned())
 }
 
-fn usage(line: &Object) -> Read<Usage> {
+pub(in crate::conversation) fn usage(line: &Object) -> Read<Usage> {
     let count = |key: &str| Ok::<u64, String>(line.count(key)?.unwrap_or(0));
     Ok(Usage {
         input: count("input")?,

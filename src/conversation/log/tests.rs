@@ -304,6 +304,25 @@ proptest! {
         prop_assert_eq!(loaded, Loaded { log: Some(log), tail_bytes: 0 });
     }
 
+    /// Serde has the same form for each line, and for messages, items and blocks that of contexts.
+    #[test]
+    fn serde_has_the_form_of_lines(entry in entry()) {
+        // Nothing can be taken back here.
+        let entry = if matches!(entry, Entry::Retract { .. }) { Entry::Retract { messages: 0 } } else { entry };
+        let mut log = Log::new("A");
+        let line = log.append(entry.clone()).to_owned();
+        prop_assert_eq!(serde_json::to_string(&entry).expect("no maps with odd keys") + "\n", line.as_str());
+        prop_assert_eq!(&serde_json::from_str::<Entry>(&line).expect("it was written here"), &entry);
+        for message in log.history() {
+            let text = serde_json::to_string(message).expect("no maps with odd keys");
+            prop_assert_eq!(&serde_json::from_str::<Message>(&text).expect(&text), message);
+        }
+        if let Entry::Item(item) = &entry {
+            let text = serde_json::to_string(item).expect("no maps with odd keys");
+            prop_assert_eq!(&serde_json::from_str::<Item>(&text).expect(&text), item);
+        }
+    }
+
     /// A file cut at any byte loads, and what it tells is a prefix.
     #[test]
     fn every_prefix_loads(log in log()) {

@@ -20,7 +20,12 @@ pub(super) fn header(header: &Header) -> String {
 }
 
 pub(super) fn entry(entry: &Entry) -> String {
-    finish(match entry {
+    finish(members(entry))
+}
+
+/// What the line of an entry holds.
+pub(in crate::conversation) fn members(entry: &Entry) -> Map<String, Value> {
+    match entry {
         Entry::Message(it) => message(it),
         Entry::Partial { message: it, cut_off } => {
             let mut line = message(it);
@@ -35,8 +40,12 @@ pub(super) fn entry(entry: &Entry) -> String {
             line.insert("messages".into(), (*messages).into());
             line
         }
-        Entry::Usage(it) => usage(*it),
-    })
+        Entry::Usage(it) => {
+            let mut line = object("usage");
+            line.extend(usage(*it));
+            line
+        }
+    }
 }
 
 /// The line. JSON escapes every control character, so the only newline is the last one.
@@ -54,8 +63,15 @@ fn text(line: &mut Map<String, Value>, key: &str, value: Option<&str>) {
     value.into_iter().for_each(|value| drop(line.insert(key.to_owned(), value.into())));
 }
 
-fn message(message: &Message) -> Map<String, Value> {
+fn message(it: &Message) -> Map<String, Value> {
     let mut line = object("message");
+    line.extend(message_members(it));
+    line
+}
+
+/// A message without the kind of its line.
+pub(in crate::conversation) fn message_members(message: &Message) -> Map<String, Value> {
+    let mut line = Map::new();
     line.insert("role".into(), message.role.name().into());
     text(&mut line, "item", message.item.map(crate::conversation::ItemKind::name));
     line.insert("content".into(), message.blocks.iter().map(block).collect());
@@ -77,12 +93,15 @@ fn instructions(it: &Instructions) -> Map<String, Value> {
     line.insert("agent".into(), (*it.agent).into());
     line.insert("prompt".into(), (*it.prompt).into());
     line.insert("tools".into(), it.tools.iter().map(tool).collect());
-    let layer = |it: &SystemLayer| json!({"name": &*it.name, "priority": it.priority, "text": &*it.text});
     line.insert("system_layers".into(), it.layers.iter().map(layer).collect());
     line
 }
 
-fn tool(tool: &Tool) -> Value {
+pub(in crate::conversation) fn layer(it: &SystemLayer) -> Value {
+    json!({"name": &*it.name, "priority": it.priority, "text": &*it.text})
+}
+
+pub(in crate::conversation) fn tool(tool: &Tool) -> Value {
     let schema = Value::Object(tool.schema.clone());
     let mut members = Map::new();
     text(&mut members, "name", Some(&tool.name));
@@ -171,7 +190,7 @@ pub(crate) fn depth(value: &Value) -> usize {
     }
 }
 
-fn item(item: &Item) -> Map<String, Value> {
+pub(in crate::conversation) fn item(item: &Item) -> Map<String, Value> {
     let mut line = object(item.kind().name());
     line.insert("text".into(), (**item.text()).into());
     match item {
@@ -202,8 +221,7 @@ fn item(item: &Item) -> Map<String, Value> {
     line
 }
 
-fn usage(usage: Usage) -> Map<String, Value> {
-    let mut line = object("usage");
+pub(in crate::conversation) fn usage(usage: Usage) -> Map<String, Value> {
     let counts = [
         ("input", usage.input),
         ("output", usage.output),
@@ -211,6 +229,5 @@ fn usage(usage: Usage) -> Map<String, Value> {
         ("cache_write", usage.cache_write),
         ("reasoning", usage.reasoning),
     ];
-    line.extend(counts.map(|(key, count)| (key.to_owned(), count.into())));
-    line
+    counts.map(|(key, count)| (key.to_owned(), count.into())).into_iter().collect()
 }

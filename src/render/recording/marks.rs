@@ -78,6 +78,13 @@ pub(super) enum NodeKind {
     Drop,
     Include,
     Included,
+    /// A `call` block, and its end.
+    CallBlock,
+    CallBlockEnd,
+    /// What follows is dropped: the template that is extended writes.
+    Extends,
+    /// The end of a template that may extend another.
+    End,
     /// A branch or a loop's body that was taken.
     Branch,
 }
@@ -245,8 +252,15 @@ impl<'t> Marker<'t> {
                 }
             }
             "macro" => self.after(tag, NodeKind::Enter(Scope::Macro)),
-            "endmacro" | "endcall" => self.before(tag, NodeKind::Leave { filters: none() }),
-            "call" => self.after(tag, NodeKind::Enter(Scope::Caller)),
+            "endmacro" => self.before(tag, NodeKind::Leave { filters: none() }),
+            "call" => {
+                self.before(tag, NodeKind::CallBlock);
+                self.after(tag, NodeKind::Enter(Scope::Caller));
+            }
+            "endcall" => {
+                self.before(tag, NodeKind::Leave { filters: none() });
+                self.after(tag, NodeKind::CallBlockEnd);
+            }
             "filter" => {
                 blocks.filters.push(tag.filters());
                 self.after(tag, NodeKind::Enter(Scope::Filter));
@@ -262,6 +276,11 @@ impl<'t> Marker<'t> {
             "import" | "from" => {
                 self.before(tag, NodeKind::Enter(Scope::Import));
                 self.after(tag, NodeKind::Drop);
+            }
+            "extends" => {
+                self.after(tag, NodeKind::Extends);
+                let end = self.add(NodeKind::End, tag.range.clone());
+                self.edits.put(end_of_text(self.text), format!("{{{{0|{MARK}({end})}}}}"));
             }
             "if" | "elif" | "else" | "for" => self.after(tag, NodeKind::Branch),
             _ => {}
@@ -295,6 +314,12 @@ impl<'t> Marker<'t> {
             }
         }
     }
+}
+
+/// The end of a template's text, before the line end that the engine may leave out.
+fn end_of_text(text: &str) -> usize {
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    text.strip_suffix('\r').unwrap_or(text).len()
 }
 
 /// Statements: the expressions in them.

@@ -67,8 +67,10 @@ pub(super) struct Log {
     latest: Option<NodeId>,
     /// The capture that ended last, and its frame.
     captured: Option<(Arc<Told>, FrameId)>,
-    /// The filters that the last capture goes through.
-    filters: Vec<Arc<str>>,
+    /// The filters that the last capture goes through, and the tag that began it.
+    filters: (Vec<Arc<str>>, Option<NodeId>),
+    /// The templates that extend another one and have not ended yet, and where they are.
+    extending: Vec<(u32, FrameId)>,
     /// The file that was read last.
     read: Option<(Arc<ReadFile>, usize)>,
     /// How much more may be kept, in bytes; 0 once it was too much, and nothing is followed any more.
@@ -173,7 +175,8 @@ impl Log {
             last: vec![HashMap::new()],
             latest: None,
             captured: None,
-            filters: Vec::new(),
+            filters: (Vec::new(), None),
+            extending: Vec::new(),
             read: None,
             room: MOST_KEPT,
             reached: None,
@@ -267,8 +270,17 @@ impl Log {
                 self.leave(&[]);
                 self.captured = None;
             }
-            NodeKind::Include => self.push_frame(id),
-            NodeKind::Included => self.pop_frame(),
+            NodeKind::Include | NodeKind::CallBlock => self.push_frame(id),
+            NodeKind::Included | NodeKind::CallBlockEnd => self.pop_frame(),
+            NodeKind::Extends => {
+                self.open.push(Told::default());
+                self.extending.push((node.template, self.frame));
+            }
+            NodeKind::End => {
+                if self.extending.pop_if(|at| *at == (node.template, self.frame)).is_some() {
+                    self.open.pop();
+                }
+            }
             NodeKind::Branch => drop(self.branches.insert(id)),
             _ => {}
         }
@@ -308,7 +320,7 @@ impl Log {
         self.pop_frame();
         let told = self.open.pop().unwrap_or_default();
         self.captured = Some((Arc::new(told), frame));
-        self.filters = filters.to_vec();
+        self.filters = (filters.to_vec(), entered);
         self.tag = None;
     }
 }
@@ -413,7 +425,7 @@ impl Log {
                 known.clone().filter(|_| chosen == value)
             }
             NodeKind::Slice { base } => self.told_of(*base).and_then(|told| part_of(value, &told)),
-            NodeKind::Captured { filters } => self.captured_as(value, &filters.clone()),
+            NodeKind::Captured { filters } => self.captured_as(value, filters, Some(id)),
             NodeKind::Call { name, operands } => self.called(value, name, operands, id),
             _ => None,
         }
@@ -475,7 +487,8 @@ impl Log {
         told
     }
 
-    fn captured_as(&mut self, value: &Value, filters: &[Arc<str>]) -> Option<Known> {
+    /// What was captured last, behind its filters: what these make of it is written by the tag of the block.
+    fn captured_as(&mut self, value: &Value, filters: &[Arc<str>], tag: Option<NodeId>) -> Option<Known> {
         let (told, _) = self.captured.take()?;
         let mut told = (*told).clone();
         for filter in filters {
@@ -490,7 +503,16 @@ impl Log {
                 }
             };
         }
+        self.claim(&mut told, tag);
         told_as(value, told)
+    }
+
+    /// Takes what no tag wrote yet for a tag's, here.
+    fn claim(&mut self, told: &mut Told, tag: Option<NodeId>) {
+        self.emissions += 1;
+        for run in told.runs.iter_mut().filter(|run| run.tag.is_none() && run.recording == 0) {
+            (run.tag, run.emission, run.frame) = (tag, self.emissions, self.frame);
+        }
     }
 
     fn called(&mut self, value: &Value, name: &str, operands: &[NodeId], id: NodeId) -> Option<Known> {
@@ -629,29 +651,31 @@ impl Log {
             _ => value.to_string(),
         };
         let tag = self.tag.take();
+        let by = tag.or_else(|| self.block());
         let mut told = match self.told_to_write(value, &text, tag).filter(|told| told.text == text) {
             Some(told) => told,
             None => self.computed(&text, tag.map(|tag| [tag]).as_ref().map_or(&[], |tag| tag)),
         };
-        self.emissions += 1;
-        for run in &mut told.runs {
-            if run.tag.is_none() && run.recording == 0 {
-                (run.tag, run.emission, run.frame) = (tag, self.emissions, self.frame);
-            }
-        }
+        self.claim(&mut told, by);
         if told.text.is_empty() {
             let mut run = Told::one("", Writer::Computed { from: Arc::new([]) }).runs.remove(0);
-            (run.tag, run.emission, run.frame) = (tag, self.emissions, self.frame);
+            (run.tag, run.emission, run.frame) = (by, self.emissions, self.frame);
             return self.top().push_nothing(run);
         }
         self.top().push(&told);
     }
 
+    /// The tag of the `call` or `filter` block that writes now.
+    fn block(&self) -> Option<NodeId> {
+        let around = self.frames.get(self.frame as usize).and_then(|frame| frame.node);
+        around.filter(|id| matches!(self.nodes.get(*id).kind, NodeKind::CallBlock)).or(self.filters.1)
+    }
+
     fn told_to_write(&mut self, value: &Value, text: &str, tag: Option<NodeId>) -> Option<Told> {
         let Some(tag) = tag else {
             // The text of a `filter` or `call` block.
-            let filters = std::mem::take(&mut self.filters);
-            let Some(Known::Text(told)) = self.captured_as(value, &filters) else { return None };
+            let (filters, opened) = std::mem::take(&mut self.filters);
+            let Some(Known::Text(told)) = self.captured_as(value, &filters, opened) else { return None };
             return Some((*told).clone());
         };
         let (_, known) = self.operand(tag)?;

@@ -1,10 +1,24 @@
 //! Events as JSON: one line each, for programs.
 
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::{Event, Outcome, Refusal, ResponseInfo, StopReason, ToolCall};
 use crate::conversation::{Block, Message, Usage};
 use crate::runtime::Error;
+
+/// Serde writes what `to_json` gives. Nothing is read back: events tell of messages and images in short.
+macro_rules! as_json {
+    ($($type:ty),*) => { $(
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                self.to_json().serialize(serializer)
+            }
+        }
+    )* };
+}
+
+as_json!(Event, Outcome, ToolCall, Error, ResponseInfo);
 
 impl Event {
     /// The event as an object with its name under `event`; `docs/json.md` lists them.
@@ -98,10 +112,7 @@ impl ResponseInfo {
 impl Usage {
     /// The counts by name.
     pub fn to_json(&self) -> Value {
-        json!({
-            "input": self.input, "output": self.output, "cache_read": self.cache_read,
-            "cache_write": self.cache_write, "reasoning": self.reasoning,
-        })
+        json!(self)
     }
 }
 

@@ -1,21 +1,19 @@
-//! The tools of one answer: who may run, everybody at once, results in the end.
+//! The tools of one answer: who may run, in which order they begin, results as they come.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
 
 use super::super::hooks::ToolDecision;
 use super::super::tools::{Tool, ToolContext, ToolOutput, ToolSet};
 use super::super::{Event, ToolCall};
 use super::drive::{RequestTask, Stop, or_default};
-
-/// How many tools of one answer run at the same time; the others wait for their turn.
-pub(super) const AT_ONCE: usize = 16;
 
 /// How long tools may take to go away when they are stopped.
 const GRACE: Duration = Duration::from_secs(1);
@@ -27,11 +25,37 @@ struct Admitted<'c> {
     input: Value,
 }
 
-/// A tool that runs, or waits for its turn.
-struct Started<'c> {
-    id: Id,
-    call: &'c ToolCall,
-    has_begun: Arc<AtomicBool>,
+/// The tools of an answer that have begun, in the order of their calls, and those that wait.
+struct Running<'c> {
+    waiting: VecDeque<Admitted<'c>>,
+    tasks: JoinSet<ToolOutput>,
+    begun: Vec<(Id, &'c ToolCall)>,
+    /// Whether the one that runs wants to be alone.
+    is_alone: bool,
+    /// How many may run at the same time.
+    most: usize,
+}
+
+impl<'c> Running<'c> {
+    /// The next one that may begin now: none overtakes another.
+    fn next(&mut self) -> Option<Admitted<'c>> {
+        let may_join = self.waiting.front()?.tool.is_concurrent() && !self.is_alone;
+        let has_room = self.tasks.len() < self.most;
+        if self.tasks.is_empty() || (may_join && has_room) { self.waiting.pop_front() } else { None }
+    }
+
+    fn begin(&mut self, cancel: &CancellationToken, progress: &mpsc::Sender<Event>) {
+        while let Some(Admitted { call, tool, input }) = self.next() {
+            self.is_alone = !tool.is_concurrent();
+            let context = ToolContext::new(Arc::clone(&call.id), cancel.child_token(), progress.clone());
+            let task = self.tasks.spawn(async move { tool.call(input, context).await });
+            self.begun.push((task.id(), call));
+        }
+    }
+
+    fn call_of(&self, id: Id) -> Option<&'c ToolCall> {
+        self.begun.iter().find(|(begun, _)| *begun == id).map(|(_, call)| *call)
+    }
 }
 
 /// Results by the id of their call.
@@ -54,84 +78,70 @@ impl RequestTask<'_> {
             self.finish(id, &call.name, output.clone())?;
         }
         if self.cancel.is_cancelled() {
-            return Err(Stop::Cancelled);
+            return Err(self.stopped());
         }
         outputs.extend(self.run_all(admitted).await?);
         Ok(outputs)
     }
 
+    /// Runs tools, in the order of their calls as far as they do not run at the same time.
     async fn run_all(&self, admitted: Vec<Admitted<'_>>) -> Result<Outputs, Stop> {
         let redactor = self.redactor();
         let (progress, mut told) = mpsc::channel(64);
-        let mut running = JoinSet::new();
-        let started = self.start_all(admitted, &mut running, &progress);
-        drop(progress);
-        let mut outputs = Outputs::with_capacity(started.len());
-        while !running.is_empty() {
+        let mut outputs = Outputs::with_capacity(admitted.len());
+        let most = self.tools_at_once();
+        let (waiting, begun) = (admitted.into(), Vec::new());
+        let mut running = Running { waiting, tasks: JoinSet::new(), begun, is_alone: false, most };
+        running.begin(&self.cancel, &progress);
+        while !running.tasks.is_empty() {
             tokio::select! {
                 biased;
                 () = self.cancel.cancelled() => {
-                    self.stop_all(running, &started).await?;
-                    return Err(Stop::Cancelled);
+                    self.stop_all(running).await?;
+                    return Err(self.stopped());
                 }
                 Some(event) = told.recv() => self.emitter.emit(redactor.progress(event)),
-                Some(ended) = running.join_next_with_id() => {
+                Some(ended) = running.tasks.join_next_with_id() => {
                     let (id, output) = ended.unwrap_or_else(|error| (error.id(), crash(&error)));
-                    outputs.extend(self.ended(&started, id, output)?);
+                    outputs.extend(self.ended(&running, id, output)?);
+                    running.begin(&self.cancel, &progress);
                 }
             }
         }
         Ok(outputs)
     }
 
-    fn start_all<'c>(
-        &self,
-        admitted: Vec<Admitted<'c>>,
-        running: &mut JoinSet<ToolOutput>,
-        progress: &mpsc::Sender<Event>,
-    ) -> Vec<Started<'c>> {
-        let room = Arc::new(Semaphore::new(AT_ONCE));
-        let start = |Admitted { call, tool, input }: Admitted<'c>| {
-            let context = ToolContext::new(Arc::clone(&call.id), self.cancel.child_token(), progress.clone());
-            let (room, has_begun) = (Arc::clone(&room), Arc::<AtomicBool>::default());
-            let begins = Arc::clone(&has_begun);
-            let task = running.spawn(async move {
-                let _turn = room.acquire_owned().await;
-                begins.store(true, Ordering::Relaxed);
-                tool.call(input, context).await
-            });
-            Started { id: task.id(), call, has_begun }
-        };
-        admitted.into_iter().map(start).collect()
-    }
-
     /// Keeps what a tool said, without keys.
     fn ended(
         &self,
-        started: &[Started<'_>],
+        running: &Running<'_>,
         id: Id,
         mut output: ToolOutput,
     ) -> Result<Option<(Arc<str>, ToolOutput)>, Stop> {
-        let Some(Started { call, .. }) = started.iter().find(|started| started.id == id) else { return Ok(None) };
+        let Some(call) = running.call_of(id) else { return Ok(None) };
         self.redactor().output(&mut output);
         self.finish(&call.id, &call.name, output.clone())?;
         Ok(Some((Arc::clone(&call.id), output)))
     }
 
-    /// Stops the tools. What has ended by then is kept; the others get a result that says that they were cancelled.
-    async fn stop_all(&self, mut running: JoinSet<ToolOutput>, started: &[Started<'_>]) -> Result<(), Stop> {
-        running.abort_all();
+    /// Stops the tools. What has ended by then is kept; the others that began get a result that says that they were cancelled.
+    async fn stop_all(&self, mut running: Running<'_>) -> Result<(), Stop> {
+        running.tasks.abort_all();
         // A tool that does not let itself be stopped is left behind.
         let deadline = Instant::now() + GRACE;
-        while let Ok(Some(ended)) = timeout_at(deadline, running.join_next_with_id()).await {
+        while let Ok(Some(ended)) = timeout_at(deadline, running.tasks.join_next_with_id()).await {
             if let Some((id, output)) = ended_by_itself(ended) {
-                self.ended(started, id, output)?;
+                self.ended(&running, id, output)?;
             }
         }
         let open = self.open_calls();
-        for Started { call, .. } in started.iter().filter(|it| it.has_begun.load(Ordering::Relaxed)) {
+        let told = match self.stopped() {
+            Stop::Late(_) => LATE,
+            _ => CANCELLED,
+        };
+        for (_, call) in running.begun {
             if open.contains(&call.id) {
-                self.finish(&call.id, &call.name, ToolOutput::error(CANCELLED))?;
+                self.finish(&call.id, &call.name, ToolOutput::error(told))?;
             }
         }
         Ok(())
@@ -152,9 +162,16 @@ impl RequestTask<'_> {
                 return Ok(Err(ToolOutput::error(told)));
             }
         };
+        // What cannot run is not asked about.
+        if let Some(mistake) = tools.mistake(&call.name, input) {
+            return Ok(Err(ToolOutput::error(mistake)));
+        }
         let admitted = |input: Value| Ok(Admitted { call, tool: Arc::clone(tool), input });
         Ok(match self.unless_cancelled(self.policy.hooks.before_tool(call)).await? {
-            ToolDecision::Rewrite(rewritten) if rewritten.is_object() => admitted(rewritten),
+            ToolDecision::Rewrite(rewritten) if rewritten.is_object() => match tools.mistake(&call.name, &rewritten) {
+                Some(mistake) => Err(ToolOutput::error(format!("{mistake} (a hook rewrote them)"))),
+                None => admitted(rewritten),
+            },
             ToolDecision::Run | ToolDecision::Rewrite(_) => admitted(input.clone()),
             ToolDecision::Refuse(reason) => Err(ToolOutput::error(or_default(reason, REFUSED))),
         })
@@ -175,6 +192,9 @@ const REFUSED: &str = "the call was refused: no reason was given";
 
 /// What the model is told of a tool that was stopped because the request was.
 const CANCELLED: &str = "the request was cancelled while the tool ran: what it did up to then is not known";
+
+/// What the model is told of a tool that was stopped because the time for the request was over.
+const LATE: &str = "the time for the request was over while the tool ran: what it did up to then is not known";
 
 /// What the model is told of a tool that panicked.
 fn crash(error: &JoinError) -> ToolOutput {

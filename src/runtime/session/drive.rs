@@ -1,16 +1,19 @@
 //! From a message to an outcome: rounds of asking and of running tools.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::super::exchange::{Ended, Exchange, RoundContext};
 use super::super::hooks::{Hooks, MessageDecision, MessageHook, RoundDecision};
 use super::super::redact::Redactor;
+use super::super::run::Emitter;
 use super::super::tool_loop::{Next, RequestId};
 use super::super::tools::{ToolOutput, ToolSet};
-use super::super::turn::Emitter;
 use super::super::{Answer, Category, Error, Event, Outcome, StopReason, ToolCall};
 use super::state::RoundInput;
 use super::{Shared, lock};
@@ -41,7 +44,11 @@ pub(super) struct RequestTask<'a> {
     shared: &'a Shared,
     pub(super) policy: Policy,
     pub(super) emitter: Emitter,
+    /// Cancelled when the request is, and when its time is over.
     pub(super) cancel: CancellationToken,
+    deadline: Option<Deadline>,
+    /// Whether its time is over, and nobody had cancelled it by then.
+    is_late: Arc<AtomicBool>,
     request: RequestId,
     /// Whether a round has begun and not ended yet.
     in_turn: AtomicBool,
@@ -57,12 +64,45 @@ impl Drop for RequestTask<'_> {
     }
 }
 
+/// When a request has to have ended.
+#[derive(Clone, Copy)]
+pub(super) struct Deadline {
+    at: Instant,
+    limit: Duration,
+}
+
+impl Deadline {
+    pub(super) fn after(limit: Duration) -> Deadline {
+        // Whoever gives more time than there is gives thirty years.
+        let most = Duration::from_hours(24 * 365 * 30);
+        Deadline { at: Instant::now() + limit.min(most), limit }
+    }
+}
+
 /// Why a request ends before its answer does; the way out of every step.
 pub(super) enum Stop {
     Cancelled,
+    /// It took longer than this.
+    Late(Duration),
     Failed(Error),
     /// A hook stopped it.
     Hook(String),
+}
+
+impl Stop {
+    /// How an answer is marked that ends by it.
+    fn cut_off(&self) -> CutOff {
+        match self {
+            Stop::Failed(_) => CutOff::Broken,
+            Stop::Late(_) => CutOff::TimedOut,
+            Stop::Cancelled | Stop::Hook(_) => CutOff::Cancelled,
+        }
+    }
+}
+
+/// What a request fails with that takes too long. The next one has as much time again.
+fn late(limit: Duration) -> Error {
+    Error::new(Category::Timeout, format!("the run did not end within {limit:?}")).retryable()
 }
 
 impl From<Error> for Stop {
@@ -75,6 +115,7 @@ impl From<Stop> for Outcome {
     fn from(stop: Stop) -> Outcome {
         match stop {
             Stop::Cancelled => Outcome::Cancelled,
+            Stop::Late(limit) => Outcome::Failed(late(limit)),
             Stop::Failed(error) => Outcome::Failed(error),
             Stop::Hook(reason) => Outcome::Finished(StopReason::Stopped(reason)),
         }
@@ -86,15 +127,44 @@ impl<'a> RequestTask<'a> {
         shared: &'a Shared,
         policy: Policy,
         emitter: Emitter,
-        cancel: CancellationToken,
+        cancel: &CancellationToken,
+        deadline: Option<Deadline>,
     ) -> RequestTask<'a> {
         let request = lock(&shared.tool_loop).open(policy.limit);
-        let (in_turn, has_kept) = Default::default();
-        RequestTask { shared, policy, emitter, cancel, request, in_turn, has_kept }
+        let cancel = cancel.child_token();
+        let (is_late, in_turn, has_kept) = Default::default();
+        RequestTask { shared, policy, emitter, cancel, deadline, is_late, request, in_turn, has_kept }
+    }
+
+    /// Stops the request when its time is over. What it does then is its own business: this never ends.
+    fn watch(&self) -> impl Future<Output = Infallible> + use<> {
+        let (cancel, is_late, deadline) = (self.cancel.clone(), Arc::clone(&self.is_late), self.deadline);
+        async move {
+            if let Some(deadline) = deadline {
+                tokio::time::sleep_until(deadline.at).await;
+                is_late.store(!cancel.is_cancelled(), Ordering::Relaxed);
+                cancel.cancel();
+            }
+            std::future::pending().await
+        }
+    }
+
+    /// Why the request was stopped from outside.
+    pub(super) fn stopped(&self) -> Stop {
+        match self.deadline {
+            Some(deadline) if self.is_late.load(Ordering::Relaxed) => Stop::Late(deadline.limit),
+            _ => Stop::Cancelled,
+        }
     }
 
     pub(super) async fn run(mut self, start: Start) -> Outcome {
-        let outcome = match self.rounds(start).await {
+        let watch = self.watch();
+        let ended = tokio::select! {
+            biased;
+            ended = self.rounds(start) => ended,
+            never = watch => match never {},
+        };
+        let outcome = match ended {
             Ok(stop) => Outcome::Finished(stop),
             Err(stop) => {
                 self.tell_cut_off(&stop);
@@ -116,7 +186,7 @@ impl<'a> RequestTask<'a> {
             // Only what this request itself added can be taken back, and only while nothing came of it.
             let added = std::mem::take(&mut undo);
             let (asked, tools) = match self.ask(round).await {
-                Err(Stop::Failed(error)) => return Err(self.take_back(added, error)),
+                Err(stop @ (Stop::Failed(_) | Stop::Late(_))) => return Err(self.take_back(added, stop)),
                 asked => asked?,
             };
             let (stop, calls) = self.keep_answer(asked, added).await?;
@@ -193,22 +263,35 @@ impl<'a> RequestTask<'a> {
                 self.emitter.emit(Event::TurnEnd { stop: stop.clone() });
                 Ok((stop, calls))
             }
-            Ended::Cancelled => {
-                self.keep(self.kept(blocks, calls_begun), Some(CutOff::Cancelled), usage)?;
-                Err(Stop::Cancelled)
-            }
-            Ended::Broken(error) => {
-                let kept = self.kept(blocks, calls_begun);
-                if kept.is_empty() {
-                    let stop = self.take_back(added, error);
-                    self.keep(kept, None, usage)?;
-                    return Err(stop);
+            Ended::Cancelled => match self.stopped() {
+                Stop::Cancelled => {
+                    self.keep(self.kept(blocks, calls_begun), Some(CutOff::Cancelled), usage)?;
+                    Err(Stop::Cancelled)
                 }
-                self.keep(kept, Some(CutOff::Broken), usage)?;
-                self.show(held).await?;
-                Err(error.into())
+                stop => {
+                    self.keep_part(self.kept(blocks, calls_begun), usage, added, &stop)?;
+                    Err(stop)
+                }
+            },
+            Ended::Broken(error) => {
+                let stop = error.into();
+                if self.keep_part(self.kept(blocks, calls_begun), usage, added, &stop)? {
+                    self.show(held).await?;
+                }
+                Err(stop)
             }
         }
+    }
+
+    /// Keeps what came of an answer that failed, and marks it. If nothing did, `added` messages go: then it says no.
+    fn keep_part(&self, kept: Vec<Block>, usage: Usage, added: usize, stop: &Stop) -> Result<bool, Error> {
+        let is_part = !kept.is_empty();
+        if !is_part {
+            // If that cannot be written, why the request failed still says more.
+            let _ = self.shared.state().retract(added);
+        }
+        self.keep(kept, is_part.then(|| stop.cut_off()), usage)?;
+        Ok(is_part)
     }
 
     /// The answer first: what was said must not get lost because of what it cost.
@@ -221,9 +304,9 @@ impl<'a> RequestTask<'a> {
     }
 
     /// Takes back what a request added that failed. If that cannot be written, the request's own error still says more.
-    fn take_back(&self, added: usize, error: Error) -> Stop {
+    fn take_back(&self, added: usize, stop: Stop) -> Stop {
         let _ = self.shared.state().retract(added);
-        Stop::Failed(error)
+        stop
     }
 
     /// What is left of an answer that was not completed: text, never a call.
@@ -281,9 +364,11 @@ impl<'a> RequestTask<'a> {
 
     /// Tells of a round that ended without a whole answer, if one has.
     fn tell_cut_off(&self, stop: &Stop) {
-        let (reason, error) = match stop {
-            Stop::Failed(error) => (CutOff::Broken, Some(error.clone())),
-            Stop::Cancelled | Stop::Hook(_) => (CutOff::Cancelled, None),
+        let reason = stop.cut_off();
+        let error = match stop {
+            Stop::Failed(error) => Some(error.clone()),
+            Stop::Late(limit) => Some(late(*limit)),
+            Stop::Cancelled | Stop::Hook(_) => None,
         };
         if self.in_turn.swap(false, Ordering::Relaxed) {
             let kept = self.has_kept.load(Ordering::Relaxed);
@@ -295,6 +380,7 @@ impl<'a> RequestTask<'a> {
     fn give_up_calls(&self, stop: Stop) -> Stop {
         let why = match &stop {
             Stop::Cancelled => "the request was cancelled",
+            Stop::Late(_) => "the time for the request was over",
             Stop::Failed(error) => error.message.as_str(),
             Stop::Hook(reason) => reason.as_str(),
         };
@@ -325,8 +411,13 @@ impl<'a> RequestTask<'a> {
         self.shared.transport.redactor()
     }
 
+    /// How many tools of one answer may run at the same time.
+    pub(super) fn tools_at_once(&self) -> usize {
+        self.shared.tools_at_once.load(Ordering::Relaxed)
+    }
+
     pub(super) async fn unless_cancelled<T>(&self, future: impl Future<Output = T>) -> Result<T, Stop> {
-        self.cancel.run_until_cancelled(future).await.ok_or(Stop::Cancelled)
+        self.cancel.run_until_cancelled(future).await.ok_or_else(|| self.stopped())
     }
 }
 

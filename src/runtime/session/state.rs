@@ -120,8 +120,9 @@ impl State {
             SessionStart::Resumed(log, conversation) => (log, conversation),
         };
         let (frame, history) = part(conversation);
-        let mut state = State::of(agent, frame, log, journal);
-        state.is_told = state.says_surroundings();
+        let known_items = frame.known_items;
+        let mut state = State::of(agent, Conversation { known_items: Vec::new(), ..frame }, log, journal);
+        state.is_told = state.frame.is_told || state.says_surroundings();
         // Whose calls are open may bring their results.
         if state.log.open_calls().is_empty() || !history.is_empty() {
             state.settle(true)?;
@@ -130,11 +131,14 @@ impl State {
         // The history of a completion is empty. What surrounds a given one came with its first message of the person.
         let first = turn_from(&history, 0);
         for (at, message) in history.into_iter().enumerate() {
-            if at == first && state.history().len() == at {
+            if at == first && state.history().len() == at && !state.is_told {
                 // What goes wrong is told when the request is compiled.
                 let _ = state.tell_surroundings(agent);
             }
-            state.push(message)?;
+            match known_items.iter().find(|(place, _)| *place == at) {
+                Some((_, item)) => state.record(Entry::Item(item.clone()))?,
+                None => state.push(message)?,
+            }
         }
         state.given = is_given.then_some(state.history().len());
         Ok(state)
@@ -247,6 +251,10 @@ impl State {
     /// Closes what was open before a request. Results and items of the host stay, whatever comes of the request: `before` counts them.
     fn settle_before(&mut self, start: &Start, before: &mut usize) -> Result<(), Error> {
         if matches!(start, Start::Message(blocks) if self.has_results(blocks)) {
+            return Ok(());
+        }
+        // What a host gave is asked about as it is: calls that nobody answered are no part of a request.
+        if matches!(start, Start::Proceed) && self.is_given() && self.waiting.is_empty() {
             return Ok(());
         }
         let stays = !self.waiting.is_empty() || !self.log.open_calls().is_empty();
@@ -418,7 +426,7 @@ impl State {
             return Ok(());
         }
         self.record(Entry::Retract { messages })?;
-        self.is_told = self.says_surroundings();
+        self.is_told = self.frame.is_told || self.says_surroundings();
         Ok(())
     }
 

@@ -17,7 +17,8 @@
 //! figures of `message_delta` are cumulative and replace those of `message_start`.
 //!
 //! Blocks of other types, among them those of tools that the server runs, are kept as the provider's own: as they came, with
-//! the pieces of `input_json_delta` as their `input` and those of other deltas put together. So is a text with citations.
+//! the pieces of `input_json_delta` as their `input` and those of other deltas put together. So is a text with citations. A call
+//! that a program of the server made (`caller`) becomes a call like any other, with a warning.
 
 use std::collections::HashMap;
 
@@ -90,7 +91,12 @@ impl Anthropic {
             "text" => answer.open_text(),
             "thinking" => answer.open_thinking(),
             "redacted_thinking" => return answer.redacted(text(block, "data")),
-            "tool_use" => answer.open_call(text(block, "id"), text(block, "name")),
+            "tool_use" => {
+                if is_of_program(block) {
+                    answer.warn("a program that the server runs called a tool: the next request says so no more");
+                }
+                answer.open_call(text(block, "id"), text(block, "name"))
+            }
             "" => return,
             _ => answer.open_own(block.clone()),
         };
@@ -164,6 +170,12 @@ impl Anthropic {
         set(&mut usage.output, count(value, "/usage/output_tokens"));
         set(&mut usage.reasoning, count(value, "/usage/output_tokens_details/thinking_tokens"));
     }
+}
+
+/// Whether a call was not made by the model itself (`anthropic` 2.12, `types/tool_use_block.py`).
+fn is_of_program(call: &Value) -> bool {
+    let caller = text(&call["caller"], "type");
+    !caller.is_empty() && caller != "direct"
 }
 
 /// A piece of a block of the provider's own: its texts go on with those of the block, other members replace them.

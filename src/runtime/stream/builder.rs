@@ -11,7 +11,6 @@ use serde_json::{Map, Value};
 use super::Source;
 use crate::conversation::{Block, ProviderBlock};
 use crate::json::kind_of;
-use crate::provider::WireFormat;
 use crate::runtime::{Answer, Category, Error, Event, MalformedInput, Refusal, StopReason, ToolCall, Usage, failure};
 
 /// The key under which a history keeps the text of arguments that are no object.
@@ -86,7 +85,7 @@ impl AnswerBuilder {
     pub(super) fn new(source: Source) -> AnswerBuilder {
         AnswerBuilder {
             origin: source.api.name().into(),
-            is_chat: is_chat(source.wire),
+            is_chat: source.wire.is_chat(),
             id_prefix: source.id_prefix,
             slots: Vec::new(),
             ids: HashSet::new(),
@@ -554,19 +553,6 @@ impl Call {
             Err(error) => error.to_string(),
         };
         Err(MalformedInput { text: self.json.clone(), problem })
-    }
-}
-
-/// Whether an answer of this format says something: code to fill in may be nothing.
-fn is_chat(wire: WireFormat) -> bool {
-    match wire {
-        WireFormat::MistralFim | WireFormat::OllamaGenerate | WireFormat::LlamaCppInfill => false,
-        WireFormat::AnthropicMessages
-        | WireFormat::OpenAiChat
-        | WireFormat::OpenAiResponses
-        | WireFormat::GoogleGenerateContent
-        | WireFormat::MistralChat
-        | WireFormat::OllamaChat => true,
     }
 }
 

@@ -1,14 +1,15 @@
 //! Tools that are programs: arguments as JSON on standard input, the answer on standard output.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{BoxFuture, Tool, ToolContext, ToolOutput};
 use crate::conversation::Tool as Definition;
-use crate::repo::ToolSpec;
+use crate::repo::{ProgramSpec, ToolSpec};
 use crate::world::AccessError;
 
 /// Runs programs. The real one is [`SystemProcesses`](crate::system::SystemProcesses).
@@ -23,6 +24,54 @@ pub trait Processes: Send + Sync {
     /// Runs a program to its end, or to one of its limits. If the future is dropped, the program and what it started are
     /// killed.
     fn run<'a>(&'a self, process: Process<'a>) -> BoxFuture<'a, Ended>;
+
+    /// Starts a program that goes on running. What it writes to standard error goes to `complaint`. Needed for MCP servers only.
+    ///
+    /// # Errors
+    ///
+    /// A phrase that says why it does not start.
+    fn start(&self, program: &ProgramSpec, complaint: Complaint) -> Result<RunningProgram, AccessError> {
+        drop(complaint);
+        Err(format!("`{}` cannot be started: this host runs no servers", program.name.value).into())
+    }
+}
+
+/// A program that goes on running.
+pub struct RunningProgram {
+    /// Its standard input. Once it is closed, the program should end.
+    pub input: Box<dyn AsyncWrite + Send + Unpin>,
+    /// Its standard output.
+    pub output: Box<dyn AsyncRead + Send + Unpin>,
+    /// Gives the exit status once the program has ended; `None` if a signal ended it. Dropping it kills the program and what it
+    /// started.
+    pub ended: BoxFuture<'static, Option<i32>>,
+}
+
+/// The end of what a running program wrote to standard error so far.
+#[derive(Debug, Clone, Default)]
+pub struct Complaint(Arc<Mutex<Vec<u8>>>);
+
+impl Complaint {
+    /// How much of it is kept, in bytes.
+    pub const MAX_BYTES: usize = 4 * 1024;
+
+    /// Adds what was written, and keeps the end.
+    pub fn push(&self, bytes: &[u8]) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend_from_slice(bytes);
+        let surplus = kept.len().saturating_sub(Complaint::MAX_BYTES);
+        kept.drain(..surplus);
+    }
+
+    /// What is kept.
+    pub fn into_bytes(self) -> Vec<u8> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What is kept. Bytes that are no UTF-8 become U+FFFD.
+    pub fn text(&self) -> String {
+        text(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// A program to run.
@@ -135,7 +184,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn seconds(limit: Duration) -> String {
+pub(super) fn seconds(limit: Duration) -> String {
     match limit.as_secs() {
         1 => "1 second".to_owned(),
         seconds => format!("{seconds} seconds"),
@@ -172,7 +221,7 @@ mod tests {
     async fn call(ended: Option<Ended>, cancelled: &CancellationToken) -> ToolOutput {
         let text = "[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = [\"p\"]\ntimeout_seconds = 1";
         let world = MemoryWorld::from_iter([("tools.toml", text)]);
-        let spec = read_tools(&world, "tools.toml", &mut Sources::default()).0.remove(0);
+        let spec = read_tools(&world, "tools.toml", &mut Sources::default()).0.tools.remove(0);
         let context = ToolContext::new("1".into(), cancelled.clone(), mpsc::channel(1).0);
         ProcessTool::new(spec, Arc::new(Scripted(ended))).call(json!({"a": 1}), context).await
     }

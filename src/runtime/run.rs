@@ -7,32 +7,34 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 
 use futures_core::Stream;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::hooks::Hooks;
-use super::{Category, Error, Event, Outcome};
+use super::{Category, Error, Event, Outcome, StopReason, structured};
 
 /// How many events wait one by one. Beyond that, pieces of the same text become one event, and progress of tools is passed over.
 const EVENTS: usize = 256;
 
-/// A request that runs, and a stream of its events, which ends with exactly one [`Event::Done`]. Dropping it cancels the request.
+/// Everything from a message to its outcome, however many answers of the model and rounds of tools that takes: a request that runs, and a stream of its events, which ends with exactly one [`Event::Done`]. Dropping it cancels the request.
 /// Whoever does not read it does not stop the request: its events wait, and take no more room than what was said.
-#[must_use = "dropping a turn cancels its request: read its events, or wait for its `outcome()`"]
-pub struct Turn {
+#[must_use = "dropping a run cancels its request: read its events, or wait for its `outcome()`"]
+pub struct Run {
     queue: Arc<Queue>,
     task: JoinHandle<Outcome>,
     cancel: CancellationToken,
     ended: bool,
 }
 
-impl fmt::Debug for Turn {
+impl fmt::Debug for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turn").field("ended", &self.ended).finish_non_exhaustive()
+        f.debug_struct("Run").field("ended", &self.ended).finish_non_exhaustive()
     }
 }
 
-impl Turn {
+impl Run {
     /// The next event; `None` after [`Event::Done`]. Nothing is lost if this future is dropped.
     pub async fn next(&mut self) -> Option<Event> {
         std::future::poll_fn(|context| self.poll_event(context)).await
@@ -57,9 +59,40 @@ impl Turn {
         }
     }
 
+    /// Waits for the end; the text of the answer. See [`TextAnswer::into_text`].
+    ///
+    /// # Errors
+    ///
+    /// The request failed or was cancelled.
+    pub async fn text(self) -> Result<String, Error> {
+        self.answer().await.into_text()
+    }
+
+    /// Waits for the end; the answer as a value of a Rust type. See [`TextAnswer::parse`].
+    ///
+    /// # Errors
+    ///
+    /// The request failed or was cancelled, or the answer is something else.
+    pub async fn answer_as<T: DeserializeOwned + JsonSchema>(self) -> Result<T, Error> {
+        self.answer().await.parse()
+    }
+
     /// Cancels the request. What it still has to say can be read.
     pub fn cancel(&self) {
         self.cancel.cancel();
+    }
+
+    /// Cancels the request when something else happens first, for instance `tokio::signal::ctrl_c()`.
+    pub fn cancel_on(self, stop: impl Future + Send + 'static) -> Run {
+        let cancel = self.cancel.clone();
+        tokio::spawn(async move {
+            // Who drops the run cancels it too.
+            tokio::select! {
+                _ = stop => cancel.cancel(),
+                () = cancel.cancelled() => {}
+            }
+        });
+        self
     }
 
     /// Cancels the request from elsewhere.
@@ -80,7 +113,7 @@ impl Turn {
     }
 }
 
-impl Stream for Turn {
+impl Stream for Run {
     type Item = Event;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event>> {
@@ -88,10 +121,10 @@ impl Stream for Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for Run {
     fn drop(&mut self) {
         if !self.ended && !self.task.is_finished() {
-            tracing::debug!("a turn is dropped: its request is cancelled");
+            tracing::debug!("a run is dropped: its request is cancelled");
         }
         self.cancel.cancel();
         self.queue.lock().read_no_more();
@@ -120,6 +153,31 @@ impl TextAnswer {
             Outcome::Finished(_) => Ok(self.text),
             Outcome::Failed(error) => Err(error),
             Outcome::Cancelled => Err(Error::new(Category::Config, "the request was cancelled")),
+        }
+    }
+}
+
+impl TextAnswer {
+    /// The answer of an agent with structured output, as a value of a Rust type: JSON that fits the type's schema
+    /// ([`schema_of`](super::tools::schema_of)).
+    ///
+    /// # Errors
+    ///
+    /// The request failed or was cancelled, the answer is not complete, is no JSON, or does not fit; the error says where, and what was
+    /// expected. Its text is still here.
+    pub fn parse<T: DeserializeOwned + JsonSchema>(&self) -> Result<T, Error> {
+        structured::parse(self.complete()?)
+    }
+
+    /// The text, if the model said all of it.
+    fn complete(&self) -> Result<&str, Error> {
+        match &self.outcome {
+            Outcome::Finished(StopReason::EndTurn | StopReason::StopSequence | StopReason::Other(_)) => Ok(&self.text),
+            Outcome::Finished(stop) => Err(Error::new(
+                Category::Provider,
+                format!("the answer is not complete: it ended with `{}`", stop.name()),
+            )),
+            _ => self.clone().into_text().map(|_| self.text.as_str()),
         }
     }
 }
@@ -220,7 +278,7 @@ impl Emitter {
         self.queue.lock().push(event);
     }
 
-    /// For the last event, which the [`Turn`] gives to its reader itself.
+    /// For the last event, which the [`Run`] gives to its reader itself.
     pub(super) fn done(&self, outcome: Outcome) -> Outcome {
         let event = Event::Done(outcome);
         self.hooks.observe(&event);
@@ -238,11 +296,11 @@ impl Drop for Emitter {
 }
 
 /// Starts a request: `run` gets the emitter of its events.
-pub(super) fn start<F>(hooks: Arc<dyn Hooks>, cancel: CancellationToken, run: impl FnOnce(Emitter) -> F) -> Turn
+pub(super) fn start<F>(hooks: Arc<dyn Hooks>, cancel: CancellationToken, run: impl FnOnce(Emitter) -> F) -> Run
 where
     F: Future<Output = Outcome> + Send + 'static,
 {
     let queue = Arc::<Queue>::default();
     let task = tokio::spawn(run(Emitter { queue: Arc::clone(&queue), hooks }));
-    Turn { queue, task, cancel, ended: false }
+    Run { queue, task, cancel, ended: false }
 }

@@ -1,0 +1,85 @@
+//! An agent with tools, a hook, a limit of time and a memory: a program of one's own, from a repository to a chat.
+//!
+//! ```sh
+//! cargo run --example agent -- "Claude Chat Tools" chat.jsonl
+//! ```
+//!
+//! Started again with the same file, it goes on. Ctrl-C cancels an answer; a line without text ends the chat.
+
+use std::error::Error;
+use std::io::{BufRead, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqc::runtime::hooks::{Hooks, ToolDecision};
+use reqc::runtime::tools::{BoxFuture, ToolContext, ToolSet, TypedTool};
+use reqc::runtime::{Event, Outcome, Session, ToolCall};
+use reqc::system::{OpenedRepository, SessionFile, open_repository};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [agent, file] = arguments.as_slice() else { return Err("usage: agent AGENT FILE".into()) };
+    let session = open(&open_repository(".".as_ref())?, agent, file.as_ref())?;
+    println!("{} messages so far", session.history().len());
+    for line in std::io::stdin().lock().lines().map_while(Result::ok).take_while(|line| !line.is_empty()) {
+        println!("{:?}", ask(&session, &line, tokio::signal::ctrl_c()).await);
+    }
+    Ok(())
+}
+
+/// The session in a file, or a new one.
+pub(crate) fn open(repository: &OpenedRepository, agent: &str, file: &Path) -> Result<Session, Box<dyn Error>> {
+    let file = SessionFile::open_or_create(file)?;
+    let session = file.session(repository.agent(agent)?, repository.transport())?;
+    session.set_tools(ToolSet::new().with(TypedTool::new("divide", "Divides two numbers.", divide)));
+    session.set_run_timeout(Some(Duration::from_mins(5)));
+    Ok(session)
+}
+
+/// What the model sends to `divide`.
+#[derive(Deserialize, JsonSchema)]
+struct Division {
+    /// The number that is divided.
+    dividend: f64,
+    divisor: f64,
+}
+
+async fn divide(input: Division, _: ToolContext) -> Result<String, &'static str> {
+    if input.divisor == 0.0 {
+        Err("nothing is divided by zero")
+    } else {
+        Ok((input.dividend / input.divisor).to_string())
+    }
+}
+
+/// Looks at each call before its tool runs.
+struct Careful;
+
+impl Hooks for Careful {
+    fn before_tool<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, ToolDecision> {
+        let is_large = call.input.as_ref().is_ok_and(|input| input["dividend"].as_f64() > Some(1e6));
+        Box::pin(
+            async move { if is_large { ToolDecision::Refuse("that is too much".into()) } else { ToolDecision::Run } },
+        )
+    }
+}
+
+/// One question, until it is answered or `stop` is there.
+pub(crate) async fn ask(session: &Session, question: &str, stop: impl Future + Send + 'static) -> Outcome {
+    let mut run = session.with_hooks(Arc::new(Careful)).send(question).cancel_on(stop);
+    while let Some(event) = run.next().await {
+        match event {
+            Event::Text(text) => print!("{text}"),
+            Event::ToolResult { name, output, .. } => println!("[{name}: {}]", output.content),
+            Event::Done(outcome) => return outcome,
+            _ => {}
+        }
+        // Nothing is lost if the terminal is gone.
+        let _ = std::io::stdout().flush();
+    }
+    unreachable!("the last event is `Done`")
+}

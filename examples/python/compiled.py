@@ -1,0 +1,19 @@
+"""The body that reqc compiles for a conversation."""
+
+import json
+import subprocess
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parent.parent
+
+
+def compiled(agent, history, **conversation):
+    """The body of an agent's request, and the headers beside the key; `conversation` is what a context may say more."""
+    command = ["reqc", "-C", REPOSITORY, "render", agent, "--context", "-", "--format", "json"]
+    context = json.dumps({"history": history, **conversation})
+    made = subprocess.run(command, input=context, capture_output=True, text=True, encoding="utf-8")
+    if made.returncode:
+        raise SystemExit(made.stderr)
+    request = json.loads(made.stdout)
+    headers = {name: value for name, value in request["headers"].items() if "${" not in value}
+    return request["body"], headers

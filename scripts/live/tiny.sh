@@ -1,0 +1,45 @@
+# What scripts share that send to llama.cpp's server with tiny models. Sourced, behind lib.sh; `binary` and `port` are set.
+
+# serve MODEL OPTION…: starts a server, in place of the one that runs.
+serve() {
+  local model=$1; shift
+  if [[ -n $server ]]; then kill "$server"; wait "$server" 2>/dev/null || true; fi
+  "$binary" -m "$model" --host 127.0.0.1 --port "$port" -c 8192 -np 2 -t 2 --jinja --no-warmup "$@" >"$work/log" 2>&1 &
+  server=$!
+  wait_for "$url/health" "$work/log"
+}
+
+# agent FILE NAME PARENT BODY…: an agent with lines of its body.
+agent() {
+  local file=$1 title=$2 parent=$3; shift 3
+  printf 'name = "%s"\nextends = "%s"\nenable_tools = true\n\n[body]\n' "$title" "$parent" >"agents/$file.toml"
+  printf '%s\n' "$@" >>"agents/$file.toml"
+}
+
+# answers AGENT [TOKENS]: an answer streams in, ends properly, and its tokens are counted, unless they are said not to be.
+answers() {
+  local status=0
+  "$reqc" send --trust "$1" -m "Say something." --format events >"$work/out" 2>"$work/err" || status=$?
+  is "exit status" 0 "$status" || { cat "$work"/out "$work"/err; return 1; }
+  events "$work/out" '{"event": "turn_start", "round": 1}' '{"event": "turn_end"}' '{"event": "done", "state": "finished"}' text
+  [[ ${2:-counted} != counted ]] || has '"event":"usage"' "$work/out"
+}
+
+# loops AGENT: the model calls a tool in every round; after three of them it is cancelled. What was saved goes on, up to
+# the limit of rounds.
+loops() {
+  local status=0
+  rm -f "$work/session" "$work/out"
+  "$reqc" send --trust "$1" -m "Shout." --tools tools.toml --save "$work/session" --format events >"$work/out" 2>"$work/err" &
+  local sending=$!
+  until_holds 180 grep -qs '"round":4\|"done"' "$work/out" || { kill "$sending" 2>/dev/null; cat "$work"/out "$work"/err; return 1; }
+  kill -INT "$sending" 2>/dev/null || true
+  wait "$sending" || status=$?
+  is "exit status" 130 "$status" || { cat "$work"/out "$work"/err; return 1; }
+  events "$work/out" '{"event": "tool_call_end", "name": "shout"}' '{"event": "tool_result", "name": "shout", "is_error": false}' \
+    '{"event": "turn_start", "round": 2}' '{"event": "tool_result", "name": "shout", "is_error": false}' \
+    '{"event": "turn_start", "round": 3}' '{"event": "done", "state": "cancelled"}'
+  "$reqc" send --trust "$1" --resume "$work/session" --tools tools.toml --format events >"$work/out" 2>"$work/err" || status=$?
+  events "$work/out" '{"event": "turn_start", "round": 10}' '{"event": "tool_result", "name": "shout", "is_error": false}' \
+    '{"event": "done", "state": "failed", "error": {"category": "tool"}}'
+}

@@ -1,0 +1,89 @@
+//! Whether a request's breakpoints find what the request before it kept: Anthropic's cache looks back a few blocks only.
+
+use serde_json::Value;
+
+use super::{Broken, Checks, rules};
+use crate::check::Problem;
+use crate::json::Pointer;
+use crate::provider::{LOOKBACK, WireFormat};
+use crate::unit::Body;
+
+/// A breakpoint in the messages.
+struct Mark {
+    /// How many blocks stand before its own.
+    at: usize,
+    pointer: Pointer,
+}
+
+impl Checks {
+    /// A breakpoint that is too far behind the last one of the request before. The later request begins with the earlier one.
+    pub(super) fn lookback(&self, earlier: &Body, later: &Body) -> Option<Broken> {
+        if self.wire != WireFormat::AnthropicMessages {
+            return None;
+        }
+        let (older, newer) = (messages(earlier), messages(later));
+        if !is_next(older, newer) || blocks_from(newer, older.len().saturating_sub(2)) <= LOOKBACK {
+            return None;
+        }
+        let kept = marks(older).pop()?;
+        let next = marks(newer).into_iter().find(|mark| mark.at >= kept.at)?;
+        let distance = next.at - kept.at;
+        (distance > LOOKBACK).then(|| {
+            let problem = Problem {
+                rule: &rules::LOOKBACK,
+                severity: None,
+                message: rules::lookback_message(distance),
+                help: Some(rules::LOOKBACK_HELP.to_owned()),
+                asks: None,
+                place: None,
+                pointer: next.pointer,
+            };
+            Broken { problem, is_in_later: true, from: None }
+        })
+    }
+}
+
+/// Whether one answer, and what follows it, were added.
+fn is_next(older: &[Value], newer: &[Value]) -> bool {
+    let is_answer = |message: &Value| message.get("role").is_some_and(|role| role == "assistant");
+    let added = newer.get(older.len()..).unwrap_or_default();
+    added.first().is_some_and(is_answer) && !added.iter().skip(1).any(is_answer)
+}
+
+fn messages(body: &Body) -> &[Value] {
+    let member = body.members().find(|member| member.name == "messages");
+    member.and_then(|member| member.value().as_array()).map_or(&[], Vec::as_slice)
+}
+
+/// The blocks of a message; none of a text.
+fn blocks(message: &Value) -> &[Value] {
+    message.get("content").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// How many blocks there are from a message on.
+fn blocks_from(messages: &[Value], from: usize) -> usize {
+    messages.iter().skip(from).map(|message| blocks(message).len().max(1)).sum()
+}
+
+fn marks(messages: &[Value]) -> Vec<Mark> {
+    let (mut marks, mut before) = (Vec::new(), 0);
+    for (index, message) in messages.iter().enumerate() {
+        let content = Pointer::root().member("messages").element(index).member("content");
+        for (block, value) in blocks(message).iter().enumerate() {
+            if let Some(pointer) = mark_of(value, &content.element(block)) {
+                marks.push(Mark { at: before + block, pointer });
+            }
+        }
+        before += blocks(message).len().max(1);
+    }
+    marks
+}
+
+/// The breakpoint of a block, or of one of those in it.
+fn mark_of(block: &Value, at: &Pointer) -> Option<Pointer> {
+    if block.get("cache_control").is_some_and(|mark| !mark.is_null()) {
+        return Some(at.member("cache_control"));
+    }
+    let inner = blocks(block).iter().enumerate();
+    { inner }.find_map(|(index, inner)| mark_of(inner, &at.member("content").element(index)))
+}

@@ -1,0 +1,440 @@
+//! Tools of MCP servers: a server that is started or called, what it offers, and calls.
+//!
+//! Input: a [`ServerSpec`]. Output: [`Tool`]s under names that every wire format takes. The only user of `rmcp`. A server may be
+//! anybody's: what it says is bounded in size and time, and whatever it does wrong ends in an error that says so.
+//!
+//! A server offers what it offers when it starts: later changes of its list are passed over, because the tools of a conversation
+//! stay what they were. It may ask for nothing: no samples of the model, no questions to the person, no files.
+
+mod lines;
+mod names;
+mod result;
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation, PaginatedRequestParams, ProtocolVersion,
+};
+use rmcp::service::{ClientInitializeError, RunningService};
+use rmcp::transport::Transport as Pipes;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::common::client_side_sse::ExponentialBackoff;
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClientTransport, StreamableHttpClientTransportConfig, StreamableHttpError,
+};
+use rmcp::{ClientLifecycleMode, Peer, RoleClient, ServiceError, serve_client_with_lifecycle};
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::process::seconds;
+use super::{BoxFuture, Complaint, Processes, RunningProgram, Tool, ToolContext, ToolOutput, ToolSet};
+use crate::conversation::Tool as Definition;
+use crate::diag::did_you_mean;
+use crate::provider::{Header, HeaderValue};
+use crate::repo::{HttpSpec, ServerConnection, ServerSpec};
+use crate::runtime::{Category, Error, Transport, failure, transport};
+use lines::{Lines, Watch};
+
+/// The largest message of a server, in bytes.
+const MAX_MESSAGE: usize = 16 * 1024 * 1024;
+
+/// The most tools of one server.
+const MAX_TOOLS: usize = 1_000;
+
+/// The most pages on which a server may list them.
+const MAX_PAGES: usize = 100;
+
+/// The most that names, descriptions and schemas of one server's tools may have together, in bytes of JSON.
+const MAX_LIST: usize = 4 * 1024 * 1024;
+
+/// How often a stream that breaks is asked for again.
+const MAX_RECONNECTS: usize = 3;
+
+/// Twice as long a server that refuses the handshake may take to answer without one.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a server may take to end once it is told to.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+type Service = RunningService<RoleClient, ClientConfig>;
+
+/// An MCP server that runs or is connected to. Dropping it ends that, and its tools fail from then on.
+pub struct McpServer {
+    spec: ServerSpec,
+    remote: Arc<Remote>,
+    service: Service,
+    program: Option<BoxFuture<'static, Option<i32>>>,
+    offers: Vec<Definition>,
+    warnings: Vec<String>,
+}
+
+/// What is known of a server beside its protocol, for errors.
+struct Remote {
+    name: Arc<str>,
+    watch: Arc<Watch>,
+    complaint: Complaint,
+}
+
+/// A connection that stands, and the end of the program behind it.
+struct Connected {
+    service: Service,
+    program: Option<BoxFuture<'static, Option<i32>>>,
+}
+
+/// Why there is no connection.
+enum Failed {
+    /// The server refuses the handshake.
+    Refused(Error),
+    Otherwise(Error),
+}
+
+impl McpServer {
+    /// Starts or connects to a server, and asks what it offers. Its key, if it has one, is read from the secrets of `transport`,
+    /// and taken out of whatever sessions of that transport tell. Nobody is asked whether the server may be trusted.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be used, with the end of what it wrote to standard error.
+    pub async fn start(
+        spec: &ServerSpec,
+        processes: &dyn Processes,
+        transport: &Transport,
+    ) -> Result<McpServer, Error> {
+        let remote = Arc::new(Remote {
+            name: Arc::clone(&spec.name.value),
+            watch: Arc::default(),
+            complaint: Complaint::default(),
+        });
+        let started = timeout(spec.time_limit, McpServer::open(spec, processes, transport, &remote)).await;
+        let late = || remote.unusable(&format!("it is not ready after {}", seconds(spec.time_limit)));
+        started.unwrap_or_else(|_| Err(late())).map_err(|error| transport.redactor().error(error))
+    }
+
+    async fn open(
+        spec: &ServerSpec,
+        processes: &dyn Processes,
+        transport: &Transport,
+        remote: &Arc<Remote>,
+    ) -> Result<McpServer, Error> {
+        let first = connect(spec, processes, transport, remote, ClientLifecycleMode::Initialize).await;
+        let Connected { service, program } = match first {
+            Ok(connected) => connected,
+            // It may know only the newest protocol, which has no handshake.
+            Err(Failed::Refused(refused)) => {
+                let mode = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
+                let patience = spec.time_limit.min(PATIENCE) / 2;
+                match timeout(patience, connect(spec, processes, transport, remote, mode)).await {
+                    Ok(Ok(connected)) => connected,
+                    _ => return Err(refused),
+                }
+            }
+            Err(Failed::Otherwise(error)) => return Err(error),
+        };
+        let listed = list(&service).await.map_err(|why| remote.unusable(&why))?;
+        let (offers, warnings) = choose(spec, listed);
+        let clean = |offer| without_keys(offer, transport);
+        let offers = offers.into_iter().filter_map(clean).collect();
+        Ok(McpServer { spec: spec.clone(), remote: Arc::clone(remote), service, program, offers, warnings })
+    }
+
+    /// What a person should know of it: tools that it does not have, or that cannot be offered.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Adds its tools to others, in its order. Their names begin with the server's, and two underscores; a name that is taken, or
+    /// longer than wire formats allow, ends with a digest.
+    pub fn add_to(&self, tools: &mut ToolSet) {
+        for offer in &self.offers {
+            let name = names::unique(&self.spec.name.value, &offer.name, |name| tools.get(name).is_some());
+            tools.insert(Arc::new(McpTool {
+                definition: Definition { name: name.into(), ..offer.clone() },
+                name: Arc::clone(&offer.name),
+                peer: self.service.peer().clone(),
+                remote: Arc::clone(&self.remote),
+                time_limit: self.spec.time_limit,
+                output_limit: self.spec.output_limit,
+            }));
+        }
+    }
+
+    /// Ends it: tells it so, waits a moment, and kills what is left of a program.
+    pub async fn close(mut self) {
+        let _ = self.service.close_with_timeout(FAREWELL).await;
+        if let Some(ended) = self.program.take() {
+            let _ = timeout(FAREWELL, ended).await;
+        }
+    }
+}
+
+impl fmt::Debug for McpServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpServer").field("spec", &self.spec).finish_non_exhaustive()
+    }
+}
+
+async fn connect(
+    spec: &ServerSpec,
+    processes: &dyn Processes,
+    transport: &Transport,
+    remote: &Remote,
+    mode: ClientLifecycleMode,
+) -> Result<Connected, Failed> {
+    match &spec.connection {
+        ServerConnection::Program(program) => {
+            let started = processes.start(program, remote.complaint.clone());
+            let RunningProgram { input, output, mut ended } =
+                started.map_err(|why| Failed::Otherwise(remote.unusable(&why.to_string())))?;
+            let output = Lines::new(output, MAX_MESSAGE, Arc::clone(&remote.watch));
+            let pipes = AsyncRwTransport::new_client(output, input).with_max_line_length(usize::MAX);
+            match serve(pipes, mode).await {
+                Ok(service) => Ok(Connected { service, program: Some(ended) }),
+                Err(error) => {
+                    let status = timeout(Duration::from_millis(500), &mut ended).await;
+                    let end = status.ok().map(|code| match code {
+                        Some(code) => format!("it ended with exit status {code}"),
+                        None => "it was ended by a signal".to_owned(),
+                    });
+                    Err(remote.no_handshake(&error, end))
+                }
+            }
+        }
+        ServerConnection::Http(http) => {
+            let pipes = streamable(http, transport).await.map_err(Failed::Otherwise)?;
+            let service = serve(pipes, mode).await.map_err(|error| remote.no_handshake(&error, None))?;
+            Ok(Connected { service, program: None })
+        }
+    }
+}
+
+/// What the server is told of this program: that it can do nothing but call tools.
+fn client() -> ClientConfig {
+    let own = Implementation::new("reqc", env!("CARGO_PKG_VERSION"));
+    ClientConfig::new(ClientCapabilities::default(), own).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+}
+
+/// The handshake. In a box: the compiler loses sight of what the future borrows.
+fn serve<T>(pipes: T, mode: ClientLifecycleMode) -> BoxFuture<'static, Result<Service, ClientInitializeError>>
+where
+    T: Pipes<RoleClient> + 'static,
+{
+    Box::pin(serve_client_with_lifecycle(client(), pipes, mode))
+}
+
+async fn streamable(
+    http: &HttpSpec,
+    transport: &Transport,
+) -> Result<StreamableHttpClientTransport<reqwest::Client>, Error> {
+    let (client, headers) = transport.client_of(&http.url.value, &headers(http)).await?;
+    let headers = headers.into_iter().filter_map(|(name, value)| Some((name?, value))).collect();
+    let mut config = StreamableHttpClientTransportConfig::with_uri(Arc::clone(&http.url.value))
+        .custom_headers(headers)
+        .max_sse_event_size(MAX_MESSAGE)
+        .max_json_response_size(MAX_MESSAGE);
+    let mut backoff = ExponentialBackoff::default();
+    backoff.max_times = Some(MAX_RECONNECTS);
+    config.retry_config = Arc::new(backoff);
+    Ok(StreamableHttpClientTransport::with_client(client, config))
+}
+
+/// The headers of a server's requests, with the reference in place of the key.
+pub(in crate::runtime) fn headers(http: &HttpSpec) -> Vec<Header> {
+    let plain = |(name, value): &(Arc<str>, Arc<str>)| Header {
+        name: name.to_string(),
+        value: HeaderValue::Plain(value.to_string()),
+    };
+    let key = http.key.as_ref().map(|key| Header {
+        name: key.header.as_deref().unwrap_or("authorization").to_owned(),
+        value: HeaderValue::Key {
+            prefix: if key.header.is_none() { "Bearer " } else { "" },
+            key: key.reference.value.clone(),
+        },
+    });
+    http.headers.iter().map(plain).chain(key).collect()
+}
+
+/// All tools that a server offers, from all pages.
+async fn list(service: &Service) -> Result<Vec<rmcp::model::Tool>, String> {
+    let (mut tools, mut cursor, mut size) = (Vec::new(), None, 0);
+    for _ in 0..MAX_PAGES {
+        let page = service.list_tools(Some(PaginatedRequestParams::default().with_cursor(cursor))).await;
+        let page = page.map_err(|error| match error {
+            ServiceError::McpError(error) => format!("it does not say what it offers: {}", snippet(&error.message)),
+            error => problem(&error),
+        })?;
+        size += serde_json::to_vec(&page.tools).map_or(0, |text| text.len());
+        tools.extend(page.tools);
+        if tools.len() > MAX_TOOLS || size > MAX_LIST {
+            return Err(format!("it offers more than {MAX_TOOLS} tools, or describes them in more than 4 MiB"));
+        }
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            return Ok(tools);
+        }
+    }
+    Err(format!("it lists its tools on more than {MAX_PAGES} pages"))
+}
+
+/// What of a list is offered to a model, and what a person should know of the rest.
+fn choose(spec: &ServerSpec, listed: Vec<rmcp::model::Tool>) -> (Vec<Definition>, Vec<String>) {
+    let (mut offers, mut warnings) = (Vec::<Definition>::new(), Vec::new());
+    let mut warn = |what: String| warnings.push(format!("the MCP server `{}` {what}", spec.name.value));
+    for name in spec.tools.iter().flatten() {
+        if !listed.iter().any(|tool| *tool.name == *name.value) {
+            let known = listed.iter().map(|tool| &*tool.name);
+            let help = did_you_mean(&name.value, known).map(|help| format!(": {help}")).unwrap_or_default();
+            warn(format!("has no tool `{}`{help}", name.value));
+        }
+    }
+    for tool in listed {
+        let is_wanted = spec.tools.as_ref().is_none_or(|names| names.iter().any(|name| *name.value == *tool.name));
+        if !is_wanted {
+            continue;
+        }
+        let is_known = offers.iter().any(|offer| *offer.name == *tool.name);
+        match definition(&tool).filter(|_| !is_known) {
+            Some(offer) => offers.push(offer),
+            None if is_known => warn(format!("lists `{}` twice: the first counts", snippet(&tool.name))),
+            None => warn(format!("has a tool `{}` whose arguments are no object: it is left out", snippet(&tool.name))),
+        }
+    }
+    if offers.is_empty() {
+        warn("offers no tools".to_owned());
+    }
+    (offers, warnings)
+}
+
+/// A tool as the server describes it; `None` if its arguments are no object. `type` and `properties` are added where they are left
+/// out: providers refuse a schema without them.
+fn definition(tool: &rmcp::model::Tool) -> Option<Definition> {
+    let mut schema = tool.input_schema.as_ref().clone();
+    let kind = schema.entry("type").or_insert_with(|| Value::from("object"));
+    if kind != "object" {
+        return None;
+    }
+    schema.entry("properties").or_insert_with(|| Value::Object(serde_json::Map::new()));
+    let described = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
+    Some(Definition { name: tool.name.as_ref().into(), description: described.into(), schema })
+}
+
+/// What a server says of a tool, without keys; `None` if nothing can be made of what is left.
+fn without_keys(offer: Definition, transport: &Transport) -> Option<Definition> {
+    let redactor = transport.redactor();
+    if redactor.is_idle() {
+        return Some(offer);
+    }
+    let schema = redactor.text(&serde_json::to_string(&offer.schema).ok()?);
+    let schema = serde_json::from_str(&schema).ok()?;
+    Some(Definition { description: redactor.text(&offer.description).into(), schema, ..offer })
+}
+
+impl Remote {
+    /// The error of a server that cannot be used.
+    fn unusable(&self, why: &str) -> Error {
+        let seen = self.watch.problem().map(|problem| format!("; {problem}")).unwrap_or_default();
+        let error = Error::new(Category::Tool, format!("the MCP server `{}` cannot be used: {why}{seen}", self.name));
+        match self.complaint.text().trim() {
+            "" => error,
+            complaint => error.detail(format!("it wrote to standard error: {complaint}")),
+        }
+    }
+
+    /// Why the handshake failed; `end` says how a program ended that did.
+    fn no_handshake(&self, error: &ClientInitializeError, end: Option<String>) -> Failed {
+        let why = match (error, end) {
+            (ClientInitializeError::JsonRpcError(refused), _) => {
+                let why = format!("it refuses to begin: {}", snippet(&refused.message));
+                return Failed::Refused(self.unusable(&why));
+            }
+            (ClientInitializeError::ConnectionClosed(_), end) => {
+                end.unwrap_or_else(|| "it closed the connection".to_owned())
+            }
+            (ClientInitializeError::TransportError { error, .. }, end) => end.unwrap_or_else(|| cause(&*error.error)),
+            (error, _) => format!("it does not speak MCP: {}", snippet(&error.to_string())),
+        };
+        Failed::Otherwise(self.unusable(&why))
+    }
+
+    /// What the model is told of a call that gave no result.
+    fn failure(&self, error: &ServiceError) -> ToolOutput {
+        let why = match error {
+            ServiceError::McpError(refused) => {
+                return ToolOutput::error(format!("the call was refused: {}", refused.message));
+            }
+            error => problem(error),
+        };
+        let mut text = format!("the MCP server `{}` failed: {why}", self.name);
+        text.extend(self.watch.problem().map(|problem| format!("; {problem}")));
+        match self.complaint.text().trim() {
+            "" => {}
+            complaint => text.push_str(&format!(":\n{complaint}")),
+        }
+        ToolOutput::error(text)
+    }
+}
+
+/// What is wrong, for errors that are not the server's own words.
+fn problem(error: &ServiceError) -> String {
+    match error {
+        ServiceError::TransportClosed => "the connection is closed".to_owned(),
+        ServiceError::TransportSend(error) => cause(&*error.error),
+        ServiceError::UnexpectedResponse => "what it answers is no result of a tool".to_owned(),
+        error => snippet(&error.to_string()),
+    }
+}
+
+/// The innermost cause, which says most; never a URL.
+fn cause(error: &(dyn StdError + 'static)) -> String {
+    match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        Some(StreamableHttpError::Client(error)) => transport::cause(error),
+        Some(StreamableHttpError::AuthRequired(_)) => "it wants a key, or another one (HTTP 401)".to_owned(),
+        Some(StreamableHttpError::InsufficientScope(_)) => "the key is not allowed to do this (HTTP 403)".to_owned(),
+        _ => error.source().map_or_else(|| snippet(&error.to_string()), cause),
+    }
+}
+
+fn snippet(text: &str) -> String {
+    failure::snippet(text.as_bytes())
+}
+
+/// A tool of a server.
+struct McpTool {
+    definition: Definition,
+    /// What the server calls it.
+    name: Arc<str>,
+    peer: Peer<RoleClient>,
+    remote: Arc<Remote>,
+    time_limit: Duration,
+    output_limit: usize,
+}
+
+impl McpTool {
+    /// Dropping this tells the server that nobody waits any more.
+    async fn run(&self, input: Value) -> ToolOutput {
+        let Value::Object(arguments) = input else { return ToolOutput::error("the arguments are no JSON object") };
+        let request = CallToolRequestParams::new(self.name.to_string()).with_arguments(arguments);
+        match timeout(self.time_limit, self.peer.call_tool(request)).await {
+            Ok(Ok(result)) => result::output(result, self.output_limit),
+            Ok(Err(error)) => self.remote.failure(&error),
+            Err(_) => ToolOutput::error(format!("the tool did not answer within {}", seconds(self.time_limit))),
+        }
+    }
+}
+
+impl Tool for McpTool {
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn call(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutput> {
+        Box::pin(async move {
+            tokio::select! {
+                output = self.run(input) => output,
+                () = context.cancelled.cancelled() => ToolOutput::error("the tool was cancelled"),
+            }
+        })
+    }
+}

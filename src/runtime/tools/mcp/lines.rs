@@ -1,0 +1,151 @@
+//! Standard output of a server: one message a line. What is none is counted and remembered, for errors.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, ReadBuf};
+
+/// How much a server may write that is no message, in bytes.
+const MAX_NOISE: usize = 1024 * 1024;
+
+/// How much of the first line that is no message is kept, in bytes.
+const SHOWN: usize = 120;
+
+/// What was seen on a server's standard output.
+#[derive(Debug, Default)]
+pub(super) struct Watch(Mutex<Seen>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    /// The beginning of the first line that is no message.
+    noise: Vec<u8>,
+    /// Why nothing more is read.
+    end: Option<&'static str>,
+}
+
+impl Watch {
+    /// What is wrong with the output, if anything is: a phrase whose subject is the server.
+    pub(super) fn problem(&self) -> Option<String> {
+        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let noise = String::from_utf8_lossy(&seen.noise);
+        match (seen.end, noise.trim()) {
+            (Some(end), _) => Some(end.to_owned()),
+            (None, "") => None,
+            (None, noise) => Some(format!("it wrote `{noise}` to standard output, where only messages belong")),
+        }
+    }
+
+    fn with(&self, change: impl FnOnce(&mut Seen)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// The lines of a server, up to the first that is too long, or until too much is no message.
+pub(super) struct Lines<R> {
+    inner: R,
+    watch: Arc<Watch>,
+    longest: usize,
+    /// The length of the line so far.
+    length: usize,
+    /// Whether the line is no message; `None` before its first sign.
+    is_noise: Option<bool>,
+    /// How much was no message so far.
+    noise: usize,
+    has_ended: bool,
+}
+
+impl<R> Lines<R> {
+    /// Lines of at most so many bytes.
+    pub(super) fn new(inner: R, longest: usize, watch: Arc<Watch>) -> Lines<R> {
+        Lines { inner, watch, longest, length: 0, is_noise: None, noise: 0, has_ended: false }
+    }
+
+    /// Whether what was read may be passed on.
+    fn accepts(&mut self, bytes: &[u8]) -> bool {
+        bytes.split_inclusive(|byte| *byte == b'\n').all(|piece| self.accepts_piece(piece))
+    }
+
+    /// A piece of one line.
+    fn accepts_piece(&mut self, piece: &[u8]) -> bool {
+        self.length += piece.len();
+        let first = piece.iter().find(|byte| !byte.is_ascii_whitespace());
+        self.is_noise = self.is_noise.or(first.map(|first| *first != b'{'));
+        if self.is_noise == Some(true) {
+            self.noise += piece.len();
+            self.watch.with(|seen| {
+                let room = SHOWN.saturating_sub(seen.noise.len());
+                let is_first = self.noise < SHOWN && !seen.noise.contains(&b'\n');
+                seen.noise.extend_from_slice(&piece[..piece.len().min(room).min(if is_first { SHOWN } else { 0 })]);
+            });
+        }
+        let end = match () {
+            () if self.length > self.longest => Some("it wrote a message of more than 16 MiB"),
+            () if self.noise > MAX_NOISE => Some("it wrote more than 1 MiB to standard output that is no message"),
+            () => None,
+        };
+        if piece.ends_with(b"\n") {
+            (self.length, self.is_noise) = (0, None);
+        }
+        if end.is_some() {
+            self.watch.with(|seen| seen.end = end);
+        }
+        end.is_none()
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.has_ended {
+            return Poll::Ready(Ok(()));
+        }
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.inner).poll_read(context, buffer))?;
+        if !self.accepts(&buffer.filled()[before..]) {
+            // As if the server had closed it.
+            self.has_ended = true;
+            buffer.set_filled(before);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncReadExt;
+
+    async fn read(bytes: &[u8], longest: usize) -> (Vec<u8>, Option<String>) {
+        let watch = Arc::<Watch>::default();
+        let mut read = Vec::new();
+        Lines::new(bytes, longest, Arc::clone(&watch)).read_to_end(&mut read).await.expect("memory");
+        (read, watch.problem())
+    }
+
+    #[tokio::test]
+    async fn messages_pass() {
+        let text = b"{\"a\":1}\n\n  {\"b\":2}\r\n{";
+        assert_eq!(read(text, 100).await, (text.to_vec(), None));
+    }
+
+    #[tokio::test]
+    async fn the_first_line_that_is_no_message_is_remembered() {
+        let text = b"Starting\xff ...\n{\"a\":1}\nmore\n";
+        let (passed, problem) = read(text, 100).await;
+        let expected = "it wrote `Starting\u{fffd} ...` to standard output, where only messages belong";
+        assert_eq!((passed.len(), problem.as_deref()), (text.len(), Some(expected)));
+    }
+
+    #[tokio::test]
+    async fn reading_ends_where_it_is_too_much() {
+        let (passed, problem) = read(&b"{".repeat(100), 50).await;
+        assert!(passed.len() <= 50 && problem.is_some_and(|it| it.contains("16 MiB")));
+        let (passed, problem) = read(&b"noise\n".repeat(1_000_000), 50).await;
+        assert!(passed.len() <= MAX_NOISE && problem.is_some_and(|it| it.contains("1 MiB")));
+    }
+}

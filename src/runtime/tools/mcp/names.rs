@@ -1,0 +1,59 @@
+//! Names of a server's tools, as models know them.
+
+use crate::repo::{MAX_TOOL_NAME, is_in_names};
+use crate::runtime::trust::digest;
+
+/// How much of a digest makes a name its own, in signs.
+const DIGITS: usize = 8;
+
+/// The name under which a model calls a tool: `SERVER__TOOL`, with `_` for every sign that a wire format may refuse. One that is
+/// longer than wire formats allow, or is taken, ends with a part of the digest of both names instead.
+pub(super) fn unique(server: &str, tool: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let legal = |c: char| u8::try_from(c).ok().filter(|byte| is_in_names(*byte)).map_or('_', char::from);
+    let plain: String = format!("{server}__{tool}").chars().map(legal).collect();
+    if plain.len() <= MAX_TOOL_NAME && !is_taken(&plain) {
+        return plain;
+    }
+    let head = &plain[..plain.len().min(MAX_TOOL_NAME - DIGITS - 1)];
+    let numbered = |number: usize| {
+        let digest = digest(format!("{server}\n{tool}\n{number}").as_bytes());
+        format!("{head}_{}", &digest[..DIGITS])
+    };
+    (0..usize::MAX).map(numbered).find(|name| !is_taken(name)).expect("there are more numbers than names")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_legal_and_different() {
+        let mut known: Vec<String> = Vec::new();
+        let long = "x".repeat(200);
+        let other = format!("{long}y");
+        for (server, tool) in [
+            ("s", "echo"),
+            ("s", "a.b"),
+            ("s", "a_b"),
+            ("s", "a/b"),
+            ("s", "ünïcode \n"),
+            ("s__a", "b"),
+            ("s", "a__b"),
+            ("s", &long),
+            ("s", &other),
+            ("s", ""),
+        ] {
+            let name = unique(server, tool, |name| known.iter().any(|it| it == name));
+            assert!(name.len() <= MAX_TOOL_NAME && name.bytes().all(is_in_names) && !known.contains(&name), "{name}");
+            known.push(name);
+        }
+        assert_eq!(known[..2], ["s__echo", "s__a_b"]);
+        assert!(known[2].starts_with("s__a_b_") && known[2].len() == "s__a_b_".len() + DIGITS, "{}", known[2]);
+    }
+
+    #[test]
+    fn the_same_tool_has_the_same_name_every_time() {
+        let long = "x".repeat(100);
+        assert_eq!(unique("s", &long, |_| false), unique("s", &long, |_| false));
+    }
+}

@@ -1,0 +1,146 @@
+//! Tools whose arguments are a Rust type.
+
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::{BoxFuture, Tool, ToolContext, ToolOutput};
+use crate::conversation::Tool as Definition;
+
+/// A tool whose arguments are a Rust type: its schema is made of the type, and documentation of fields tells the model what they mean.
+///
+/// ```
+/// use reqc::runtime::tools::{ToolSet, TypedTool};
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Celsius {
+///     /// Degrees Fahrenheit.
+///     fahrenheit: f64,
+/// }
+///
+/// let celsius = TypedTool::new("celsius", "Converts a temperature.", |input: Celsius, _| async move {
+///     if input.fahrenheit < -459.67 { Err("there is nothing so cold") } else { Ok(format!("{:.1}", (input.fahrenheit - 32.0) / 1.8)) }
+/// });
+/// let tools = ToolSet::new().with(celsius);
+/// assert!(tools.mistake("celsius", &serde_json::json!({"fahrenheit": "hot"})).is_some());
+/// ```
+pub struct TypedTool<T, F> {
+    definition: Definition,
+    function: F,
+    is_concurrent: bool,
+    input: PhantomData<fn(T)>,
+}
+
+impl<T, F, R> TypedTool<T, F>
+where
+    T: DeserializeOwned + JsonSchema + Send + 'static,
+    F: Fn(T, ToolContext) -> R + Send + Sync,
+    R: Future<Output: Into<ToolOutput>> + Send + 'static,
+{
+    /// A tool that calls `function` with its arguments. These are always an object: `T` is a struct or a map, or an enum of such. What the
+    /// function gives is text, JSON, a [`ToolOutput`], or a `Result` of one of these, whose error the model is told.
+    pub fn new(name: impl Into<Arc<str>>, description: impl Into<Arc<str>>, function: F) -> TypedTool<T, F> {
+        let mut schema = schema_of::<T>();
+        schema.entry("type").or_insert_with(|| "object".into());
+        let definition = Definition { name: name.into(), description: description.into(), schema };
+        TypedTool { definition, function, is_concurrent: true, input: PhantomData }
+    }
+
+    /// The same, to run alone: see [`Tool::is_concurrent`].
+    #[must_use]
+    pub fn not_concurrent(self) -> TypedTool<T, F> {
+        TypedTool { is_concurrent: false, ..self }
+    }
+}
+
+impl<T, F, R> Tool for TypedTool<T, F>
+where
+    T: DeserializeOwned + Send + 'static,
+    F: Fn(T, ToolContext) -> R + Send + Sync,
+    R: Future<Output: Into<ToolOutput>> + Send + 'static,
+{
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn call(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutput> {
+        match serde_json::from_value(input) {
+            Ok(input) => {
+                let output = (self.function)(input, context);
+                Box::pin(async move { output.await.into() })
+            }
+            // Its schema says less than the type: for instance that a number has to be a prime.
+            Err(error) => {
+                let told = format!("the arguments do not fit `{}`: {error}", self.definition.name);
+                Box::pin(std::future::ready(ToolOutput::error(told)))
+            }
+        }
+    }
+
+    fn is_concurrent(&self) -> bool {
+        self.is_concurrent
+    }
+}
+
+/// The JSON Schema of what `T` is read from, as providers take it: without references as far as `T` is not made of itself, and without formats
+/// of numbers, which no JSON Schema defines (`uint32`).
+pub fn schema_of<T: JsonSchema>() -> Map<String, Value> {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let settings = settings.with_transform(RecursiveTransform(without_number_formats));
+    match settings.into_generator().into_root_schema_for::<T>().to_value() {
+        Value::Object(mut schema) => {
+            // The name of a Rust type tells a model nothing.
+            schema.remove("title");
+            schema
+        }
+        _ => Map::new(),
+    }
+}
+
+fn without_number_formats(schema: &mut Schema) {
+    let is_number = |kind: &Value| kind == "integer" || kind == "number";
+    let is_number = match schema.get("type") {
+        Some(Value::Array(kinds)) => kinds.iter().any(is_number),
+        Some(kind) => is_number(kind),
+        None => false,
+    };
+    if is_number {
+        schema.remove("format");
+    }
+}
+
+impl From<String> for ToolOutput {
+    fn from(text: String) -> ToolOutput {
+        ToolOutput::text(text)
+    }
+}
+
+impl From<&str> for ToolOutput {
+    fn from(text: &str) -> ToolOutput {
+        ToolOutput::text(text)
+    }
+}
+
+impl From<Value> for ToolOutput {
+    fn from(value: Value) -> ToolOutput {
+        ToolOutput::text(value.to_string())
+    }
+}
+
+impl<T: Into<ToolOutput>, E: fmt::Display> From<Result<T, E>> for ToolOutput {
+    fn from(result: Result<T, E>) -> ToolOutput {
+        result.map_or_else(|error| ToolOutput::error(error.to_string()), Into::into)
+    }
+}

@@ -1,0 +1,68 @@
+//! The program of `examples/agent.rs`, as its reader would run it.
+
+#[path = "../../examples/agent.rs"]
+#[expect(dead_code, reason = "it is a program: its `main` reads the terminal")]
+mod agent;
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqc::runtime::{Outcome, StopReason};
+use reqc::system::{OpenedRepository, open_repository};
+
+use crate::fixture::history;
+use crate::server::{Act, Server, calls, says};
+
+/// A repository on disk with one agent, whose server is this one.
+fn repository(folder: &Path, server: &Server) -> OpenedRepository {
+    let agent =
+        "name = \"Helper\"\nextends = \"llama.cpp Chat Tools\"\nsystem_prompt = \"Help.\"\nsurroundings = \"\"\n";
+    let instance = format!("name = \"llama.cpp\"\nclient_api = \"llama.cpp\"\nurl = \"{}\"\n", server.url);
+    for (path, text) in [("reqc.toml", ""), ("agents/helper.toml", agent), ("providers/local.toml", instance.as_str())]
+    {
+        let path = folder.join(path);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("writable");
+        fs::write(path, text).expect("writable");
+    }
+    open_repository(folder).expect("it is there")
+}
+
+#[tokio::test]
+async fn it_runs_its_tool_asks_its_hook_is_cancelled_and_goes_on_with_its_file() {
+    let wanted = [
+        ("c1", "divide", r#"{"dividend":7,"divisor":2}"#),
+        ("c2", "divide", r#"{"dividend":7e9,"divisor":2}"#),
+        ("c3", "divide", r#"{"dividend":7,"divisor":0}"#),
+        ("c4", "divide", r#"{"dividend":7}"#),
+    ];
+    let answers = vec![calls(&wanted), says("3.5"), vec![Act::Hang], says("As you like.")];
+    let server = Arc::new(Server::answering(answers).await);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (repository, file) = (repository(folder.path(), &server), folder.path().join("chat.jsonl"));
+
+    let session = agent::open(&repository, "Helper", &file).expect("a new session");
+    let outcome = agent::ask(&session, "What is 7 / 2?", std::future::pending::<()>()).await;
+    assert_eq!(outcome, Outcome::Finished(StopReason::EndTurn));
+    let results = "user: result #c1: 3.5 | error #c2: that is too much | error #c3: nothing is divided by zero | error #c4: the \
+                   arguments do not fit the schema of `divide`: \"divisor\" is a required property";
+    assert_eq!(history(&session)[2..], [results, "assistant: 3.5"]);
+    let sent = server.received()[0].json().to_string();
+    assert!(sent.contains("The number that is divided."), "{sent}");
+
+    assert_eq!(agent::ask(&session, "And then?", third_request(Arc::clone(&server))).await, Outcome::Cancelled);
+    drop(session);
+
+    let session = agent::open(&repository, "Helper", &file).expect("the same session");
+    let outcome = agent::ask(&session, "Never mind.", std::future::pending::<()>()).await;
+    assert_eq!(outcome, Outcome::Finished(StopReason::EndTurn));
+    let told = "system: The previous turn was interrupted before it was complete.";
+    assert_eq!(history(&session)[4..], ["user: And then?", told, "user: Never mind.", "assistant: As you like."]);
+}
+
+async fn third_request(server: Arc<Server>) {
+    while server.received().len() < 3 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
