@@ -964,6 +964,8 @@ mod tests {
         let agents = [
             ("a", "OpenAI Chat", "messages = '[{% include \"partials/openai/messages.jinja\" %}]'"),
             ("b", "OpenAI Chat", "messages = '[{% include \"openai/messages.jinja\" %} ]'"),
+            ("e", "OpenAI Chat", "messages = '{% set closing = \"Go\" %}[{% include \"openai/messages.jinja\" %}]'"),
+            ("f", "OpenAI Chat", "messages = '{% set closing = [1] %}[{% include \"openai/messages.jinja\" %}]'"),
             ("c", "Gemini Chat", "contents = '[{% include \"google/contents.jinja\" %}]'"),
             (
                 "d",

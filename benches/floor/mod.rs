@@ -147,6 +147,8 @@ fn environment(bundled: &dyn World) -> Environment<'static> {
         let keep = |element: &Value| element.get_attr("type").is_ok_and(|found| found.as_str() == Some(&kind));
         list.try_iter().map(|elements| elements.filter(keep).collect::<Vec<Value>>())
     });
+    environment.add_function("lower", |text: String| text.to_lowercase());
+    environment.add_function("upper", |text: String| text.to_uppercase());
     environment.add_function("file_exists", |_: String| false);
     environment.add_function("read_file", |_: String| String::new());
     let roles = bundled.walk("roles").entries.into_iter().map(|entry| {

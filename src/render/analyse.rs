@@ -28,6 +28,8 @@ pub(super) struct Analysis {
     pub(super) reads: BTreeSet<String>,
     /// Names that are assigned anywhere.
     pub(super) assigned: HashSet<String>,
+    /// Those among them that are assigned outside of loops and macros: what follows sees them.
+    pub(super) set: HashSet<String>,
     /// Variables read, and where.
     pub(super) variables: Vec<(String, Range<usize>)>,
     /// Members of namespaces that are assigned.
@@ -257,6 +259,9 @@ impl Walker {
 
     fn assigned(&mut self, name: &str, range: Range<usize>) {
         self.found.assigned.insert(name.to_owned());
+        if self.loops.is_empty() && self.macros == 0 {
+            self.found.set.insert(name.to_owned());
+        }
         self.scope.assigned(name, false);
         self.used(name, range);
     }

@@ -16,15 +16,14 @@ use minijinja::{Environment, Error, ErrorKind, State, Value};
 use super::analyse::{ALL_OF_CTX, Analysis, Callable, Include};
 use super::{BodyInput, Engine, IdRule, Rendered, Renderer, TemplateId, account, includes};
 
-/// Gives the text of the partial for which the template stands that calls it; it is told whether the partial can see the system
-/// prompt.
+/// Gives the text of the partial for which the template stands that calls it.
 const TEXT_OF: &str = "__k";
 /// Begins the name of a template that stands for a partial: no include can spell it.
 const STAND_IN: char = '\u{2}';
 /// Begins the name of a template that does nothing but include a partial.
 const ALONE: char = '\u{3}';
 /// The steps of a stand-in, and of a template that includes a partial, without those of the partial.
-const STAND_IN_STEPS: u64 = 3;
+const STAND_IN_STEPS: u64 = 2;
 const ALONE_STEPS: u64 = 2;
 /// The name under which [`TEXT_OF`] finds the texts of a conversation.
 const GIVEN: &str = "\u{2}";
@@ -75,6 +74,8 @@ struct TextKey {
     ids: IdRule,
     /// The system prompt, if the partial can see it.
     prompt: Option<Arc<str>>,
+    /// What the template set that the partial looks up.
+    set: Vec<(Arc<str>, String)>,
 }
 
 /// What a partial wrote, and what that took.
@@ -99,15 +100,24 @@ impl Object for Text {
 #[derive(Debug, Default, Clone)]
 pub(super) struct Repeated {
     by_template: HashMap<Arc<str>, Vec<Arc<str>>>,
-    /// How many templates there are for each.
-    users: BTreeMap<Arc<str>, usize>,
+    users: BTreeMap<Arc<str>, Users>,
+}
+
+/// The templates that include a partial.
+#[derive(Debug, Default, Clone)]
+struct Users {
+    count: usize,
+    /// Names that they set and the partial looks up.
+    names: BTreeSet<Arc<str>>,
+    /// Whether the partial may read the system prompt.
+    reads_prompt: bool,
 }
 
 impl Repeated {
     /// Whether the text that a partial writes in a template is of use to another template.
     fn is_of_use(&self, template: &str, partial: &str) -> bool {
         let partials = self.by_template.get(template);
-        partials.is_some_and(|partials| partials.iter().any(|it| **it == *partial)) && self.users[partial] > 1
+        partials.is_some_and(|partials| partials.iter().any(|it| **it == *partial)) && self.users[partial].count > 1
     }
 }
 
@@ -123,12 +133,12 @@ impl Names {
         let called =
             analysis.calls.iter().filter(|called| called.what == Callable::Function).map(|called| &called.name);
         self.looked_up.extend(analysis.variables.iter().map(|(name, _)| name).chain(called).cloned());
-        self.set.extend(analysis.assigned.iter().cloned());
+        self.set.extend(analysis.set.iter().cloned());
     }
 
-    /// Whether one of the two can see what the other sets.
-    fn meet(&self, other: &Names) -> bool {
-        !self.looked_up.is_disjoint(&other.set) || !self.set.is_disjoint(&other.looked_up)
+    /// Whether one can see what the other sets.
+    fn sees(&self, other: &Names) -> bool {
+        !self.looked_up.is_disjoint(&other.set)
     }
 
     fn len(&self) -> usize {
@@ -146,10 +156,13 @@ impl Engine {
         }
         let reached: HashSet<Arc<str>> = targets.iter().flatten().cloned().collect();
         reached.into_iter().for_each(|partial| self.learn_names(partial));
-        for partial in self.apart(template, &targets) {
+        for (partial, names) in self.apart(template, &targets) {
+            let reads_prompt = self.reads_of_partials.get(&partial).is_none_or(can_read_prompt);
             let repeated = Arc::make_mut(&mut self.repeated);
             repeated.by_template.entry(Arc::clone(template)).or_default().push(Arc::clone(&partial));
-            *repeated.users.entry(partial).or_default() += 1;
+            let users = repeated.users.entry(partial).or_default();
+            (users.count, users.reads_prompt) = (users.count + 1, reads_prompt);
+            users.names.extend(names);
         }
     }
 
@@ -159,24 +172,28 @@ impl Engine {
         include.names.iter().filter_map(known).cloned().collect()
     }
 
-    /// The partials of a template's includes with which neither the template nor another include shares a name.
-    fn apart(&self, template: &Arc<str>, targets: &[Vec<Arc<str>>]) -> BTreeSet<Arc<str>> {
+    /// The partials of a template's includes that see nothing of the template and of its other includes, and of which these see
+    /// nothing; but for names that the template sets, which are given.
+    fn apart(&self, template: &Arc<str>, targets: &[Vec<Arc<str>>]) -> BTreeMap<Arc<str>, Vec<Arc<str>>> {
         let analysis = &self.analyses[template];
         let mut own = Names::default();
         own.add(analysis);
-        let names = |partial: &Arc<str>| self.names_of_partials.get(partial).and_then(Option::as_ref);
-        let is_apart = |at: usize, names_of_it: &Names| {
-            let others = targets.iter().enumerate().filter(|(other, _)| *other != at).flat_map(|(_, others)| others);
-            !names_of_it.meet(&own) && others.map(names).all(|other| other.is_some_and(|it| !names_of_it.meet(it)))
-        };
         // Whoever sets these gives partials something else than the conversation.
         if DATA.iter().any(|name| own.set.contains(*name)) {
-            return BTreeSet::new();
+            return BTreeMap::new();
         }
+        let names = |partial: &Arc<str>| self.names_of_partials.get(partial).and_then(Option::as_ref);
+        let is_apart = |at: usize, it: &Names| {
+            let others = targets.iter().enumerate().filter(|(other, _)| *other != at).flat_map(|(_, others)| others);
+            let is_apart_from = |other: &Names| !it.sees(other) && !other.sees(it);
+            !own.sees(it) && others.map(names).all(|other| other.is_some_and(is_apart_from))
+        };
         let includes = analysis.includes.iter().zip(targets).enumerate();
         let found = includes.filter_map(|(at, (include, targets))| match targets.as_slice() {
             [partial] if include.is_plain && include.names.len() == 1 && !partial.contains(['"', '\\']) => {
-                names(partial).is_some_and(|names| is_apart(at, names)).then(|| Arc::clone(partial))
+                let names = names(partial).filter(|names| is_apart(at, names))?;
+                let given = names.looked_up.intersection(&own.set).map(|name| Arc::from(name.as_str()));
+                Some((Arc::clone(partial), given.collect()))
             }
             _ => None,
         });
@@ -204,12 +221,9 @@ impl Engine {
     /// what is known of them.
     fn with_stand_ins(&self, environment: &Environment<'static>) -> Environment<'static> {
         let mut environment = environment.clone();
-        for (partial, _) in self.repeated.users.iter().filter(|(_, users)| **users > 1) {
-            let reads_prompt = self.reads_of_partials.get(partial).is_none_or(can_read_prompt);
-            let texts = [
-                (STAND_IN, format!("{{{{ {TEXT_OF}({reads_prompt}) }}}}")),
-                (ALONE, format!("{{% include \"{partial}\" %}}")),
-            ];
+        for (partial, _) in self.repeated.users.iter().filter(|(_, users)| users.count > 1) {
+            let texts =
+                [(STAND_IN, format!("{{{{ {TEXT_OF}() }}}}")), (ALONE, format!("{{% include \"{partial}\" %}}"))];
             for (mark, text) in texts {
                 let added = environment.add_template_owned(format!("{mark}{partial}"), text);
                 added.expect("the name has nothing that ends a literal");
@@ -232,10 +246,11 @@ pub(super) fn can_read_prompt(reads: &BTreeSet<String>) -> bool {
 /// What a template that is rendered is given, for the partials that it includes.
 #[derive(Debug)]
 struct Given {
+    repeated: Arc<Repeated>,
     texts: IncludedTexts,
     keep: Keep,
     /// The data of templates.
-    root: Value,
+    data: [(&'static str, Value); 2],
     ids: IdRule,
     prompt: Option<Arc<str>>,
     /// The steps that were not taken, less those of stand-ins: it wraps below zero.
@@ -245,11 +260,12 @@ struct Given {
 impl Object for Given {}
 
 impl Given {
-    fn new(input: &BodyInput<'_>, keep: &Keep) -> Given {
+    fn new(repeated: &Arc<Repeated>, input: &BodyInput<'_>, keep: &Keep) -> Given {
         Given {
+            repeated: Arc::clone(repeated),
             texts: input.context.included().clone(),
             keep: keep.clone(),
-            root: input.root(),
+            data: input.members(),
             ids: input.ids,
             prompt: input.system_prompt.map(Arc::from),
             saved: AtomicU64::new(0),
@@ -257,35 +273,53 @@ impl Given {
     }
 
     /// What a partial writes.
-    fn text(&self, environment: &Environment<'_>, partial: &str, reads_prompt: bool) -> Result<Arc<Text>, Error> {
-        let prompt = self.prompt.clone().filter(|_| reads_prompt);
+    fn text(&self, state: &State<'_, '_>, partial: &str) -> Result<Arc<Text>, Error> {
+        let users = self.repeated.users.get(partial).ok_or_else(unknown)?;
+        let set = set_by_template(state, users)?;
+        let prompt = self.prompt.clone().filter(|_| users.reads_prompt);
         if prompt.is_some() && !self.keep.with_prompt {
-            return self.render(environment, partial).map(Arc::new);
+            return self.render(state.env(), partial, &set).map(Arc::new);
         }
-        let key = TextKey { partial: Arc::from(partial), ids: self.ids, prompt };
+        let texts = set.iter().map(|(name, value)| (Arc::clone(name), format!("{value:?}"))).collect();
+        let key = TextKey { partial: Arc::from(partial), ids: self.ids, prompt, set: texts };
         let lock = || self.texts.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = lock().get(&key) {
             return Ok(Arc::clone(known));
         }
-        let text = Arc::new(self.render(environment, partial)?);
+        let text = Arc::new(self.render(state.env(), partial, &set)?);
         match self.keep.space.take(text.text.len() + HOLDER) {
             true => Ok(Arc::clone(lock().entry(key).or_insert(text))),
             false => Ok(text),
         }
     }
 
-    fn render(&self, environment: &Environment<'_>, partial: &str) -> Result<Text, Error> {
-        let run = super::run(environment, &format!("{ALONE}{partial}"), &self.root);
+    fn render(&self, environment: &Environment<'_>, partial: &str, set: &[(Arc<str>, Value)]) -> Result<Text, Error> {
+        let data = self.data.iter().map(|(name, value)| (Value::from(*name), value.clone()));
+        let set = set.iter().map(|(name, value)| (Value::from(Arc::clone(name)), value.clone()));
+        let run = super::run(environment, &format!("{ALONE}{partial}"), &Value::from_pairs(data.chain(set)));
         let steps = run.steps? - ALONE_STEPS;
         Ok(Text { text: run.output.into_text().into(), spent: run.spent, steps })
     }
 }
 
-fn text_of(state: &mut State<'_, '_>, reads_prompt: bool) -> Result<Value, Error> {
+/// What templates set that include a partial, where it is included: texts, numbers and the like.
+fn set_by_template(state: &State<'_, '_>, users: &Users) -> Result<Vec<(Arc<str>, Value)>, Error> {
+    let values = users.names.iter().filter_map(|name| Some((Arc::clone(name), state.lookup(name)?)));
+    let values: Vec<(Arc<str>, Value)> = values.collect();
+    // What holds others may change, and is more than a key should be.
+    let is_plain = |value: &Value| !value.is_undefined() && value.as_object().is_none() && !value.is_safe();
+    if values.iter().all(|(_, value)| is_plain(value)) { Ok(values) } else { Err(unknown()) }
+}
+
+fn unknown() -> Error {
+    Error::from(ErrorKind::UnknownFunction)
+}
+
+fn text_of(state: &mut State<'_, '_>) -> Result<Value, Error> {
     let given = state.lookup(GIVEN).and_then(|given| given.downcast_object::<Given>());
     let partial = state.name().strip_prefix(STAND_IN);
-    let (Some(given), Some(partial)) = (given, partial) else { return Err(Error::from(ErrorKind::UnknownFunction)) };
-    let text = given.text(state.env(), partial, reads_prompt)?;
+    let (given, partial) = given.zip(partial).ok_or_else(unknown)?;
+    let text = given.text(state, partial)?;
     account::charge(text.spent)?;
     given.saved.fetch_add(text.steps.wrapping_sub(STAND_IN_STEPS), Ordering::Relaxed);
     Ok(Value::from_dyn_object(text))
@@ -299,11 +333,9 @@ impl Renderer<'_> {
         if !included.iter().any(|partial| self.engine.repeated.is_of_use(name, partial)) {
             return None;
         }
-        let given = Arc::new(Given::new(input, keep));
-        let handed = (Value::from(GIVEN), Value::from_dyn_object(Arc::clone(&given)));
-        let root = Value::from_pairs(
-            input.members().map(|(name, value)| (Value::from(name), value)).into_iter().chain([handed]),
-        );
+        let given = Arc::new(Given::new(&self.engine.repeated, input, keep));
+        let data = given.data.clone().into_iter();
+        let root = Value::from_pairs(data.chain([(GIVEN, Value::from_dyn_object(Arc::clone(&given)))]));
         let environment = self.with_stand_ins.get_or_init(|| self.engine.with_stand_ins(&self.environment));
         let run = super::run(environment, name, &root);
         let steps = run.steps.ok()?.wrapping_add(given.saved.load(Ordering::Relaxed));

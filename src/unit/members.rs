@@ -4,7 +4,7 @@ mod hollow;
 
 use std::any::Any;
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::Value;
@@ -100,24 +100,29 @@ pub(crate) struct Check {
     pub(crate) texts: Option<Texts>,
 }
 
-/// The check that accepted a value last: it need not look at it again.
+/// The checks that accepted a value last: they need not look at it again. The value never changes, so a mark stands for nothing but
+/// itself.
 #[derive(Debug, Default)]
-pub(crate) struct Accepted(AtomicU32);
+pub(crate) struct Accepted(AtomicU64);
 
 impl Accepted {
-    /// As a mark: no check is zero.
-    fn mark(check: CheckId) -> u32 {
-        u32::from(check.0) + 1
+    /// As a mark of 16 bits: no check is zero.
+    fn mark(check: CheckId) -> u64 {
+        u64::from(check.0) + 1
     }
 
-    /// Whether a check accepted the value last. The value never changes, so the mark stands for nothing but itself.
+    /// Whether a check is among the last four that accepted the value: agents of several formats may hold it.
     pub(crate) fn is_noted(&self, check: CheckId) -> bool {
-        self.0.load(Ordering::Relaxed) == Accepted::mark(check)
+        let marks = self.0.load(Ordering::Relaxed);
+        (0..4).any(|at| (marks >> (16 * at)) & 0xffff == Accepted::mark(check))
     }
 
-    /// Notes that a check accepts the value.
+    /// Notes that a check accepts the value; not of the last number that there is, whose mark has no place.
     pub(crate) fn note(&self, check: CheckId) {
-        self.0.store(Accepted::mark(check), Ordering::Relaxed);
+        let (marks, mark) = (self.0.load(Ordering::Relaxed), Accepted::mark(check));
+        if mark <= 0xffff {
+            self.0.store((marks << 16) | mark, Ordering::Relaxed);
+        }
     }
 
     /// Whether a check accepts a value, which never changes.
