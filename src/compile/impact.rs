@@ -33,7 +33,7 @@ pub struct Reached {
     pub agent: Arc<str>,
     /// By context: the values of its body that the place wrote. Without any, the place only decides what is written.
     pub contexts: BTreeMap<Arc<str>, BTreeSet<Pointer>>,
-    /// Whether it reaches the request beside the body: URL, headers, key, model.
+    /// Whether it reaches the request beside the body: URL, headers, key.
     pub request: bool,
 }
 
