@@ -143,7 +143,7 @@ impl Compiler {
 /// Whether a block of the provider's own wrote something. `history` is in the normal form of the client API: others' blocks are gone.
 pub(super) fn is_providers_own(place: &Place, history: &[Message]) -> bool {
     let Some(path) = &place.data else { return false };
-    let tokens: Vec<String> = path.tokens().take(4).map(Into::into).collect();
+    let tokens: Vec<String> = path.tokens().take(4).collect();
     let index = |at: usize| tokens.get(at).and_then(|token| token.parse::<usize>().ok());
     let is_block = matches!(tokens.as_slice(), [ctx, _, blocks, _] if ctx == "history" && blocks == "content_blocks");
     let block = || history.get(index(1)?)?.blocks.get(index(3)?);
@@ -379,7 +379,7 @@ impl Compiler {
             }
             Some(Arrived::Joined(pieces)) => {
                 let source = self.source(written, plan, ready);
-                pieces.into_iter().map(|piece| source.piece(piece)).collect()
+                pieces.iter().map(|piece| source.piece(piece)).collect()
             }
             None => vec![self.source(written, plan, ready)],
         }
@@ -438,7 +438,7 @@ impl Compiler {
 
 impl ValueSource {
     /// The source of a part of a text that was joined; what no file says is written by the tag.
-    fn piece(&self, piece: Piece) -> ValueSource {
+    fn piece(&self, piece: &Piece) -> ValueSource {
         let (kind, span) = match piece.span {
             Some(span) => (SourceKind::Data, Some(span)),
             None => (SourceKind::Tag, self.tag),

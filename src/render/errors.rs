@@ -127,7 +127,7 @@ pub(super) fn runtime(engine: &Engine, sources: &Sources, name: &str, error: &Er
     }
     let span = chain.iter().rev().find_map(|error| place(error)).unwrap_or_else(|| engine.span(sources, name, 0..0));
     let refusal = innermost.source().and_then(|source| source.downcast_ref::<Refusal>());
-    if let Some((refusal, file)) = refusal.and_then(|refusal| Some((refusal, refusal.file.as_ref()?))) {
+    if let Some((refusal, file)) = refusal.and_then(|refusal| Some((refusal, refusal.file.as_deref()?))) {
         let id = sources.find_or_add(&file.path, || SourceText::salvage(&file.bytes));
         // What is no text stands for itself as one character.
         let text = sources.get(id).text();

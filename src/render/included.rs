@@ -81,7 +81,7 @@ struct TextKey {
 /// What a partial wrote, and what that took.
 #[derive(Debug)]
 struct Text {
-    text: Box<str>,
+    written: Box<str>,
     spent: u64,
     steps: u64,
 }
@@ -92,7 +92,7 @@ impl Object for Text {
     }
 
     fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&self.written)
     }
 }
 
@@ -287,7 +287,7 @@ impl Given {
             return Ok(Arc::clone(known));
         }
         let text = Arc::new(self.render(state.env(), partial, &set)?);
-        match self.keep.space.take(text.text.len() + HOLDER) {
+        match self.keep.space.take(text.written.len() + HOLDER) {
             true => Ok(Arc::clone(lock().entry(key).or_insert(text))),
             false => Ok(text),
         }
@@ -298,7 +298,7 @@ impl Given {
         let set = set.iter().map(|(name, value)| (Value::from(Arc::clone(name)), value.clone()));
         let run = super::run(environment, &format!("{ALONE}{partial}"), &Value::from_pairs(data.chain(set)));
         let steps = run.steps? - ALONE_STEPS;
-        Ok(Text { text: run.output.into_text().into(), spent: run.spent, steps })
+        Ok(Text { written: run.output.into_text().into(), spent: run.spent, steps })
     }
 }
 

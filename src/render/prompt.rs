@@ -70,7 +70,7 @@ pub(super) struct Refusal {
     pub(super) message: String,
     pub(super) help: Option<String>,
     /// The file that is to be mended.
-    pub(super) file: Option<UnreadableFile>,
+    pub(super) file: Option<Box<UnreadableFile>>,
     /// What is to be mended once for all that ask for it.
     pub(super) cause: Option<String>,
 }
@@ -259,7 +259,7 @@ impl PromptScope {
         let mut refusal = Refusal::new(&rules::PROMPT_NOT_TEXT, format!("`{path}` is not text: {why}"));
         if let ReadPlace::Layer(index) = file.place {
             let path = format!("{}{}", self.shown_below.get(index).copied().unwrap_or_default(), file.path);
-            refusal.file = Some(UnreadableFile { path, bytes, at });
+            refusal.file = Some(Box::new(UnreadableFile { path, bytes, at }));
         }
         Err(refusal)
     }

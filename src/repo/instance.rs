@@ -140,7 +140,7 @@ pub(super) struct RawInstance {
     url: Option<Spanned<Arc<str>>>,
     api_key_ref: Option<Spanned<SecretRef>>,
     description: Option<Arc<str>>,
-    headers: Vec<(Arc<str>, (Arc<str>, Span))>,
+    headers: Vec<PlacedHeader>,
     /// Whether a finding says that it cannot be used.
     pub(super) broken: bool,
 }
@@ -192,8 +192,11 @@ impl RawInstance {
     }
 }
 
+/// A header: its name, and its value with its place.
+type PlacedHeader = (Arc<str>, (Arc<str>, Span));
+
 /// The headers, with their places.
-fn headers_of(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<(Arc<str>, (Arc<str>, Span))> {
+fn headers_of(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<PlacedHeader> {
     let spans: BTreeMap<String, Span> =
         table.entries.iter().map(|(key, node)| (key.name.to_ascii_lowercase(), reader.span(node))).collect();
     let placed = |(name, value): (Arc<str>, Arc<str>)| Some((Arc::clone(&name), (value, *spans.get(&*name)?)));

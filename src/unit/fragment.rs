@@ -158,11 +158,10 @@ impl Fragments<'_> {
         match shared {
             // What is in a key, or escaped in another way, is no hole.
             Ok(shared) if shared.holes() == written.len() => Hollow::Value(Some(shared)),
-            Ok(_) => Hollow::Unknown,
             Err(error) if is_apart(&written, &error) => {
                 with_finding(Box::new(self.not_json(template, (literal, at), &text, &error)))
             }
-            Err(_) => Hollow::Unknown,
+            Ok(_) | Err(_) => Hollow::Unknown,
         }
     }
 

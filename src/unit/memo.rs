@@ -65,12 +65,15 @@ pub struct Memo {
     room: Room,
 }
 
+/// A text, and its value.
+type KnownText = (Box<str>, Arc<Shared>);
+
 /// The values of texts that templates wrote.
 #[derive(Default)]
 struct Values {
     state: RandomState,
     /// By the text's hash; `None` if it was seen once.
-    by_hash: HashMap<u64, Option<(Box<str>, Arc<Shared>)>>,
+    by_hash: HashMap<u64, Option<KnownText>>,
 }
 
 impl Values {

@@ -276,10 +276,8 @@ impl Log {
                 self.open.push(Told::default());
                 self.extending.push((node.template, self.frame));
             }
-            NodeKind::End => {
-                if self.extending.pop_if(|at| *at == (node.template, self.frame)).is_some() {
-                    self.open.pop();
-                }
+            NodeKind::End if self.extending.pop_if(|at| *at == (node.template, self.frame)).is_some() => {
+                self.open.pop();
             }
             NodeKind::Branch => drop(self.branches.insert(id)),
             _ => {}
