@@ -221,7 +221,8 @@ impl Transport {
 
     /// The client for a URL, and some headers with their key.
     pub(super) async fn client_of(&self, url: &str, headers: &[Header]) -> Result<(reqwest::Client, HeaderMap), Error> {
-        let no_url = |error: &dyn std::fmt::Display| Error::new(Category::Config, format!("`{url}` is no URL: {error}"));
+        let no_url =
+            |error: &dyn std::fmt::Display| Error::new(Category::Config, format!("`{url}` is no URL: {error}"));
         let parsed = reqwest::Url::parse(url).map_err(|error| no_url(&error))?;
         let uri = parsed.as_str().parse().map_err(|error: ::http::uri::InvalidUri| no_url(&error))?;
         let client = self.own.get(&uri).map_err(|error| unusable(&error))?;
