@@ -77,11 +77,10 @@ impl Version {
 fn cuts(states: &[State]) -> Vec<(usize, usize)> {
     let length = |state: &State| history(state).len();
     let Some(last) = states.last() else { return Vec::new() };
-    let ends: Vec<(usize, usize)> =
-        { states[..states.len() - 1].iter().enumerate() }
-            .filter(|(_, state)| !is_open(history(state)))
-            .map(|(turn, state)| (turn, length(state)))
-            .collect();
+    let ends: Vec<(usize, usize)> = { states[..states.len() - 1].iter().enumerate() }
+        .filter(|(_, state)| !is_open(history(state)))
+        .map(|(turn, state)| (turn, length(state)))
+        .collect();
     let turn_of = |cut: usize| {
         let begins = |turn: &usize| *turn == 0 || turn_from(history(&states[*turn]), length(&states[turn - 1])) < cut;
         (0..states.len()).rev().find(begins).unwrap_or(0)

@@ -8,9 +8,9 @@
 
 use super::WireFormat;
 use crate::conversation::ProviderBlockKind::{Call, Kept, Result, Sent};
-use crate::conversation::{ProviderBlockKind, ProviderBlockKinds};
 #[cfg(feature = "runtime")]
 use crate::conversation::{Block, ProviderBlock};
+use crate::conversation::{ProviderBlockKind, ProviderBlockKinds};
 #[cfg(feature = "runtime")]
 use serde_json::json;
 

@@ -130,7 +130,8 @@ fn members<'v>(value: &'v Value, name: &str, found: &mut Vec<&'v Value>) {
 #[tokio::test]
 async fn what_a_provider_sent_goes_back_whatever_the_schemas_know_of_it() {
     let location = json!({"type": "brand_new_location", "cited_text": "x"});
-    let search = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}, "brand_new": 1});
+    let search =
+        json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}, "brand_new": 1});
     let found = json!({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []});
     let phased = json!({
         "type": "message", "id": "msg_2", "role": "assistant", "status": "completed", "phase": "brand_new",
@@ -188,11 +189,11 @@ fn breaks_off(blocks: &[Value]) -> Vec<Act> {
 #[tokio::test]
 async fn what_a_provider_ran_is_kept_when_the_connection_breaks_before_the_first_word() {
     let thinking = json!({"type": "thinking", "thinking": "h", "signature": "c2ln"});
-    let call = json!({"type": "mcp_tool_use", "id": "mcptoolu_1", "name": "pay", "server_name": "s", "input": {"eur": 5}});
+    let call =
+        json!({"type": "mcp_tool_use", "id": "mcptoolu_1", "name": "pay", "server_name": "s", "input": {"eur": 5}});
     let paid = json!([{"type": "text", "text": "paid"}]);
     let result = json!({"type": "mcp_tool_result", "tool_use_id": "mcptoolu_1", "is_error": false, "content": paid});
-    let server =
-        Server::answering(vec![breaks_off(&[thinking, call, result]), answered(&claude(CLAUDE.text()))]).await;
+    let server = Server::answering(vec![breaks_off(&[thinking, call, result]), answered(&claude(CLAUDE.text()))]).await;
     let session = CLAUDE.session(&server.url);
     assert!(matches!(events(session.send(text("Pay"))).await.1, Outcome::Failed(_)));
     assert!(matches!(events(session.send(text("Did you?"))).await.1, Outcome::Finished(_)));
@@ -234,9 +235,7 @@ async fn a_finished_answer_that_says_nothing_is_told_and_can_be_asked_again() {
 
 #[tokio::test]
 async fn a_reason_that_means_not_complete_cuts_an_answer_off() {
-    let gemini = |reason: &str| {
-        json!({"candidates": [{"content": {"role": "model", "parts": [{"text": "half"}]}, "finishReason": reason}]})
-    };
+    let gemini = |reason: &str| json!({"candidates": [{"content": {"role": "model", "parts": [{"text": "half"}]}, "finishReason": reason}]});
     let responses = json!({
         "object": "response", "id": "r", "status": "incomplete", "incomplete_details": {"reason": "brand_new"},
         "output": RESPONSES.text(),
@@ -272,7 +271,9 @@ async fn calls_in_the_providers_own_form_get_an_error_when_nobody_answers_them()
     let custom_of_chat = json!({"id": "callabc19", "type": "custom", "custom": {"name": "sql", "input": "select"}});
     let computer = json!({"type": "computer_call", "id": "cu_1", "call_id": "c8", "status": "completed",
         "pending_safety_checks": [], "action": {"type": "screenshot"}});
-    for (format, call, is_answered) in [(RESPONSES, custom, true), (CHAT, custom_of_chat, true), (RESPONSES, computer, false)] {
+    for (format, call, is_answered) in
+        [(RESPONSES, custom, true), (CHAT, custom_of_chat, true), (RESPONSES, computer, false)]
+    {
         // Alone, it waits for the host, which goes on without a result.
         let body = format.after(json!([call])).await.to_string();
         assert!(body.contains("turn was interrupted"), "{body}");

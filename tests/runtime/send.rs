@@ -334,7 +334,7 @@ async fn an_answer_without_text_is_told() {
     let root = repository(&server.url);
     for (out, told) in [
         ("", "the answer is complete, and says nothing\nthe answer has no text; stopped: end_turn\n"),
-        (" \n", "the answer has no text; stopped: end_turn\n"),
+        (" \n", "the answer is complete, and says nothing\nthe answer has no text; stopped: end_turn\n"),
         ("", "look({})\nthe answer has no text; stopped: tool_use\n"),
     ] {
         let ran = reqc(root.path(), &["Tester", "-m", "Hi"], "").await;

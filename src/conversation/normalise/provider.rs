@@ -44,8 +44,9 @@ impl ProviderBlockKinds {
     #[cfg(feature = "runtime")]
     pub(crate) fn open_calls(self, history: &[Message]) -> Vec<&ProviderBlock> {
         let half = |block: &Block| own_half(block, self);
-        let is_results =
-            |message: &Message| message.blocks.iter().all(|it| it.result_id().is_some() || half(it).is_some_and(|it| !it.1));
+        let is_results = |message: &Message| {
+            message.blocks.iter().all(|it| it.result_id().is_some() || half(it).is_some_and(|it| !it.1))
+        };
         let Some(answer) = history.iter().rposition(|message| message.role == Role::Assistant || !is_results(message))
         else {
             return Vec::new();
@@ -58,10 +59,13 @@ impl ProviderBlockKinds {
             half(block).is_some_and(|(id, is_call)| is_call && !answered.contains(&id)) && !waits_for_provider(block)
         };
         let blocks = history[answer].blocks.iter().filter(|_| history[answer].role == Role::Assistant);
-        blocks.filter(is_open).filter_map(|block| match block {
-            Block::Provider(own) => Some(own),
-            _ => None,
-        }).collect()
+        blocks
+            .filter(is_open)
+            .filter_map(|block| match block {
+                Block::Provider(own) => Some(own),
+                _ => None,
+            })
+            .collect()
     }
 
     /// Whether a block is the result of one of the format's own calls.

@@ -334,9 +334,10 @@ impl State {
 
     /// Whether the last message is an answer that says something. A host may give a history that ends with the beginning of one.
     fn ends_with_an_answer(&self) -> bool {
-        let is_answer = self.history().last().is_some_and(|last| {
-            last.role == Role::Assistant && last.blocks.iter().any(Block::says_something)
-        });
+        let is_answer = self
+            .history()
+            .last()
+            .is_some_and(|last| last.role == Role::Assistant && last.blocks.iter().any(Block::says_something));
         is_answer && !self.is_given()
     }
 
@@ -359,7 +360,8 @@ impl State {
             }
         }
         if self.refuse_own_calls(NO_TOOL_TAKES_IT)? > 0 {
-            self.news.push(Event::Warning("no tool of this session takes a call in the provider's own form".to_owned()));
+            self.news
+                .push(Event::Warning("no tool of this session takes a call in the provider's own form".to_owned()));
         }
         self.admit_waiting()
     }
