@@ -638,7 +638,10 @@ const TURNS: &str = r#"{
 /// An agent with all that is made from several places, or by a tag that computes.
 fn agents_of_pieces() -> Compiler {
     let files = [
-        ("providers/p.toml", "name = \"P\"\nclient_api = \"Claude\"\nurl = \"https://p.example/v1\"\n[headers]\nx-p = \"1\"\n"),
+        (
+            "providers/p.toml",
+            "name = \"P\"\nclient_api = \"Claude\"\nurl = \"https://p.example/v1\"\n[headers]\nx-p = \"1\"\n",
+        ),
         ("providers/q.toml", "name = \"Q\"\nextends = \"P\"\nurl = \"https://q.example/v1\"\n"),
         (
             "agents/a.toml",
@@ -666,16 +669,25 @@ long = """
 ]"""
 "#,
         ),
-        ("agents/b.toml", "name = \"B\"\nprovider_instance = \"P\"\nendpoint = \"messages/${MODEL}\"\nmodel = \"m\"\nsystem_prompt = \"In ${PROJECT_DIR}: {{ agent_role('me') | replace('x', 'y') }}\"\n[body]\nsystem = \"{{ tojson(ctx.system_prompt) }}\"\n"),
+        (
+            "agents/b.toml",
+            "name = \"B\"\nprovider_instance = \"P\"\nendpoint = \"messages/${MODEL}\"\nmodel = \"m\"\nsystem_prompt = \"In ${PROJECT_DIR}: {{ agent_role('me') | replace('x', 'y') }}\"\n[body]\nsystem = \"{{ tojson(ctx.system_prompt) }}\"\n",
+        ),
         ("roles/me.md", "first\nsecond\n"),
         ("partials/base.jinja", "[{% block first %}1{% endblock %}, {% block second %}2{% endblock %}]"),
-        ("partials/child.jinja", "{% extends \"partials/base.jinja\" %}\n\nDropped {{ 1 }}.\n{% block first %}\"child\"{% endblock %}\n"),
+        (
+            "partials/child.jinja",
+            "{% extends \"partials/base.jinja\" %}\n\nDropped {{ 1 }}.\n{% block first %}\"child\"{% endblock %}\n",
+        ),
         ("partials/block.jinja", "{# #}\n{% filter replace(\"@\", \"e\") %}[\"h@llo\"]{% endfilter %}\n"),
         ("partials/captured.jinja", "{# #}\n{% set it | replace(\"@\", \"e\") %}[\"h@llo\"]{% endset %}\n{{ it }}\n"),
         ("partials/lib.jinja", "{% macro box(name) %}[\"{{ name }}\", \"{{ caller() }}\"]{% endmacro %}"),
         ("partials/zz.jinja", "Nobody includes {{ 'this' }}."),
         ("contexts/c.json", TURNS),
-        ("contexts/d.json", r#"{"name": "d", "why": "plain", "kind": "chat", "history": [{"role": "user", "content": "x"}]}"#),
+        (
+            "contexts/d.json",
+            r#"{"name": "d", "why": "plain", "kind": "chat", "history": [{"role": "user", "content": "x"}]}"#,
+        ),
     ];
     let world: MemoryWorld = files.into_iter().collect();
     let options = LoadOptions { without_bundled: true, ..LoadOptions::default() };
@@ -688,6 +700,10 @@ fn pieces_are_told_one_by_one() {
     let id = compiler.hierarchy().by_name("A").expect("it is there");
     let explained = compiler.explain(id, "c", None, None).expect("a body").expect("without findings");
     insta::assert_snapshot!("pieces", told(&compiler, &explained.values));
+    let b = compiler.hierarchy().by_name("B").expect("it is there");
+    let prompt = compiler.explain(b, "d", None, None).expect("a body").expect("without findings");
+    let folder = "  template agents/b.toml:5:21 \"${PROJECT_DIR}\"\n";
+    assert!(told(&compiler, &prompt.values).contains(folder), "{}", told(&compiler, &prompt.values));
     let model = Pointer::parse("/model");
     let named = compiler.explain(id, "c", Some("other"), Some(&model)).expect("a body").expect("without findings");
     assert_eq!(told(&compiler, &named.values), "/model = \"other\"\n  model: None\n");

@@ -12,6 +12,7 @@ use crate::conversation::Message;
 use crate::diag::Diagnostic;
 use crate::json::Pointer;
 use crate::render::{By, ComputedFrom, ReadFile, ReadPlace, Step, Written};
+use crate::repo::LayerKind;
 use crate::resolve::ProfileId;
 use crate::source::Span;
 use crate::unit::{Author, Body, Place, Plan, ProviderStep, Record, Target, normal_form};
@@ -39,7 +40,9 @@ impl Compiler {
     /// The place of what a template or a step only put into the body, and how it got there.
     fn outside(&self, place: &Place, plan: &Plan<'_>, ready: &ReadyContext) -> Option<(Span, &'static str)> {
         let read = place.file.as_ref().and_then(|(file, bytes)| self.file_span(file, Some(bytes.clone()), plan, ready));
-        let data = || self.data_span(place.data.as_ref().filter(|_| place.is_in_data)?, plan, ready);
+        // Who writes an agent does not write the bundled contexts.
+        let is_own = ready.context.layer != LayerKind::Bundled || plan.profile.profile.layer == LayerKind::Bundled;
+        let data = || self.data_span(place.data.as_ref().filter(|_| place.is_in_data && is_own)?, plan, ready);
         read.map(|span| (span, "read here")).or_else(|| Some((data()?, "put into the body here")))
     }
 
@@ -192,6 +195,8 @@ pub struct ValueSource {
     pub data: Option<Pointer>,
     /// What a computed text was made of.
     pub made_of: Vec<Span>,
+    /// Why nobody can tell.
+    pub reason: Option<&'static str>,
     /// How many bytes of the rendered JSON these are.
     pub len: usize,
 }
@@ -303,8 +308,15 @@ impl Compiler {
         plan: &Plan<'_>,
         ready: &ReadyContext,
     ) -> Explanation {
-        let mut explanation =
-            Explanation { pointer, value, literal: None, overrode: Vec::new(), step: None, placed_by: None, sources: Vec::new() };
+        let mut explanation = Explanation {
+            pointer,
+            value,
+            literal: None,
+            overrode: Vec::new(),
+            step: None,
+            placed_by: None,
+            sources: Vec::new(),
+        };
         match record.author(&explanation.pointer) {
             Author::Literal { span, overrode } => {
                 (explanation.literal, explanation.overrode) = (Some(span), overrode);
@@ -322,6 +334,7 @@ impl Compiler {
                     steps: Vec::new(),
                     data: Some(path),
                     made_of: Vec::new(),
+                    reason: None,
                     len: 0,
                 }));
             }
@@ -380,6 +393,7 @@ impl Compiler {
             steps: written.steps,
             data: None,
             made_of: Vec::new(),
+            reason: None,
             len: written.output.len(),
         };
         match written.by {
@@ -403,7 +417,7 @@ impl Compiler {
                 source.kind = SourceKind::Computed;
                 source.made_of = from.iter().filter_map(|from| self.span_of(from, plan, ready)).collect();
             }
-            By::Unknown(_) => source.kind = SourceKind::Unknown,
+            By::Unknown(reason) => (source.kind, source.reason) = (SourceKind::Unknown, Some(reason)),
         }
         source
     }
