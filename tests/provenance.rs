@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use reqc::compile::{Compiler, Explanation, Selection, SourceKind};
+use reqc::compile::{Asked, Compiler, Explanation, Selection, SourceKind};
 use reqc::json::Pointer;
 use reqc::repo::LoadOptions;
 use reqc::system::Embedded;
@@ -574,8 +574,13 @@ list = ["{% if false %}1{% endif %}", "{{ 2 }}", 3]
     let compiler = Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), options);
     let id = compiler.hierarchy().by_name("A").expect("it is there");
     let explained = compiler.explain(id, "c", None, None).expect("a body").expect("without findings");
+    insta::assert_snapshot!("each_mechanism", told(&compiler, &explained.values));
+}
+
+/// Who wrote values, as `KIND PLACE TEXT`, then the steps.
+fn told(compiler: &Compiler, values: &[Explanation]) -> String {
     let mut told = String::new();
-    for it in &explained.values {
+    for it in values {
         told.push_str(&format!("{} = {}\n", it.pointer, it.value));
         let place = |span| {
             let file = compiler.sources().get(span);
@@ -587,6 +592,7 @@ list = ["{% if false %}1{% endif %}", "{{ 2 }}", 3]
         };
         if let Some((step, setting)) = it.step {
             told.push_str(&format!("  {}: {:?}\n", step.setting(), setting.map(at)));
+            it.placed_by.iter().for_each(|span| told.push_str(&format!("  placed by {}\n", at(*span))));
         }
         if let (Some(literal), true) = (it.literal, it.sources.is_empty()) {
             told.push_str(&format!("  literal {}\n", at(literal)));
@@ -601,7 +607,138 @@ list = ["{% if false %}1{% endif %}", "{{ 2 }}", 3]
                 .for_each(|step| told.push_str(&format!("    {} {}\n", step.kind.name(), at(step.span))));
         }
     }
-    insta::assert_snapshot!("each_mechanism", told);
+    told
+}
+
+/// A conversation of two turns: what came with each stands in the file, or in no file at all.
+const TURNS: &str = r#"{
+  "name": "c", "why": "all", "kind": "chat", "language": "Rust",
+  "system_prompt": "omit",
+  "system_layers": [{"name": "l", "text": "The layer."}],
+  "tools": [{"name": "first", "description": "d", "schema": {"type": "object"}}],
+  "files": [{"file_path": "old.rs", "content": "fn old()"}],
+  "history": [
+    {"role": "user", "content": [{"type": "text", "text": "one "}, {"type": "text", "text": "two"}]},
+    {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "first", "input": {}}]},
+    {"role": "user", "content": [
+      {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "\u00e9b"}]}
+    ]},
+    {"kind": "notification", "text": "Note."},
+    {"role": "assistant", "content": "done"}
+  ],
+  "turns": [
+    {
+      "tools": [{"name": "second", "description": "d", "schema": {"type": "object"}}],
+      "files": [{"file_path": "new.rs", "content": "fn new()"}],
+      "history": [{"role": "user", "content": "go"}]
+    }
+  ]
+}"#;
+
+/// An agent with all that is made from several places, or by a tag that computes.
+fn agents_of_pieces() -> Compiler {
+    let files = [
+        (
+            "providers/p.toml",
+            "name = \"P\"\nclient_api = \"Claude\"\nurl = \"https://p.example/v1\"\n[headers]\nx-p = \"1\"\n",
+        ),
+        ("providers/q.toml", "name = \"Q\"\nextends = \"P\"\nurl = \"https://q.example/v1\"\n"),
+        (
+            "agents/a.toml",
+            r#"name = "A"
+provider_instance = "Q"
+endpoint = "messages"
+model = "m-1"
+enable_tools = true
+cache_prompt = true
+cache_breakpoints = ["tools"]
+cache_ttl = "1h"
+surroundings = "Language: {{ language }}"
+[body]
+system = "{{ tojson(ctx.system_prompt) }}"
+all = '[{% for message in ctx.history %}{{ tojson(message.role) }}, {{ tojson(message.content) }},{% endfor %}]'
+results = '[{% for message in ctx.history %}{% for block in message.content_blocks %}{% if block.type == "tool_result" %}{{ tojson(block.content) }},{% endif %}{% endfor %}{% endfor %}]'
+extends = '{% include "partials/child.jinja" %}'
+block = '{% include "partials/block.jinja" %}'
+captured = '{% include "partials/captured.jinja" %}'
+call = '{% from "partials/lib.jinja" import box %}{% call box("b") %}called{% endcall %}'
+long = """
+[
+  "one",
+  "two", {{ 3 }}
+]"""
+"#,
+        ),
+        (
+            "agents/b.toml",
+            "name = \"B\"\nprovider_instance = \"P\"\nendpoint = \"messages/${MODEL}\"\nmodel = \"m\"\nsystem_prompt = \"In ${PROJECT_DIR}: {{ agent_role('me') | replace('x', 'y') }}\"\n[body]\nsystem = \"{{ tojson(ctx.system_prompt) }}\"\n",
+        ),
+        ("roles/me.md", "first\nsecond\n"),
+        ("partials/base.jinja", "[{% block first %}1{% endblock %}, {% block second %}2{% endblock %}]"),
+        (
+            "partials/child.jinja",
+            "{% extends \"partials/base.jinja\" %}\n\nDropped {{ 1 }}.\n{% block first %}\"child\"{% endblock %}\n",
+        ),
+        ("partials/block.jinja", "{# #}\n{% filter replace(\"@\", \"e\") %}[\"h@llo\"]{% endfilter %}\n"),
+        ("partials/captured.jinja", "{# #}\n{% set it | replace(\"@\", \"e\") %}[\"h@llo\"]{% endset %}\n{{ it }}\n"),
+        ("partials/lib.jinja", "{% macro box(name) %}[\"{{ name }}\", \"{{ caller() }}\"]{% endmacro %}"),
+        ("partials/zz.jinja", "Nobody includes {{ 'this' }}."),
+        ("contexts/c.json", TURNS),
+        (
+            "contexts/d.json",
+            r#"{"name": "d", "why": "plain", "kind": "chat", "history": [{"role": "user", "content": "x"}]}"#,
+        ),
+    ];
+    let world: MemoryWorld = files.into_iter().collect();
+    let options = LoadOptions { without_bundled: true, ..LoadOptions::default() };
+    Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), options)
+}
+
+#[test]
+fn pieces_are_told_one_by_one() {
+    let compiler = agents_of_pieces();
+    let id = compiler.hierarchy().by_name("A").expect("it is there");
+    let explained = compiler.explain(id, "c", None, None).expect("a body").expect("without findings");
+    insta::assert_snapshot!("pieces", told(&compiler, &explained.values));
+    let b = compiler.hierarchy().by_name("B").expect("it is there");
+    let prompt = compiler.explain(b, "d", None, None).expect("a body").expect("without findings");
+    let folder = "  template agents/b.toml:5:21 \"${PROJECT_DIR}\"\n";
+    assert!(told(&compiler, &prompt.values).contains(folder), "{}", told(&compiler, &prompt.values));
+    let model = Pointer::parse("/model");
+    let named = compiler.explain(id, "c", Some("other"), Some(&model)).expect("a body").expect("without findings");
+    assert_eq!(told(&compiler, &named.values), "/model = \"other\"\n  model: None\n");
+}
+
+/// The values of all bodies of an agent that a place reaches; `request` if it reaches the rest of the request.
+fn reached(compiler: &Compiler, place: &str, agent: &str) -> Vec<String> {
+    let all = compiler.impact(&Asked::parse(place), None).expect("there is such a place");
+    let of_agent = all.iter().filter(|it| *it.agent == *agent);
+    let values = of_agent.flat_map(|it| {
+        let request = it.request.then(|| "request".to_owned());
+        request.into_iter().chain(it.contexts.values().flatten().map(ToString::to_string))
+    });
+    let mut values: Vec<String> = values.collect();
+    values.dedup();
+    values
+}
+
+#[test]
+fn a_place_reaches_what_it_takes_part_in() {
+    let compiler = agents_of_pieces();
+    for (place, agent, expected) in [
+        ("agents/a.toml:20", "A", &["/long/0"][..]),
+        ("agents/a.toml:8", "A", &["/tools/0/cache_control/ttl"]),
+        ("agents/a.toml:4", "A", &["/model"]),
+        ("agents/b.toml:4", "B", &["request", "/model"]),
+        ("roles/me.md:2", "B", &["/system"]),
+        ("providers/q.toml:3", "A", &["request"]),
+        ("providers/p.toml:3", "A", &[]),
+        ("providers/p.toml:3", "B", &["request"]),
+        ("providers/p.toml:5", "A", &["request"]),
+        ("partials/child.jinja:4", "A", &["/extends/0"]),
+    ] {
+        assert_eq!(reached(&compiler, place, agent), expected, "{place} of {agent}");
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crate::conversation::{Block, Message};
 use crate::diag::Diagnostic;
 use crate::json::Pointer;
 use crate::render::{By, ComputedFrom, ReadFile, ReadPlace, Step, Written};
+use crate::repo::LayerKind;
 use crate::resolve::ProfileId;
 use crate::source::Span;
 use crate::unit::{Author, Body, Place, Plan, ProviderStep, Record, Target, normal_form};
@@ -39,10 +40,13 @@ impl Compiler {
     /// The place of what a template or a step only put into the body, and how it got there.
     fn outside(&self, place: &Place, plan: &Plan<'_>, ready: &ReadyContext) -> Option<(Span, &'static str)> {
         let read = place.file.as_ref().and_then(|(file, bytes)| self.file_span(file, Some(bytes.clone()), plan, ready));
+        // Who writes an agent does not write the bundled contexts.
+        let is_own = ready.context.layer != LayerKind::Bundled || plan.profile.profile.layer == LayerKind::Bundled;
         let data = || {
             let is_bundled = |span: Span| self.sources().get(span.file).path().starts_with("bundled:");
             let is_foreign = !place.is_in_data && is_bundled(place.span);
-            let span = self.data_span(place.data.as_ref().filter(|_| place.is_in_data || is_foreign)?, plan, ready)?;
+            let is_mended_there = (place.is_in_data && is_own) || is_foreign;
+            let span = self.data_span(place.data.as_ref().filter(|_| is_mended_there)?, plan, ready)?;
             // Nobody here can edit a bundled template: a value that it takes over as it is is mended where it is from.
             Some(span).filter(|span| !is_foreign || !is_bundled(*span))
         };
@@ -212,6 +216,8 @@ pub struct ValueSource {
     pub data: Option<Pointer>,
     /// What a computed text was made of.
     pub made_of: Vec<Span>,
+    /// Why nobody can tell.
+    pub reason: Option<&'static str>,
     /// How many bytes of the rendered JSON these are.
     pub len: usize,
 }
@@ -349,6 +355,7 @@ impl Compiler {
                     steps: Vec::new(),
                     data: Some(path),
                     made_of: Vec::new(),
+                    reason: None,
                     len: 0,
                 }));
             }
@@ -407,6 +414,7 @@ impl Compiler {
             steps: written.steps,
             data: None,
             made_of: Vec::new(),
+            reason: None,
             len: written.output.len(),
         };
         match written.by {
@@ -430,7 +438,7 @@ impl Compiler {
                 source.kind = SourceKind::Computed;
                 source.made_of = from.iter().filter_map(|from| self.span_of(from, plan, ready)).collect();
             }
-            By::Unknown(_) => source.kind = SourceKind::Unknown,
+            By::Unknown(reason) => (source.kind, source.reason) = (SourceKind::Unknown, Some(reason)),
         }
         source
     }

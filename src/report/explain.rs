@@ -78,7 +78,12 @@ fn source_text(source: &ValueSource, with_steps: bool, sources: &Sources) -> Tex
     source.made_of.iter().for_each(|span| line("  made of", *span));
     source.steps.iter().filter(|_| with_steps).for_each(|step| line(&format!("  {}", step.kind.at()), step.span));
     match (source.kind, source.span, &source.data) {
-        (SourceKind::Unknown, ..) => shown.push(&text!("  not attributable: the engine cannot be followed here\n")),
+        (SourceKind::Unknown, ..) => {
+            shown.push(&text!(
+                "  not attributable: {}\n",
+                source.reason.unwrap_or("the engine cannot be followed here")
+            ));
+        }
         (SourceKind::Data, None, Some(path)) => {
             shown.push(&text!("  {} `ctx{}`\n", padded("comes from"), path.as_str()));
         }

@@ -12,6 +12,7 @@ use minijinja::machinery::ast::{self, BinOpKind, CallArg, CallType, Expr, Stmt};
 use minijinja::machinery::{self, Token};
 use minijinja::syntax::SyntaxConfig;
 
+use super::super::dialect::PROMPT_VARIABLES;
 use super::super::guards::Edits;
 use super::super::operators::{self, SLICE};
 use super::super::ranges::{Ranges, raw_tag};
@@ -41,6 +42,8 @@ pub(super) enum NodeKind {
     /// A literal of an expression.
     Const,
     Variable,
+    /// `${PROJECT_DIR}` and the like in a prompt's own text.
+    Folder,
     /// `base.key`, or `base["key"]`.
     Member {
         base: NodeId,
@@ -385,14 +388,27 @@ impl Marker<'_> {
         if let Some(inner) = guarded(expression) {
             return self.value(inner);
         }
-        let kind = self.kind(expression);
         let range = self.ranges.range(expression);
-        let id = self.add(kind, range.clone());
+        let id = match self.folder(expression, &range) {
+            Some(whole) => self.add(NodeKind::Folder, whole),
+            None => {
+                let kind = self.kind(expression);
+                self.add(kind, range.clone())
+            }
+        };
         // A wrapper would take the elements of a tuple for arguments.
         if !matches!(expression, Expr::Tuple(_)) {
             self.edits.wrap(&range, "(", &format!(")|{VALUE}({id})"));
         }
         id
+    }
+
+    /// The whole tag that stands for `${PROJECT_DIR}` or the like.
+    fn folder(&self, expression: &Expr<'_>, range: &Range<usize>) -> Option<Range<usize>> {
+        let Expr::Var(variable) = expression else { return None };
+        let is_folder = PROMPT_VARIABLES.iter().any(|(_, name)| *name == variable.id);
+        let start = self.text[..range.start].strip_suffix("{{").filter(|_| is_folder)?.len();
+        Some(start..range.end + self.text[range.end..].find("}}")? + 2)
     }
 
     fn kind(&mut self, expression: &Expr<'_>) -> NodeKind {

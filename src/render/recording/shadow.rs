@@ -11,6 +11,7 @@ use foldhash::{HashMap, HashMapExt};
 use minijinja::value::ValueKind;
 use minijinja::{Environment, Error, ErrorKind, Output, State, Value};
 
+use super::super::dialect::PROMPT_VARIABLES;
 use super::super::functions;
 use super::super::values::Members;
 use super::marks::{Key, MARK, Node, NodeId, NodeKind, Scope, VALUE};
@@ -196,6 +197,8 @@ impl Log {
         for (name, value) in members {
             match name.as_str() {
                 Some("ctx") => places.add(value, &Pointer::root()),
+                // They are known by their tags.
+                Some(name) if PROMPT_VARIABLES.iter().any(|(_, variable)| *variable == name) => {}
                 Some(name) => places.add(value, &Pointer::root().member(name)),
                 None => {}
             }
@@ -410,6 +413,12 @@ impl Log {
                 let writer = Writer::Template { template: node.template, at: node.range.start, len: node.range.len() };
                 let text = value.as_str().map(str::to_owned).or_else(|| functions::to_json(value).ok())?;
                 Some(Known::Text(Arc::new(self.literal(&text, writer))))
+            }
+            NodeKind::Folder => {
+                let writer = Writer::Template { template: node.template, at: node.range.start, len: node.range.len() };
+                let mut told = Told::one(value.as_str()?, writer);
+                told.runs[0].frame = self.frame;
+                Some(Known::Text(Arc::new(told)))
             }
             NodeKind::Member { base, key } => self.member(*base, key),
             NodeKind::Join { left, right } => {
