@@ -203,7 +203,8 @@ impl Compiler {
         let (schemas, more) = Schemas::new(&repo);
         findings.extend(more);
         findings.extend(check_families(&repo));
-        let is_unlisted = |finding: &Diagnostic| &**repo.sources.get(finding.primary.span.file).path() == repo::folders::AGENTS;
+        let is_unlisted =
+            |finding: &Diagnostic| &**repo.sources.get(finding.primary.span.file).path() == repo::folders::AGENTS;
         if repo.is_empty() && !findings.iter().any(is_unlisted) {
             findings.push(rules::empty(&mut repo.sources));
         }
@@ -514,7 +515,8 @@ impl Compiler {
                 true => record.place(&problem.pointer, target),
                 false => record.rough_place(&problem.pointer, target),
             };
-            let at = (problem.rule, problem.severity, self.span_in_files(&place, plan, ready), problem.sense.as_deref());
+            let at =
+                (problem.rule, problem.severity, self.span_in_files(&place, plan, ready), problem.sense.as_deref());
             if !findings.reach(at, plan.name(), &ready.context.name) {
                 let finding = self.finding_at(problem, &place, plan, ready);
                 findings.push(finding.reaching(plan.name(), Some(&ready.context.name)));

@@ -65,9 +65,7 @@ fn merge<'r>(
 fn unset(merged: &mut MergedTable<'_>, path: &Spanned<Vec<String>>) -> bool {
     merged.remove("body", &path.value, path.span)
         || match path.value.as_slice() {
-            [first, name] if first == "headers" => {
-                merged.remove("headers", &[name.to_ascii_lowercase()], path.span)
-            },
+            [first, name] if first == "headers" => merged.remove("headers", &[name.to_ascii_lowercase()], path.span),
             _ => false,
         }
 }

@@ -437,7 +437,8 @@ fn a_message_behind_the_prompt_is_told_to_join_it() {
     let asked = json!({"role": "user", "content": "q"});
     let alone = json!({"messages": [{"role": "system", "content": "a"}, asked]});
     assert_eq!(losses(WireFormat::OpenAiChat, &alone), []);
-    let behind = json!({"messages": [{"role": "system", "content": "a"}, {"role": "developer", "content": "b"}, asked]});
+    let behind =
+        json!({"messages": [{"role": "system", "content": "a"}, {"role": "developer", "content": "b"}, asked]});
     let told = losses(WireFormat::OpenAiChat, &behind);
     assert_eq!(told.len(), 1, "{told:?}");
     assert_eq!(told[0].0, "/messages/1");

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::{Problem, without_numbers};
 use super::protocol::BodyRule;
 use super::subject::Subject;
+use super::{Problem, without_numbers};
 use crate::diag::Severity;
 use crate::json::Pointer;
 
@@ -71,7 +71,8 @@ impl<'b> Found<'b> {
 
     fn mark(&mut self, spot: Spot<'b>, message: String) -> Note<'_, 'b> {
         self.of_rule += 1;
-        let mark = Mark { rule: self.rule, spot, message, help: None, severity: None, is_of_form: false, lacks: Vec::new() };
+        let mark =
+            Mark { rule: self.rule, spot, message, help: None, severity: None, is_of_form: false, lacks: Vec::new() };
         Note { found: self, mark: Some(mark) }
     }
 

@@ -313,8 +313,15 @@ impl Compiler {
         plan: &Plan<'_>,
         ready: &ReadyContext,
     ) -> Explanation {
-        let mut explanation =
-            Explanation { pointer, value, literal: None, overrode: Vec::new(), step: None, placed_by: None, sources: Vec::new() };
+        let mut explanation = Explanation {
+            pointer,
+            value,
+            literal: None,
+            overrode: Vec::new(),
+            step: None,
+            placed_by: None,
+            sources: Vec::new(),
+        };
         match record.author(&explanation.pointer) {
             Author::Literal { span, overrode } => {
                 (explanation.literal, explanation.overrode) = (Some(span), overrode);

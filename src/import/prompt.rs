@@ -35,7 +35,10 @@ pub(super) fn layers<'b>(
     for (index, entry) in leading.iter().enumerate() {
         // A format that has the prompt beside the history, or a prompt before: then the text was apart from it.
         if index > 0 || !members(wire).is_empty() {
-            lost.tell(entry.value, "a system message behind the prompt: it is now a layer, and joins the system prompt");
+            lost.tell(
+                entry.value,
+                "a system message behind the prompt: it is now a layer, and joins the system prompt",
+            );
         }
         texts.extend(text_of(entry, lost));
     }

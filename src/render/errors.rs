@@ -207,9 +207,7 @@ fn describe(sources: &Sources, error: &Error, span: Span, kind: TemplateKind) ->
         ErrorKind::InvalidOperation if detail.contains("recursion limit") => {
             (&rules::TOO_DEEP, "macros or includes nest too deeply".into())
         }
-        ErrorKind::UnknownFilter | ErrorKind::UnknownTest => {
-            (&rules::UNKNOWN_NAME, detail.to_owned())
-        }
+        ErrorKind::UnknownFilter | ErrorKind::UnknownTest => (&rules::UNKNOWN_NAME, detail.to_owned()),
         ErrorKind::UnknownMethod => (&rules::UNKNOWN_NAME, detail.to_owned()),
         ErrorKind::TemplateNotFound => (&rules::INCLUDE_MISSING, detail.to_owned()),
         kind => (&rules::FAILED, if detail.is_empty() { kind.to_string() } else { detail.to_owned() }),
@@ -237,10 +235,12 @@ fn describe(sources: &Sources, error: &Error, span: Span, kind: TemplateKind) ->
 /// A call of something that is no function where it is called; elsewhere a template gives the name to a value.
 fn unknown_function(sources: &Sources, span: Span, kind: TemplateKind) -> Diagnostic {
     let written = sources.slice(span);
-    let name = written.split(|c: char| !c.is_alphanumeric() && c != '_').find(|part| !part.is_empty()).unwrap_or_default();
+    let name =
+        written.split(|c: char| !c.is_alphanumeric() && c != '_').find(|part| !part.is_empty()).unwrap_or_default();
     let known = super::function_names(kind);
     let near = did_you_mean(name, known.iter().copied());
-    let holding = || known.iter().find(|known| name.len() > 2 && known.contains(name)).map(|it| format!("did you mean `{it}`?"));
+    let holding =
+        || known.iter().find(|known| name.len() > 2 && known.contains(name)).map(|it| format!("did you mean `{it}`?"));
     let help = near.or_else(holding).unwrap_or_else(|| format!("known functions: {}", known.join(", ")));
     Diagnostic::new(&rules::UNKNOWN_NAME, span, format!("there is no function `{}`", cut(name, 60))).help(help)
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use minijinja::{Error, ErrorKind, Value};
 
-use super::recording::{self, ReadFile, ReadPlace};
 use super::functions::text;
+use super::recording::{self, ReadFile, ReadPlace};
 use super::{account, rules};
 use crate::diag::{Rule, did_you_mean};
 use crate::repo::Dialect;

@@ -11,8 +11,8 @@
 use std::hash::{BuildHasher, Hash};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use foldhash::fast::RandomState;
 use foldhash::HashMap;
+use foldhash::fast::RandomState;
 use serde_json::Value;
 
 use super::excerpt::Excerpt;

@@ -193,7 +193,8 @@ impl<'a> Record<'a> {
         match self.owner(pointer) {
             Owner::Step(step, source) => {
                 let setting = self.plan.setting(step.setting());
-                let place = Place::at(setting.unwrap_or_else(|| self.plan.literal(pointer, target, self.body.splices())));
+                let place =
+                    Place::at(setting.unwrap_or_else(|| self.plan.literal(pointer, target, self.body.splices())));
                 Place { data: source.map(Arc::new), is_in_data: true, ..place }
             }
             // A key beside a template stands in the profile, whatever the template writes.

@@ -50,7 +50,17 @@ impl Told {
 
 pub(super) fn problem(rule: &'static Rule, message: impl Into<String>, help: Option<&str>) -> Problem {
     let (message, help) = (message.into(), help.map(str::to_owned));
-    Problem { rule, severity: None, pointer: Pointer::root(), message, help, sense: None, is_of_form: false, lacks: Vec::new(), place: None }
+    Problem {
+        rule,
+        severity: None,
+        pointer: Pointer::root(),
+        message,
+        help,
+        sense: None,
+        is_of_form: false,
+        lacks: Vec::new(),
+        place: None,
+    }
 }
 
 /// What bodies are judged by.

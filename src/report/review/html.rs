@@ -212,7 +212,9 @@ fn rest(review: &Review) -> String {
     let beside: Vec<String> = review.beside().map(|it| format!("<li>{}</li>\n", code(&it.place()))).collect();
     let beside = beside.concat();
     if !beside.is_empty() {
-        all.push_str(&format!("<section>\n<h2>Edits that change no compared body</h2>\n<ul>\n{beside}</ul>\n</section>\n"));
+        all.push_str(&format!(
+            "<section>\n<h2>Edits that change no compared body</h2>\n<ul>\n{beside}</ul>\n</section>\n"
+        ));
     }
     all
 }
