@@ -403,6 +403,18 @@ mod tests {
     }
 
     #[test]
+    fn reasoning_alone_is_nothing_of_the_providers_own() {
+        let mut decoder = decoder(WireFormat::OpenAiChat, Framing::Whole, Limits::default());
+        let detail = r#"{"type":"reasoning.text","text":"Hm.","index":0}"#;
+        let answer =
+            format!(r#"{{"choices":[{{"message":{{"reasoning_details":[{detail}]}},"finish_reason":"stop"}}]}}"#);
+        decoder.push(answer.as_bytes(), &mut Vec::new()).expect("an answer");
+        decoder.finish(&mut Vec::new()).expect("complete");
+        let blocks = decoder.into_answer().blocks;
+        assert!(matches!(blocks.as_slice(), [crate::conversation::Block::Thinking { .. }]), "{blocks:?}");
+    }
+
+    #[test]
     fn an_answer_has_few_blocks() {
         let mut decoder = decoder(WireFormat::OllamaChat, Framing::Lines, Limits::default());
         let call = b"{\"message\":{\"tool_calls\":[{\"function\":{\"name\":\"f\"}}]}}\n";

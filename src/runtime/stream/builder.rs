@@ -267,6 +267,18 @@ impl AnswerBuilder {
         self.text_as_own(*first, |_| data);
     }
 
+    /// Drops something in the provider's own form, unless the answer says something beside it and thinking.
+    pub(super) fn drop_unless_said(&mut self, place: BlockIndex) {
+        let says = |slot: &Slot| match slot {
+            Slot::Text { text, .. } => !text.trim().is_empty(),
+            Slot::Call(_) | Slot::Own(_) => true,
+            Slot::Thinking { .. } | Slot::Redacted(_) => false,
+        };
+        if !self.slots.iter().enumerate().any(|(index, slot)| index != place.0 && says(slot)) {
+            self.slots[place.0] = Slot::Text { text: String::new(), sealed: true };
+        }
+    }
+
     fn take_text(&mut self, place: BlockIndex) -> String {
         match &mut self.slots[place.0] {
             Slot::Text { text, sealed } => {

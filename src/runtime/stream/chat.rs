@@ -80,6 +80,13 @@ impl AnswerParser for Chat {
         }
         Ok(())
     }
+
+    /// Reasoning alone is no answer, also in the provider's own form.
+    fn end(&mut self, answer: &mut AnswerBuilder) {
+        if let Some((_, place)) = self.own.iter().find(|(name, _)| name == DETAILS) {
+            answer.drop_unless_said(*place);
+        }
+    }
 }
 
 impl Chat {
