@@ -207,8 +207,9 @@ fn describe(sources: &Sources, error: &Error, span: Span, kind: TemplateKind) ->
         ErrorKind::InvalidOperation if detail.contains("recursion limit") => {
             (&rules::TOO_DEEP, "macros or includes nest too deeply".into())
         }
-        ErrorKind::UnknownFilter | ErrorKind::UnknownTest => (&rules::UNKNOWN_NAME, detail.to_owned()),
-        ErrorKind::UnknownMethod => (&rules::UNKNOWN_NAME, detail.to_owned()),
+        ErrorKind::UnknownFilter | ErrorKind::UnknownTest | ErrorKind::UnknownMethod => {
+            (&rules::UNKNOWN_NAME, detail.to_owned())
+        }
         ErrorKind::TemplateNotFound => (&rules::INCLUDE_MISSING, detail.to_owned()),
         kind => (&rules::FAILED, if detail.is_empty() { kind.to_string() } else { detail.to_owned() }),
     };

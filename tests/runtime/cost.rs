@@ -46,7 +46,7 @@ async fn told(families: &str, more: &str) -> (Vec<f64>, Option<f64>) {
         Event::Cost(usd) => Some(*usd),
         _ => None,
     });
-    let shown = all.iter().filter(|event| matches!(event, Event::Cost(_))).map(|event| event.to_json());
+    let shown = all.iter().filter(|event| matches!(event, Event::Cost(_))).map(Event::to_json);
     assert!(shown.into_iter().all(|event| event["event"] == "cost" && event["usd"].is_f64()));
     (costs.collect(), session.cost())
 }

@@ -19,7 +19,7 @@ use crate::server::{Act, Server, sse, status};
 pub(crate) struct Format {
     api: &'static str,
     agent: &'static str,
-    answer: fn(Value) -> Value,
+    answer: fn(&Value) -> Value,
 }
 
 const CLAUDE: Format = Format { api: "Claude", agent: "Claude Chat Tools", answer: claude };
@@ -29,21 +29,21 @@ const GEMINI: Format = Format { api: "Google AI", agent: "Gemini Chat Tools", an
 const CHAT: Format = Format { api: "OpenAI (Chat Completions)", agent: "OpenAI Chat Tools", answer: chat };
 const MISTRAL: Format = Format { api: "Mistral AI", agent: "Mistral Chat Tools", answer: chat };
 
-fn claude(content: Value) -> Value {
+fn claude(content: &Value) -> Value {
     let calls = content.as_array().is_some_and(|blocks| blocks.iter().any(|block| block["type"] == "tool_use"));
     let stop = if calls { "tool_use" } else { "end_turn" };
     json!({"type": "message", "role": "assistant", "content": content, "stop_reason": stop})
 }
 
-fn responses(output: Value) -> Value {
+fn responses(output: &Value) -> Value {
     json!({"object": "response", "id": "resp_1", "status": "completed", "output": output})
 }
 
-fn gemini(parts: Value) -> Value {
+fn gemini(parts: &Value) -> Value {
     json!({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]})
 }
 
-fn chat(calls: Value) -> Value {
+fn chat(calls: &Value) -> Value {
     let message = json!({"role": "assistant", "content": "Ok.", "tool_calls": calls});
     json!({"object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
 }
@@ -76,7 +76,7 @@ impl Format {
 
     /// The body of the request behind an answer that consists of these blocks.
     async fn after(self, blocks: Value) -> Value {
-        let (first, then) = (answered(&(self.answer)(blocks)), answered(&(self.answer)(self.text())));
+        let (first, then) = (answered(&(self.answer)(&blocks)), answered(&(self.answer)(&self.text())));
         let server = Server::answering(vec![first, then.clone(), then]).await;
         let session = self.session(&server.url);
         for message in ["Hi", "And?"] {
@@ -193,7 +193,8 @@ async fn what_a_provider_ran_is_kept_when_the_connection_breaks_before_the_first
         json!({"type": "mcp_tool_use", "id": "mcptoolu_1", "name": "pay", "server_name": "s", "input": {"eur": 5}});
     let paid = json!([{"type": "text", "text": "paid"}]);
     let result = json!({"type": "mcp_tool_result", "tool_use_id": "mcptoolu_1", "is_error": false, "content": paid});
-    let server = Server::answering(vec![breaks_off(&[thinking, call, result]), answered(&claude(CLAUDE.text()))]).await;
+    let server =
+        Server::answering(vec![breaks_off(&[thinking, call, result]), answered(&claude(&CLAUDE.text()))]).await;
     let session = CLAUDE.session(&server.url);
     assert!(matches!(events(session.send(text("Pay"))).await.1, Outcome::Failed(_)));
     assert!(matches!(events(session.send(text("Did you?"))).await.1, Outcome::Finished(_)));
@@ -206,7 +207,7 @@ async fn the_message_stays_once_an_answer_has_begun() {
     let thinking = json!({"type": "thinking", "thinking": "h", "signature": "c2ln"});
     let call = json!({"type": "tool_use", "id": "c1", "name": "read_file", "input": {}});
     for blocks in [vec![thinking], vec![call]] {
-        let server = Server::answering(vec![breaks_off(&blocks), answered(&claude(CLAUDE.text()))]).await;
+        let server = Server::answering(vec![breaks_off(&blocks), answered(&claude(&CLAUDE.text()))]).await;
         let session = CLAUDE.session(&server.url);
         assert!(matches!(events(session.send(text("Hi"))).await.1, Outcome::Failed(_)));
         assert_eq!(history(&session), ["user: Hi"]);
@@ -220,7 +221,7 @@ async fn a_finished_answer_that_says_nothing_is_told_and_can_be_asked_again() {
     let thinking = json!({"type": "thinking", "thinking": "h", "signature": "c2ln"});
     let hidden = json!({"type": "redacted_thinking", "data": "x"});
     for block in [thinking, hidden, json!({"type": "text", "text": "\n"})] {
-        let answers = vec![answered(&claude(json!([block]))), answered(&claude(CLAUDE.text()))];
+        let answers = vec![answered(&claude(&json!([block]))), answered(&claude(&CLAUDE.text()))];
         let server = Server::answering([answers.clone(), answers].concat()).await;
         let session = CLAUDE.session(&server.url);
         let (told, _) = events(session.send(text("Hi"))).await;
@@ -252,7 +253,7 @@ async fn a_reason_that_means_not_complete_cuts_an_answer_off() {
         (GEMINI, gemini("STOP"), false),
     ];
     for (format, answer, is_cut_off) in answers {
-        let next = answered(&(format.answer)(format.text()));
+        let next = answered(&(format.answer)(&format.text()));
         let server = Server::answering(vec![answered(&answer), next]).await;
         let session = format.session(&server.url);
         events(session.send(text("Hi"))).await;

@@ -463,7 +463,7 @@ fn cut_off(stop: &StopReason, wire: WireFormat) -> Option<CutOff> {
 }
 
 /// Whether a reason without a name here says that the answer is not complete. Responses and Gemini have one word for answers that
-/// are; other servers have their own words for both: vLLM and SGLang say `abort`.
+/// are; other servers have their own words for both: `vLLM` and `SGLang` say `abort`.
 fn is_broken_off(word: &str, wire: WireFormat) -> bool {
     const UNFINISHED: [&str; 8] =
         ["abort", "aborted", "cancel", "cancelled", "canceled", "incomplete", "timeout", "unload"];

@@ -128,7 +128,7 @@ impl Chat {
     /// Members that are the provider's own. Pieces of a spoken answer go on with each other.
     fn own_members(&mut self, message: &Value, answer: &mut AnswerBuilder) {
         for (name, value) in message.as_object().into_iter().flatten().filter(|(name, value)| is_own(name, value)) {
-            let place = self.own_place(name, Value::Null, answer);
+            let place = self.own_place(name, &Value::Null, answer);
             if let Some(data) = answer.own_data(place) {
                 merge(&mut data[name], value);
             }
@@ -140,7 +140,7 @@ impl Chat {
     }
 
     /// The place of a member of the provider's own, which begins as this.
-    fn own_place(&mut self, name: &str, start: Value, answer: &mut AnswerBuilder) -> BlockIndex {
+    fn own_place(&mut self, name: &str, start: &Value, answer: &mut AnswerBuilder) -> BlockIndex {
         if let Some((_, place)) = self.own.iter().find(|(known, _)| known == name) {
             return *place;
         }
@@ -180,7 +180,7 @@ impl Chat {
         if details.is_empty() {
             return;
         }
-        let place = self.own_place(DETAILS, json!([]), answer);
+        let place = self.own_place(DETAILS, &json!([]), answer);
         let Some(Value::Array(known)) = answer.own_data(place).map(|data| &mut data[DETAILS]) else { return };
         for detail in details {
             match known.last_mut().filter(|last| !whole && goes_on(last, detail)) {
