@@ -63,6 +63,7 @@ fn a_flat_folder_of_the_original_dialect_compiles_unmodified() {
         "openai_tools.toml:6 protocol/choice-without-tools: `parallel_tool_calls` is only taken together with `tools`",
         "partials/chat/image.jinja:1 protocol/model-media: codestral-latest takes no images",
         "partials/chat/messages.jinja:9 protocol/turn-order: a `system` message cannot follow a tool message",
+        "partials/chat/messages.jinja:9 protocol/turn-order: a `system` message cannot follow an assistant message",
         "partials/chat/messages.jinja:12 protocol/prefill: the last message is the assistant's, and does not say that it is a prefix",
         "partials/claude_messages.jinja:6 protocol/turn-order: the first message is the assistant's: the API wants the user's first",
         "partials/claude_messages.jinja:6 schema/invalid-value: `/messages/0/content` must not be an empty list",

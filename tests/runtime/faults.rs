@@ -361,7 +361,7 @@ fn text_of(message: &Message) -> Option<String> {
 
 /// Waits until a count is what it should be.
 async fn settles(what: &str, expected: usize, count: impl Fn() -> usize) {
-    for _ in 0..400 {
+    for _ in 0..4000 {
         if count() == expected {
             return;
         }
@@ -378,7 +378,7 @@ async fn storm(seed: u64) {
     let server = Server::start(script).await;
     let proxy = Proxy::start(&server, seed.0).await;
     let agent = agent(&proxy.url);
-    let options = TransportOptions { idle_timeout: Duration::from_millis(400), ..options() };
+    let options = TransportOptions { idle_timeout: Duration::from_secs(1), ..options() };
     let transport = Transport::new(Arc::new(Planted), options);
     let mut sessions = JoinSet::new();
     for number in 0..SESSIONS {
