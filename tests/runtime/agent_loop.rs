@@ -302,7 +302,7 @@ async fn the_observer_sees_what_the_receiver_sees_and_the_end() {
 #[tokio::test]
 async fn an_aborted_answer_of_the_agent_loop_stays_if_it_is_text_only() {
     let half = r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":"half"}}]}"#;
-    let call = r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"look","arguments":""}}]}}]}"#;
+    let call = r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"look","arguments":"{"}}]}}]}"#;
     for (data, left) in [(vec![half], 2), (vec![half, call], 1)] {
         let mut acts = sse(&data);
         acts.push(Act::Hang);
@@ -310,7 +310,8 @@ async fn an_aborted_answer_of_the_agent_loop_stays_if_it_is_text_only() {
         let mut turn = session.with_hooks(Arc::new(Watching::default())).send(text("Go"));
         let mut seen = 0;
         while seen < data.len() {
-            seen += usize::from(matches!(turn.next().await, Some(Event::Text(_) | Event::ToolCallStart { .. })));
+            let event = turn.next().await.expect("text and call are told before the stream ends");
+            seen += usize::from(matches!(event, Event::Text(_) | Event::ToolCallStart { .. }));
         }
         turn.cancel();
         assert_eq!(turn.outcome().await, Outcome::Cancelled);
