@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::super::agent::Compiled;
+use super::super::agent::{Compiled, Made};
 use super::super::exchange::{Ended, Exchange, RoundContext};
 use super::super::hooks::{Hooks, MessageDecision, MessageHook, RoundDecision};
 use super::super::redact::Redactor;
@@ -224,13 +224,7 @@ impl<'a> RequestTask<'a> {
         self.in_turn.store(true, Ordering::Relaxed);
         self.has_kept.store(false, Ordering::Relaxed);
         self.emitter.emit(Event::TurnStart { round });
-        let RoundInput { conversation, tools, id_prefix, is_new } = self.shared.state().to_ask();
-        let said = (conversation.tools.clone(), conversation.system_layers.clone());
-        let (compiled, prompt) = self.unless_cancelled(self.shared.agent.compile_apart(conversation)).await??;
-        if let Some(prompt) = prompt.filter(|_| is_new) {
-            self.shared.state().instruct(prompt, said)?;
-            self.tell_news();
-        }
+        let (compiled, tools, id_prefix) = self.compile().await?;
         if compiled.exposes_key() {
             tracing::warn!(url = compiled.address(), "the key travels in the clear: use https");
         }
@@ -243,6 +237,29 @@ impl<'a> RequestTask<'a> {
         let exchange = context.exchange(&compiled, id_prefix).await;
         self.tell_cost(&compiled, &exchange);
         Ok((exchange, tools))
+    }
+
+    /// Compiles what is there. System prompt and tools are kept if they are new, and renewed if anything else became new to which thinking
+    /// of the history is bound.
+    async fn compile(&self) -> Result<(Compiled, ToolSet, String), Stop> {
+        loop {
+            let RoundInput { conversation, tools, id_prefix, is_new, bound_to } = self.shared.state().to_ask();
+            let said = (conversation.tools.clone(), conversation.system_layers.clone());
+            let made = self.shared.agent.compile_apart(conversation, bound_to);
+            let Made { compiled, prompt, sent, is_bound } = self.unless_cancelled(made).await??;
+            let mut state = self.shared.state();
+            if !is_bound {
+                state.renew();
+                continue;
+            }
+            if let Some(prompt) = prompt.filter(|_| is_new) {
+                state.instruct(prompt, said)?;
+            }
+            state.sends(sent);
+            drop(state);
+            self.tell_news();
+            return Ok((compiled, tools, id_prefix));
+        }
     }
 
     /// Tells what an answer cost, and adds it up. Of one that was cut off, not all tokens are known.
