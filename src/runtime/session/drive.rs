@@ -19,7 +19,7 @@ use super::super::{Answer, Category, Error, Event, Outcome, StopReason, ToolCall
 use super::state::RoundInput;
 use super::{Shared, lock};
 use crate::conversation::log::CutOff;
-use crate::conversation::{Block, Usage};
+use crate::conversation::{Block, ProviderBlock, Usage};
 use crate::provider::WireFormat;
 
 /// What a request begins with.
@@ -339,9 +339,15 @@ impl<'a> RequestTask<'a> {
     /// The answer first: what was said must not get lost because of what it cost.
     fn keep(&self, blocks: Vec<Block>, cut_off: Option<CutOff>, usage: Usage) -> Result<(), Error> {
         let mut state = self.shared.state();
+        let own: Vec<ProviderBlock> = blocks.iter().filter_map(provider_block).cloned().collect();
         let is_empty = blocks.is_empty();
         state.answer(blocks, cut_off)?;
         self.has_kept.store(!is_empty, Ordering::Relaxed);
+        let open = if own.is_empty() { Vec::new() } else { state.own_calls() };
+        for block in own {
+            let is_open_call = open.contains(&block);
+            self.emitter.emit(Event::ProviderBlock { block, is_open_call });
+        }
         state.count(usage)
     }
 
@@ -465,6 +471,13 @@ impl<'a> RequestTask<'a> {
 
     pub(super) async fn unless_cancelled<T>(&self, future: impl Future<Output = T>) -> Result<T, Stop> {
         self.cancel.run_until_cancelled(future).await.ok_or_else(|| self.stopped())
+    }
+}
+
+fn provider_block(block: &Block) -> Option<&ProviderBlock> {
+    match block {
+        Block::Provider(own) => Some(own),
+        _ => None,
     }
 }
 

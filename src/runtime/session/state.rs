@@ -182,7 +182,7 @@ impl State {
     }
 
     /// The calls in the provider's own form that wait for a result.
-    fn own_calls(&self) -> Vec<ProviderBlock> {
+    pub(super) fn own_calls(&self) -> Vec<ProviderBlock> {
         self.wire.own_blocks().open_calls(self.history()).into_iter().cloned().collect()
     }
 
