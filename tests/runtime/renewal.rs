@@ -239,8 +239,7 @@ async fn a_renewal_of_the_history_that_a_session_begins_with_is_kept() {
     let history = vec![asks(), thought("Before."), asks(), thought("Since.")];
     let given = Conversation { task: Task::Chat(history), bound_from: 2, ..Conversation::default() };
     let profile = profile(BINDS, "").replace("surroundings = \"\"", "surroundings = \"Here.\"");
-    let goes_on =
-        |conversation| session_of(agent(&server.url, project.path(), &profile), &journal, conversation);
+    let goes_on = |conversation| session_of(agent(&server.url, project.path(), &profile), &journal, conversation);
     assert!(!send(&goes_on(given)).await);
     assert_eq!(last(&server).1, 1);
     assert!(!send(&goes_on(Conversation::default())).await);

@@ -531,9 +531,6 @@ impl AnswerBuilder {
             );
         };
         self.slots.retain(|slot| !matches!(slot, Slot::Call(call) if call.is_nothing()));
-        if !self.slots.is_empty() {
-            self.settle(self.last());
-        }
         for index in 0..self.slots.len() {
             if self.is_whole_call(index, &stop)? {
                 self.complete_call(BlockIndex(index));
