@@ -312,6 +312,29 @@ pub struct Tool {
     pub schema: Map<String, Value>,
 }
 
+impl Tool {
+    /// A tool whose arguments have this JSON Schema, an object. Anything else, for instance `null`, stands for a tool without arguments.
+    ///
+    /// ```
+    /// use reqc::conversation::Tool;
+    /// use serde_json::json;
+    ///
+    /// let path = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
+    /// assert_eq!(Tool::new("remove", "Removes a file.", path).schema["required"], json!(["path"]));
+    /// assert_eq!(Tool::new("now", "The time.", json!(null)).schema["properties"], json!({}));
+    /// ```
+    pub fn new(name: impl Into<Arc<str>>, description: impl Into<Arc<str>>, schema: Value) -> Tool {
+        let schema = match schema {
+            Value::Object(schema) => schema,
+            _ => Map::from_iter([
+                ("type".to_owned(), "object".into()),
+                ("properties".to_owned(), Value::Object(Map::new())),
+            ]),
+        };
+        Tool { name: name.into(), description: description.into(), schema }
+    }
+}
+
 /// A file that the person attached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttachedFile {

@@ -302,7 +302,7 @@ async fn the_observer_sees_what_the_receiver_sees_and_the_end() {
 #[tokio::test]
 async fn an_aborted_answer_of_the_agent_loop_stays_if_it_is_text_only() {
     let half = r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":"half"}}]}"#;
-    let call = r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"look","arguments":""}}]}}]}"#;
+    let call = r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"look","arguments":"{"}}]}}]}"#;
     for (data, left) in [(vec![half], 2), (vec![half, call], 1)] {
         let mut acts = sse(&data);
         acts.push(Act::Hang);
