@@ -13,7 +13,7 @@ mod normalise;
 mod usage;
 
 pub(crate) use arrival::{Arrival, arrived_before, placed, turn_from, with_arrivals};
-pub(crate) use data::{Anchor, CTX_MEMBERS, Relation, TEMPLATE_DATA, anchor};
+pub(crate) use data::{Anchor, CTX_MEMBERS, DataValues, Relation, TEMPLATE_DATA, anchor};
 pub use item::{Item, PodEvent};
 pub(crate) use normalise::depends_on_target;
 pub use normalise::{Change, NO_MESSAGE, NameRule, Normal, ProviderBlockKind, ProviderBlockKinds, Rules, normalise};

@@ -143,7 +143,11 @@ async fn a_host_starts_all_tools_of_a_file_with_one_call() {
     assert_eq!(tools.warnings().count(), 0);
     session.set_tools(tools.set.clone());
     assert_eq!(session.send("Go").text().await.expect("an answer"), "Done.");
-    assert!(history(&session)[2].starts_with("user: result #c1: called | result #c2: agents\n"), "{:?}", history(&session));
+    assert!(
+        history(&session)[2].starts_with("user: result #c1: called | result #c2: agents\n"),
+        "{:?}",
+        history(&session)
+    );
     tools.close().await;
     assert!(std::fs::read_to_string(folder.path().join("received")).expect("written").ends_with("end\n"));
 }

@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use reqc::compile::Compiler;
 use reqc::conversation::log::{CutOff, Entry, Log};
-use reqc::conversation::{AttachedFile, Block, Content, Conversation, Image, Item, Message, SystemLayer, Task, Tool, Usage};
+use reqc::conversation::{
+    AttachedFile, Block, Content, Conversation, Image, Item, Message, SystemLayer, Task, Tool, Usage,
+};
 use reqc::repo::LoadOptions;
 use reqc::runtime::{Event, Outcome};
 use reqc::system::Embedded;
 use reqc::world::MemoryWorld;
-use serde::{Deserialize, Serialize};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::fixture::events;
@@ -61,7 +63,12 @@ fn contexts_are_read_as_the_compiler_reads_them_and_survive() {
             assert_eq!(read::<Tool>(&file, "tools"), context.conversation.tools);
             assert_eq!(read::<AttachedFile>(&file, "files"), context.conversation.files);
             assert_eq!(read::<SystemLayer>(&file, "system_layers"), context.conversation.system_layers);
-            assert_eq!(Conversation::deserialize(&file).expect("a conversation"), context.conversation, "{}", context.name);
+            assert_eq!(
+                Conversation::deserialize(&file).expect("a conversation"),
+                context.conversation,
+                "{}",
+                context.name
+            );
         }
         round_trip(&context.conversation);
         context.conversation.tools.iter().for_each(|tool| drop(round_trip(tool)));
