@@ -9,13 +9,12 @@
 use std::error::Error;
 use std::io::{BufRead, Write};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use reqc::runtime::hooks::{Hooks, ToolDecision};
-use reqc::runtime::tools::{BoxFuture, ToolContext, ToolSet, TypedTool};
+use reqc::runtime::hooks::{ToolDecision, before_tool};
+use reqc::runtime::tools::{ToolContext, ToolSet, TypedTool};
 use reqc::runtime::{Event, Outcome, Session, ToolCall};
-use reqc::system::{OpenedRepository, SessionFile, open_repository};
+use reqc::system::{OpenedRepository, open_repository};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -23,7 +22,7 @@ use serde::Deserialize;
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [agent, file] = arguments.as_slice() else { return Err("usage: agent AGENT FILE".into()) };
-    let session = open(&open_repository(".".as_ref())?, agent, file.as_ref())?;
+    let session = open(&open_repository(".")?, agent, file.as_ref())?;
     println!("{} messages so far", session.history().len());
     for line in std::io::stdin().lock().lines().map_while(Result::ok).take_while(|line| !line.is_empty()) {
         println!("{:?}", ask(&session, &line, tokio::signal::ctrl_c()).await);
@@ -33,8 +32,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// The session in a file, or a new one.
 pub(crate) fn open(repository: &OpenedRepository, agent: &str, file: &Path) -> Result<Session, Box<dyn Error>> {
-    let file = SessionFile::open_or_create(file)?;
-    let session = file.session(repository.agent(agent)?, repository.transport())?;
+    let session = repository.session_in(agent, file)?;
     session.set_tools(ToolSet::new().with(TypedTool::new("divide", "Divides two numbers.", divide)));
     session.set_run_timeout(Some(Duration::from_mins(5)));
     Ok(session)
@@ -57,29 +55,22 @@ async fn divide(input: Division, _: ToolContext) -> Result<String, &'static str>
 }
 
 /// Looks at each call before its tool runs.
-struct Careful;
-
-impl Hooks for Careful {
-    fn before_tool<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, ToolDecision> {
-        let is_large = call.input.as_ref().is_ok_and(|input| input["dividend"].as_f64() > Some(1e6));
-        Box::pin(
-            async move { if is_large { ToolDecision::Refuse("that is too much".into()) } else { ToolDecision::Run } },
-        )
-    }
+fn careful(call: &ToolCall) -> ToolDecision {
+    let is_large = call.input.as_ref().is_ok_and(|input| input["dividend"].as_f64() > Some(1e6));
+    if is_large { ToolDecision::refuse("that is too much") } else { ToolDecision::Run }
 }
 
 /// One question, until it is answered or `stop` is there.
 pub(crate) async fn ask(session: &Session, question: &str, stop: impl Future + Send + 'static) -> Outcome {
-    let mut run = session.with_hooks(Arc::new(Careful)).send(question).cancel_on(stop);
-    while let Some(event) = run.next().await {
+    let run = session.with_hooks(before_tool(careful)).send(question).cancel_on(stop);
+    run.outcome_with(|event| {
         match event {
             Event::Text(text) => print!("{text}"),
             Event::ToolResult { name, output, .. } => println!("[{name}: {}]", output.content),
-            Event::Done(outcome) => return outcome,
             _ => {}
         }
         // Nothing is lost if the terminal is gone.
         let _ = std::io::stdout().flush();
-    }
-    unreachable!("the last event is `Done`")
+    })
+    .await
 }

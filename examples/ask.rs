@@ -14,7 +14,7 @@ use reqc::system::open_repository;
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [agent, question] = arguments.as_slice() else { return Err("usage: ask AGENT QUESTION".into()) };
-    let repository = open_repository(".".as_ref())?;
+    let repository = open_repository(".")?;
     let session = repository.session(agent)?;
     println!("{}", session.send(question.as_str()).text().await?);
     Ok(())

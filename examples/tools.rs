@@ -13,12 +13,12 @@ use std::sync::Arc;
 
 use reqc::compile::{Compiler, LoadOptions};
 use reqc::conversation::{Conversation, Tool};
-use reqc::runtime::hooks::{Hooks, MessageDecision, MessageHook, ToolDecision};
-use reqc::runtime::tools::{BoxFuture, FnTool, ToolOutput, ToolSet};
+use reqc::runtime::hooks::{BoxFuture, Hooks, MessageDecision, MessageHook, ToolDecision};
+use reqc::runtime::tools::{FnTool, ToolOutput, ToolSet};
 use reqc::runtime::{Agent, Event, MemorySecrets, Session, ToolCall, Transport, TransportOptions};
 use reqc::system::{Embedded, project_setting};
 use reqc::world::MemoryWorld;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// How often tools may run before the request fails.
 const ROUNDS: u32 = 3;
@@ -34,9 +34,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let transport = Transport::new(Arc::new(MemorySecrets::default()), TransportOptions::default());
     let session = Session::new(agent(url, choice)?, transport, Conversation::default());
     session.set_tools(tools());
-    let agent_loop = session.with_hooks(Arc::new(Careful)).with_message_hook(Arc::new(Careful)).with_limit(ROUNDS);
-    let mut turn = agent_loop.send(question.as_str());
-    while let Some(event) = turn.next().await {
+    let agent_loop = session.with_hooks(Careful).with_message_hook(Careful).with_limit(ROUNDS);
+    let mut run = agent_loop.send(question.as_str());
+    while let Some(event) = run.next().await {
         match event {
             Event::Text(text) => println!("{text}"),
             Event::Done(outcome) => println!("{outcome:?}"),
@@ -54,7 +54,7 @@ fn tools() -> ToolSet {
         "required": ["a", "b"],
         "additionalProperties": false,
     });
-    let add = FnTool::new(definition("add", "Adds two numbers.", numbers), |input, context| async move {
+    let add = FnTool::new(Tool::new("add", "Adds two numbers.", numbers), |input, context| async move {
         context.progress("adding").await;
         // What does not fit the schema above went back to the model. Its integers may be larger than ours.
         match (input["a"].as_i64(), input["b"].as_i64()) {
@@ -62,16 +62,10 @@ fn tools() -> ToolSet {
             _ => ToolOutput::error("`a` and `b` are too large"),
         }
     });
-    let nothing = json!({"type": "object", "properties": {}, "additionalProperties": false});
-    let remove = FnTool::new(definition("remove", "Removes everything.", nothing), |_, _| async {
+    let remove = FnTool::new(Tool::new("remove", "Removes everything.", json!(null)), |_, _| async {
         unreachable!("the hook below refuses it")
     });
     ToolSet::new().with(add).with(remove)
-}
-
-fn definition(name: &str, description: &str, schema: Value) -> Tool {
-    let Value::Object(schema) = schema else { unreachable!("schemas are objects") };
-    Tool { name: name.into(), description: description.into(), schema }
 }
 
 /// Hooks that look before they leap.
@@ -81,7 +75,7 @@ impl Hooks for Careful {
     fn before_tool<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, ToolDecision> {
         Box::pin(async move {
             match &*call.name {
-                "remove" => ToolDecision::Refuse("nobody removes anything here".into()),
+                "remove" => ToolDecision::refuse("nobody removes anything here"),
                 _ => ToolDecision::Run,
             }
         })

@@ -79,7 +79,7 @@ use crate::repo::Price;
 use crate::repo::{self, Layer, LayerKind, Repo};
 use crate::resolve::{self, Hierarchy, ResolvedProfile};
 use crate::source::{FileId, SourceText, Sources};
-use crate::unit::{Memo, Plan, Prepared, Record, Request, Room, SystemPrompt, Target};
+use crate::unit::{Made, Memo, Plan, Prepared, Record, Request, Room, SystemPrompt, Target};
 use crate::world::{MemoryWorld, Remembering, World};
 use version::{Version, Versions};
 use work::Ledger;
@@ -122,6 +122,22 @@ pub struct AgentBodies<'c> {
     pub bodies: Vec<(&'c ReadyContext, Body)>,
     /// What was found in them, and why some could not be made; before any policy.
     pub findings: Vec<Diagnostic>,
+}
+
+/// The body of a live conversation, with what was found in it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct LiveBody {
+    /// The body.
+    pub body: Body,
+    /// What schemas and rules find in it; no policy was applied.
+    pub findings: Vec<Diagnostic>,
+    /// The whole system prompt in it; blank if there is none.
+    pub prompt: Arc<str>,
+}
+
+fn whole_prompt(prompt: Option<SystemPrompt>) -> Arc<str> {
+    prompt.map_or_else(|| Arc::from(""), |prompt| Arc::from(prompt.as_str()))
 }
 
 /// What a run gave.
@@ -596,7 +612,7 @@ impl Compiler {
         model: Option<&str>,
     ) -> Vec<Diagnostic> {
         let checked = self.live_body_and_findings(plan, conversation, setting, model);
-        checked.map_or_else(|_| Vec::new(), |(_, findings)| findings)
+        checked.map_or_else(|_| Vec::new(), |checked| checked.findings)
     }
 
     /// Both [`Compiler::live_body`] and [`Compiler::live_findings`], of one body. What stands in a block of the provider's own is a
@@ -611,9 +627,10 @@ impl Compiler {
         conversation: Conversation,
         setting: &Setting,
         model: Option<&str>,
-    ) -> Result<(Body, Vec<Diagnostic>), Vec<Diagnostic>> {
+    ) -> Result<LiveBody, Vec<Diagnostic>> {
         self.with_request(plan, conversation, setting, model, |renderer, request| {
-            let body = plan.body(&self.repo.sources, renderer, request)?;
+            let Made { body, prompt, .. } = plan.made(&self.repo.sources, renderer, request);
+            let body = body.map(Body::checked)?;
             let problems = Checks::of(plan, &self.schemas, &self.repo.families, model).problems(&body);
             let record = Record::new(plan, &self.repo.sources, renderer, request, &body);
             let history = OnceCell::new();
@@ -630,7 +647,7 @@ impl Compiler {
                 if is_own { finding.at_most(Severity::Warning).help(GOES_BACK) } else { finding }
             };
             let findings = problems.into_iter().map(finding).collect();
-            Ok((body, findings))
+            Ok(LiveBody { body, findings, prompt: whole_prompt(prompt) })
         })?
     }
 
@@ -650,13 +667,16 @@ impl Compiler {
         setting: &Setting,
     ) -> Result<Arc<str>, Vec<Diagnostic>> {
         // It depends on nothing that was said.
-        let conversation =
-            Prepared::new(Conversation { task: crate::conversation::Task::default(), ..conversation.clone() });
+        let conversation = Prepared::new(Conversation {
+            system_layers: conversation.system_layers.clone(),
+            omit_system_prompt: conversation.omit_system_prompt,
+            known_prompt: conversation.known_prompt.clone(),
+            ..Conversation::default()
+        });
         let scope = setting.scope(&self.repo, plan.profile.profile.layer);
         let request = Request { conversation: &conversation, scope: &scope, model: None, memo: None };
         let prompt = plan.system_prompt(&self.repo.sources, &self.engine.renderer(1), &request);
-        let prompt = prompt.map_err(|finding| vec![*finding])?;
-        Ok(prompt.map_or_else(|| Arc::from(""), |prompt| Arc::from(prompt.as_str())))
+        Ok(whole_prompt(prompt.map_err(|finding| vec![*finding])?))
     }
 
     /// The request for a conversation that is not one of the contexts.

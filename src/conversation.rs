@@ -13,7 +13,7 @@ mod normalise;
 mod usage;
 
 pub(crate) use arrival::{Arrival, arrived_before, placed, turn_from, with_arrivals};
-pub(crate) use data::{Anchor, CTX_MEMBERS, Relation, TEMPLATE_DATA, anchor};
+pub(crate) use data::{Anchor, CTX_MEMBERS, DataValues, Relation, TEMPLATE_DATA, anchor};
 pub use item::{Item, PodEvent};
 pub(crate) use normalise::depends_on_target;
 pub use normalise::{Change, NO_MESSAGE, NameRule, Normal, ProviderBlockKind, ProviderBlockKinds, Rules, normalise};
@@ -322,6 +322,29 @@ pub struct Tool {
     pub description: Arc<str>,
     /// JSON Schema of the arguments.
     pub schema: Map<String, Value>,
+}
+
+impl Tool {
+    /// A tool whose arguments have this JSON Schema, an object. Anything else, for instance `null`, stands for a tool without arguments.
+    ///
+    /// ```
+    /// use reqc::conversation::Tool;
+    /// use serde_json::json;
+    ///
+    /// let path = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
+    /// assert_eq!(Tool::new("remove", "Removes a file.", path).schema["required"], json!(["path"]));
+    /// assert_eq!(Tool::new("now", "The time.", json!(null)).schema["properties"], json!({}));
+    /// ```
+    pub fn new(name: impl Into<Arc<str>>, description: impl Into<Arc<str>>, schema: Value) -> Tool {
+        let schema = match schema {
+            Value::Object(schema) => schema,
+            _ => Map::from_iter([
+                ("type".to_owned(), "object".into()),
+                ("properties".to_owned(), Value::Object(Map::new())),
+            ]),
+        };
+        Tool { name: name.into(), description: description.into(), schema }
+    }
 }
 
 /// A file that the person attached.

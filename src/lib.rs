@@ -108,5 +108,10 @@ pub mod toml;
 pub mod unit;
 pub mod world;
 
+/// The programs of the documentation are compiled.
+#[cfg(all(doctest, feature = "runtime"))]
+#[doc = include_str!("../docs/library.md")]
+mod documentation {}
+
 #[doc(inline)]
 pub use compile::{Body, Compiler, Report, Selection};

@@ -9,7 +9,7 @@
 //! use reqc::system::open_repository;
 //!
 //! async fn ask(question: &str) -> Result<String, Box<dyn std::error::Error>> {
-//!     let repository = open_repository(".".as_ref())?;
+//!     let repository = open_repository(".")?;
 //!     let session = repository.session("Claude Chat")?;
 //!     Ok(session.send(question).text().await?)
 //! }

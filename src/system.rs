@@ -20,6 +20,8 @@ mod secrets;
 #[cfg_attr(not(target_os = "linux"), path = "system/unsupervised.rs")]
 mod supervisor;
 #[cfg(feature = "runtime")]
+mod tools;
+#[cfg(feature = "runtime")]
 mod trust;
 
 pub use disk::Disk;
@@ -37,6 +39,8 @@ pub use secrets::SystemSecrets;
 pub use supervisor::supervise;
 #[cfg(feature = "runtime")]
 pub(crate) use supervisor::{adopt, end_the_rest};
+#[cfg(feature = "runtime")]
+pub use tools::{OpenedTools, RunningTools};
 #[cfg(feature = "runtime")]
 pub use trust::TrustFolder;
 

@@ -14,6 +14,7 @@ mod prompt;
 mod record;
 pub(crate) mod rules;
 
+pub(crate) use body::Made;
 pub use body::{Body, Splice};
 pub(crate) use members::{Check, CheckId, Kept, MemberRef, Texts};
 pub(crate) use memo::Costed;

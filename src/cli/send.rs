@@ -17,12 +17,12 @@ use crate::runtime::trust::{Bundled, Grant};
 use crate::runtime::{
     Agent, Category, CompileError, Compiled, Error, Event, Outcome as Ended, Run, Session, Transport, TransportOptions,
 };
-use crate::system::{Embedded, JournalFile, SystemClock, SystemSecrets, TrustFolder};
+use crate::system::{Embedded, JournalFile, RunningTools, SystemClock, SystemSecrets, TrustFolder};
 use crate::world::Journal;
 use input::{Input, Resumed, Unusable};
 use output::Printer;
 use tokio::runtime::Runtime;
-use tools::{Servers, Tools};
+use tools::Tools;
 
 pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Outcome {
     let mut opened = options.with_bundled().open_one(&send.agent)?;
@@ -127,7 +127,7 @@ fn deliver(
 struct Engine {
     /// There until this is dropped.
     runtime: Option<Runtime>,
-    servers: Servers,
+    tools: Option<RunningTools>,
 }
 
 impl Engine {
@@ -135,10 +135,10 @@ impl Engine {
     fn start(input: &mut Input, transport: &Transport) -> Result<Engine, Failure> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.map_err(|error| Failure::new(format!("the runtime cannot start: {error}")))?;
-        let mut engine = Engine { runtime: Some(runtime), servers: Servers::default() };
+        let mut engine = Engine { runtime: Some(runtime), tools: None };
         if let Some(tools) = &mut input.tools {
             crate::system::adopt();
-            engine.servers = engine.run(tools.start(transport))?;
+            engine.tools = Some(engine.run(tools.start(transport))?);
             input.base.tools = tools.set.definitions();
         }
         Ok(engine)
@@ -151,8 +151,9 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        let servers = std::mem::take(&mut self.servers);
-        self.run(servers.close());
+        if let Some(tools) = self.tools.take() {
+            self.run(tools.close());
+        }
         // A key that is still looked for is not waited for.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();

@@ -1,10 +1,11 @@
 //! `ctx` as templates see it: the table “Template data” of the documentation, as plain data.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::{Block, Conversation, Document, Image, Message, Task, Tool};
+use super::{AttachedFile, Block, Conversation, Document, Image, Message, Task, Tool};
 
 /// The members of `ctx`.
 pub(crate) const CTX_MEMBERS: &[&str] = &["history", "prefix", "suffix", "files_metadata", "tools", "system_prompt"];
@@ -39,36 +40,82 @@ pub(crate) const TEMPLATE_DATA: [(&str, &[&str]); 5] = [
     ),
 ];
 
+/// What template data is made of, in somebody's values: those of JSON, or those of a template engine.
+pub(crate) trait DataValues {
+    type Value;
+
+    fn text(text: &str) -> Self::Value;
+    fn flag(flag: bool) -> Self::Value;
+    fn json(json: &Value) -> Self::Value;
+    fn list(elements: Vec<Self::Value>) -> Self::Value;
+    fn object(members: Vec<(&'static str, Self::Value)>) -> Self::Value;
+}
+
+/// Template data as JSON.
+struct Json;
+
+impl DataValues for Json {
+    type Value = Value;
+
+    fn text(text: &str) -> Value {
+        text.into()
+    }
+
+    fn flag(flag: bool) -> Value {
+        flag.into()
+    }
+
+    fn json(json: &Value) -> Value {
+        json.clone()
+    }
+
+    fn list(elements: Vec<Value>) -> Value {
+        Value::Array(elements)
+    }
+
+    fn object(members: Vec<(&'static str, Value)>) -> Value {
+        Value::Object(members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+    }
+}
+
 impl Conversation {
     /// The members of `ctx`, without `system_prompt`, which also depends on the agent.
     pub fn template_data(&self) -> Map<String, Value> {
-        let mut data = Map::new();
-        match &self.task {
-            Task::Chat(history) => {
-                data.insert("history".into(), history_data(history));
-            }
+        let data = self.template_data_in::<Json>();
+        data.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    }
+
+    /// The same, in other values.
+    pub(crate) fn template_data_in<D: DataValues>(&self) -> Vec<(&'static str, D::Value)> {
+        let mut data = match &self.task {
+            Task::Chat(history) => vec![("history", history_data::<D>(history))],
             Task::Completion { prefix, suffix } => {
-                data.insert("prefix".into(), prefix.as_str().into());
-                data.insert("suffix".into(), suffix.as_str().into());
-                data.insert("history".into(), Value::Array(Vec::new()));
+                vec![("prefix", D::text(prefix)), ("suffix", D::text(suffix)), ("history", D::list(Vec::new()))]
             }
-        }
+        };
         if !self.files.is_empty() {
-            let files = self.files.iter().map(|file| json!({"file_path": &*file.file_path, "content": &*file.content}));
-            data.insert("files_metadata".into(), files.collect());
+            data.push(("files_metadata", D::list(self.files.iter().map(file_data::<D>).collect())));
         }
         if !self.tools.is_empty() {
-            data.insert("tools".into(), self.tools.iter().map(tool_data).collect());
+            data.push(("tools", D::list(self.tools.iter().map(tool_data::<D>).collect())));
         }
         data
     }
 }
 
-fn tool_data(tool: &Tool) -> Value {
-    json!({"name": &*tool.name, "description": &*tool.description, "schema": &tool.schema})
+fn file_data<D: DataValues>(file: &AttachedFile) -> D::Value {
+    D::object(vec![("file_path", D::text(&file.file_path)), ("content", D::text(&file.content))])
 }
 
-fn history_data(history: &[Message]) -> Value {
+fn tool_data<D: DataValues>(tool: &Tool) -> D::Value {
+    D::object(vec![
+        ("name", D::text(&tool.name)),
+        ("description", D::text(&tool.description)),
+        ("schema", D::json(&Value::Object(tool.schema.clone()))),
+    ])
+}
+
+fn history_data<D: DataValues>(history: &[Message]) -> D::Value {
     let mut tool_names = HashMap::new();
     let mut messages = Vec::with_capacity(history.len());
     for message in history {
@@ -77,87 +124,81 @@ fn history_data(history: &[Message]) -> Value {
                 tool_names.insert(id.as_ref(), name.as_ref());
             }
         }
-        messages.push(message_data(message, &tool_names));
+        messages.push(message_data::<D>(message, &tool_names));
     }
-    Value::Array(messages)
+    D::list(messages)
 }
 
-fn message_data(message: &Message, tool_names: &HashMap<&str, &str>) -> Value {
+fn message_data<D: DataValues>(message: &Message, tool_names: &HashMap<&str, &str>) -> D::Value {
     let text: String = message.blocks.iter().filter_map(Block::text).collect();
-    let images: Vec<Value> = message.blocks.iter().filter_map(Block::image).map(image_data).collect();
-    let blocks: Vec<Value> = message.blocks.iter().map(|block| block_data(block, tool_names)).collect();
-    let mut data = Map::new();
-    data.insert("role".into(), message.role.name().into());
-    data.insert("content".into(), text.into());
-    data.insert("content_blocks".into(), blocks.into());
+    let blocks = message.blocks.iter().map(|block| block_data::<D>(block, tool_names)).collect();
+    let mut data =
+        vec![("role", D::text(message.role.name())), ("content", D::text(&text)), ("content_blocks", D::list(blocks))];
+    let images: Vec<D::Value> = message.blocks.iter().filter_map(Block::image).map(image_data::<D>).collect();
     if !images.is_empty() {
-        data.insert("images".into(), images.into());
+        data.push(("images", D::list(images)));
     }
-    Value::Object(data)
+    D::object(data)
 }
 
-fn block_data(block: &Block, tool_names: &HashMap<&str, &str>) -> Value {
-    let mut data = Map::new();
-    let mut set = |key: &str, value: Value| drop(data.insert(key.to_owned(), value));
-    match block {
-        Block::Text(text) => {
-            set("type", "text".into());
-            set("text", text.as_ref().into());
+fn block_data<D: DataValues>(block: &Block, tool_names: &HashMap<&str, &str>) -> D::Value {
+    let kind = |kind: &str| ("type", D::text(kind));
+    let origin = |origin: &Option<Arc<str>>| origin.as_ref().map(|origin| ("origin", D::text(origin)));
+    D::object(match block {
+        Block::Text(text) => vec![kind("text"), ("text", D::text(text))],
+        Block::Thinking { text, signature, origin: from } => {
+            let said = [kind("thinking"), ("thinking", D::text(text)), ("signature", D::text(signature))];
+            said.into_iter().chain(origin(from)).collect()
         }
-        Block::Thinking { text, signature, origin } => {
-            set("type", "thinking".into());
-            set("thinking", text.as_ref().into());
-            set("signature", signature.as_ref().into());
-            origin.iter().for_each(|origin| set("origin", origin.as_ref().into()));
-        }
-        Block::RedactedThinking { data: opaque, origin } => {
-            set("type", "redacted_thinking".into());
-            set("data", opaque.as_ref().into());
-            origin.iter().for_each(|origin| set("origin", origin.as_ref().into()));
+        Block::RedactedThinking { data, origin: from } => {
+            [kind("redacted_thinking"), ("data", D::text(data))].into_iter().chain(origin(from)).collect()
         }
         Block::ToolUse { id, name, input } => {
-            set("type", "tool_use".into());
-            set("id", id.as_ref().into());
-            set("name", name.as_ref().into());
-            set("input", input.clone());
+            vec![kind("tool_use"), ("id", D::text(id)), ("name", D::text(name)), ("input", D::json(input))]
         }
         Block::ToolResult { id, content, is_error, images } => {
-            set("type", "tool_result".into());
-            set("tool_use_id", id.as_ref().into());
-            set("name", tool_names.get(id.as_ref()).copied().unwrap_or("").into());
-            set("content", content.as_ref().into());
-            set("is_error", (*is_error).into());
+            let mut data = vec![
+                kind("tool_result"),
+                ("tool_use_id", D::text(id)),
+                ("name", D::text(tool_names.get(id.as_ref()).copied().unwrap_or(""))),
+                ("content", D::text(content)),
+                ("is_error", D::flag(*is_error)),
+            ];
             if !images.is_empty() {
-                set("images", images.iter().map(image_data).collect());
+                data.push(("images", D::list(images.iter().map(image_data::<D>).collect())));
             }
+            data
         }
-        Block::Image(image) => return image_data(image),
-        Block::Document(document) => return document_data(document),
+        Block::Image(image) => return image_data::<D>(image),
+        Block::Document(document) => return document_data::<D>(document),
         Block::Audio(audio) => {
-            set("type", "audio".into());
-            set("data", audio.data.as_ref().into());
-            set("media_type", audio.media_type.as_ref().into());
+            vec![kind("audio"), ("data", D::text(&audio.data)), ("media_type", D::text(&audio.media_type))]
         }
         Block::Provider(own) => {
-            set("type", "provider_block".into());
-            set("origin", own.origin.as_ref().into());
-            set("data", own.data.clone());
+            vec![kind("provider_block"), ("origin", D::text(&own.origin)), ("data", D::json(&own.data))]
         }
-    }
-    Value::Object(data)
+    })
 }
 
-fn document_data(document: &Document) -> Value {
+fn document_data<D: DataValues>(document: &Document) -> D::Value {
     let Document { source, data, media_type, title } = document;
-    let mut value = json!({"type": "document", "source": source.name(), "data": &**data, "media_type": &**media_type});
-    if let (Value::Object(members), Some(title)) = (&mut value, title) {
-        members.insert("title".into(), (**title).into());
-    }
-    value
+    let mut members = vec![
+        ("type", D::text("document")),
+        ("source", D::text(source.name())),
+        ("data", D::text(data)),
+        ("media_type", D::text(media_type)),
+    ];
+    members.extend(title.as_ref().map(|title| ("title", D::text(title))));
+    D::object(members)
 }
 
-fn image_data(image: &Image) -> Value {
-    json!({"type": "image", "data": &*image.data, "media_type": &*image.media_type, "is_url": image.is_url})
+fn image_data<D: DataValues>(image: &Image) -> D::Value {
+    D::object(vec![
+        ("type", D::text("image")),
+        ("data", D::text(&image.data)),
+        ("media_type", D::text(&image.media_type)),
+        ("is_url", D::flag(image.is_url)),
+    ])
 }
 
 /// A text of a conversation, and where a value of the template data stands, seen from it.
@@ -272,7 +313,8 @@ impl Block {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::{AttachedFile, Audio, DocumentSource, ProviderBlock, Role};
+    use crate::conversation::{Audio, DocumentSource, ProviderBlock, Role};
+    use serde_json::json;
     use std::collections::BTreeSet;
 
     #[test]
@@ -287,7 +329,7 @@ mod tests {
             },
             Message { role: Role::User, blocks: vec![result], item: None },
         ];
-        let data = history_data(&history);
+        let data = history_data::<Json>(&history);
         assert_eq!(data[0]["content"], "ab");
         assert_eq!(data[1]["content_blocks"][0]["name"], "ls");
         assert_eq!(data[1].get("images"), None);

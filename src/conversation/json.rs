@@ -1,18 +1,18 @@
 //! What a host keeps or passes on, for serde.
 //!
 //! There is one form of each thing, that of contexts and logs (`docs/contexts.md`, `docs/sessions.md`), and one writer and one
-//! reader, those of the [`log`](super::log). A [`Conversation`](super::Conversation) has no form of its own: its history has, and a log
-//! holds what a session knows beside it.
+//! reader, those of the [`log`](super::log). A [`Conversation`] has the members of a context, and others for what only a session knows
+//! (`docs/library.md`).
 
-use serde::de::{Deserialize, Deserializer, Error};
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error};
 use serde::ser::{Serialize, Serializer};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::log::read::{self, Object, Read};
 use super::log::{CutOff, Entry, write};
 use super::{
-    AttachedFile, Audio, Block, Document, DocumentSource, Image, Item, ItemKind, Message, PodEvent, ProviderBlock,
-    Role, SystemLayer, Tool, Usage,
+    AttachedFile, Audio, Block, Conversation, Document, DocumentSource, Image, Item, ItemKind, Message, PodEvent,
+    ProviderBlock, Role, SystemLayer, Task, Tool, Usage,
 };
 
 /// Serde by way of a value of JSON: how it is written, and how it is read.
@@ -35,6 +35,7 @@ macro_rules! as_json {
 }
 
 as_json! {
+    Conversation: conversation, |it| conversation_of(Object::of(it, "a conversation")?);
     Message: message, |it| read::message_of(&Object::of(it, "a message")?);
     Block: write::block, |it| read::block(&it);
     Document: |it| write::block(&Block::Document(it.clone())), |it| match read::block(&it)? {
@@ -78,6 +79,71 @@ fn message(message: &Message) -> Value {
         (Role::System, Some(kind), [Block::Text(text)]) => json!({"kind": kind.name(), "text": &**text}),
         _ => Value::Object(write::message_members(message)),
     }
+}
+
+/// The members of a context, without those that say nothing; behind them, what a session knows.
+fn conversation(it: &Conversation) -> Value {
+    let mut members = Map::new();
+    match &it.task {
+        Task::Chat(history) => drop(members.insert("history".to_owned(), history.iter().map(message).collect())),
+        Task::Completion { prefix, suffix } => {
+            members.insert("prefix".to_owned(), prefix.as_str().into());
+            members.insert("suffix".to_owned(), suffix.as_str().into());
+        }
+    }
+    let mut add = |key: &str, is_told: bool, value: Value| {
+        if is_told {
+            members.insert(key.to_owned(), value);
+        }
+    };
+    add("tools", !it.tools.is_empty(), json!(it.tools));
+    add("files", !it.files.is_empty(), json!(it.files));
+    add("system_layers", !it.system_layers.is_empty(), json!(it.system_layers));
+    add("system_prompt", it.omit_system_prompt, "omit".into());
+    add("bound_from", it.bound_from > 0, it.bound_from.into());
+    add("known_prompt", it.known_prompt.is_some(), it.known_prompt.as_deref().into());
+    add("is_told", it.is_told, true.into());
+    add("known_items", !it.known_items.is_empty(), json!(it.known_items));
+    Value::Object(members)
+}
+
+fn conversation_of(mut members: Object) -> Read<Conversation> {
+    let omit_system_prompt = match members.optional("system_prompt")?.as_deref() {
+        Some("omit") => true,
+        None | Some("profile") => false,
+        Some(_) => return Err("`system_prompt` is neither `profile` nor `omit`".to_owned()),
+    };
+    Ok(Conversation {
+        task: task(&mut members)?,
+        tools: member(&mut members, "tools")?,
+        files: member(&mut members, "files")?,
+        system_layers: member(&mut members, "system_layers")?,
+        omit_system_prompt,
+        bound_from: member(&mut members, "bound_from")?,
+        known_prompt: members.optional("known_prompt")?,
+        is_told: member(&mut members, "is_told")?,
+        known_items: member(&mut members, "known_items")?,
+    })
+}
+
+fn task(members: &mut Object) -> Read<Task> {
+    let gap = (members.optional("prefix")?, members.optional("suffix")?);
+    match (members.take("history"), gap) {
+        (Some(history), (None, None)) => Ok(Task::Chat(value_of("history", history)?)),
+        (None, (Some(prefix), Some(suffix))) => {
+            Ok(Task::Completion { prefix: prefix.to_string(), suffix: suffix.to_string() })
+        }
+        _ => Err("a conversation has a `history`, or a `prefix` and a `suffix`".to_owned()),
+    }
+}
+
+/// A member that may be left out.
+fn member<T: DeserializeOwned + Default>(members: &mut Object, key: &str) -> Read<T> {
+    members.take(key).map_or_else(|| Ok(T::default()), |value| value_of(key, value))
+}
+
+fn value_of<T: DeserializeOwned>(key: &str, value: Value) -> Read<T> {
+    serde_json::from_value(value).map_err(|why| format!("`{key}`: {why}"))
 }
 
 fn named<T>(value: &Value, from_name: fn(&str) -> Option<T>) -> Read<T> {

@@ -3,11 +3,11 @@
 use std::sync::{Arc, OnceLock};
 
 use minijinja::Value;
-use serde_json::{Map, Number, Value as Json};
+use serde_json::{Number, Value as Json};
 
 use super::included::IncludedTexts;
 use super::recording::DataPlaces;
-use crate::conversation::Conversation;
+use crate::conversation::{Conversation, DataValues};
 use crate::json::Pointer;
 
 /// The members of `ctx` for one conversation, built once and shared by all agents and threads.
@@ -23,9 +23,8 @@ pub struct ContextData {
 impl ContextData {
     /// Converts a conversation's template data.
     pub fn new(conversation: &Conversation) -> ContextData {
-        let data: Map<String, Json> = conversation.template_data();
-        let members: Vec<(Arc<str>, Value)> =
-            data.iter().map(|(key, value)| (Arc::from(key.as_str()), to_value(value))).collect();
+        let data = conversation.template_data_in::<EngineValues>();
+        let members: Vec<(Arc<str>, Value)> = data.into_iter().map(|(key, value)| (Arc::from(key), value)).collect();
         let ctx = Value::from_pairs(members.iter().cloned());
         ContextData { members, ctx, places: OnceLock::new(), included: IncludedTexts::default() }
     }
@@ -53,6 +52,33 @@ impl ContextData {
                 Value::from_pairs(std::iter::once(prompt).chain(self.members.iter().cloned()))
             }
         }
+    }
+}
+
+/// The values of the engine. Each string keeps an address of its own, as in [`to_value`].
+struct EngineValues;
+
+impl DataValues for EngineValues {
+    type Value = Value;
+
+    fn text(text: &str) -> Value {
+        Value::from(Arc::<str>::from(text))
+    }
+
+    fn flag(flag: bool) -> Value {
+        Value::from(flag)
+    }
+
+    fn json(json: &Json) -> Value {
+        to_value(json)
+    }
+
+    fn list(elements: Vec<Value>) -> Value {
+        Value::from(elements)
+    }
+
+    fn object(members: Vec<(&'static str, Value)>) -> Value {
+        Value::from_pairs(members)
     }
 }
 

@@ -1,14 +1,14 @@
 //! An agent that can be sent to: the compiler's plan, a setting and a model.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::{Category, Error};
 use crate::check::prefix::sent;
-use crate::compile::{Compiler, PolicyOptions, STACK_BYTES, Selection, Setting};
+use crate::compile::{Compiler, LiveBody, PolicyOptions, STACK_BYTES, Selection, Setting};
 use crate::conversation::log::Sent;
 use crate::conversation::{Conversation, TaskKind, Usage};
 use crate::diag::{Diagnostic, Severity, did_you_mean};
@@ -26,7 +26,18 @@ pub struct Agent {
     setting: Setting,
     model: Option<Arc<str>>,
     policy: Option<Arc<PolicyOptions>>,
+    /// The request that was checked last, for the session that sends it next.
+    ahead: Arc<Mutex<Option<Ahead>>>,
 }
+
+/// A request that was checked before it is sent, and the conversation that it is about, with its system prompt.
+struct Ahead {
+    conversation: Conversation,
+    checked: Checked,
+}
+
+/// A request, and what was found in it.
+type Checked = (Compiled, Vec<Diagnostic>);
 
 /// A request that was compiled: exactly what is sent, but for the key.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,7 +137,7 @@ impl Agent {
         match usable.clone().find(|&id| **named(id) == *name) {
             Some(id) => {
                 let name = Arc::clone(named(id));
-                Ok(Agent { compiler, id, name, setting, model: None, policy: None })
+                Ok(Agent { compiler, id, name, setting, model: None, policy: None, ahead: Arc::default() })
             }
             None => {
                 let help = did_you_mean(name, usable.map(|id| named(id).as_ref()));
@@ -139,6 +150,7 @@ impl Agent {
     #[must_use]
     pub fn with_model(mut self, model: Option<impl Into<Arc<str>>>) -> Agent {
         self.model = model.map(Into::into);
+        self.ahead = Arc::default();
         self
     }
 
@@ -176,16 +188,44 @@ impl Agent {
         Ok(self.compiled(&plan, model, body.map_err(CompileError::Findings)?))
     }
 
-    /// Both [`Agent::compile`] and [`Agent::findings`], of one body: half the work.
+    /// Both [`Agent::compile`] and [`Agent::findings`], of one body: half the work. A session of this agent that sends this request next
+    /// does not compile it again.
     ///
     /// # Errors
     ///
     /// As [`Agent::compile`].
     pub fn compile_and_check(&self, conversation: Conversation) -> Result<(Compiled, Vec<Diagnostic>), CompileError> {
+        let asked = conversation.clone();
+        let (checked, prompt) = self.checked_request(conversation)?;
+        if self.depends_on_prompt_alone(&asked) {
+            let conversation = Conversation { known_prompt: Some(prompt), ..asked };
+            *self.ahead() = Some(Ahead { conversation, checked: checked.clone() });
+        }
+        Ok(checked)
+    }
+
+    /// A request with what was found in it, and its system prompt.
+    fn checked_request(&self, conversation: Conversation) -> Result<(Checked, Arc<str>), CompileError> {
         let (plan, model) = self.plan_for(&conversation)?;
         let checked = self.compiler.live_body_and_findings(&plan, conversation, &self.setting, model);
-        let (body, found) = checked.map_err(CompileError::Findings)?;
-        Ok((self.compiled(&plan, model, body), found))
+        let LiveBody { body, findings, prompt, .. } = checked.map_err(CompileError::Findings)?;
+        Ok(((self.compiled(&plan, model, body), findings), prompt))
+    }
+
+    /// Whether the request for a conversation reads nothing of the project once the system prompt is known.
+    fn depends_on_prompt_alone(&self, conversation: &Conversation) -> bool {
+        let plan = self.compiler.plan(self.id).expect("only usable agents are made");
+        plan.kind == TaskKind::Chat && (conversation.is_told || plan.surroundings.is_none())
+    }
+
+    fn ahead(&self) -> MutexGuard<'_, Option<Ahead>> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The request for a conversation, if that is the one that was checked last. It is forgotten in any case.
+    fn known_request(&self, conversation: &Conversation) -> Option<Checked> {
+        let known = self.ahead().take().filter(|known| known.conversation == *conversation);
+        known.map(|known| known.checked)
     }
 
     /// The plan and the model for a conversation.
@@ -243,9 +283,12 @@ impl Agent {
     /// The request for a conversation, unless it has mistakes that the agent's policy does not let pass.
     fn compile_checked(&self, conversation: Conversation) -> Result<Compiled, Error> {
         let failed = |error: CompileError| error.into_error(&self.compiler);
-        let Some(policy) = &self.policy else { return self.compile(conversation).map_err(failed) };
-        let (compiled, found) = self.compile_and_check(conversation).map_err(failed)?;
-        match self.refusal(policy, found) {
+        let (compiled, found) = match (self.known_request(&conversation), &self.policy) {
+            (Some(known), _) => known,
+            (None, None) => return self.compile(conversation).map_err(failed),
+            (None, Some(_)) => self.checked_request(conversation).map_err(failed)?.0,
+        };
+        match self.policy.as_ref().and_then(|policy| self.refusal(policy, found)) {
             Some(refusal) => Err(refusal),
             None => Ok(compiled),
         }
@@ -366,5 +409,64 @@ impl Compiled {
     pub fn exposes_key(&self) -> bool {
         let has_key = self.line.headers.iter().any(|header| matches!(header.value, HeaderValue::Key { .. }));
         has_key && is_in_the_clear(&self.line.url)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compile::{Folders, LoadOptions};
+    use crate::conversation::{Message, Task};
+    use crate::system::Embedded;
+    use crate::world::MemoryWorld;
+
+    fn agent(more: &str, file: &str) -> Agent {
+        let profile = format!("name = \"A\"\nextends = \"OpenAI Chat\"\n{more}\n");
+        let own = MemoryWorld::from_iter([("agents/a.toml", profile.as_str())]);
+        let compiler = Compiler::load(Arc::new(own), Arc::new(Embedded::bundled()), LoadOptions::default());
+        Agent::new(Arc::new(compiler), "A", setting(file)).expect("usable")
+    }
+
+    fn setting(file: &str) -> Setting {
+        Setting {
+            project: Arc::new(MemoryWorld::from_iter([("a.md", file)])),
+            project_name: "test".into(),
+            language: "".into(),
+            folders: Folders::placeholders(),
+        }
+    }
+
+    fn conversation(text: &str) -> Conversation {
+        Conversation { task: Task::Chat(vec![Message::user(text)]), is_told: true, ..Conversation::default() }
+    }
+
+    #[test]
+    fn a_request_that_was_checked_is_compiled_again_only_if_it_is_another() {
+        let agent = agent("system_prompt = \"{{ read_file('${PROJECT_DIR}/a.md') }}\"", "Be short.");
+        let asked = |agent: &Agent, text| agent.with_prompt(conversation(text)).expect("it is rendered");
+        let checked = agent.compile_and_check(conversation("Hi")).expect("it is compiled");
+        assert_eq!(agent.known_request(&asked(&agent, "Hi")), Some(checked.clone()));
+        assert_eq!(agent.compile(asked(&agent, "Hi")).expect("it is compiled"), checked.0);
+        assert_eq!(agent.known_request(&asked(&agent, "Hi")), None, "it was taken");
+
+        let elsewhere = Agent { setting: setting("Be long."), ..agent.clone() };
+        let again = || agent.compile_and_check(conversation("Hi")).expect("it is compiled");
+        again();
+        assert_eq!(elsewhere.known_request(&asked(&elsewhere, "Hi")), None, "the prompt is another");
+        again();
+        assert_eq!(agent.known_request(&asked(&agent, "Ho")), None, "the message is another");
+        again();
+        let other = agent.clone().with_model(Some("gpt-5"));
+        assert_eq!(other.known_request(&asked(&other, "Hi")), None, "the model is another");
+    }
+
+    #[test]
+    fn a_request_that_says_what_surrounds_it_is_compiled_anew() {
+        let own = "system_prompt = \"Be short.\"\nsurroundings = \"{{ read_file('${PROJECT_DIR}/a.md') }}\"";
+        let agent = agent(own, "A project.");
+        let untold = || Conversation { is_told: false, ..conversation("Hi") };
+        agent.compile_and_check(untold()).expect("it is compiled");
+        let asked = agent.with_prompt(untold()).expect("it is rendered");
+        assert_eq!(agent.known_request(&asked), None);
     }
 }

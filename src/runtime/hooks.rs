@@ -1,11 +1,13 @@
 //! Where a host can step in.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
-use super::tools::BoxFuture;
+pub use super::tools::BoxFuture;
 use super::{Event, ToolCall};
 
-/// What a host does while an agent works. Every method has a default that lets things go their way.
+/// What a host does while an agent works. Every method has a default that lets things go their way. [`before_tool`] makes hooks of a closure.
 pub trait Hooks: Send + Sync {
     /// Before a body is sent; rounds count from 1. May stop the request, which then is finished with the reason.
     fn before_turn(&self, round: u32) -> BoxFuture<'_, RoundDecision> {
@@ -51,6 +53,13 @@ pub enum ToolDecision {
     Rewrite(Value),
 }
 
+impl ToolDecision {
+    /// The tool does not run, for this reason.
+    pub fn refuse(reason: impl Into<String>) -> ToolDecision {
+        ToolDecision::Refuse(reason.into())
+    }
+}
+
 /// What is shown of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MessageDecision {
@@ -67,3 +76,48 @@ pub enum MessageDecision {
 pub struct NoHooks;
 
 impl Hooks for NoHooks {}
+
+/// Hooks that look at each call before its tool runs, and decide at once.
+///
+/// ```
+/// use reqc::runtime::hooks::{ToolDecision, before_tool};
+///
+/// let careful = before_tool(|call| match &*call.name {
+///     "remove" => ToolDecision::refuse("nobody removes anything here"),
+///     _ => ToolDecision::Run,
+/// });
+/// ```
+pub fn before_tool<F>(decide: F) -> impl Hooks
+where
+    F: Fn(&ToolCall) -> ToolDecision + Send + Sync,
+{
+    BeforeTool(decide)
+}
+
+struct BeforeTool<F>(F);
+
+impl<F: Fn(&ToolCall) -> ToolDecision + Send + Sync> Hooks for BeforeTool<F> {
+    fn before_tool<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, ToolDecision> {
+        Box::pin(async { (self.0)(call) })
+    }
+}
+
+impl<H: Hooks + ?Sized> Hooks for Arc<H> {
+    fn before_turn(&self, round: u32) -> BoxFuture<'_, RoundDecision> {
+        (**self).before_turn(round)
+    }
+
+    fn before_tool<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, ToolDecision> {
+        (**self).before_tool(call)
+    }
+
+    fn observe(&self, event: &Event) {
+        (**self).observe(event);
+    }
+}
+
+impl<H: MessageHook + ?Sized> MessageHook for Arc<H> {
+    fn before_message<'a>(&'a self, text: &'a str) -> BoxFuture<'a, MessageDecision> {
+        (**self).before_message(text)
+    }
+}

@@ -42,21 +42,39 @@ impl Run {
 
     /// Waits for the end and drops the events on the way.
     pub async fn outcome(self) -> Outcome {
-        self.answer().await.outcome
+        self.outcome_with(drop).await
+    }
+
+    /// Waits for the end, and hands on the events on the way, as they come; the last one, [`Event::Done`], is the outcome.
+    ///
+    /// ```no_run
+    /// # async fn show(session: reqc::runtime::Session) {
+    /// use reqc::runtime::Event;
+    ///
+    /// let run = session.send("What is a monad?");
+    /// let outcome = run.outcome_with(|event| if let Event::Text(text) = event { print!("{text}") }).await;
+    /// # }
+    /// ```
+    pub async fn outcome_with(mut self, mut read: impl FnMut(Event)) -> Outcome {
+        loop {
+            match self.next().await {
+                Some(Event::Done(outcome)) => return outcome,
+                Some(event) => read(event),
+                None => return Outcome::Cancelled,
+            }
+        }
     }
 
     /// Waits for the end; the text that was said, and how it ended.
-    pub async fn answer(mut self) -> TextAnswer {
+    pub async fn answer(self) -> TextAnswer {
         let mut text = String::new();
-        loop {
-            match self.next().await {
-                Some(Event::TurnStart { .. }) => text.clear(),
-                Some(Event::Text(piece)) => text.push_str(&piece),
-                Some(Event::Done(outcome)) => return TextAnswer { text, outcome },
-                Some(_) => {}
-                None => return TextAnswer { text, outcome: Outcome::Cancelled },
-            }
-        }
+        let read = |event| match event {
+            Event::TurnStart { .. } => text.clear(),
+            Event::Text(piece) => text.push_str(&piece),
+            _ => {}
+        };
+        let outcome = self.outcome_with(read).await;
+        TextAnswer { text, outcome }
     }
 
     /// Waits for the end; the text of the answer. See [`TextAnswer::into_text`].

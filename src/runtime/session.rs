@@ -117,9 +117,10 @@ impl Session {
         self.start(Start::Proceed, self.plain())
     }
 
-    /// The same session with hooks around every turn, tool and message, and a limit of [`AGENT_LIMIT`] rounds.
-    pub fn with_hooks(&self, hooks: Arc<dyn Hooks>) -> AgentLoop {
-        AgentLoop { session: self.clone(), hooks, messages: None, limit: AGENT_LIMIT }
+    /// The same session with hooks around every turn, tool and message, and a limit of [`AGENT_LIMIT`] rounds. Who wants to look at the hooks
+    /// later gives an `Arc` of them.
+    pub fn with_hooks(&self, hooks: impl Hooks + 'static) -> AgentLoop {
+        AgentLoop { session: self.clone(), hooks: Arc::new(hooks), messages: None, limit: AGENT_LIMIT }
     }
 
     /// Sets how often tools may run in one request without hooks; 0 for no limit.
@@ -259,8 +260,8 @@ impl AgentLoop {
 
     /// With a hook that sees each message before it is shown: its text is held back until it is complete.
     #[must_use]
-    pub fn with_message_hook(self, hook: Arc<dyn MessageHook>) -> AgentLoop {
-        AgentLoop { messages: Some(hook), ..self }
+    pub fn with_message_hook(self, hook: impl MessageHook + 'static) -> AgentLoop {
+        AgentLoop { messages: Some(Arc::new(hook)), ..self }
     }
 
     /// As [`Session::send`].

@@ -8,7 +8,7 @@ use crate::compile::{Compiler, Folders, LoadOptions, Setting};
 #[cfg(feature = "runtime")]
 use crate::conversation::{Conversation, log::Log};
 #[cfg(feature = "runtime")]
-use crate::runtime::{Agent, Error, Session, SessionStart, Transport, TransportOptions};
+use crate::runtime::{Agent, Category, Error, Session, SessionStart, Transport, TransportOptions};
 use crate::world::World;
 
 /// A repository of agents, loaded from disk.
@@ -41,6 +41,29 @@ impl OpenedRepository {
         Transport::new(secrets, TransportOptions::default()).with_clock(Arc::new(super::SystemClock))
     }
 
+    /// The tools of the repository's `tools.toml`, with those of its MCP servers, which are started. Nobody is asked, as above. They run until
+    /// [`RunningTools`](super::RunningTools) is closed or dropped.
+    ///
+    /// ```no_run
+    /// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
+    /// let repository = reqc::system::open_repository(".")?;
+    /// let session = repository.session("Claude Chat Tools")?;
+    /// let tools = repository.start_tools(&repository.transport()).await?;
+    /// session.set_tools(tools.set.clone());
+    /// println!("{}", session.send("What is in this folder?").text().await?);
+    /// tools.close().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// There is no such file, it has mistakes, or a server cannot be used.
+    pub async fn start_tools(&self, transport: &Transport) -> Result<super::RunningTools, Error> {
+        let opened = super::OpenedTools::open(self.root.join("tools.toml"));
+        opened.map_err(|why| Error::new(Category::Config, why))?.start(transport).await
+    }
+
     /// A new session with an agent, with a transport of its own, that nobody writes down.
     ///
     /// # Errors
@@ -48,6 +71,18 @@ impl OpenedRepository {
     /// As [`Agent::new`].
     pub fn session(&self, agent: &str) -> Result<Session, Error> {
         Ok(Session::new(self.agent(agent)?, self.transport(), Conversation::default()))
+    }
+
+    /// The session of a file with an agent, with a transport of its own: the one that the file holds, or a new one. Each step of it is in the
+    /// file before the model sees it. [`SessionFile`] is the same for a transport of the host's.
+    ///
+    /// # Errors
+    ///
+    /// As [`Agent::new`] and [`SessionFile::open_or_create`]; the file cannot be written.
+    pub fn session_in(&self, agent: &str, file: impl AsRef<Path>) -> Result<Session, Error> {
+        let agent = self.agent(agent)?;
+        let file = SessionFile::open_or_create(file).map_err(|why| Error::new(Category::Config, why))?;
+        file.session(agent, self.transport())
     }
 }
 
@@ -68,7 +103,8 @@ impl SessionFile {
     /// # Errors
     ///
     /// A phrase, if it cannot be opened, is in use, or holds something else than a session.
-    pub fn open_or_create(path: &Path) -> Result<SessionFile, String> {
+    pub fn open_or_create(path: impl AsRef<Path>) -> Result<SessionFile, String> {
+        let path = path.as_ref();
         let opened = super::JournalFile::open_or_create(path)?;
         let loaded =
             Log::parse(&opened.bytes).map_err(|why| format!("`{}` is not a session: {why}", path.display()))?;
@@ -95,7 +131,8 @@ impl SessionFile {
 /// # Errors
 ///
 /// A phrase, if the folder does not exist or cannot be read.
-pub fn open_repository(folder: &Path) -> Result<OpenedRepository, String> {
+pub fn open_repository(folder: impl AsRef<Path>) -> Result<OpenedRepository, String> {
+    let folder = folder.as_ref();
     let root = find_root(folder, false)?;
     let options = LoadOptions { with_bundled: true, ..LoadOptions::default() };
     let compiler = Compiler::load(Arc::new(Disk::open(&root)?), Arc::new(Embedded::bundled()), options);
@@ -134,6 +171,6 @@ mod tests {
         let place = project.canonicalize().expect("it is there");
         assert_eq!((&*opened.setting.project_name, Path::new(&*opened.setting.folders.project)), ("project", &*place));
         assert_eq!(opened.root, folder.path().canonicalize().expect("it is there"));
-        assert!(open_repository(&folder.path().join("none")).is_err());
+        assert!(open_repository(folder.path().join("none")).is_err());
     }
 }

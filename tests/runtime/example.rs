@@ -4,30 +4,14 @@
 #[expect(dead_code, reason = "it is a program: its `main` reads the terminal")]
 mod agent;
 
-use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use reqc::runtime::{Outcome, StopReason};
-use reqc::system::{OpenedRepository, open_repository};
 
 use crate::fixture::history;
+use crate::library::repository;
 use crate::server::{Act, Server, calls, says};
-
-/// A repository on disk with one agent, whose server is this one.
-fn repository(folder: &Path, server: &Server) -> OpenedRepository {
-    let agent =
-        "name = \"Helper\"\nextends = \"llama.cpp Chat Tools\"\nsystem_prompt = \"Help.\"\nsurroundings = \"\"\n";
-    let instance = format!("name = \"llama.cpp\"\nclient_api = \"llama.cpp\"\nurl = \"{}\"\n", server.url);
-    for (path, text) in [("reqc.toml", ""), ("agents/helper.toml", agent), ("providers/local.toml", instance.as_str())]
-    {
-        let path = folder.join(path);
-        fs::create_dir_all(path.parent().expect("a folder")).expect("writable");
-        fs::write(path, text).expect("writable");
-    }
-    open_repository(folder).expect("it is there")
-}
 
 #[tokio::test]
 async fn it_runs_its_tool_asks_its_hook_is_cancelled_and_goes_on_with_its_file() {
@@ -40,7 +24,7 @@ async fn it_runs_its_tool_asks_its_hook_is_cancelled_and_goes_on_with_its_file()
     let answers = vec![calls(&wanted), says("3.5"), vec![Act::Hang], says("As you like.")];
     let server = Arc::new(Server::answering(answers).await);
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let (repository, file) = (repository(folder.path(), &server), folder.path().join("chat.jsonl"));
+    let (repository, file) = (repository(folder.path(), &server, &[]), folder.path().join("chat.jsonl"));
 
     let session = agent::open(&repository, "Helper", &file).expect("a new session");
     let outcome = agent::ask(&session, "What is 7 / 2?", std::future::pending::<()>()).await;

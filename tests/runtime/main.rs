@@ -14,6 +14,7 @@ mod faults;
 mod fixture;
 mod hostile;
 mod killed;
+mod library;
 #[cfg(unix)]
 mod mcp;
 mod one_path;

@@ -9,14 +9,14 @@ use reqc::repo::read_tools;
 use reqc::runtime::tools::{McpServer, ToolContext, ToolOutput, ToolSet};
 use reqc::runtime::{Error, ServerSpec, Transport};
 use reqc::source::Sources;
-use reqc::system::{Disk, SystemProcesses};
+use reqc::system::{Disk, OpenedTools, SystemProcesses, SystemSecrets};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::Command;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::fixture::{KEY, STATE, transport};
+use crate::fixture::{KEY, STATE, history, transport};
 use crate::send::repository;
 use crate::server::{Act, Received, Server, calls, says, status, stream_head};
 
@@ -123,6 +123,32 @@ async fn tools_are_offered_and_called() {
     let last = &received(folder.path())[3]["params"];
     assert_eq!((&last["name"], &last["arguments"]), (&json!("echo"), &json!({"text": "hi"})));
     // It was told to end, and did.
+    assert!(std::fs::read_to_string(folder.path().join("received")).expect("written").ends_with("end\n"));
+}
+
+#[tokio::test]
+async fn a_host_starts_all_tools_of_a_file_with_one_call() {
+    let program = "[[tool]]\nname = \"list\"\ndescription = \"Lists.\"\ncommand = [\"ls\"]\nenv = [\"PATH\"]\n";
+    let folder = scene("", program);
+    let answers = vec![calls(&[("c1", "s__echo", r#"{"text":"x"}"#), ("c2", "list", "{}")]), says("Done.")];
+    let server = Server::answering(answers).await;
+    let repository = crate::library::repository(folder.path(), &server, &[]);
+    let opened = OpenedTools::open(folder.path().join("tools.toml")).expect("it is there");
+    let grants = opened.grants(&repository.root, &SystemSecrets::new(&repository.root)).expect("programs");
+    assert_eq!(grants.len(), 2);
+
+    let session = repository.session("Helper").expect("a session");
+    let tools = repository.start_tools(&repository.transport()).await.expect("they start");
+    assert_eq!(tools.set.names().collect::<Vec<_>>(), ["list", "s__echo"]);
+    assert_eq!(tools.warnings().count(), 0);
+    session.set_tools(tools.set.clone());
+    assert_eq!(session.send("Go").text().await.expect("an answer"), "Done.");
+    assert!(
+        history(&session)[2].starts_with("user: result #c1: called | result #c2: agents\n"),
+        "{:?}",
+        history(&session)
+    );
+    tools.close().await;
     assert!(std::fs::read_to_string(folder.path().join("received")).expect("written").ends_with("end\n"));
 }
 

@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use reqc::compile::Compiler;
 use reqc::conversation::log::{CutOff, Entry, Log};
-use reqc::conversation::{AttachedFile, Block, Content, Image, Item, Message, SystemLayer, Tool, Usage};
+use reqc::conversation::{
+    AttachedFile, Block, Content, Conversation, Image, Item, Message, SystemLayer, Task, Tool, Usage,
+};
 use reqc::repo::LoadOptions;
 use reqc::runtime::{Event, Outcome};
 use reqc::system::Embedded;
 use reqc::world::MemoryWorld;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::fixture::events;
@@ -61,10 +63,48 @@ fn contexts_are_read_as_the_compiler_reads_them_and_survive() {
             assert_eq!(read::<Tool>(&file, "tools"), context.conversation.tools);
             assert_eq!(read::<AttachedFile>(&file, "files"), context.conversation.files);
             assert_eq!(read::<SystemLayer>(&file, "system_layers"), context.conversation.system_layers);
+            assert_eq!(
+                Conversation::deserialize(&file).expect("a conversation"),
+                context.conversation,
+                "{}",
+                context.name
+            );
         }
+        round_trip(&context.conversation);
         context.conversation.tools.iter().for_each(|tool| drop(round_trip(tool)));
         context.conversation.files.iter().for_each(|file| drop(round_trip(file)));
         context.conversation.system_layers.iter().for_each(|layer| drop(round_trip(layer)));
+    }
+}
+
+#[test]
+fn a_conversation_keeps_what_only_a_session_knows() {
+    let item = Item::Notification { text: "Done.".into(), title: None, source: Some("ci".into()) };
+    let conversation = Conversation {
+        task: Task::Chat(vec![item.to_message(), Message::user("Hi")]),
+        omit_system_prompt: true,
+        bound_from: 1,
+        known_prompt: Some("Be short.".into()),
+        is_told: true,
+        known_items: vec![(0, item)],
+        ..Conversation::default()
+    };
+    let written = round_trip(&conversation);
+    let keys: Vec<&str> = written.as_object().expect("an object").keys().map(String::as_str).collect();
+    assert_eq!(keys, ["history", "system_prompt", "bound_from", "known_prompt", "is_told", "known_items"]);
+    assert_eq!(round_trip(&Conversation::default()), json!({"history": []}));
+    let gap = Task::Completion { prefix: "a".into(), suffix: String::new() };
+    assert_eq!(
+        round_trip(&Conversation { task: gap, ..Conversation::default() }),
+        json!({"prefix": "a", "suffix": ""})
+    );
+    for (wrong, why) in [
+        (json!({}), "a conversation has a `history`, or a `prefix` and a `suffix`"),
+        (json!({"history": [], "suffix": ""}), "a conversation has a `history`, or a `prefix` and a `suffix`"),
+        (json!({"history": [{"role": "judge", "content": ""}]}), "`history`: `judge` is no role"),
+        (json!({"history": [], "system_prompt": "none"}), "`system_prompt` is neither `profile` nor `omit`"),
+    ] {
+        assert_eq!(Conversation::deserialize(&wrong).expect_err("wrong").to_string(), why, "{wrong}");
     }
 }
 

@@ -85,6 +85,11 @@ impl Object {
         }
     }
 
+    /// Takes a member out.
+    pub(in crate::conversation) fn take(&mut self, key: &str) -> Option<Value> {
+        self.0.remove(key)
+    }
+
     pub(in crate::conversation) fn optional(&self, key: &str) -> Read<Option<Arc<str>>> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(None),

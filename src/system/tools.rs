@@ -1,0 +1,144 @@
+//! A `tools.toml` on disk: what it names, what it asks for, and its tools once its servers run.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
+use super::{Disk, SystemProcesses, SystemSecrets};
+use crate::diag::{Diagnostic, Severity};
+use crate::repo::{ProgramSpec, ServerConnection, ServerSpec, ToolSpec, ToolsFile, read_tools_below};
+use crate::runtime::tools::{McpServer, ProcessTool, Processes, ToolSet};
+use crate::runtime::trust::{Asker, Grant};
+use crate::runtime::{Category, Error, Transport};
+use crate::source::Sources;
+use crate::world::World;
+
+/// A `tools.toml` that was read: nothing of it runs yet.
+#[non_exhaustive]
+pub struct OpenedTools {
+    /// What it names, as far as that has no mistakes.
+    pub file: ToolsFile,
+    /// What is wrong with it, programs that are not there included: those are warnings, and their tools answer with an error.
+    pub findings: Vec<Diagnostic>,
+    /// The files that the findings point into.
+    pub sources: Sources,
+    processes: Arc<SystemProcesses>,
+}
+
+/// Tools that can be called, and the servers behind some of them. Dropping it ends the servers, whose tools fail from then on.
+#[non_exhaustive]
+pub struct RunningTools {
+    /// The tools: programs first, then those of servers, each in the order of the file.
+    pub set: ToolSet,
+    servers: Vec<McpServer>,
+}
+
+impl OpenedTools {
+    /// Reads a file. Mistakes in it are among the findings.
+    ///
+    /// # Errors
+    ///
+    /// A phrase, if the file cannot be read.
+    pub fn open(path: impl AsRef<Path>) -> Result<OpenedTools, String> {
+        OpenedTools::open_below("", path.as_ref())
+    }
+
+    /// The same for a file whose folder is shown as `shown`, with its last `/`.
+    pub(crate) fn open_below(shown: &str, path: &Path) -> Result<OpenedTools, String> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let world = Disk::open(folder)?.with_named(&name);
+        if let Err(error) = world.read(&name) {
+            return Err(format!("`{}` cannot be read: {error}", path.display()));
+        }
+        let processes = SystemProcesses::new(folder)?;
+        let mut sources = Sources::default();
+        let (file, mut findings) = read_tools_below(shown, &world, &name, &mut sources);
+        findings.extend(missing(&file, &processes));
+        Ok(OpenedTools { file, findings, sources, processes: Arc::new(processes) })
+    }
+
+    /// With a supervisor for each program: see [`SystemProcesses::supervised`].
+    #[must_use]
+    pub fn supervised(self) -> OpenedTools {
+        let processes = Arc::unwrap_or_clone(self.processes).supervised();
+        OpenedTools { processes: Arc::new(processes), ..self }
+    }
+
+    /// What a person allows by allowing all of it, in the repository with this root: see [`trust`](crate::runtime::trust).
+    ///
+    /// # Errors
+    ///
+    /// A phrase, if a program cannot be read, or if the URL of a server is none.
+    pub fn grants(&self, root: &Path, secrets: &SystemSecrets) -> Result<Vec<Grant>, String> {
+        let program = |asker, program: &ProgramSpec| self.processes.grant(asker, program, root);
+        let tool = |spec: &ToolSpec| program(Asker::Tool(Arc::clone(&spec.definition.name)), &spec.program);
+        let server = |spec: &ServerSpec| match &spec.connection {
+            ServerConnection::Program(of) => program(Asker::Server(Arc::clone(&spec.name.value)), of),
+            ServerConnection::Http(http) => {
+                let file = http.key.as_ref().and_then(|key| secrets.file_of(&key.reference.value));
+                let grant = Grant::of_server(&spec.name.value, http, file.as_deref());
+                grant.ok_or_else(|| format!("`{}` is no URL", http.url.value))
+            }
+        };
+        self.file.tools.iter().map(tool).chain(self.file.servers.iter().map(server)).collect()
+    }
+
+    /// The programs alone.
+    pub fn programs(&self) -> ToolSet {
+        let mut set = ToolSet::new();
+        let tools = self.file.tools.iter().cloned();
+        tools.for_each(|spec| set.insert(Arc::new(ProcessTool::new(spec, Arc::clone(&self.processes) as _))));
+        set
+    }
+
+    /// Starts the servers, all at once. Their keys are read from the secrets of `transport`. Nobody is asked whether any of it may run.
+    ///
+    /// # Errors
+    ///
+    /// The file has mistakes, or why the first server that fails cannot be used.
+    pub async fn start(&self, transport: &Transport) -> Result<RunningTools, Error> {
+        let mistake = self.findings.iter().find(|finding| finding.severity == Severity::Error);
+        if let Some(mistake) = mistake {
+            let place = self.sources.describe(mistake.primary.span);
+            let told = format!("{} {place} {}", mistake.rule.code, mistake.message);
+            return Err(Error::new(Category::Config, "the tools cannot be used").detail(told));
+        }
+        let mut starting = JoinSet::new();
+        for (at, spec) in self.file.servers.iter().cloned().enumerate() {
+            let (processes, transport) = (Arc::clone(&self.processes), transport.clone());
+            starting.spawn(async move { (at, McpServer::start(&spec, processes.as_ref(), &transport).await) });
+        }
+        let mut started = starting.join_all().await;
+        started.sort_by_key(|(at, _)| *at);
+        let servers = started.into_iter().map(|(_, server)| server).collect::<Result<Vec<McpServer>, Error>>()?;
+        let mut set = self.programs();
+        servers.iter().for_each(|server| server.add_to(&mut set));
+        Ok(RunningTools { set, servers })
+    }
+}
+
+impl RunningTools {
+    /// What a person should know of the servers: tools that they do not have, or that cannot be offered.
+    pub fn warnings(&self) -> impl Iterator<Item = &str> {
+        self.servers.iter().flat_map(McpServer::warnings).map(String::as_str)
+    }
+
+    /// Ends the servers, all at once, and gives them a moment to do so.
+    pub async fn close(self) {
+        let closing: JoinSet<()> = self.servers.into_iter().map(McpServer::close).collect();
+        closing.join_all().await;
+    }
+}
+
+/// The findings of programs that are not there.
+fn missing(file: &ToolsFile, processes: &SystemProcesses) -> Vec<Diagnostic> {
+    let why = |name: &str| processes.find(name).err().map(|why| why.to_string());
+    let tools = file.tools.iter().filter_map(|spec| Some(spec.not_found(&why(&spec.program.name.value)?)));
+    let servers = file.servers.iter().filter_map(|spec| match &spec.connection {
+        ServerConnection::Program(program) => Some(spec.not_found(program, &why(&program.name.value)?)),
+        ServerConnection::Http(_) => None,
+    });
+    tools.chain(servers).collect()
+}
