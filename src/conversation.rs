@@ -291,6 +291,12 @@ pub struct ProviderBlock {
 }
 
 impl ProviderBlock {
+    /// Until when the provider knows what it names, in seconds since 1970: a spoken answer goes back by its id alone.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn expires_at(&self) -> Option<u64> {
+        self.data.pointer("/audio/expires_at")?.as_u64()
+    }
+
     /// What the provider calls it: its `type`, or else the name of its first member.
     pub fn kind(&self) -> &str {
         kind_of(&self.data)
@@ -432,6 +438,21 @@ impl Conversation {
             let before = &history[..self.bound_from.min(history.len())];
             self.bound_from = normalise(before, &Rules::default()).history.len();
             self.task = Task::Chat(normalise(history, &Rules::default()).history);
+        }
+        self
+    }
+
+    /// With words in the place of what its provider does not know any more.
+    #[cfg(feature = "runtime")]
+    #[must_use]
+    pub(crate) fn without_expired(mut self, now: u64) -> Conversation {
+        let Task::Chat(history) = &mut self.task else { return self };
+        for block in history.iter_mut().flat_map(|message| &mut message.blocks) {
+            if let Block::Provider(own) = block
+                && own.expires_at().is_some_and(|end| end <= now)
+            {
+                *block = Block::Text(own.text.clone().unwrap_or_default());
+            }
         }
         self
     }

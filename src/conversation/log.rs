@@ -48,8 +48,14 @@ pub struct Log {
     collecting: Option<Box<HashMap<Arc<str>, usize>>>,
     usage: Usage,
     instructions: Option<Box<Instructions>>,
+    bound: Box<Bound>,
+}
+
+/// What thinking of the history is bound to.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Bound {
     /// How many messages stand before the last renewal of the instructions.
-    bound_from: usize,
+    from: usize,
     /// What requests said that were answered with thinking, in short, each by the place of its answer.
     sent: Vec<(usize, Sent)>,
 }
@@ -224,8 +230,7 @@ impl Log {
             collecting: None,
             usage: Usage::default(),
             instructions: None,
-            bound_from: 0,
-            sent: Vec::new(),
+            bound: Box::default(),
         }
     }
 
@@ -276,15 +281,15 @@ impl Log {
             Entry::Instructions(instructions) => {
                 let is_first = self.instructions.replace(Box::new(instructions.clone())).is_none();
                 let said = self.history.len();
-                self.bound_from = if is_first { instructions.bound_from.min(said) } else { said };
+                self.bound.from = if is_first { instructions.bound_from.min(said) } else { said };
             }
-            Entry::Sent(sent) => self.sent.push((self.history.len(), sent.clone())),
+            Entry::Sent(sent) => self.bound.sent.push((self.history.len(), sent.clone())),
             Entry::Retract { messages } => {
                 self.history.truncate(self.history.len().saturating_sub(*messages));
                 self.cut_off.split_off(&self.history.len());
                 self.items.split_off(&self.history.len());
-                self.bound_from = self.bound_from.min(self.history.len());
-                self.sent.retain(|(at, _)| *at < self.history.len());
+                self.bound.from = self.bound.from.min(self.history.len());
+                self.bound.sent.retain(|(at, _)| *at < self.history.len());
                 self.collecting = None;
             }
         }
@@ -348,15 +353,15 @@ impl Log {
 
     /// How many messages stand before the last renewal of system prompt and tools; 0 if there was none.
     pub fn bound_from(&self) -> usize {
-        self.bound_from
+        self.bound.from
     }
 
     /// What the last request said to which thinking of the history is bound; `None` if there is no such thinking, or if an older program
     /// wrote the log.
     pub fn sent(&self) -> Option<&Sent> {
         let is_answered = |at: usize| self.history.get(at).is_some_and(|answer| answer.role == Role::Assistant);
-        let bound = |(at, _): &&(usize, Sent)| *at >= self.bound_from && is_answered(*at);
-        self.sent.iter().rev().find(bound).map(|(_, sent)| sent)
+        let bound = |(at, _): &&(usize, Sent)| *at >= self.bound.from && is_answered(*at);
+        self.bound.sent.iter().rev().find(bound).map(|(_, sent)| sent)
     }
 
     /// The tokens of all answers.

@@ -110,7 +110,14 @@ impl Transport {
         Transport { client, own, secrets, redactor: Arc::default(), clock: None, options }
     }
 
-    /// With a clock. It is asked only if a server says until when to wait and not what time it is; without a clock that wish
+    /// What time it is, in seconds since 1970, if there is a clock.
+    pub(super) fn now(&self) -> Option<u64> {
+        let now = self.clock.as_deref()?.now();
+        now.duration_since(std::time::UNIX_EPOCH).ok().map(|since| since.as_secs())
+    }
+
+    /// With a clock. It is asked whether a spoken answer of the history is still known to its provider, which says until when, and if a server
+    /// says until when to wait and not what time it is; without a clock that wish
     /// is passed over.
     #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Transport {

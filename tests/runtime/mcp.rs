@@ -496,3 +496,16 @@ async fn a_host_may_share_a_server_between_sessions() {
         assert_eq!(call.await.expect("no panic"), ToolOutput::text("called"));
     }
 }
+
+#[tokio::test]
+async fn a_call_may_take_longer_while_the_server_tells_of_progress() {
+    let progress = r#"call() {
+  token=${line#*\"progressToken\":}; token=${token%%[,\}]*}
+  for step in 1 2 3 4; do
+    sleep 0.6
+    printf '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%s}}\n' "$token" "$step"
+  done
+  answer '{"content":[{"type":"text","text":"done"}]}'
+}"#;
+    assert_eq!(called(progress, "timeout_seconds = 1").await, (false, "done".to_owned()));
+}

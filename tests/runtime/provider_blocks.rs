@@ -7,7 +7,7 @@ use reqc::conversation::{Block, Conversation, Message, ProviderBlock, Role, Task
 use reqc::repo::LoadOptions;
 use reqc::runtime::tools::{FnTool, ToolOutput, ToolSet};
 use reqc::runtime::{Agent, Event, Outcome, Session};
-use reqc::system::Embedded;
+use reqc::system::{Embedded, SystemClock};
 use reqc::world::MemoryWorld;
 use serde_json::{Value, json};
 
@@ -74,7 +74,7 @@ impl Format {
         let agent = Agent::new(Arc::new(compiler), "Tester", setting()).expect("it is there").checked(policy);
         let schema = json!({"type": "object", "properties": {}}).as_object().cloned().expect("an object");
         let tool = Tool { name: "read_file".into(), description: "Reads.".into(), schema };
-        let session = Session::new(agent, transport(), conversation);
+        let session = Session::new(agent, transport().with_clock(Arc::new(SystemClock)), conversation);
         session.set_tools(ToolSet::new().with(FnTool::new(tool, |_, _| async { ToolOutput::text("read") })));
         session
     }
@@ -347,4 +347,20 @@ async fn members_that_came_several_times_are_written_once() {
     let answer = answer.expect("it is there");
     assert_eq!(answer["audio"], json!({"id": "audio_2"}));
     assert_eq!(answer["images"].as_array().map(Vec::len), Some(2), "{answer}");
+}
+
+#[tokio::test]
+async fn a_spoken_answer_that_expired_goes_back_in_words() {
+    for (expires_at, is_known) in [(1_u64, false), (9_999_999_999, true)] {
+        let data = json!({"audio": {"id": "audio_1", "expires_at": expires_at, "transcript": "Spoken."}});
+        let spoken = ProviderBlock { origin: CHAT.api.into(), data, text: Some("Spoken.".into()) };
+        let asks = || Message { role: Role::User, blocks: vec![Block::Text("Hi".into())], item: None };
+        let answer = Message { role: Role::Assistant, blocks: vec![Block::Provider(spoken)], item: None };
+        let task = Task::Chat(vec![asks(), answer, asks()]);
+        let server = Server::answering(vec![answered(&chat(&json!([])))]).await;
+        let session = CHAT.session_about(&server.url, Conversation { task, ..Conversation::default() });
+        assert!(matches!(events(session.proceed()).await.1, Outcome::Finished(_)));
+        let body = server.received()[0].json().to_string();
+        assert_eq!((body.contains("audio_1"), body.contains("Spoken.")), (is_known, !is_known), "{body}");
+    }
 }

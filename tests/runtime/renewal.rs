@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use reqc::compile::Compiler;
 use reqc::conversation::log::Log;
-use reqc::conversation::{Block, Conversation, Message, Role, SystemLayer, Task, Tool};
+use reqc::conversation::{Block, Conversation, Item, Message, Role, SystemLayer, Task, Tool};
 use reqc::repo::LoadOptions;
 use reqc::runtime::tools::{FnTool, ToolOutput, ToolSet};
 use reqc::runtime::{Agent, Event, Outcome, Session, SessionStart};
@@ -244,4 +244,52 @@ async fn a_renewal_of_the_history_that_a_session_begins_with_is_kept() {
     assert_eq!(last(&server).1, 1);
     assert!(!send(&goes_on(Conversation::default())).await);
     assert_eq!(last(&server).1, 2, "what was left out stays out");
+}
+
+/// An answer of these blocks behind a thought.
+fn thought_and(block: &serde_json::Value, stop: &str) -> Vec<Act> {
+    let content = json!([{"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}, block]);
+    let answer = json!({"type": "message", "role": "assistant", "content": content, "stop_reason": stop});
+    status(200, &[("content-type", "application/json")], &answer.to_string())
+}
+
+#[tokio::test]
+async fn a_session_that_only_goes_on_is_never_renewed() {
+    let call = |id: &str, name: &str| json!({"type": "tool_use", "id": id, "name": name, "input": {}});
+    let (says, searches) = (
+        json!({"type": "text", "text": "Yes."}),
+        json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}}),
+    );
+    let own = json!({"type": "brand_new", "x": 1});
+    let answers = [
+        thought_and(&call("a", "look"), "tool_use"),
+        thought_and(&says, "end_turn"),
+        thought_and(&call("a", "made.up"), "tool_use"),
+        thought_and(&says, "max_tokens"),
+        thought_and(&searches, "pause_turn"),
+        thought_and(&says, "end_turn"),
+        vec![],
+        thought_and(&json!({"type": "text", "text": "No."}), "refusal"),
+        thought_and(&own, "end_turn"),
+        thought_and(&says, "end_turn"),
+    ];
+    let server = Server::start(move |number, _| answers.get(number).unwrap_or(&answers[9]).clone()).await;
+    let (project, journal) = (tempfile::tempdir().expect("a folder"), MemoryJournal::default());
+    write(project.path(), "Notes.");
+    let profile = profile(BINDS, "");
+    for asked in 0..8 {
+        let session = session_of(agent(&server.url, project.path(), &profile), &journal, Conversation::default());
+        session.set_tools(one_tool("look"));
+        if asked % 3 == 1 {
+            let (title, source) = (None, None);
+            session.inject(Item::Notification { text: "News.".into(), title, source }).expect("it can be written");
+        }
+        let run = if asked == 5 { session.proceed() } else { session.send(text("Is it?")) };
+        let (told, _) = events(run).await;
+        assert!(!told.contains(&Event::Renewed), "{asked}: {told:?}");
+        if asked == 6 {
+            session.take_back(1).expect("it is there");
+        }
+    }
+    assert!(last(&server).1 > 4, "{}", last(&server).1);
 }

@@ -245,6 +245,10 @@ impl<'a> RequestTask<'a> {
         loop {
             let RoundInput { conversation, tools, id_prefix, is_new, bound_to } = self.shared.state().to_ask();
             let said = (conversation.tools.clone(), conversation.system_layers.clone());
+            let conversation = match self.shared.transport.now() {
+                Some(now) => conversation.without_expired(now),
+                None => conversation,
+            };
             let made = self.shared.agent.compile_apart(conversation, bound_to);
             let Made { compiled, prompt, sent, is_bound } = self.unless_cancelled(made).await??;
             let mut state = self.shared.state();

@@ -16,17 +16,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation, PaginatedRequestParams, ProtocolVersion,
+    CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation, PaginatedRequestParams,
+    ProgressNotificationParam, ProtocolVersion,
 };
-use rmcp::service::{ClientInitializeError, RunningService};
+use rmcp::service::{ClientInitializeError, NotificationContext, RunningService};
 use rmcp::transport::Transport as Pipes;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig, StreamableHttpError,
 };
-use rmcp::{ClientLifecycleMode, Peer, RoleClient, ServiceError, serve_client_with_lifecycle};
+use rmcp::{ClientHandler, ClientLifecycleMode, Peer, RoleClient, ServiceError, serve_client_with_lifecycle};
 use serde_json::Value;
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::process::seconds;
@@ -56,10 +58,29 @@ const MAX_RECONNECTS: usize = 3;
 /// Twice as long a server that refuses the handshake may take to answer without one.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How many times its time limit a call may take as long as the server tells of progress.
+const MOST_LIMITS: u32 = 10;
+
 /// How long a server may take to end once it is told to.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-type Service = RunningService<RoleClient, ClientConfig>;
+type Service = RunningService<RoleClient, Client>;
+
+/// What this program is to a server. It hears of progress.
+struct Client {
+    config: ClientConfig,
+    progress: watch::Sender<()>,
+}
+
+impl ClientHandler for Client {
+    fn get_info(&self) -> ClientConfig {
+        self.config.clone()
+    }
+
+    async fn on_progress(&self, _: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        self.progress.send_replace(());
+    }
+}
 
 /// An MCP server that runs or is connected to. Dropping it ends that, and its tools fail from then on.
 pub struct McpServer {
@@ -154,6 +175,7 @@ impl McpServer {
                 definition: Definition { name: name.into(), ..offer.clone() },
                 name: Arc::clone(&offer.name),
                 peer: self.service.peer().clone(),
+                progress: self.service.service().progress.subscribe(),
                 remote: Arc::clone(&self.remote),
                 time_limit: self.spec.time_limit,
                 output_limit: self.spec.output_limit,
@@ -211,9 +233,11 @@ async fn connect(
 }
 
 /// What the server is told of this program: that it can do nothing but call tools.
-fn client() -> ClientConfig {
+fn client() -> Client {
     let own = Implementation::new("reqc", env!("CARGO_PKG_VERSION"));
-    ClientConfig::new(ClientCapabilities::default(), own).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    let config = ClientConfig::new(ClientCapabilities::default(), own);
+    let config = config.with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE);
+    Client { config, progress: watch::Sender::default() }
 }
 
 /// The handshake. In a box: the compiler loses sight of what the future borrows.
@@ -406,6 +430,8 @@ struct McpTool {
     /// What the server calls it.
     name: Arc<str>,
     peer: Peer<RoleClient>,
+    /// Changes whenever the server tells how far a call is.
+    progress: watch::Receiver<()>,
     remote: Arc<Remote>,
     time_limit: Duration,
     output_limit: usize,
@@ -416,10 +442,31 @@ impl McpTool {
     async fn run(&self, input: Value) -> ToolOutput {
         let Value::Object(arguments) = input else { return ToolOutput::error("the arguments are no JSON object") };
         let request = CallToolRequestParams::new(self.name.to_string()).with_arguments(arguments);
-        match timeout(self.time_limit, self.peer.call_tool(request)).await {
-            Ok(Ok(result)) => result::output(result, self.output_limit),
-            Ok(Err(error)) => self.remote.failure(&error),
-            Err(_) => ToolOutput::error(format!("the tool did not answer within {}", seconds(self.time_limit))),
+        let most = self.time_limit.saturating_mul(MOST_LIMITS);
+        match timeout(most, self.unless_silent(self.peer.call_tool(request))).await {
+            Ok(Some(Ok(result))) => result::output(result, self.output_limit),
+            Ok(Some(Err(error))) => self.remote.failure(&error),
+            Ok(None) => ToolOutput::error(format!("the tool did not answer within {}", seconds(self.time_limit))),
+            Err(_) => ToolOutput::error(format!("the tool did not answer within {}", seconds(most))),
+        }
+    }
+
+    /// What comes within the time limit; it begins anew whenever the server tells how far a call is. Which call it speaks of is not looked at.
+    async fn unless_silent<T>(&self, answer: impl Future<Output = T>) -> Option<T> {
+        let mut answer = std::pin::pin!(answer);
+        let mut progress = self.progress.clone();
+        progress.mark_unchanged();
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut answer => return Some(answer),
+                heard = timeout(self.time_limit, progress.changed()) => match heard {
+                    Ok(Ok(())) => {}
+                    // The connection ends: the call says why.
+                    Ok(Err(_)) => return timeout(self.time_limit, answer).await.ok(),
+                    Err(_) => return None,
+                },
+            }
         }
     }
 }
