@@ -651,6 +651,13 @@ impl Compiler {
         })?
     }
 
+    /// Whether thinking is bound to what stands before it, for the model of a request.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn binds_thinking(&self, plan: &Plan<'_>, model: Option<&str>) -> bool {
+        plan.wire.binds_thinking()
+            && Checks::of(plan, &self.schemas, &self.repo.families, model).bound_thinking().is_some()
+    }
+
     /// The whole system prompt of a live conversation; blank if there is none.
     #[cfg(feature = "runtime")]
     pub(crate) fn live_prompt(

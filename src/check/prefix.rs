@@ -7,6 +7,8 @@
 mod lookback;
 mod place;
 pub(crate) mod rules;
+#[cfg(feature = "runtime")]
+pub(crate) mod sent;
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -96,12 +98,12 @@ impl Checks {
         }
         let (older, newer) = (own(earlier), own(later));
         let Some(found) = difference(&older, &newer) else { return self.lookback(earlier, later) };
-        let bound = self.facts.property(Property::BoundThinking).filter(|(is_bound, _)| *is_bound);
+        let bound = self.bound_thinking();
         // The answer to the earlier request is the message behind its last one.
         let end = if is_renewed { messages(&older) + 1 } else { usize::MAX };
-        let is_bound = self.wire.binds_thinking() && bound.is_some() && found.has_thinking_behind(&newer, end);
+        let is_bound = bound.is_some() && found.has_thinking_behind(&newer, end);
         let (rule, severity) = match bound.filter(|_| is_bound) {
-            Some((_, severity)) => (&rules::THINKING_PREFIX, Some(severity.min(outcome(later)))),
+            Some(severity) => (&rules::THINKING_PREFIX, Some(severity.min(outcome(later)))),
             None if is_renewed || found.is_tail => return None,
             None if found.has_breakpoint_behind(&newer) => (&rules::VOLATILE, None),
             None => (&rules::UNSTABLE_PREFIX, None),
@@ -118,6 +120,14 @@ impl Checks {
             pointer: found.pointer,
         };
         Some(Broken { problem, is_in_later: found.newer.is_some(), from: found.from })
+    }
+}
+
+impl Checks {
+    /// How bad it is that something changes to which thinking is bound; `None` if the model is not known to bind it.
+    pub(crate) fn bound_thinking(&self) -> Option<Severity> {
+        let known = self.facts.property(Property::BoundThinking).filter(|_| self.wire.binds_thinking());
+        known.and_then(|(is_bound, severity)| is_bound.then_some(severity))
     }
 }
 

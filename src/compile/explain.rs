@@ -146,7 +146,7 @@ impl Compiler {
 
 /// Whether a block of the provider's own wrote something. `history` is in the normal form of the client API: others' blocks are gone.
 pub(super) fn is_providers_own(place: &Place, history: &[Message]) -> bool {
-    let Some(path) = &place.data else { return false };
+    let Some(path) = place.data.as_ref().or(place.holds.as_ref()) else { return false };
     let tokens: Vec<String> = path.tokens().take(4).collect();
     let index = |at: usize| tokens.get(at).and_then(|token| token.parse::<usize>().ok());
     let is_block = matches!(tokens.as_slice(), [ctx, _, blocks, _] if ctx == "history" && blocks == "content_blocks");

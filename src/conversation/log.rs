@@ -50,6 +50,8 @@ pub struct Log {
     instructions: Option<Box<Instructions>>,
     /// How many messages stand before the last renewal of the instructions.
     bound_from: usize,
+    /// What requests said that were answered with thinking, in short, each by the place of its answer.
+    sent: Vec<(usize, Sent)>,
 }
 
 /// What a session tells the model beside the history: said again in every request, until the host renews it.
@@ -63,6 +65,17 @@ pub struct Instructions {
     pub tools: Vec<Tool>,
     /// The named layers that are part of the prompt.
     pub layers: Vec<SystemLayer>,
+    /// Of the first ones of a log: how many messages of the history were said under others. Later ones renew what stands before them.
+    pub bound_from: usize,
+}
+
+/// What a request said, in short: whether a later one begins with the same can be told without it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sent {
+    /// How many parts it had: tools, blocks of the system prompt and of messages.
+    pub parts: usize,
+    /// A digest of them, as hexadecimal digits.
+    pub digest: Arc<str>,
 }
 
 /// The first line of a log.
@@ -93,6 +106,8 @@ pub enum Entry {
     Item(Item),
     /// System prompt and tools from the next request on. A second one renews the first: thinking before it is left out where models bind it.
     Instructions(Instructions),
+    /// What the request said to which the next message is the answer: its thinking is bound to that where models bind it.
+    Sent(Sent),
     /// The last messages and items of the history are taken back: their dispatch failed.
     Retract {
         /// How many.
@@ -210,6 +225,7 @@ impl Log {
             usage: Usage::default(),
             instructions: None,
             bound_from: 0,
+            sent: Vec::new(),
         }
     }
 
@@ -258,15 +274,17 @@ impl Log {
                 self.add(message.clone());
             }
             Entry::Instructions(instructions) => {
-                if self.instructions.replace(Box::new(instructions.clone())).is_some() {
-                    self.bound_from = self.history.len();
-                }
+                let is_first = self.instructions.replace(Box::new(instructions.clone())).is_none();
+                let said = self.history.len();
+                self.bound_from = if is_first { instructions.bound_from.min(said) } else { said };
             }
+            Entry::Sent(sent) => self.sent.push((self.history.len(), sent.clone())),
             Entry::Retract { messages } => {
                 self.history.truncate(self.history.len().saturating_sub(*messages));
                 self.cut_off.split_off(&self.history.len());
                 self.items.split_off(&self.history.len());
                 self.bound_from = self.bound_from.min(self.history.len());
+                self.sent.retain(|(at, _)| *at < self.history.len());
                 self.collecting = None;
             }
         }
@@ -331,6 +349,14 @@ impl Log {
     /// How many messages stand before the last renewal of system prompt and tools; 0 if there was none.
     pub fn bound_from(&self) -> usize {
         self.bound_from
+    }
+
+    /// What the last request said to which thinking of the history is bound; `None` if there is no such thinking, or if an older program
+    /// wrote the log.
+    pub fn sent(&self) -> Option<&Sent> {
+        let is_answered = |at: usize| self.history.get(at).is_some_and(|answer| answer.role == Role::Assistant);
+        let bound = |(at, _): &&(usize, Sent)| *at >= self.bound_from && is_answered(*at);
+        self.sent.iter().rev().find(bound).map(|(_, sent)| sent)
     }
 
     /// The tokens of all answers.

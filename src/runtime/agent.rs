@@ -7,7 +7,9 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::{Category, Error};
+use crate::check::prefix::sent;
 use crate::compile::{Compiler, LiveBody, PolicyOptions, STACK_BYTES, Selection, Setting};
+use crate::conversation::log::Sent;
 use crate::conversation::{Conversation, TaskKind, Usage};
 use crate::diag::{Diagnostic, Severity, did_you_mean};
 use crate::provider::{ClientApi, HeaderValue, MODEL_PLACEHOLDER, RequestLine, UrlParts, WireFormat, is_in_the_clear};
@@ -81,6 +83,17 @@ fn kept(body: &Value) -> Option<Kept> {
         (hours, marks) if hours == marks => Kept::Hour,
         _ => Kept::Mixed,
     })
+}
+
+/// A request of a session.
+pub(super) struct Made {
+    pub(super) compiled: Compiled,
+    /// Its system prompt, if it is a chat.
+    pub(super) prompt: Option<Arc<str>>,
+    /// What it says, in short, where thinking of its answer may be bound to that.
+    pub(super) sent: Option<Sent>,
+    /// Whether thinking of the history is bound to nothing else than it says.
+    pub(super) is_bound: bool,
 }
 
 /// Why a request could not be compiled.
@@ -289,19 +302,23 @@ impl Agent {
         Some(Error::new(Category::Config, "the request was not sent: it has mistakes").detail(told(compiler, first)))
     }
 
-    /// [`Agent::compile_checked`] on a thread of its own: templates may nest deeper than the stacks of async workers allow. With the system
-    /// prompt of the request, if it is a chat.
+    /// [`Agent::compile_checked`] on a thread of its own: templates may nest deeper than the stacks of async workers allow. `bound_to` is
+    /// what thinking of the history is bound to.
     pub(super) async fn compile_apart(
         &self,
         conversation: Conversation,
-    ) -> Result<(Compiled, Option<Arc<str>>), Error> {
+        bound_to: Option<Sent>,
+    ) -> Result<Made, Error> {
         let (sender, receiver) = oneshot::channel();
         let agent = self.clone();
         let work = move || {
             let failed = |error: CompileError| error.into_error(&agent.compiler);
             let compiled = agent.with_prompt(conversation).map_err(failed).and_then(|conversation| {
                 let prompt = conversation.known_prompt.clone();
-                Ok((agent.compile_checked(conversation)?, prompt))
+                let compiled = agent.compile_checked(conversation)?;
+                let sent = compiled.wire.binds_thinking().then(|| sent::sent(&compiled.body));
+                let is_bound = bound_to.is_none_or(|earlier| agent.keeps_bound(&compiled, &earlier));
+                Ok(Made { compiled, prompt, sent, is_bound })
             });
             // Nobody waits any more if the request was cancelled.
             let _ = sender.send(compiled);
@@ -313,6 +330,18 @@ impl Agent {
 }
 
 impl Agent {
+    /// Whether the request for a conversation keeps what its thinking is bound to. One that cannot be made keeps it too.
+    pub(super) fn continues(&self, conversation: Conversation, bound_to: &Sent) -> bool {
+        self.compile(conversation).map_or(true, |compiled| self.keeps_bound(&compiled, bound_to))
+    }
+
+    /// Whether a request begins with what an earlier one said, or its model binds nothing to that.
+    fn keeps_bound(&self, compiled: &Compiled, earlier: &Sent) -> bool {
+        let plan = self.compiler.plan(self.id).expect("only usable agents are made");
+        let model = self.compiler.client_model(&plan, self.model.as_deref());
+        sent::begins_with(&compiled.body, earlier) || !self.compiler.binds_thinking(&plan, model)
+    }
+
     /// A body with its request.
     fn compiled(&self, plan: &Plan<'_>, model: Option<&str>, body: Body) -> Compiled {
         let (line, instance) = (plan.request_line(model), Arc::clone(&plan.instance.name.value));

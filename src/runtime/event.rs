@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Error;
 use super::tools::ToolOutput;
 use crate::conversation::log::CutOff;
-use crate::conversation::{Block, Item, Message, Usage};
+use crate::conversation::{Block, Item, Message, ProviderBlock, Usage};
 
 /// Something that happened. The last event of a request is [`Event::Done`], and there is exactly one.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,8 +20,8 @@ pub enum Event {
     Message(Message),
     /// A typed item joined the history: the host injected it, or the session tells the model of an interruption.
     Item(Item),
-    /// System prompt and tools are new, because the host renewed them or changed one of them. For APIs that bind thinking to what stood before
-    /// it, thinking of earlier messages is left out from here on.
+    /// System prompt and tools are new, because the host renewed them or changed one of them, or because the agent writes something else
+    /// to which thinking is bound. For APIs that bind thinking to what stood before it, thinking of earlier messages is left out from here on.
     Renewed,
     /// A body is about to be sent; rounds count from 1.
     TurnStart {
@@ -65,6 +65,15 @@ pub enum Event {
         name: Arc<str>,
         /// The answer.
         output: ToolOutput,
+    },
+    /// Something in the provider's own form is kept of the answer of this round: a call that the provider ran, its result, sources, a kind that
+    /// is not known here. It goes back to the provider as it came, as far as requests have a place for it.
+    ProviderBlock {
+        /// What is kept.
+        block: ProviderBlock,
+        /// Whether it is a call that waits for a result, such as one of a custom tool. No tool of a session takes it: the host brings the
+        /// result with its next message, or the call gets an error.
+        is_open_call: bool,
     },
     /// Tokens counted so far in this round: replaces what was told before.
     Usage(Usage),

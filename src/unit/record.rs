@@ -93,6 +93,8 @@ pub(crate) struct Place {
     pub(crate) excerpt: Option<Excerpt>,
     /// The value of the conversation that was written.
     pub(crate) data: Option<Arc<Pointer>>,
+    /// Of an object or a list that a tag wrote, the first value of the conversation in it.
+    pub(crate) holds: Option<Arc<Pointer>>,
     /// Whether that value is the place: no template says anything of it.
     pub(crate) is_in_data: bool,
     /// What a computed text was made of first.
@@ -104,7 +106,7 @@ pub(crate) struct Place {
 impl Place {
     fn at(span: Span) -> Place {
         let (is_in_data, made_of) = (false, None);
-        Place { span, steps: Vec::new(), excerpt: None, data: None, is_in_data, made_of, file: None }
+        Place { span, steps: Vec::new(), excerpt: None, data: None, holds: None, is_in_data, made_of, file: None }
     }
 
     /// Whether the system prompt wrote it.
@@ -386,7 +388,8 @@ impl<'a> Record<'a> {
         };
         let excerpt = Some(Excerpt::new(&text.text, &range));
         let is_in_data = data.as_ref().is_some_and(|path| path.tokens().next().as_deref() == Some("system_layers"));
-        Place { span: first.span, steps, excerpt, data, is_in_data, made_of, file }
+        let holds = runs.iter().filter(|_| is_whole && first.by == By::Tag).find_map(value_in);
+        Place { span: first.span, steps, excerpt, data, holds, is_in_data, made_of, file }
     }
 
     /// What a template wrote.
@@ -436,6 +439,18 @@ impl<'a> Record<'a> {
     fn prompt(&self) -> Option<&Arc<Recording>> {
         let record = || self.plan.recorded_prompt(self.sources, self.renderer, self.request).map(Arc::new);
         self.prompt.get_or_init(record).as_ref()
+    }
+}
+
+/// The value of the conversation that something was made of.
+fn value_in(run: &Written) -> Option<Arc<Pointer>> {
+    match &run.by {
+        By::Data { path, .. } => Some(Arc::clone(path)),
+        By::Computed(from) => from.iter().find_map(|from| match from {
+            ComputedFrom::Data(path) => Some(Arc::clone(path)),
+            _ => None,
+        }),
+        _ => None,
     }
 }
 

@@ -310,7 +310,8 @@ async fn an_aborted_answer_of_the_agent_loop_stays_if_it_is_text_only() {
         let mut turn = session.with_hooks(Arc::new(Watching::default())).send(text("Go"));
         let mut seen = 0;
         while seen < data.len() {
-            seen += usize::from(matches!(turn.next().await, Some(Event::Text(_) | Event::ToolCallStart { .. })));
+            let event = turn.next().await.expect("text and call are told before the stream ends");
+            seen += usize::from(matches!(event, Event::Text(_) | Event::ToolCallStart { .. }));
         }
         turn.cancel();
         assert_eq!(turn.outcome().await, Outcome::Cancelled);

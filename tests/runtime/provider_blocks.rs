@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use reqc::compile::{Compiler, PolicyOptions};
-use reqc::conversation::{Conversation, Tool};
+use reqc::conversation::{Block, Conversation, Message, ProviderBlock, Role, Task, Tool};
 use reqc::repo::LoadOptions;
 use reqc::runtime::tools::{FnTool, ToolOutput, ToolSet};
 use reqc::runtime::{Agent, Event, Outcome, Session};
@@ -27,6 +27,7 @@ const RESPONSES: Format =
     Format { api: "OpenAI (Responses API)", agent: "OpenAI Responses Chat Tools", answer: responses };
 const GEMINI: Format = Format { api: "Google AI", agent: "Gemini Chat Tools", answer: gemini };
 const CHAT: Format = Format { api: "OpenAI (Chat Completions)", agent: "OpenAI Chat Tools", answer: chat };
+const OPENROUTER: Format = Format { api: "OpenRouter", agent: "OpenRouter Chat Tools", answer: chat };
 const MISTRAL: Format = Format { api: "Mistral AI", agent: "Mistral Chat Tools", answer: chat };
 
 fn claude(content: &Value) -> Value {
@@ -55,6 +56,10 @@ fn answered(answer: &Value) -> Vec<Act> {
 impl Format {
     /// A session that checks each request before it is sent, as `reqc send` does, and lets no schema be lowered.
     fn session(self, url: &str) -> Session {
+        self.session_about(url, Conversation::default())
+    }
+
+    fn session_about(self, url: &str, conversation: Conversation) -> Session {
         let Format { api, agent, .. } = self;
         let provider = format!(
             "name = \"Scripted\"\nclient_api = \"{api}\"\nurl = \"{url}\"\napi_key_ref = \"env:SCRIPTED_KEY\"\n"
@@ -69,7 +74,7 @@ impl Format {
         let agent = Agent::new(Arc::new(compiler), "Tester", setting()).expect("it is there").checked(policy);
         let schema = json!({"type": "object", "properties": {}}).as_object().cloned().expect("an object");
         let tool = Tool { name: "read_file".into(), description: "Reads.".into(), schema };
-        let session = Session::new(agent, transport(), Conversation::default());
+        let session = Session::new(agent, transport(), conversation);
         session.set_tools(ToolSet::new().with(FnTool::new(tool, |_, _| async { ToolOutput::text("read") })));
         session
     }
@@ -285,4 +290,61 @@ async fn calls_in_the_providers_own_form_get_an_error_when_nobody_answers_them()
         let body = format.after(both).await.to_string();
         assert_eq!(body.contains("there is no such tool here"), is_answered, "{body}");
     }
+}
+
+#[tokio::test]
+async fn a_function_that_gemini_ran_itself_goes_back_with_its_result() {
+    let response = json!({"functionResponse": {"name": "read_file", "response": {"output": "Seen."}}});
+    let call = json!({"functionCall": {"name": "read_file", "args": {"path": "a"}}, "thoughtSignature": "c2ln"});
+    for parts in [vec![response.clone()], vec![call, response]] {
+        let mut sent = parts.clone();
+        sent.push(json!({"text": "Ok."}));
+        let body = GEMINI.after(Value::Array(sent.clone())).await;
+        assert_eq!(body["contents"][1], json!({"role": "model", "parts": sent}), "{body}");
+        assert_eq!(body["contents"].as_array().map(Vec::len), Some(3), "no tool ran: {body}");
+    }
+}
+
+#[tokio::test]
+async fn an_event_names_what_is_kept_in_the_providers_own_form() {
+    // Ids that tie items to reasoning are not kept.
+    let custom = json!({"type": "custom_tool_call", "call_id": "c9", "name": "sql", "input": "select"});
+    let custom_of_chat = json!({"id": "callabc19", "type": "custom", "custom": {"name": "sql", "input": "select"}});
+    let search = json!({"type": "web_search_call", "status": "completed", "action": {"type": "search", "query": "q"}});
+    let unknown = json!({"type": "brand_new", "x": 1});
+    let kept = [
+        (RESPONSES, custom, "custom_tool_call", true),
+        (CHAT, custom_of_chat, "custom", true),
+        (RESPONSES, search, "web_search_call", false),
+        (CLAUDE, unknown, "brand_new", false),
+    ];
+    for (format, data, kind, is_open) in kept {
+        let server = Server::answering(vec![answered(&(format.answer)(&json!([data])))]).await;
+        let (told, outcome) = events(format.session(&server.url).send(text("Hi"))).await;
+        assert!(matches!(outcome, Outcome::Finished(_)), "{outcome:?}");
+        let blocks = told.iter().filter_map(|event| match event {
+            Event::ProviderBlock { block, is_open_call, .. } => Some((block.kind(), *is_open_call, &block.data)),
+            _ => None,
+        });
+        assert_eq!(blocks.collect::<Vec<_>>(), [(kind, is_open, &data)], "{told:?}");
+    }
+}
+
+#[tokio::test]
+async fn members_that_came_several_times_are_written_once() {
+    let own = |data: Value| Block::Provider(ProviderBlock { origin: OPENROUTER.api.into(), data, text: None });
+    let image = |url: &str| json!({"images": [{"type": "image_url", "image_url": {"url": url}}]});
+    let audio = |id: &str| own(json!({"audio": {"id": id, "transcript": "Ok."}}));
+    let blocks = vec![own(image("https://a")), audio("audio_1"), own(image("https://b")), audio("audio_2")];
+    let asks = || Message { role: Role::User, blocks: vec![Block::Text("Hi".into())], item: None };
+    let history = vec![asks(), Message { role: Role::Assistant, blocks, item: None }, asks()];
+    let conversation = Conversation { task: Task::Chat(history), ..Conversation::default() };
+    let server = Server::answering(vec![answered(&chat(&json!([])))]).await;
+    let (_, outcome) = events(OPENROUTER.session_about(&server.url, conversation).proceed()).await;
+    assert!(matches!(outcome, Outcome::Finished(_)), "{outcome:?}");
+    let body = server.received()[0].json();
+    let answer = body["messages"].as_array().and_then(|all| all.iter().find(|it| it["role"] == "assistant"));
+    let answer = answer.expect("it is there");
+    assert_eq!(answer["audio"], json!({"id": "audio_2"}));
+    assert_eq!(answer["images"].as_array().map(Vec::len), Some(2), "{answer}");
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use reqc::compile::Compiler;
 use reqc::conversation::log::Log;
-use reqc::conversation::{Conversation, SystemLayer, Tool};
+use reqc::conversation::{Block, Conversation, Message, Role, SystemLayer, Task, Tool};
 use reqc::repo::LoadOptions;
 use reqc::runtime::tools::{FnTool, ToolOutput, ToolSet};
 use reqc::runtime::{Agent, Event, Outcome, Session, SessionStart};
@@ -38,19 +38,31 @@ fn thinks(_: usize) -> Vec<Act> {
 
 /// A session of an agent whose prompt reads `NOTES.md` of the project; it goes on with what its journal holds.
 fn session(url: &str, project: &Path, journal: &MemoryJournal, conversation: Conversation) -> Session {
+    session_of(agent(url, project, TESTER), journal, conversation)
+}
+
+/// The agent of a profile.
+fn agent(url: &str, project: &Path, profile: &str) -> Agent {
     let provider =
         format!("name = \"Scripted\"\nclient_api = \"Claude\"\nurl = \"{url}\"\napi_key_ref = \"env:SCRIPTED_KEY\"\n");
-    let own = [("providers/scripted.toml", provider.as_str()), ("agents/tester.toml", TESTER)];
+    let own = [("providers/scripted.toml", provider.as_str()), ("agents/tester.toml", profile)];
     let own = Arc::new(MemoryWorld::from_iter(own));
     let compiler = Compiler::load(own, Arc::new(Embedded::bundled()), LoadOptions::default());
     let mut setting = setting();
     setting.project = Arc::new(Disk::open(project).expect("a folder"));
-    let agent = Agent::new(Arc::new(compiler), "Tester", setting).expect("it is there");
-    let start = match Log::parse(&journal.bytes()).expect("a log").log {
+    Agent::new(Arc::new(compiler), "Tester", setting).expect("it is there")
+}
+
+fn session_of(agent: Agent, journal: &MemoryJournal, conversation: Conversation) -> Session {
+    Session::journaled(agent, transport(), start(journal, conversation), Box::new(journal.clone()))
+        .expect("it can be written")
+}
+
+fn start(journal: &MemoryJournal, conversation: Conversation) -> SessionStart {
+    match Log::parse(&journal.bytes()).expect("a log").log {
         Some(log) => SessionStart::Resumed(log, conversation),
         None => SessionStart::New(conversation),
-    };
-    Session::journaled(agent, transport(), start, Box::new(journal.clone())).expect("it can be written")
+    }
 }
 
 fn write(project: &Path, notes: &str) {
@@ -151,4 +163,85 @@ async fn a_log_without_instructions_gets_them_with_its_next_request() {
     assert_eq!(last(&server).1, 1);
     let lines = String::from_utf8(journal.bytes()).expect("UTF-8");
     assert_eq!(lines.lines().filter(|line| line.starts_with("{\"kind\":\"instructions\"")).count(), 1);
+}
+
+/// A profile of a model, with members of its own body.
+fn profile(model: &str, body: &str) -> String {
+    TESTER.replace("model = \"m\"", &format!("model = \"{model}\"")) + "[body]\n" + body
+}
+
+const BINDS: &str = "claude-opus-5-5";
+
+/// Bodies that differ in what stands before the answers.
+const BODIES: [[&str; 2]; 4] = [
+    [
+        "tools = [{type = \"web_search_20260318\", name = \"web_search\", max_uses = 5}]\n",
+        "tools = [{type = \"web_search_20260318\", name = \"web_search\", max_uses = 9}]\n",
+    ],
+    ["max_tokens = 30000\n", "tools = [{type = \"web_search_20260318\", name = \"web_search\"}]\n"],
+    [
+        "system = '[{\"type\": \"text\", \"text\": \"One.\"}]'\n",
+        "system = '[{\"type\": \"text\", \"text\": \"Two.\"}]'\n",
+    ],
+    [
+        "messages = '[{\"role\": \"user\", \"content\": \"One.\"}, {% include \"partials/anthropic/messages.jinja\" %}]'\n",
+        "messages = '[{\"role\": \"user\", \"content\": \"Two.\"}, {% include \"partials/anthropic/messages.jinja\" %}]'\n",
+    ],
+];
+
+#[tokio::test]
+async fn a_profile_that_writes_another_beginning_renews() {
+    let server = Server::start(|number, _| thinks(number)).await;
+    let project = tempfile::tempdir().expect("a folder");
+    write(project.path(), "Notes.");
+    let agent = |model: &str, body: &str| agent(&server.url, project.path(), &profile(model, body));
+    for [before, after] in BODIES {
+        let journal = MemoryJournal::default();
+        let goes_on = |model, body| session_of(agent(model, body), &journal, Conversation::default());
+        assert!(!send(&goes_on(BINDS, before)).await);
+        let resumed = goes_on(BINDS, before);
+        assert!(!send(&resumed).await && !send(&resumed).await);
+        assert_eq!(last(&server).1, 2, "{before}");
+        // Whoever looks before it sends sees what is sent.
+        let preview = start(&journal, Conversation::default()).preview(&agent(BINDS, after), Some(text("Is it?")));
+        let preview = agent(BINDS, after).compile(preview.expect("it can be asked")).expect("it compiles");
+        assert!(send(&goes_on(BINDS, after)).await, "{after}");
+        assert_eq!(last(&server).1, 0, "{after}");
+        assert_eq!(server.received().last().expect("a request").json(), *preview.body.value());
+        assert!(!send(&goes_on(BINDS, after)).await, "{after}");
+        assert_eq!(last(&server).1, 1, "thinking since then stays: {after}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_left_out_for_models_that_bind_nothing() {
+    let server = Server::start(|number, _| thinks(number)).await;
+    let (project, journal) = (tempfile::tempdir().expect("a folder"), MemoryJournal::default());
+    write(project.path(), "Notes.");
+    for (asked, body) in BODIES[0].into_iter().enumerate() {
+        let agent = agent(&server.url, project.path(), &profile("claude-sonnet-4-5", body));
+        assert!(!send(&session_of(agent, &journal, Conversation::default())).await);
+        assert_eq!(last(&server).1, asked);
+    }
+}
+
+#[tokio::test]
+async fn a_renewal_of_the_history_that_a_session_begins_with_is_kept() {
+    let server = Server::start(|number, _| thinks(number)).await;
+    let (project, journal) = (tempfile::tempdir().expect("a folder"), MemoryJournal::default());
+    write(project.path(), "Notes.");
+    let thought = |text: &str| {
+        let origin = Some("Claude".into());
+        let thinking = Block::Thinking { text: text.into(), signature: "c2ln".into(), origin };
+        Message { role: Role::Assistant, blocks: vec![thinking, Block::Text("Yes.".into())], item: None }
+    };
+    let asks = || Message { role: Role::User, blocks: vec![Block::Text("Is it?".into())], item: None };
+    let history = vec![asks(), thought("Before."), asks(), thought("Since.")];
+    let given = Conversation { task: Task::Chat(history), bound_from: 2, ..Conversation::default() };
+    let profile = profile(BINDS, "").replace("surroundings = \"\"", "surroundings = \"Here.\"");
+    let goes_on = |conversation| session_of(agent(&server.url, project.path(), &profile), &journal, conversation);
+    assert!(!send(&goes_on(given)).await);
+    assert_eq!(last(&server).1, 1);
+    assert!(!send(&goes_on(Conversation::default())).await);
+    assert_eq!(last(&server).1, 2, "what was left out stays out");
 }

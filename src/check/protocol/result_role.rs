@@ -21,7 +21,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let entries = &subject.history().entries;
     for entry in entries.iter().filter(|entry| entry.parts.iter().any(|part| part.outcome().is_some())) {
         if entry.role == Role::Assistant {
-            let note = found.at_member(entry.value, "role", "function responses stand under the role `model`");
+            let response =
+                entry.parts.iter().find(|part| part.outcome().is_some()).map_or(entry.value, |part| part.value);
+            let note = found.at(response, "function responses stand under the role `model`");
             note.help("write `\"role\": \"user\"`");
         } else if entry.value.get("role").is_none() && entries.len() > 1 {
             let note =

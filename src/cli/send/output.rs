@@ -25,11 +25,12 @@ pub(super) struct Printer<'t> {
     /// Whether the last thing on standard output is an unfinished line.
     mid_line: bool,
     calls: Vec<Value>,
+    own: Vec<Value>,
 }
 
 impl Printer<'_> {
     pub(super) fn new(format: Format, terminal: &mut Terminal) -> Printer<'_> {
-        Printer { format, terminal, text: String::new(), mid_line: false, calls: Vec::new() }
+        Printer { format, terminal, text: String::new(), mid_line: false, calls: Vec::new(), own: Vec::new() }
     }
 
     /// Whether nobody reads any more.
@@ -41,6 +42,7 @@ impl Printer<'_> {
         match event {
             Event::Text(text) => self.text.push_str(text),
             Event::ToolCallEnd(call) => self.calls.push(call.to_json()),
+            Event::ProviderBlock { .. } => self.own.push(event.to_json()),
             _ => {}
         }
         match self.format {
@@ -69,6 +71,12 @@ impl Printer<'_> {
                     said => said,
                 };
                 self.note(&format!("{name} {what}: {said}"));
+            }
+            Event::ProviderBlock { block, is_open_call: true } => {
+                let name = ["/name", "/custom/name"].into_iter().find_map(|at| block.data.pointer(at)?.as_str());
+                let name = shortened(name.unwrap_or_default());
+                let called = if name.is_empty() { block.kind().to_owned() } else { format!("{} {name}", block.kind()) };
+                self.note(&format!("{called}: a call in the provider's own form, which no tool here takes"));
             }
             Event::Renewed => {
                 self.note("the system prompt and the tools are new: thinking from before may be left out");
@@ -102,6 +110,7 @@ impl Printer<'_> {
                     "outcome": ended.to_json(),
                     "text": self.text,
                     "tool_calls": self.calls,
+                    "provider_blocks": self.own,
                     "usage": session.usage().to_json(),
                     "cost_usd": session.cost(),
                 });

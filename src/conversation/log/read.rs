@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::{CutOff, Entry, Header, Instructions, VERSION};
+use super::{CutOff, Entry, Header, Instructions, Sent, VERSION};
 use crate::conversation::{
     Audio, Block, DEFAULT_PRIORITY, Document, DocumentSource, Image, Item, ItemKind, Message, PodEvent, ProviderBlock,
     Role, SystemLayer, Tool, Usage,
@@ -48,8 +48,9 @@ pub(in crate::conversation) fn entry_of(line: &Object) -> Read<Entry> {
             Some(reason) => Entry::Partial { message: message(line)?, cut_off: cut_off(&reason)? },
         },
         "tool_result" => Entry::ToolResult(tool_result(line)?),
-        "retract" => Entry::Retract { messages: retracted(line)? },
+        "retract" => Entry::Retract { messages: line.size("messages")?.ok_or("`messages` is missing")? },
         "instructions" => Entry::Instructions(instructions(line)?),
+        "sent" => Entry::Sent(sent(line)?),
         "usage" => Entry::Usage(usage(line)?),
         "session" => return Err("the session begins a second time".to_owned()),
         kind => match ItemKind::from_name(kind) {
@@ -114,6 +115,12 @@ impl Object {
             None | Some(Value::Null) => Ok(None),
             Some(value) => value.as_u64().map(Some).ok_or_else(|| format!("`{key}` is no count")),
         }
+    }
+
+    /// How many of something there are.
+    fn size(&self, key: &str) -> Read<Option<usize>> {
+        let size = self.count(key)?.map(usize::try_from).transpose();
+        size.map_err(|_| format!("`{key}` is too large"))
     }
 
     fn list<T>(&self, key: &str, read: impl Fn(&Value) -> Read<T>) -> Read<Vec<T>> {
@@ -248,7 +255,12 @@ pub(in crate::conversation) fn item(kind: ItemKind, line: &Object) -> Read<Item>
 
 fn instructions(line: &Object) -> Read<Instructions> {
     let (agent, prompt) = (line.text("agent")?, line.text("prompt")?);
-    Ok(Instructions { agent, prompt, tools: line.list("tools", tool)?, layers: line.list("system_layers", layer)? })
+    let (tools, layers) = (line.list("tools", tool)?, line.list("system_layers", layer)?);
+    Ok(Instructions { agent, prompt, tools, layers, bound_from: line.size("bound_from")?.unwrap_or(0) })
+}
+
+fn sent(line: &Object) -> Read<Sent> {
+    Ok(Sent { parts: line.size("parts")?.ok_or("`parts` is missing")?, digest: line.text("digest")? })
 }
 
 pub(in crate::conversation) fn tool(value: &Value) -> Read<Tool> {
@@ -264,11 +276,6 @@ pub(in crate::conversation) fn layer(value: &Value) -> Read<SystemLayer> {
     let priority = layer.0.get("priority").map_or(Some(DEFAULT_PRIORITY), Value::as_i64);
     let priority = priority.ok_or("the `priority` of a layer is no number")?;
     Ok(SystemLayer { name: layer.text("name")?, priority, text: layer.text("text")? })
-}
-
-fn retracted(line: &Object) -> Read<usize> {
-    let messages = line.count("messages")?.ok_or("`messages` is missing")?;
-    usize::try_from(messages).map_err(|_| "`messages` is too large".to_owned())
 }
 
 pub(in crate::conversation) fn usage(line: &Object) -> Read<Usage> {

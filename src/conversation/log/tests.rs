@@ -253,11 +253,12 @@ fn instructions() -> impl Strategy<Value = Instructions> {
     let tool = (text(), text()).prop_map(move |(name, description)| Tool { name, description, schema: schema() });
     let layer = (text(), any::<i64>(), text()).prop_map(|(name, priority, text)| SystemLayer { name, priority, text });
     let (tools, layers) = (prop::collection::vec(tool, 0..3), prop::collection::vec(layer, 0..3));
-    (text(), text(), tools, layers).prop_map(|(agent, prompt, tools, layers)| Instructions {
+    (text(), text(), tools, layers, 0..3usize).prop_map(|(agent, prompt, tools, layers, bound_from)| Instructions {
         agent,
         prompt,
         tools,
         layers,
+        bound_from,
     })
 }
 
@@ -278,6 +279,7 @@ fn entry() -> impl Strategy<Value = Entry> {
         1 => (0..3usize).prop_map(|messages| Entry::Retract { messages }),
         1 => usage.prop_map(Entry::Usage),
         1 => instructions().prop_map(Entry::Instructions),
+        1 => (0..3usize, text()).prop_map(|(parts, digest)| Entry::Sent(Sent { parts, digest })),
     ]
 }
 

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Entry, Header, Instructions, VERSION};
+use super::{Entry, Header, Instructions, Sent, VERSION};
 use crate::conversation::{Block, Document, Image, Item, Message, ProviderBlock, SystemLayer, Tool, Usage};
 
 /// Arguments nested deeper than this are written as a string of JSON: a line holds them some levels down, and what was
@@ -35,6 +35,7 @@ pub(in crate::conversation) fn members(entry: &Entry) -> Map<String, Value> {
         Entry::ToolResult(it) => tool_result(it),
         Entry::Item(it) => item(it),
         Entry::Instructions(it) => instructions(it),
+        Entry::Sent(it) => sent(it),
         Entry::Retract { messages } => {
             let mut line = object("retract");
             line.insert("messages".into(), (*messages).into());
@@ -94,6 +95,16 @@ fn instructions(it: &Instructions) -> Map<String, Value> {
     line.insert("prompt".into(), (*it.prompt).into());
     line.insert("tools".into(), it.tools.iter().map(tool).collect());
     line.insert("system_layers".into(), it.layers.iter().map(layer).collect());
+    if it.bound_from > 0 {
+        line.insert("bound_from".into(), it.bound_from.into());
+    }
+    line
+}
+
+fn sent(it: &Sent) -> Map<String, Value> {
+    let mut line = object("sent");
+    line.insert("parts".into(), it.parts.into());
+    line.insert("digest".into(), (*it.digest).into());
     line
 }
 

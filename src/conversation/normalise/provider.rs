@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{Change, NormalForm, Rules};
-use crate::conversation::{Block, Message, ProviderBlock, Role};
+use crate::conversation::{Block, Message, ProviderBlock, Role, kind_of};
 
 /// What a wire format says of its own blocks. The default takes every block, and pairs none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -34,8 +34,7 @@ pub enum ProviderBlockKind {
 impl ProviderBlockKinds {
     /// What becomes of a block.
     pub(crate) fn of(self, data: &Value) -> ProviderBlockKind {
-        let first = || data.as_object().and_then(|members| members.keys().next()).map(String::as_str);
-        let name = data.get("type").and_then(Value::as_str).or_else(first).unwrap_or_default();
+        let name = kind_of(data);
         let known = self.known.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
         known.unwrap_or(if self.keeps_unknown { ProviderBlockKind::Kept } else { ProviderBlockKind::Sent })
     }

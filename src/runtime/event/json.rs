@@ -41,6 +41,10 @@ impl Event {
                 "event": "tool_result", "id": &**id, "name": &**name,
                 "content": &*output.content, "is_error": output.is_error, "images": output.images.len(),
             }),
+            Event::ProviderBlock { block, is_open_call } => json!({
+                "event": "provider_block", "kind": block.kind(), "origin": &*block.origin, "data": block.data,
+                "text": block.text.as_deref(), "is_open_call": is_open_call,
+            }),
             Event::Usage(usage) => named("usage", usage.to_json()),
             Event::Cost(usd) => json!({"event": "cost", "usd": usd}),
             Event::Retry { attempt, delay, error } => json!({

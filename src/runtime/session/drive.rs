@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::super::agent::Compiled;
+use super::super::agent::{Compiled, Made};
 use super::super::exchange::{Ended, Exchange, RoundContext};
 use super::super::hooks::{Hooks, MessageDecision, MessageHook, RoundDecision};
 use super::super::redact::Redactor;
@@ -19,7 +19,7 @@ use super::super::{Answer, Category, Error, Event, Outcome, StopReason, ToolCall
 use super::state::RoundInput;
 use super::{Shared, lock};
 use crate::conversation::log::CutOff;
-use crate::conversation::{Block, Usage};
+use crate::conversation::{Block, ProviderBlock, Usage};
 use crate::provider::WireFormat;
 
 /// What a request begins with.
@@ -224,13 +224,7 @@ impl<'a> RequestTask<'a> {
         self.in_turn.store(true, Ordering::Relaxed);
         self.has_kept.store(false, Ordering::Relaxed);
         self.emitter.emit(Event::TurnStart { round });
-        let RoundInput { conversation, tools, id_prefix, is_new } = self.shared.state().to_ask();
-        let said = (conversation.tools.clone(), conversation.system_layers.clone());
-        let (compiled, prompt) = self.unless_cancelled(self.shared.agent.compile_apart(conversation)).await??;
-        if let Some(prompt) = prompt.filter(|_| is_new) {
-            self.shared.state().instruct(prompt, said)?;
-            self.tell_news();
-        }
+        let (compiled, tools, id_prefix) = self.compile().await?;
         if compiled.exposes_key() {
             tracing::warn!(url = compiled.address(), "the key travels in the clear: use https");
         }
@@ -243,6 +237,29 @@ impl<'a> RequestTask<'a> {
         let exchange = context.exchange(&compiled, id_prefix).await;
         self.tell_cost(&compiled, &exchange);
         Ok((exchange, tools))
+    }
+
+    /// Compiles what is there. System prompt and tools are kept if they are new, and renewed if anything else became new to which thinking
+    /// of the history is bound.
+    async fn compile(&self) -> Result<(Compiled, ToolSet, String), Stop> {
+        loop {
+            let RoundInput { conversation, tools, id_prefix, is_new, bound_to } = self.shared.state().to_ask();
+            let said = (conversation.tools.clone(), conversation.system_layers.clone());
+            let made = self.shared.agent.compile_apart(conversation, bound_to);
+            let Made { compiled, prompt, sent, is_bound } = self.unless_cancelled(made).await??;
+            let mut state = self.shared.state();
+            if !is_bound {
+                state.renew();
+                continue;
+            }
+            if let Some(prompt) = prompt.filter(|_| is_new) {
+                state.instruct(prompt, said)?;
+            }
+            state.sends(sent);
+            drop(state);
+            self.tell_news();
+            return Ok((compiled, tools, id_prefix));
+        }
     }
 
     /// Tells what an answer cost, and adds it up. Of one that was cut off, and where the server counts none, not all tokens are known.
@@ -324,9 +341,15 @@ impl<'a> RequestTask<'a> {
     /// The answer first: what was said must not get lost because of what it cost.
     fn keep(&self, blocks: Vec<Block>, cut_off: Option<CutOff>, usage: Usage) -> Result<(), Error> {
         let mut state = self.shared.state();
+        let own: Vec<ProviderBlock> = blocks.iter().filter_map(provider_block).cloned().collect();
         let is_empty = blocks.is_empty();
         state.answer(blocks, cut_off)?;
         self.has_kept.store(!is_empty, Ordering::Relaxed);
+        let open = if own.is_empty() { Vec::new() } else { state.own_calls() };
+        for block in own {
+            let is_open_call = open.contains(&block);
+            self.emitter.emit(Event::ProviderBlock { block, is_open_call });
+        }
         state.count(usage)
     }
 
@@ -450,6 +473,13 @@ impl<'a> RequestTask<'a> {
 
     pub(super) async fn unless_cancelled<T>(&self, future: impl Future<Output = T>) -> Result<T, Stop> {
         self.cancel.run_until_cancelled(future).await.ok_or_else(|| self.stopped())
+    }
+}
+
+fn provider_block(block: &Block) -> Option<&ProviderBlock> {
+    match block {
+        Block::Provider(own) => Some(own),
+        _ => None,
     }
 }
 

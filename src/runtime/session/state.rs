@@ -7,7 +7,7 @@ use super::super::agent::Agent;
 use super::super::tools::{ToolOutput, ToolSet};
 use super::super::{Category, Error, Event};
 use super::Start;
-use crate::conversation::log::{CutOff, Entry, Instructions, Log};
+use crate::conversation::log::{CutOff, Entry, Instructions, Log, Sent};
 use crate::conversation::{
     Block, Conversation, Item, Message, ProviderBlock, Role, SystemLayer, Task, TaskKind, Tool, Usage, turn_from,
 };
@@ -39,8 +39,10 @@ pub(super) struct State {
     agent: Arc<str>,
     /// The wire format of its requests.
     wire: WireFormat,
-    /// Whether the host asked for a new system prompt.
+    /// Whether the system prompt is rendered anew for the next request.
     renews: bool,
+    /// What the request in flight says, in short.
+    asked: Option<Sent>,
 }
 
 /// What a round is about.
@@ -52,6 +54,8 @@ pub(super) struct RoundInput {
     pub(super) id_prefix: String,
     /// Whether its system prompt and tools are not those of the last request: they are kept.
     pub(super) is_new: bool,
+    /// What a request said to which thinking of the history is bound. None is if system prompt and tools are new.
+    pub(super) bound_to: Option<Sent>,
 }
 
 /// What a session with a journal starts from.
@@ -71,6 +75,11 @@ impl SessionStart {
     pub fn preview(self, agent: &Agent, message: Option<Vec<Block>>) -> Result<Conversation, Error> {
         let mut state = State::restored(agent, self, None)?;
         state.begin(agent, message.map_or(Start::Proceed, Start::Message))?;
+        let RoundInput { conversation, bound_to, .. } = state.to_ask();
+        if bound_to.is_none_or(|earlier| agent.continues(conversation.clone(), &earlier)) {
+            return Ok(conversation);
+        }
+        state.renew();
         Ok(state.to_ask().conversation)
     }
 }
@@ -108,6 +117,7 @@ impl State {
             agent: Arc::clone(agent.name()),
             wire: agent.wire(),
             renews: false,
+            asked: None,
         }
     }
 
@@ -137,6 +147,7 @@ impl State {
         let is_given = !history.is_empty();
         // The history of a completion is empty. What surrounds a given one came with its first message of the person.
         let first = turn_from(&history, 0);
+        let bound_from = std::mem::take(&mut state.frame.bound_from).min(history.len());
         for (at, message) in history.into_iter().enumerate() {
             if at == first && state.history().len() == at && !state.is_told {
                 // What goes wrong is told when the request is compiled.
@@ -145,6 +156,10 @@ impl State {
             match known_items.iter().find(|(place, _)| *place == at) {
                 Some((_, item)) => state.record(Entry::Item(item.clone()))?,
                 None => state.push(message)?,
+            }
+            if at + 1 == bound_from {
+                // Items may stand before what was given.
+                state.frame.bound_from = state.history().len();
             }
         }
         state.given = is_given.then_some(state.history().len());
@@ -167,7 +182,7 @@ impl State {
     }
 
     /// The calls in the provider's own form that wait for a result.
-    fn own_calls(&self) -> Vec<ProviderBlock> {
+    pub(super) fn own_calls(&self) -> Vec<ProviderBlock> {
         self.wire.own_blocks().open_calls(self.history()).into_iter().cloned().collect()
     }
 
@@ -217,7 +232,7 @@ impl State {
     /// What the next round is about.
     pub(super) fn to_ask(&self) -> RoundInput {
         let mut conversation = self.frame.clone();
-        let mut is_new = false;
+        let (mut is_new, mut bound_to) = (false, None);
         if let Task::Chat(history) = &mut conversation.task {
             *history = self.history().to_vec();
             conversation.is_told = self.is_told;
@@ -229,12 +244,13 @@ impl State {
             let is_renewed = is_new && self.log.instructions().is_some();
             let bound_from = if is_renewed { self.history().len() } else { self.log.bound_from() };
             conversation.bound_from = conversation.bound_from.max(bound_from);
+            bound_to = self.log.sent().filter(|_| !is_new).cloned();
         }
         if self.is_told {
             conversation.files.clear();
         }
         let id_prefix = format!("call_{}_", self.history().len());
-        RoundInput { conversation, tools: self.tools.clone(), id_prefix, is_new }
+        RoundInput { conversation, tools: self.tools.clone(), id_prefix, is_new, bound_to }
     }
 
     /// What the session said in its last request beside the history, unless the host wants something else now.
@@ -253,11 +269,16 @@ impl State {
         (tools, layers): (Vec<Tool>, Vec<SystemLayer>),
     ) -> Result<(), Error> {
         let is_renewed = self.log.instructions().is_some();
-        let agent = Arc::clone(&self.agent);
-        self.record(Entry::Instructions(Instructions { agent, prompt, tools, layers }))?;
+        let (agent, bound_from) = (Arc::clone(&self.agent), if is_renewed { 0 } else { self.frame.bound_from });
+        self.record(Entry::Instructions(Instructions { agent, prompt, tools, layers, bound_from }))?;
         self.renews = false;
         self.news.extend(is_renewed.then_some(Event::Renewed));
         Ok(())
+    }
+
+    /// A request goes out that says this, in short.
+    pub(super) fn sends(&mut self, sent: Option<Sent>) {
+        self.asked = sent;
     }
 
     pub(super) fn renew(&mut self) {
@@ -435,11 +456,20 @@ impl State {
             return Ok(());
         }
         self.unsaid = None;
+        self.bind(&blocks)?;
         let message = Message { role: Role::Assistant, blocks, item: None };
         self.record(match cut_off {
             Some(cut_off) => Entry::Partial { message, cut_off },
             None => Entry::Message(message),
         })
+    }
+
+    /// Keeps what the request said that is answered, if thinking is bound to it: that of the answer, or of a history that the host gave.
+    fn bind(&mut self, answer: &[Block]) -> Result<(), Error> {
+        let Some(asked) = self.asked.take() else { return Ok(()) };
+        let thinks = |blocks: &[Block]| blocks.iter().any(Block::is_thinking);
+        let has_unbound = || self.log.sent().is_none() && self.history().iter().any(|message| thinks(&message.blocks));
+        if thinks(answer) || has_unbound() { self.record(Entry::Sent(asked)) } else { Ok(()) }
     }
 
     /// What joined the history since this was asked last: messages of the person, and items.
@@ -466,6 +496,7 @@ impl State {
             return Ok(());
         }
         self.record(Entry::Retract { messages })?;
+        self.frame.bound_from = self.frame.bound_from.min(self.history().len());
         self.is_told = self.frame.is_told || self.says_surroundings();
         Ok(())
     }

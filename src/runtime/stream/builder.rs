@@ -231,6 +231,15 @@ impl AnswerBuilder {
         place
     }
 
+    /// Turns a call into something in the provider's own form, which holds its signature itself.
+    pub(super) fn make_own(&mut self, place: BlockIndex, data: Value) {
+        self.slots[place.0] = Slot::Own(Own { data, text: None, sealed: true });
+        let before = place.0.checked_sub(1).and_then(|index| self.slots.get_mut(index));
+        if let Some(Slot::Thinking { signature, .. }) = before {
+            signature.clear();
+        }
+    }
+
     /// What is known of something in the provider's own form.
     pub(super) fn own_data(&mut self, place: BlockIndex) -> Option<&mut Value> {
         match &mut self.slots[place.0] {
@@ -522,9 +531,6 @@ impl AnswerBuilder {
             );
         };
         self.slots.retain(|slot| !matches!(slot, Slot::Call(call) if call.is_nothing()));
-        if !self.slots.is_empty() {
-            self.settle(self.last());
-        }
         for index in 0..self.slots.len() {
             if self.is_whole_call(index, &stop)? {
                 self.complete_call(BlockIndex(index));

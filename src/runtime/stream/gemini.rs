@@ -21,7 +21,7 @@
 //!
 //! Parts of one chunk are parts of the answer; a text goes on from chunk to chunk. Arguments may come in pieces
 //! (`partialArgs`, by JSON path). Parts of other kinds are kept as the provider's own, as is a signature that follows a call;
-//! so are the sources of a candidate. Candidates beyond the first are not kept, and that is told.
+//! so are the sources of a candidate, and a `functionResponse` of the model with its call, which the server ran itself. Candidates beyond the first are not kept, and that is told.
 
 use serde_json::{Map, Value, json};
 
@@ -34,6 +34,8 @@ use crate::runtime::{Category, Error, StopReason, failure};
 pub(super) struct Gemini {
     /// The call whose arguments are still coming.
     call: Option<(BlockIndex, Value)>,
+    /// Whole calls, as they came.
+    calls: Vec<(BlockIndex, Value)>,
     /// What the candidate says beside its content, by name.
     beside: Vec<(&'static str, BlockIndex)>,
 }
@@ -97,7 +99,12 @@ impl Gemini {
     fn part(&mut self, part: &Value, answer: &mut AnswerBuilder) {
         let signature = text(part, "thoughtSignature");
         if let Some(call) = part.get("functionCall").filter(|call| call.is_object()) {
-            return self.function_call(call, signature, answer);
+            let place = self.function_call(call, signature, answer);
+            self.calls.extend(place.map(|place| (place, part.clone())));
+            return;
+        }
+        if let Some(response) = part.get("functionResponse").filter(|response| response.is_object()) {
+            self.was_run(response, answer);
         }
         let words = text(part, "text");
         if !part["text"].is_string() && part.as_object().is_some_and(|members| !members.is_empty()) {
@@ -118,12 +125,24 @@ impl Gemini {
         }
     }
 
-    /// A call, or a piece of one: pieces have no name.
-    fn function_call(&mut self, call: &Value, signature: &str, answer: &mut AnswerBuilder) {
+    /// The server answers a call itself: the host is not asked for it, and it goes back as it came.
+    fn was_run(&mut self, response: &Value, answer: &mut AnswerBuilder) {
+        let is_same = |key: &str, call: &Value| text(response, key).is_empty() || response[key] == call[key];
+        let answered = self.calls.iter().position(|(_, part)| {
+            let call = &part["functionCall"];
+            response["name"] == call["name"] && is_same("id", call)
+        });
+        if let Some((place, part)) = answered.map(|at| self.calls.remove(at)) {
+            answer.make_own(place, part);
+        }
+    }
+
+    /// A call, or a piece of one: pieces have no name. Gives the place of one that came whole.
+    fn function_call(&mut self, call: &Value, signature: &str, answer: &mut AnswerBuilder) -> Option<BlockIndex> {
         let name = text(call, "name");
         let (place, mut arguments) = match self.call.take() {
             Some(open) if name.is_empty() => open,
-            None if name.is_empty() && call.get("args").is_none() => return,
+            None if name.is_empty() && call.get("args").is_none() => return None,
             before => {
                 end_call(before, answer);
                 if !signature.is_empty() {
@@ -139,9 +158,10 @@ impl Gemini {
         let open = Some((place, arguments));
         if call["willContinue"] == Value::Bool(true) {
             self.call = open;
-        } else {
-            end_call(open, answer);
+            return None;
         }
+        end_call(open, answer);
+        (!name.is_empty()).then_some(place)
     }
 
     /// Where the answer comes from: the last chunk that says so knows most.

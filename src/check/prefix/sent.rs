@@ -1,0 +1,129 @@
+//! A request in short: whether a later one begins with all that it said can be told without it.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use super::own;
+use crate::conversation::log::Sent;
+use crate::text::hex;
+use crate::unit::Body;
+
+/// What a request says, in short.
+pub(crate) fn sent(body: &Body) -> Sent {
+    let parts = texts(body);
+    Sent { parts: parts.len(), digest: digest(&parts).into() }
+}
+
+/// Whether a request begins with all that an earlier one said.
+pub(crate) fn begins_with(body: &Body, sent: &Sent) -> bool {
+    texts(body).get(..sent.parts).is_some_and(|parts| digest(parts) == *sent.digest)
+}
+
+/// 128 bits are enough: nobody gains by two requests that look alike.
+fn digest(parts: &[String]) -> String {
+    let mut hasher = Sha256::new();
+    // No text has a line end: they are JSON.
+    parts.iter().for_each(|part| hasher.update(format!("{part}\n")));
+    hex(&hasher.finalize()[..16])
+}
+
+/// What a request says, piece by piece, in the order in which servers read it: neighbours of one role may become one message, and a text
+/// may become a list of one block.
+fn texts(body: &Body) -> Vec<String> {
+    own(body).into_iter().flat_map(|part| of_part(part.member, part.grows(), part.value)).collect()
+}
+
+fn of_part(member: &str, is_message: bool, value: &Value) -> Vec<String> {
+    let text = |begins: &str, value: &Value| {
+        let mut text = begins.to_owned();
+        write(value, &mut text);
+        text
+    };
+    match (value.as_object().filter(|_| is_message), value) {
+        (Some(message), _) => {
+            let mut beside = message.clone();
+            let content = beside.shift_remove("content").unwrap_or_default();
+            let beside = text(member, &Value::Object(beside));
+            blocks(&content).iter().map(|block| text(&beside, block)).collect()
+        }
+        (None, Value::String(_)) => blocks(value).iter().map(|block| text(member, block)).collect(),
+        (None, value) => vec![text(member, value)],
+    }
+}
+
+/// The blocks of a content. A text is a block.
+fn blocks(content: &Value) -> Vec<Value> {
+    match content {
+        Value::Array(blocks) => blocks.clone(),
+        Value::String(_) => {
+            let kind = ("type".to_owned(), Value::from("text"));
+            vec![Value::Object(Map::from_iter([kind, ("text".to_owned(), content.clone())]))]
+        }
+        other => vec![other.clone()],
+    }
+}
+
+/// The value as JSON, the same for objects with the same members: without breakpoints of the cache.
+fn write(value: &Value, text: &mut String) {
+    match value {
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().filter(|(name, _)| *name != super::place::MARK).collect();
+            members.sort_unstable_by_key(|(name, _)| *name);
+            text.push('{');
+            for (name, value) in members {
+                let _ = write!(text, "{}:", Value::from(name.as_str()));
+                match value {
+                    Value::String(_) if name == "content" => write(&Value::Array(blocks(value)), text),
+                    value => write(value, text),
+                }
+                text.push(',');
+            }
+            text.push('}');
+        }
+        Value::Array(elements) => {
+            text.push('[');
+            for element in elements {
+                write(element, text);
+                text.push(',');
+            }
+            text.push(']');
+        }
+        value => {
+            let _ = write!(text, "{value}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// The pieces of messages.
+    fn pieces(messages: &Value) -> Vec<String> {
+        let messages = messages.as_array().expect("a list");
+        messages.iter().flat_map(|message| of_part("messages", true, message)).collect()
+    }
+
+    #[test]
+    fn what_servers_read_alike_is_alike() {
+        let earlier = json!([{"role": "user", "content": "one"}]);
+        let later = json!([{"content": [
+            {"text": "one", "type": "text", "cache_control": {"type": "ephemeral"}}, {"type": "text", "text": "two"},
+        ], "role": "user"}, {"role": "assistant", "content": "three"}]);
+        assert_eq!(pieces(&earlier), pieces(&later)[..1]);
+        assert_eq!(pieces(&later).len(), 3);
+        for other in [json!([{"role": "assistant", "content": "one"}]), json!([{"role": "user", "content": "One"}])] {
+            assert_ne!(digest(&pieces(&earlier)), digest(&pieces(&other)));
+        }
+    }
+
+    #[test]
+    fn a_system_prompt_may_become_a_list() {
+        let block = json!({"type": "text", "text": "Be brief."});
+        assert_eq!(of_part("system", false, &json!("Be brief.")), of_part("system", false, &block));
+        assert_ne!(of_part("system", false, &block), of_part("tools", false, &block));
+    }
+}
