@@ -171,6 +171,6 @@ mod tests {
         let place = project.canonicalize().expect("it is there");
         assert_eq!((&*opened.setting.project_name, Path::new(&*opened.setting.folders.project)), ("project", &*place));
         assert_eq!(opened.root, folder.path().canonicalize().expect("it is there"));
-        assert!(open_repository(&folder.path().join("none")).is_err());
+        assert!(open_repository(folder.path().join("none")).is_err());
     }
 }
