@@ -111,7 +111,7 @@ pub mod world;
 /// The programs of the documentation are compiled.
 #[cfg(all(doctest, feature = "runtime"))]
 #[doc = include_str!("../docs/library.md")]
-mod documentation {}
+struct Documentation;
 
 #[doc(inline)]
 pub use compile::{Body, Compiler, Report, Selection};

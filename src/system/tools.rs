@@ -41,16 +41,16 @@ impl OpenedTools {
     ///
     /// A phrase, if the file cannot be read.
     pub fn open(path: impl AsRef<Path>) -> Result<OpenedTools, String> {
-        OpenedTools::open_below("", path.as_ref())
+        OpenedTools::open_as(path.as_ref(), "", path.as_ref())
     }
 
-    /// The same for a file whose folder is shown as `shown`, with its last `/`.
-    pub(crate) fn open_below(shown: &str, path: &Path) -> Result<OpenedTools, String> {
+    /// The same for a file that a person knows as `known`, and whose folder findings show as `shown`, with its last `/`.
+    pub(crate) fn open_as(known: &Path, shown: &str, path: &Path) -> Result<OpenedTools, String> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let world = Disk::open(folder)?.with_named(&name);
         if let Err(error) = world.read(&name) {
-            return Err(format!("`{}` cannot be read: {error}", path.display()));
+            return Err(format!("`{}` cannot be read: {error}", known.display()));
         }
         let processes = SystemProcesses::new(folder)?;
         let mut sources = Sources::default();

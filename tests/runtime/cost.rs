@@ -10,7 +10,7 @@ use reqc::system::Embedded;
 use reqc::world::MemoryWorld;
 
 use crate::fixture::{events, setting, text, transport};
-use crate::server::{Server, calls, says};
+use crate::server::{Server, calls, says, sse};
 
 /// A family of the models that the tests use, with prices.
 const PRICES: &str = "[[family]]\nname = \"House\"\nmodels = [\"m\"]\nwires = [\"openai-chat\"]\nsource = \"x\"\n\
@@ -49,6 +49,16 @@ async fn told(families: &str, more: &str) -> (Vec<f64>, Option<f64>) {
     let shown = all.iter().filter(|event| matches!(event, Event::Cost(_))).map(Event::to_json);
     assert!(shown.into_iter().all(|event| event["event"] == "cost" && event["usd"].is_f64()));
     (costs.collect(), session.cost())
+}
+
+#[tokio::test]
+async fn what_an_answer_without_a_count_of_tokens_costs_is_not_known() {
+    let answer = r#"{"choices":[{"index":0,"delta":{"content":"Done."},"finish_reason":"stop"}]}"#;
+    let server = Server::answering(vec![sse(&[answer, "[DONE]"])]).await;
+    let session = Session::new(agent(&server.url, PRICES, ""), transport(), Conversation::default());
+    assert_eq!(session.cost(), Some(0.0));
+    session.send("Hi").text().await.expect("an answer");
+    assert_eq!(session.cost(), None);
 }
 
 #[tokio::test]

@@ -27,11 +27,12 @@ impl Tools {
         given: &Path,
         terminal: &Terminal,
     ) -> Result<Tools, Unusable> {
-        let place = to_read(&options.path(given), options.directory()).map_err(Failure::from)?;
+        let known = options.path(given);
+        let place = to_read(&known, options.directory()).map_err(Failure::from)?;
         let name = place.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let given = given.to_string_lossy();
         let shown_below = given.strip_suffix(&name).unwrap_or_default();
-        let mut tools = OpenedTools::open_below(shown_below, &place).map_err(Failure::from)?.supervised();
+        let mut tools = OpenedTools::open_as(&known, shown_below, &place).map_err(Failure::from)?.supervised();
         let (found, sources) = (std::mem::take(&mut tools.findings), std::mem::take(&mut tools.sources));
         if found.iter().any(|finding| finding.severity == Severity::Error) {
             return Err(Unusable::FindingsIn(sources, found));

@@ -266,14 +266,16 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Tells what an answer cost, and adds it up. Of one that was cut off, not all tokens are known.
+    /// Tells what an answer cost, and adds it up. Of one that was cut off, and where the server counts none, not all tokens are known.
     fn tell_cost(&self, compiled: &Compiled, exchange: &Exchange) {
         let usage = &exchange.answer.usage;
-        if *usage == Usage::default() {
+        let is_whole = matches!(exchange.ended, Ended::Complete(_));
+        let is_counted = *usage != Usage::default();
+        let has_begun = is_whole || exchange.calls_begun || !exchange.answer.blocks.is_empty();
+        if !is_counted && !has_begun {
             return;
         }
-        let is_whole = matches!(exchange.ended, Ended::Complete(_));
-        let cost = compiled.cost(usage).filter(|_| is_whole);
+        let cost = compiled.cost(usage).filter(|_| is_whole && is_counted);
         self.shared.state().add_cost(cost);
         if let Some(cost) = cost {
             self.emitter.emit(Event::Cost(cost));
