@@ -30,7 +30,7 @@ use crate::json::Pointer;
 use crate::provider::{ClientApi, MODEL_PLACEHOLDER, Server, WireFormat};
 use crate::repo::{Family, Instance};
 use crate::source::Span;
-use crate::unit::{Body, CheckId, Kept, MemberRef, Plan};
+use crate::unit::{Body, CheckId, Followed, Kept, MemberRef, Plan};
 
 /// Something wrong at a place of a body.
 #[derive(Debug, Clone, PartialEq)]
@@ -224,18 +224,36 @@ impl Checks {
         let id =
             self.history_ids.as_ref().map(|(alone, continued)| if shared.is_continued() { *continued } else { *alone });
         let followed = followed.zip(id);
-        let is_known = !is_readable || followed.is_some_and(|(followed, id)| followed.is_noted(id));
+        let is_known = !is_readable || followed.is_some_and(|(followed, id)| followed.alone.is_noted(id));
         let of_history = !is_known && !protocol::check(&shared, &[Scope::History]).is_empty();
         if let Some((followed, id)) = followed.filter(|_| !of_history) {
-            followed.note(id);
+            followed.alone.note(id);
         }
-        if !of_history && self.accepts_options(body) && protocol::check(&shared, &[Scope::Body]).is_empty() {
+        if !of_history && self.accepts_options(body) && self.accepts_conversation(body, followed) {
             return Vec::new();
         }
         let own = subject(false);
         let mut problems = if is_known { Vec::new() } else { protocol::check(&own, &[Scope::History]) };
         problems.extend(protocol::check(&own, &[Scope::Options, Scope::Body]));
         problems
+    }
+
+    /// Whether nothing is found by the rules that look at the history and some members beside it.
+    fn accepts_conversation(&self, body: &Body, followed: Option<(&Followed, CheckId)>) -> bool {
+        let is_history = |member: &MemberRef<'_>| Some(member.name) == history::member_of(self.wire);
+        let is_beside = |member: &MemberRef<'_>| protocol::BESIDE_HISTORY.contains(&member.name);
+        let (history, others): (Vec<_>, Vec<_>) = body.members().partition(is_history);
+        let beside: Vec<_> = others.into_iter().filter(is_beside).collect();
+        if followed.is_some_and(|(followed, id)| followed.is_noted(id, &beside)) {
+            return true;
+        }
+        let members = history.iter().chain(&beside).map(|member| (member.name, member.shared_value()));
+        let subject = Subject::new(self.destination(), &self.facts, members);
+        let is_accepted = protocol::check(&subject, &[Scope::Body]).is_empty();
+        if let Some((followed, id)) = followed.filter(|_| is_accepted) {
+            followed.note(id, &beside);
+        }
+        is_accepted
     }
 
     /// How many sets of members beside the conversation were looked at, of those in which nothing was found.
@@ -251,12 +269,7 @@ impl Checks {
         let is_option = |member: &MemberRef<'_>| !of_conversation.contains(&member.name);
         let options = || body.members().filter(is_option);
         let known = || self.options.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_same = |known: &Vec<Kept>| {
-            let mut options = options();
-            known.iter().all(|kept| options.next().is_some_and(|member| member.is_kept(kept)))
-                && options.next().is_none()
-        };
-        if known().iter().any(is_same) {
+        if known().iter().any(|known| MemberRef::are_kept(options(), known)) {
             return true;
         }
         // What is known of a model may be about its conversation.

@@ -96,12 +96,12 @@ impl Checks {
         }
         let (older, newer) = (own(earlier), own(later));
         let Some(found) = difference(&older, &newer) else { return self.lookback(earlier, later) };
-        let bound = self.facts.property(Property::BoundThinking).filter(|(is_bound, _)| *is_bound);
+        let bound = self.binding();
         // The answer to the earlier request is the message behind its last one.
         let end = if is_renewed { messages(&older) + 1 } else { usize::MAX };
-        let is_bound = self.wire.binds_thinking() && bound.is_some() && found.has_thinking_behind(&newer, end);
+        let is_bound = bound.is_some() && found.has_thinking_behind(&newer, end);
         let (rule, severity) = match bound.filter(|_| is_bound) {
-            Some((_, severity)) => (&rules::THINKING_PREFIX, Some(severity.min(outcome(later)))),
+            Some(severity) => (&rules::THINKING_PREFIX, Some(severity.min(outcome(later)))),
             None if is_renewed || found.is_tail => return None,
             None if found.has_breakpoint_behind(&newer) => (&rules::VOLATILE, None),
             None => (&rules::UNSTABLE_PREFIX, None),
@@ -119,6 +119,22 @@ impl Checks {
         };
         Some(Broken { problem, is_in_later: found.newer.is_some(), from: found.from })
     }
+
+    /// Whether the model binds thinking to what stands before it.
+    pub(crate) fn binds_thinking(&self) -> bool {
+        self.binding().is_some()
+    }
+
+    /// How bad it is to change what thinking is bound to; `None` if the model does not bind it.
+    fn binding(&self) -> Option<Severity> {
+        let (is_bound, severity) = self.facts.property(Property::BoundThinking)?;
+        (is_bound && self.wire.binds_thinking()).then_some(severity)
+    }
+}
+
+/// Whether a member of a body has a part in what it is the beginning of.
+pub(crate) fn is_read_first(name: &str) -> bool {
+    ORDER.contains(&name) || name == place::MARK
 }
 
 /// What the API does with thinking whose prefix changed, as the body asks for it: it refuses the request, or leaves the thinking out.
@@ -133,6 +149,14 @@ fn outcome(body: &Body) -> Severity {
 pub(crate) struct Proven(Mutex<HashMap<Vec<usize>, Vec<Kept>>>);
 
 impl Proven {
+    /// Whether one body is the beginning of another for all agents that share what they are made from, whatever their prompts say.
+    pub(crate) fn holds_for_all(&self, (earlier, later): (&Body, &Body)) -> bool {
+        let mut members = earlier.members().chain(later.members()).filter(|member| ORDER.contains(&member.name));
+        members.all(|member| member.address().is_some())
+            && is_same_but_for_prompt(earlier, later)
+            && self.holds(earlier, later)
+    }
+
     /// Whether one body is the beginning of another, with a placeholder for the system prompt of both.
     fn holds(&self, earlier: &Body, later: &Body) -> bool {
         let members = || earlier.members().chain(later.members()).filter(|member| ORDER.contains(&member.name));

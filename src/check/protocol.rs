@@ -80,9 +80,32 @@ pub(crate) enum Scope {
     History,
     /// The members beside the conversation, which are history and instructions: so do bodies that share those.
     Options,
-    /// Any member.
+    /// The history, and [what may stand beside it](BESIDE_HISTORY).
     Body,
 }
+
+/// The members beside the history that rules of [`Scope::Body`] look at: they see no others.
+pub(super) const BESIDE_HISTORY: [&str; 19] = [
+    "model",
+    "system",
+    "systemInstruction",
+    "system_instruction",
+    "tools",
+    "toolConfig",
+    "tool_config",
+    "thinking",
+    "chat_template_kwargs",
+    "response_format",
+    "text",
+    "store",
+    "conversation",
+    "previous_response_id",
+    "prompt",
+    "compaction",
+    "cache_control",
+    "cachedContent",
+    "cached_content",
+];
 
 /// Declares the rule of a file: `body_rule! { History, Error "code", "summary", "page" }`, checked by the function `check`. One
 /// that looks at the history and beyond has a function for each: `Body and of_history`.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::assembled::KnownMembers;
 use super::body::Splice;
 use super::members::Shared;
 use super::prompt::KnownPrompts;
@@ -33,6 +34,7 @@ pub struct Plan<'r> {
     /// The conversations it is for.
     pub kind: TaskKind,
     pub(super) endpoint: Spanned<&'r str>,
+    default_model: Option<&'r str>,
     pub(super) prompt: Option<TemplateId>,
     /// What enters the conversation when it changes.
     pub(crate) surroundings: Option<TemplateId>,
@@ -40,6 +42,7 @@ pub struct Plan<'r> {
     pub(super) with_tools: bool,
     pub(super) cache: Option<CachePlan>,
     pub(super) known_prompts: KnownPrompts,
+    pub(super) known_members: KnownMembers,
 }
 
 /// What of a member a place is asked for.
@@ -123,10 +126,11 @@ impl<'r> Plan<'r> {
             Some(id)
         })?;
         body.iter_mut().for_each(|(_, part)| part.share());
+        let default_model = profile.string("model").map(|model| model.value);
         let kind = if completion { TaskKind::Completion } else { TaskKind::Chat };
         let with_tools = profile.is_on("enable_tools");
         let cache = cache_plan(&profile, wire);
-        let known_prompts = KnownPrompts::default();
+        let (known_prompts, known_members) = (KnownPrompts::default(), KnownMembers::default());
         Some(Plan {
             profile,
             instance,
@@ -134,12 +138,14 @@ impl<'r> Plan<'r> {
             wire,
             kind,
             endpoint,
+            default_model,
             prompt,
             surroundings,
             body,
             with_tools,
             cache,
             known_prompts,
+            known_members,
         })
     }
 
@@ -160,7 +166,7 @@ impl<'r> Plan<'r> {
 
     /// The profile's default model.
     pub fn default_model(&self) -> Option<&'r str> {
-        self.profile.string("model").map(|model| model.value)
+        self.default_model
     }
 
     /// The model of a request: the client's, else the profile's, else the placeholder.
@@ -168,7 +174,7 @@ impl<'r> Plan<'r> {
     where
         'r: 'm,
     {
-        client.or(self.default_model()).unwrap_or(MODEL_PLACEHOLDER)
+        client.or(self.default_model).unwrap_or(MODEL_PLACEHOLDER)
     }
 
     /// Whether a request names its model, in the body or in the URL.

@@ -195,7 +195,7 @@ fn has_mark(value: &Value) -> bool {
 }
 
 /// A breakpoint of the cache.
-const MARK: &str = "cache_control";
+pub(super) const MARK: &str = "cache_control";
 
 fn in_objects<'v>(older: &'v Map<String, Value>, newer: &'v Map<String, Value>) -> Option<Spot<'v>> {
     let of_older = older.iter().filter(|(name, _)| *name != MARK).find_map(|(name, value)| match newer.get(name) {
