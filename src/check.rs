@@ -83,6 +83,9 @@ pub(crate) fn without_numbers(text: &str, separator: char) -> String {
 
 /// Drops what rules say of the form of values that the schema refuses already.
 fn drop_told(problems: &mut Vec<Problem>, of_schema: usize) {
+    if problems.len() == of_schema {
+        return;
+    }
     let is_error = |problem: &&Problem| problem.severity != Some(Severity::Warning);
     let told: HashSet<Pointer> = problems[..of_schema].iter().filter(is_error).map(|it| it.pointer.clone()).collect();
     let mut index = 0;
@@ -218,14 +221,11 @@ impl Checks {
             let members = body.members().map(|member| (member.name, value_of(member, is_shared)));
             Subject::new(self.destination(), &self.facts, members)
         };
-        let shared = subject(true);
         let history = body.members().find(|member| Some(member.name) == history::member_of(self.wire));
         let followed = history.and_then(|member| member.followed()).filter(|_| is_readable);
-        let id =
-            self.history_ids.as_ref().map(|(alone, continued)| if shared.is_continued() { *continued } else { *alone });
-        let followed = followed.zip(id);
+        let followed = followed.zip(self.history_id(body));
         let is_known = !is_readable || followed.is_some_and(|(followed, id)| followed.alone.is_noted(id));
-        let of_history = !is_known && !protocol::check(&shared, &[Scope::History]).is_empty();
+        let of_history = !is_known && !protocol::check(&subject(true), &[Scope::History]).is_empty();
         if let Some((followed, id)) = followed.filter(|_| !of_history) {
             followed.alone.note(id);
         }
@@ -238,10 +238,18 @@ impl Checks {
         problems
     }
 
+    /// What the verdict on the history of a body depends on beside it.
+    fn history_id(&self, body: &Body) -> Option<CheckId> {
+        let (alone, continued) = self.history_ids?;
+        let is_there = |name: &str| body.members().any(|member| member.name == name && !member.value().is_null());
+        Some(if subject::is_continued(self.wire, is_there) { continued } else { alone })
+    }
+
     /// Whether nothing is found by the rules that look at the history and some members beside it.
     fn accepts_conversation(&self, body: &Body, followed: Option<(&Followed, CheckId)>) -> bool {
         let is_history = |member: &MemberRef<'_>| Some(member.name) == history::member_of(self.wire);
-        let is_beside = |member: &MemberRef<'_>| protocol::BESIDE_HISTORY.contains(&member.name);
+        let seen = protocol::beside_history(self.wire);
+        let is_beside = |member: &MemberRef<'_>| seen.contains(&member.name);
         let (history, others): (Vec<_>, Vec<_>) = body.members().partition(is_history);
         let beside: Vec<_> = others.into_iter().filter(is_beside).collect();
         if followed.is_some_and(|(followed, id)| followed.is_noted(id, &beside)) {

@@ -93,6 +93,8 @@ pub struct Compiler {
     engine: Engine,
     schemas: Arc<Schemas>,
     contexts: Vec<ReadyContext>,
+    /// What is kept for all agents and contexts.
+    room: Room,
     /// Concrete agents of the compiled layers, sorted by name, and whether they can be compiled.
     agents: Vec<(ProfileId, bool)>,
     findings: Vec<Diagnostic>,
@@ -227,8 +229,8 @@ impl Compiler {
         let readable = readable(&repo);
         let ready = |context| ReadyContext::new(&repo, context, (&room, &readable));
         let contexts = contexts.into_iter().map(ready).collect();
-        let mut compiler =
-            Compiler { repo, hierarchy, engine, schemas: Arc::new(schemas), contexts, agents: Vec::new(), findings };
+        let (schemas, agents) = (Arc::new(schemas), Vec::new());
+        let mut compiler = Compiler { repo, hierarchy, engine, schemas, contexts, room, agents, findings };
         compiler.prepare_agents(wanted);
         compiler.findings.extend(unused::check(&compiler.repo, &compiler.hierarchy, &compiler.findings));
         compiler.note_reach();
@@ -360,7 +362,7 @@ impl Compiler {
 
     /// The plan of an agent; `None` if it has findings that make it unusable.
     pub fn plan(&self, id: ProfileId) -> Option<Plan<'_>> {
-        Plan::new(&self.repo, &self.engine, self.resolve(id)?)
+        Plan::new(&self.repo, &self.engine, &self.room, self.resolve(id)?)
     }
 
     /// Makes every selected body. `visit` is called on worker threads, once per agent. What is found is as it is: no policy

@@ -15,10 +15,13 @@ pub(super) struct KnownMembers(Mutex<Vec<Known>>);
 struct Known {
     name: Arc<str>,
     /// What the templates gave.
-    given: Vec<Option<Arc<Shared>>>,
+    given: Vec<Given>,
     made: Arc<Shared>,
     weight: usize,
 }
+
+/// What a template gave that other bodies hold too; `None` if that was nothing.
+type Given = Option<Arc<Shared>>;
 
 /// A member that was put together.
 pub(super) struct Assembled {
@@ -30,10 +33,11 @@ pub(super) struct Assembled {
 impl KnownMembers {
     /// A member with what its templates gave, in order.
     pub(super) fn assemble(&self, name: &Arc<str>, part: &Part, given: Vec<Option<Member>>) -> Assembled {
-        let Some(key) = given.iter().map(shared).collect::<Option<Vec<_>>>() else {
+        if !given.iter().flatten().all(Member::is_shared) {
             let value = part.value(&mut given.into_iter());
             return Assembled { member: Member::Own(value.unwrap_or_default()), weight: 0 };
-        };
+        }
+        let key: Vec<Given> = given.iter().map(|given| shared(given.as_ref())).collect();
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = known.iter().position(|known| known.name == *name);
         if let Some(known) = at.map(|at| &known[at]).filter(|known| is_same(&known.given, &key)) {
@@ -47,17 +51,16 @@ impl KnownMembers {
     }
 }
 
-/// What a template gave, if other bodies hold it too.
-fn shared(given: &Option<Member>) -> Option<Option<Arc<Shared>>> {
-    match given {
-        None => Some(None),
-        Some(Member::Shared(shared)) => Some(Some(Arc::clone(shared))),
-        Some(Member::Own(_) | Member::Spliced(_)) => None,
+/// What a template gave for all bodies.
+fn shared(given: Option<&Member>) -> Given {
+    match given? {
+        Member::Shared(shared) => Some(Arc::clone(shared)),
+        Member::Own(_) | Member::Spliced(_) => None,
     }
 }
 
-fn is_same(known: &[Option<Arc<Shared>>], given: &[Option<Arc<Shared>>]) -> bool {
-    let same = |pair: (&Option<Arc<Shared>>, &Option<Arc<Shared>>)| match pair {
+fn is_same(known: &[Given], given: &[Given]) -> bool {
+    let same = |pair: (&Given, &Given)| match pair {
         (Some(known), Some(given)) => Arc::ptr_eq(known, given),
         (known, given) => known.is_none() && given.is_none(),
     };

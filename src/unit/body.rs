@@ -346,7 +346,7 @@ impl Assembly<'_> {
             let at = || Pointer::root().member(key);
             let member = match part {
                 Part::Member(shared) => Some(Member::Shared(Arc::clone(shared))),
-                Part::Template(template, literal) => self.template(*template, *literal, &at()),
+                Part::Template(template, literal) => self.template(*template, *literal, at()),
                 part => Some(self.assembled(key, part, &at())),
             };
             if let Some(member) = member {
@@ -381,19 +381,19 @@ impl Assembly<'_> {
                 true
             }
             Part::Template(template, literal) => {
-                given.push(self.template(*template, *literal, at));
+                given.push(self.template(*template, *literal, at.clone()));
                 given.last().is_some_and(Option::is_some)
             }
         }
     }
 
-    fn template(&mut self, template: TemplateId, literal: Span, at: &Pointer) -> Option<Member> {
+    fn template(&mut self, template: TemplateId, literal: Span, at: Pointer) -> Option<Member> {
         if self.cost > ACCOUNT_LIMIT {
             return None;
         }
         let mut text = None;
-        let spliced = self.spliced(template, literal, at);
-        let found = spliced.unwrap_or_else(|| self.rendered(template, literal, at, &mut text));
+        let spliced = self.spliced(template, literal, &at);
+        let found = spliced.unwrap_or_else(|| self.rendered(template, literal, &at, &mut text));
         let Costed { result, cost } = found;
         self.cost = self.cost.saturating_add(cost);
         match result {
@@ -403,7 +403,7 @@ impl Assembly<'_> {
             }
             Ok(member) => {
                 if member.is_some() {
-                    self.splices.push(Splice { pointer: at.clone(), literal, template, cost, text });
+                    self.splices.push(Splice { pointer: at, literal, template, cost, text });
                 }
                 member
             }

@@ -249,7 +249,9 @@ impl<'b> MemberRef<'b> {
     fn is_kept(&self, kept: &Kept) -> bool {
         *self.name == *kept.name
             && match (self.held, &kept.value) {
-                (Held::Member(Member::Shared(shared)), KeptValue::Shared(kept)) => Arc::ptr_eq(shared, kept),
+                (Held::Member(Member::Shared(shared)), KeptValue::Shared(kept)) => {
+                    Arc::ptr_eq(shared, kept) || is_same_leaf(&shared.value, &kept.value)
+                }
                 (Held::Member(Member::Spliced(spliced)), KeptValue::Shared(kept)) => {
                     Arc::ptr_eq(spliced.shared(), kept)
                 }
@@ -274,6 +276,11 @@ impl<'b> MemberRef<'b> {
             _ => (check.accepts)(self.value()),
         }
     }
+}
+
+/// Whether two values are the same, of which neither is a list or an object.
+fn is_same_leaf(one: &Value, other: &Value) -> bool {
+    !one.is_array() && !one.is_object() && one == other
 }
 
 impl Shared {
@@ -415,6 +422,17 @@ fn indented(value: &Value) -> String {
     }
 }
 
+/// A name as it stands between quotes.
+fn escaped(name: &str) -> Cow<'_, str> {
+    match name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        true => Cow::Borrowed(name),
+        false => {
+            let quoted = compact(name);
+            Cow::Owned(quoted[1..quoted.len() - 1].to_owned())
+        }
+    }
+}
+
 /// A value on one line; a good deal faster than its `Display`.
 fn compact(value: &(impl serde::Serialize + ?Sized)) -> String {
     serde_json::to_string(value).expect("a value serialises into memory")
@@ -486,16 +504,16 @@ impl Members {
 
     /// The object with two spaces of indentation, as `serde_json` writes it.
     pub(super) fn pretty(&self) -> String {
-        let texts: Vec<(String, Cow<'_, str>)> =
-            self.iter().map(|(name, member)| (compact(name), member.pretty())).collect();
+        let texts: Vec<(Cow<'_, str>, Cow<'_, str>)> =
+            self.iter().map(|(name, member)| (escaped(name), member.pretty())).collect();
         if texts.is_empty() {
             return "{}".to_owned();
         }
-        let len = texts.iter().map(|(name, text)| name.len() + text.len() + ",\n  : ".len()).sum::<usize>();
+        let len = texts.iter().map(|(name, text)| name.len() + text.len() + ",\n  \"\": ".len()).sum::<usize>();
         let mut pretty = String::with_capacity(len + "{\n}\n".len());
         let mut before = "{\n  ";
         for (name, text) in texts {
-            [before, &name, ": ", &text].into_iter().for_each(|piece| pretty.push_str(piece));
+            [before, "\"", &name, "\": ", &text].into_iter().for_each(|piece| pretty.push_str(piece));
             before = ",\n  ";
         }
         pretty.push_str("\n}");
@@ -522,6 +540,16 @@ mod tests {
                     .prop_map(|members| members.into_iter().collect()),
             ]
         })
+    }
+
+    #[test]
+    fn the_last_sixteen_checks_that_accepted_a_value_are_known() {
+        let accepted = Accepted::default();
+        (0..=20).for_each(|check| accepted.note(CheckId(check)));
+        accepted.note(CheckId(u16::MAX));
+        let known: Vec<u16> = (0..=21).filter(|&check| accepted.is_noted(CheckId(check))).collect();
+        assert_eq!(known, (5..=20).collect::<Vec<_>>());
+        assert!(!accepted.is_noted(CheckId(u16::MAX)));
     }
 
     #[test]

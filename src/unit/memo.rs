@@ -92,7 +92,8 @@ const SEEN: usize = 48;
 #[derive(Debug, Clone)]
 pub struct Room {
     space: Space,
-    /// Tool definitions, and what templates write that look at no conversation, by their text: the order of members counts.
+    /// Tool definitions, what templates write that look at no conversation, and constants that agents take over from others, by
+    /// their text: the order of members counts.
     values: Arc<Mutex<HashMap<String, Arc<Shared>>>>,
 }
 
@@ -106,8 +107,8 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Tool definitions: those that are there already, if they are the same.
-    fn tools(&self, made: Value) -> Arc<Shared> {
+    /// A value: the one that is there already, if it is the same.
+    pub(super) fn share(&self, made: Value) -> Arc<Shared> {
         let text = made.to_string();
         match self.known(&text) {
             Some(same) => same,
@@ -305,7 +306,7 @@ impl Memo {
         own: Option<&Value>,
         make: impl FnOnce() -> Tools<Value>,
     ) -> SharedTools {
-        self.remember(&self.tools, (wire, own.map(Value::to_string)), || make().map(|made| self.room.tools(made)))
+        self.remember(&self.tools, (wire, own.map(Value::to_string)), || make().map(|made| self.room.share(made)))
     }
 
     /// The known result, or the one that `make` gives. Making happens outside of the lock: at worst two threads make the

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::assembled::KnownMembers;
 use super::body::Splice;
 use super::members::Shared;
+use super::memo::Room;
 use super::prompt::KnownPrompts;
 use crate::conversation::TaskKind;
 use crate::diag::{Diagnostic, Suggestions, listed};
@@ -106,7 +107,7 @@ impl<'r> Plan<'r> {
     }
 
     /// The plan of a profile that [`Plan::prepare`] accepted; `None` for any other.
-    pub fn new(repo: &'r Repo, engine: &Engine, profile: ResolvedProfile<'r>) -> Option<Plan<'r>> {
+    pub fn new(repo: &'r Repo, engine: &Engine, room: &Room, profile: ResolvedProfile<'r>) -> Option<Plan<'r>> {
         let instance = repo.instances.get(profile.string("provider_instance")?.value)?;
         let endpoint = profile.string("endpoint")?;
         let api = ClientApi::from_name(&instance.client_api.value)?;
@@ -125,7 +126,9 @@ impl<'r> Plan<'r> {
             completion |= engine.reads(id).contains("prefix");
             Some(id)
         })?;
-        body.iter_mut().for_each(|(_, part)| part.share());
+        for ((_, part), (_, merged)) in body.iter_mut().zip(profile.body()?.iter()) {
+            part.share((merged.file != profile.profile.file).then_some(room));
+        }
         let default_model = profile.string("model").map(|model| model.value);
         let kind = if completion { TaskKind::Completion } else { TaskKind::Chat };
         let with_tools = profile.is_on("enable_tools");
@@ -390,10 +393,14 @@ impl Part {
         }
     }
 
-    /// Makes a constant one value of all bodies.
-    fn share(&mut self) {
+    /// Makes a constant one value of all bodies; those of all agents that take it over, if it is not of this agent's own profile.
+    fn share(&mut self, room: Option<&Room>) {
         if let Part::Constant(value) = self {
-            *self = Part::Member(Arc::new(Shared::new(value.take())));
+            let value = value.take();
+            *self = Part::Member(match room {
+                Some(room) => room.share(value),
+                None => Arc::new(Shared::new(value)),
+            });
         }
     }
 
