@@ -119,7 +119,8 @@ impl Source {
                 path.display()
             );
             names.retain(|name| root["properties"].get(name).is_some());
-            (names, self.validator(schema, &keywords))
+            let looked_at = names.intersection(&names_of_properties(&keywords)).cloned().collect::<Vec<_>>();
+            (names, looked_at, self.validator(schema, &keywords))
         });
 
         let entry = &mut self.entries;
@@ -132,9 +133,9 @@ impl Source {
         for (name, id) in members {
             let _ = writeln!(entry, "            ({name:?}, {}),", check(id));
         }
-        let together = together.map(|(names, id)| {
+        let together = together.map(|(names, looked_at, id)| {
             let names: Vec<String> = names.into_iter().collect();
-            format!("Together {{ names: &{names:?}, check: {} }}", check(id))
+            format!("Together {{ names: &{names:?}, looked_at: &{looked_at:?}, check: {} }}", check(id))
         });
         let _ = writeln!(entry, "        ],\n        together: {},\n    }},", option(together));
     }
@@ -328,6 +329,16 @@ fn collect_names(schema: &Value, names: &mut BTreeSet<String>) -> bool {
         }),
         _ => true,
     }
+}
+
+/// The members whose values a schema looks at: of any other it can only say whether it is there.
+fn names_of_properties(schema: &Value) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for_each_schema(&mut schema.clone(), &mut |keywords| {
+        let properties = keywords.get("properties").and_then(Value::as_object);
+        names.extend(properties.into_iter().flat_map(Map::keys).cloned());
+    });
+    names
 }
 
 fn holds_only_leaves(value: &Value) -> bool {

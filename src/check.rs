@@ -30,7 +30,7 @@ use crate::json::Pointer;
 use crate::provider::{ClientApi, MODEL_PLACEHOLDER, Server, WireFormat};
 use crate::repo::{Family, Instance};
 use crate::source::Span;
-use crate::unit::{Body, CheckId, Kept, MemberRef, Plan};
+use crate::unit::{Body, CheckId, Followed, Kept, MemberRef, Plan};
 
 /// Something wrong at a place of a body.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,6 +83,9 @@ pub(crate) fn without_numbers(text: &str, separator: char) -> String {
 
 /// Drops what rules say of the form of values that the schema refuses already.
 fn drop_told(problems: &mut Vec<Problem>, of_schema: usize) {
+    if problems.len() == of_schema {
+        return;
+    }
     let is_error = |problem: &&Problem| problem.severity != Some(Severity::Warning);
     let told: HashSet<Pointer> = problems[..of_schema].iter().filter(is_error).map(|it| it.pointer.clone()).collect();
     let mut index = 0;
@@ -218,24 +221,47 @@ impl Checks {
             let members = body.members().map(|member| (member.name, value_of(member, is_shared)));
             Subject::new(self.destination(), &self.facts, members)
         };
-        let shared = subject(true);
         let history = body.members().find(|member| Some(member.name) == history::member_of(self.wire));
         let followed = history.and_then(|member| member.followed()).filter(|_| is_readable);
-        let id =
-            self.history_ids.as_ref().map(|(alone, continued)| if shared.is_continued() { *continued } else { *alone });
-        let followed = followed.zip(id);
-        let is_known = !is_readable || followed.is_some_and(|(followed, id)| followed.is_noted(id));
-        let of_history = !is_known && !protocol::check(&shared, &[Scope::History]).is_empty();
+        let followed = followed.zip(self.history_id(body));
+        let is_known = !is_readable || followed.is_some_and(|(followed, id)| followed.alone.is_noted(id));
+        let of_history = !is_known && !protocol::check(&subject(true), &[Scope::History]).is_empty();
         if let Some((followed, id)) = followed.filter(|_| !of_history) {
-            followed.note(id);
+            followed.alone.note(id);
         }
-        if !of_history && self.accepts_options(body) && protocol::check(&shared, &[Scope::Body]).is_empty() {
+        if !of_history && self.accepts_options(body) && self.accepts_conversation(body, followed) {
             return Vec::new();
         }
         let own = subject(false);
         let mut problems = if is_known { Vec::new() } else { protocol::check(&own, &[Scope::History]) };
         problems.extend(protocol::check(&own, &[Scope::Options, Scope::Body]));
         problems
+    }
+
+    /// What the verdict on the history of a body depends on beside it.
+    fn history_id(&self, body: &Body) -> Option<CheckId> {
+        let (alone, continued) = self.history_ids?;
+        let is_there = |name: &str| body.members().any(|member| member.name == name && !member.value().is_null());
+        Some(if subject::is_continued(self.wire, is_there) { continued } else { alone })
+    }
+
+    /// Whether nothing is found by the rules that look at the history and some members beside it.
+    fn accepts_conversation(&self, body: &Body, followed: Option<(&Followed, CheckId)>) -> bool {
+        let is_history = |member: &MemberRef<'_>| Some(member.name) == history::member_of(self.wire);
+        let seen = protocol::beside_history(self.wire);
+        let is_beside = |member: &MemberRef<'_>| seen.contains(&member.name);
+        let (history, others): (Vec<_>, Vec<_>) = body.members().partition(is_history);
+        let beside: Vec<_> = others.into_iter().filter(is_beside).collect();
+        if followed.is_some_and(|(followed, id)| followed.is_noted(id, &beside)) {
+            return true;
+        }
+        let members = history.iter().chain(&beside).map(|member| (member.name, member.shared_value()));
+        let subject = Subject::new(self.destination(), &self.facts, members);
+        let is_accepted = protocol::check(&subject, &[Scope::Body]).is_empty();
+        if let Some((followed, id)) = followed.filter(|_| is_accepted) {
+            followed.note(id, &beside);
+        }
+        is_accepted
     }
 
     /// How many sets of members beside the conversation were looked at, of those in which nothing was found.
@@ -251,12 +277,7 @@ impl Checks {
         let is_option = |member: &MemberRef<'_>| !of_conversation.contains(&member.name);
         let options = || body.members().filter(is_option);
         let known = || self.options.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_same = |known: &Vec<Kept>| {
-            let mut options = options();
-            known.iter().all(|kept| options.next().is_some_and(|member| member.is_kept(kept)))
-                && options.next().is_none()
-        };
-        if known().iter().any(is_same) {
+        if known().iter().any(|known| MemberRef::are_kept(options(), known)) {
             return true;
         }
         // What is known of a model may be about its conversation.

@@ -56,14 +56,16 @@ pub use crate::resolve::ProfileId;
 pub use crate::unit::Body;
 
 use std::cell::OnceCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use foldhash::HashMap;
 use rayon::prelude::*;
 
 #[cfg(feature = "runtime")]
 use crate::check::families::{self, ModelFacts};
+use crate::check::prefix::is_read_first;
 use crate::check::{Checks, Problem, Schemas, check_families};
 use crate::context::{self, Context, ContextSource, Project};
 use crate::conversation::{Conversation, TaskKind};
@@ -91,6 +93,8 @@ pub struct Compiler {
     engine: Engine,
     schemas: Arc<Schemas>,
     contexts: Vec<ReadyContext>,
+    /// What is kept for all agents and contexts.
+    room: Room,
     /// Concrete agents of the compiled layers, sorted by name, and whether they can be compiled.
     agents: Vec<(ProfileId, bool)>,
     findings: Vec<Diagnostic>,
@@ -241,8 +245,8 @@ impl Compiler {
         let readable = readable(&repo);
         let ready = |context| ReadyContext::new(&repo, context, (&room, &readable));
         let contexts = contexts.into_iter().map(ready).collect();
-        let mut compiler =
-            Compiler { repo, hierarchy, engine, schemas: Arc::new(schemas), contexts, agents: Vec::new(), findings };
+        let (schemas, agents) = (Arc::new(schemas), Vec::new());
+        let mut compiler = Compiler { repo, hierarchy, engine, schemas, contexts, room, agents, findings };
         compiler.prepare_agents(wanted);
         compiler.findings.extend(unused::check(&compiler.repo, &compiler.hierarchy, &compiler.findings));
         compiler.note_reach();
@@ -300,7 +304,7 @@ impl Compiler {
 
     /// Agents whose golden folder cannot be made, or is another agent's too, cannot be compiled.
     fn check_folders(&self, agents: &mut [(ProfileId, bool)], findings: &mut Vec<Diagnostic>) {
-        let mut slugs: HashMap<String, usize> = HashMap::new();
+        let mut slugs: HashMap<String, usize> = HashMap::default();
         for at in 0..agents.len() {
             let id = agents[at].0;
             if self.hierarchy.chain(id).is_none() {
@@ -374,7 +378,7 @@ impl Compiler {
 
     /// The plan of an agent; `None` if it has findings that make it unusable.
     pub fn plan(&self, id: ProfileId) -> Option<Plan<'_>> {
-        Plan::new(&self.repo, &self.engine, self.resolve(id)?)
+        Plan::new(&self.repo, &self.engine, &self.room, self.resolve(id)?)
     }
 
     /// Makes every selected body. `visit` is called on worker threads, once per agent. What is found is as it is: no policy
@@ -445,6 +449,7 @@ impl Compiler {
         let mut findings = Findings::default();
         let mut spent = Spent { static_values: plan.static_values(), ..Spent::default() };
         let mut agent = AgentBodies { plan, bodies: Vec::new(), findings: Vec::new() };
+        let recipe = OnceCell::new();
         let contexts = self.chosen_contexts_of(selection, agent.plan.name());
         for ready in contexts.filter(|ready| ready.context.kind() == agent.plan.kind) {
             if spent.is_too_much() {
@@ -468,8 +473,9 @@ impl Compiler {
                 && agent.plan.kind == TaskKind::Chat
             {
                 let (plan, request) = (&agent.plan, &request);
-                let later =
-                    growth::Later { plan, checks: &checks, ready, version: &version, renderer, request, body, prompt };
+                let recipe = recipe.get_or_init(|| plan.recipe(renderer, is_read_first)).as_ref();
+                let (checks, version) = (&checks, &version);
+                let later = growth::Later { plan, checks, ready, version, renderer, request, body, prompt, recipe };
                 self.prove_growth(&later, &mut spent, &mut findings);
             }
             let body = body.map(|(body, _)| body.checked());
@@ -905,7 +911,7 @@ struct Renderers<'e> {
 impl<'e> Renderers<'e> {
     fn new(compiler: &'e Compiler) -> Renderers<'e> {
         let sizes = compiler.contexts.iter().map(|ready| ReadyContext::size_class(&ready.plain.prepared));
-        let mut by_size = HashMap::new();
+        let mut by_size = HashMap::default();
         for size in sizes {
             by_size.entry(size).or_insert_with(|| compiler.engine.renderer(size));
         }
@@ -1024,6 +1030,42 @@ mod tests {
             }
         }
         assert!(known > 100, "{known}");
+    }
+
+    /// Agents that make requests from the same, and with prompts of their own of several lengths.
+    #[test]
+    fn what_was_proven_for_another_agent_costs_the_same() {
+        let long = "Say it in few words. ".repeat(40);
+        let prompts =
+            ["", "system_prompt = 'short'", &format!("system_prompt = '{long}'"), "system_prompt = 'middling'"];
+        let agents = ["OpenAI Chat", "Claude Chat Tools", "Gemini Chat"].into_iter().flat_map(|base| {
+            let agent = move |(index, prompt): (usize, &&str)| {
+                let text = format!("name = '{base} {index}'\nextends = '{base}'\n{prompt}");
+                (format!("agents/{base} {index}.toml"), text)
+            };
+            prompts.iter().chain(&prompts).enumerate().map(agent).collect::<Vec<_>>()
+        });
+        let agents: Vec<(String, String)> = agents.collect();
+        let files: Vec<(&str, &str)> = agents.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        let selection = Selection::default();
+        let cost = |compiler: &Compiler, id| {
+            compiler.compile(id, &selection, &Renderers::new(compiler), &|agent| agent.bodies.len()).cost
+        };
+        let together = load(&files, None);
+        let mut proven = 0;
+        for &(id, _) in &together.agents {
+            let before = proofs(&together);
+            let alone = cost(&load(&files, None), id);
+            assert_eq!(cost(&together, id), alone, "{}", together.hierarchy.get(id).name.value);
+            proven += usize::from(proofs(&together) == before);
+        }
+        // The second four of each base have prompts as long as those of the first.
+        assert!(proven >= together.agents.len() / 2, "{proven}");
+    }
+
+    /// How many requests were found to be the beginning of a later one, for all that make them from the same.
+    fn proofs(compiler: &Compiler) -> usize {
+        compiler.contexts.iter().map(|ready| ready.plain.proofs() + ready.versions.proofs()).sum()
     }
 
     fn leaves(value: &serde_json::Value, at: &Pointer, found: &mut Vec<Pointer>) {

@@ -530,6 +530,11 @@ impl Renderer<'_> {
         self.engine.templates[id.0 as usize].reads_prompt
     }
 
+    /// Whether a template reads nothing of a conversation.
+    pub(crate) fn reads_nothing(&self, id: TemplateId) -> bool {
+        self.engine.templates[id.0 as usize].reads.is_empty()
+    }
+
     /// Whether a template writes the system prompt and does nothing else with its text: whatever the prompt says, the same is
     /// written around it.
     pub(crate) fn only_writes_prompt(&self, id: TemplateId) -> bool {

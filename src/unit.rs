@@ -3,6 +3,7 @@
 //! Input: a [`ResolvedProfile`](crate::resolve::ResolvedProfile) and a conversation in normal form. Output: a
 //! [`Body`], which only this module can make. Neither files nor rules of content are its business.
 
+mod assembled;
 mod body;
 mod excerpt;
 mod fix;
@@ -11,16 +12,18 @@ mod members;
 mod memo;
 mod plan;
 mod prompt;
+mod recipe;
 mod record;
 pub(crate) mod rules;
 
 pub(crate) use body::Made;
 pub use body::{Body, Splice};
-pub(crate) use members::{Check, CheckId, Kept, MemberRef, Texts};
-pub(crate) use memo::Costed;
+pub(crate) use members::{Check, CheckId, Followed, Kept, MemberRef, Texts};
+pub(crate) use memo::{Costed, Prompt};
 pub use memo::{Memo, Room};
 pub use plan::{Plan, Target};
 pub use prompt::SystemPrompt;
+pub(crate) use recipe::{ProofKey, Recipe};
 pub use record::{Author, ProviderStep};
 pub(crate) use record::{Place, Record};
 

@@ -121,14 +121,17 @@ impl Checks {
         };
         Some(Broken { problem, is_in_later: found.newer.is_some(), from: found.from })
     }
-}
 
-impl Checks {
     /// How bad it is that something changes to which thinking is bound; `None` if the model is not known to bind it.
     pub(crate) fn bound_thinking(&self) -> Option<Severity> {
         let known = self.facts.property(Property::BoundThinking).filter(|_| self.wire.binds_thinking());
         known.and_then(|(is_bound, severity)| is_bound.then_some(severity))
     }
+}
+
+/// Whether a member of a body has a part in what it is the beginning of.
+pub(crate) fn is_read_first(name: &str) -> bool {
+    ORDER.contains(&name) || name == place::MARK
 }
 
 /// What the API does with thinking whose prefix changed, as the body asks for it: it refuses the request, or leaves the thinking out.
@@ -143,6 +146,14 @@ fn outcome(body: &Body) -> Severity {
 pub(crate) struct Proven(Mutex<HashMap<Vec<usize>, Vec<Kept>>>);
 
 impl Proven {
+    /// Whether one body is the beginning of another for all agents that share what they are made from, whatever their prompts say.
+    pub(crate) fn holds_for_all(&self, (earlier, later): (&Body, &Body)) -> bool {
+        let mut members = earlier.members().chain(later.members()).filter(|member| ORDER.contains(&member.name));
+        members.all(|member| member.address().is_some())
+            && is_same_but_for_prompt(earlier, later)
+            && self.holds(earlier, later)
+    }
+
     /// Whether one body is the beginning of another, with a placeholder for the system prompt of both.
     fn holds(&self, earlier: &Body, later: &Body) -> bool {
         let members = || earlier.members().chain(later.members()).filter(|member| ORDER.contains(&member.name));

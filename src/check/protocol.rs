@@ -56,6 +56,7 @@ use super::Problem;
 use super::found::Found;
 use super::subject::Subject;
 use crate::diag::Rule;
+use crate::provider::WireFormat;
 
 /// A rule that is asked of each body.
 pub(crate) struct BodyRule {
@@ -80,8 +81,29 @@ pub(crate) enum Scope {
     History,
     /// The members beside the conversation, which are history and instructions: so do bodies that share those.
     Options,
-    /// Any member.
+    /// The history, and [what may stand beside it](beside_history).
     Body,
+}
+
+/// The members beside the history and the model that rules of [`Scope::Body`] look at: they see no others.
+pub(super) fn beside_history(wire: WireFormat) -> &'static [&'static str] {
+    match wire {
+        WireFormat::AnthropicMessages => &["system", "tools", "thinking", "cache_control", "compaction"],
+        WireFormat::OpenAiResponses => {
+            &["store", "text", "previous_response_id", "conversation", "prompt", "compaction"]
+        }
+        WireFormat::GoogleGenerateContent => &[
+            "systemInstruction",
+            "system_instruction",
+            "tools",
+            "toolConfig",
+            "tool_config",
+            "cachedContent",
+            "cached_content",
+            "compaction",
+        ],
+        _ => &["response_format", "thinking", "chat_template_kwargs", "prompt", "compaction"],
+    }
 }
 
 /// Declares the rule of a file: `body_rule! { History, Error "code", "summary", "page" }`, checked by the function `check`. One

@@ -76,7 +76,11 @@ impl<'b> Subject<'b> {
 
     /// Whether the server holds a part of the history itself.
     pub(crate) fn is_continued(&self) -> bool {
-        self.wire == WireFormat::OpenAiResponses
-            && ["previous_response_id", "conversation"].iter().any(|name| self.member(name).is_some())
+        is_continued(self.wire, |name| self.member(name).is_some())
     }
+}
+
+/// Whether the server holds a part of the history of a body that has some members.
+pub(crate) fn is_continued(wire: WireFormat, is_there: impl Fn(&str) -> bool) -> bool {
+    wire == WireFormat::OpenAiResponses && ["previous_response_id", "conversation"].into_iter().any(is_there)
 }

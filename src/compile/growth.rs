@@ -12,7 +12,9 @@ use crate::context::State;
 use crate::conversation::{Block, Conversation, Message, Role, Task, turn_from};
 use crate::diag::Findings;
 use crate::render::Renderer;
-use crate::unit::{Body, Costed, Memo, Plan, Prepared, Record, Request, SystemPrompt, Target};
+use crate::unit::{
+    Body, Costed, Memo, Plan, Prepared, Prompt, ProofKey, Recipe, Record, Request, SystemPrompt, Target,
+};
 
 /// A request that came before the one of a context.
 pub(super) struct Earlier {
@@ -37,13 +39,29 @@ pub(super) struct Later<'a> {
     pub(super) request: &'a Request<'a>,
     pub(super) body: &'a Body,
     pub(super) prompt: &'a Option<SystemPrompt>,
+    /// What the members are made from that servers read first, if other agents make them from the same.
+    pub(super) recipe: Option<&'a Recipe>,
 }
 
 /// From how many requests on the first of a context is looked at, beside those of turns and the last: the contexts that all agents
 /// are compiled against are of many lengths.
 const MANY: usize = 3;
 
+impl Later<'_> {
+    /// What the proof of an earlier request with a prompt depends on; `None` if it serves no other agent.
+    fn proof_key(&self, prompt: &Prompt) -> Option<ProofKey> {
+        let earlier = prompt.result.as_ref().ok()?;
+        ProofKey::new(self.recipe?, [earlier, self.prompt], prompt.cost, self.checks.bound_thinking().is_some())
+    }
+}
+
 impl Version {
+    /// How often it is known that a request before only lacks what came later.
+    #[cfg(test)]
+    pub(super) fn proofs(&self) -> usize {
+        self.earlier.get().into_iter().flatten().map(|earlier| earlier.memo.proofs()).sum()
+    }
+
     /// The requests that came before.
     fn earlier(&self, ready: &ReadyContext) -> &[Earlier] {
         let cut = |(turn, length)| self.cut(ready, turn, length);
@@ -130,20 +148,44 @@ impl Compiler {
             let scope = earlier.scopes.as_ref().map_or(later.request.scope, |scopes| &scopes[own]);
             let memo = later.request.memo.map(|_| &earlier.memo);
             let request = Request { conversation: &earlier.prepared, scope, model: later.request.model, memo };
-            let sources = &self.repo.sources;
-            let prompt = match earlier.is_same_prompt {
-                true => Costed { result: Ok(later.prompt.clone()), cost: 0 },
-                false => later.plan.prompt(sources, later.renderer, &request),
-            };
-            let made = later.plan.made_of(prompt, Some(&ORDER), (sources, later.renderer, &request));
-            spent.cost = spent.cost.saturating_add(made.cost);
-            let Ok(body) = made.body else { continue };
-            if let Some(broken) = later.checks.prefix_problem((&body, later.body), earlier.is_renewed, &earlier.proven)
-            {
+            let broken = self.prove_earlier(later, (earlier, &request), spent);
+            if let Some((broken, body)) = broken {
                 self.tell_broken(later, (&request, &body), broken, findings);
                 return;
             }
         }
+    }
+
+    /// What of an earlier request changed in a body, and its own.
+    fn prove_earlier(
+        &self,
+        later: &Later<'_>,
+        (earlier, request): (&Earlier, &Request<'_>),
+        spent: &mut Spent,
+    ) -> Option<(Broken, Body)> {
+        let sources = &self.repo.sources;
+        let prompt = match earlier.is_same_prompt {
+            true => Costed { result: Ok(later.prompt.clone()), cost: 0 },
+            false => later.plan.prompt(sources, later.renderer, request),
+        };
+        let key = later.proof_key(&prompt);
+        let known = key.as_ref().and_then(|key| request.memo?.proven(key, later.prompt.as_ref()));
+        if let Some(cost) = known {
+            spent.cost = spent.cost.saturating_add(cost);
+            return None;
+        }
+        let made = later.plan.made_of(prompt, Some(&ORDER), (sources, later.renderer, request));
+        spent.cost = spent.cost.saturating_add(made.cost);
+        let body = made.body.ok()?;
+        let pair = (&body, later.body);
+        if let Some(broken) = later.checks.prefix_problem(pair, earlier.is_renewed, &earlier.proven) {
+            return Some((broken, body));
+        }
+        let holds = |key: &ProofKey| !key.is_for_any_prompt() || earlier.proven.holds_for_all(pair);
+        if let Some((memo, key)) = request.memo.zip(key.filter(holds)) {
+            memo.prove(key, (&body, made.cost), later.prompt.as_ref());
+        }
+        None
     }
 
     /// The finding, at what wrote the first place that differs.

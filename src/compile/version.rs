@@ -3,8 +3,9 @@
 //! For most agents that is the file's. One with `surroundings` gets what these say, and attached files, as messages of the turns in
 //! which they came.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use foldhash::HashMap;
 
 use super::growth::Earlier;
 use super::{Compiler, ReadyContext, Setting};
@@ -219,6 +220,11 @@ impl Compiler {
 }
 
 impl Versions {
+    #[cfg(test)]
+    pub(super) fn proofs(&self) -> usize {
+        self.by_texts.lock().expect("not poisoned").iter().map(|(_, version)| version.proofs()).sum()
+    }
+
     fn of(&self, texts: Vec<Arc<str>>, ready: &ReadyContext) -> Arc<Version> {
         let lock = || self.by_texts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known)) = lock().iter().find(|(known, _)| *known == texts) {

@@ -15,7 +15,7 @@ impl Pointer {
     /// The pointer to a member of the object that this one points to.
     #[must_use]
     pub fn member(&self, key: &str) -> Pointer {
-        match key.contains(['~', '/']) {
+        match key.bytes().any(|byte| byte == b'~' || byte == b'/') {
             true => Pointer(format!("{}/{}", self.0, key.replace('~', "~0").replace('/', "~1"))),
             false => Pointer([&self.0, "/", key].concat()),
         }

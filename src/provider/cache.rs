@@ -16,7 +16,7 @@ const MAX_BREAKPOINTS: usize = 4;
 pub(crate) const LOOKBACK: usize = 20;
 
 /// What a profile asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CachePlan {
     /// Where breakpoints go; empty means everywhere.
     pub breakpoints: Vec<Breakpoint>,
@@ -25,7 +25,7 @@ pub struct CachePlan {
 }
 
 /// How long a cache entry lives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum CacheTtl {
     /// Five minutes, the API's default.
     #[default]

@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::Request;
+use super::assembled::Assembled;
 use super::fragment::{Fragments, Hollow, Written};
 use super::members::{Member, MemberRef, Members};
 use super::memo::{Costed, FragmentKey, Prompt};
@@ -25,6 +26,8 @@ pub struct Body {
     value: OnceLock<Value>,
     splices: Vec<Splice>,
     steps: Steps,
+    /// About how many bytes members hold that were put together from what templates gave.
+    weight: usize,
 }
 
 /// A value of a body that a template rendered.
@@ -73,7 +76,14 @@ impl Body {
     /// About how many bytes it holds that no other agent's body does, unless by chance: whoever came first cannot be told.
     pub(crate) fn weight(&self) -> usize {
         let own = self.splices.iter().filter(|splice| splice.text.is_some());
-        self.members.weight() + own.map(|splice| self.members.shared_weight(&splice.pointer)).sum::<usize>()
+        self.weight
+            + self.members.weight()
+            + own.map(|splice| self.members.shared_weight(&splice.pointer)).sum::<usize>()
+    }
+
+    /// How often the agent's own prompt was put into what other bodies hold too.
+    pub(super) fn holes(&self) -> usize {
+        self.members.holes()
     }
 
     /// The body as it goes over the wire.
@@ -138,11 +148,12 @@ impl Plan<'_> {
             findings: Vec::new(),
             cost,
             most: cost,
+            weight: 0,
         };
         let members = assembly.members(&self.body, only);
-        let (findings, splices, cost) = (assembly.findings, assembly.splices, assembly.cost);
+        let (findings, splices, cost, weight) = (assembly.findings, assembly.splices, assembly.cost, assembly.weight);
         let body = match findings.is_empty() {
-            true => self.complete(members, splices, request).map_err(|finding| vec![*finding]),
+            true => self.complete(members, (splices, weight), request).map_err(|finding| vec![*finding]),
             false => Err(findings),
         };
         Made { body, cost, prompt: system_prompt }
@@ -152,7 +163,7 @@ impl Plan<'_> {
     fn complete(
         &self,
         mut members: Members,
-        splices: Vec<Splice>,
+        (splices, weight): (Vec<Splice>, usize),
         request: &Request<'_>,
     ) -> Result<Body, Box<Diagnostic>> {
         let mut steps = Steps::default();
@@ -174,7 +185,7 @@ impl Plan<'_> {
             members.push_front(Arc::from("model"), Member::Own(self.model(request.model).into()));
             steps.has_model = true;
         }
-        Ok(Body { members, value: OnceLock::new(), splices, steps })
+        Ok(Body { members, value: OnceLock::new(), splices, steps, weight })
     }
 
     /// The tools of a body: its own, and behind them the request's.
@@ -264,7 +275,7 @@ impl Plan<'_> {
     }
 
     /// Whether no other agent has the prompt.
-    fn has_own_prompt(&self, renderer: &Renderer<'_>) -> bool {
+    pub(super) fn has_own_prompt(&self, renderer: &Renderer<'_>) -> bool {
         self.prompt.is_some_and(|prompt| !renderer.is_shared(prompt))
     }
 
@@ -324,6 +335,8 @@ struct Assembly<'a> {
     cost: u64,
     /// The most units that they would have cost if each was rendered for this prompt.
     most: u64,
+    /// About how many bytes members hold that were put together.
+    weight: usize,
 }
 
 impl Assembly<'_> {
@@ -333,8 +346,8 @@ impl Assembly<'_> {
             let at = || Pointer::root().member(key);
             let member = match part {
                 Part::Member(shared) => Some(Member::Shared(Arc::clone(shared))),
-                Part::Template(template, literal) => self.template(*template, *literal, &at()),
-                part => self.part(part, &at()).map(Member::Own),
+                Part::Template(template, literal) => self.template(*template, *literal, at()),
+                part => Some(self.assembled(key, part, &at())),
             };
             if let Some(member) = member {
                 members.add(Arc::clone(key), member);
@@ -343,40 +356,44 @@ impl Assembly<'_> {
         members
     }
 
-    fn table(&mut self, parts: &[(Arc<str>, Part)], at: &Pointer) -> Map<String, Value> {
-        let mut members = Map::with_capacity(parts.len() + 2);
-        for (key, part) in parts {
-            if let Some(value) = self.part(part, &at.member(key)) {
-                members.insert(key.to_string(), value);
-            }
-        }
-        members
+    /// The value of a member with templates in it.
+    fn assembled(&mut self, name: &Arc<str>, part: &Part, at: &Pointer) -> Member {
+        let mut given = Vec::new();
+        self.give(part, at, &mut given);
+        let Assembled { member, weight } = self.plan.known_members.assemble(name, part, given);
+        self.weight += weight;
+        member
     }
 
-    /// The value of a part; `None` if it is left out, or has a finding.
-    fn part(&mut self, part: &Part, at: &Pointer) -> Option<Value> {
+    /// What the templates of a part give, in order; whether the part is there.
+    fn give(&mut self, part: &Part, at: &Pointer, given: &mut Vec<Option<Member>>) -> bool {
         match part {
-            Part::Constant(value) => Some(value.clone()),
-            Part::Member(shared) => Some(shared.value().clone()),
-            Part::Table(parts) => Some(Value::Object(self.table(parts, at))),
-            Part::Array(parts) => {
-                let mut elements = Vec::with_capacity(parts.len());
-                for part in parts {
-                    elements.extend(self.part(part, &at.element(elements.len())));
+            Part::Constant(_) | Part::Member(_) => true,
+            Part::Table(parts) => {
+                for (key, part) in parts {
+                    self.give(part, &at.member(key), given);
                 }
-                Some(Value::Array(elements))
+                true
             }
-            Part::Template(template, literal) => self.template(*template, *literal, at).map(Member::into_value),
+            Part::Array(parts) => {
+                let mut index = 0;
+                parts.iter().for_each(|part| index += usize::from(self.give(part, &at.element(index), given)));
+                true
+            }
+            Part::Template(template, literal) => {
+                given.push(self.template(*template, *literal, at.clone()));
+                given.last().is_some_and(Option::is_some)
+            }
         }
     }
 
-    fn template(&mut self, template: TemplateId, literal: Span, at: &Pointer) -> Option<Member> {
+    fn template(&mut self, template: TemplateId, literal: Span, at: Pointer) -> Option<Member> {
         if self.cost > ACCOUNT_LIMIT {
             return None;
         }
         let mut text = None;
-        let spliced = self.spliced(template, literal, at);
-        let found = spliced.unwrap_or_else(|| self.rendered(template, literal, at, &mut text));
+        let spliced = self.spliced(template, literal, &at);
+        let found = spliced.unwrap_or_else(|| self.rendered(template, literal, &at, &mut text));
         let Costed { result, cost } = found;
         self.cost = self.cost.saturating_add(cost);
         match result {
@@ -386,7 +403,7 @@ impl Assembly<'_> {
             }
             Ok(member) => {
                 if member.is_some() {
-                    self.splices.push(Splice { pointer: at.clone(), literal, template, cost, text });
+                    self.splices.push(Splice { pointer: at, literal, template, cost, text });
                 }
                 member
             }
@@ -447,7 +464,7 @@ impl Assembly<'_> {
             Hollow::Value(shared) => {
                 let holes = shared.as_ref().map_or(0, |shared| shared.holes());
                 let spliced = shared.map(|shared| Member::splice(shared, prompt));
-                Costed { result: Ok(spliced), cost: cost.saturating_add(2 * (holes * prompt.escaped().len()) as u64) }
+                Costed { result: Ok(spliced), cost: cost.saturating_add(cost_of_holes(holes, prompt.escaped().len())) }
             }
         };
         self.most = most;
@@ -458,6 +475,11 @@ impl Assembly<'_> {
         let Assembly { plan, sources, renderer, request, .. } = *self;
         Fragments { plan, sources, renderer, request, input }
     }
+}
+
+/// The units of work for a prompt in the holes of what a template gave for any.
+pub(super) fn cost_of_holes(holes: usize, prompt_len: usize) -> u64 {
+    2 * (holes * prompt_len) as u64
 }
 
 /// What a template gave, as a member of a body.

@@ -80,10 +80,9 @@ impl Measured {
 impl Fragments<'_> {
     /// What a template gives for this request, whether other agents use the template or not.
     pub(super) fn shared(&self, memo: &Memo, template: TemplateId, literal: Span, at: &Pointer) -> SharedFragment {
-        self.make((template, literal, at), |text| match memo.value(&text, Shared::new) {
-            Ok(shared) => Ok(shared),
-            Err(error) => Err((text, error)),
-        })
+        let is_for_all = self.renderer.reads_nothing(template);
+        let value = |text: &str| if is_for_all { memo.value_for_all(text) } else { memo.value(text, Shared::new) };
+        self.make((template, literal, at), |text| value(&text).map_err(|error| (text, error)))
     }
 
     /// What a template gives for this request, which no other agent uses: another may write the same.

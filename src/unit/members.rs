@@ -38,7 +38,7 @@ pub(super) struct Shared {
     value: Value,
     pretty: OnceLock<Box<str>>,
     accepted: Accepted,
-    followed: Accepted,
+    followed: Followed,
     /// The breakpoints of the prompt cache that the author set, if these are messages.
     authored: OnceLock<usize>,
     marked: Mutex<Vec<Marked>>,
@@ -103,7 +103,7 @@ pub(crate) struct Check {
 /// The checks that accepted a value last: they need not look at it again. The value never changes, so a mark stands for nothing but
 /// itself.
 #[derive(Debug, Default)]
-pub(crate) struct Accepted(AtomicU64);
+pub(crate) struct Accepted([AtomicU64; 4]);
 
 impl Accepted {
     /// As a mark of 16 bits: no check is zero.
@@ -111,17 +111,26 @@ impl Accepted {
         u64::from(check.0) + 1
     }
 
-    /// Whether a check is among the last four that accepted the value: agents of several formats may hold it.
+    /// Whether a check is among the last sixteen that accepted the value: agents of several formats, servers and models may hold it.
     pub(crate) fn is_noted(&self, check: CheckId) -> bool {
-        let marks = self.0.load(Ordering::Relaxed);
-        (0..4).any(|at| (marks >> (16 * at)) & 0xffff == Accepted::mark(check))
+        let mark = Accepted::mark(check);
+        let marks = self.0.iter().map(|marks| marks.load(Ordering::Relaxed)).take_while(|marks| *marks != 0);
+        { marks }.any(|marks| (0..4).any(|at| (marks >> (16 * at)) & 0xffff == mark))
     }
 
     /// Notes that a check accepts the value; not of the last number that there is, whose mark has no place.
     pub(crate) fn note(&self, check: CheckId) {
-        let (marks, mark) = (self.0.load(Ordering::Relaxed), Accepted::mark(check));
-        if mark <= 0xffff {
-            self.0.store((marks << 16) | mark, Ordering::Relaxed);
+        let mut mark = Accepted::mark(check);
+        if mark > 0xffff {
+            return;
+        }
+        for noted in &self.0 {
+            let marks = noted.load(Ordering::Relaxed);
+            noted.store((marks << 16) | mark, Ordering::Relaxed);
+            mark = marks >> 48;
+            if mark == 0 {
+                return;
+            }
         }
     }
 
@@ -135,6 +144,35 @@ impl Accepted {
             self.note(check.id);
         }
         is_accepted
+    }
+}
+
+/// By which rules a history was followed and found good.
+#[derive(Debug, Default)]
+pub(crate) struct Followed {
+    /// By those that look at it alone.
+    pub(crate) alone: Accepted,
+    /// By those that look at other members too, with these.
+    beside: Mutex<Vec<(CheckId, Vec<Kept>)>>,
+}
+
+impl Followed {
+    /// The most sets of other members that are remembered.
+    const MOST: usize = 64;
+
+    /// Whether it was found good beside some members.
+    pub(crate) fn is_noted(&self, check: CheckId, members: &[MemberRef<'_>]) -> bool {
+        let beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        beside.iter().any(|(known, kept)| *known == check && MemberRef::are_kept(members.iter().copied(), kept))
+    }
+
+    /// Notes that it is good beside some members, none of which may be the history.
+    pub(crate) fn note(&self, check: CheckId, members: &[MemberRef<'_>]) {
+        let kept: Option<Vec<Kept>> = members.iter().map(MemberRef::keep).collect();
+        let mut beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kept) = kept.filter(|_| beside.len() < Followed::MOST) {
+            beside.push((check, kept));
+        }
     }
 }
 
@@ -183,7 +221,7 @@ impl<'b> MemberRef<'b> {
     }
 
     /// What rules of protocols know of a value that other bodies hold too.
-    pub(crate) fn followed(&self) -> Option<&'b Accepted> {
+    pub(crate) fn followed(&self) -> Option<&'b Followed> {
         match self.held {
             Held::Member(Member::Shared(shared)) => Some(&shared.followed),
             Held::Member(Member::Spliced(spliced)) => Some(&spliced.shared().followed),
@@ -202,11 +240,18 @@ impl<'b> MemberRef<'b> {
         Some(Kept { name: self.name.into(), value })
     }
 
+    /// Whether members are the same, one by one.
+    pub(crate) fn are_kept(mut members: impl Iterator<Item = MemberRef<'b>>, kept: &[Kept]) -> bool {
+        kept.iter().all(|kept| members.next().is_some_and(|member| member.is_kept(kept))) && members.next().is_none()
+    }
+
     /// Whether it is the same member.
-    pub(crate) fn is_kept(&self, kept: &Kept) -> bool {
+    fn is_kept(&self, kept: &Kept) -> bool {
         *self.name == *kept.name
             && match (self.held, &kept.value) {
-                (Held::Member(Member::Shared(shared)), KeptValue::Shared(kept)) => Arc::ptr_eq(shared, kept),
+                (Held::Member(Member::Shared(shared)), KeptValue::Shared(kept)) => {
+                    Arc::ptr_eq(shared, kept) || is_same_leaf(&shared.value, &kept.value)
+                }
                 (Held::Member(Member::Spliced(spliced)), KeptValue::Shared(kept)) => {
                     Arc::ptr_eq(spliced.shared(), kept)
                 }
@@ -233,9 +278,14 @@ impl<'b> MemberRef<'b> {
     }
 }
 
+/// Whether two values are the same, of which neither is a list or an object.
+fn is_same_leaf(one: &Value, other: &Value) -> bool {
+    !one.is_array() && !one.is_object() && one == other
+}
+
 impl Shared {
     pub(super) fn new(value: Value) -> Shared {
-        let (accepted, followed) = (Accepted::default(), Accepted::default());
+        let (accepted, followed) = (Accepted::default(), Followed::default());
         let (pretty, authored, marked, told) = (OnceLock::new(), OnceLock::new(), Mutex::default(), Mutex::default());
         Shared { value, pretty, accepted, followed, authored, marked, told, holes: None }
     }
@@ -372,6 +422,17 @@ fn indented(value: &Value) -> String {
     }
 }
 
+/// A name as it stands between quotes.
+fn escaped(name: &str) -> Cow<'_, str> {
+    match name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        true => Cow::Borrowed(name),
+        false => {
+            let quoted = compact(name);
+            Cow::Owned(quoted[1..quoted.len() - 1].to_owned())
+        }
+    }
+}
+
 /// A value on one line; a good deal faster than its `Display`.
 fn compact(value: &(impl serde::Serialize + ?Sized)) -> String {
     serde_json::to_string(value).expect("a value serialises into memory")
@@ -390,6 +451,15 @@ impl Members {
             Member::Spliced(spliced) => spliced.weight(),
         };
         self.iter().map(own).sum()
+    }
+
+    /// How often the system prompt was put into values that other bodies hold too.
+    pub(super) fn holes(&self) -> usize {
+        let spliced = |(_, member): (&str, &Member)| match member {
+            Member::Spliced(spliced) => spliced.shared().holes(),
+            Member::Own(_) | Member::Shared(_) => 0,
+        };
+        self.iter().map(spliced).sum()
     }
 
     /// About how many bytes a member holds that other bodies hold too.
@@ -434,16 +504,16 @@ impl Members {
 
     /// The object with two spaces of indentation, as `serde_json` writes it.
     pub(super) fn pretty(&self) -> String {
-        let texts: Vec<(String, Cow<'_, str>)> =
-            self.iter().map(|(name, member)| (compact(name), member.pretty())).collect();
+        let texts: Vec<(Cow<'_, str>, Cow<'_, str>)> =
+            self.iter().map(|(name, member)| (escaped(name), member.pretty())).collect();
         if texts.is_empty() {
             return "{}".to_owned();
         }
-        let len = texts.iter().map(|(name, text)| name.len() + text.len() + ",\n  : ".len()).sum::<usize>();
+        let len = texts.iter().map(|(name, text)| name.len() + text.len() + ",\n  \"\": ".len()).sum::<usize>();
         let mut pretty = String::with_capacity(len + "{\n}\n".len());
         let mut before = "{\n  ";
         for (name, text) in texts {
-            [before, &name, ": ", &text].into_iter().for_each(|piece| pretty.push_str(piece));
+            [before, "\"", &name, "\": ", &text].into_iter().for_each(|piece| pretty.push_str(piece));
             before = ",\n  ";
         }
         pretty.push_str("\n}");
@@ -470,6 +540,16 @@ mod tests {
                     .prop_map(|members| members.into_iter().collect()),
             ]
         })
+    }
+
+    #[test]
+    fn the_last_sixteen_checks_that_accepted_a_value_are_known() {
+        let accepted = Accepted::default();
+        (0..=20).for_each(|check| accepted.note(CheckId(check)));
+        accepted.note(CheckId(u16::MAX));
+        let known: Vec<u16> = (0..=21).filter(|&check| accepted.is_noted(CheckId(check))).collect();
+        assert_eq!(known, (5..=20).collect::<Vec<_>>());
+        assert!(!accepted.is_noted(CheckId(u16::MAX)));
     }
 
     #[test]

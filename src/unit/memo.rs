@@ -15,11 +15,13 @@ use foldhash::HashMap;
 use foldhash::fast::RandomState;
 use serde_json::Value;
 
+use super::body::Body;
 use super::excerpt::Excerpt;
 use super::fragment::Measured;
 use super::members::Shared;
 use super::plan::Target;
 use super::prompt::SystemPrompt;
+use super::recipe::{ProofKey, Proofs};
 use super::record::Place;
 use crate::diag::Diagnostic;
 use crate::json::{self, JsonError, Pointer};
@@ -62,6 +64,7 @@ pub struct Memo {
     tools: Mutex<HashMap<(WireFormat, Option<String>), SharedTools>>,
     traces: Mutex<HashMap<TraceKey, Option<Place>>>,
     values: Mutex<Values>,
+    proofs: Proofs,
     room: Room,
 }
 
@@ -85,12 +88,13 @@ impl Values {
 /// What holds that a text was seen, in bytes.
 const SEEN: usize = 48;
 
-/// What the memos of a run share: how much they may still keep, and tool definitions, which most conversations have in common.
+/// What the memos of a run share: how much they may still keep, and values that most conversations have in common.
 #[derive(Debug, Clone)]
 pub struct Room {
     space: Space,
-    /// By their text: the order of members counts.
-    tools: Arc<Mutex<HashMap<String, Arc<Shared>>>>,
+    /// Tool definitions, what templates write that look at no conversation, and constants that agents take over from others, by
+    /// their text: the order of members counts.
+    values: Arc<Mutex<HashMap<String, Arc<Shared>>>>,
 }
 
 /// What all memos of a run may keep, in bytes of text and of what holds it.
@@ -98,19 +102,29 @@ const MOST_BYTES: usize = 256 * 1024 * 1024;
 
 impl Default for Room {
     fn default() -> Room {
-        Room { space: Space::new(MOST_BYTES), tools: Arc::default() }
+        Room { space: Space::new(MOST_BYTES), values: Arc::default() }
     }
 }
 
 impl Room {
-    /// Tool definitions: those that are there already, if they are the same.
-    fn tools(&self, made: Value) -> Arc<Shared> {
+    /// A value: the one that is there already, if it is the same.
+    pub(super) fn share(&self, made: Value) -> Arc<Shared> {
         let text = made.to_string();
-        let mut known = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        match known.get(&text) {
-            Some(same) => Arc::clone(same),
-            None if self.space.take(text.len()) => Arc::clone(known.entry(text).or_insert(share(made))),
-            None => share(made),
+        match self.known(&text) {
+            Some(same) => same,
+            None => self.keep(text, share(made)),
+        }
+    }
+
+    fn known(&self, text: &str) -> Option<Arc<Shared>> {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner).get(text).map(Arc::clone)
+    }
+
+    /// Keeps a value, unless there is no room for it or another thread kept it first.
+    fn keep(&self, text: String, value: Arc<Shared>) -> Arc<Shared> {
+        match self.space.take(text.len()) {
+            true => Arc::clone(self.values.lock().unwrap_or_else(PoisonError::into_inner).entry(text).or_insert(value)),
+            false => value,
         }
     }
 }
@@ -192,6 +206,12 @@ impl Memo {
         (self.hollow.lock().expect("not poisoned").len(), len(&self.fragments))
     }
 
+    /// How many requests are known to be good.
+    #[cfg(test)]
+    pub(crate) fn proofs(&self) -> usize {
+        self.proofs.len()
+    }
+
     /// A memo for another conversation, beside this one.
     pub(crate) fn beside(&self) -> Memo {
         Memo::sharing(&self.room)
@@ -242,6 +262,14 @@ impl Memo {
         Ok(value)
     }
 
+    /// The value of a text that a template wrote without a look at the conversation: the same for all.
+    pub(super) fn value_for_all(&self, text: &str) -> Result<Arc<Shared>, JsonError> {
+        match self.room.known(text) {
+            Some(known) => Ok(known),
+            None => Ok(self.room.keep(text.to_owned(), share(json::parse(text)?))),
+        }
+    }
+
     /// What a template gives for any system prompt; the key names the placeholder.
     pub(super) fn hollow(&self, key: FragmentKey, render: impl FnOnce() -> Costed<Measured>) -> Costed<Measured> {
         self.remember(&self.hollow, key, render)
@@ -256,6 +284,16 @@ impl Memo {
         self.remember(&self.prompts, (template, layer), render)
     }
 
+    /// What a request of this conversation costs of which it is known that later ones only add to it.
+    pub(crate) fn proven(&self, key: &ProofKey, prompt: Option<&SystemPrompt>) -> Option<u64> {
+        self.proofs.cost(key, prompt)
+    }
+
+    /// Notes that later requests only add to one.
+    pub(crate) fn prove(&self, key: ProofKey, made: (&Body, u64), prompt: Option<&SystemPrompt>) {
+        self.proofs.note(key, made, prompt, self.space());
+    }
+
     /// What wrote a place, if that can be told for all: a mistake in a shared template is found in the bodies of all its agents.
     pub(super) fn trace(&self, key: TraceKey, trace: impl FnOnce() -> Option<Place>) -> Option<Place> {
         self.remember(&self.traces, key, trace)
@@ -268,7 +306,7 @@ impl Memo {
         own: Option<&Value>,
         make: impl FnOnce() -> Tools<Value>,
     ) -> SharedTools {
-        self.remember(&self.tools, (wire, own.map(Value::to_string)), || make().map(|made| self.room.tools(made)))
+        self.remember(&self.tools, (wire, own.map(Value::to_string)), || make().map(|made| self.room.share(made)))
     }
 
     /// The known result, or the one that `make` gives. Making happens outside of the lock: at worst two threads make the

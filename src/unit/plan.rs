@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::assembled::KnownMembers;
 use super::body::Splice;
 use super::members::Shared;
+use super::memo::Room;
 use super::prompt::KnownPrompts;
 use crate::conversation::TaskKind;
 use crate::diag::{Diagnostic, Suggestions, listed};
@@ -33,6 +35,7 @@ pub struct Plan<'r> {
     /// The conversations it is for.
     pub kind: TaskKind,
     pub(super) endpoint: Spanned<&'r str>,
+    default_model: Option<&'r str>,
     pub(super) prompt: Option<TemplateId>,
     /// What enters the conversation when it changes.
     pub(crate) surroundings: Option<TemplateId>,
@@ -40,6 +43,7 @@ pub struct Plan<'r> {
     pub(super) with_tools: bool,
     pub(super) cache: Option<CachePlan>,
     pub(super) known_prompts: KnownPrompts,
+    pub(super) known_members: KnownMembers,
 }
 
 /// What of a member a place is asked for.
@@ -103,7 +107,7 @@ impl<'r> Plan<'r> {
     }
 
     /// The plan of a profile that [`Plan::prepare`] accepted; `None` for any other.
-    pub fn new(repo: &'r Repo, engine: &Engine, profile: ResolvedProfile<'r>) -> Option<Plan<'r>> {
+    pub fn new(repo: &'r Repo, engine: &Engine, room: &Room, profile: ResolvedProfile<'r>) -> Option<Plan<'r>> {
         let instance = repo.instances.get(profile.string("provider_instance")?.value)?;
         let endpoint = profile.string("endpoint")?;
         let api = ClientApi::from_name(&instance.client_api.value)?;
@@ -122,11 +126,14 @@ impl<'r> Plan<'r> {
             completion |= engine.reads(id).contains("prefix");
             Some(id)
         })?;
-        body.iter_mut().for_each(|(_, part)| part.share());
+        for ((_, part), (_, merged)) in body.iter_mut().zip(profile.body()?.iter()) {
+            part.share((merged.file != profile.profile.file).then_some(room));
+        }
+        let default_model = profile.string("model").map(|model| model.value);
         let kind = if completion { TaskKind::Completion } else { TaskKind::Chat };
         let with_tools = profile.is_on("enable_tools");
         let cache = cache_plan(&profile, wire);
-        let known_prompts = KnownPrompts::default();
+        let (known_prompts, known_members) = (KnownPrompts::default(), KnownMembers::default());
         Some(Plan {
             profile,
             instance,
@@ -134,12 +141,14 @@ impl<'r> Plan<'r> {
             wire,
             kind,
             endpoint,
+            default_model,
             prompt,
             surroundings,
             body,
             with_tools,
             cache,
             known_prompts,
+            known_members,
         })
     }
 
@@ -160,7 +169,7 @@ impl<'r> Plan<'r> {
 
     /// The profile's default model.
     pub fn default_model(&self) -> Option<&'r str> {
-        self.profile.string("model").map(|model| model.value)
+        self.default_model
     }
 
     /// The model of a request: the client's, else the profile's, else the placeholder.
@@ -168,7 +177,7 @@ impl<'r> Plan<'r> {
     where
         'r: 'm,
     {
-        client.or(self.default_model()).unwrap_or(MODEL_PLACEHOLDER)
+        client.or(self.default_model).unwrap_or(MODEL_PLACEHOLDER)
     }
 
     /// Whether a request names its model, in the body or in the URL.
@@ -384,10 +393,14 @@ impl Part {
         }
     }
 
-    /// Makes a constant one value of all bodies.
-    fn share(&mut self) {
+    /// Makes a constant one value of all bodies; those of all agents that take it over, if it is not of this agent's own profile.
+    fn share(&mut self, room: Option<&Room>) {
         if let Part::Constant(value) = self {
-            *self = Part::Member(Arc::new(Shared::new(value.take())));
+            let value = value.take();
+            *self = Part::Member(match room {
+                Some(room) => room.share(value),
+                None => Arc::new(Shared::new(value)),
+            });
         }
     }
 

@@ -29,6 +29,8 @@ pub(super) struct Extension<'t> {
 struct Together {
     /// The members that it speaks of.
     names: &'static [&'static str],
+    /// Those whose values it looks at: of the others it asks only whether they are there.
+    looked_at: &'static [&'static str],
     check: Check,
 }
 
@@ -79,7 +81,11 @@ impl Bundled {
 impl Together {
     fn accepts(&self, members: &[MemberRef<'_>]) -> bool {
         let named = members.iter().filter(|member| self.names.contains(&member.name));
-        let named: Value = named.map(|member| (member.name.to_owned(), member.value().clone())).collect();
+        let value = |member: &MemberRef<'_>| match self.looked_at.contains(&member.name) {
+            true => member.value().clone(),
+            false => Value::Null,
+        };
+        let named: Value = named.map(|member| (member.name.to_owned(), value(member))).collect();
         (self.check.accepts)(&named)
     }
 }

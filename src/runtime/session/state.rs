@@ -59,7 +59,6 @@ pub(super) struct RoundInput {
 }
 
 /// What a session with a journal starts from.
-#[expect(clippy::large_enum_variant, reason = "there is one for each session, and it is taken apart at once")]
 pub enum SessionStart {
     /// Nothing: its journal is empty, and gets the conversation's history first.
     New(Conversation),
