@@ -93,6 +93,8 @@ pub(crate) struct Place {
     pub(crate) excerpt: Option<Excerpt>,
     /// The value of the conversation that was written.
     pub(crate) data: Option<Arc<Pointer>>,
+    /// The first values of the conversation in a text that was joined of several, if it does not begin with one.
+    pub(crate) parts: Vec<Arc<Pointer>>,
     /// Whether that value is the place: no template says anything of it.
     pub(crate) is_in_data: bool,
     /// What a computed text was made of first.
@@ -103,8 +105,8 @@ pub(crate) struct Place {
 
 impl Place {
     fn at(span: Span) -> Place {
-        let (is_in_data, made_of) = (false, None);
-        Place { span, steps: Vec::new(), excerpt: None, data: None, is_in_data, made_of, file: None }
+        let (is_in_data, made_of, parts) = (false, None, Vec::new());
+        Place { span, steps: Vec::new(), excerpt: None, data: None, parts, is_in_data, made_of, file: None }
     }
 
     /// Whether the system prompt wrote it.
@@ -253,6 +255,32 @@ impl<'a> Record<'a> {
         }
     }
 
+    /// Where the key of a member is written; `None` if a provider step wrote it.
+    pub(crate) fn key(&self, pointer: &Pointer) -> Option<Span> {
+        match self.owner(pointer) {
+            Owner::Step(..) => None,
+            Owner::Splice(index, _, inner) if inner.parent().is_some() => {
+                let range = range_of(self.text(index)?, &inner, Target::Key)?;
+                Some(self.renderer.written(self.sources, self.whole(index)?, range).first()?.span)
+            }
+            Owner::Splice(..) => Some(self.plan.literal(pointer, Target::Key, self.body.splices())),
+            Owner::Literal(at) => Some(self.plan.literal(&at, Target::Key, self.body.splices())),
+        }
+    }
+
+    /// The provider steps that added something to the value at a pointer, each with its setting.
+    pub(crate) fn added(&self, pointer: &Pointer) -> Vec<(ProviderStep, Option<Span>)> {
+        let steps = self.body.steps();
+        let model = steps.has_model.then(|| (ProviderStep::Model, Pointer::root().member("model")));
+        let tools = steps.tools_behind.map(|own| (ProviderStep::Tools, Pointer::root().member("tools").element(own)));
+        let mark = steps.marks.iter().map(|mark| (ProviderStep::Cache, mark.pointer()));
+        let is_inside = |at: &Pointer| at.parent().is_some_and(|parent| parent.below(pointer).is_some());
+        let inside = model.into_iter().chain(tools).chain(mark).filter(|(_, at)| is_inside(at));
+        let mut added: Vec<_> = inside.map(|(step, _)| (step, self.plan.setting(step.setting()))).collect();
+        added.dedup();
+        added
+    }
+
     /// The branches and loops that templates went into.
     pub(crate) fn branches(&self) -> Vec<Span> {
         let recorded = (0..self.recorded.len()).filter_map(|index| self.whole(index));
@@ -380,13 +408,17 @@ impl<'a> Record<'a> {
             By::File { file, bytes } => (None, Some((Arc::clone(file), bytes.clone()))),
             _ => (None, None),
         };
+        let parts = match (&first.by, is_whole) {
+            (By::Template, false) => runs.iter().filter_map(data_of).take(MOST_PARTS).collect(),
+            _ => Vec::new(),
+        };
         let made_of = match &first.by {
             By::Computed(from) => from.first().cloned(),
             _ => None,
         };
         let excerpt = Some(Excerpt::new(&text.text, &range));
         let is_in_data = data.as_ref().is_some_and(|path| path.tokens().next().as_deref() == Some("system_layers"));
-        Place { span: first.span, steps, excerpt, data, is_in_data, made_of, file }
+        Place { span: first.span, steps, excerpt, data, parts, is_in_data, made_of, file }
     }
 
     /// What a template wrote.
@@ -474,6 +506,17 @@ fn range_of(text: &Text, inner: &Pointer, target: Target) -> Option<Range<usize>
     let ancestors = || std::iter::successors(inner.parent(), Pointer::parent).filter(|at| at.parent().is_some());
     let nearest = || tree.locate(inner).or_else(|| ancestors().find_map(|at| tree.locate(&at)));
     key.or_else(|| Some(nearest()?.span.clone()))
+}
+
+/// How many values in a joined text are named.
+const MOST_PARTS: usize = 3;
+
+/// The value of the conversation that a run is.
+fn data_of(run: &Written) -> Option<Arc<Pointer>> {
+    match &run.by {
+        By::Data { path, .. } => Some(Arc::clone(path)),
+        _ => None,
+    }
 }
 
 /// What a recording costs, compared with a plain render.
