@@ -26,6 +26,7 @@ mod secrets;
 mod selection;
 mod texts;
 mod touched;
+mod unfollowed;
 mod unused;
 mod version;
 mod work;
@@ -546,7 +547,8 @@ impl Compiler {
             };
             let at =
                 (problem.rule, problem.severity, self.span_in_files(&place, plan, ready), problem.sense.as_deref());
-            if !findings.reach(at, plan.name(), &ready.context.name) {
+            // One that is told once for all agents is told in the words of each.
+            if self.is_in_context(&place, plan, ready) || !findings.reach(at, plan.name(), &ready.context.name) {
                 let finding = self.finding_at(problem, &place, plan, ready);
                 findings.push(finding.reaching(plan.name(), Some(&ready.context.name)));
             }

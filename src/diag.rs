@@ -179,6 +179,14 @@ impl Diagnostic {
         self
     }
 
+    /// Says that the value at its place is to be mended, whoever uses it: findings of its rule there are one, which says what each
+    /// of them says.
+    #[must_use]
+    pub(crate) fn once_at_its_place(self) -> Diagnostic {
+        let Span { file, start, end } = self.primary.span;
+        self.caused_by(Some(format!("{file:?} {start} {end}")))
+    }
+
     /// Sets the next step.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
@@ -199,6 +207,18 @@ impl Diagnostic {
         let further = self.related.iter().filter(|label| label.message == MET_HERE).count();
         if !is_known && further < MOST_PLACES {
             self.related.push(Label { span, message: MET_HERE.to_owned() });
+        }
+    }
+
+    /// Adds what another finding of its cause says in other words.
+    fn says_too(&mut self, other: &Diagnostic) {
+        // The same at another message of a conversation is nothing new.
+        let words = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
+        let said = words(&other.message);
+        let known = std::iter::once(&self.message).chain(self.related.iter().map(|label| &label.message));
+        let is_known = known.into_iter().any(|message| words(message) == said);
+        if other.cause.is_some() && !is_known && self.related.len() < MOST_RELATED {
+            self.related.push(Label { span: other.primary.span, message: other.message.clone() });
         }
     }
 
@@ -240,6 +260,9 @@ const MET_HERE: &str = "the same here";
 /// The most further places of one cause that are named.
 const MOST_PLACES: usize = 3;
 
+/// The most related places of a finding to which others of its cause add.
+const MOST_RELATED: usize = 16;
+
 impl Key {
     fn of(finding: &Diagnostic) -> Key {
         let place = finding.cause.is_none().then_some(finding.primary.span);
@@ -256,6 +279,7 @@ impl Findings {
             Some(&index) => {
                 let known = &mut self.list[index];
                 known.met_at(diagnostic.primary.span);
+                known.says_too(&diagnostic);
                 diagnostic.agents.iter().for_each(|agent| insert_sorted(&mut known.agents, agent));
                 diagnostic.contexts.iter().for_each(|context| insert_sorted(&mut known.contexts, context));
             }

@@ -191,7 +191,10 @@ impl Problem {
             Problem::Unquoted(_) => {
                 "a value spliced in without quotes? write `{{ tojson(value) }}`, which quotes and escapes it"
             }
-            Problem::ControlCharacter(_) | Problem::BadEscape | Problem::LoneSurrogate => {
+            Problem::ControlCharacter(_) => {
+                "`{{ tojson(value) }}` escapes a value; in literal text write `\\n` or `\\t`, and `\\\\n` or `\\\\t` where TOML reads escapes"
+            }
+            Problem::BadEscape | Problem::LoneSurrogate => {
                 "a string spliced in by hand? write `{{ tojson(value) }}`, which escapes it"
             }
             Problem::UnterminatedString => {

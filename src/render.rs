@@ -582,14 +582,16 @@ impl Renderer<'_> {
         };
         // Nobody knows how many steps it took.
         let steps = if spent <= FEW_UNITS && self.fails_soon(name, root) { FEW_STEPS } else { self.fuel };
-        let times = if output.is_full() { account::TRACED } else { 1 };
+        let is_in_macro = errors::is_in_macro(self.engine, &error);
+        let times = if output.is_full() || is_in_macro { account::TRACED } else { 1 };
         let steps = steps * account::STEP * times;
         let cost = (spent + 2 * output.len() as u64) * times + steps;
         let finding = if output.is_full() {
             let place = self.record_limit(sources, id, root);
             errors::too_large(place.unwrap_or_else(|| self.engine.span(sources, name, 0..0)))
         } else {
-            errors::runtime(self.engine, sources, name, &error)
+            let steps = if is_in_macro { self.record_failure(sources, id, root) } else { Vec::new() };
+            errors::runtime(self.engine, sources, name, &error, &steps)
         };
         Rendered { text: Err(Box::new(finding)), cost, steps }
     }

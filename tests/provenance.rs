@@ -742,6 +742,41 @@ fn a_place_reaches_what_it_takes_part_in() {
 }
 
 #[test]
+fn a_place_says_what_it_does_where_that_is_not_followed() {
+    let compiler = agents_of_pieces();
+    let unfollowed = |place: &str| {
+        let all = compiler.impact(&Asked::parse(place), None).expect("there is such a place");
+        all.iter().find(|it| &*it.agent == "A").and_then(|it| it.unfollowed)
+    };
+    for place in ["agents/a.toml:10", "providers/q.toml:2"] {
+        assert!(unfollowed(place).is_some_and(|it| it.starts_with("decides how the agent")), "{place}");
+    }
+    assert!(unfollowed("partials/child.jinja:1").is_none_or(|it| it.starts_with("decides what is written")));
+    for place in ["agents/a.toml:20", "partials/block.jinja:1", "partials/zz.jinja:1", "providers/p.toml:3"] {
+        assert_eq!(unfollowed(place), None, "{place}");
+    }
+    // A key is a place like its value.
+    assert_eq!(reached(&compiler, "agents/a.toml:18:2", "A"), ["/long"]);
+}
+
+#[test]
+fn a_list_names_the_step_that_added_to_it() {
+    let compiler = agents_of_pieces();
+    let id = compiler.hierarchy().by_name("A").expect("it is there");
+    let added = |pointer: &str| {
+        let explained = compiler.explain(id, "c", None, Some(&Pointer::parse(pointer)));
+        let explained = explained.expect("a body").expect("without findings");
+        explained.values[0].added.iter().map(|(step, _)| step.setting()).collect::<Vec<_>>()
+    };
+    assert_eq!(added("/tools"), ["cache_prompt"]);
+    assert_eq!(added("/tools/0"), ["cache_prompt"]);
+    assert_eq!(added("/tools/0/name"), [""; 0]);
+    let whole = compiler.explain(id, "c", None, Some(&Pointer::root())).expect("a body").expect("without findings");
+    let steps: Vec<&str> = whole.values[0].added.iter().map(|(step, _)| step.setting()).collect();
+    assert_eq!(steps, ["model", "enable_tools", "cache_prompt"]);
+}
+
+#[test]
 fn a_role_that_is_no_text_is_told_in_the_role_once() {
     let agent = |name: &str| {
         format!(

@@ -37,15 +37,32 @@ fn shown(place: &str, reached: &[Reached]) -> Text {
     if reached.is_empty() {
         return text!("{} reaches nothing\n", place);
     }
-    let bodies = reached.iter().map(|it| it.contexts.len()).sum();
-    let (bodies, agents) = (count(bodies, "body"), count(reached.len(), "agent"));
-    let mut shown = text!("{} reaches {} of {}\n", place, bodies, agents);
+    let mut shown = text!("{} reaches {}\n", place, summary(reached));
     let width = reached.iter().map(|it| it.agent.chars().count()).max().unwrap_or(0);
     for it in reached {
         let name = Text::line(&it.agent).padded(width);
-        shown.push(&text!("  {}  {}  {}\n", name, count(it.contexts.len(), "context"), values(it)));
+        shown.push(&match (it.unfollowed, it.contexts.len()) {
+            (Some(unfollowed), _) => text!("  {}  {}\n", name, unfollowed),
+            (None, 0) => text!("  {}  {}\n", name, values(it)),
+            (None, contexts) => text!("  {}  {}  {}\n", name, count(contexts, "context"), values(it)),
+        });
     }
     shown
+}
+
+/// How much is reached.
+fn summary(reached: &[Reached]) -> Text {
+    let with_bodies = reached.iter().filter(|it| !it.contexts.is_empty()).count();
+    let requests = reached.iter().filter(|it| it.request).count();
+    let bodies: usize = reached.iter().map(|it| it.contexts.len()).sum();
+    let of_bodies = text!("{} of {}", count(bodies, "body"), count(with_bodies, "agent"));
+    let of_requests = text!("the requests of {}, beside their bodies", count(requests, "agent"));
+    match (with_bodies, requests) {
+        (0, 0) => text!("no value that can be named"),
+        (0, _) => of_requests,
+        (_, 0) => of_bodies,
+        (_, _) => text!("{}, and {}", of_bodies, of_requests),
+    }
 }
 
 fn values(it: &Reached) -> Text {
@@ -69,7 +86,8 @@ fn document(place: &str, reached: &[Reached]) -> serde_json::Value {
             let pointers: Vec<&str> = pointers.iter().map(Pointer::as_str).collect();
             json!({"context": &**name, "pointers": pointers})
         });
-        json!({"agent": &*it.agent, "request": it.request, "contexts": contexts.collect::<Vec<_>>()})
+        let contexts: Vec<_> = contexts.collect();
+        json!({"agent": &*it.agent, "request": it.request, "unfollowed": it.unfollowed, "contexts": contexts})
     });
     json!({"version": 1, "place": place, "agents": agents.collect::<Vec<_>>()})
 }

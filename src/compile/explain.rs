@@ -29,7 +29,11 @@ impl Compiler {
         let (span, related) = self.in_files(place, plan, ready);
         let pointer = problem.pointer.to_string();
         let finding = finding(problem, span, place.excerpt.as_ref().map(ToString::to_string), related);
-        misplaced::explained(finding, &pointer, self.sources())
+        let finding = misplaced::explained(finding, &pointer, self.sources());
+        match self.is_in_context(place, plan, ready) {
+            true => finding.once_at_its_place(),
+            false => finding,
+        }
     }
 
     /// The place in a file that wrote something.
@@ -37,8 +41,13 @@ impl Compiler {
         self.outside(place, plan, ready).map_or(place.span, |(span, _)| span)
     }
 
+    /// Whether a value of a context is the place: what is told there is told once for all agents.
+    pub(super) fn is_in_context(&self, place: &Place, plan: &Plan<'_>, ready: &ReadyContext) -> bool {
+        matches!(self.outside(place, plan, ready), Some((_, PutBy::Writing)))
+    }
+
     /// The place of what a template or a step only put into the body, and how it got there.
-    fn outside(&self, place: &Place, plan: &Plan<'_>, ready: &ReadyContext) -> Option<(Span, &'static str)> {
+    fn outside(&self, place: &Place, plan: &Plan<'_>, ready: &ReadyContext) -> Option<(Span, PutBy)> {
         let read = place.file.as_ref().and_then(|(file, bytes)| self.file_span(file, Some(bytes.clone()), plan, ready));
         // Who writes an agent does not write the bundled contexts.
         let is_own = ready.context.layer != LayerKind::Bundled || plan.profile.profile.layer == LayerKind::Bundled;
@@ -46,11 +55,12 @@ impl Compiler {
             let is_bundled = |span: Span| self.sources().get(span.file).path().starts_with("bundled:");
             let is_foreign = !place.is_in_data && is_bundled(place.span);
             let is_mended_there = (place.is_in_data && is_own) || is_foreign;
-            let span = self.data_span(place.data.as_ref().filter(|_| is_mended_there)?, plan, ready)?;
+            let path = place.data.as_ref().or(place.parts.first().filter(|_| is_foreign));
+            let span = self.data_span(path.filter(|_| is_mended_there)?, plan, ready)?;
             // Nobody here can edit a bundled template: a value that it takes over as it is is mended where it is from.
             Some(span).filter(|span| !is_foreign || !is_bundled(*span))
         };
-        read.map(|span| (span, "read here")).or_else(|| Some((data()?, "put into the body here")))
+        read.map(|span| (span, PutBy::Reading)).or_else(|| Some((data()?, PutBy::Writing)))
     }
 
     /// The place that made a value of a body what it is: of a text that changed, the first byte that differs; of a value that is not
@@ -82,10 +92,13 @@ impl Compiler {
     /// The place that wrote something, and what led there: files that prompts read are places of their own.
     fn in_files(&self, place: &Place, plan: &Plan<'_>, ready: &ReadyContext) -> (Span, Vec<(Span, &'static str)>) {
         let outside = self.outside(place, plan, ready);
-        let mut related: Vec<(Span, &'static str)> = outside.map(|(_, how)| (place.span, how)).into_iter().collect();
-        related.extend(place.steps.iter().copied());
+        let how = outside.map(|(_, how)| (place.span, how.phrase()));
+        let mut related: Vec<(Span, &'static str)> = how.into_iter().chain(place.steps.iter().copied()).collect();
         let data = place.data.as_ref().filter(|_| outside.is_none()).and_then(|path| self.data_span(path, plan, ready));
         related.extend(data.map(|span| (span, "the value comes from here")));
+        let parts = place.parts.iter().filter_map(|path| self.data_span(path, plan, ready));
+        let parts = parts.filter(|span| outside.is_none_or(|(outside, _)| outside != *span));
+        related.extend(parts.map(|span| (span, "a part of it comes from here")));
         let made_of = place.made_of.as_ref().and_then(|from| self.span_of(from, plan, ready));
         related.extend(made_of.map(|span| (span, "computed from this")));
         (outside.map_or(place.span, |(span, _)| span), related)
@@ -144,6 +157,24 @@ impl Compiler {
     }
 }
 
+/// How a value got into a body that is mended where it comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PutBy {
+    /// A prompt read it.
+    Reading,
+    /// A template or a step wrote it.
+    Writing,
+}
+
+impl PutBy {
+    fn phrase(self) -> &'static str {
+        match self {
+            PutBy::Reading => "read here",
+            PutBy::Writing => "put into the body here",
+        }
+    }
+}
+
 /// Whether a block of the provider's own wrote something. `history` is in the normal form of the client API: others' blocks are gone.
 pub(super) fn is_providers_own(place: &Place, history: &[Message]) -> bool {
     let Some(path) = place.data.as_ref().or(place.holds.as_ref()) else { return false };
@@ -177,6 +208,8 @@ pub struct Explained {
     pub values: Vec<Explanation>,
     /// The tags of the branches and loops that templates went into, if they were asked for.
     pub(super) branches: Vec<Span>,
+    /// Where the keys of members are written, if they were asked for.
+    pub(super) keys: Vec<(Pointer, Span)>,
 }
 
 /// Who wrote a value of a body.
@@ -196,6 +229,8 @@ pub struct Explanation {
     pub step: Option<(ProviderStep, Option<Span>)>,
     /// The setting that says where the step writes.
     pub placed_by: Option<Span>,
+    /// The provider steps that added to a list or an object that another wrote, each with its setting.
+    pub added: Vec<(ProviderStep, Option<Span>)>,
     /// What a template wrote, run by run; or the one value of the context that a step wrote.
     pub sources: Vec<ValueSource>,
 }
@@ -316,9 +351,14 @@ impl Compiler {
             Some(self.with_model(explanation, &plan, model))
         };
         let values = pointers.into_iter().filter_map(explain).collect();
-        let branches = if with_branches { record.branches() } else { Vec::new() };
+        let (branches, members) = match with_branches {
+            true => (record.branches(), members(body.value())),
+            false => (Vec::new(), Vec::new()),
+        };
+        let keys =
+            members.into_iter().filter_map(|at| Some((record.key(&at)?, at))).map(|(key, at)| (at, key)).collect();
         drop(record);
-        Some(Ok(Explained { body, values, branches }))
+        Some(Ok(Explained { body, values, branches, keys }))
     }
 
     fn explanation(
@@ -330,13 +370,14 @@ impl Compiler {
         ready: &ReadyContext,
     ) -> Explanation {
         let mut explanation = Explanation {
-            pointer,
             value,
             literal: None,
             overrode: Vec::new(),
             step: None,
             placed_by: None,
+            added: record.added(&pointer),
             sources: Vec::new(),
+            pointer,
         };
         match record.author(&explanation.pointer) {
             Author::Literal { span, overrode } => {
@@ -347,6 +388,7 @@ impl Compiler {
                 explanation.sources = written.into_iter().flat_map(|it| self.sources_of(it, plan, ready)).collect();
             }
             Author::Step { step, setting, placed_by, source } => {
+                explanation.added.retain(|(added, _)| *added != step);
                 (explanation.step, explanation.placed_by) = (Some((step, setting)), placed_by);
                 explanation.sources.extend(source.map(|path| ValueSource {
                     kind: SourceKind::Data,
@@ -365,13 +407,15 @@ impl Compiler {
 
     /// The model's name, if the client says another than the profile: in `models.toml`, or with the request.
     fn with_model(&self, explanation: Explanation, plan: &Plan<'_>, client: Option<&str>) -> Explanation {
-        let (Some((ProviderStep::Model, _)), Some(client)) = (explanation.step, client) else { return explanation };
+        let Some(client) = client else { return explanation };
         let entry = self.repo.models.get(plan.name()).filter(|entry| *entry.value == *client);
-        let step = match entry {
+        let given = match entry {
             Some(entry) => (ProviderStep::Model, Some(entry.span)),
             None => (ProviderStep::GivenModel, None),
         };
-        Explanation { step: Some(step), ..explanation }
+        let said = |step: (ProviderStep, Option<Span>)| if step.0 == ProviderStep::Model { given } else { step };
+        let added = explanation.added.into_iter().map(said).collect();
+        Explanation { step: explanation.step.map(said), added, ..explanation }
     }
 
     /// Who wrote a run; what came with a turn has its own template, or its text in the context.
@@ -470,6 +514,25 @@ fn leaves(value: &Value) -> Vec<Pointer> {
     }
     let mut found = Vec::new();
     walk(value, Pointer::root(), &mut found);
+    found
+}
+
+/// The members of all objects in a value.
+fn members(value: &Value) -> Vec<Pointer> {
+    fn walk(value: &Value, at: &Pointer, found: &mut Vec<Pointer>) {
+        match value {
+            Value::Array(elements) => {
+                elements.iter().enumerate().for_each(|(index, element)| walk(element, &at.element(index), found));
+            }
+            Value::Object(members) => members.iter().for_each(|(key, member)| {
+                found.push(at.member(key));
+                walk(member, &at.member(key), found);
+            }),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    walk(value, &Pointer::root(), &mut found);
     found
 }
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::{Compiler, Explanation};
+use super::{Compiler, Explanation, SourceKind};
 use crate::diag::did_you_mean;
 use crate::json::Pointer;
 use crate::provider::MODEL_PLACEHOLDER;
 use crate::resolve::ProfileId;
-use crate::source::Span;
+use crate::source::{FileId, Span};
 use crate::unit::Plan;
 
 /// A place of which somebody asks what it reaches.
@@ -35,6 +35,8 @@ pub struct Reached {
     pub contexts: BTreeMap<Arc<str>, BTreeSet<Pointer>>,
     /// Whether it reaches the request beside the body: URL, headers, key.
     pub request: bool,
+    /// What it does where that is not followed; then it reaches nothing that can be named.
+    pub unfollowed: Option<&'static str>,
 }
 
 impl Asked {
@@ -98,18 +100,38 @@ impl Compiler {
         let plan = self.plan(id)?;
         let hits = |span: &Span| self.hits(asked, *span);
         let mut contexts: BTreeMap<Arc<str>, BTreeSet<Pointer>> = BTreeMap::new();
+        let mut unknown = None;
         for ready in self.contexts().iter().filter(|ready| ready.context.kind() == plan.kind) {
             let name = &ready.context.name;
             let model = self.client_model(&plan, None);
-            let Some(Ok(explained)) = self.explain_with_branches(id, name, model) else { continue };
+            let Some(Ok(explained)) = self.explain_with_branches(id, name, model) else {
+                unknown = Some("its bodies cannot be made");
+                continue;
+            };
+            if explained.values.iter().flat_map(|it| &it.sources).any(|source| source.kind == SourceKind::Unknown) {
+                unknown = unknown.or(Some("what its templates write is not attributable"));
+            }
             let values = explained.values.iter().filter(|it| writers(it).any(|span| hits(&span)));
-            let pointers: BTreeSet<Pointer> = values.map(|it| it.pointer.clone()).collect();
+            let keys = explained.keys.iter().filter(|(_, key)| hits(key)).map(|(pointer, _)| pointer.clone());
+            let pointers: BTreeSet<Pointer> = values.map(|it| it.pointer.clone()).chain(keys).collect();
             if !pointers.is_empty() || explained.branches.iter().any(hits) {
                 contexts.insert(Arc::clone(name), pointers);
             }
         }
         let request = self.request_places(&plan).iter().any(hits);
-        (request || !contexts.is_empty()).then(|| Reached { agent: Arc::clone(plan.name()), contexts, request })
+        let is_reached = request || !contexts.is_empty();
+        let unfollowed = || {
+            let (file, range) = self.place(asked)?;
+            self.unfollowed(&plan, (file, &range), unknown)
+        };
+        let unfollowed = if is_reached { None } else { Some(unfollowed()?) };
+        Some(Reached { agent: Arc::clone(plan.name()), contexts, request, unfollowed })
+    }
+
+    /// The file that is asked for, and the bytes of it.
+    fn place(&self, asked: &Asked) -> Option<(FileId, Range<usize>)> {
+        let (id, file) = self.sources().iter().find(|(_, file)| **file.path() == *asked.path)?;
+        Some((id, asked.range(file.text())?))
     }
 
     /// Every place that takes part in the request beside the body.

@@ -81,13 +81,9 @@ pub(crate) struct CacheMark {
 impl CacheMark {
     /// Where the value at a pointer stood before the step; `None` if the step made it.
     pub(crate) fn before(&self, pointer: &Pointer) -> Option<Pointer> {
-        let member = Pointer::root().member(member_of(self.breakpoint));
-        let list = match self.breakpoint {
-            Breakpoint::History => member.element(self.message).member("content"),
-            Breakpoint::System | Breakpoint::Tools => member,
-        };
+        let list = self.list();
         let block = list.element(self.block);
-        if pointer.below(&block.member("cache_control")).is_some() {
+        if pointer.below(&self.pointer()).is_some() {
             return None;
         }
         match pointer.below(&list) {
@@ -95,6 +91,19 @@ impl CacheMark {
                 (*pointer == block.member("text")).then_some(list)
             }
             _ => Some(pointer.clone()),
+        }
+    }
+
+    /// Where the step wrote.
+    pub(crate) fn pointer(&self) -> Pointer {
+        self.list().element(self.block).member("cache_control")
+    }
+
+    fn list(&self) -> Pointer {
+        let member = Pointer::root().member(member_of(self.breakpoint));
+        match self.breakpoint {
+            Breakpoint::History => member.element(self.message).member("content"),
+            Breakpoint::System | Breakpoint::Tools => member,
         }
     }
 }

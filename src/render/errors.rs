@@ -7,7 +7,7 @@ use minijinja::{Error, ErrorKind};
 
 use super::prompt::Refusal;
 use super::unclosed::{self, OpenTag, Unbalanced};
-use super::{Engine, TemplateKind, functions, rules};
+use super::{Engine, Step, TemplateKind, functions, rules};
 use crate::conversation::TEMPLATE_DATA;
 use crate::diag::{Diagnostic, Rule, did_you_mean};
 use crate::repo::Dialect;
@@ -114,8 +114,8 @@ fn in_symbols(detail: &str) -> String {
     names.iter().fold(detail.to_owned(), |text, (name, symbol)| text.replace(name, symbol))
 }
 
-/// A template that failed while it was rendered.
-pub(super) fn runtime(engine: &Engine, sources: &Sources, name: &str, error: &Error) -> Diagnostic {
+/// A template that failed while it was rendered. `steps` lead to where it did, the innermost first; without any, its includes do.
+pub(super) fn runtime(engine: &Engine, sources: &Sources, name: &str, error: &Error, steps: &[Step]) -> Diagnostic {
     let chain = chain(error);
     let innermost = chain[chain.len() - 1];
     let place = |error: &Error| -> Option<Span> {
@@ -141,12 +141,26 @@ pub(super) fn runtime(engine: &Engine, sources: &Sources, name: &str, error: &Er
             .caused_by(refusal.cause.clone()),
         None => describe(sources, innermost, span, engine.kind_of(name)),
     };
+    if !steps.is_empty() {
+        return steps.iter().fold(finding, |finding, step| finding.related(step.span, step.kind.phrase()));
+    }
     for outer in chain[..chain.len() - 1].iter().rev() {
         if let Some(place) = place(outer).filter(|place| *place != span) {
             finding = finding.related(place, "included from here");
         }
     }
     finding
+}
+
+/// Whether a template failed in the body of a macro: the engine does not say who called that.
+pub(super) fn is_in_macro(engine: &Engine, error: &Error) -> bool {
+    let is_inside = |error: &&Error| {
+        let template = engine.environment.get_template(error.name()?).ok()?;
+        let before = template.source().get(..error.range()?.start)?;
+        let opened = before.rfind("macro")?;
+        Some(!before[..opened].ends_with("end"))
+    };
+    chain(error).iter().any(|error| is_inside(error) == Some(true))
 }
 
 /// A template whose output reached the limit at `span`.

@@ -7,7 +7,7 @@ use minijinja::machinery::ast::{self, BinOpKind, CallArg, CallType, Expr, Stmt, 
 use minijinja::value::ValueKind;
 
 use super::guards::Edits;
-use super::operators::{BREADTH, FACTOR, LOOP, NAMESPACE, RESULT, SLICE, TEXT, VARIABLE, WHOLE};
+use super::operators::{BREADTH, FACTOR, LOOP, NAMESPACE, OPTIONAL, RESULT, SLICE, TEXT, VARIABLE, WHOLE};
 use super::ranges::{Mark, Ranges, Side, raw_tag, span};
 use super::recursion::{HIDDEN, Recursion};
 
@@ -20,6 +20,8 @@ const SMALL_INDEX: u64 = 64;
 /// Literal text that is longer is charged for; what is not is paid by its step.
 pub(super) const SHORT_TEXT: usize = 64;
 
+/// inja's function that gives another value where one is missing, however much of the path to it is.
+const DEFAULT: &str = "default";
 /// Filters whose result is a text.
 const TEXT_FILTERS: [&str; 10] =
     ["capitalize", "indent", "join", "lower", "replace", "string", "title", "tojson", "trim", "upper"];
@@ -222,9 +224,25 @@ impl Instrument<'_> {
     fn call(&mut self, call: &ast::Call<'_>) {
         match call.identify_call() {
             CallType::Method(object, _) | CallType::Object(object) => self.expression(object),
+            CallType::Function(DEFAULT) => {
+                if let Some(CallArg::Pos(value)) = call.args.first() {
+                    self.optional(value);
+                }
+            }
             CallType::Function(_) | CallType::Block(_) => {}
         }
         self.arguments(&call.args);
+    }
+
+    /// A path of which each part may be missing.
+    fn optional(&mut self, path: &Expr<'_>) {
+        let inner = match path {
+            Expr::GetAttr(it) => &it.expr,
+            Expr::GetItem(it) => &it.expr,
+            _ => return,
+        };
+        self.optional(inner);
+        self.guard(inner, OPTIONAL, "");
     }
 
     fn arguments(&mut self, arguments: &[CallArg<'_>]) {
@@ -581,6 +599,17 @@ mod tests {
             ("{{ {k: 1} }}", "{{ {__w(k): 1} }}"),
             ("{{ a < b < c }}", "{{ __w(a) < __w(b) < __w(c) }}"),
             ("{{ -a * 2 }}{{ not a == b }}", "{{ -a * 2 }}{{ not __w(a) == __w(b) }}"),
+        ] {
+            assert_eq!(guarded(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_path_with_a_default_may_be_missing() {
+        for (text, expected) in [
+            ("{{ default(a, 1) }}", "{{ default(a, 1) }}"),
+            ("{{ default(a.b['c'].d, e.f) }}", "{{ default(__o(__o(__o(a).b)['c']).d, e.f) }}"),
+            ("{{ default(a[i].b, 1) }}", "{{ default(__o(__o(__v(a))[__w(i)]).b, 1) }}"),
         ] {
             assert_eq!(guarded(text), expected);
         }

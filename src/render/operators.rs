@@ -27,6 +27,8 @@ pub(super) const VARIABLE: &str = "__d";
 /// Around what a namespace keeps.
 pub(super) const NAMESPACE: &str = "__n";
 
+/// Around what may be missing: then it has no members either.
+pub(super) const OPTIONAL: &str = "__o";
 /// Around a loop that could be called.
 pub(super) const LOOP: &str = "__l";
 
@@ -35,7 +37,7 @@ pub(super) const RESERVED: &str = "__";
 
 /// Whether a function is a guard that gives on its first argument.
 pub(super) fn is_guard(name: &str) -> bool {
-    [RESULT, WHOLE, BREADTH, FACTOR, VARIABLE, NAMESPACE, LOOP].contains(&name)
+    [RESULT, WHOLE, BREADTH, FACTOR, VARIABLE, NAMESPACE, LOOP, OPTIONAL].contains(&name)
 }
 
 /// The longest list that adding or repeating may make.
@@ -46,6 +48,7 @@ pub(super) fn install(environment: &mut Environment<'static>) {
     environment.add_function(WHOLE, whole);
     environment.add_function(BREADTH, breadth);
     environment.add_function(FACTOR, factor);
+    environment.add_function(OPTIONAL, optional);
     environment.add_function(SLICE, slice);
     environment.add_function(TEXT, text);
     environment.add_function(VARIABLE, |value: Value| keep(value, Place::Variable));
@@ -103,6 +106,14 @@ fn factor(value: Value) -> Value {
     match value.downcast_object_ref::<Tuple>() {
         Some(tuple) => Value::from(tuple.to_vec()),
         None => value,
+    }
+}
+
+/// A value of which a member is asked for that may be missing.
+fn optional(value: Value) -> Value {
+    match value.is_undefined() {
+        true => Value::from_pairs(std::iter::empty::<(&str, Value)>()),
+        false => value,
     }
 }
 

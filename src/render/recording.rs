@@ -54,6 +54,8 @@ pub(crate) struct Recording {
     branches: BTreeSet<NodeId>,
     /// The tag at which the output became too large.
     stopped: Option<NodeId>,
+    /// Where the render ended, or failed.
+    last_frame: FrameId,
     marked: Arc<Marked>,
     /// From which byte on nobody can be named, and why.
     unknown: Option<(usize, &'static str)>,
@@ -284,6 +286,12 @@ impl Renderer<'_> {
         last.map(|written| written.span)
     }
 
+    /// The steps that led to where a template failed, the innermost first.
+    pub(super) fn record_failure(&self, sources: &Sources, id: TemplateId, root: &Value) -> Vec<Step> {
+        let recording = self.record(id, (root, None), None, (None, usize::MAX));
+        recording.steps(self.engine, sources, recording.last_frame)
+    }
+
     /// `data` says where the values of a conversation are; without it, the root is gone through.
     fn record(
         &self,
@@ -316,8 +324,9 @@ impl Renderer<'_> {
             _ => (told, None),
         };
         let stopped = log.stopped_at();
-        let (frames, branches) = (log.frames, log.branches);
-        Recording { starts: told.starts(), told, frames, branches, stopped, marked, unknown, prompt: None }
+        let (frames, branches, last_frame) = (log.frames, log.branches, log.frame);
+        let starts = told.starts();
+        Recording { starts, told, frames, branches, stopped, last_frame, marked, unknown, prompt: None }
     }
 }
 
@@ -353,7 +362,8 @@ impl Recording {
         };
         // Where its own part begins does not matter: what is unknown of it is unknown of all.
         let unknown = own.and_then(|own| own.unknown).map(|(_, reason)| (0, reason));
-        Recording { starts: told.starts(), told, frames, branches, stopped: None, marked, unknown, prompt: None }
+        let (starts, stopped) = (told.starts(), None);
+        Recording { starts, told, frames, branches, stopped, last_frame: 0, marked, unknown, prompt: None }
     }
 
     /// The output.
@@ -481,14 +491,18 @@ impl Recording {
             let Some(node) = frame.node else { continue };
             let kind = match &self.marked.nodes.get(node).kind {
                 NodeKind::Include => StepKind::Include,
-                NodeKind::Enter(Scope::Macro) => StepKind::Macro,
+                NodeKind::Enter(Scope::Macro(_)) => StepKind::Macro,
                 NodeKind::Enter(Scope::Caller) => StepKind::CallBlock,
                 NodeKind::Enter(Scope::Filter) => StepKind::FilterBlock,
                 NodeKind::Enter(Scope::Set) => StepKind::SetBlock,
                 _ => continue,
             };
-            let call = || frame.call.or_else(|| self.call_block(frame));
-            let at = (kind == StepKind::Macro).then(call).flatten().unwrap_or(node);
+            let call = || frame.call.or_else(|| self.call_block(frame)).or_else(|| self.running_call(frame));
+            let at = match kind {
+                StepKind::Macro => call(),
+                _ => Some(node),
+            };
+            let Some(at) = at else { continue };
             let span = self.node_span(engine, sources, at);
             // The text of a `call` block is in the macro that the block calls.
             if steps.last().is_none_or(|step: &Step| step.span != span) {
@@ -502,6 +516,12 @@ impl Recording {
     fn call_block(&self, called: &Frame) -> Option<NodeId> {
         let node = self.frames.get(called.parent? as usize)?.node?;
         matches!(self.marked.nodes.get(node).kind, NodeKind::CallBlock).then_some(node)
+    }
+
+    /// The call of a macro that has not ended.
+    fn running_call(&self, called: &Frame) -> Option<NodeId> {
+        let NodeKind::Enter(Scope::Macro(name)) = &self.marked.nodes.get(called.node?).kind else { return None };
+        self.marked.nodes.call_from(called.before?, name)
     }
 }
 

@@ -6,6 +6,7 @@ use super::secret::{is_secret_name, is_secret_value};
 use super::{Reader, rules};
 use crate::diag::Diagnostic;
 use crate::source::Span;
+use crate::text::cut;
 use crate::toml::{Kind, Table};
 
 /// Reads the table. A header with a finding is left out; names are in lower case.
@@ -18,11 +19,12 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<(Arc<str>,
             reader.report(Diagnostic::new(&rules::WRONG_TYPE, span, message));
             continue;
         };
-        match problem(&key.name, value, span) {
+        let [named, valued] = [Span::new(span.file, key.span.clone()), span];
+        match problem(&key.name, value, [named, valued]) {
             Some(finding) => reader.report(finding),
             None if headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(&key.name)) => {
                 let message = format!("the header `{}` is set twice: case does not count", key.name);
-                reader.report(Diagnostic::new(&rules::INVALID_VALUE, span, message).help("keep one of the two"));
+                reader.report(Diagnostic::new(&rules::INVALID_VALUE, named, message).help("keep one of the two"));
             }
             None => headers.push((Arc::from(key.name.to_ascii_lowercase()), Arc::from(value.as_str()))),
         }
@@ -30,20 +32,20 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<(Arc<str>,
     headers
 }
 
-fn problem(name: &str, value: &str, span: Span) -> Option<Diagnostic> {
+/// What is wrong with a header, at its name or its value.
+fn problem(name: &str, value: &str, [named, span]: [Span; 2]) -> Option<Diagnostic> {
     if !value.is_empty() && (is_secret_name(name) || is_secret_value(name) || is_secret_value(value)) {
         let finding = Diagnostic::new(&rules::LITERAL_SECRET, span, "a header holds a key");
         return Some(finding.label("this looks like the key itself").help(KEY_HELP));
     }
     if !is_name(name) {
         let help = "write ASCII letters, digits and `-`";
-        return Some(
-            Diagnostic::new(&rules::INVALID_VALUE, span, "a header has a name that HTTP does not know").help(help),
-        );
+        let message = format!("`{}` cannot be the name of a header", cut(name, 60));
+        return Some(Diagnostic::new(&rules::INVALID_VALUE, named, message).help(help));
     }
     if let Some(why) = reserved(name) {
         let message = format!("the header `{}` cannot be set here", name.to_ascii_lowercase());
-        return Some(Diagnostic::new(&rules::INVALID_VALUE, span, message).label(why).help("remove it"));
+        return Some(Diagnostic::new(&rules::INVALID_VALUE, named, message).label(why).help("remove it"));
     }
     let is_value = value.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t'));
     (!is_value).then(|| {
@@ -93,7 +95,7 @@ mod tests {
 
     fn found(name: &str, value: &str) -> Option<String> {
         let file = Sources::default().add("a.toml", SourceText::salvage(b""));
-        problem(name, value, Span::file_start(file)).map(|finding| finding.message)
+        problem(name, value, [Span::file_start(file); 2]).map(|finding| finding.message)
     }
 
     #[test]
@@ -123,7 +125,7 @@ mod tests {
             );
         }
         for name in [":authority", "", "a b", "a\r\nb", "é"] {
-            assert!(found(name, "x").is_some_and(|it| it.contains("HTTP does not know")), "{name}");
+            assert!(found(name, "x").is_some_and(|it| it.contains("cannot be the name")), "{name}");
         }
         for value in ["a\r\nx: y", "a\nb", "\0", "é"] {
             assert!(found("x-a", value).is_some_and(|it| it.contains("HTTP can carry")), "{value:?}");

@@ -24,14 +24,8 @@ pub fn explanation_text(explanation: &Explanation, sources: &Sources) -> Text {
     let mut line = |what: &str, span: Span| {
         shown.push(&text!("  {} {}{}\n", padded(what), at(sources, span), said(sources, span)));
     };
-    if let Some((step, setting)) = explanation.step {
-        match setting {
-            Some(setting) => line(step_phrase(step), setting),
-            None if step == ProviderStep::GivenModel => {
-                shown.push(&text!("  {} named with the request\n", padded(step_phrase(step))));
-            }
-            None => shown.push(&text!("  {} no setting of the profile: the default\n", padded(step_phrase(step)))),
-        }
+    if let Some(step) = explanation.step {
+        shown.push(&step_text(step, sources));
         explanation.placed_by.iter().for_each(|span| shown.push(&step_line("placed by", *span, sources)));
     } else if let (Some(literal), true) = (explanation.literal, explanation.sources.is_empty()) {
         line("written at", literal);
@@ -53,7 +47,22 @@ pub fn explanation_text(explanation: &Explanation, sources: &Sources) -> Text {
     if let Some(literal) = explanation.literal.filter(|_| !explanation.sources.is_empty()) {
         shown.push(&text!("  {} {}\n", padded("rendered for"), at(sources, literal)));
     }
+    if !explanation.added.is_empty() {
+        shown.push(&text!("  and a part of it:\n"));
+        explanation.added.iter().for_each(|step| shown.push(&step_text(*step, sources)));
+    }
     shown
+}
+
+/// A provider step, and the setting that switched it on.
+fn step_text((step, setting): (ProviderStep, Option<Span>), sources: &Sources) -> Text {
+    match setting {
+        Some(setting) => step_line(step_phrase(step), setting, sources),
+        None if step == ProviderStep::GivenModel => {
+            text!("  {} named with the request\n", padded(step_phrase(step)))
+        }
+        None => text!("  {} no setting of the profile: the default\n", padded(step_phrase(step))),
+    }
 }
 
 /// Who wrote a run; the steps are left out where they are those of the run before.
@@ -222,6 +231,7 @@ struct Explained<'a> {
     literal: Option<Location<'a>>,
     overrode: Vec<Location<'a>>,
     step: Option<StepOf<'a>>,
+    added: Vec<StepOf<'a>>,
     sources: Vec<SourceOf<'a>>,
 }
 
@@ -258,13 +268,17 @@ impl<'a> Explained<'a> {
             value: &it.value,
             literal: it.literal.map(place),
             overrode: it.overrode.iter().copied().map(place).collect(),
-            step: it.step.map(|(step, setting)| StepOf {
-                setting: step.setting(),
-                place: setting.map(place),
-                placed_by: it.placed_by.map(place),
-            }),
+            step: it.step.map(|step| StepOf { placed_by: it.placed_by.map(place), ..StepOf::new(step, sources) }),
+            added: it.added.iter().map(|step| StepOf::new(*step, sources)).collect(),
             sources: it.sources.iter().map(|source| SourceOf::new(source, sources)).collect(),
         }
+    }
+}
+
+impl<'a> StepOf<'a> {
+    fn new((step, setting): (ProviderStep, Option<Span>), sources: &'a Sources) -> StepOf<'a> {
+        let place = setting.map(|span| Location::new(span, sources));
+        StepOf { setting: step.setting(), place, placed_by: None }
     }
 }
 

@@ -95,6 +95,8 @@ pub(crate) struct Place {
     pub(crate) data: Option<Arc<Pointer>>,
     /// Of an object or a list that a tag wrote, the first value of the conversation in it.
     pub(crate) holds: Option<Arc<Pointer>>,
+    /// The first values of the conversation in a text that was joined of several, if it does not begin with one.
+    pub(crate) parts: Vec<Arc<Pointer>>,
     /// Whether that value is the place: no template says anything of it.
     pub(crate) is_in_data: bool,
     /// What a computed text was made of first.
@@ -105,8 +107,17 @@ pub(crate) struct Place {
 
 impl Place {
     fn at(span: Span) -> Place {
-        let (is_in_data, made_of) = (false, None);
-        Place { span, steps: Vec::new(), excerpt: None, data: None, holds: None, is_in_data, made_of, file: None }
+        Place {
+            span,
+            steps: Vec::new(),
+            excerpt: None,
+            data: None,
+            holds: None,
+            parts: Vec::new(),
+            is_in_data: false,
+            made_of: None,
+            file: None,
+        }
     }
 
     /// Whether the system prompt wrote it.
@@ -255,6 +266,32 @@ impl<'a> Record<'a> {
         }
     }
 
+    /// Where the key of a member is written; `None` if a provider step wrote it.
+    pub(crate) fn key(&self, pointer: &Pointer) -> Option<Span> {
+        match self.owner(pointer) {
+            Owner::Step(..) => None,
+            Owner::Splice(index, _, inner) if inner.parent().is_some() => {
+                let range = range_of(self.text(index)?, &inner, Target::Key)?;
+                Some(self.renderer.written(self.sources, self.whole(index)?, range).first()?.span)
+            }
+            Owner::Splice(..) => Some(self.plan.literal(pointer, Target::Key, self.body.splices())),
+            Owner::Literal(at) => Some(self.plan.literal(&at, Target::Key, self.body.splices())),
+        }
+    }
+
+    /// The provider steps that added something to the value at a pointer, each with its setting.
+    pub(crate) fn added(&self, pointer: &Pointer) -> Vec<(ProviderStep, Option<Span>)> {
+        let steps = self.body.steps();
+        let model = steps.has_model.then(|| (ProviderStep::Model, Pointer::root().member("model")));
+        let tools = steps.tools_behind.map(|own| (ProviderStep::Tools, Pointer::root().member("tools").element(own)));
+        let mark = steps.marks.iter().map(|mark| (ProviderStep::Cache, mark.pointer()));
+        let is_inside = |at: &Pointer| at.parent().is_some_and(|parent| parent.below(pointer).is_some());
+        let inside = model.into_iter().chain(tools).chain(mark).filter(|(_, at)| is_inside(at));
+        let mut added: Vec<_> = inside.map(|(step, _)| (step, self.plan.setting(step.setting()))).collect();
+        added.dedup();
+        added
+    }
+
     /// The branches and loops that templates went into.
     pub(crate) fn branches(&self) -> Vec<Span> {
         let recorded = (0..self.recorded.len()).filter_map(|index| self.whole(index));
@@ -382,6 +419,10 @@ impl<'a> Record<'a> {
             By::File { file, bytes } => (None, Some((Arc::clone(file), bytes.clone()))),
             _ => (None, None),
         };
+        let parts = match (&first.by, is_whole) {
+            (By::Template, false) => runs.iter().filter_map(data_of).take(MOST_PARTS).collect(),
+            _ => Vec::new(),
+        };
         let made_of = match &first.by {
             By::Computed(from) => from.first().cloned(),
             _ => None,
@@ -389,7 +430,7 @@ impl<'a> Record<'a> {
         let excerpt = Some(Excerpt::new(&text.text, &range));
         let is_in_data = data.as_ref().is_some_and(|path| path.tokens().next().as_deref() == Some("system_layers"));
         let holds = runs.iter().filter(|_| is_whole && first.by == By::Tag).find_map(value_in);
-        Place { span: first.span, steps, excerpt, data, holds, is_in_data, made_of, file }
+        Place { span: first.span, steps, excerpt, data, holds, parts, is_in_data, made_of, file }
     }
 
     /// What a template wrote.
@@ -489,6 +530,17 @@ fn range_of(text: &Text, inner: &Pointer, target: Target) -> Option<Range<usize>
     let ancestors = || std::iter::successors(inner.parent(), Pointer::parent).filter(|at| at.parent().is_some());
     let nearest = || tree.locate(inner).or_else(|| ancestors().find_map(|at| tree.locate(&at)));
     key.or_else(|| Some(nearest()?.span.clone()))
+}
+
+/// How many values in a joined text are named.
+const MOST_PARTS: usize = 3;
+
+/// The value of the conversation that a run is.
+fn data_of(run: &Written) -> Option<Arc<Pointer>> {
+    match &run.by {
+        By::Data { path, .. } => Some(Arc::clone(path)),
+        _ => None,
+    }
 }
 
 /// What a recording costs, compared with a plain render.

@@ -63,14 +63,15 @@ impl Seen {
 
     /// A prefix that is kept for an hour must not end behind one that is kept for five minutes.
     fn in_order<'b>(&mut self, mark: &'b Value, found: &mut Found<'b>) {
-        let is_long = mark.get("ttl").is_some_and(|ttl| ttl == "1h");
-        if is_long && self.short {
+        let ttl = mark.get("ttl").and_then(Value::as_str).unwrap_or("5m");
+        if ttl == "1h" && self.short {
             let message = "a breakpoint with `ttl` \"1h\" comes after one with \"5m\"";
             let note = found.at_member(mark, "ttl", message);
             note.help(
                 "give the earlier one \"1h\" too, or this one \"5m\": tools come first, then system, then messages",
             );
         }
-        self.short |= !is_long;
+        // Any other is told by the schema.
+        self.short |= ttl == "5m";
     }
 }

@@ -101,10 +101,11 @@ pub(super) enum Key {
 }
 
 /// What a captured part of a template is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     Set,
-    Macro,
+    /// The body of a macro, with its name.
+    Macro(Arc<str>),
     Caller,
     Filter,
     Import,
@@ -157,6 +158,14 @@ impl Tag<'_> {
         match self.tokens.first() {
             Some((Token::Ident(name), _)) => name,
             _ => "",
+        }
+    }
+
+    /// What stands behind the keyword.
+    fn name(&self) -> Arc<str> {
+        match self.tokens.get(1) {
+            Some((Token::Ident(name), _)) => Arc::from(*name),
+            _ => Arc::from(""),
         }
     }
 
@@ -254,7 +263,7 @@ impl<'t> Marker<'t> {
                     self.edits.put(tag.range.end, format!("{{%set {target}={target}|{VALUE}({id}){trim}%}}"));
                 }
             }
-            "macro" => self.after(tag, NodeKind::Enter(Scope::Macro)),
+            "macro" => self.after(tag, NodeKind::Enter(Scope::Macro(tag.name()))),
             "endmacro" => self.before(tag, NodeKind::Leave { filters: none() }),
             "call" => {
                 self.before(tag, NodeKind::CallBlock);

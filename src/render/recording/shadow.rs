@@ -33,8 +33,10 @@ pub(super) struct Frame {
     pub(super) parent: Option<FrameId>,
     /// The tag that begins it; none for the template itself.
     pub(super) node: Option<NodeId>,
-    /// The expression that called it.
+    /// The expression that called it, once it has ended.
     pub(super) call: Option<NodeId>,
+    /// The mark that was met before it.
+    pub(super) before: Option<NodeId>,
 }
 
 /// The marks of one template and of all partials.
@@ -48,6 +50,22 @@ impl Nodes {
         let id = id as usize;
         self.shared.get(id).unwrap_or_else(|| &self.own[id - self.shared.len()])
     }
+
+    /// The node that calls something by its name from where a render was before: the innermost around that place, else the next
+    /// one behind it.
+    pub(super) fn call_from(&self, before: NodeId, called: &str) -> Option<NodeId> {
+        let from = self.get(before);
+        let is_call = |node: &Node| match &node.kind {
+            NodeKind::Call { name, .. } => name.strip_prefix('.').unwrap_or(name) == called,
+            _ => false,
+        };
+        let all = (0..).zip(self.shared.iter().chain(&self.own));
+        let calls = || all.clone().filter(|(_, node)| node.template == from.template && is_call(node));
+        let around = |node: &Node| node.range.start <= from.range.start && from.range.end <= node.range.end;
+        let around = calls().filter(|(id, node)| *id != before && around(node)).min_by_key(|(_, it)| it.range.len());
+        let next = || calls().find(|(_, node)| node.range.start >= from.range.end).or_else(|| calls().last());
+        around.or_else(next).map(|(id, _)| id)
+    }
 }
 
 /// A render so far.
@@ -56,7 +74,8 @@ pub(super) struct Log {
     /// The output, and the captures that are open.
     open: Vec<Told>,
     pub(super) frames: Vec<Frame>,
-    frame: FrameId,
+    /// Where the render is.
+    pub(super) frame: FrameId,
     /// What is known of values, by their addresses: of this render's own, and of the data's.
     known: HashMap<usize, Known>,
     data: Arc<DataPlaces>,
@@ -168,7 +187,7 @@ impl Log {
         Log {
             nodes,
             open: vec![Told::default()],
-            frames: vec![Frame { parent: None, node: None, call: None }],
+            frames: vec![Frame { parent: None, node: None, call: None, before: None }],
             frame: 0,
             known: HashMap::new(),
             data: Arc::default(),
@@ -254,7 +273,7 @@ impl DataPlaces {
 impl Log {
     fn mark(&mut self, id: NodeId) {
         self.silent = true;
-        self.reached = Some(id);
+        let before = self.reached.replace(id);
         if self.room == 0 {
             return;
         }
@@ -267,13 +286,13 @@ impl Log {
                 (told.runs[0].frame, told.runs[0].tag) = (self.frame, Some(id));
                 self.top().push(&told);
             }
-            NodeKind::Enter(scope) => self.enter(id, *scope),
+            NodeKind::Enter(scope) => self.enter(id, scope, before),
             NodeKind::Leave { filters } => self.leave(filters),
             NodeKind::Drop => {
                 self.leave(&[]);
                 self.captured = None;
             }
-            NodeKind::Include | NodeKind::CallBlock => self.push_frame(id),
+            NodeKind::Include | NodeKind::CallBlock => self.push_frame(id, before),
             NodeKind::Included | NodeKind::CallBlockEnd => self.pop_frame(),
             NodeKind::Extends => {
                 self.open.push(Told::default());
@@ -294,20 +313,20 @@ impl Log {
         self.open.last_mut().expect("just pushed")
     }
 
-    fn push_frame(&mut self, id: NodeId) {
+    fn push_frame(&mut self, id: NodeId, before: Option<NodeId>) {
         let parent = Some(self.frame);
         self.frame = FrameId::try_from(self.frames.len()).unwrap_or(FrameId::MAX);
-        self.frames.push(Frame { parent, node: Some(id), call: None });
+        self.frames.push(Frame { parent, node: Some(id), call: None, before });
     }
 
     fn pop_frame(&mut self) {
         self.frame = self.frames.get(self.frame as usize).and_then(|frame| frame.parent).unwrap_or(0);
     }
 
-    fn enter(&mut self, id: NodeId, scope: Scope) {
+    fn enter(&mut self, id: NodeId, scope: &Scope, before: Option<NodeId>) {
         self.open.push(Told::default());
-        self.push_frame(id);
-        if matches!(scope, Scope::Macro | Scope::Caller) {
+        self.push_frame(id, before);
+        if matches!(scope, Scope::Macro(_) | Scope::Caller) {
             self.last.push(HashMap::new());
         }
     }
@@ -315,7 +334,7 @@ impl Log {
     fn leave(&mut self, filters: &[Arc<str>]) {
         let frame = self.frame;
         let entered = self.frames.get(frame as usize).and_then(|frame| frame.node);
-        if let Some(NodeKind::Enter(Scope::Macro | Scope::Caller)) = entered.map(|id| &self.nodes.get(id).kind) {
+        if let Some(NodeKind::Enter(Scope::Macro(_) | Scope::Caller)) = entered.map(|id| &self.nodes.get(id).kind) {
             self.last.pop();
         }
         self.pop_frame();
