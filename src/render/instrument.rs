@@ -609,7 +609,7 @@ mod tests {
         for (text, expected) in [
             ("{{ default(a, 1) }}", "{{ default(a, 1) }}"),
             ("{{ default(a.b['c'].d, e.f) }}", "{{ default(__o(__o(__o(a).b)['c']).d, e.f) }}"),
-            ("{{ default(a[i].b, 1) }}", "{{ default(__o(__o(__v(a))[__w(i)]).b, 1) }}"),
+            ("{{ default(a[i].b, 1) }}", "{{ default(__o(__v(__o(a))[__w(i)]).b, 1) }}"),
         ] {
             assert_eq!(guarded(text), expected);
         }
