@@ -22,8 +22,8 @@ mod unread;
 
 pub use config::{ALLOW_KEYS, Allow, CONFIG_KEYS, Config, Date, Dialect, EXTENSION_KEYS, Extension, Level};
 pub use families::{
-    Condition, Demand, FAMILIES_KEYS, FAMILY_KEYS, Fact, Family, Kept, ModelName, ModelPattern, Origin, PRICE_KEYS,
-    Place, Price, Property, REFUSES_KEYS, State, TAKES_KEYS, normal_name,
+    Condition, Demand, FAMILIES_KEYS, FAMILY_KEYS, Fact, Family, Kept, MemberPath, ModelName, ModelPattern, Origin,
+    PRICE_KEYS, Price, Property, REFUSES_KEYS, State, TAKES_KEYS, normal_name,
 };
 pub(crate) use fields::body_fields;
 pub use instance::{INSTANCE_KEYS, Instance, SecretRef};

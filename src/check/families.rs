@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::subject::Subject;
 use crate::diag::{Diagnostic, Severity, did_you_mean};
 use crate::provider::{Server, WireFormat};
-use crate::repo::{Condition, Demand, Fact, Family, ModelName, Place, Property, Repo, State, rules};
+use crate::repo::{Condition, Demand, Fact, Family, MemberPath, ModelName, Property, Repo, State, rules};
 use crate::source::Spanned;
 
 /// The families that a model belongs to, for one wire format and server.
@@ -33,7 +33,7 @@ pub(crate) struct Breach<'f, 'b> {
     /// What is known.
     pub(crate) fact: &'f Fact,
     /// The member.
-    pub(crate) place: &'f Place,
+    pub(crate) place: &'f MemberPath,
     /// Its value.
     pub(crate) value: &'b Value,
     /// How bad it is here.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::families::ModelFacts;
 use super::history::History;
 use crate::provider::{MODEL_PLACEHOLDER, Server, WireFormat};
-use crate::repo::Place;
+use crate::repo::MemberPath;
 
 /// A request body, and what is known of where it goes.
 pub(crate) struct Subject<'b> {
@@ -60,7 +60,7 @@ impl<'b> Subject<'b> {
     }
 
     /// The value at a place, in either of Gemini's spellings; `null` counts as absent.
-    pub(crate) fn at(&self, place: &Place) -> Option<&'b Value> {
+    pub(crate) fn at(&self, place: &MemberPath) -> Option<&'b Value> {
         place.find(self.wire == WireFormat::GoogleGenerateContent, |name| self.member(name))
     }
 

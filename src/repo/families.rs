@@ -10,7 +10,7 @@ mod property;
 mod told;
 
 pub use name::{ModelName, normal_name};
-pub use place::Place;
+pub use place::MemberPath;
 pub use price::{Kept, PRICE_KEYS, Price};
 pub use property::Property;
 
@@ -148,7 +148,7 @@ enum Rest {
 #[derive(Debug, Clone)]
 pub struct Fact {
     /// The members that it speaks of.
-    pub at: Vec<Place>,
+    pub at: Vec<MemberPath>,
     /// What is asked of them.
     pub demand: Demand,
     /// It holds only for bodies that are like all of these.
@@ -190,7 +190,7 @@ pub enum Demand {
 #[derive(Debug, Clone)]
 pub struct Condition {
     /// The member.
-    pub at: Place,
+    pub at: MemberPath,
     /// What of it counts.
     pub is: State,
 }
@@ -424,7 +424,7 @@ impl<'t> Reader<'t, '_> {
     }
 
     /// One pointer, or several.
-    fn places(&mut self, key: &str) -> Option<Vec<Place>> {
+    fn places(&mut self, key: &str) -> Option<Vec<MemberPath>> {
         let texts = match &self.get(key)?.kind {
             Kind::Array(elements) if elements.len() > MAX_LIST => {
                 let span = self.span(self.get(key)?);
@@ -437,9 +437,9 @@ impl<'t> Reader<'t, '_> {
         texts.into_iter().map(|text| self.pointer(key, &text.value, text.span)).collect()
     }
 
-    fn pointer(&mut self, key: &str, text: &str, span: Span) -> Option<Place> {
+    fn pointer(&mut self, key: &str, text: &str, span: Span) -> Option<MemberPath> {
         if text.len() > 1 && text.starts_with('/') {
-            return Some(Place::new(text));
+            return Some(MemberPath::new(text));
         }
         let message = format!("`{key}` names a member by its JSON pointer, and `{text}` is none");
         self.report(Diagnostic::new(&rules::INVALID_VALUE, span, message).help("write it as `/temperature`"));

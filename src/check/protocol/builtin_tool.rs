@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::tools::{Tool, lets_tools_mix, text, tools};
+use super::tools::{DeclaredTool, lets_tools_mix, text, tools};
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
 use crate::provider::{Server, WireFormat};
@@ -63,14 +63,14 @@ const FIXED_NAMES: [(&str, &str); 9] = [
     ("tool_search_tool_regex", "tool_search_tool_regex"),
 ];
 
-fn anthropic<'b>(subject: &Subject<'b>, tools: &[Tool<'b>], found: &mut Found<'b>) {
+fn anthropic<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found: &mut Found<'b>) {
     for tool in tools {
         deferred(tool, found);
         if !tool.is_function() {
             of_server(tool, found);
         }
     }
-    let is_deferred = |tool: &Tool<'_>| tool.object.get("defer_loading") == Some(&Value::Bool(true));
+    let is_deferred = |tool: &DeclaredTool<'_>| tool.object.get("defer_loading") == Some(&Value::Bool(true));
     if let Some(first) = tools.first().filter(|_| tools.iter().all(is_deferred)) {
         let note =
             found.at_member(first.object, "defer_loading", "all tools are deferred: the model sees none of them");
@@ -79,7 +79,7 @@ fn anthropic<'b>(subject: &Subject<'b>, tools: &[Tool<'b>], found: &mut Found<'b
     mcp_servers(subject, tools, found);
 }
 
-fn deferred<'b>(tool: &Tool<'b>, found: &mut Found<'b>) {
+fn deferred<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     let is_deferred = tool.object.get("defer_loading") == Some(&Value::Bool(true));
     if is_deferred && tool.object.get("cache_control").is_some_and(|mark| !mark.is_null()) {
         let note = found.at_member(tool.object, "cache_control", "a deferred tool cannot have `cache_control`");
@@ -87,7 +87,7 @@ fn deferred<'b>(tool: &Tool<'b>, found: &mut Found<'b>) {
     }
 }
 
-fn of_server<'b>(tool: &Tool<'b>, found: &mut Found<'b>) {
+fn of_server<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     let lists = |name: &str| tool.object.get(name).is_some_and(|domains| !domains.is_null());
     if lists("allowed_domains") && lists("blocked_domains") {
         let note = found.at_member(tool.object, "blocked_domains", "`allowed_domains` excludes `blocked_domains`");
@@ -108,14 +108,14 @@ fn of_server<'b>(tool: &Tool<'b>, found: &mut Found<'b>) {
 }
 
 /// Members that a tool cannot do without.
-fn needs<'b>(tool: &Tool<'b>, members: &[&'static str], found: &mut Found<'b>) {
+fn needs<'b>(tool: &DeclaredTool<'b>, members: &[&'static str], found: &mut Found<'b>) {
     for name in members.iter().filter(|name| tool.object.get(**name).is_none_or(Value::is_null)) {
         let message = format!("`{}` needs `{name}`", crate::text::cut(tool.kind, 60));
         found.at_member(tool.object, name, message).help(format!("add `{name}`"));
     }
 }
 
-fn mcp_servers<'b>(subject: &Subject<'b>, tools: &[Tool<'b>], found: &mut Found<'b>) {
+fn mcp_servers<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found: &mut Found<'b>) {
     let servers = elements(subject.member("mcp_servers"));
     let toolsets = || tools.iter().filter(|tool| tool.kind == "mcp_toolset");
     let of_server = |name: Option<&str>| toolsets().filter(|set| text(set.object, "mcp_server_name") == name).count();
@@ -141,7 +141,7 @@ fn mcp_servers<'b>(subject: &Subject<'b>, tools: &[Tool<'b>], found: &mut Found<
     }
 }
 
-fn responses<'b>(tool: &Tool<'b>, found: &mut Found<'b>) {
+fn responses<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     let has = |name: &&str| tool.object.get(*name).is_some_and(|value| !value.is_null());
     match tool.kind {
         "mcp" if !["server_url", "connector_id", "tunnel_id"].iter().any(has) => {
@@ -157,7 +157,7 @@ fn responses<'b>(tool: &Tool<'b>, found: &mut Found<'b>) {
     }
 }
 
-fn llamacpp<'b>(tool: &Tool<'b>, found: &mut Found<'b>) {
+fn llamacpp<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     if !tool.is_function() {
         found.at(tool.object, "llama.cpp takes tools of the type `function` only").help("leave out the tool");
     }
@@ -180,10 +180,10 @@ const RUN_BY_GOOGLE: [&str; 12] = [
 ];
 
 /// Tools of the server beside functions.
-fn google_beside_functions<'b>(subject: &Subject<'b>, tools: &[Tool<'b>], found: &mut Found<'b>) {
+fn google_beside_functions<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found: &mut Found<'b>) {
     // Models before Gemini 3 take no such request at all, which is told by what is known of them.
     let is_older = subject.model.is_some_and(|model| model.contains("gemini-2") || model.contains("gemini-1"));
-    if is_older || !tools.iter().any(Tool::is_function) || lets_tools_mix(subject) {
+    if is_older || !tools.iter().any(DeclaredTool::is_function) || lets_tools_mix(subject) {
         return;
     }
     if let Some(builtin) = tools.iter().find(|tool| RUN_BY_GOOGLE.contains(&tool.kind)) {
@@ -193,7 +193,7 @@ fn google_beside_functions<'b>(subject: &Subject<'b>, tools: &[Tool<'b>], found:
     }
 }
 
-fn google<'b>(tool: &Tool<'b>, found: &mut Found<'b>) {
+fn google<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     let either = |object: &'b Value, camel: &str, snake: &str| object.get(camel).or_else(|| object.get(snake));
     if tool.kind == "googleSearch" || tool.kind == "google_search" {
         for name in ["excludeDomains", "exclude_domains", "blockingConfidence", "blocking_confidence"] {

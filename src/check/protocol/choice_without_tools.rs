@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::tools::{Tool, Which, choice, lets_tools_mix, tools};
+use super::tools::{DeclaredTool, Which, choice, lets_tools_mix, tools};
 use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 
@@ -58,5 +58,5 @@ fn has_tools(subject: &Subject<'_>) -> bool {
     if subject.wire != WireFormat::GoogleGenerateContent {
         return subject.member("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());
     }
-    lets_tools_mix(subject) || tools(subject).iter().any(Tool::is_function)
+    lets_tools_mix(subject) || tools(subject).iter().any(DeclaredTool::is_function)
 }

@@ -63,13 +63,13 @@ impl Answers {
 /// Calls and results of a history, put together.
 pub(super) struct Pairs<'b> {
     /// Every call, oldest first.
-    pub(super) calls: Vec<Asked<'b>>,
+    pub(super) calls: Vec<MatchedCall<'b>>,
     /// Every result that answers none of them, oldest first.
     pub(super) strays: Vec<Stray<'b>>,
 }
 
 /// A call, and what became of it.
-pub(super) struct Asked<'b> {
+pub(super) struct MatchedCall<'b> {
     /// The index of its entry.
     pub(super) entry: usize,
     /// The whole of it.
@@ -90,7 +90,7 @@ pub(super) struct Stray<'b> {
     pub(super) is_second: bool,
 }
 
-impl Asked<'_> {
+impl MatchedCall<'_> {
     /// Whether the server finds its result.
     pub(super) fn is_answered(&self) -> bool {
         self.answer.is_some_and(|(_, is_in_place)| is_in_place)
@@ -110,9 +110,9 @@ impl<'b> Pairs<'b> {
                     reach = (at, answers.end(&history.entries, at));
                 }
                 index.add(&call, pairs.calls.len());
-                pairs.calls.push(Asked { entry: at, value: part.value, call, answer: None });
+                pairs.calls.push(MatchedCall { entry: at, value: part.value, call, answer: None });
             } else if let Some(result) = part.outcome() {
-                let is_in_reach = |call: &Asked<'_>| match answers {
+                let is_in_reach = |call: &MatchedCall<'_>| match answers {
                     Answers::Later | Answers::Anywhere => true,
                     _ => call.entry == reach.0 && at < reach.1,
                 };
@@ -128,11 +128,11 @@ impl<'b> Pairs<'b> {
         value: &'b Value,
         result: Outcome<'b>,
         index: &Index<'b>,
-        is_in_reach: impl Fn(&Asked<'_>) -> bool,
+        is_in_reach: impl Fn(&MatchedCall<'_>) -> bool,
     ) {
         let candidates = index.candidates(&result, &self.calls);
         let calls = &mut self.calls;
-        let open = |calls: &[Asked<'_>], index: &usize| calls[*index].answer.is_none();
+        let open = |calls: &[MatchedCall<'_>], index: &usize| calls[*index].answer.is_none();
         // Calls of one name are answered in their order.
         let in_place = candidates.iter().rev().find(|index| open(calls, index) && is_in_reach(&calls[**index]));
         let late = candidates.iter().find(|index| open(calls, index));
@@ -165,7 +165,7 @@ impl<'b> Index<'b> {
     }
 
     /// The calls that a result may answer, newest first.
-    fn candidates(&self, result: &Outcome<'b>, calls: &[Asked<'b>]) -> Vec<usize> {
+    fn candidates(&self, result: &Outcome<'b>, calls: &[MatchedCall<'b>]) -> Vec<usize> {
         let newest = |indices: Option<&Vec<usize>>| -> Vec<usize> {
             indices.into_iter().flatten().rev().take(MOST_CANDIDATES).copied().collect()
         };

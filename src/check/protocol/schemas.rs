@@ -81,6 +81,6 @@ pub(super) fn strict_format<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
 /// The schemas of arguments and answers that a body wants strictly kept.
 pub(super) fn strict<'b>(subject: &Subject<'b>) -> Vec<&'b Value> {
     let tools = tools(subject);
-    let of_tools = tools.iter().filter(|tool| tool.is_strict()).filter_map(super::tools::Tool::schema);
+    let of_tools = tools.iter().filter(|tool| tool.is_strict()).filter_map(super::tools::DeclaredTool::schema);
     of_tools.chain(strict_format(subject)).collect()
 }

@@ -1,6 +1,6 @@
 //! `protocol/tool-name`: names of tools that some servers refuse.
 
-use super::tools::{Tool, text, tools};
+use super::tools::{DeclaredTool, text, tools};
 use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 
@@ -33,7 +33,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-fn long_name<'b>(tool: &Tool<'b>, found: &mut Found<'b>) {
+fn long_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     let length = tool.name.map_or(0, |name| name.chars().count());
     // Names over 128 are told by the schema.
     if (GEMINI_NAME + 1..=128).contains(&length) {
@@ -42,7 +42,7 @@ fn long_name<'b>(tool: &Tool<'b>, found: &mut Found<'b>) {
     }
 }
 
-fn long_description<'b>(tool: &Tool<'b>, found: &mut Found<'b>) {
+fn long_description<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     let length = text(tool.object, "description").map_or(0, |text| text.chars().count());
     if length > OPENAI_DESCRIPTION {
         let message = format!(

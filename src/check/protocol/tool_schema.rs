@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::schemas::visit;
-use super::tools::{Tool, tools};
+use super::tools::{DeclaredTool, tools};
 use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 use crate::text::cut;
@@ -72,7 +72,7 @@ fn check_ollama<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-fn check_object<'b>(tool: &Tool<'b>, schema: &'b Value, found: &mut Found<'b>) {
+fn check_object<'b>(tool: &DeclaredTool<'b>, schema: &'b Value, found: &mut Found<'b>) {
     let composed = ["anyOf", "oneOf", "allOf", "enum", "not", "$ref"];
     if composed.iter().any(|name| schema.get(*name).is_some()) {
         return;

@@ -8,7 +8,7 @@ use crate::provider::WireFormat;
 
 /// A tool that a body declares.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Tool<'b> {
+pub(super) struct DeclaredTool<'b> {
     /// `function` or `custom` of tools that the client runs, else the kind of tool that the server brings.
     pub(super) kind: &'b str,
     /// The object that holds name, description and schema.
@@ -21,9 +21,9 @@ pub(super) struct Tool<'b> {
     pub(super) is_nested: bool,
 }
 
-impl<'b> Tool<'b> {
-    fn new(kind: &'b str, object: &'b Value, schema_key: &'static str) -> Tool<'b> {
-        Tool { kind, object, name: text(object, "name"), schema_key, is_nested: false }
+impl<'b> DeclaredTool<'b> {
+    fn new(kind: &'b str, object: &'b Value, schema_key: &'static str) -> DeclaredTool<'b> {
+        DeclaredTool { kind, object, name: text(object, "name"), schema_key, is_nested: false }
     }
 
     /// Whether the client runs it, with arguments of a schema.
@@ -48,7 +48,7 @@ pub(super) fn text<'b>(object: &'b Value, name: &str) -> Option<&'b str> {
 }
 
 /// The tools of a body.
-pub(super) fn tools<'b>(subject: &Subject<'b>) -> Vec<Tool<'b>> {
+pub(super) fn tools<'b>(subject: &Subject<'b>) -> Vec<DeclaredTool<'b>> {
     let list = elements(subject.member("tools"));
     match subject.wire {
         WireFormat::AnthropicMessages => list.iter().map(anthropic).collect(),
@@ -59,32 +59,32 @@ pub(super) fn tools<'b>(subject: &Subject<'b>) -> Vec<Tool<'b>> {
     }
 }
 
-fn anthropic(tool: &Value) -> Tool<'_> {
+fn anthropic(tool: &Value) -> DeclaredTool<'_> {
     let kind = text(tool, "type").filter(|kind| *kind != "custom").unwrap_or("function");
-    Tool::new(kind, tool, "input_schema")
+    DeclaredTool::new(kind, tool, "input_schema")
 }
 
-fn chat(tool: &Value) -> Tool<'_> {
+fn chat(tool: &Value) -> DeclaredTool<'_> {
     let kind = text(tool, "type").unwrap_or("function");
-    Tool::new(kind, tool.get(kind).unwrap_or(tool), "parameters")
+    DeclaredTool::new(kind, tool.get(kind).unwrap_or(tool), "parameters")
 }
 
-fn responses(tool: &Value) -> Vec<Tool<'_>> {
-    let own = Tool::new(text(tool, "type").unwrap_or_default(), tool, "parameters");
+fn responses(tool: &Value) -> Vec<DeclaredTool<'_>> {
+    let own = DeclaredTool::new(text(tool, "type").unwrap_or_default(), tool, "parameters");
     let nested = elements(tool.get("tools").filter(|_| own.kind == "namespace"));
-    let nested = nested.iter().flat_map(responses).map(|tool| Tool { is_nested: true, ..tool });
+    let nested = nested.iter().flat_map(responses).map(|tool| DeclaredTool { is_nested: true, ..tool });
     std::iter::once(own).chain(nested).collect()
 }
 
-fn google(tool: &Value) -> Vec<Tool<'_>> {
+fn google(tool: &Value) -> Vec<DeclaredTool<'_>> {
     let members = tool.as_object().into_iter().flatten();
     let of_member = |(name, value)| match str::as_ref(name) {
         "functionDeclarations" | "function_declarations" => {
-            elements(Some(value)).iter().map(|function| Tool::new("function", function, "parameters")).collect()
+            elements(Some(value)).iter().map(|function| DeclaredTool::new("function", function, "parameters")).collect()
         }
-        kind => vec![Tool::new(kind, value, "parameters")],
+        kind => vec![DeclaredTool::new(kind, value, "parameters")],
     };
-    members.flat_map(|(name, value): (&String, &Value)| -> Vec<Tool<'_>> { of_member((name, value)) }).collect()
+    members.flat_map(|(name, value): (&String, &Value)| -> Vec<DeclaredTool<'_>> { of_member((name, value)) }).collect()
 }
 
 /// Whether a request to Gemini asks for tools of the server beside functions.

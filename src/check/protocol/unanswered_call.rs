@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::pairing::{Answers, Asked, Pairs, has_ids, is_refused};
+use super::pairing::{Answers, MatchedCall, Pairs, has_ids, is_refused};
 use super::{Found, Subject, body_rule};
 use crate::check::history::{Entry, History};
 use crate::provider::WireFormat;
@@ -31,7 +31,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let history = subject.history();
     let pairs = Pairs::of(history, answers);
     let mut told = BTreeSet::new();
-    let is_told = |asked: &&Asked<'_>| asked.call.id.is_some() || !has_ids(subject.wire);
+    let is_told = |asked: &&MatchedCall<'_>| asked.call.id.is_some() || !has_ids(subject.wire);
     for asked in pairs.calls.iter().filter(|asked| !asked.is_answered()).filter(is_told) {
         let at = place(subject, history, answers, asked);
         if at.is_some_and(|at| !told.insert(at)) {
@@ -46,7 +46,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 /// The entry that is at fault, if it is not the call: the only one before the result, or responses that are too few.
-fn place(subject: &Subject<'_>, history: &History<'_>, answers: Answers, asked: &Asked<'_>) -> Option<usize> {
+fn place(subject: &Subject<'_>, history: &History<'_>, answers: Answers, asked: &MatchedCall<'_>) -> Option<usize> {
     let next = asked.entry + 1;
     let is_gemini = subject.wire == WireFormat::GoogleGenerateContent;
     if is_gemini && history.entries.get(next).is_some_and(|entry| responses(entry) > 0) {
@@ -67,7 +67,7 @@ fn responses(entry: &Entry<'_>) -> usize {
     entry.parts.iter().filter(|part| part.outcome().is_some()).count()
 }
 
-fn message(pairs: &Pairs<'_>, answers: Answers, asked: &Asked<'_>, entry: Option<&Entry<'_>>) -> String {
+fn message(pairs: &Pairs<'_>, answers: Answers, asked: &MatchedCall<'_>, entry: Option<&Entry<'_>>) -> String {
     let name = crate::text::cut(asked.call.name.unwrap_or("a tool"), 60);
     match entry.map(responses) {
         Some(0) => format!("this stands between the call of `{name}` and its result"),

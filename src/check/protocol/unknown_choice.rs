@@ -1,6 +1,6 @@
 //! `protocol/unknown-choice`: a choice of a tool that is not declared.
 
-use super::tools::{Chosen, Tool, Which, choice, tools};
+use super::tools::{Chosen, DeclaredTool, Which, choice, tools};
 use super::{Found, Subject, body_rule};
 use crate::diag::did_you_mean;
 use crate::provider::{Server, WireFormat};
@@ -37,13 +37,13 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-fn is_declared(chosen: &Chosen<'_>, tools: &[Tool<'_>]) -> bool {
-    let brings_more = |tool: &Tool<'_>| {
+fn is_declared(chosen: &Chosen<'_>, tools: &[DeclaredTool<'_>]) -> bool {
+    let brings_more = |tool: &DeclaredTool<'_>| {
         ["mcp_toolset", "mcp", "namespace", "mcpServers"].contains(&tool.kind)
             || tool.kind.starts_with("tool_search")
             || tool.kind.contains("toolset")
     };
-    let is_meant = |tool: &Tool<'_>| match (chosen.kind, chosen.name) {
+    let is_meant = |tool: &DeclaredTool<'_>| match (chosen.kind, chosen.name) {
         ("mcp", Some(label)) => tool.kind == "mcp" && super::tools::text(tool.object, "server_label") == Some(label),
         (_, Some(name)) => tool.name == Some(name),
         (kind, None) => tool.kind == kind || tool.kind.starts_with("web_search") && kind.starts_with("web_search"),
@@ -51,7 +51,7 @@ fn is_declared(chosen: &Chosen<'_>, tools: &[Tool<'_>]) -> bool {
     tools.iter().any(|tool| is_meant(tool) || chosen.kind != "mcp" && chosen.name.is_some() && brings_more(tool))
 }
 
-fn help(name: &str, tools: &[Tool<'_>]) -> String {
+fn help(name: &str, tools: &[DeclaredTool<'_>]) -> String {
     let near = did_you_mean(name, tools.iter().filter_map(|tool| tool.name));
     near.unwrap_or_else(|| "choose one of the tools of this body, or declare it".to_owned())
 }

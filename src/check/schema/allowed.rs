@@ -15,21 +15,22 @@ use crate::source::Span;
 #[derive(Debug)]
 pub(super) struct Allowed {
     entry: Extension,
-    fields: Vec<Place>,
+    fields: Vec<PointerPattern>,
     /// Places and the values that are taken there, as text.
-    values: Vec<(Place, String)>,
-    optional: Vec<Place>,
+    values: Vec<(PointerPattern, String)>,
+    optional: Vec<PointerPattern>,
     /// Whether it let anything pass.
     used: AtomicBool,
 }
 
 impl Allowed {
     pub(super) fn new(entry: &Extension) -> Allowed {
-        let places = |patterns: &[_]| patterns.iter().map(|pattern: &Arc<str>| Place::parse(pattern)).collect();
+        let places =
+            |patterns: &[_]| patterns.iter().map(|pattern: &Arc<str>| PointerPattern::parse(pattern)).collect();
         let values = entry.values.iter().filter_map(|value| value.split_once('='));
         Allowed {
             fields: places(&entry.fields),
-            values: values.map(|(place, value)| (Place::parse(place), value.to_owned())).collect(),
+            values: values.map(|(place, value)| (PointerPattern::parse(place), value.to_owned())).collect(),
             optional: places(&entry.optional),
             entry: entry.clone(),
             used: AtomicBool::new(false),
@@ -80,13 +81,13 @@ impl Allowed {
 
 /// Places in bodies: a JSON pointer in which `*` stands for any one token.
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
+struct PointerPattern {
     tokens: Vec<String>,
 }
 
-impl Place {
-    fn parse(pattern: &str) -> Place {
-        Place { tokens: Pointer::parse(pattern).tokens().collect() }
+impl PointerPattern {
+    fn parse(pattern: &str) -> PointerPattern {
+        PointerPattern { tokens: Pointer::parse(pattern).tokens().collect() }
     }
 
     fn is(&self, tokens: &[String]) -> bool {

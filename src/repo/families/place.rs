@@ -6,7 +6,7 @@ use crate::json::Pointer;
 
 /// A member of bodies.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Place {
+pub struct MemberPath {
     /// Its JSON pointer.
     pub pointer: Pointer,
     steps: Box<[Step]>,
@@ -20,11 +20,11 @@ struct Step {
     snake: Option<Box<str>>,
 }
 
-impl Place {
-    pub(super) fn new(pointer: &str) -> Place {
+impl MemberPath {
+    pub(super) fn new(pointer: &str) -> MemberPath {
         let pointer = Pointer::parse(pointer);
         let steps = pointer.tokens().map(|name| Step { snake: snake(&name), name: name.into() });
-        Place { steps: steps.collect(), pointer }
+        MemberPath { steps: steps.collect(), pointer }
     }
 
     /// Whether it is a member of the body, or a part of it.

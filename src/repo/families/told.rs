@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Condition, Demand, Fact, Family, Place, Price, State};
+use super::{Condition, Demand, Fact, Family, MemberPath, Price, State};
 
 impl Family {
     /// What it says of histories and caches, a line each.
@@ -82,7 +82,7 @@ impl Condition {
     }
 }
 
-fn named(place: &Place) -> String {
+fn named(place: &MemberPath) -> String {
     format!("`{}`", place.name())
 }
 
