@@ -99,7 +99,7 @@ pub fn is_template(text: &str) -> bool {
 
 /// Where a template's text comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum TemplateOrigin {
     /// A whole file.
     File(FileId),
     /// A string of a TOML file; the span is the literal.
@@ -109,7 +109,7 @@ enum Place {
 /// All templates of a repository.
 pub struct Engine {
     environment: Environment<'static>,
-    places: HashMap<Arc<str>, Place>,
+    places: HashMap<Arc<str>, TemplateOrigin>,
     analyses: HashMap<Arc<str>, Analysis>,
     guards: HashMap<Arc<str>, Guards>,
     partial_names: BTreeSet<Arc<str>>,
@@ -174,7 +174,7 @@ impl Engine {
         let mut findings = Vec::new();
         for (name, partial) in &repo.partials {
             let text = repo.sources.get(partial.file).text();
-            engine.register(&repo.sources, name, Place::File(partial.file), text, None, &mut findings);
+            engine.register(&repo.sources, name, TemplateOrigin::File(partial.file), text, None, &mut findings);
         }
         engine.check_partials(repo, &mut findings);
         (engine, findings)
@@ -198,7 +198,7 @@ impl Engine {
         let id = TemplateId(u32::try_from(self.templates.len()).expect("fewer than 2^32 templates"));
         // A name that no include can spell.
         let name: Arc<str> = Arc::from(format!("\u{1}{}", id.0));
-        self.register(&repo.sources, &name, Place::Toml(literal), text, Some(kind), findings);
+        self.register(&repo.sources, &name, TemplateOrigin::Toml(literal), text, Some(kind), findings);
         if !self.broken.contains(&name) {
             self.check_functions(repo, &name, kind, findings);
             self.check_includes(repo, &name, findings);
@@ -262,7 +262,7 @@ impl Engine {
         &mut self,
         sources: &Sources,
         name: &Arc<str>,
-        place: Place,
+        place: TemplateOrigin,
         text: &str,
         kind: Option<TemplateKind>,
         findings: &mut Vec<Diagnostic>,
@@ -395,8 +395,8 @@ impl Engine {
     /// The place in a file of a range in a template's text.
     fn span(&self, sources: &Sources, name: &str, range: Range<usize>) -> Span {
         match self.places.get(name) {
-            Some(Place::File(file)) => Span::new(*file, range),
-            Some(Place::Toml(literal)) => {
+            Some(TemplateOrigin::File(file)) => Span::new(*file, range),
+            Some(TemplateOrigin::Toml(literal)) => {
                 let mut maps = self.maps.lock().unwrap_or_else(PoisonError::into_inner);
                 let decode = || Arc::new(toml::decode_map(sources.slice(*literal), literal.start as usize));
                 let map = Arc::clone(maps.entry(*literal).or_insert_with(decode));

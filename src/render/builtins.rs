@@ -12,7 +12,7 @@ use minijinja::{Environment, Error, ErrorKind, State, Value, filters, functions 
 use super::account;
 use super::analyse::Callable;
 use super::functions::undefined;
-use super::values::{self, Members, Place};
+use super::values::{self, Holder, Members};
 
 /// The functions, beside those of bodies and prompts.
 pub(super) const FUNCTIONS: [&str; 3] = ["range", "dict", "namespace"];
@@ -677,14 +677,14 @@ fn dict(value: Option<&Value>, members: Kwargs) -> Result<Value, Error> {
         made.insert(Value::from(name), members.get::<Value>(name)?);
     }
     let made = Value::from_object(made);
-    values::keep(&made, Place::Variable)?;
+    values::keep(&made, Holder::Variable)?;
     Ok(made)
 }
 
 fn namespace(value: Option<&Value>, members: Kwargs) -> Result<Value, Error> {
     const MAX: usize = 256;
     let made = dict(value, members)?;
-    values::keep(&made, Place::Namespace)?;
+    values::keep(&made, Holder::Namespace)?;
     if made.len().is_some_and(|len| len > MAX) {
         return Err(invalid(format!("a namespace begins with at most {MAX} members")));
     }

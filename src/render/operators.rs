@@ -8,7 +8,7 @@ use super::MAX_OUTPUT;
 use super::account;
 use super::functions::{TOO_LARGE, undefined};
 use super::recursion;
-use super::values::{self, Place};
+use super::values::{self, Holder};
 
 /// Around a sum or a product.
 pub(super) const RESULT: &str = "__g";
@@ -51,8 +51,8 @@ pub(super) fn install(environment: &mut Environment<'static>) {
     environment.add_function(OPTIONAL, optional);
     environment.add_function(SLICE, slice);
     environment.add_function(TEXT, text);
-    environment.add_function(VARIABLE, |value: Value| keep(value, Place::Variable));
-    environment.add_function(NAMESPACE, |value: Value| keep(value, Place::Namespace));
+    environment.add_function(VARIABLE, |value: Value| keep(value, Holder::Variable));
+    environment.add_function(NAMESPACE, |value: Value| keep(value, Holder::Namespace));
     recursion::install(environment);
 }
 
@@ -122,7 +122,7 @@ fn text(len: usize) -> Result<(), Error> {
     account::make(len)
 }
 
-fn keep(value: Value, place: Place) -> Result<Value, Error> {
+fn keep(value: Value, place: Holder) -> Result<Value, Error> {
     values::keep(&value, place)?;
     Ok(value)
 }

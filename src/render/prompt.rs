@@ -114,7 +114,7 @@ impl From<Refusal> for Error {
 const OWN_FUNCTIONS: usize = 10;
 
 /// Where a path of a file function leads.
-enum Target<'a> {
+enum ResolvedPath<'a> {
     /// A file of one of these worlds, the first that has it.
     In(Vec<&'a Arc<dyn World>>, String),
     /// A place that may not be read.
@@ -186,7 +186,7 @@ impl PromptScope {
         Ok(names.into_iter().map(Value::from).collect())
     }
 
-    fn target(&self, path: &str) -> Target<'_> {
+    fn target(&self, path: &str) -> ResolvedPath<'_> {
         let (worlds, rest): (Vec<&Arc<dyn World>>, &str) = if let Some(rest) = path.strip_prefix(":/") {
             (self.layers.iter().collect(), rest)
         } else if let Some(rest) = below(path, "${PROJECT_DIR}", &self.folders.project) {
@@ -194,22 +194,22 @@ impl PromptScope {
         } else if let Some(rest) = below(path, "${CONFIG_DIR}", &self.folders.config) {
             (self.layers.iter().take(1).collect(), rest)
         } else if below(path, "${HOME}", &self.folders.home).is_some() {
-            return Target::Outside;
+            return ResolvedPath::Outside;
         } else {
             (vec![&self.project], path)
         };
         if let Some(at) = rest.find("${") {
             let end = rest[at..].find('}').map_or(rest.len(), |len| at + len + 1);
-            return Target::Unresolved(rest[at..end].to_owned());
+            return ResolvedPath::Unresolved(rest[at..end].to_owned());
         }
-        normalise_path(rest).map_or(Target::Outside, |path| Target::In(worlds, path))
+        normalise_path(rest).map_or(ResolvedPath::Outside, |path| ResolvedPath::In(worlds, path))
     }
 
     fn read_file(&self, path: &str) -> Result<(String, ReadFile), Refusal> {
         let (worlds, inner) = match self.target(path) {
-            Target::In(worlds, inner) => (worlds, inner),
-            Target::Outside => return Err(outside(path)),
-            Target::Unresolved(variable) => {
+            ResolvedPath::In(worlds, inner) => (worlds, inner),
+            ResolvedPath::Outside => return Err(outside(path)),
+            ResolvedPath::Unresolved(variable) => {
                 let refusal = Refusal::new(&rules::PROMPT_VARIABLE, format!("`{variable}` in `{path}` is not known"));
                 return Err(refusal.help("known are ${PROJECT_DIR}, ${CONFIG_DIR} and ${HOME}"));
             }
@@ -271,7 +271,7 @@ impl PromptScope {
             EntryKind::Folder => with_folders,
         };
         match self.target(path) {
-            Target::In(worlds, inner) => {
+            ResolvedPath::In(worlds, inner) => {
                 let mut kinds = worlds.into_iter().map(|world| world.kind(&inner));
                 let found = kinds.find(|kind| !matches!(kind, Err(ReadError::Missing)));
                 match found {
@@ -280,15 +280,15 @@ impl PromptScope {
                     found => Ok(found.is_some_and(|kind| kind.is_ok_and(is_there))),
                 }
             }
-            Target::Outside => Err(outside(path)),
-            Target::Unresolved(_) => Ok(false),
+            ResolvedPath::Outside => Err(outside(path)),
+            ResolvedPath::Unresolved(_) => Ok(false),
         }
     }
 
     /// The names in a folder, and how many entries were looked at for them.
     fn read_dir(&self, path: &str) -> Result<(Vec<String>, usize), Refusal> {
         match self.target(path) {
-            Target::In(worlds, inner) => {
+            ResolvedPath::In(worlds, inner) => {
                 let (mut names, mut looked_at) = (Vec::new(), 0);
                 for world in worlds {
                     let (entries, count) = world.list_counted(&inner).map_err(|why| match why {
@@ -303,8 +303,8 @@ impl PromptScope {
                 names.dedup();
                 Ok((names, looked_at))
             }
-            Target::Outside => Err(outside(path)),
-            Target::Unresolved(_) => Ok((Vec::new(), 0)),
+            ResolvedPath::Outside => Err(outside(path)),
+            ResolvedPath::Unresolved(_) => Ok((Vec::new(), 0)),
         }
     }
 }

@@ -75,7 +75,7 @@ fn weigh_at(value: &Value, depth: usize) -> Result<u64, Error> {
 
 /// Where a value is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Holder {
     /// In a variable.
     Variable,
     /// In a namespace, which outlives loops: it could come to hold itself.
@@ -83,11 +83,11 @@ pub(super) enum Place {
 }
 
 /// Charges for a value that is kept, and refuses one that nests too deeply; a namespace takes nothing but data.
-pub(super) fn keep(value: &Value, place: Place) -> Result<(), Error> {
+pub(super) fn keep(value: &Value, place: Holder) -> Result<(), Error> {
     keep_at(value, place, 0)
 }
 
-fn keep_at(value: &Value, place: Place, depth: usize) -> Result<(), Error> {
+fn keep_at(value: &Value, place: Holder, depth: usize) -> Result<(), Error> {
     let Some(object) = value.as_object() else { return Ok(()) };
     check_depth(depth)?;
     match shape(object) {
@@ -100,7 +100,7 @@ fn keep_at(value: &Value, place: Place, depth: usize) -> Result<(), Error> {
             let mut values = members.iter().flat_map(|(key, member)| [key, member]);
             values.try_for_each(|value| keep_at(value, place, depth + 1))
         }
-        Shape::Other if place == Place::Namespace => Err(Error::new(
+        Shape::Other if place == Holder::Namespace => Err(Error::new(
             ErrorKind::InvalidOperation,
             "a namespace holds texts, numbers, lists and objects only: no namespaces, loops, macros or modules",
         )),

@@ -85,9 +85,9 @@ impl Disk {
     fn resolve(&self, path: &str) -> Result<String, ReadError> {
         #[cfg(target_os = "linux")]
         match self.folder.as_ref().map(|folder| beneath::look(folder, path)) {
-            Some(beneath::Look::Found) => return Ok(path.to_owned()),
-            Some(beneath::Look::Missing) => return Err(ReadError::Missing),
-            Some(beneath::Look::Unclear) | None => {}
+            Some(beneath::Presence::Found) => return Ok(path.to_owned()),
+            Some(beneath::Presence::Missing) => return Err(ReadError::Missing),
+            Some(beneath::Presence::Unclear) | None => {}
         }
         let place = self.root.join(path);
         let real = match fs::canonicalize(&place) {
@@ -210,7 +210,7 @@ mod beneath {
     }
 
     /// What one step through no link finds.
-    pub(super) enum Look {
+    pub(super) enum Presence {
         /// Something at the path as it is spelt.
         Found,
         /// Nothing, and no link on the way.
@@ -220,13 +220,13 @@ mod beneath {
     }
 
     /// Whether there is something at a path, without opening it.
-    pub(super) fn look(folder: &OwnedFd, path: &str) -> Look {
+    pub(super) fn look(folder: &OwnedFd, path: &str) -> Presence {
         let path = if path.is_empty() { "." } else { path };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         match openat2(folder, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve) {
-            Ok(_) => Look::Found,
-            Err(Errno::NOENT | Errno::NOTDIR) => Look::Missing,
-            Err(_) => Look::Unclear,
+            Ok(_) => Presence::Found,
+            Err(Errno::NOENT | Errno::NOTDIR) => Presence::Missing,
+            Err(_) => Presence::Unclear,
         }
     }
 
