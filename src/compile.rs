@@ -34,7 +34,7 @@ mod work;
 pub use baseline::Baseline;
 pub use compare::{Purpose, Scope};
 pub use explain::{Explained, Explanation, SourceKind, ValueSource};
-pub use impact::{Asked, Reached};
+pub use impact::{ImpactQuery, Reached};
 pub use lint::{LintTarget, Linted, LintedBodies, Linting};
 pub use lowered::{Lowered, LoweredKind, LoweredTo};
 pub use mend::{Mended, MendedFile, mend};
@@ -82,7 +82,7 @@ use crate::repo::Price;
 use crate::repo::{self, Layer, LayerKind, Repo};
 use crate::resolve::{self, Hierarchy, ResolvedProfile};
 use crate::source::{FileId, SourceText, Sources};
-use crate::unit::{Made, Memo, Plan, Prepared, Record, Request, Room, SystemPrompt, Target};
+use crate::unit::{KeyOrValue, Made, Memo, Plan, Prepared, Record, Request, Room, SystemPrompt};
 use crate::world::{MemoryWorld, Remembering, World};
 use version::{Version, Versions};
 use work::Ledger;
@@ -530,7 +530,7 @@ impl Compiler {
     ) {
         let mut asked = HashSet::new();
         for problem in problems {
-            let target = if problem.is_about_key() { Target::Key } else { Target::Value };
+            let target = if problem.is_about_key() { KeyOrValue::Key } else { KeyOrValue::Value };
             let unset = || problem.lacks.iter().find_map(|member| plan.unset_at(member));
             if let Some(place) = problem.place.or_else(unset) {
                 let problem = Problem { sense: None, ..problem };
@@ -643,11 +643,11 @@ impl Compiler {
             let record = Record::new(plan, &self.repo.sources, renderer, request, &body);
             let history = OnceCell::new();
             let finding = |problem: Problem| {
-                let target = if problem.is_about_key() { Target::Key } else { Target::Value };
+                let target = if problem.is_about_key() { KeyOrValue::Key } else { KeyOrValue::Value };
                 let place = record.place(&problem.pointer, target);
                 let history = history.get_or_init(|| request.conversation.history_for(plan.api));
                 // A key is written by what writes its value.
-                let value = record.place(&problem.pointer, Target::Value);
+                let value = record.place(&problem.pointer, KeyOrValue::Value);
                 let is_own = explain::is_providers_own(&value, history);
                 let span = problem.place.unwrap_or(place.span);
                 let excerpt = place.excerpt.map(|excerpt| excerpt.to_string());
@@ -1104,7 +1104,11 @@ mod tests {
             let record = || Record::new(&plan, sources, &renderer, &request, &body);
             let all = record().expecting(pointers.iter().cloned());
             for pointer in pointers.iter().step_by(pointers.len().div_ceil(8)) {
-                assert_eq!(record().place(pointer, Target::Value), all.place(pointer, Target::Value), "{pointer}");
+                assert_eq!(
+                    record().place(pointer, KeyOrValue::Value),
+                    all.place(pointer, KeyOrValue::Value),
+                    "{pointer}"
+                );
                 places += 1;
             }
         }

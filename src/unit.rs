@@ -21,11 +21,11 @@ pub use body::{Body, Splice};
 pub(crate) use members::{Check, CheckId, Followed, Kept, MemberRef, Texts};
 pub(crate) use memo::{Costed, Prompt};
 pub use memo::{Memo, Room};
-pub use plan::{Plan, Target};
+pub use plan::{KeyOrValue, Plan};
 pub use prompt::SystemPrompt;
 pub(crate) use recipe::{ProofKey, Recipe};
 pub use record::{Author, ProviderStep};
-pub(crate) use record::{Place, Record};
+pub(crate) use record::{Provenance, Record};
 
 use std::sync::{Arc, OnceLock};
 

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use reqc::compile::{Asked, Compiler, Explanation, Selection, SourceKind};
+use reqc::compile::{Compiler, Explanation, ImpactQuery, Selection, SourceKind};
 use reqc::json::Pointer;
 use reqc::repo::LoadOptions;
 use reqc::system::Embedded;
@@ -711,7 +711,7 @@ fn pieces_are_told_one_by_one() {
 
 /// The values of all bodies of an agent that a place reaches; `request` if it reaches the rest of the request.
 fn reached(compiler: &Compiler, place: &str, agent: &str) -> Vec<String> {
-    let all = compiler.impact(&Asked::parse(place), None).expect("there is such a place");
+    let all = compiler.impact(&ImpactQuery::parse(place), None).expect("there is such a place");
     let of_agent = all.iter().filter(|it| *it.agent == *agent);
     let values = of_agent.flat_map(|it| {
         let request = it.request.then(|| "request".to_owned());
@@ -745,7 +745,7 @@ fn a_place_reaches_what_it_takes_part_in() {
 fn a_place_says_what_it_does_where_that_is_not_followed() {
     let compiler = agents_of_pieces();
     let unfollowed = |place: &str| {
-        let all = compiler.impact(&Asked::parse(place), None).expect("there is such a place");
+        let all = compiler.impact(&ImpactQuery::parse(place), None).expect("there is such a place");
         all.iter().find(|it| &*it.agent == "A").and_then(|it| it.unfollowed)
     };
     for place in ["agents/a.toml:10", "providers/q.toml:2"] {

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::args::Format;
 use super::options::Options;
 use super::{Failure, Outcome, Status, Terminal};
-use crate::compile::{Asked, Reached};
+use crate::compile::{ImpactQuery, Reached};
 use crate::diag::count;
 use crate::json::Pointer;
 use crate::text::{Text, text};
@@ -17,7 +17,7 @@ const SHOWN: usize = 6;
 
 pub(super) fn run(options: &Options, place: &str, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
-    let asked = Asked::parse(place);
+    let asked = ImpactQuery::parse(place);
     let selection = opened.selection()?;
     let reached = opened.compiler.impact(&asked, selection.agents.as_deref()).map_err(|(message, near)| {
         let failure = Failure::new(message);

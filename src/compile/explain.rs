@@ -15,14 +15,14 @@ use crate::render::{By, ComputedFrom, ReadFile, ReadPlace, Step, Written};
 use crate::repo::LayerKind;
 use crate::resolve::ProfileId;
 use crate::source::Span;
-use crate::unit::{Author, Body, Place, Plan, ProviderStep, Record, Target, normal_form};
+use crate::unit::{Author, Body, KeyOrValue, Plan, Provenance, ProviderStep, Record, normal_form};
 
 impl Compiler {
     /// A problem as a finding at the place that wrote it, with what led there.
     pub(super) fn finding_at(
         &self,
         problem: Problem,
-        place: &Place,
+        place: &Provenance,
         plan: &Plan<'_>,
         ready: &ReadyContext,
     ) -> Diagnostic {
@@ -37,17 +37,17 @@ impl Compiler {
     }
 
     /// The place in a file that wrote something.
-    pub(super) fn span_in_files(&self, place: &Place, plan: &Plan<'_>, ready: &ReadyContext) -> Span {
+    pub(super) fn span_in_files(&self, place: &Provenance, plan: &Plan<'_>, ready: &ReadyContext) -> Span {
         self.outside(place, plan, ready).map_or(place.span, |(span, _)| span)
     }
 
     /// Whether a value of a context is the place: what is told there is told once for all agents.
-    pub(super) fn is_in_context(&self, place: &Place, plan: &Plan<'_>, ready: &ReadyContext) -> bool {
+    pub(super) fn is_in_context(&self, place: &Provenance, plan: &Plan<'_>, ready: &ReadyContext) -> bool {
         matches!(self.outside(place, plan, ready), Some((_, PutBy::Writing)))
     }
 
     /// The place of what a template or a step only put into the body, and how it got there.
-    fn outside(&self, place: &Place, plan: &Plan<'_>, ready: &ReadyContext) -> Option<(Span, PutBy)> {
+    fn outside(&self, place: &Provenance, plan: &Plan<'_>, ready: &ReadyContext) -> Option<(Span, PutBy)> {
         let read = place.file.as_ref().and_then(|(file, bytes)| self.file_span(file, Some(bytes.clone()), plan, ready));
         // Who writes an agent does not write the bundled contexts.
         let is_own = ready.context.layer != LayerKind::Bundled || plan.profile.profile.layer == LayerKind::Bundled;
@@ -84,13 +84,13 @@ impl Compiler {
         let record = Record::new(&plan, &self.repo.sources, &renderer, &request, &body);
         let place = match (old.and_then(Value::as_str), new.and_then(Value::as_str)) {
             (Some(old), Some(new)) => record.place_in_text(pointer, common_prefix(old, new)),
-            _ => record.place(pointer, Target::Value),
+            _ => record.place(pointer, KeyOrValue::Value),
         };
         Some(self.in_files(&place, &plan, ready).0)
     }
 
     /// The place that wrote something, and what led there: files that prompts read are places of their own.
-    fn in_files(&self, place: &Place, plan: &Plan<'_>, ready: &ReadyContext) -> (Span, Vec<(Span, &'static str)>) {
+    fn in_files(&self, place: &Provenance, plan: &Plan<'_>, ready: &ReadyContext) -> (Span, Vec<(Span, &'static str)>) {
         let outside = self.outside(place, plan, ready);
         let how = outside.map(|(_, how)| (place.span, how.phrase()));
         let mut related: Vec<(Span, &'static str)> = how.into_iter().chain(place.steps.iter().copied()).collect();
@@ -176,7 +176,7 @@ impl PutBy {
 }
 
 /// Whether a block of the provider's own wrote something. `history` is in the normal form of the client API: others' blocks are gone.
-pub(super) fn is_providers_own(place: &Place, history: &[Message]) -> bool {
+pub(super) fn is_providers_own(place: &Provenance, history: &[Message]) -> bool {
     let Some(path) = place.data.as_ref().or(place.holds.as_ref()) else { return false };
     let tokens: Vec<String> = path.tokens().take(4).collect();
     let index = |at: usize| tokens.get(at).and_then(|token| token.parse::<usize>().ok());

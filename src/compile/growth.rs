@@ -13,7 +13,7 @@ use crate::conversation::{Block, Conversation, Message, Role, Task, turn_from};
 use crate::diag::Findings;
 use crate::render::Renderer;
 use crate::unit::{
-    Body, Costed, Memo, Plan, Prepared, Prompt, ProofKey, Recipe, Record, Request, SystemPrompt, Target,
+    Body, Costed, KeyOrValue, Memo, Plan, Prepared, Prompt, ProofKey, Recipe, Record, Request, SystemPrompt,
 };
 
 /// A request that came before the one of a context.
@@ -195,7 +195,7 @@ impl Compiler {
         let pointer = &broken.problem.pointer;
         let place = match broken.from {
             Some(from) => record.place_in_text(pointer, from),
-            None => record.place(pointer, Target::Value),
+            None => record.place(pointer, KeyOrValue::Value),
         };
         let (plan, ready) = (later.plan, later.ready);
         let at = (broken.problem.rule, broken.problem.severity, self.span_in_files(&place, plan, ready), None);

@@ -16,7 +16,7 @@ use crate::unit::Plan;
 
 /// A place of which somebody asks what it reaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct ImpactQuery {
     /// The file, as reports show it.
     pub path: String,
     /// The line, from 1; `None`: the whole file.
@@ -39,16 +39,16 @@ pub struct Reached {
     pub unfollowed: Option<&'static str>,
 }
 
-impl Asked {
+impl ImpactQuery {
     /// Reads `FILE`, `FILE:LINE` or `FILE:LINE:COLUMN`; a file name may hold colons.
-    pub fn parse(text: &str) -> Asked {
+    pub fn parse(text: &str) -> ImpactQuery {
         let number = |part: &str| part.parse::<usize>().ok().filter(|&number| number > 0);
         let last = |text: &str| text.rsplit_once(':').and_then(|(rest, part)| Some((rest.to_owned(), number(part)?)));
         match last(text) {
-            None => Asked { path: text.to_owned(), line: None, column: None },
+            None => ImpactQuery { path: text.to_owned(), line: None, column: None },
             Some((rest, one)) => match last(&rest) {
-                None => Asked { path: rest, line: Some(one), column: None },
-                Some((path, line)) => Asked { path, line: Some(line), column: Some(one) },
+                None => ImpactQuery { path: rest, line: Some(one), column: None },
+                Some((path, line)) => ImpactQuery { path, line: Some(line), column: Some(one) },
             },
         }
     }
@@ -72,7 +72,7 @@ impl Compiler {
     /// A phrase that says that there is no such file or line, with what is near.
     pub fn impact(
         &self,
-        asked: &Asked,
+        asked: &ImpactQuery,
         agents: Option<&[ProfileId]>,
     ) -> Result<Vec<Reached>, (String, Option<String>)> {
         let chosen = self.agents().iter().filter(|(id, usable)| *usable && agents.is_none_or(|ids| ids.contains(id)));
@@ -83,7 +83,7 @@ impl Compiler {
         Ok(reached)
     }
 
-    fn check_asked(&self, asked: &Asked) -> Result<(), (String, Option<String>)> {
+    fn check_asked(&self, asked: &ImpactQuery) -> Result<(), (String, Option<String>)> {
         let mut files = self.sources().iter().map(|(_, file)| file);
         let Some(file) = files.find(|file| **file.path() == *asked.path) else {
             let paths = self.sources().iter().map(|(_, file)| &**file.path());
@@ -96,7 +96,7 @@ impl Compiler {
         }
     }
 
-    fn reached(&self, asked: &Asked, id: ProfileId) -> Option<Reached> {
+    fn reached(&self, asked: &ImpactQuery, id: ProfileId) -> Option<Reached> {
         let plan = self.plan(id)?;
         let hits = |span: &Span| self.hits(asked, *span);
         let mut contexts: BTreeMap<Arc<str>, BTreeSet<Pointer>> = BTreeMap::new();
@@ -129,7 +129,7 @@ impl Compiler {
     }
 
     /// The file that is asked for, and the bytes of it.
-    fn place(&self, asked: &Asked) -> Option<(FileId, Range<usize>)> {
+    fn place(&self, asked: &ImpactQuery) -> Option<(FileId, Range<usize>)> {
         let (id, file) = self.sources().iter().find(|(_, file)| **file.path() == *asked.path)?;
         Some((id, asked.range(file.text())?))
     }
@@ -148,7 +148,7 @@ impl Compiler {
         places
     }
 
-    fn hits(&self, asked: &Asked, span: Span) -> bool {
+    fn hits(&self, asked: &ImpactQuery, span: Span) -> bool {
         let file = self.sources().get(span.file);
         if **file.path() != *asked.path {
             return false;
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn places_are_read_from_the_right() {
         let asked = |text: &str| {
-            let Asked { path, line, column } = Asked::parse(text);
+            let ImpactQuery { path, line, column } = ImpactQuery::parse(text);
             (path, line, column)
         };
         assert_eq!(asked("a.toml"), ("a.toml".to_owned(), None, None));
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn lines_and_columns_are_characters() {
-        let place = |line, column| Asked { path: String::new(), line, column };
+        let place = |line, column| ImpactQuery { path: String::new(), line, column };
         assert_eq!(place(None, None).range("é\nab"), Some(0..5));
         assert_eq!(place(Some(2), None).range("é\nab"), Some(3..5));
         assert_eq!(place(Some(1), Some(1)).range("é\nab"), Some(0..2));

@@ -9,7 +9,7 @@ use super::assembled::Assembled;
 use super::fragment::{Fragments, Hollow, Written};
 use super::members::{Member, MemberRef, Members};
 use super::memo::{Costed, FragmentKey, Prompt};
-use super::plan::{Part, Plan, Target};
+use super::plan::{KeyOrValue, Part, Plan};
 use super::prompt::{SystemPrompt, placeholder};
 use super::record::Steps;
 use crate::diag::Diagnostic;
@@ -137,7 +137,7 @@ impl Plan<'_> {
             Err(finding) => return Made { body: Err(vec![*finding]), cost, prompt: None },
         };
         let input = self.input(renderer, request, system_prompt.as_ref());
-        let mut assembly = Assembly {
+        let mut assembly = BodyBuilder {
             plan: self,
             sources,
             renderer,
@@ -202,7 +202,7 @@ impl Plan<'_> {
     fn tools_twice(&self, at: &Pointer, name: &str, splices: &[Splice]) -> Diagnostic {
         let at = Pointer::root().member("tools").join(at);
         let splice = splices.iter().find(|splice| at.below(&splice.pointer).is_some());
-        let span = splice.map_or_else(|| self.literal(&at, Target::Value, splices), |splice| splice.literal);
+        let span = splice.map_or_else(|| self.literal(&at, KeyOrValue::Value, splices), |splice| splice.literal);
         let message = format!("a tool of the request is called `{}` too", crate::text::cut(name, 60));
         let finding = Diagnostic::new(&provider_rules::TOOLS_TWICE, span, message);
         let finding = match self.profile.switch("enable_tools") {
@@ -322,7 +322,7 @@ pub(crate) struct Made {
     pub(crate) prompt: Option<SystemPrompt>,
 }
 
-struct Assembly<'a> {
+struct BodyBuilder<'a> {
     plan: &'a Plan<'a>,
     sources: &'a Sources,
     renderer: &'a Renderer<'a>,
@@ -339,7 +339,7 @@ struct Assembly<'a> {
     weight: usize,
 }
 
-impl Assembly<'_> {
+impl BodyBuilder<'_> {
     fn members(&mut self, parts: &[(Arc<str>, Part)], only: Option<&[&str]>) -> Members {
         let mut members = Members::with_capacity(parts.len());
         for (key, part) in parts.iter().filter(|(key, _)| only.is_none_or(|only| only.contains(&&**key))) {
@@ -472,7 +472,7 @@ impl Assembly<'_> {
     }
 
     fn fragments<'f>(&'f self, input: &'f BodyInput<'f>) -> Fragments<'f> {
-        let Assembly { plan, sources, renderer, request, .. } = *self;
+        let BodyBuilder { plan, sources, renderer, request, .. } = *self;
         Fragments { plan, sources, renderer, request, input }
     }
 }

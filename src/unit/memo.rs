@@ -19,10 +19,10 @@ use super::body::Body;
 use super::excerpt::Excerpt;
 use super::fragment::Measured;
 use super::members::Shared;
-use super::plan::Target;
+use super::plan::KeyOrValue;
 use super::prompt::SystemPrompt;
 use super::recipe::{ProofKey, Proofs};
-use super::record::Place;
+use super::record::Provenance;
 use crate::diag::Diagnostic;
 use crate::json::{self, JsonError, Pointer};
 use crate::provider::{ClientApi, Tools, WireFormat};
@@ -62,7 +62,7 @@ pub struct Memo {
     prompts: Mutex<HashMap<(Option<TemplateId>, LayerKind), Prompt>>,
     /// By the wire format, and the text of the tools that the body has of its own.
     tools: Mutex<HashMap<(WireFormat, Option<String>), SharedTools>>,
-    traces: Mutex<HashMap<TraceKey, Option<Place>>>,
+    traces: Mutex<HashMap<TraceKey, Option<Provenance>>>,
     values: Mutex<Values>,
     proofs: Proofs,
     room: Room,
@@ -169,7 +169,7 @@ impl Weight for Prompt {
     }
 }
 
-impl Weight for Option<Place> {
+impl Weight for Option<Provenance> {
     fn weight(&self) -> usize {
         HOLDER * 4 + self.iter().flat_map(|place| &place.excerpt).map(Excerpt::len).sum::<usize>()
     }
@@ -185,7 +185,7 @@ impl Weight for SharedTools {
 }
 
 /// A place in what a template gave.
-type TraceKey = (FragmentKey, Pointer, Target);
+type TraceKey = (FragmentKey, Pointer, KeyOrValue);
 
 /// Everything that a fragment depends on beside the conversation.
 #[derive(PartialEq, Eq, Hash, Clone)]
@@ -295,7 +295,7 @@ impl Memo {
     }
 
     /// What wrote a place, if that can be told for all: a mistake in a shared template is found in the bodies of all its agents.
-    pub(super) fn trace(&self, key: TraceKey, trace: impl FnOnce() -> Option<Place>) -> Option<Place> {
+    pub(super) fn trace(&self, key: TraceKey, trace: impl FnOnce() -> Option<Provenance>) -> Option<Provenance> {
         self.remember(&self.traces, key, trace)
     }
 

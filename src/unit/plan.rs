@@ -48,7 +48,7 @@ pub struct Plan<'r> {
 
 /// What of a member a place is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Target {
+pub enum KeyOrValue {
     /// Its key.
     Key,
     /// Its value.
@@ -206,11 +206,11 @@ impl<'r> Plan<'r> {
     }
 
     /// Where a value of `[body]`, or its key, is written; `splices` tell which templates of lists gave an element.
-    pub(super) fn literal(&self, pointer: &Pointer, target: Target, splices: &[Splice]) -> Span {
+    pub(super) fn literal(&self, pointer: &Pointer, target: KeyOrValue, splices: &[Splice]) -> Span {
         self.find(pointer, splices).map_or_else(
             || self.whole(),
             |found| match (target, found.key) {
-                (Target::Key, Some(key)) => key,
+                (KeyOrValue::Key, Some(key)) => key,
                 _ => found.value,
             },
         )

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::Request;
 use super::body::{Body, Splice};
 use super::excerpt::{self, Excerpt};
-use super::plan::{Plan, Target};
+use super::plan::{KeyOrValue, Plan};
 use super::prompt::{SystemPrompt, placeholder};
 use crate::json::{self, Pointer, Tree};
 use crate::provider::{CacheMark, is_injected, tool_source};
@@ -85,7 +85,7 @@ pub enum Author {
 
 /// Where something is written, for a finding.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct Provenance {
     pub(crate) span: Span,
     /// The steps that led there, the innermost first.
     pub(crate) steps: Vec<(Span, &'static str)>,
@@ -105,9 +105,9 @@ pub(crate) struct Place {
     pub(crate) file: Option<(Arc<ReadFile>, Range<usize>)>,
 }
 
-impl Place {
-    fn at(span: Span) -> Place {
-        Place {
+impl Provenance {
+    fn at(span: Span) -> Provenance {
+        Provenance {
             span,
             steps: Vec::new(),
             excerpt: None,
@@ -202,27 +202,27 @@ impl<'a> Record<'a> {
     }
 
     /// Where the value at a pointer, or its key, is written.
-    pub(crate) fn place(&self, pointer: &Pointer, target: Target) -> Place {
+    pub(crate) fn place(&self, pointer: &Pointer, target: KeyOrValue) -> Provenance {
         match self.owner(pointer) {
             Owner::Step(step, source) => {
                 let setting = self.plan.setting(step.setting());
                 let place =
-                    Place::at(setting.unwrap_or_else(|| self.plan.literal(pointer, target, self.body.splices())));
-                Place { data: source.map(Arc::new), is_in_data: true, ..place }
+                    Provenance::at(setting.unwrap_or_else(|| self.plan.literal(pointer, target, self.body.splices())));
+                Provenance { data: source.map(Arc::new), is_in_data: true, ..place }
             }
             // A key beside a template stands in the profile, whatever the template writes.
-            Owner::Splice(_, _, inner) if target == Target::Key && inner.parent().is_none() => {
-                Place::at(self.plan.literal(pointer, target, self.body.splices()))
+            Owner::Splice(_, _, inner) if target == KeyOrValue::Key && inner.parent().is_none() => {
+                Provenance::at(self.plan.literal(pointer, target, self.body.splices()))
             }
             Owner::Splice(index, splice, inner) => self.remembered(index, splice, &inner, target),
-            Owner::Literal(at) => Place::at(self.plan.literal(&at, target, self.body.splices())),
+            Owner::Literal(at) => Provenance::at(self.plan.literal(&at, target, self.body.splices())),
         }
     }
 
     /// Where a text is written from a byte on.
-    pub(crate) fn place_in_text(&self, pointer: &Pointer, from: usize) -> Place {
+    pub(crate) fn place_in_text(&self, pointer: &Pointer, from: usize) -> Provenance {
         let Owner::Splice(index, splice, inner) = self.owner(pointer) else {
-            return self.place(pointer, Target::Value);
+            return self.place(pointer, KeyOrValue::Value);
         };
         let found = || {
             let written = self.text(index)?;
@@ -232,13 +232,13 @@ impl<'a> Record<'a> {
             let start = (span.start + 1 + before).min(span.end);
             Some(self.place_of((written, self.whole(index)?), start..(start + 1).min(span.end), splice))
         };
-        found().unwrap_or_else(|| self.place(pointer, Target::Value))
+        found().unwrap_or_else(|| self.place(pointer, KeyOrValue::Value))
     }
 
     /// As [`Record::place`], but of what a template rendered only the template: for the rest of many pointers.
-    pub(crate) fn rough_place(&self, pointer: &Pointer, target: Target) -> Place {
+    pub(crate) fn rough_place(&self, pointer: &Pointer, target: KeyOrValue) -> Provenance {
         match self.owner(pointer) {
-            Owner::Splice(_, splice, _) => Place::at(splice.literal),
+            Owner::Splice(_, splice, _) => Provenance::at(splice.literal),
             _ => self.place(pointer, target),
         }
     }
@@ -271,11 +271,11 @@ impl<'a> Record<'a> {
         match self.owner(pointer) {
             Owner::Step(..) => None,
             Owner::Splice(index, _, inner) if inner.parent().is_some() => {
-                let range = range_of(self.text(index)?, &inner, Target::Key)?;
+                let range = range_of(self.text(index)?, &inner, KeyOrValue::Key)?;
                 Some(self.renderer.written(self.sources, self.whole(index)?, range).first()?.span)
             }
-            Owner::Splice(..) => Some(self.plan.literal(pointer, Target::Key, self.body.splices())),
-            Owner::Literal(at) => Some(self.plan.literal(&at, Target::Key, self.body.splices())),
+            Owner::Splice(..) => Some(self.plan.literal(pointer, KeyOrValue::Key, self.body.splices())),
+            Owner::Literal(at) => Some(self.plan.literal(&at, KeyOrValue::Key, self.body.splices())),
         }
     }
 
@@ -329,7 +329,7 @@ impl<'a> Record<'a> {
     }
 
     /// A place in what a template wrote; other agents may have asked already.
-    fn remembered(&self, index: usize, splice: &Splice, inner: &Pointer, target: Target) -> Place {
+    fn remembered(&self, index: usize, splice: &Splice, inner: &Pointer, target: KeyOrValue) -> Provenance {
         let find = || self.own_place(index, splice, inner, target);
         let key = |prompt: Option<&SystemPrompt>| {
             let key = self.plan.fragment_key(self.renderer, self.request, splice.template, prompt);
@@ -345,11 +345,11 @@ impl<'a> Record<'a> {
             }
             _ => find(),
         };
-        known.unwrap_or_else(|| Place::at(splice.literal))
+        known.unwrap_or_else(|| Provenance::at(splice.literal))
     }
 
     /// A place in what a template wrote for this prompt. Who wrote the prompt is asked only where the prompt stands.
-    fn own_place(&self, index: usize, splice: &Splice, inner: &Pointer, target: Target) -> Option<Place> {
+    fn own_place(&self, index: usize, splice: &Splice, inner: &Pointer, target: KeyOrValue) -> Option<Provenance> {
         let text = self.text(index)?;
         let range = range_of(text, inner, target)?;
         let prompt = self.system_prompt();
@@ -362,7 +362,7 @@ impl<'a> Record<'a> {
     }
 
     /// A place as it is for any system prompt; `None` if the prompt wrote it, or is shown beside it.
-    fn hollow_place(&self, index: usize, splice: &Splice, inner: &Pointer, target: Target) -> Option<Place> {
+    fn hollow_place(&self, index: usize, splice: &Splice, inner: &Pointer, target: KeyOrValue) -> Option<Provenance> {
         let (hollow, input) = (&self.hollow[index], self.plan.input(self.renderer, self.request, Some(placeholder())));
         let text = hollow.text.get_or_init(|| self.written(splice, &input)).as_ref()?;
         let range = range_of(text, inner, target)?;
@@ -390,14 +390,14 @@ impl<'a> Record<'a> {
             };
             // Problems are mostly in the order of the body.
             let last = self.expected.iter().rev().find_map(of_splice);
-            let end = last.and_then(|inner| range_of(text, &inner, Target::Value)).map_or(0, |range| range.end);
+            let end = last.and_then(|inner| range_of(text, &inner, KeyOrValue::Value)).map_or(0, |range| range.end);
             let end = end.max(range.end).max(range.start + 1);
             (end, self.follow(splice, input, None, (&text.text, end)))
         });
         (range.end.max(range.start + 1) <= *end).then_some(recording)
     }
 
-    fn place_of(&self, (text, recording): (&Text, &Recording), range: Range<usize>, splice: &Splice) -> Place {
+    fn place_of(&self, (text, recording): (&Text, &Recording), range: Range<usize>, splice: &Splice) -> Provenance {
         let written = |range| self.renderer.written(self.sources, recording, range);
         let whole = written(range.clone());
         let one = |written: &[Written]| matches!(written, [one] if one.by == By::Template);
@@ -406,7 +406,7 @@ impl<'a> Record<'a> {
         // What stands in a list or an object has places of its own.
         let is_whole = matches!(text.text.as_bytes().get(range.start), Some(b'[' | b'{'));
         let Some(first) = runs.iter().find(|run| is_whole || run.by != By::Tag).or(runs.first()) else {
-            return Place::at(splice.literal);
+            return Provenance::at(splice.literal);
         };
         let mut steps: Vec<(Span, &'static str)> =
             first.steps.iter().map(|step| (step.span, step.kind.phrase())).collect();
@@ -430,7 +430,7 @@ impl<'a> Record<'a> {
         let excerpt = Some(Excerpt::new(&text.text, &range));
         let is_in_data = data.as_ref().is_some_and(|path| path.tokens().next().as_deref() == Some("system_layers"));
         let holds = runs.iter().filter(|_| is_whole && first.by == By::Tag).find_map(value_in);
-        Place { span: first.span, steps, excerpt, data, holds, parts, is_in_data, made_of, file }
+        Provenance { span: first.span, steps, excerpt, data, holds, parts, is_in_data, made_of, file }
     }
 
     /// What a template wrote.
@@ -522,10 +522,10 @@ impl Text {
 }
 
 /// The value at a pointer in what a template wrote, or its key.
-fn range_of(text: &Text, inner: &Pointer, target: Target) -> Option<Range<usize>> {
+fn range_of(text: &Text, inner: &Pointer, target: KeyOrValue) -> Option<Range<usize>> {
     let tree = &text.tree;
     let key = || tree.locate(&inner.parent()?)?.key_span(&inner.tokens().last()?);
-    let key = (target == Target::Key).then(key).flatten();
+    let key = (target == KeyOrValue::Key).then(key).flatten();
     // What is missing stands nowhere: then it is what lacks it.
     let ancestors = || std::iter::successors(inner.parent(), Pointer::parent).filter(|at| at.parent().is_some());
     let nearest = || tree.locate(inner).or_else(|| ancestors().find_map(|at| tree.locate(&at)));
