@@ -44,7 +44,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::diag::Diagnostic;
-use crate::source::{FileId, SourceText, Sources, Spanned};
+use crate::source::{FileId, SourceText, Sources, Span};
 use crate::world::{ReadError, World};
 
 /// Which layer something belongs to.
@@ -78,6 +78,17 @@ pub struct LayerFile {
     pub layer: LayerKind,
 }
 
+/// The model that `models.toml` gives to an agent.
+#[derive(Debug, Clone)]
+pub struct AgentModel {
+    /// Where the agent's name is written.
+    pub name: Span,
+    /// The model.
+    pub value: Arc<str>,
+    /// Where the model is written.
+    pub span: Span,
+}
+
 /// An agent repository as it lies on disk, over both layers.
 pub struct Repo {
     /// Every source file.
@@ -100,8 +111,8 @@ pub struct Repo {
     pub instances: BTreeMap<Arc<str>, Instance>,
     /// The files of each provider instance and of those that it extends; also of instances with findings.
     instance_files: BTreeMap<Arc<str>, Vec<FileId>>,
-    /// `models.toml`: agent name → model.
-    pub models: BTreeMap<Arc<str>, Spanned<Arc<str>>>,
+    /// `models.toml`, by the agent's name.
+    pub models: BTreeMap<Arc<str>, AgentModel>,
     /// `model-families.toml` of both layers.
     pub families: Vec<Arc<Family>>,
     /// `rosters.toml`, in the author's order.

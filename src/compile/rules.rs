@@ -10,7 +10,6 @@ use crate::provider::rules::UNKNOWN_INSTANCE;
 use crate::repo::{Config, Repo, rules as repo_rules};
 use crate::resolve::{Hierarchy, ProfileId};
 use crate::source::{SourceText, Sources, Span};
-use crate::toml;
 use crate::unit::Plan;
 
 crate::diag::rules! {
@@ -124,16 +123,9 @@ pub(super) fn unknown_agents(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnost
         let help = suggestions
             .did_you_mean(name, hierarchy.names())
             .unwrap_or_else(|| "`reqc list` shows all agents".to_owned());
-        let place = key_of(repo, name, model.span).unwrap_or(model.span);
-        Diagnostic::new(&UNKNOWN_AGENT, place, format!("there is no agent `{name}`")).help(help)
+        Diagnostic::new(&UNKNOWN_AGENT, model.name, format!("there is no agent `{name}`")).help(help)
     });
     findings.collect()
-}
-
-/// Where the name before a value of `models.toml` is written.
-fn key_of(repo: &Repo, name: &str, value: Span) -> Option<Span> {
-    let table = toml::parse(repo.sources.get(value.file).text()).ok()?;
-    Some(Span::new(value.file, table.entry(name)?.0.span.clone()))
 }
 
 /// Findings about `[[extension]]` entries for instances that do not exist.

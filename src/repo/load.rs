@@ -8,11 +8,11 @@ use super::instance::{self, RawInstance};
 use super::listing::Listing;
 use super::unread::{self, Suspicion};
 use super::{
-    Config, Family, Layer, LayerFile, LayerKind, Loaded, Reader, Repo, Roster, ToolsFile, families, folders, roster,
-    rules, secret, tools,
+    AgentModel, Config, Family, Layer, LayerFile, LayerKind, Loaded, Reader, Repo, Roster, ToolsFile, families,
+    folders, roster, rules, secret, tools,
 };
 use crate::diag::{Diagnostic, Edit};
-use crate::source::{FileId, SourceText, Sources, Span, TextError};
+use crate::source::{FileId, SourceText, Sources, Span, Spanned, TextError};
 use crate::toml::{self, Table};
 use crate::world::{EntryKind, MAX_FILE_BYTES, MAX_REPOSITORY_BYTES, ReadError, Unread, World};
 
@@ -100,15 +100,16 @@ impl Loader {
         }
     }
 
-    fn models(&mut self, layer: &Layer) -> BTreeMap<Arc<str>, crate::source::Spanned<Arc<str>>> {
+    fn models(&mut self, layer: &Layer) -> BTreeMap<Arc<str>, AgentModel> {
         let mut models = BTreeMap::new();
         if layer.world.kind("models.toml") != Err(ReadError::Missing)
             && let Some((file, table)) = self.toml(layer.world.as_ref(), "models.toml")
         {
             let mut reader = Reader::new(file, &table, &mut self.findings);
             for (key, node) in &table.entries {
-                if let Some(model) = reader.string_at(&key.name, node) {
-                    models.insert(Arc::from(key.name.as_str()), model);
+                if let Some(Spanned { value, span }) = reader.string_at(&key.name, node) {
+                    let name = Span::new(file, key.span.clone());
+                    models.insert(Arc::from(key.name.as_str()), AgentModel { name, value, span });
                 }
             }
         }
