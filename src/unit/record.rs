@@ -485,14 +485,14 @@ impl<'a> Record<'a> {
 
 /// The value of the conversation that something was made of.
 fn value_in(run: &Written) -> Option<Arc<Pointer>> {
-    match &run.by {
-        By::Data { path, .. } => Some(Arc::clone(path)),
+    let computed = || match &run.by {
         By::Computed(from) => from.iter().find_map(|from| match from {
             ComputedFrom::Data(path) => Some(Arc::clone(path)),
             _ => None,
         }),
         _ => None,
-    }
+    };
+    data_of(run).or_else(computed)
 }
 
 impl Plan<'_> {

@@ -21,7 +21,8 @@
 //!
 //! Parts of one chunk are parts of the answer; a text goes on from chunk to chunk. Arguments may come in pieces
 //! (`partialArgs`, by JSON path). Parts of other kinds are kept as the provider's own, as is a signature that follows a call;
-//! so are the sources of a candidate, and a `functionResponse` of the model with its call, which the server ran itself. Candidates beyond the first are not kept, and that is told.
+//! so are the sources of a candidate, and a `functionResponse` of the model with its call, which the server ran itself.
+//! Candidates beyond the first are not kept, and that is told.
 
 use serde_json::{Map, Value, json};
 
