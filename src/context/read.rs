@@ -45,6 +45,12 @@ impl Leaves {
     }
 }
 
+/// Whether an object has what bodies of chat APIs keep their messages in, and nothing that a context keeps them in.
+fn is_request_body(value: &Value) -> bool {
+    let has = |key: &&str| value.get(key).is_some();
+    ["messages", "contents", "input"].iter().any(has) && !["history", "prefix", "suffix", "kind"].iter().any(has)
+}
+
 /// How many findings of one file are told.
 pub(super) const MOST: usize = 1_000;
 
@@ -122,6 +128,17 @@ impl<'a> Reader<'a> {
     }
 
     fn whole(&mut self, layer: LayerKind, value: &Value) -> Option<Context> {
+        if is_request_body(value) {
+            self.report(|reader| {
+                let finding = Diagnostic::new(
+                    &rules::INVALID,
+                    reader.span(&Pointer::root()),
+                    "this is a request body, not a context",
+                );
+                finding.help("`reqc context import FILE` makes a context of a request body")
+            });
+            return None;
+        }
         let root = self.object(value, &Pointer::root(), "a context", &KEYS)?;
         let name = if self.is_named { self.filled_text(&root, "name") } else { Arc::from("") };
         self.check_name(&root, &name);

@@ -70,6 +70,13 @@ impl<'t, 'f> Reader<'t, 'f> {
         self.findings.push(finding);
     }
 
+    /// Says in the last finding what would be right.
+    pub(super) fn help(&mut self, help: &str) {
+        if let Some(last) = self.findings.pop() {
+            self.findings.push(last.help(help));
+        }
+    }
+
     /// A reader of a table inside this one.
     pub(crate) fn inner<'i>(&'i mut self, table: &'t Table) -> Reader<'t, 'i> {
         Reader { file: self.file, table, findings: self.findings, misspelt: Vec::new() }

@@ -107,9 +107,14 @@ impl Loader {
         {
             let mut reader = Reader::new(file, &table, &mut self.findings);
             for (key, node) in &table.entries {
-                if let Some(Spanned { value, span }) = reader.string_at(&key.name, node) {
-                    let name = Span::new(file, key.span.clone());
-                    models.insert(Arc::from(key.name.as_str()), AgentModel { name, value, span });
+                match reader.string_at(&key.name, node) {
+                    Some(Spanned { value, span }) => {
+                        let name = Span::new(file, key.span.clone());
+                        models.insert(Arc::from(key.name.as_str()), AgentModel { name, value, span });
+                    }
+                    None => reader.help(
+                        "each line is the name of an agent and the id of its model: `\"My Agent\" = \"model-id\"`",
+                    ),
                 }
             }
         }
