@@ -953,8 +953,8 @@ fn routing_tells_who_gets_a_file_and_why_others_do_not() {
     assert_eq!(other.code, 0);
     assert_eq!(
         other.out,
-        "OpenAI Chat\n  not Tests: `file_patterns` has `*.rs`, and `a.py` is not like that; `path_patterns` has `tests/*`, and \
-         `a.py` is not like that\n  not Rust: `file_patterns` has `*.rs`, and `a.py` is not like that\n"
+        "OpenAI Chat\n  not Tests: `file_patterns` has `*.rs`, which `a.py` does not match; `path_patterns` has `tests/*`, which \
+         `a.py` does not match\n  not Rust: `file_patterns` has `*.rs`, which `a.py` does not match\n"
     );
     let none = reqc(&root, &["route", "a.rs", "--roster", "edit"]);
     assert_eq!(none.code, 1);

@@ -1,7 +1,7 @@
 //! A session as JSON Lines: what was said, in the order in which it became true.
 //!
 //! Input: bytes that a [`Journal`](crate::world::Journal) kept, or [`Entry`]s. Output: lines to append, and the history
-//! that they tell. The newline is the commit point: what stands behind the last one was never said. Every line is kept
+//! that they tell. The newline is the commit point: what stands behind the last one does not count. Every line is kept
 //! as it is, so that saving what was loaded changes no byte, also if a newer program wrote keys that nothing reads
 //! here. Knows nothing of files: a [`Journal`](crate::world::Journal) cuts [`Loaded::tail_bytes`] off before it appends.
 //!
@@ -320,7 +320,7 @@ impl Log {
         self.lines.last().map_or("", |line| &line.raw)
     }
 
-    /// As [`Log::append`], but only once `keep` has the line: what a journal refuses was never said.
+    /// As [`Log::append`], but only once `keep` has the line: what a journal refuses does not count.
     ///
     /// # Errors
     ///

@@ -5,8 +5,8 @@ crate::diag::rules! {
         "The text does not follow Jinja's grammar: an unclosed tag, `{% if %}` without `{% endif %}`, an operator \
          without its operand. In a TOML string the position is that of the file, escapes and line continuations \
          included.\n\n\
-         A string of `[body]` is a template as soon as it holds `{{` or `{%`. For text that holds them and is \
-         none, write `{% raw %}\"…\"{% endraw %}`, with the quotes of JSON inside.";
+         A string of `[body]` is a template as soon as it holds `{{` or `{%`. For text that \
+         holds them and is not a template, write `{% raw %}\"…\"{% endraw %}`, with the quotes of JSON inside.";
     UNDEFINED = Error "template/undefined", "a template reads something that is not there",
         "Undefined values are strict: a misspelt `msg.contnet` is an error, not an empty string that a provider \
          answers to.\n\n\

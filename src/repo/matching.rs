@@ -212,7 +212,7 @@ impl fmt::Display for Mismatch {
         let wanted: Vec<String> = self.wanted.iter().map(|it| format!("`{it}`")).collect();
         let (key, wanted) = (self.dimension.key(), wanted.join(", "));
         match &self.found {
-            Some(found) => write!(f, "`{key}` has {wanted}, and `{found}` is not like that"),
+            Some(found) => write!(f, "`{key}` has {wanted}, which `{found}` does not match"),
             None => write!(f, "`{key}` has {wanted}, and no project is named"),
         }
     }
@@ -277,12 +277,12 @@ mod tests {
         assert_eq!(
             why("docs/a.md", None),
             [
-                "`file_patterns` has `*.rs`, `*.py`, and `docs/a.md` is not like that",
-                "`path_patterns` has `src/*`, and `docs/a.md` is not like that",
+                "`file_patterns` has `*.rs`, `*.py`, which `docs/a.md` does not match",
+                "`path_patterns` has `src/*`, which `docs/a.md` does not match",
                 "`project_names` has `Core`, and no project is named",
             ]
         );
-        assert_eq!(why("src/a.rs", Some("core")), ["`project_names` has `Core`, and `core` is not like that"]);
+        assert_eq!(why("src/a.rs", Some("core")), ["`project_names` has `Core`, which `core` does not match"]);
         assert!(Matcher::default().is_unconstrained() && accepts(&Matcher::default(), "", None));
     }
 

@@ -124,8 +124,8 @@ crate::diag::rules! {
         "`extends` of a provider instance names another instance; it must exist and must not lead back to \
          itself.\n\n\
          A chain of instances has at most 32.\n\n\
-         An instance that takes a bundled name replaces the bundled one, so it cannot extend it: under that name \
-         there is only itself. Give it a name of its own, or write out `client_api` and `url`.";
+         An instance that takes a bundled name replaces the bundled one, so it cannot extend it: that name \
+         now means the new one. Give it a name of its own, or write out `client_api` and `url`.";
     REPEATED_ROSTER = Error "roster/repeated-name", "two rosters have the same name",
         "`reqc route` and programs ask for a roster by its name, so only the first of the two would ever be used.\n\n\
          Rename one of them, or put their agents into one list, in the order in which they should be asked.";
