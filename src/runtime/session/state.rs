@@ -41,6 +41,8 @@ pub(super) struct State {
     wire: WireFormat,
     /// Whether the system prompt is rendered anew for the next request.
     renews: bool,
+    /// Whether nobody knows what thinking of the log is bound to.
+    is_unbound: bool,
     /// What the request in flight says, in short.
     asked: Option<Sent>,
 }
@@ -84,6 +86,16 @@ impl SessionStart {
     }
 }
 
+/// How many messages of a log hold thinking of which nobody knows what it is bound to: an older program wrote no line about system prompt
+/// and tools. It would be refused behind any others.
+fn unbound(log: &Log, agent: &Agent) -> usize {
+    let thinks = |message: &Message| message.blocks.iter().any(Block::is_thinking);
+    match log.instructions() {
+        None if log.history().iter().any(thinks) && agent.binds_thinking() => log.history().len(),
+        _ => 0,
+    }
+}
+
 impl State {
     pub(super) fn new(agent: &Agent, conversation: Conversation) -> State {
         State::restored(agent, SessionStart::New(conversation), None).expect("without a journal nothing can fail")
@@ -117,6 +129,7 @@ impl State {
             agent: Arc::clone(agent.name()),
             wire: agent.wire(),
             renews: false,
+            is_unbound: false,
             asked: None,
         }
     }
@@ -136,6 +149,7 @@ impl State {
             }
             SessionStart::Resumed(log, conversation) => (log, conversation),
         };
+        let unbound = unbound(&log, agent);
         let (frame, history) = part(conversation);
         let known_items = frame.known_items;
         let mut state = State::of(agent, Conversation { known_items: Vec::new(), ..frame }, log, journal);
@@ -162,6 +176,8 @@ impl State {
                 state.frame.bound_from = state.history().len();
             }
         }
+        state.is_unbound = unbound > 0;
+        state.frame.bound_from = state.frame.bound_from.max(unbound);
         state.given = is_given.then_some(state.history().len());
         Ok(state)
     }
@@ -271,8 +287,9 @@ impl State {
         let is_renewed = self.log.instructions().is_some();
         let (agent, bound_from) = (Arc::clone(&self.agent), if is_renewed { 0 } else { self.frame.bound_from });
         self.record(Entry::Instructions(Instructions { agent, prompt, tools, layers, bound_from }))?;
+        let is_new = is_renewed || std::mem::take(&mut self.is_unbound);
         self.renews = false;
-        self.news.extend(is_renewed.then_some(Event::Renewed));
+        self.news.extend(is_new.then_some(Event::Renewed));
         Ok(())
     }
 
