@@ -11,6 +11,7 @@ use crate::check::prefix::{Broken, Proven, is_compared};
 use crate::context::State;
 use crate::conversation::{Block, Conversation, Message, Role, Task, turn_from};
 use crate::diag::Findings;
+use crate::provider::LOOKBACK;
 use crate::render::Renderer;
 use crate::unit::{
     Body, Costed, KeyOrValue, Memo, Plan, Prepared, Prompt, ProofKey, Recipe, Record, Request, SystemPrompt,
@@ -42,11 +43,6 @@ pub(super) struct Later<'a> {
     /// What the members are made from that servers read first, if other agents make them from the same.
     pub(super) recipe: Option<&'a Recipe>,
 }
-
-/// How many of the last requests of a context are looked at, beside the first and those of turns: with the second, whatever is cut or
-/// left out by its age, or by how many follow it, differs between one of them and the body, wherever the limit is. The contexts that all
-/// agents are compiled against are of many lengths.
-const LAST: usize = 2;
 
 /// Says of a place that it wrote what is something else now.
 const WRITTEN_BEFORE: &str = "written here in the request before";
@@ -118,10 +114,20 @@ fn cuts(states: &[State]) -> Vec<(usize, usize)> {
         .map(|cut| (turn_of(cut), cut))
         .filter(|cut| !ends.contains(cut))
         .collect();
-    let (before, last) = within.split_at(within.len().saturating_sub(LAST));
-    let mut cuts: Vec<(usize, usize)> = before.first().into_iter().chain(last).copied().chain(ends).collect();
+    let mut cuts: Vec<(usize, usize)> = chosen(&within, messages).into_iter().chain(ends).collect();
     cuts.sort_unstable_by_key(|&(turn, length)| (length, turn));
     cuts
+}
+
+/// Of a few requests the last, for the contexts that all agents are compiled against are of many lengths. Of more the first and the last
+/// but one: between that one and the body stand an answer and what it is about, so that whatever is cut or left out by its age, or by how
+/// many follow it, differs there wherever the limit is. The last one is looked at too if the body adds so much to it that the cache may
+/// not look back that far.
+fn chosen(within: &[(usize, usize)], messages: &[Message]) -> Vec<(usize, usize)> {
+    let [first, .., before, last] = within else { return within.last().copied().into_iter().collect() };
+    let added: usize = messages[last.1.saturating_sub(2)..].iter().map(|message| message.blocks.len()).sum();
+    let is_long = 2 * added > LOOKBACK;
+    [first, before].into_iter().chain(Some(last).filter(|_| is_long)).copied().collect()
 }
 
 /// Whether a block is in the normal form for every target: an answer of which nothing is left is none.
