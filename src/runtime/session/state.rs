@@ -39,10 +39,8 @@ pub(super) struct State {
     agent: Arc<str>,
     /// The wire format of its requests.
     wire: WireFormat,
-    /// Whether the system prompt is rendered anew for the next request.
+    /// Whether the system prompt is rendered anew for the next request, and thinking from before it left out.
     renews: bool,
-    /// Whether nobody knows what thinking of the log is bound to.
-    is_unbound: bool,
     /// What the request in flight says, in short.
     asked: Option<Sent>,
 }
@@ -129,7 +127,6 @@ impl State {
             agent: Arc::clone(agent.name()),
             wire: agent.wire(),
             renews: false,
-            is_unbound: false,
             asked: None,
         }
     }
@@ -176,8 +173,8 @@ impl State {
                 state.frame.bound_from = state.history().len();
             }
         }
-        state.is_unbound = unbound > 0;
         state.frame.bound_from = state.frame.bound_from.max(unbound);
+        state.renews = unbound > 0;
         state.given = is_given.then_some(state.history().len());
         Ok(state)
     }
@@ -284,12 +281,12 @@ impl State {
         prompt: Arc<str>,
         (tools, layers): (Vec<Tool>, Vec<SystemLayer>),
     ) -> Result<(), Error> {
-        let is_renewed = self.log.instructions().is_some();
-        let (agent, bound_from) = (Arc::clone(&self.agent), if is_renewed { 0 } else { self.frame.bound_from });
+        let is_first = self.log.instructions().is_none();
+        let (agent, bound_from) = (Arc::clone(&self.agent), if is_first { self.frame.bound_from } else { 0 });
+        let is_renewed = !is_first || (self.renews && bound_from > 0);
         self.record(Entry::Instructions(Instructions { agent, prompt, tools, layers, bound_from }))?;
-        let is_new = is_renewed || std::mem::take(&mut self.is_unbound);
         self.renews = false;
-        self.news.extend(is_new.then_some(Event::Renewed));
+        self.news.extend(is_renewed.then_some(Event::Renewed));
         Ok(())
     }
 
