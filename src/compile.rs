@@ -66,7 +66,7 @@ use rayon::prelude::*;
 
 #[cfg(feature = "runtime")]
 use crate::check::families::{self, ModelFacts};
-use crate::check::prefix::is_read_first;
+use crate::check::prefix::decides;
 use crate::check::{Checks, Problem, Schemas, check_families};
 use crate::context::{self, Context, ContextSource, Project};
 use crate::conversation::{Conversation, TaskKind};
@@ -474,7 +474,7 @@ impl Compiler {
                 && agent.plan.kind == TaskKind::Chat
             {
                 let (plan, request) = (&agent.plan, &request);
-                let recipe = recipe.get_or_init(|| plan.recipe(renderer, is_read_first)).as_ref();
+                let recipe = recipe.get_or_init(|| plan.recipe(renderer, decides)).as_ref();
                 let (checks, version) = (&checks, &version);
                 let later = growth::Later { plan, checks, ready, version, renderer, request, body, prompt, recipe };
                 self.prove_growth(&later, &mut spent, &mut findings);

@@ -89,10 +89,10 @@ impl Prepared {
     }
 }
 
-/// A history in the normal form of a client API: that of its strictest format, since completion formats carry no thinking. Where
-/// thinking is bound to what stands before it, that of messages before `bound_from` is left out.
+/// A history in the normal form of a client API. Where thinking is bound to what stands before it, that of messages before `bound_from`
+/// is left out.
 pub(crate) fn normal_form(history: &[Message], bound_from: usize, api: ClientApi) -> Normal {
-    let wire = api.wire("");
+    let wire = api.chat_wire();
     let bound_from = if wire.binds_thinking() { bound_from } else { 0 };
     normalise(history, &Rules { bound_from, ..wire.normal_form(api.name()) })
 }

@@ -44,12 +44,13 @@ const LOSSES: [(&[&str], &[&str], &str); 8] = [
         "lines of text stand for images, in a list: imported they are text alone, which the agent writes as one string",
     ),
     (
-        &["DeepSeek Chat Tools"],
+        &["Codestral Chat Tools", "DeepSeek Chat Tools"],
         &["image-", "several-images"],
         "lines of text stand for images, in a list: imported they are text alone, which the agent writes as one string",
     ),
     (
         &[
+            "Codestral Chat Tools",
             "DeepSeek Chat",
             "LM Studio Chat",
             "Mistral Chat",
@@ -74,6 +75,7 @@ const LOSSES: [(&[&str], &[&str], &str); 8] = [
     ),
     (
         &[
+            "Codestral Chat Tools",
             "DeepSeek Chat",
             "LM Studio Chat",
             "Ollama OpenAI Chat",
@@ -86,6 +88,7 @@ const LOSSES: [(&[&str], &[&str], &str); 8] = [
     ),
     (
         &[
+            "Codestral Chat Tools",
             "DeepSeek Chat",
             "LM Studio Chat",
             "Ollama OpenAI Chat",
@@ -593,6 +596,54 @@ fn calls_of_custom_tools_keep_their_results_and_answers_their_members() {
     assert_eq!(blocks[0], json!({"type": "provider_block", "origin": "OpenRouter", "data": call}));
     assert_eq!((&blocks[1]["tool_use_id"], &blocks[1]["content"]), (&json!("c1"), &json!("1")));
     assert_eq!(blocks[3]["data"], json!({"images": images}));
+}
+
+/// OpenRouter wants its reasoning back unmodified and in order, whatever kind it is of
+/// (<https://openrouter.ai/docs/use-cases/reasoning-tokens>; its specification, `ReasoningDetailUnion`).
+#[test]
+fn reasoning_of_openrouter_comes_back_as_it_was_and_goes_nowhere_else() {
+    let details = json!([
+        {"type": "reasoning.text", "text": "I read.", "signature": "c2ln", "format": "anthropic-claude-v1", "index": 0, "id": "r1"},
+        {"type": "reasoning.encrypted", "data": "ZW5j", "format": "anthropic-claude-v1", "index": 1},
+        {"type": "reasoning.summary", "summary": "Reading.", "format": "openai-responses-v1", "index": 2},
+        {"type": "reasoning.of_tomorrow", "x": [1]}
+    ]);
+    let call = json!({"id": "call_1", "type": "function", "function": {"name": "ls", "arguments": "{}"}});
+    let body = json!({"messages": [
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": "", "reasoning": "I read.", "reasoning_details": details, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "b"},
+        {"role": "assistant", "content": "c", "reasoning_details": [{"type": "reasoning.text", "text": "Done."}]},
+        {"role": "user", "content": "d"}
+    ]});
+    let wire = WireFormat::OpenAiChat;
+    let (blocks, lost) = blocks(wire, &body);
+    assert_eq!(lost, [], "{blocks:#?}");
+    // Where it does not go as it came, it is thinking of a known origin.
+    let thoughts: Vec<&Value> = blocks.iter().filter(|block| block["origin"] == "OpenRouter").collect();
+    let kinds: Vec<&Value> = thoughts.iter().map(|block| &block["type"]).collect();
+    assert_eq!(
+        kinds,
+        ["thinking", "redacted_thinking", "thinking", "provider_block", "thinking", "provider_block"],
+        "{blocks:#?}"
+    );
+    let text = imported(&body, wire, "routed", false).text;
+    let compiler = compiler(vec![("contexts/routed.json".to_owned(), text)]);
+    let sent = |agent: &str| {
+        let id = compiler.hierarchy().by_name(agent).expect("a bundled agent");
+        compiler.body(id, "routed", None).expect("of this kind").expect("it compiles").value().to_string()
+    };
+    let back: Value = serde_json::from_str(&sent("OpenRouter Chat Tools")).expect("JSON");
+    let messages = back["messages"].as_array().expect("messages");
+    let [first, second] = [1, 3].map(|at| &messages[at]["reasoning_details"]);
+    assert_eq!((first, second), (&details, &json!([{"type": "reasoning.text", "text": "Done."}])), "{back:#}");
+    for other in ["Claude Chat Tools", "OpenAI Responses Chat Tools", "Gemini Chat Tools", "DeepSeek Chat Tools"] {
+        let sent = sent(other);
+        assert!(
+            !["I read.", "c2ln", "ZW5j", "of_tomorrow", "Reading."].iter().any(|said| sent.contains(said)),
+            "{other}: {sent}"
+        );
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod place;
 pub(crate) mod rules;
 #[cfg(feature = "runtime")]
 pub(crate) mod sent;
+mod settings;
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -23,7 +24,7 @@ use crate::unit::{Body, Kept, MemberRef};
 use place::{Difference, difference};
 
 /// Members of the formats in the order in which servers read them.
-pub(crate) const ORDER: [&str; 11] = [
+const ORDER: [&str; 11] = [
     "tools",
     "tool_config",
     "toolConfig",
@@ -80,6 +81,8 @@ pub(crate) struct Broken {
     pub(crate) problem: Problem,
     /// Whether the place is one of the later body; else the later body lacks it.
     pub(crate) is_in_later: bool,
+    /// Whether both bodies have a value there.
+    pub(crate) is_in_both: bool,
     /// Of a text, the first byte that differs.
     pub(crate) from: Option<usize>,
 }
@@ -93,11 +96,15 @@ impl Checks {
         is_renewed: bool,
         proven: &Proven,
     ) -> Option<Broken> {
+        let beside = || {
+            let setting = || self.setting_problem(earlier, later).filter(|_| !is_renewed);
+            self.lookback(earlier, later).or_else(setting)
+        };
         if is_same_but_for_prompt(earlier, later) && proven.holds(earlier, later) {
-            return self.lookback(earlier, later);
+            return beside();
         }
         let (older, newer) = (own(earlier), own(later));
-        let Some(found) = difference(&older, &newer) else { return self.lookback(earlier, later) };
+        let Some(found) = difference(&older, &newer) else { return beside() };
         let bound = self.bound_thinking();
         // The answer to the earlier request is the message behind its last one.
         let end = if is_renewed { messages(&older) + 1 } else { usize::MAX };
@@ -119,7 +126,8 @@ impl Checks {
             place: None,
             pointer: found.pointer,
         };
-        Some(Broken { problem, is_in_later: found.newer.is_some(), from: found.from })
+        let is_in_both = found.older.is_some() && found.newer.is_some();
+        Some(Broken { problem, is_in_later: found.newer.is_some(), is_in_both, from: found.from })
     }
 
     /// How bad it is that something changes to which thinking is bound; `None` if the model is not known to bind it.
@@ -129,9 +137,14 @@ impl Checks {
     }
 }
 
-/// Whether a member of a body has a part in what it is the beginning of.
-pub(crate) fn is_read_first(name: &str) -> bool {
-    ORDER.contains(&name) || name == place::MARK
+/// Whether a member is looked at in both of two requests.
+pub(crate) fn is_compared(name: &str) -> bool {
+    ORDER.contains(&name) || settings::is_setting(name)
+}
+
+/// Whether a proof depends on what a member is made from. A setting that is constant is the same in every request.
+pub(crate) fn decides(name: &str, is_constant: bool) -> bool {
+    ORDER.contains(&name) || name == place::MARK || (settings::is_setting(name) && !is_constant)
 }
 
 /// What the API does with thinking whose prefix changed, as the body asks for it: it refuses the request, or leaves the thinking out.

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use super::{Compiler, ReadyContext, Scopes, Spent, Version, work};
 use crate::check::Checks;
-use crate::check::prefix::{Broken, ORDER, Proven};
+use crate::check::prefix::{Broken, Proven, is_compared};
 use crate::context::State;
 use crate::conversation::{Block, Conversation, Message, Role, Task, turn_from};
 use crate::diag::Findings;
+use crate::provider::LOOKBACK;
 use crate::render::Renderer;
 use crate::unit::{
     Body, Costed, KeyOrValue, Memo, Plan, Prepared, Prompt, ProofKey, Recipe, Record, Request, SystemPrompt,
@@ -43,9 +44,8 @@ pub(super) struct Later<'a> {
     pub(super) recipe: Option<&'a Recipe>,
 }
 
-/// From how many requests on the first of a context is looked at, beside those of turns and the last: the contexts that all agents
-/// are compiled against are of many lengths.
-const MANY: usize = 3;
+/// Says of a place that it wrote what is something else now.
+const WRITTEN_BEFORE: &str = "written here in the request before";
 
 impl Later<'_> {
     /// What the proof of an earlier request with a prompt depends on; `None` if it serves no other agent.
@@ -114,10 +114,20 @@ fn cuts(states: &[State]) -> Vec<(usize, usize)> {
         .map(|cut| (turn_of(cut), cut))
         .filter(|cut| !ends.contains(cut))
         .collect();
-    let first = within.first().filter(|_| within.len() >= MANY);
-    let mut cuts: Vec<(usize, usize)> = first.into_iter().chain(within.last()).copied().chain(ends).collect();
+    let mut cuts: Vec<(usize, usize)> = chosen(&within, messages).into_iter().chain(ends).collect();
     cuts.sort_unstable_by_key(|&(turn, length)| (length, turn));
     cuts
+}
+
+/// Of a few requests the last, for the contexts that all agents are compiled against are of many lengths. Of more the first and the last
+/// but one: between that one and the body stand an answer and what it is about, so that whatever is cut or left out by its age, or by how
+/// many follow it, differs there wherever the limit is. The last one is looked at too if the body adds so much to it that the cache may
+/// not look back that far.
+fn chosen(within: &[(usize, usize)], messages: &[Message]) -> Vec<(usize, usize)> {
+    let [first, .., before, last] = within else { return within.last().copied().into_iter().collect() };
+    let added: usize = messages[last.1.saturating_sub(2)..].iter().map(|message| message.blocks.len()).sum();
+    let is_long = 2 * added > LOOKBACK;
+    [first, before].into_iter().chain(Some(last).filter(|_| is_long)).copied().collect()
 }
 
 /// Whether a block is in the normal form for every target: an answer of which nothing is left is none.
@@ -174,7 +184,7 @@ impl Compiler {
             spent.cost = spent.cost.saturating_add(cost);
             return None;
         }
-        let made = later.plan.made_of(prompt, Some(&ORDER), (sources, later.renderer, request));
+        let made = later.plan.made_of(prompt, Some(is_compared), (sources, later.renderer, request));
         spent.cost = spent.cost.saturating_add(made.cost);
         let body = made.body.ok()?;
         let pair = (&body, later.body);
@@ -190,18 +200,28 @@ impl Compiler {
 
     /// The finding, at what wrote the first place that differs.
     fn tell_broken(&self, later: &Later<'_>, earlier: (&Request<'_>, &Body), broken: Broken, findings: &mut Findings) {
-        let (request, body) = if broken.is_in_later { (later.request, later.body) } else { earlier };
-        let record = Record::new(later.plan, &self.repo.sources, later.renderer, request, body);
-        let pointer = &broken.problem.pointer;
-        let place = match broken.from {
-            Some(from) => record.place_in_text(pointer, from),
-            None => record.place(pointer, KeyOrValue::Value),
-        };
         let (plan, ready) = (later.plan, later.ready);
-        let at = (broken.problem.rule, broken.problem.severity, self.span_in_files(&place, plan, ready), None);
-        if !findings.reach(at, plan.name(), &ready.context.name) {
-            let finding = self.finding_at(broken.problem, &place, plan, ready);
-            findings.push(finding.reaching(plan.name(), Some(&ready.context.name)));
+        let (pointer, from) = (broken.problem.pointer.clone(), broken.from);
+        let place_in = |(request, body): (&Request<'_>, &Body)| {
+            let record = Record::new(plan, &self.repo.sources, later.renderer, request, body);
+            match from {
+                Some(from) => record.place_in_text(&pointer, from),
+                None => record.place(&pointer, KeyOrValue::Value),
+            }
+        };
+        let place = place_in(if broken.is_in_later { (later.request, later.body) } else { earlier });
+        let span = self.span_in_files(&place, plan, ready);
+        let at = (broken.problem.rule, broken.problem.severity, span, None);
+        if findings.reach(at, plan.name(), &ready.context.name) {
+            return;
         }
+        // Something else may have stood there: what wrote that may be the cause.
+        let before = broken.is_in_both.then(|| self.span_in_files(&place_in(earlier), plan, ready));
+        let finding = self.finding_at(broken.problem, &place, plan, ready);
+        let finding = match before.filter(|before| *before != span) {
+            Some(before) => finding.related(before, WRITTEN_BEFORE),
+            None => finding,
+        };
+        findings.push(finding.reaching(plan.name(), Some(&ready.context.name)));
     }
 }

@@ -74,6 +74,11 @@ pub enum Change {
         /// The id.
         id: Arc<str>,
     },
+    /// A call without an id; it gets one, and so does its result.
+    CallWithoutId {
+        /// The message's index.
+        message: usize,
+    },
     /// A call whose tool has a name that the target refuses; it gets another name, and so does its result.
     RefusedName {
         /// The message's index.
@@ -148,6 +153,7 @@ impl Change {
             | Change::RefusedName { message, .. }
             | Change::ResultApart { message, .. }
             | Change::ErrorWithoutText { message, .. }
+            | Change::CallWithoutId { message }
             | Change::ForeignThinking { message }
             | Change::OwnBlock { message }
             | Change::OwnHalf { message }
@@ -165,6 +171,7 @@ impl Change {
             Change::ResultWithoutCall { id, .. } => format!("the tool result for `{id}` answers no call before it"),
             Change::SecondResult { id, .. } => format!("the tool call `{id}` has a result already"),
             Change::RepeatedId { id, .. } => format!("an earlier tool call has the id `{id}` too"),
+            Change::CallWithoutId { .. } => "a tool call has no id".into(),
             Change::RefusedName { name, .. } => format!("this client API takes no tool with the name `{name}`"),
             Change::ResultApart { id, .. } => {
                 format!("the tool result for `{id}` does not stand right behind its call")
@@ -187,6 +194,7 @@ impl Change {
                 "it is dropped before anything is rendered: remove it, or complete the pair"
             }
             Change::RepeatedId { .. } => "it gets another id before anything is rendered: give each call its own",
+            Change::CallWithoutId { .. } => "it gets one before anything is rendered: give it one",
             Change::RefusedName { .. } => "it gets another name before anything is rendered",
             Change::ResultApart { .. } => {
                 "it is moved there before anything is rendered: put all results of a turn into the message behind it, first"
@@ -210,7 +218,7 @@ impl Change {
 /// * Calls without a result in their round are dropped, but those of the last message stay unless
 ///   [`Rules::drops_open_calls`]; so are results without a call, and second results.
 /// * The results of a round stand in one message right behind the one with their calls, before anything else.
-/// * A call with the id of an earlier one gets another id, and its result too.
+/// * A call with the id of an earlier one gets another id, and its result too; one without an id gets one.
 /// * A call whose tool has a name that the target refuses gets another one, always the same for a name.
 /// * An error result without text and images gets [`NO_MESSAGE`].
 /// * Turns of thinking alone are dropped, and messages that say nothing: no block, or blank texts.

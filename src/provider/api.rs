@@ -116,6 +116,11 @@ impl ClientApi {
         }
     }
 
+    /// The wire format of its conversations: some have another endpoint for completions.
+    pub fn chat_wire(self) -> WireFormat {
+        self.wire("v1/chat/completions")
+    }
+
     /// Whether one of its endpoints takes a wire format.
     pub fn speaks(self, wire: WireFormat) -> bool {
         const ENDPOINTS: [&str; 5] =

@@ -337,9 +337,14 @@ impl Agent {
 
     /// Whether a request begins with what an earlier one said, or its model binds nothing to that.
     fn keeps_bound(&self, compiled: &Compiled, earlier: &Sent) -> bool {
+        sent::begins_with(&compiled.body, earlier) || !self.binds_thinking()
+    }
+
+    /// Whether its model binds thinking to what stands before it.
+    pub(super) fn binds_thinking(&self) -> bool {
         let plan = self.compiler.plan(self.id).expect("only usable agents are made");
         let model = self.compiler.client_model(&plan, self.model.as_deref());
-        sent::begins_with(&compiled.body, earlier) || !self.compiler.binds_thinking(&plan, model)
+        self.compiler.binds_thinking(&plan, model)
     }
 
     /// A body with its request.

@@ -20,8 +20,9 @@ pub enum Event {
     Message(Message),
     /// A typed item joined the history: the host injected it, or the session tells the model of an interruption.
     Item(Item),
-    /// System prompt and tools are new, because the host renewed them or changed one of them, or because the agent writes something else
-    /// to which thinking is bound. For APIs that bind thinking to what stood before it, thinking of earlier messages is left out from here on.
+    /// System prompt and tools are new, because the host renewed them or changed one of them, because the agent writes something else
+    /// to which thinking is bound, or because an older program's log does not say what it is bound to. For APIs that bind thinking to what
+    /// stood before it, thinking of earlier messages is left out from here on.
     Renewed,
     /// A body is about to be sent; rounds count from 1.
     TurnStart {

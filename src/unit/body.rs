@@ -129,7 +129,7 @@ impl Plan<'_> {
     pub(crate) fn made_of(
         &self,
         Costed { result: prompt, cost }: Prompt,
-        only: Option<&[&str]>,
+        only: Option<fn(&str) -> bool>,
         (sources, renderer, request): (&Sources, &Renderer<'_>, &Request<'_>),
     ) -> Made {
         let system_prompt = match prompt {
@@ -340,9 +340,9 @@ struct BodyBuilder<'a> {
 }
 
 impl BodyBuilder<'_> {
-    fn members(&mut self, parts: &[(Arc<str>, Part)], only: Option<&[&str]>) -> Members {
+    fn members(&mut self, parts: &[(Arc<str>, Part)], only: Option<fn(&str) -> bool>) -> Members {
         let mut members = Members::with_capacity(parts.len());
-        for (key, part) in parts.iter().filter(|(key, _)| only.is_none_or(|only| only.contains(&&**key))) {
+        for (key, part) in parts.iter().filter(|(key, _)| only.is_none_or(|only| only(key))) {
             let at = || Pointer::root().member(key);
             let member = match part {
                 Part::Member(shared) => Some(Member::Shared(Arc::clone(shared))),

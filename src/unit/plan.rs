@@ -70,6 +70,11 @@ pub(super) enum Part {
 }
 
 impl Part {
+    /// Whether no template is in it.
+    pub(super) fn is_constant(&self) -> bool {
+        matches!(self, Part::Constant(_) | Part::Member(_))
+    }
+
     fn static_values(&self) -> usize {
         match self {
             Part::Constant(value) => json::count(value),

@@ -32,15 +32,16 @@ struct Ingredients {
 const TEMPLATE: char = '\u{1}';
 
 impl Plan<'_> {
-    /// What the members with some names are made from; `None` if no other agent makes them from the same.
-    pub(crate) fn recipe(&self, renderer: &Renderer<'_>, is_asked: impl Fn(&str) -> bool) -> Option<Recipe> {
+    /// What some members are made from, by their names and whether they are constant; `None` if no other agent makes them from
+    /// the same.
+    pub(crate) fn recipe(&self, renderer: &Renderer<'_>, is_asked: impl Fn(&str, bool) -> bool) -> Option<Recipe> {
         let has_own_prompt = self.has_own_prompt(renderer);
         let is_shared = |template| {
             let is_written_around = !renderer.reads_prompt(template) || self.splices(renderer, template);
             renderer.is_shared(template) && (!has_own_prompt || is_written_around)
         };
         let mut members = String::new();
-        for (name, part) in self.body.iter().filter(|(name, _)| is_asked(name)) {
+        for (name, part) in self.body.iter().filter(|(name, part)| is_asked(name, part.is_constant())) {
             part.write(name, &is_shared, &mut members)?;
         }
         let (with_tools, cache) = (self.with_tools, self.cache.clone());

@@ -225,6 +225,46 @@ async fn nothing_is_left_out_for_models_that_bind_nothing() {
     }
 }
 
+/// Programs before this kept no line about system prompt and tools, nor about what was sent.
+#[tokio::test]
+async fn a_log_of_an_older_version_leaves_thinking_out_where_it_is_bound() {
+    let server = Server::start(|number, _| thinks(number)).await;
+    let project = tempfile::tempdir().expect("a folder");
+    for (model, is_bound) in [(BINDS, true), ("claude-sonnet-4-5", false)] {
+        let agent = || agent(&server.url, project.path(), &profile(model, ""));
+        let goes_on = |journal: &MemoryJournal| session_of(agent(), journal, Conversation::default());
+        let written = MemoryJournal::default();
+        write(project.path(), "The first notes.");
+        assert!(!send(&goes_on(&written)).await && !send(&goes_on(&written)).await);
+        let lines = String::from_utf8(written.bytes()).expect("UTF-8");
+        let is_newer = |line: &&str| {
+            ["instructions", "sent"].iter().any(|kind| line.starts_with(&format!("{{\"kind\":\"{kind}\"")))
+        };
+        let older: String = lines.split_inclusive('\n').filter(|line| !is_newer(line)).collect();
+        assert!(older.len() < lines.len() && older.contains("c2ln"));
+        let mut journal = MemoryJournal::default();
+        reqc::world::Journal::append(&mut journal, &older).expect("in memory");
+        write(project.path(), "The second notes.");
+        let preview = start(&journal, Conversation::default()).preview(&agent(), Some(text("Is it?")));
+        let preview = agent().compile(preview.expect("it can be asked")).expect("it compiles");
+        assert_eq!(send(&goes_on(&journal)).await, is_bound, "{model}");
+        let (prompt, thinking) = last(&server);
+        assert!(prompt.contains("The second notes."), "{prompt}");
+        assert_eq!(thinking, if is_bound { 0 } else { 2 }, "{model}");
+        assert_eq!(server.received().last().expect("a request").json(), *preview.body.value());
+        let again = goes_on(&journal);
+        assert!(!send(&again).await);
+        assert_eq!(last(&server), (prompt, if is_bound { 1 } else { 3 }), "{model}");
+        // A session of which nothing thinks has nothing to leave out.
+        let mut plain = MemoryJournal::default();
+        let unsigned = older
+            .replace("{\"type\":\"thinking\",\"thinking\":\"Hm.\",\"signature\":\"c2ln\",\"origin\":\"Claude\"},", "");
+        assert!(!unsigned.contains("c2ln"), "{unsigned}");
+        reqc::world::Journal::append(&mut plain, &unsigned).expect("in memory");
+        assert!(!send(&goes_on(&plain)).await, "{model}");
+    }
+}
+
 #[tokio::test]
 async fn a_renewal_of_the_history_that_a_session_begins_with_is_kept() {
     let server = Server::start(|number, _| thinks(number)).await;

@@ -40,7 +40,7 @@ impl Checks {
                 place: None,
                 pointer: next.pointer,
             };
-            Broken { problem, is_in_later: true, from: None }
+            Broken { problem, is_in_later: true, is_in_both: false, from: None }
         })
     }
 }

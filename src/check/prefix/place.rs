@@ -188,7 +188,7 @@ fn text_of(value: &Value) -> Option<&str> {
 }
 
 /// Whether a block, or one of those in it, has a breakpoint.
-fn has_mark(value: &Value) -> bool {
+pub(super) fn has_mark(value: &Value) -> bool {
     let is_set = value.get(MARK).is_some_and(|mark| !mark.is_null());
     let inner = value.get("content").and_then(Value::as_array).into_iter().flatten();
     is_set || inner.into_iter().any(has_mark)

@@ -29,7 +29,8 @@ rules! {
          turn, what was kept is never found: each turn pays for keeping, and none is cheaper for it. What depends on the language of the \
          open file, on the project or on the length of the conversation does that.\n\n\
          It is found as `cache/unstable-prefix` is, by compiling the requests that come before, and told in its place where a \
-         breakpoint stands behind the change.\n\n\
+         breakpoint stands behind the change. The messages are also kept for one value of `thinking`, `tool_choice`, `output_config` \
+         and `speed` alone: one that depends on the length of the conversation loses them.\n\n\
          * wrong: `cache_prompt = true` and `system_prompt = \"… The file is written in {{ language }}.\"`\n\
          * right: the same in `surroundings`, which enters the conversation as a message of the turn in which it changed\n\n\
          Source, seen in November 2026: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>.";
@@ -51,7 +52,8 @@ rules! {
          is most of what a turn costs, and most of the time until the answer begins. `cache_control` does not count.\n\n\
          `reqc` compiles the requests that come before: for each chat context those of its earlier turns, as `turns` say them, and \
          those after each message of the user and each result of a tool. What an agent only adds behind the last message, for one \
-         request, is not told.\n\n\
+         request, is not told. OpenAI keeps a prefix for one schema of the answer (`response_format`, `text`) and one `prompt_cache_key`: \
+         that these stay is looked at too.\n\n\
          * wrong: `system_prompt = \"… The file is written in {{ language }}.\"`: the next turn may be about another file\n\
          * right: the same in `surroundings`, which enters the conversation as a message of the turn in which it changed\n\
          * wrong: attached files (`ctx.files_metadata`) in `system`\n\
@@ -90,6 +92,9 @@ pub(super) fn lookback_message(distance: usize) -> String {
         "nothing of the request before is found in the cache: its last breakpoint stands {distance} blocks before this one"
     )
 }
+
+pub(super) const SETTING_HELP: &str =
+    "keep one value throughout a conversation: the server keeps what was said for this one alone";
 
 /// A value, from a little before its first byte that differs.
 fn shown(value: &Value, from: Option<usize>) -> String {

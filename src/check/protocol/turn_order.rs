@@ -13,14 +13,15 @@ body_rule! {
      first, nor follow another content of the model: put both into one\n\
      * Mistral: after an assistant message no `system`, after a tool message none either; a single message is not the assistant's. \
      `user` after `tool` is refused by deployments older than mistral-common 1.11.1 of April 2026: a warning, but for models that \
-     are newer (`user_after_results = true` in `model-families.toml`)\n\
+     are newer (`user_after_results = true` in `model-families.toml`). `bridge` in the bundled templates puts words of the assistant \
+     between them\n\
      * llama.cpp: no two assistant messages at the end\n\n\
      OpenAI, DeepSeek and Ollama take any order. What calls and results need has rules of its own.\n\n\
      * wrong, Gemini: `user`, `model` with text, `model` with `functionCall`\n\
      * right, Gemini: `user`, `model` with text and `functionCall`\n\n\
      Sources, seen in November 2026: lobehub/lobehub#1601, livekit/agents#669 (Anthropic); google-gemini/gemini-cli#11814, \
      microsoft/semantic-kernel#13288 (Gemini); mistral-common 1.13.1, `validator.py`; BerriAI/litellm#17761, \
-     LibreChat-AI/agents#344 (`user` after `tool`); llama.cpp, `server-common.cpp`."
+     LibreChat-AI/agents#344, zed-industries/zed#31736, anomalyco/opencode#45051 (`user` after `tool`); llama.cpp, `server-common.cpp`."
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

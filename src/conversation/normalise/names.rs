@@ -10,7 +10,7 @@ use crate::text::stable_id;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameRule {
-    /// Any.
+    /// Any but none at all.
     #[default]
     Any,
     /// `[A-Za-z0-9_-]`, at least one and at most this many.
@@ -27,7 +27,8 @@ impl NameRule {
     /// is called so.
     fn instead_of(self, name: &str) -> Option<Arc<str>> {
         let limit = match self {
-            NameRule::Any => return None,
+            NameRule::Any if !name.is_empty() => return None,
+            NameRule::Any => SHORTEST_LIMIT,
             NameRule::Word(limit) | NameRule::Dotted(limit) => limit,
         };
         if !name.is_empty() && name.len() <= limit && name.chars().enumerate().all(|(at, c)| self.takes(at, c)) {

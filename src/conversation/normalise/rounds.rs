@@ -12,7 +12,7 @@ impl NormalForm {
     /// Pairs calls and results, and puts results right behind their calls.
     pub(super) fn pair(&mut self, rules: &Rules) {
         let messages = std::mem::take(&mut self.messages);
-        let mut pairing = Pairing { taken: HashSet::new(), form: self };
+        let mut pairing = Pairing { taken: HashSet::new(), next: HashMap::new(), form: self };
         let mut round = Round::default();
         for numbered in messages {
             if numbered.1.is_assistant() && !round.tail.is_empty() {
@@ -36,6 +36,8 @@ struct Round {
 struct Pairing<'f> {
     /// Ids of calls that there are already.
     taken: HashSet<Arc<str>>,
+    /// The next number behind a word that ids were made of.
+    next: HashMap<Arc<str>, u64>,
     form: &'f mut NormalForm,
 }
 
@@ -150,14 +152,30 @@ impl Pairing<'_> {
         }
     }
 
-    /// Another id for a call whose id is taken.
+    /// Another id for a call whose id is taken, or that has none.
     fn own_id(&mut self, message: usize, id: &Arc<str>) -> Option<Arc<str>> {
+        if id.is_empty() {
+            self.tell(Change::CallWithoutId { message });
+            return Some(self.numbered("call", 1));
+        }
         if self.taken.insert(Arc::clone(id)) {
             return None;
         }
         self.tell(Change::RepeatedId { message, id: Arc::clone(id) });
-        let mut numbered = (2..).map(|number: u64| Arc::<str>::from(format!("{id}_{number}")));
-        numbered.find(|own| self.taken.insert(Arc::clone(own)))
+        Some(self.numbered(id, 2))
+    }
+
+    /// A free id: a word and the next number, from a first one on.
+    fn numbered(&mut self, word: &str, first: u64) -> Arc<str> {
+        let mut number = self.next.get(word).copied().unwrap_or(first);
+        loop {
+            let own: Arc<str> = format!("{word}_{number}").into();
+            number += 1;
+            if self.taken.insert(Arc::clone(&own)) {
+                self.next.insert(word.into(), number);
+                return own;
+            }
+        }
     }
 
     /// Puts results behind their calls, in a message of their own.

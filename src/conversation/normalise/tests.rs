@@ -153,6 +153,25 @@ fn ids_are_made_unique_and_second_results_go() {
 }
 
 #[test]
+fn a_call_without_an_id_gets_one() {
+    let history = [
+        assistant(vec![call(""), call("call_1"), call("")]),
+        user(vec![result(""), result("call_1"), result("")]),
+        user(vec![text("go on")]),
+    ];
+    let (normal, told) = shown(&history);
+    assert_eq!(
+        normal,
+        [
+            "assistant: call call_1, call call_1_2, call call_2",
+            "user: result call_1, result call_1_2, result call_2",
+            "user: \"go on\""
+        ]
+    );
+    assert_eq!(told[0], "0: a tool call has no id");
+}
+
+#[test]
 fn an_error_says_something() {
     let error =
         |content: &str| Block::ToolResult { id: "a".into(), content: content.into(), is_error: true, images: vec![] };
@@ -232,7 +251,7 @@ fn own(kind: &str, id: &str, text: Option<&str>) -> Block {
 /// The rules of a client API, by its name.
 fn rules_of(api: &str) -> Rules {
     let api = crate::provider::ClientApi::from_name(api).expect("a client API");
-    api.wire("").normal_form(api.name())
+    api.chat_wire().normal_form(api.name())
 }
 
 #[test]
@@ -335,10 +354,13 @@ fn a_name_that_the_target_refuses_is_another_one_always_the_same() {
     let (other, changes) = named("a.b", "Claude");
     assert!(other.starts_with("a_b_") && other.len() == 13 && changes == 1, "{other}");
     assert_eq!(named("a.b", "Mistral AI").0, other);
+    assert_eq!(named("a.b", "Codestral").0, other);
     assert_ne!(named("a b", "Claude").0, other);
     assert_eq!(named(&"x".repeat(65), "OpenAI (Chat Completions)").0.len(), 64);
     assert!(named("1", "Google AI").0.starts_with("__"));
-    assert!(named("", "Claude").0.starts_with('_'));
+    for api in ["Claude", "Ollama (Native)"] {
+        assert!(named("", api).0.starts_with('_'), "{api}");
+    }
     assert!(depends_on_target(&[assistant(vec![call("a", "a.b")]), user(vec![result("a")])]));
 }
 
@@ -355,6 +377,11 @@ fn long_runs_are_linear() {
     assert_eq!((normal.history.len(), normal.changes.len()), (50_002, 49_999));
     history.splice(0..1, (0..50_000).map(|_| assistant(vec![call("0")])));
     assert_eq!(normalise(&history, &Rules::default()).history.len(), 50_002);
+    for id in ["", "0"] {
+        let calls = assistant((0..50_000).map(|_| call(id)).collect());
+        let results = user((0..50_000).map(|_| result(id)).collect());
+        assert_eq!(normalise(&[calls, results], &Rules::default()).history[1].blocks.len(), 50_000);
+    }
 }
 
 fn histories() -> impl Strategy<Value = Vec<Message>> {
@@ -362,8 +389,8 @@ fn histories() -> impl Strategy<Value = Vec<Message>> {
         0 => text("x"),
         1 => text(" "),
         2 => thinking("s", None),
-        3 | 4 => call(&id.to_string()),
-        _ => result(&id.to_string()),
+        3 | 4 => call(["", "1", "call_1"][usize::from(id)]),
+        _ => result(["", "1", "call_1"][usize::from(id)]),
     });
     let message = (0..3u8, prop::collection::vec(block, 0..4)).prop_map(|(role, blocks)| {
         let role = [Role::User, Role::Assistant, Role::System][role as usize];

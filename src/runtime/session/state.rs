@@ -39,7 +39,7 @@ pub(super) struct State {
     agent: Arc<str>,
     /// The wire format of its requests.
     wire: WireFormat,
-    /// Whether the system prompt is rendered anew for the next request.
+    /// Whether the system prompt is rendered anew for the next request, and thinking from before it left out.
     renews: bool,
     /// What the request in flight says, in short.
     asked: Option<Sent>,
@@ -81,6 +81,16 @@ impl SessionStart {
         }
         state.renew();
         Ok(state.to_ask().conversation)
+    }
+}
+
+/// How many messages of a log hold thinking of which nobody knows what it is bound to: an older program wrote no line about system prompt
+/// and tools. It would be refused behind any others.
+fn unbound(log: &Log, agent: &Agent) -> usize {
+    let thinks = |message: &Message| message.blocks.iter().any(Block::is_thinking);
+    match log.instructions() {
+        None if log.history().iter().any(thinks) && agent.binds_thinking() => log.history().len(),
+        _ => 0,
     }
 }
 
@@ -136,6 +146,7 @@ impl State {
             }
             SessionStart::Resumed(log, conversation) => (log, conversation),
         };
+        let unbound = unbound(&log, agent);
         let (frame, history) = part(conversation);
         let known_items = frame.known_items;
         let mut state = State::of(agent, Conversation { known_items: Vec::new(), ..frame }, log, journal);
@@ -162,6 +173,8 @@ impl State {
                 state.frame.bound_from = state.history().len();
             }
         }
+        state.frame.bound_from = state.frame.bound_from.max(unbound);
+        state.renews = unbound > 0;
         state.given = is_given.then_some(state.history().len());
         Ok(state)
     }
@@ -268,8 +281,9 @@ impl State {
         prompt: Arc<str>,
         (tools, layers): (Vec<Tool>, Vec<SystemLayer>),
     ) -> Result<(), Error> {
-        let is_renewed = self.log.instructions().is_some();
-        let (agent, bound_from) = (Arc::clone(&self.agent), if is_renewed { 0 } else { self.frame.bound_from });
+        let is_first = self.log.instructions().is_none();
+        let (agent, bound_from) = (Arc::clone(&self.agent), if is_first { self.frame.bound_from } else { 0 });
+        let is_renewed = !is_first || (self.renews && bound_from > 0);
         self.record(Entry::Instructions(Instructions { agent, prompt, tools, layers, bound_from }))?;
         self.renews = false;
         self.news.extend(is_renewed.then_some(Event::Renewed));

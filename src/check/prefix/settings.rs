@@ -1,0 +1,69 @@
+//! Settings beside the conversation on which a server's cache depends: with another value, what was kept is not found.
+
+use super::place::{Difference, difference, has_mark};
+use super::{Broken, Checks, Part, rules};
+use crate::check::Problem;
+use crate::diag::Rule;
+use crate::provider::{Server, WireFormat};
+use crate::unit::Body;
+
+/// Anthropic keeps messages for one value of each.
+const ANTHROPIC: &[&str] = &["speed", "output_config", "thinking", "tool_choice"];
+
+/// At OpenAI the schema of an answer stands before the first message, and each key has a cache of its own.
+const CHAT: &[&str] = &["response_format", "prompt_cache_key"];
+const RESPONSES: &[&str] = &["text", "prompt_cache_key"];
+
+/// Whether a member is such a setting in some format.
+pub(super) fn is_setting(name: &str) -> bool {
+    [ANTHROPIC, CHAT, RESPONSES].iter().any(|settings| settings.contains(&name))
+}
+
+impl Checks {
+    /// A setting that a later request of a conversation changes, if the server keeps something for the one it had.
+    pub(super) fn setting_problem(&self, earlier: &Body, later: &Body) -> Option<Broken> {
+        let (settings, rule): (_, &'static Rule) = match (self.wire, self.server) {
+            (WireFormat::AnthropicMessages, Server::Anthropic) => (ANTHROPIC, &rules::VOLATILE),
+            (WireFormat::OpenAiChat, Server::OpenAi) => (CHAT, &rules::UNSTABLE_PREFIX),
+            (WireFormat::OpenAiResponses, Server::OpenAi) => (RESPONSES, &rules::UNSTABLE_PREFIX),
+            _ => return None,
+        };
+        // Anthropic keeps what a breakpoint asks for.
+        if self.wire == WireFormat::AnthropicMessages && !keeps_messages(later) {
+            return None;
+        }
+        let change = |name: &&'static str| difference(&setting(earlier, name), &setting(later, name));
+        settings.iter().find_map(change).map(|found| broken(rule, found))
+    }
+}
+
+fn broken(rule: &'static Rule, found: Difference<'_>) -> Broken {
+    let (is_in_later, is_in_both) = (found.newer.is_some(), found.older.is_some() && found.newer.is_some());
+    let from = found.from;
+    let (message, help) = (rules::message(&found, false), Some(rules::SETTING_HELP.to_owned()));
+    let problem = Problem {
+        rule,
+        severity: None,
+        message,
+        help,
+        sense: None,
+        is_of_form: false,
+        lacks: Vec::new(),
+        place: None,
+        pointer: found.pointer,
+    };
+    Broken { problem, is_in_later, is_in_both, from }
+}
+
+/// A setting, if the body has it.
+fn setting<'v>(body: &'v Body, name: &'static str) -> Vec<Part<'v>> {
+    let value = body.members().find(|member| member.name == name).map(|member| member.value());
+    let value = value.filter(|value| !value.is_null());
+    value.map(|value| Part { member: name, index: None, value }).into_iter().collect()
+}
+
+/// Whether the body asks the server to keep messages.
+fn keeps_messages(body: &Body) -> bool {
+    let messages = body.members().find(|member| member.name == "messages").map(|member| member.value());
+    messages.and_then(|messages| messages.as_array()).is_some_and(|messages| messages.iter().any(has_mark))
+}
