@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
-use super::{Checks, Problem};
+use super::{About, Checks, Problem};
 use crate::diag::Severity;
 use crate::json::Pointer;
 use crate::repo::Property;
@@ -114,7 +114,8 @@ impl Checks {
             message: rules::message(&found, is_bound),
             help: Some(rules::help(&found, is_bound).to_owned()),
             sense: None,
-            is_of_form: false,
+            about: About::Meaning,
+            is_of_model: false,
             lacks: Vec::new(),
             place: None,
             pointer: found.pointer,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Broken, Checks, rules};
-use crate::check::Problem;
+use crate::check::{About, Problem};
 use crate::json::Pointer;
 use crate::provider::{LOOKBACK, WireFormat};
 use crate::unit::Body;
@@ -35,7 +35,8 @@ impl Checks {
                 message: rules::lookback_message(distance),
                 help: Some(rules::LOOKBACK_HELP.to_owned()),
                 sense: None,
-                is_of_form: false,
+                about: About::Meaning,
+                is_of_model: false,
                 lacks: Vec::new(),
                 place: None,
                 pointer: next.pointer,
