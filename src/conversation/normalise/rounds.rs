@@ -3,14 +3,14 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use super::{Change, NO_MESSAGE, NormalForm, Rules};
+use super::{NO_MESSAGE, NormalForm, NormalFormChange, NormalFormRules};
 use crate::conversation::{Block, Message, Role};
 
 type Numbered = (usize, Message);
 
 impl NormalForm {
     /// Pairs calls and results, and puts results right behind their calls.
-    pub(super) fn pair(&mut self, rules: &Rules) {
+    pub(super) fn pair(&mut self, rules: &NormalFormRules) {
         let messages = std::mem::take(&mut self.messages);
         let mut pairing = Pairing { taken: HashSet::new(), form: self };
         let mut round = Round::default();
@@ -96,12 +96,12 @@ impl Pairing<'_> {
                     Some(Some(call)) => {
                         let first = results.first().map_or(index, |first| first.index);
                         if !rest.is_empty() || !others.is_empty() || index != first || call.0 + 1 < turn.len() {
-                            self.tell(Change::ResultApart { message: index, id });
+                            self.tell(NormalFormChange::ResultApart { message: index, id });
                         }
                         results.push(Placed { call, index, block });
                     }
-                    Some(None) => self.tell(Change::SecondResult { message: index, id }),
-                    None => self.tell(Change::ResultWithoutCall { message: index, id }),
+                    Some(None) => self.tell(NormalFormChange::SecondResult { message: index, id }),
+                    None => self.tell(NormalFormChange::ResultWithoutCall { message: index, id }),
                 }
             }
             if !others.is_empty() || was_empty {
@@ -116,7 +116,7 @@ impl Pairing<'_> {
     fn unless_call(&mut self, message: usize, block: Block) -> Option<Block> {
         match block.call_id() {
             Some(id) => {
-                self.tell(Change::CallWithoutResult { message, id: Arc::clone(id) });
+                self.tell(NormalFormChange::CallWithoutResult { message, id: Arc::clone(id) });
                 None
             }
             None => Some(block),
@@ -131,12 +131,12 @@ impl Pairing<'_> {
         for (at, mut block) in blocks.into_iter().enumerate() {
             let result = answered.remove(&at);
             if let Some(id) = block.result_id() {
-                self.tell(Change::ResultWithoutCall { message: index, id: Arc::clone(id) });
+                self.tell(NormalFormChange::ResultWithoutCall { message: index, id: Arc::clone(id) });
                 continue;
             }
             if let Block::ToolUse { id, .. } = &mut block {
                 if result.is_none() && !may_stay_open {
-                    self.tell(Change::CallWithoutResult { message: index, id: Arc::clone(id) });
+                    self.tell(NormalFormChange::CallWithoutResult { message: index, id: Arc::clone(id) });
                     continue;
                 }
                 if let Some(own) = self.own_id(index, id) {
@@ -155,7 +155,7 @@ impl Pairing<'_> {
         if self.taken.insert(Arc::clone(id)) {
             return None;
         }
-        self.tell(Change::RepeatedId { message, id: Arc::clone(id) });
+        self.tell(NormalFormChange::RepeatedId { message, id: Arc::clone(id) });
         let mut numbered = (2..).map(|number: u64| Arc::<str>::from(format!("{id}_{number}")));
         numbered.find(|own| self.taken.insert(Arc::clone(own)))
     }
@@ -179,13 +179,13 @@ impl Pairing<'_> {
             && content.trim().is_empty()
             && images.is_empty()
         {
-            self.tell(Change::ErrorWithoutText { message: result.index, id: Arc::clone(id) });
+            self.tell(NormalFormChange::ErrorWithoutText { message: result.index, id: Arc::clone(id) });
             *content = NO_MESSAGE.into();
         }
         block
     }
 
-    fn tell(&mut self, change: Change) {
+    fn tell(&mut self, change: NormalFormChange) {
         self.form.changes.push(change);
     }
 }
