@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use reqc::compile::{Compiler, LoadOptions};
 use reqc::runtime::{Agent, Event, MemorySecrets, Outcome, Run, Transport, TransportOptions};
-use reqc::system::{Embedded, SessionFile, project_setting};
+use reqc::system::{Embedded, SessionFile, project_environment};
 use reqc::world::MemoryWorld;
 
 #[tokio::main]
@@ -40,8 +40,8 @@ fn agent(url: &str) -> Result<Agent, Box<dyn Error>> {
     let compiler = Compiler::load(Arc::new(own), Arc::new(Embedded::bundled()), options);
     // Its prompts speak of the current folder.
     let here = Path::new(".").canonicalize()?;
-    let setting = project_setting(&here, &here)?;
-    Ok(Agent::new(Arc::new(compiler), "llama.cpp Chat", setting)?)
+    let environment = project_environment(&here, &here)?;
+    Ok(Agent::new(Arc::new(compiler), "llama.cpp Chat", environment)?)
 }
 
 async fn show(mut run: Run) {

@@ -14,7 +14,7 @@ use reqc::compile::{Compiler, LoadOptions};
 use reqc::conversation::Conversation;
 use reqc::repo::FileToRoute;
 use reqc::runtime::{Agent, MemorySecrets, Session, Transport, TransportOptions};
-use reqc::system::{Embedded, project_setting};
+use reqc::system::{Embedded, project_environment};
 use reqc::world::MemoryWorld;
 
 const ROSTERS: &str = r#"
@@ -54,8 +54,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     // Its prompts speak of the current folder.
     let here = Path::new(".").canonicalize()?;
-    let setting = project_setting(&here, &here)?;
-    let agent = Agent::new(Arc::clone(&compiler), &name, setting)?;
+    let environment = project_environment(&here, &here)?;
+    let agent = Agent::new(Arc::clone(&compiler), &name, environment)?;
     let transport = Transport::new(Arc::new(MemorySecrets::default()), TransportOptions::default());
     let session = Session::new(agent, transport, Conversation::default());
     let question = format!("What would you look at first in {file}?");

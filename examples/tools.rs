@@ -16,7 +16,7 @@ use reqc::conversation::{Conversation, Tool};
 use reqc::runtime::hooks::{BoxFuture, Hooks, MessageDecision, MessageHook, ToolDecision};
 use reqc::runtime::tools::{FnTool, ToolOutput, ToolSet};
 use reqc::runtime::{Agent, Event, MemorySecrets, Session, ToolCall, Transport, TransportOptions};
-use reqc::system::{Embedded, project_setting};
+use reqc::system::{Embedded, project_environment};
 use reqc::world::MemoryWorld;
 use serde_json::json;
 
@@ -106,6 +106,6 @@ fn agent(url: &str, choice: &str) -> Result<Agent, Box<dyn Error>> {
         Compiler::load(Arc::new(MemoryWorld::from_iter(files)), Arc::new(Embedded::bundled()), LoadOptions::default());
     // Its prompts speak of the current folder.
     let here = Path::new(".").canonicalize()?;
-    let setting = project_setting(&here, &here)?;
-    Ok(Agent::new(Arc::new(compiler), "Helper", setting)?)
+    let environment = project_environment(&here, &here)?;
+    Ok(Agent::new(Arc::new(compiler), "Helper", environment)?)
 }

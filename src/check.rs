@@ -48,12 +48,25 @@ pub struct Problem {
     /// What tells it apart from another problem of its rule at its place: formats, servers and models may ask different things of one
     /// value.
     pub sense: Option<String>,
-    /// Whether it speaks of the value's form, as the schema does.
-    pub(crate) is_of_form: bool,
+    /// What of the value it is about.
+    pub(crate) about: About,
+    /// Whether it is one because of the model: what is wrong may be the model's name.
+    pub(crate) is_of_model: bool,
     /// The members whose absence it is, the first that counts.
     pub(crate) lacks: Vec<Pointer>,
     /// Where it is to be mended, if that is not what wrote the value.
     pub place: Option<Span>,
+}
+
+/// What of a value a problem is about: of one value, one thing is told once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum About {
+    /// That it is there at all: whatever else is wrong with it goes when it is left out.
+    Presence,
+    /// Its form, as the schema sees it.
+    Form,
+    /// What it means, beside other values or to a server.
+    Meaning,
 }
 
 impl Problem {
@@ -81,17 +94,25 @@ pub(crate) fn without_numbers(text: &str, separator: char) -> String {
     parts.join(&separator.to_string())
 }
 
-/// Drops what rules say of the form of values that the schema refuses already.
+/// Drops what is told already: what the schema says inside a value that has to be left out, and what rules say of the form of values
+/// that the schema refuses.
 fn drop_told(problems: &mut Vec<Problem>, of_schema: usize) {
     if problems.len() == of_schema {
         return;
     }
     let is_error = |problem: &&Problem| problem.severity != Some(Severity::Warning);
-    let told: HashSet<Pointer> = problems[..of_schema].iter().filter(is_error).map(|it| it.pointer.clone()).collect();
+    let rules = problems[of_schema..].iter().filter(|problem| problem.about == About::Presence);
+    let left_out: Vec<Pointer> = rules.filter(is_error).map(|it| it.pointer.clone()).collect();
+    let is_left_out = |problem: &Problem| left_out.iter().any(|value| problem.pointer.below(value).is_some());
+    let schema = problems[..of_schema].iter().filter(is_error).filter(|problem| !is_left_out(problem));
+    let refused: HashSet<Pointer> = schema.map(|it| it.pointer.clone()).collect();
     let mut index = 0;
     problems.retain(|problem| {
         index += 1;
-        index <= of_schema || !problem.is_of_form || !told.contains(&problem.pointer)
+        match index <= of_schema {
+            true => !is_left_out(problem),
+            false => problem.about != About::Form || !(refused.contains(&problem.pointer) || is_left_out(problem)),
+        }
     });
 }
 
@@ -197,7 +218,9 @@ impl Checks {
         let members = body.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value));
         let named = body.get("model").and_then(Value::as_str);
         let facts = named.filter(|named| self.model.as_deref() != Some(named)).map(|named| self.facts_of(Some(named)));
-        let subject = Subject::new(self.destination(), facts.as_ref().unwrap_or(&self.facts), members);
+        let destination = self.destination();
+        let destination = Destination { model: named.or(destination.model), ..destination };
+        let subject = Subject::new(destination, facts.as_ref().unwrap_or(&self.facts), members);
         if self.is_readable(&problems) {
             problems.extend(protocol::check(&subject, &[Scope::History]));
         }

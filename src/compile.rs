@@ -34,6 +34,7 @@ mod work;
 pub use baseline::Baseline;
 pub use compare::{Purpose, Scope};
 pub use explain::{Explained, Explanation, SourceKind, ValueSource};
+use explain::{Outside, Spans};
 pub use impact::{ImpactQuery, Reached};
 pub use lint::{LintTarget, Linted, LintedBodies, Linting};
 pub use lowered::{Lowered, LoweredKind, LoweredTo};
@@ -82,7 +83,7 @@ use crate::repo::Price;
 use crate::repo::{self, Layer, LayerKind, Repo};
 use crate::resolve::{self, Hierarchy, ResolvedProfile};
 use crate::source::{FileId, SourceText, Sources};
-use crate::unit::{KeyOrValue, Made, Memo, Plan, Prepared, Record, Request, Room, SystemPrompt};
+use crate::unit::{KeyOrValue, Made, Memo, NormalisedConversation, Plan, Record, Request, Room, SystemPrompt};
 use crate::world::{MemoryWorld, Remembering, World};
 use version::{Version, Versions};
 use work::Ledger;
@@ -93,7 +94,7 @@ pub struct Compiler {
     hierarchy: Hierarchy,
     engine: Engine,
     schemas: Arc<Schemas>,
-    contexts: Vec<ReadyContext>,
+    contexts: Vec<LoadedContext>,
     /// What is kept for all agents and contexts.
     room: Room,
     /// Concrete agents of the compiled layers, sorted by name, and whether they can be compiled.
@@ -102,7 +103,7 @@ pub struct Compiler {
 }
 
 /// A context with everything that is made of it once.
-pub struct ReadyContext {
+pub struct LoadedContext {
     /// The context.
     pub context: Context,
     /// Whether golden bodies are written for it in this repository.
@@ -111,6 +112,7 @@ pub struct ReadyContext {
     versions: Versions,
     scopes: Arc<Scopes>,
     source: OnceLock<Option<ContextSource>>,
+    spans: Spans,
     /// What prompts see in the earlier turns, for each layer.
     turns: Vec<Arc<Scopes>>,
 }
@@ -124,7 +126,7 @@ pub struct AgentBodies<'c> {
     /// The agent.
     pub plan: Plan<'c>,
     /// Its bodies, sorted by context.
-    pub bodies: Vec<(&'c ReadyContext, Body)>,
+    pub bodies: Vec<(&'c LoadedContext, Body)>,
     /// What was found in them, and why some could not be made; before any policy.
     pub findings: Vec<Diagnostic>,
 }
@@ -244,7 +246,7 @@ impl Compiler {
         findings.extend(rules::unknown_instances(&repo));
         let room = Room::default();
         let readable = readable(&repo);
-        let ready = |context| ReadyContext::new(&repo, context, (&room, &readable));
+        let ready = |context| LoadedContext::new(&repo, context, (&room, &readable));
         let contexts = contexts.into_iter().map(ready).collect();
         let (schemas, agents) = (Arc::new(schemas), Vec::new());
         let mut compiler = Compiler { repo, hierarchy, engine, schemas, contexts, room, agents, findings };
@@ -293,10 +295,15 @@ impl Compiler {
     /// Whether an agent can be compiled.
     fn prepare_agent(&mut self, id: ProfileId, findings: &mut Vec<Diagnostic>) -> bool {
         let Some(chain) = self.hierarchy.chain(id) else { return false };
+        let before = findings.len();
         let prepared = caught(|| {
             let resolved = resolve::resolve(chain, findings);
             Plan::prepare(&self.repo, &mut self.engine, &resolved, findings)
         });
+        if let Some(profile) = self.resolve(id).filter(|_| findings.len() > before) {
+            let told: Vec<Diagnostic> = findings.drain(before..).map(|it| self.at_entrance(it, &profile)).collect();
+            findings.extend(told);
+        }
         prepared.unwrap_or_else(|panic| {
             findings.extend(self.lost::<()>(id, &panic).findings);
             false
@@ -362,7 +369,7 @@ impl Compiler {
     }
 
     /// All contexts, sorted by name.
-    pub fn contexts(&self) -> &[ReadyContext] {
+    pub fn contexts(&self) -> &[LoadedContext] {
         &self.contexts
     }
 
@@ -493,7 +500,7 @@ impl Compiler {
     fn make(
         &self,
         (plan, checks): (&Plan<'_>, &Checks),
-        ready: &ReadyContext,
+        ready: &LoadedContext,
         renderer: &Renderer<'_>,
         request: &Request<'_>,
         (spent, findings): (&mut Spent, &mut Findings),
@@ -513,7 +520,7 @@ impl Compiler {
             Err(found) => {
                 spent.is_told |= found.iter().any(|finding| finding.rule == &render_rules::TOO_MUCH_WORK);
                 let reach = |finding: Diagnostic| finding.reaching(plan.name(), Some(&ready.context.name));
-                findings.extend(found.into_iter().map(reach));
+                findings.extend(found.into_iter().map(|finding| reach(self.at_entrance(finding, &plan.profile))));
                 None
             }
         }
@@ -523,7 +530,7 @@ impl Compiler {
     fn locate(
         &self,
         plan: &Plan<'_>,
-        ready: &ReadyContext,
+        ready: &LoadedContext,
         record: &Record<'_>,
         problems: Vec<Problem>,
         (cost, findings): (&mut u64, &mut Findings),
@@ -545,11 +552,20 @@ impl Compiler {
                 true => record.place(&problem.pointer, target),
                 false => record.rough_place(&problem.pointer, target),
             };
-            let at =
-                (problem.rule, problem.severity, self.span_in_files(&place, plan, ready), problem.sense.as_deref());
+            let outside = self.outside(&place, plan, ready);
+            let span = outside.map_or(place.span, |outside| outside.span);
+            let model = record.model_named_at(&self.repo).filter(|_| problem.is_of_model);
+            let entrance = self.entrance((span, &place.steps), model, &plan.profile);
+            let sense = match &entrance {
+                Some(entrance) => Some(entrance.sense(problem.sense.as_deref())),
+                None => problem.sense.clone(),
+            };
+            let at = entrance.map_or(span, |entrance| entrance.span);
+            let at = (problem.rule, problem.severity, at, sense.as_deref());
             // One that is told once for all agents is told in the words of each.
-            if self.is_in_context(&place, plan, ready) || !findings.reach(at, plan.name(), &ready.context.name) {
-                let finding = self.finding_at(problem, &place, plan, ready);
+            let is_in_context = outside.is_some_and(Outside::is_in_context);
+            if is_in_context || !findings.reach(at, plan.name(), &ready.context.name) {
+                let finding = self.finding_at(problem, &place, (outside, entrance), plan, ready);
                 findings.push(finding.reaching(plan.name(), Some(&ready.context.name)));
             }
         }
@@ -566,7 +582,7 @@ impl Compiler {
         if ready.context.kind() != plan.kind {
             return None;
         }
-        let renderer = self.engine.renderer(ReadyContext::size_class(&ready.plain.prepared));
+        let renderer = self.engine.renderer(LoadedContext::size_class(&ready.plain.prepared));
         let version = match self.version(&plan, ready, &renderer).result {
             Ok(version) => version,
             Err(finding) => return Some(Err(vec![*finding])),
@@ -583,10 +599,10 @@ impl Compiler {
         &self,
         plan: &Plan<'_>,
         conversation: Conversation,
-        setting: &Setting,
+        environment: &PromptEnvironment,
         model: Option<&str>,
     ) -> Result<Body, Vec<Diagnostic>> {
-        self.with_request(plan, conversation, setting, model, |renderer, request| {
+        self.with_request(plan, conversation, environment, model, |renderer, request| {
             plan.body(&self.repo.sources, renderer, request)
         })?
     }
@@ -601,14 +617,14 @@ impl Compiler {
         plan: &Plan<'_>,
         path: String,
         text: SourceText,
-    ) -> Result<(Conversation, Setting), Vec<Diagnostic>> {
+    ) -> Result<(Conversation, PromptEnvironment), Vec<Diagnostic>> {
         let mut findings = Vec::new();
         let file = self.add_source(path, text);
         let read = context::read_live(file, self.sources().get(file).text(), &mut findings);
         let is_mistake = |finding: &Diagnostic| finding.rule != &context::rules::NOT_NORMAL;
         let read = read.filter(|_| !findings.iter().any(is_mistake));
         let context = read.ok_or(findings)?;
-        Ok((self.conversation_for(plan, &context)?, Setting::of(&context)))
+        Ok((self.conversation_for(plan, &context)?, PromptEnvironment::of(&context)))
     }
 
     /// What schemas and rules find in that body, as it is: no policy was applied. Nothing, if there is no body.
@@ -616,10 +632,10 @@ impl Compiler {
         &self,
         plan: &Plan<'_>,
         conversation: Conversation,
-        setting: &Setting,
+        environment: &PromptEnvironment,
         model: Option<&str>,
     ) -> Vec<Diagnostic> {
-        let checked = self.live_body_and_findings(plan, conversation, setting, model);
+        let checked = self.live_body_and_findings(plan, conversation, environment, model);
         checked.map_or_else(|_| Vec::new(), |checked| checked.findings)
     }
 
@@ -633,10 +649,10 @@ impl Compiler {
         &self,
         plan: &Plan<'_>,
         conversation: Conversation,
-        setting: &Setting,
+        environment: &PromptEnvironment,
         model: Option<&str>,
     ) -> Result<LiveBody, Vec<Diagnostic>> {
-        self.with_request(plan, conversation, setting, model, |renderer, request| {
+        self.with_request(plan, conversation, environment, model, |renderer, request| {
             let Made { body, prompt, .. } = plan.made(&self.repo.sources, renderer, request);
             let body = body.map(Body::checked)?;
             let problems = Checks::of(plan, &self.schemas, &self.repo.families, model).problems(&body);
@@ -672,16 +688,16 @@ impl Compiler {
         &self,
         plan: &Plan<'_>,
         conversation: &Conversation,
-        setting: &Setting,
+        environment: &PromptEnvironment,
     ) -> Result<Arc<str>, Vec<Diagnostic>> {
         // It depends on nothing that was said.
-        let conversation = Prepared::new(Conversation {
+        let conversation = NormalisedConversation::new(Conversation {
             system_layers: conversation.system_layers.clone(),
             omit_system_prompt: conversation.omit_system_prompt,
             known_prompt: conversation.known_prompt.clone(),
             ..Conversation::default()
         });
-        let scope = setting.scope(&self.repo, plan.profile.profile.layer);
+        let scope = environment.scope(&self.repo, plan.profile.profile.layer);
         let request = Request { conversation: &conversation, scope: &scope, model: None, memo: None };
         let prompt = plan.system_prompt(&self.repo.sources, &self.engine.renderer(1), &request);
         Ok(whole_prompt(prompt.map_err(|finding| vec![*finding])?))
@@ -692,16 +708,16 @@ impl Compiler {
         &self,
         plan: &Plan<'_>,
         conversation: Conversation,
-        setting: &Setting,
+        environment: &PromptEnvironment,
         model: Option<&str>,
         work: impl FnOnce(&Renderer<'_>, &Request<'_>) -> R,
     ) -> Result<R, Vec<Diagnostic>> {
-        let scope = setting.scope(&self.repo, plan.profile.profile.layer);
+        let scope = environment.scope(&self.repo, plan.profile.profile.layer);
         let conversation = conversation.into_normal_form();
         let renderer = self.engine.renderer(conversation.block_count().next_power_of_two());
         let conversation =
-            self.live_version(plan, conversation, setting, &renderer).map_err(|finding| vec![*finding])?;
-        let conversation = Prepared::new(conversation);
+            self.live_version(plan, conversation, environment, &renderer).map_err(|finding| vec![*finding])?;
+        let conversation = NormalisedConversation::new(conversation);
         Ok(work(&renderer, &Request { conversation: &conversation, scope: &scope, model, memo: None }))
     }
 
@@ -722,7 +738,7 @@ impl Compiler {
     }
 
     /// The context with a name.
-    pub fn context(&self, name: &str) -> Option<&ReadyContext> {
+    pub fn context(&self, name: &str) -> Option<&LoadedContext> {
         self.contexts.iter().find(|ready| &*ready.context.name == name)
     }
 
@@ -823,33 +839,35 @@ fn is_agent(repo: &Repo, hierarchy: &Hierarchy, id: ProfileId) -> bool {
     !profile.is_abstract() && repo.is_compiled(profile.layer) && !hierarchy.is_taken(id)
 }
 
-impl ReadyContext {
-    fn new(repo: &Repo, context: Context, (room, layers): (&Room, &Readable)) -> ReadyContext {
+impl LoadedContext {
+    fn new(repo: &Repo, context: Context, (room, layers): (&Room, &Readable)) -> LoadedContext {
         let golden = match &repo.config.golden_contexts {
             Some(globs) => globs.value.iter().any(|glob| glob.value.is_match(&context.name)),
             None => context.golden,
         };
-        let scopes = |setting: &Setting| {
-            let scope = |layer: &Layer| (layer.kind, setting.scope_of(repo, layer.kind, layers[&layer.kind].clone()));
+        let scopes = |environment: &PromptEnvironment| {
+            let scope =
+                |layer: &Layer| (layer.kind, environment.scope_of(repo, layer.kind, layers[&layer.kind].clone()));
             Arc::new(repo.layers.iter().map(scope).collect::<Scopes>())
         };
-        let turns = context.earlier.iter().map(|state| scopes(&Setting::of_state(&state.project, &state.language)));
-        let (turns, scopes) = (turns.collect(), scopes(&Setting::of(&context)));
+        let turns =
+            context.earlier.iter().map(|state| scopes(&PromptEnvironment::of_state(&state.project, &state.language)));
+        let (turns, scopes) = (turns.collect(), scopes(&PromptEnvironment::of(&context)));
         let states = context.earlier.iter().cloned().chain([context.last()]).collect();
         let plain = Arc::new(Version::new(states, Vec::new(), Memo::sharing(room)));
-        let (versions, source) = (Versions::default(), OnceLock::new());
-        ReadyContext { context, golden, plain, versions, scopes, source, turns }
+        let (versions, source, spans) = (Versions::default(), OnceLock::new(), Spans::default());
+        LoadedContext { context, golden, plain, versions, scopes, source, spans, turns }
     }
 
     /// How many content blocks the conversation has, rounded up to a power of two.
-    fn size_class(prepared: &Prepared) -> usize {
+    fn size_class(prepared: &NormalisedConversation) -> usize {
         prepared.conversation.block_count().next_power_of_two()
     }
 }
 
 /// What surrounds a conversation: what system prompts can see of it.
 #[derive(Clone)]
-pub struct Setting {
+pub struct PromptEnvironment {
     /// The project's files.
     pub project: Arc<dyn World>,
     /// The project's name.
@@ -860,15 +878,15 @@ pub struct Setting {
     pub folders: Folders,
 }
 
-impl Setting {
+impl PromptEnvironment {
     /// The virtual project of a context.
-    pub fn of(context: &Context) -> Setting {
-        Setting::of_state(&context.project, &context.language)
+    pub fn of(context: &Context) -> PromptEnvironment {
+        PromptEnvironment::of_state(&context.project, &context.language)
     }
 
-    fn of_state(project: &Project, language: &Arc<str>) -> Setting {
+    fn of_state(project: &Project, language: &Arc<str>) -> PromptEnvironment {
         let files = project.files.iter().map(|(path, text)| (path.clone(), text.as_bytes().to_vec()));
-        Setting {
+        PromptEnvironment {
             project: Arc::new(files.collect::<MemoryWorld>()),
             project_name: Arc::clone(&project.name),
             language: Arc::clone(language),
@@ -912,7 +930,7 @@ struct Renderers<'e> {
 
 impl<'e> Renderers<'e> {
     fn new(compiler: &'e Compiler) -> Renderers<'e> {
-        let sizes = compiler.contexts.iter().map(|ready| ReadyContext::size_class(&ready.plain.prepared));
+        let sizes = compiler.contexts.iter().map(|ready| LoadedContext::size_class(&ready.plain.prepared));
         let mut by_size = HashMap::default();
         for size in sizes {
             by_size.entry(size).or_insert_with(|| compiler.engine.renderer(size));
@@ -920,8 +938,8 @@ impl<'e> Renderers<'e> {
         Renderers { by_size }
     }
 
-    fn get(&self, prepared: &Prepared) -> &Renderer<'e> {
-        &self.by_size[&ReadyContext::size_class(prepared)]
+    fn get(&self, prepared: &NormalisedConversation) -> &Renderer<'e> {
+        &self.by_size[&LoadedContext::size_class(prepared)]
     }
 }
 

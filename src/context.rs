@@ -154,9 +154,9 @@ fn read_for(
         state.conversation = std::mem::take(&mut state.conversation).into_normal_form();
     }
     if let Task::Chat(history) = &context.conversation.task {
-        let normal = conversation::normalise(history, &conversation::Rules::default());
+        let normal = conversation::normalise(history, &conversation::NormalFormRules::default());
         let changes = normal.changes.iter();
-        let at = |change: &conversation::Change| message_at(&value, change.message());
+        let at = |change: &conversation::NormalFormChange| message_at(&value, change.message());
         findings.extend(changes.take(read::MOST).map(|change| not_normal(places.span(file, &at(change)), change)));
         let more = normal.changes.len().saturating_sub(read::MOST);
         if let Some(last) = findings.last_mut().filter(|_| more > 0) {
@@ -291,7 +291,7 @@ fn message_at(file: &Value, index: usize) -> Pointer {
     at.member("history").element(index)
 }
 
-fn not_normal(message: Span, change: &conversation::Change) -> Diagnostic {
+fn not_normal(message: Span, change: &conversation::NormalFormChange) -> Diagnostic {
     let what = format!("not in normal form: {}", change.describe());
     Diagnostic::new(&rules::NOT_NORMAL, message, what).help(change.help())
 }

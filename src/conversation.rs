@@ -16,7 +16,9 @@ pub(crate) use arrival::{Arrival, arrived_before, placed, turn_from, with_arriva
 pub(crate) use data::{Anchor, CTX_MEMBERS, DataValues, Relation, TEMPLATE_DATA, anchor};
 pub use item::{Item, PodEvent};
 pub(crate) use normalise::depends_on_target;
-pub use normalise::{Change, NO_MESSAGE, NameRule, Normal, ProviderBlockKind, ProviderBlockKinds, Rules, normalise};
+pub use normalise::{
+    NO_MESSAGE, NameRule, Normal, NormalFormChange, NormalFormRules, ProviderBlockKind, ProviderBlockKinds, normalise,
+};
 pub use usage::Usage;
 
 use std::sync::Arc;
@@ -87,7 +89,7 @@ impl TaskKind {
     }
 }
 
-/// Who speaks.
+/// The role of the one who speaks in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// The person, and what stands in for them: tool results.
@@ -117,7 +119,7 @@ impl Role {
 /// One message of a history.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
-    /// Who speaks.
+    /// The role of the one who speaks.
     pub role: Role,
     /// What is said, in order.
     pub blocks: Vec<Block>,
@@ -436,8 +438,8 @@ impl Conversation {
     pub fn into_normal_form(mut self) -> Conversation {
         if let Task::Chat(history) = &self.task {
             let before = &history[..self.bound_from.min(history.len())];
-            self.bound_from = normalise(before, &Rules::default()).history.len();
-            self.task = Task::Chat(normalise(history, &Rules::default()).history);
+            self.bound_from = normalise(before, &NormalFormRules::default()).history.len();
+            self.task = Task::Chat(normalise(history, &NormalFormRules::default()).history);
         }
         self
     }

@@ -112,6 +112,8 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// The edit that mends it, where the stage that found it knows one; see [`Diagnostic::fix`].
     pub(crate) fix: Option<Edit>,
+    /// Whether what is wrong stands elsewhere, where nobody can edit it: no name at its place is misspelt.
+    pub(crate) is_elsewhere: bool,
     /// What tells it apart from another finding of its rule at its place.
     pub(crate) sense: Option<String>,
     /// The worst that any policy makes of it.
@@ -135,6 +137,7 @@ impl Diagnostic {
             related: Vec::new(),
             help: None,
             fix: None,
+            is_elsewhere: false,
             sense: None,
             worst: Severity::Error,
             cause: None,
@@ -162,6 +165,19 @@ impl Diagnostic {
     #[must_use]
     pub fn related(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
         self.related.push(Label { span, message: message.into() });
+        self
+    }
+
+    /// Tells it at another place, by which what is wrong comes in; what stood at its own place is said there, or `what`.
+    #[must_use]
+    pub(crate) fn told_at(mut self, span: Span, what: &str) -> Diagnostic {
+        let mut before = std::mem::replace(&mut self.primary, Label { span, message: String::new() });
+        if before.message.is_empty() {
+            what.clone_into(&mut before.message);
+        }
+        self.related.retain(|label| label.span != span);
+        self.related.insert(0, before);
+        (self.is_elsewhere, self.fix) = (true, None);
         self
     }
 

@@ -39,7 +39,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// All of them.
+    /// All layouts, in the order of the help.
     pub const ALL: [Layout; 6] =
         [Layout::Tree, Layout::Jsonl, Layout::Curl, Layout::Har, Layout::BatchOpenAi, Layout::BatchAnthropic];
 

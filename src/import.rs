@@ -118,7 +118,7 @@ fn chat<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
     }
     lost.shape(body, &[&TOOLS, turns::member_of(wire).as_slice()].concat());
     lost.rest(body, &read_members, OF_AGENTS);
-    let normal = conversation::normalise(&read.messages, &conversation::Rules::default());
+    let normal = conversation::normalise(&read.messages, &conversation::NormalFormRules::default());
     for change in &normal.changes {
         if let Some(value) = read.values.get(change.message()) {
             lost.tell(value, format!("{}: no context keeps that", change.describe()));

@@ -573,6 +573,11 @@ impl Renderer<'_> {
         recording.empty_tag(self.engine, sources, range)
     }
 
+    /// The call of a macro that gives a text rather than JSON, as far as a byte of what a template gave; with the place where it begins.
+    pub(crate) fn call_for_text(&self, sources: &Sources, recording: &Recording, at: usize) -> Option<(usize, Span)> {
+        recording.call_for_text(self.engine, sources, at)
+    }
+
     fn render(&self, sources: &Sources, id: TemplateId, root: &Value) -> Rendered {
         let name = &self.engine.templates[id.0 as usize].name;
         let Run { steps, spent, output } = run(&self.environment, name, root);

@@ -59,7 +59,7 @@ pub enum LayerKind {
 /// One layer: where its files are read from.
 #[derive(Clone)]
 pub struct Layer {
-    /// Which one it is.
+    /// Whether it is the bundled layer or the repository's own.
     pub kind: LayerKind,
     /// Its files.
     pub world: Arc<dyn World>,

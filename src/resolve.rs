@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Suggestions};
 use crate::profile::Profile;
+use crate::repo::LayerKind;
 use crate::source::{Span, Spanned};
 use crate::toml::Kind;
 
@@ -90,6 +91,13 @@ impl<'r> ResolvedProfile<'r> {
     /// The profile's name.
     pub fn name(&self) -> &'r Arc<str> {
         &self.profile.name.value
+    }
+
+    /// The `extends` of a profile of the repository by which a bundled one comes in.
+    pub fn bundled_parent(&self) -> Option<Span> {
+        let mut pairs = self.chain.windows(2);
+        let pair = pairs.find(|pair| pair[0].layer == LayerKind::Own && pair[1].layer == LayerKind::Bundled)?;
+        pair[0].extends.as_ref().map(|name| name.span)
     }
 
     /// A string setting and where it was written.

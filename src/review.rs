@@ -111,7 +111,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// All of them.
+    /// All classes, the most harmless first.
     pub const ALL: [Class; 5] = [Class::Silent, Class::Text, Class::Value, Class::Removed, Class::Request];
 
     /// The word for it in options and reports.

@@ -30,7 +30,7 @@ pub use git::GitRevision;
 pub use journal::{JournalFile, OpenedJournal};
 #[cfg(feature = "runtime")]
 pub use opened::SessionFile;
-pub use opened::{OpenedRepository, open_repository, project_setting};
+pub use opened::{OpenedRepository, open_repository, project_environment};
 #[cfg(feature = "runtime")]
 pub use process::SystemProcesses;
 #[cfg(feature = "runtime")]

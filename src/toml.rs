@@ -13,7 +13,7 @@ use std::ops::Range;
 /// A value with its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// What it is.
+    /// The value itself.
     pub kind: Kind,
     /// The bytes of the value, quotes and brackets included. For a table with a header: the header.
     pub span: Range<usize>,
@@ -100,7 +100,7 @@ impl Table {
 pub struct SyntaxError {
     /// One lower-case phrase.
     pub message: String,
-    /// Where, in bytes.
+    /// The bytes of the text that are wrong.
     pub span: Range<usize>,
     /// What to do.
     pub help: Option<String>,

@@ -29,15 +29,15 @@ pub(crate) use record::{Provenance, Record};
 
 use std::sync::{Arc, OnceLock};
 
-use crate::conversation::{Conversation, Message, Normal, Rules, Task, Tool, depends_on_target, normalise};
+use crate::conversation::{Conversation, Message, Normal, NormalFormRules, Task, Tool, depends_on_target, normalise};
 use crate::provider::ClientApi;
 use crate::render::{ContextData, PromptScope};
 
-/// A conversation made ready for any agent.
-pub struct Prepared {
+/// A conversation whose history is in normal form, with the template data that is made of it once for all agents.
+pub struct NormalisedConversation {
     /// The tools that are offered.
     pub tools: Vec<Tool>,
-    /// What system prompts see, per layer of the agent.
+    /// The conversation.
     pub conversation: Conversation,
     /// Template data of the history in the normal form that most client APIs want, made when an agent first asks.
     base: OnceLock<ContextData>,
@@ -45,13 +45,13 @@ pub struct Prepared {
     variants: Vec<(ClientApi, OnceLock<Option<ContextData>>)>,
 }
 
-impl Prepared {
+impl NormalisedConversation {
     /// Prepares a conversation whose history is in normal form.
-    pub fn new(conversation: Conversation) -> Prepared {
+    pub fn new(conversation: Conversation) -> NormalisedConversation {
         let has_variants = matches!(&conversation.task, Task::Chat(history) if depends_on_target(history));
         let apis = ClientApi::ALL.into_iter().filter(|_| has_variants);
         let variants = apis.map(|api| (api, OnceLock::new())).collect();
-        Prepared { tools: conversation.tools.clone(), base: OnceLock::new(), variants, conversation }
+        NormalisedConversation { tools: conversation.tools.clone(), base: OnceLock::new(), variants, conversation }
     }
 
     fn data(&self, api: ClientApi) -> &ContextData {
@@ -94,13 +94,13 @@ impl Prepared {
 pub(crate) fn normal_form(history: &[Message], bound_from: usize, api: ClientApi) -> Normal {
     let wire = api.chat_wire();
     let bound_from = if wire.binds_thinking() { bound_from } else { 0 };
-    normalise(history, &Rules { bound_from, ..wire.normal_form(api.name()) })
+    normalise(history, &NormalFormRules { bound_from, ..wire.normal_form(api.name()) })
 }
 
 /// Everything that one body is made from, beside the plan.
 pub struct Request<'a> {
     /// The conversation.
-    pub conversation: &'a Prepared,
+    pub conversation: &'a NormalisedConversation,
     /// What the system prompt may read.
     pub scope: &'a Arc<PromptScope>,
     /// The model, if the client names one; else the profile's, else a placeholder.

@@ -221,7 +221,7 @@ impl From<AccessError> for String {
 pub struct Entry {
     /// Path relative to the root.
     pub path: String,
-    /// What it is.
+    /// Whether it is a file or a folder.
     pub kind: EntryKind,
 }
 

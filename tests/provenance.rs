@@ -7,7 +7,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the test itself reads the files that it alters")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -758,6 +758,44 @@ fn a_place_says_what_it_does_where_that_is_not_followed() {
     }
     // A key is a place like its value.
     assert_eq!(reached(&compiler, "agents/a.toml:18:2", "A"), ["/long"]);
+}
+
+#[test]
+fn what_puts_an_agent_together_reaches_what_comes_of_it() {
+    let base = "name = \"Base\"\nabstract = true\nprovider_instance = \"P\"\nendpoint = \"chat\"\n\
+                [headers]\nx-a = \"1\"\n[body]\nsaid = 1\nreplaced = 2\nremoved = 3\nkept = { a = 4, b = 5 }\n";
+    let middle = "name = \"Middle\"\nabstract = true\nextends = \"Base\"\n[body]\nreplaced = 6\nall = \"{{ length(ctx.history) }}\"\n";
+    let agent = "name = \"A\"\nextends = \"Middle\"\nunset = [\n  \"removed\",\n  \"kept.a\",\n  \"headers.x-a\",\n]\n[body]\nown = 7\n\n";
+    let files = [
+        ("agents/base.toml", base),
+        ("agents/middle.toml", middle),
+        ("agents/a.toml", agent),
+        ("providers/p.toml", "name = \"P\"\nclient_api = \"OpenAI Compatible\"\nurl = \"https://p.example/v1\"\n"),
+        (
+            "contexts/c.json",
+            r#"{"name": "c", "why": "w", "kind": "chat", "history": [{"role": "user", "content": "x"}]}"#,
+        ),
+    ];
+    let options = LoadOptions { without_bundled: true, ..LoadOptions::default() };
+    let world: MemoryWorld = files.into_iter().collect();
+    let compiler = Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), options);
+    for (place, expected) in [
+        ("agents/a.toml:2", &["request", "/all", "/kept/b", "/replaced", "/said"][..]),
+        ("agents/middle.toml:3", &["request", "/kept/b", "/said"]),
+        ("agents/a.toml:4", &["/removed"]),
+        ("agents/a.toml:5", &["/kept/a"]),
+        ("agents/a.toml:6", &["request"]),
+        // The empty line at the end of a file.
+        ("agents/a.toml:10", &[]),
+        ("agents/a.toml:11", &[]),
+    ] {
+        // In each context the same.
+        let found: BTreeSet<String> = reached(&compiler, place, "A").into_iter().collect();
+        assert_eq!(found, expected.iter().map(ToString::to_string).collect(), "{place}");
+    }
+    let id = compiler.hierarchy().by_name("A").expect("it is there");
+    let removed = compiler.unset_at(id, &Pointer::parse("/kept/a")).expect("it is removed");
+    assert_eq!(compiler.sources().describe(removed), "agents/a.toml:5");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::protocol::BodyRule;
 use super::subject::Subject;
-use super::{Problem, without_numbers};
+use super::{About, Problem, without_numbers};
 use crate::diag::Severity;
 use crate::json::Pointer;
 
@@ -27,7 +27,8 @@ pub(crate) struct Mark<'b> {
     message: String,
     help: Option<String>,
     severity: Option<Severity>,
-    is_of_form: bool,
+    about: About,
+    is_of_model: bool,
     lacks: Vec<Pointer>,
 }
 
@@ -71,8 +72,8 @@ impl<'b> Found<'b> {
 
     fn mark(&mut self, spot: Spot<'b>, message: String) -> Note<'_, 'b> {
         self.of_rule += 1;
-        let mark =
-            Mark { rule: self.rule, spot, message, help: None, severity: None, is_of_form: false, lacks: Vec::new() };
+        let (about, is_of_model, lacks) = (About::Meaning, false, Vec::new());
+        let mark = Mark { rule: self.rule, spot, message, help: None, severity: None, about, is_of_model, lacks };
         Note { found: self, mark: Some(mark) }
     }
 
@@ -98,10 +99,10 @@ impl Mark<'_> {
             Spot::Root => Pointer::root(),
         };
         let rule = &self.rule.rule;
-        let Mark { message, help, severity, is_of_form, lacks, .. } = self;
+        let Mark { message, help, severity, about, is_of_model, lacks, .. } = self;
         // Lengths are of one value; what is asked is told by the words around.
         let sense = Some(without_numbers(&Problem::words(&message), ' '));
-        Some(Problem { rule, severity, pointer, message, help, sense, is_of_form, lacks, place: None })
+        Some(Problem { rule, severity, pointer, message, help, sense, about, is_of_model, lacks, place: None })
     }
 }
 
@@ -120,10 +121,18 @@ impl Note<'_, '_> {
         }
     }
 
-    /// Says that it speaks of the value's form: where the schema refuses the value, that tells it.
-    pub(crate) fn of_form(mut self) -> Self {
+    /// Says what of the value it is about.
+    pub(crate) fn about(mut self, about: About) -> Self {
         if let Some(mark) = &mut self.mark {
-            mark.is_of_form = true;
+            mark.about = about;
+        }
+        self
+    }
+
+    /// Says that it is one because of the model.
+    pub(crate) fn of_model(mut self) -> Self {
+        if let Some(mark) = &mut self.mark {
+            mark.is_of_model = true;
         }
         self
     }

@@ -22,15 +22,15 @@ pub(crate) struct History<'b> {
 /// A message, a content or an item.
 #[derive(Debug)]
 pub(crate) struct Entry<'b> {
-    /// Who speaks.
+    /// The role of the one who speaks.
     pub(crate) role: Role,
-    /// The whole of it.
+    /// The message as it stands in the body.
     pub(crate) value: &'b Value,
     /// What it says.
     pub(crate) parts: Vec<Part<'b>>,
 }
 
-/// Who speaks.
+/// The role of the one who speaks, whatever a format calls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Instructions: `system` or `developer`.
@@ -48,13 +48,13 @@ pub(crate) enum Role {
 /// A piece of an entry.
 #[derive(Debug)]
 pub(crate) struct Part<'b> {
-    /// What it is.
+    /// The kind of part.
     pub(crate) kind: Kind<'b>,
-    /// The whole of it.
+    /// The piece as it stands in the body.
     pub(crate) value: &'b Value,
 }
 
-/// What a part is.
+/// The kinds of parts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind<'b> {
     /// Text.

@@ -16,8 +16,8 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
-use super::{Checks, Problem};
-use crate::diag::Severity;
+use super::{About, Checks, Problem};
+use crate::diag::{Rule, Severity};
 use crate::json::Pointer;
 use crate::repo::Property;
 use crate::unit::{Body, Kept, MemberRef};
@@ -115,17 +115,8 @@ impl Checks {
             None if found.has_breakpoint_behind(&newer) => (&rules::VOLATILE, None),
             None => (&rules::UNSTABLE_PREFIX, None),
         };
-        let problem = Problem {
-            rule,
-            severity,
-            message: rules::message(&found, is_bound),
-            help: Some(rules::help(&found, is_bound).to_owned()),
-            sense: None,
-            is_of_form: false,
-            lacks: Vec::new(),
-            place: None,
-            pointer: found.pointer,
-        };
+        let texts = (rules::message(&found, is_bound), rules::help(&found, is_bound));
+        let problem = Problem { severity, ..problem(rule, texts, found.pointer) };
         let is_in_both = found.older.is_some() && found.newer.is_some();
         Some(Broken { problem, is_in_later: found.newer.is_some(), is_in_both, from: found.from })
     }
@@ -202,4 +193,20 @@ fn shared(body: &Body) -> Vec<Part<'_>> {
 fn is_same_but_for_prompt(earlier: &Body, later: &Body) -> bool {
     let prompt = |body: &Body| body.members().find_map(|member: MemberRef<'_>| member.prompt().cloned());
     prompt(earlier) == prompt(later)
+}
+
+/// What is wrong with two requests of one conversation: a message, a help, and where.
+fn problem(rule: &'static Rule, (message, help): (String, &str), pointer: Pointer) -> Problem {
+    Problem {
+        rule,
+        severity: None,
+        message,
+        help: Some(help.to_owned()),
+        sense: None,
+        about: About::Meaning,
+        is_of_model: false,
+        lacks: Vec::new(),
+        place: None,
+        pointer,
+    }
 }

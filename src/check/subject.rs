@@ -30,7 +30,7 @@ pub(crate) struct Destination<'b> {
     pub(crate) wire: WireFormat,
     /// Whose server it is.
     pub(crate) server: Server,
-    /// The model, unless the body names it.
+    /// The model that it is for: the one that the client names counts for more than the body's.
     pub(crate) model: Option<&'b str>,
 }
 
@@ -43,8 +43,7 @@ impl<'b> Subject<'b> {
     ) -> Subject<'b> {
         let members: Vec<(&str, &Value)> = members.into_iter().collect();
         let Destination { wire, server, model } = destination;
-        let named = members.iter().find(|(name, _)| *name == "model").and_then(|(_, value)| value.as_str());
-        let model = named.or(model).filter(|name| *name != MODEL_PLACEHOLDER);
+        let model = model.filter(|name| *name != MODEL_PLACEHOLDER);
         Subject { wire, server, model, facts, members, history: OnceCell::new() }
     }
 

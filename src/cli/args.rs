@@ -214,7 +214,7 @@ pub(super) enum Writes {
     Reports,
     /// What a change does.
     Reviews,
-    /// Anything else.
+    /// Results of any other kind.
     Others,
 }
 

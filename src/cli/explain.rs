@@ -24,9 +24,12 @@ pub(super) fn run(options: &Options, agent: &str, pointer: Option<&str>, termina
     };
     if explained.values.is_empty() {
         let message = format!("there is nothing at `{}` in the body", pointer.unwrap_or_default());
-        return Err(
-            Failure::new(message).help("without a pointer, the whole body is shown with the source of each line")
-        );
+        let removed = wanted.as_ref().and_then(|pointer| compiler.unset_at(id, pointer));
+        let help = match removed {
+            Some(entry) => format!("`unset` removes it: {}", compiler.sources().describe(entry)),
+            None => "without a pointer, the whole body is shown with the source of each line".to_owned(),
+        };
+        return Err(Failure::new(message).help(help));
     }
     let sources = compiler.sources();
     match (options.format, wanted) {

@@ -42,11 +42,11 @@ pub(super) fn run(options: &Options, args: &Args, terminal: &mut Terminal) -> Ou
     Ok(if written == all && !review.report.fails() { Status::Clean } else { Status::Findings })
 }
 
-/// What can be accepted: how it is shown, and the paths of its files.
-type Item = (Text, Vec<String>);
+/// A cause or a file that can be accepted: how it is shown, and the paths of its files.
+type Acceptable = (Text, Vec<String>);
 
 /// Asks about one item after the other; the places of those that were accepted.
-fn asked(items: &[Item], terminal: &mut Terminal) -> Result<BTreeSet<usize>, Failure> {
+fn asked(items: &[Acceptable], terminal: &mut Terminal) -> Result<BTreeSet<usize>, Failure> {
     let mut accepted = BTreeSet::new();
     for (at, (shown, _)) in items.iter().enumerate() {
         terminal.text(&text!("\n{} of {}\n{}", at + 1, items.len(), shown));

@@ -34,7 +34,7 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
             return Ok(show_findings(options, &opened.report_in(sources, found), terminal));
         }
     };
-    let agent = Agent::new(Arc::clone(&opened.compiler), &send.agent, input.setting.clone()).map_err(failure)?;
+    let agent = Agent::new(Arc::clone(&opened.compiler), &send.agent, input.environment.clone()).map_err(failure)?;
     let agent = agent.with_model(options.model.as_deref());
     let checked = match compile(&agent, &input)? {
         Ok(checked) => checked,
@@ -53,7 +53,7 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
     }
     terminal.findings_aside(options.format, &found);
     match is_sent(send) {
-        true => deliver(options, send, &opened, agent, &checked, input, terminal),
+        true => deliver(&Command { options, send, opened: &opened }, agent, &checked, input, terminal),
         false => Ok(show(send, &opened, compiled, is_refused, terminal)),
     }
 }
@@ -90,29 +90,35 @@ fn show(send: &Send, opened: &Opened, compiled: &Compiled, is_refused: bool, ter
     if is_refused { Status::Findings } else { Status::Clean }
 }
 
+/// The command, and the repository that it is for.
+struct Command<'c> {
+    options: &'c Options,
+    send: &'c Send,
+    opened: &'c Opened,
+}
+
 /// Sends the request once everything that it needs is allowed, and prints what comes back.
 fn deliver(
-    options: &Options,
-    send: &Send,
-    opened: &Opened,
+    command: &Command<'_>,
     agent: Agent,
     checked: &Checked,
     mut input: Input,
     terminal: &mut Terminal,
 ) -> Outcome {
+    let Command { options, send, opened } = command;
     let secrets = SystemSecrets::new(&opened.root);
     let wanted = wanted(opened, &checked.compiled, &input, &secrets)?;
     trust::ask(&opened.root, &wanted, send.trust, &TrustFolder::of_person(&opened.root))?;
     let transport = Transport::new(Arc::new(secrets), TransportOptions::default()).with_clock(Arc::new(SystemClock));
     let engine = Engine::start(&mut input, &transport)?;
     if input.tools.as_ref().is_some_and(Tools::has_servers)
-        && let Some(status) = look_again(options, send, opened, &agent, checked, &input, terminal)?
+        && let Some(status) = look_again(command, &agent, checked, &input, terminal)?
     {
         return Ok(status);
     }
     let agent = if send.force { agent } else { agent.checked(opened.policy.clone()) };
     let mut printer = Printer::new(options.format, terminal);
-    let (session, ended) = talk(options, send, agent, transport, input, &engine, &mut printer)?;
+    let (session, ended) = talk(command, agent, transport, input, &engine, &mut printer)?;
     drop(engine);
     printer.end(&session, &checked.compiled, &ended);
     match &ended {
@@ -164,9 +170,7 @@ impl Drop for Engine {
 
 /// Compiles and checks the request again, once it has the tools of servers. Gives a status if it must not be sent.
 fn look_again(
-    options: &Options,
-    send: &Send,
-    opened: &Opened,
+    Command { options, send, opened }: &Command<'_>,
     agent: &Agent,
     before: &Checked,
     input: &Input,
@@ -227,8 +231,7 @@ fn status(ended: &Ended) -> Status {
 
 /// Sends, and prints what happens until the request has ended.
 fn talk(
-    options: &Options,
-    send: &Send,
+    Command { options, send, .. }: &Command<'_>,
     agent: Agent,
     transport: Transport,
     input: Input,

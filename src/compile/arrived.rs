@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Compiler, ReadyContext};
+use super::{Compiler, LoadedContext};
 use crate::conversation::{Block, Item, Message, Task};
 use crate::json::Pointer;
 use crate::render::{PromptScope, Renderer, Written};
@@ -50,7 +50,7 @@ impl Compiler {
         path: &Pointer,
         bytes: Range<usize>,
         plan: &Plan<'_>,
-        ready: &ReadyContext,
+        ready: &LoadedContext,
     ) -> Option<Arrived> {
         let tokens: Vec<String> = path.tokens().collect();
         let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
@@ -81,13 +81,13 @@ impl Compiler {
     }
 
     /// Whether a value is the role of a typed item.
-    pub(super) fn is_role_of_item(&self, path: &Pointer, plan: &Plan<'_>, ready: &ReadyContext) -> bool {
+    pub(super) fn is_role_of_item(&self, path: &Pointer, plan: &Plan<'_>, ready: &LoadedContext) -> bool {
         let is_role = path.tokens().nth(2).as_deref() == Some("role");
         is_role && self.message(path, plan, ready).is_some_and(|message| message.item.is_some())
     }
 
     /// The message of the history that a place is in, as templates see it.
-    fn message(&self, path: &Pointer, plan: &Plan<'_>, ready: &ReadyContext) -> Option<Message> {
+    fn message(&self, path: &Pointer, plan: &Plan<'_>, ready: &LoadedContext) -> Option<Message> {
         let mut tokens = path.tokens();
         let index: usize = (tokens.next()? == "history").then(|| tokens.next()?.parse().ok())??;
         let renderer = self.engine.renderer(1);
@@ -103,7 +103,7 @@ impl Compiler {
         message: &Message,
         path: &Pointer,
         plan: &Plan<'_>,
-        ready: &ReadyContext,
+        ready: &LoadedContext,
     ) -> Option<Vec<Piece>> {
         let blocks = path.parent()?.member("content_blocks");
         let texts = message.blocks.iter().enumerate().filter_map(|(index, block)| match block {
@@ -116,7 +116,7 @@ impl Compiler {
     }
 
     /// The texts of a tool result that the file has as a list of blocks.
-    fn texts_of_result(&self, path: &Pointer, plan: &Plan<'_>, ready: &ReadyContext) -> Option<Vec<Piece>> {
+    fn texts_of_result(&self, path: &Pointer, plan: &Plan<'_>, ready: &LoadedContext) -> Option<Vec<Piece>> {
         let texts = self.in_context(plan, ready, |source, normal| source.texts_in(path, normal))?;
         let piece = |span: Span| {
             let text: String = serde_json::from_str(self.sources().slice(span)).ok()?;
@@ -126,7 +126,7 @@ impl Compiler {
     }
 
     /// The parts of what is said of an attached file, with which the file's path and content come.
-    fn attached(&self, text: &str, ready: &ReadyContext) -> Option<Vec<Piece>> {
+    fn attached(&self, text: &str, ready: &LoadedContext) -> Option<Vec<Piece>> {
         let states = ready.context.earlier.iter().map(|state| &state.conversation).chain([&ready.context.conversation]);
         let mut files = states.enumerate().flat_map(|(turn, conversation)| {
             conversation.files.iter().enumerate().map(move |(index, file)| (turn, index, file))

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{AgentBodies, Body, Compiler, Lowered, PolicyOptions, ReadyContext, Report, Selection};
+use super::{AgentBodies, Body, Compiler, LoadedContext, Lowered, PolicyOptions, Report, Selection};
 use crate::diff::{self, BodyId, CausedGroup, Change, ChangeKind, ChangedFile};
 use crate::export::Request;
 use crate::golden::{self, Comparer, Comparison, GoldenFile, GoldenFolder};
@@ -48,7 +48,7 @@ impl AgentBodies<'_> {
     /// The agent's requests, of the same contexts.
     fn requests(&self, all_contexts: bool) -> Vec<Request> {
         let kept = self.bodies.iter().filter(|(ready, _)| all_contexts || ready.golden);
-        let request = |(ready, body): &(&ReadyContext, Body)| Request {
+        let request = |(ready, body): &(&LoadedContext, Body)| Request {
             agent: Arc::clone(self.plan.name()),
             context: Arc::clone(&ready.context.name),
             instance: Arc::clone(&self.plan.instance.name.value),

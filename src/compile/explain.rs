@@ -1,19 +1,22 @@
 //! Who wrote a value of a body, in terms of files: for findings, `reqc explain`, and the causes of a diff.
 
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
+use foldhash::HashMap;
 use serde_json::Value;
 
 use super::arrived::{Arrived, Piece};
-use super::{Compiler, ReadyContext, misplaced};
+use super::{Compiler, LoadedContext, misplaced};
 use crate::check::Problem;
 use crate::context::ContextSource;
 use crate::conversation::{Block, Message};
 use crate::diag::Diagnostic;
 use crate::json::Pointer;
-use crate::render::{By, ComputedFrom, ReadFile, ReadPlace, Step, Written};
+use crate::provider::ClientApi;
+use crate::render::{By, ComputedFrom, ReadFile, ReadPlace, Step, TemplateId, Written};
 use crate::repo::LayerKind;
-use crate::resolve::ProfileId;
+use crate::resolve::{ProfileId, ResolvedProfile};
 use crate::source::Span;
 use crate::unit::{Author, Body, KeyOrValue, Plan, Provenance, ProviderStep, Record, normal_form};
 
@@ -23,44 +26,42 @@ impl Compiler {
         &self,
         problem: Problem,
         place: &Provenance,
+        (outside, entrance): (Option<Outside>, Option<Entrance>),
         plan: &Plan<'_>,
-        ready: &ReadyContext,
+        ready: &LoadedContext,
     ) -> Diagnostic {
-        let (span, related) = self.in_files(place, plan, ready);
+        let problem = if entrance.is_some() { taken_over(problem, place, plan) } else { problem };
+        let (span, related) = self.in_files(place, outside, plan, ready);
         let pointer = problem.pointer.to_string();
         let finding = finding(problem, span, place.excerpt.as_ref().map(ToString::to_string), related);
         let finding = misplaced::explained(finding, &pointer, self.sources());
-        match self.is_in_context(place, plan, ready) {
-            true => finding.once_at_its_place(),
-            false => finding,
+        match entrance {
+            Some(entrance) => entrance.tell(finding),
+            None if outside.is_some_and(Outside::is_in_context) => finding.once_at_its_place(),
+            None => finding,
         }
     }
 
-    /// The place in a file that wrote something.
-    pub(super) fn span_in_files(&self, place: &Provenance, plan: &Plan<'_>, ready: &ReadyContext) -> Span {
-        self.outside(place, plan, ready).map_or(place.span, |(span, _)| span)
-    }
-
-    /// Whether a value of a context is the place: what is told there is told once for all agents.
-    pub(super) fn is_in_context(&self, place: &Provenance, plan: &Plan<'_>, ready: &ReadyContext) -> bool {
-        matches!(self.outside(place, plan, ready), Some((_, PutBy::Writing)))
+    /// Whether a place is in a bundled file, while the repository is another one.
+    fn is_bundled(&self, span: Span) -> bool {
+        self.sources().get(span.file).path().starts_with("bundled:")
     }
 
     /// The place of what a template or a step only put into the body, and how it got there.
-    fn outside(&self, place: &Provenance, plan: &Plan<'_>, ready: &ReadyContext) -> Option<(Span, PutBy)> {
+    pub(super) fn outside(&self, place: &Provenance, plan: &Plan<'_>, ready: &LoadedContext) -> Option<Outside> {
         let read = place.file.as_ref().and_then(|(file, bytes)| self.file_span(file, Some(bytes.clone()), plan, ready));
         // Who writes an agent does not write the bundled contexts.
         let is_own = ready.context.layer != LayerKind::Bundled || plan.profile.profile.layer == LayerKind::Bundled;
         let data = || {
-            let is_bundled = |span: Span| self.sources().get(span.file).path().starts_with("bundled:");
-            let is_foreign = !place.is_in_data && is_bundled(place.span);
+            let is_foreign = !place.is_in_data && self.is_bundled(place.span);
             let is_mended_there = (place.is_in_data && is_own) || is_foreign;
             let path = place.data.as_ref().or(place.parts.first().filter(|_| is_foreign));
             let span = self.data_span(path.filter(|_| is_mended_there)?, plan, ready)?;
             // Nobody here can edit a bundled template: a value that it takes over as it is is mended where it is from.
-            Some(span).filter(|span| !is_foreign || !is_bundled(*span))
+            Some(span).filter(|span| !is_foreign || !self.is_bundled(*span))
         };
-        read.map(|span| (span, PutBy::Reading)).or_else(|| Some((data()?, PutBy::Writing)))
+        let read = read.map(|span| Outside { span, how: PutBy::Reading });
+        read.or_else(|| Some(Outside { span: data()?, how: PutBy::Writing }))
     }
 
     /// The place that made a value of a body what it is: of a text that changed, the first byte that differs; of a value that is not
@@ -77,7 +78,7 @@ impl Compiler {
         if let (None, Some(entry)) = (new, plan.unset_at(pointer)) {
             return Some(entry);
         }
-        let renderer = self.engine.renderer(ReadyContext::size_class(&ready.plain.prepared));
+        let renderer = self.engine.renderer(LoadedContext::size_class(&ready.plain.prepared));
         let version = self.version(&plan, ready, &renderer).result.ok()?;
         let request = ready.request(&plan, &version, None);
         let body = plan.body(&self.repo.sources, &renderer, &request).ok()?;
@@ -86,26 +87,31 @@ impl Compiler {
             (Some(old), Some(new)) => record.place_in_text(pointer, common_prefix(old, new)),
             _ => record.place(pointer, KeyOrValue::Value),
         };
-        Some(self.in_files(&place, &plan, ready).0)
+        Some(self.outside(&place, &plan, ready).map_or(place.span, |outside| outside.span))
     }
 
     /// The place that wrote something, and what led there: files that prompts read are places of their own.
-    fn in_files(&self, place: &Provenance, plan: &Plan<'_>, ready: &ReadyContext) -> (Span, Vec<(Span, &'static str)>) {
-        let outside = self.outside(place, plan, ready);
-        let how = outside.map(|(_, how)| (place.span, how.phrase()));
+    fn in_files(
+        &self,
+        place: &Provenance,
+        outside: Option<Outside>,
+        plan: &Plan<'_>,
+        ready: &LoadedContext,
+    ) -> (Span, Vec<(Span, &'static str)>) {
+        let how = outside.map(|outside| (place.span, outside.how.phrase()));
         let mut related: Vec<(Span, &'static str)> = how.into_iter().chain(place.steps.iter().copied()).collect();
         let data = place.data.as_ref().filter(|_| outside.is_none()).and_then(|path| self.data_span(path, plan, ready));
         related.extend(data.map(|span| (span, "the value comes from here")));
         let parts = place.parts.iter().filter_map(|path| self.data_span(path, plan, ready));
-        let parts = parts.filter(|span| outside.is_none_or(|(outside, _)| outside != *span));
+        let parts = parts.filter(|span| outside.is_none_or(|outside| outside.span != *span));
         related.extend(parts.map(|span| (span, "a part of it comes from here")));
         let made_of = place.made_of.as_ref().and_then(|from| self.span_of(from, plan, ready));
         related.extend(made_of.map(|span| (span, "computed from this")));
-        (outside.map_or(place.span, |(span, _)| span), related)
+        (outside.map_or(place.span, |outside| outside.span), related)
     }
 
     /// What a computed text was made of.
-    fn span_of(&self, from: &ComputedFrom, plan: &Plan<'_>, ready: &ReadyContext) -> Option<Span> {
+    fn span_of(&self, from: &ComputedFrom, plan: &Plan<'_>, ready: &LoadedContext) -> Option<Span> {
         match from {
             ComputedFrom::Data(path) => self.data_span(path, plan, ready),
             ComputedFrom::File(file) => self.file_span(file, None, plan, ready),
@@ -119,7 +125,7 @@ impl Compiler {
         file: &ReadFile,
         bytes: Option<Range<usize>>,
         plan: &Plan<'_>,
-        ready: &ReadyContext,
+        ready: &LoadedContext,
     ) -> Option<Span> {
         match file.place {
             ReadPlace::Project => ready.source(self)?.project_file_span(&file.path, usize::MAX),
@@ -131,8 +137,13 @@ impl Compiler {
         }
     }
 
-    /// Where a value of the template data is written in its context file.
-    pub(super) fn data_span(&self, path: &Pointer, plan: &Plan<'_>, ready: &ReadyContext) -> Option<Span> {
+    /// Where a value of the template data is written in its context file: found once for all agents that get the same conversation.
+    pub(super) fn data_span(&self, path: &Pointer, plan: &Plan<'_>, ready: &LoadedContext) -> Option<Span> {
+        let key = (plan.surroundings, plan.profile.profile.layer, plan.api, path.clone());
+        ready.spans.of(key, || self.find_data_span(path, plan, ready))
+    }
+
+    fn find_data_span(&self, path: &Pointer, plan: &Plan<'_>, ready: &LoadedContext) -> Option<Span> {
         let span = self.in_context(plan, ready, |source, normal| source.data_span(path, normal));
         span.or_else(|| match self.arrived(path, 0..usize::MAX, plan, ready)? {
             Arrived::Rendered(_, runs) => runs.first().map(|run| run.span),
@@ -146,14 +157,102 @@ impl Compiler {
     pub(super) fn in_context<T>(
         &self,
         plan: &Plan<'_>,
-        ready: &ReadyContext,
+        ready: &LoadedContext,
         find: impl FnOnce(&ContextSource, &dyn Fn(&[Message]) -> Vec<Message>) -> Option<T>,
     ) -> Option<T> {
-        let renderer = self.engine.renderer(ReadyContext::size_class(&ready.plain.prepared));
+        let renderer = self.engine.renderer(LoadedContext::size_class(&ready.plain.prepared));
         let version = self.version(plan, ready, &renderer).result.ok()?;
         let bound_from = version.prepared.conversation.bound_from;
         let normal = |history: &[Message]| normal_form(&version.history(history), bound_from, plan.api).history;
         find(ready.source(self)?, &normal)
+    }
+}
+
+/// A place of the repository by which something wrong in a bundled file reaches an agent: nobody can edit the bundled file there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Entrance {
+    /// The place of the repository.
+    pub(super) span: Span,
+    /// What is wrong, in the bundled file.
+    bundled: Span,
+}
+
+impl Entrance {
+    /// What tells a problem apart from others that come in by the same place.
+    pub(super) fn sense(&self, sense: Option<&str>) -> String {
+        let Span { file, start, end } = self.bundled;
+        format!("{} {file:?} {start} {end}", sense.unwrap_or_default())
+    }
+
+    /// A finding of the bundled place, told at the place of the repository.
+    pub(super) fn tell(&self, finding: Diagnostic) -> Diagnostic {
+        let sense = self.sense(finding.sense.as_deref());
+        finding.told_at(self.span, "this is taken over").in_sense(Some(sense))
+    }
+}
+
+impl Compiler {
+    /// A finding that was made at its place, told at the entrance if that is in a bundled file.
+    pub(super) fn at_entrance(&self, finding: Diagnostic, profile: &ResolvedProfile<'_>) -> Diagnostic {
+        let steps: Vec<(Span, &'static str)> = finding.related.iter().map(|label| (label.span, "")).collect();
+        match self.entrance((finding.primary.span, &steps), None, profile) {
+            Some(entrance) => entrance.tell(finding),
+            None => finding,
+        }
+    }
+
+    /// The place of the repository to which a finding at a place belongs, if that is in a bundled file. What is wrong because of the model
+    /// belongs to the model's name, anything else to what includes the file: a template's tag, or the profile's `extends`.
+    pub(super) fn entrance(
+        &self,
+        (span, steps): (Span, &[(Span, &'static str)]),
+        model: Option<Span>,
+        profile: &ResolvedProfile<'_>,
+    ) -> Option<Entrance> {
+        let is_own = |span: &Span| !self.is_bundled(*span);
+        let by_step = || steps.iter().map(|(span, _)| *span).find(is_own);
+        let entrance = || model.filter(is_own).or_else(by_step).or_else(|| profile.bundled_parent());
+        self.is_bundled(span).then(entrance).flatten().map(|entrance| Entrance { span: entrance, bundled: span })
+    }
+}
+
+/// A place outside of templates and profiles: in a context, or in a file that a prompt read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Outside {
+    pub(super) span: Span,
+    how: PutBy,
+}
+
+impl Outside {
+    /// Whether a value of a context is the place: what is told there is told once for all agents.
+    pub(super) fn is_in_context(self) -> bool {
+        self.how == PutBy::Writing
+    }
+}
+
+/// Where values of a context are written, for all agents.
+#[derive(Default)]
+pub(super) struct Spans(Mutex<HashMap<SpanKey, Option<Span>>>);
+
+/// What the place of a value depends on: the surroundings that an agent adds to the conversation, the layer that these read from, the
+/// client API in whose normal form the conversation is, and the value.
+type SpanKey = (Option<TemplateId>, LayerKind, ClientApi, Pointer);
+
+/// The most places of one context that are kept.
+const MOST_SPANS: usize = 16_384;
+
+impl Spans {
+    fn of(&self, key: SpanKey, find: impl FnOnce() -> Option<Span>) -> Option<Span> {
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().get(&key) {
+            return *known;
+        }
+        let span = find();
+        let mut known = lock();
+        if known.len() < MOST_SPANS {
+            known.insert(key, span);
+        }
+        span
     }
 }
 
@@ -183,6 +282,16 @@ pub(super) fn is_providers_own(place: &Provenance, history: &[Message]) -> bool 
     let is_block = matches!(tokens.as_slice(), [ctx, _, blocks, _] if ctx == "history" && blocks == "content_blocks");
     let block = || history.get(index(1)?)?.blocks.get(index(3)?);
     is_block && matches!(block(), Some(Block::Provider(_)))
+}
+
+/// The same, with what drops a literal of a bundled profile: in a file that comes with the program no name is misspelt.
+fn taken_over(problem: Problem, place: &Provenance, plan: &Plan<'_>) -> Problem {
+    let entry = plan.unset_entry(&problem.pointer).filter(|_| place.excerpt.is_none());
+    let Some(unset) = entry.map(|entry| format!("`unset = [{entry}]` drops what is taken over")) else {
+        return problem;
+    };
+    let help = problem.help.as_ref().filter(|_| !problem.is_about_key());
+    Problem { help: Some(help.map_or(unset.clone(), |help| format!("{help}; {unset}"))), ..problem }
 }
 
 /// A problem of a body as a finding at what wrote it, with the steps that led there.
@@ -321,6 +430,11 @@ impl Compiler {
         self.explain_values(id, context, model, None, true)
     }
 
+    /// The entry of `unset` by which an agent's bodies lack what is at a pointer.
+    pub fn unset_at(&self, id: ProfileId, pointer: &Pointer) -> Option<Span> {
+        self.plan(id)?.unset_at(pointer)
+    }
+
     fn explain_values(
         &self,
         id: ProfileId,
@@ -333,7 +447,7 @@ impl Compiler {
         if ready.context.kind() != plan.kind {
             return None;
         }
-        let renderer = self.engine.renderer(ReadyContext::size_class(&ready.plain.prepared));
+        let renderer = self.engine.renderer(LoadedContext::size_class(&ready.plain.prepared));
         let version = match self.version(&plan, ready, &renderer).result {
             Ok(version) => version,
             Err(finding) => return Some(Err(vec![*finding])),
@@ -367,7 +481,7 @@ impl Compiler {
         pointer: Pointer,
         value: Value,
         plan: &Plan<'_>,
-        ready: &ReadyContext,
+        ready: &LoadedContext,
     ) -> Explanation {
         let mut explanation = Explanation {
             value,
@@ -419,7 +533,7 @@ impl Compiler {
     }
 
     /// Who wrote a run; what came with a turn has its own template, or its text in the context.
-    fn sources_of(&self, written: Written, plan: &Plan<'_>, ready: &ReadyContext) -> Vec<ValueSource> {
+    fn sources_of(&self, written: Written, plan: &Plan<'_>, ready: &LoadedContext) -> Vec<ValueSource> {
         let arrived = match &written.by {
             By::Data { path, bytes } => self.arrived(path, bytes.clone(), plan, ready),
             _ => None,
@@ -437,7 +551,7 @@ impl Compiler {
     }
 
     /// Who wrote a run of what surroundings say in a turn.
-    fn source_in_turn(&self, turn: usize, written: Written, plan: &Plan<'_>, ready: &ReadyContext) -> ValueSource {
+    fn source_in_turn(&self, turn: usize, written: Written, plan: &Plan<'_>, ready: &LoadedContext) -> ValueSource {
         let context = ready.source(self);
         let span = match &written.by {
             By::Data { path, .. } => context.and_then(|it| it.setting_span(path, turn)),
@@ -450,7 +564,7 @@ impl Compiler {
         ValueSource { span: span.or(source.span), ..source }
     }
 
-    fn source(&self, written: Written, plan: &Plan<'_>, ready: &ReadyContext) -> ValueSource {
+    fn source(&self, written: Written, plan: &Plan<'_>, ready: &LoadedContext) -> ValueSource {
         let mut source = ValueSource {
             kind: SourceKind::Template,
             span: Some(written.span),
@@ -536,7 +650,7 @@ fn members(value: &Value) -> Vec<Pointer> {
     found
 }
 
-impl ReadyContext {
+impl LoadedContext {
     /// The file, with the places of its values.
     pub(super) fn source(&self, compiler: &Compiler) -> Option<&ContextSource> {
         let text = || compiler.repo.sources.get(self.context.file).text();

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{Compiler, ReadyContext, Scopes, Spent, Version, work};
+use super::{Compiler, LoadedContext, Scopes, Spent, Version, work};
 use crate::check::Checks;
 use crate::check::prefix::{Broken, Proven, is_compared};
 use crate::context::State;
@@ -14,12 +14,13 @@ use crate::diag::Findings;
 use crate::provider::LOOKBACK;
 use crate::render::Renderer;
 use crate::unit::{
-    Body, Costed, KeyOrValue, Memo, Plan, Prepared, Prompt, ProofKey, Recipe, Record, Request, SystemPrompt,
+    Body, Costed, KeyOrValue, Memo, NormalisedConversation, Plan, Prompt, ProofKey, Recipe, Record, Request,
+    SystemPrompt,
 };
 
 /// A request that came before the one of a context.
 pub(super) struct Earlier {
-    prepared: Prepared,
+    prepared: NormalisedConversation,
     memo: Memo,
     proven: Proven,
     /// What prompts saw, if that was something else.
@@ -34,7 +35,7 @@ pub(super) struct Earlier {
 pub(super) struct Later<'a> {
     pub(super) plan: &'a Plan<'a>,
     pub(super) checks: &'a Checks,
-    pub(super) ready: &'a ReadyContext,
+    pub(super) ready: &'a LoadedContext,
     pub(super) version: &'a Version,
     pub(super) renderer: &'a Renderer<'a>,
     pub(super) request: &'a Request<'a>,
@@ -63,13 +64,13 @@ impl Version {
     }
 
     /// The requests that came before.
-    fn earlier(&self, ready: &ReadyContext) -> &[Earlier] {
+    fn earlier(&self, ready: &LoadedContext) -> &[Earlier] {
         let cut = |(turn, length)| self.cut(ready, turn, length);
         self.earlier.get_or_init(|| cuts(&self.states).into_iter().filter_map(cut).collect())
     }
 
     /// The request of a turn after so many messages.
-    fn cut(&self, ready: &ReadyContext, turn: usize, length: usize) -> Option<Earlier> {
+    fn cut(&self, ready: &LoadedContext, turn: usize, length: usize) -> Option<Earlier> {
         let states = &self.states;
         let (state, last) = (&states[turn], states.last()?);
         let Task::Chat(history) = &state.conversation.task else { return None };
@@ -81,7 +82,7 @@ impl Version {
         let is_same_scope = state.language == last.language && state.project == last.project;
         let layers = |state: &State| state.conversation.system_layers.clone();
         Some(Earlier {
-            prepared: Prepared::new(conversation),
+            prepared: NormalisedConversation::new(conversation),
             memo: self.memo.beside(),
             proven: Proven::default(),
             scopes: ready.turns.get(turn).filter(|_| !is_same_scope).map(Arc::clone),
@@ -210,14 +211,21 @@ impl Compiler {
             }
         };
         let place = place_in(if broken.is_in_later { (later.request, later.body) } else { earlier });
-        let span = self.span_in_files(&place, plan, ready);
-        let at = (broken.problem.rule, broken.problem.severity, span, None);
+        let outside = self.outside(&place, plan, ready);
+        let span = outside.map_or(place.span, |outside| outside.span);
+        let entrance = self.entrance((span, &place.steps), None, &plan.profile);
+        let sense = entrance.map(|entrance| entrance.sense(broken.problem.sense.as_deref()));
+        let at = entrance.map_or(span, |entrance| entrance.span);
+        let at = (broken.problem.rule, broken.problem.severity, at, sense.as_deref());
         if findings.reach(at, plan.name(), &ready.context.name) {
             return;
         }
         // Something else may have stood there: what wrote that may be the cause.
-        let before = broken.is_in_both.then(|| self.span_in_files(&place_in(earlier), plan, ready));
-        let finding = self.finding_at(broken.problem, &place, plan, ready);
+        let before = broken.is_in_both.then(|| {
+            let before = place_in(earlier);
+            self.outside(&before, plan, ready).map_or(before.span, |outside| outside.span)
+        });
+        let finding = self.finding_at(broken.problem, &place, (outside, entrance), plan, ready);
         let finding = match before.filter(|before| *before != span) {
             Some(before) => finding.related(before, WRITTEN_BEFORE),
             None => finding,

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use super::{Compiler, Explanation, SourceKind};
 use crate::diag::did_you_mean;
 use crate::json::Pointer;
+use crate::profile::Profile;
 use crate::provider::MODEL_PLACEHOLDER;
 use crate::resolve::ProfileId;
 use crate::source::{FileId, Span};
@@ -58,7 +59,8 @@ impl ImpactQuery {
         let Some(line) = self.line else { return Some(0..text.len()) };
         let found = text.split('\n').nth(line - 1)?;
         let start = found.as_ptr() as usize - text.as_ptr() as usize;
-        let Some(column) = self.column else { return Some(start..start + found.len().max(1)) };
+        // The line end stands for an empty line; the last one has none.
+        let Some(column) = self.column else { return Some(start..(start + found.len().max(1)).min(text.len())) };
         let (at, c) = found.char_indices().nth(column - 1)?;
         Some(start + at..start + at + c.len_utf8())
     }
@@ -99,6 +101,10 @@ impl Compiler {
     fn reached(&self, asked: &ImpactQuery, id: ProfileId) -> Option<Reached> {
         let plan = self.plan(id)?;
         let hits = |span: &Span| self.hits(asked, *span);
+        let (brought, removed) = (self.brought(&plan, asked), self.removed(&plan, asked));
+        let is_reached = |it: &Explanation| {
+            writers(it).any(|span| hits(&span)) || said_at(it).is_some_and(|span| brought.contains(&span.file))
+        };
         let mut contexts: BTreeMap<Arc<str>, BTreeSet<Pointer>> = BTreeMap::new();
         let mut unknown = None;
         for ready in self.contexts().iter().filter(|ready| ready.context.kind() == plan.kind) {
@@ -111,14 +117,16 @@ impl Compiler {
             if explained.values.iter().flat_map(|it| &it.sources).any(|source| source.kind == SourceKind::Unknown) {
                 unknown = unknown.or(Some("what its templates write is not attributable"));
             }
-            let values = explained.values.iter().filter(|it| writers(it).any(|span| hits(&span)));
+            let values = explained.values.iter().filter(|it| is_reached(it));
             let keys = explained.keys.iter().filter(|(_, key)| hits(key)).map(|(pointer, _)| pointer.clone());
-            let pointers: BTreeSet<Pointer> = values.map(|it| it.pointer.clone()).chain(keys).collect();
+            let pointers = values.map(|it| it.pointer.clone()).chain(keys).chain(removed.iter().cloned());
+            let pointers: BTreeSet<Pointer> = pointers.collect();
             if !pointers.is_empty() || explained.branches.iter().any(hits) {
                 contexts.insert(Arc::clone(name), pointers);
             }
         }
-        let request = self.request_places(&plan).iter().any(hits);
+        let request = self.request_places(&plan).iter().any(|span| hits(span) || brought.contains(&span.file))
+            || self.removes_header(&plan, asked);
         let is_reached = request || !contexts.is_empty();
         let unfollowed = || {
             let (file, range) = self.place(asked)?;
@@ -126,6 +134,32 @@ impl Compiler {
         };
         let unfollowed = if is_reached { None } else { Some(unfollowed()?) };
         Some(Reached { agent: Arc::clone(plan.name()), contexts, request, unfollowed })
+    }
+
+    /// The profiles that come in by the `extends` that is asked for.
+    fn brought(&self, plan: &Plan<'_>, asked: &ImpactQuery) -> BTreeSet<FileId> {
+        let is_asked = |profile: &&Profile| profile.extends.as_ref().is_some_and(|name| self.hits(asked, name.span));
+        let at = plan.profile.chain.iter().position(is_asked).map_or(plan.profile.chain.len(), |at| at + 1);
+        plan.profile.chain[at..].iter().map(|profile| profile.file).collect()
+    }
+
+    /// The members of the body that the entries of `unset` which are asked for keep out of it.
+    fn removed(&self, plan: &Plan<'_>, asked: &ImpactQuery) -> Vec<Pointer> {
+        let entries = plan.profile.chain.iter().flat_map(|profile| &profile.unset);
+        let asked = entries.filter(|entry| self.hits(asked, entry.span));
+        let member = |path: &Vec<String>| path.iter().fold(Pointer::root(), |at, name| at.member(name));
+        let removed = asked.map(|entry| (member(&entry.value), entry.span));
+        removed.filter(|(at, span)| plan.unset_at(at) == Some(*span)).map(|(at, _)| at).collect()
+    }
+
+    /// Whether an entry of `unset` that is asked for keeps a header out of the request.
+    fn removes_header(&self, plan: &Plan<'_>, asked: &ImpactQuery) -> bool {
+        let entries = plan.profile.chain.iter().flat_map(|profile| &profile.unset);
+        let mut asked = entries.filter(|entry| self.hits(asked, entry.span));
+        asked.any(|entry| match entry.value.as_slice() {
+            [table, name] if table == "headers" => !plan.profile.headers().any(|(it, _)| it.eq_ignore_ascii_case(name)),
+            _ => false,
+        })
     }
 
     /// The file that is asked for, and the bytes of it.
@@ -157,6 +191,11 @@ impl Compiler {
         let (start, end) = (span.start as usize, (span.end as usize).max(span.start as usize + 1));
         start < range.end && range.start < end
     }
+}
+
+/// Where the profile says a value, or switches on the step that writes it.
+fn said_at(explanation: &Explanation) -> Option<Span> {
+    explanation.literal.or_else(|| explanation.step?.1)
 }
 
 /// Every place that takes part in a value.
@@ -195,5 +234,7 @@ mod tests {
         assert_eq!(place(Some(1), Some(1)).range("é\nab"), Some(0..2));
         assert_eq!(place(Some(2), Some(3)).range("é\nab"), None);
         assert_eq!(place(Some(3), None).range("é\nab"), None);
+        assert_eq!(place(Some(2), None).range("é\n\nab"), Some(3..4));
+        assert_eq!(place(Some(2), None).range("é\n"), Some(3..3));
     }
 }

@@ -16,11 +16,11 @@ use crate::source::{SourceText, Span};
 /// One thing that lets through what would be refused without it.
 #[derive(Debug, Clone)]
 pub struct Lowered {
-    /// What it is.
+    /// The kind of place that lowers.
     pub kind: LoweredKind,
     /// A rule's code or family, a provider instance, the path of a schema, or the name of an agent or context.
     pub what: Arc<str>,
-    /// What became of it.
+    /// The level that findings get there.
     pub to: Option<LoweredTo>,
     /// The value of a setting.
     pub value: Option<Arc<str>>,
@@ -40,7 +40,7 @@ pub struct Lowered {
     text: Option<Arc<SourceText>>,
 }
 
-/// What lowers.
+/// The places of a repository that lower findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum LoweredKind {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::{Compiler, ReadyContext};
+use super::{Compiler, LoadedContext};
 use crate::diag::Diagnostic;
 use crate::resolve::ProfileId;
 
@@ -131,7 +131,7 @@ impl Compiler {
     }
 
     /// The contexts that take part.
-    pub(super) fn chosen_contexts<'c>(&'c self, selection: &Selection) -> impl Iterator<Item = &'c ReadyContext> {
+    pub(super) fn chosen_contexts<'c>(&'c self, selection: &Selection) -> impl Iterator<Item = &'c LoadedContext> {
         self.contexts.iter().filter(|ready| selection.takes_context(&ready.context.name))
     }
 
@@ -140,7 +140,7 @@ impl Compiler {
         &'c self,
         selection: &Selection,
         agent: &str,
-    ) -> impl Iterator<Item = &'c ReadyContext> {
+    ) -> impl Iterator<Item = &'c LoadedContext> {
         self.chosen_contexts(selection).filter(move |ready| selection.takes(agent, &ready.context.name))
     }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::{Compiler, Reach, ReadyContext, Setting};
+use super::{Compiler, LoadedContext, PromptEnvironment, Reach};
 use crate::context::Project;
 use crate::diag::Diagnostic;
 use crate::golden;
@@ -172,7 +172,7 @@ impl Compiler {
     }
 
     /// A context for each project and language that prompts can see.
-    fn settings(&self) -> Vec<(&ReadyContext, Setting)> {
+    fn settings(&self) -> Vec<(&LoadedContext, PromptEnvironment)> {
         let mut known: Vec<(&Project, &str)> = Vec::new();
         let mut settings = Vec::new();
         for ready in self.contexts().iter().filter(|ready| !ready.context.conversation.omit_system_prompt) {
@@ -180,7 +180,7 @@ impl Compiler {
                 let setting = (&state.project, &*state.language);
                 if !known.contains(&setting) {
                     known.push(setting);
-                    settings.push((ready, Setting::of_state(&state.project, &state.language)));
+                    settings.push((ready, PromptEnvironment::of_state(&state.project, &state.language)));
                 }
             }
         }
@@ -188,7 +188,7 @@ impl Compiler {
     }
 
     /// What the prompt of an agent asks of the repository's own files.
-    fn asked_by_prompt(&self, id: ProfileId, ready: &ReadyContext, setting: &Setting) -> BTreeSet<Question> {
+    fn asked_by_prompt(&self, id: ProfileId, ready: &LoadedContext, setting: &PromptEnvironment) -> BTreeSet<Question> {
         let (Some(plan), Some(own)) = (self.plan(id), self.own_layer()) else { return BTreeSet::new() };
         let noting = Arc::new(Noting { world: Arc::clone(&own.world), asked: Mutex::default() });
         self.render_prompt(&plan, (ready, setting), own.kind, &noting);
@@ -199,7 +199,7 @@ impl Compiler {
     fn render_prompt(
         &self,
         plan: &Plan<'_>,
-        (ready, setting): (&ReadyContext, &Setting),
+        (ready, setting): (&LoadedContext, &PromptEnvironment),
         own: LayerKind,
         noting: &Arc<Noting>,
     ) {
@@ -211,7 +211,7 @@ impl Compiler {
         let worlds = self.repo().readable_layers(layer).map(world).collect();
         let scope = setting.scope_of(self.repo(), layer, worlds);
         let prepared = &ready.plain.prepared;
-        let renderer = self.engine.renderer(ReadyContext::size_class(prepared));
+        let renderer = self.engine.renderer(LoadedContext::size_class(prepared));
         let request = Request { conversation: prepared, scope: &scope, model: None, memo: None };
         // What goes wrong is found when the body is made.
         drop(plan.system_prompt(self.sources(), &renderer, &request));

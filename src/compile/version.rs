@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use foldhash::HashMap;
 
 use super::growth::Earlier;
-use super::{Compiler, ReadyContext, Setting};
+use super::{Compiler, LoadedContext, PromptEnvironment};
 use crate::context::{Context, State};
 use crate::conversation::{
     Arrival, AttachedFile, Conversation, Item, Message, Task, TaskKind, arrived_before, placed, turn_from,
@@ -17,11 +17,11 @@ use crate::conversation::{
 use crate::diag::Diagnostic;
 use crate::render::{PromptScope, Renderer, TemplateId};
 use crate::repo::LayerKind;
-use crate::unit::{Costed, Memo, Plan, Prepared, Request};
+use crate::unit::{Costed, Memo, NormalisedConversation, Plan, Request};
 
 /// A conversation, with everything that is made of it once.
 pub(super) struct Version {
-    pub(super) prepared: Prepared,
+    pub(super) prepared: NormalisedConversation,
     pub(super) memo: Memo,
     /// The conversation of each turn.
     pub(super) states: Vec<State>,
@@ -49,7 +49,7 @@ const MOST_KEPT: usize = 64;
 impl Version {
     pub(super) fn new(states: Vec<State>, arrivals: Vec<Arrival>, memo: Memo) -> Version {
         let last = states.last().map(|state| state.conversation.clone()).unwrap_or_default();
-        Version { prepared: Prepared::new(last), memo, states, earlier: OnceLock::new(), arrivals }
+        Version { prepared: NormalisedConversation::new(last), memo, states, earlier: OnceLock::new(), arrivals }
     }
 
     /// The history of a file with the messages of this version.
@@ -110,7 +110,7 @@ impl State {
 
 impl Compiler {
     /// The conversation of a context as an agent gets it.
-    pub(super) fn version(&self, plan: &Plan<'_>, ready: &ReadyContext, renderer: &Renderer<'_>) -> Sent {
+    pub(super) fn version(&self, plan: &Plan<'_>, ready: &LoadedContext, renderer: &Renderer<'_>) -> Sent {
         let as_written = || Costed { result: Ok(Arc::clone(&ready.plain)), cost: 0 };
         let Some(template) = plan.surroundings.filter(|_| plan.kind == TaskKind::Chat) else { return as_written() };
         let lock = || ready.versions.by_template.lock().unwrap_or_else(PoisonError::into_inner);
@@ -132,7 +132,7 @@ impl Compiler {
         &self,
         template: TemplateId,
         layer: LayerKind,
-        ready: &ReadyContext,
+        ready: &LoadedContext,
         renderer: &Renderer<'_>,
     ) -> Costed<Result<Vec<Arc<str>>, Box<Diagnostic>>> {
         let scopes = ready.turns.iter().chain([&ready.scopes]).map(|scopes| &scopes[&layer]);
@@ -161,8 +161,8 @@ impl Compiler {
         let states: Vec<State> = context.earlier.iter().cloned().chain([context.last()]).collect();
         let renderer = self.engine.renderer(context.conversation.block_count().next_power_of_two());
         let text = |state: &State| {
-            let setting = Setting::of_state(&state.project, &state.language);
-            self.surroundings(plan, &setting, &renderer, context.conversation.omit_system_prompt)
+            let environment = PromptEnvironment::of_state(&state.project, &state.language);
+            self.surroundings(plan, &environment, &renderer, context.conversation.omit_system_prompt)
         };
         let texts = states.iter().map(text).collect::<Result<Vec<_>, _>>().map_err(|finding| vec![*finding])?;
         let (told, arrivals) = told(&states, &texts);
@@ -176,14 +176,14 @@ impl Compiler {
         &self,
         plan: &Plan<'_>,
         conversation: Conversation,
-        setting: &Setting,
+        environment: &PromptEnvironment,
         renderer: &Renderer<'_>,
     ) -> Result<Conversation, Box<Diagnostic>> {
         if conversation.is_told || plan.surroundings.is_none() || plan.kind != TaskKind::Chat {
             return Ok(conversation);
         }
-        let text = self.surroundings(plan, setting, renderer, conversation.omit_system_prompt)?;
-        let Setting { language, .. } = setting;
+        let text = self.surroundings(plan, environment, renderer, conversation.omit_system_prompt)?;
+        let PromptEnvironment { language, .. } = environment;
         let (language, project) = (Arc::clone(language), crate::context::Project::default());
         let state = State { language, project, conversation, renewed: false };
         let items = items(&[], &state.conversation.files, ("", &text));
@@ -195,25 +195,25 @@ impl Compiler {
     pub(crate) fn live_surroundings(
         &self,
         plan: &Plan<'_>,
-        setting: &Setting,
+        environment: &PromptEnvironment,
         is_omitted: bool,
     ) -> Result<Option<Arc<str>>, Box<Diagnostic>> {
         if plan.surroundings.is_none() || plan.kind != TaskKind::Chat {
             return Ok(None);
         }
-        self.surroundings(plan, setting, &self.engine.renderer(1), is_omitted).map(Some)
+        self.surroundings(plan, environment, &self.engine.renderer(1), is_omitted).map(Some)
     }
 
     /// What an agent says of its surroundings; empty if it says nothing.
     fn surroundings(
         &self,
         plan: &Plan<'_>,
-        setting: &Setting,
+        environment: &PromptEnvironment,
         renderer: &Renderer<'_>,
         is_omitted: bool,
     ) -> Result<Arc<str>, Box<Diagnostic>> {
         let Some(template) = plan.surroundings.filter(|_| !is_omitted) else { return Ok(Arc::from("")) };
-        let scope = setting.scope(&self.repo, plan.profile.profile.layer);
+        let scope = environment.scope(&self.repo, plan.profile.profile.layer);
         let text = renderer.prompt(&self.repo.sources, template, &scope).text?;
         Ok(Arc::from(text.trim()))
     }
@@ -225,7 +225,7 @@ impl Versions {
         self.by_texts.lock().expect("not poisoned").iter().map(|(_, version)| version.proofs()).sum()
     }
 
-    fn of(&self, texts: Vec<Arc<str>>, ready: &ReadyContext) -> Arc<Version> {
+    fn of(&self, texts: Vec<Arc<str>>, ready: &LoadedContext) -> Arc<Version> {
         let lock = || self.by_texts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known)) = lock().iter().find(|(known, _)| *known == texts) {
             return Arc::clone(known);
@@ -243,7 +243,7 @@ impl Versions {
     }
 }
 
-impl ReadyContext {
+impl LoadedContext {
     /// The request of an agent that gets a version.
     pub(super) fn request<'a>(&'a self, plan: &Plan<'_>, version: &'a Version, model: Option<&'a str>) -> Request<'a> {
         let scope = &self.scopes[&plan.profile.profile.layer];

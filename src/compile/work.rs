@@ -45,9 +45,9 @@ pub(super) struct Ledger {
 struct Entries {
     /// How many agents from the first one on are entered.
     next: usize,
-    /// What these cost.
+    /// The units of work that these took.
     sum: u64,
-    /// What others cost.
+    /// The units of work that agents behind them took, by number.
     ahead: HashMap<usize, u64>,
 }
 

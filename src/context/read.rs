@@ -1,7 +1,7 @@
 //! From JSON values to a context, with findings at their places.
 
 use std::cell::OnceCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -391,32 +391,38 @@ impl<'a> Reader<'a> {
             return Project::default();
         };
         let name = self.text(&object, "name", false);
-        let mut files = std::collections::BTreeMap::new();
-        match object.members.get("files") {
-            None => {}
+        Project { name, files: self.project_files(&object) }
+    }
+
+    /// The texts of the project's files, by path.
+    fn project_files(&mut self, project: &Object<'_>) -> BTreeMap<String, Arc<str>> {
+        let at = project.at.member("files");
+        match project.members.get("files") {
+            None => BTreeMap::new(),
             Some(Value::Object(members)) => {
-                let at = object.at.member("files");
-                for (path, content) in members {
-                    match (crate::world::normalise_path(path), content) {
-                        (Some(normal), Value::String(text)) => drop(files.insert(normal, Arc::from(text.as_str()))),
-                        (None, _) => self.fail(&at.member(path), format!("`{path}` leaves the project")),
-                        (_, other) => {
-                            self.fail(
-                                &at.member(path),
-                                format!("the file's content must be a string, not {}", json::kind_of(other)),
-                            );
-                        }
-                    }
-                }
+                members.iter().filter_map(|(path, content)| self.project_file(&at, path, content)).collect()
             }
             Some(other) => {
-                self.fail(
-                    &object.at.member("files"),
-                    format!("`files` must be an object of path and content, not {}", json::kind_of(other)),
-                );
+                let kind = json::kind_of(other);
+                self.fail(&at, format!("`files` must be an object of path and content, not {kind}"));
+                BTreeMap::new()
             }
         }
-        Project { name, files }
+    }
+
+    fn project_file(&mut self, at: &Pointer, path: &str, content: &Value) -> Option<(String, Arc<str>)> {
+        let at = at.member(path);
+        let Some(normal) = crate::world::normalise_path(path) else {
+            self.fail(&at, format!("`{path}` leaves the project"));
+            return None;
+        };
+        match content {
+            Value::String(text) => Some((normal, Arc::from(text.as_str()))),
+            other => {
+                self.fail(&at, format!("the file's content must be a string, not {}", json::kind_of(other)));
+                None
+            }
+        }
     }
 
     fn task(&mut self, root: &Object<'_>, kind: TaskKind) -> Task {

@@ -26,7 +26,7 @@ pub enum Item {
         text: Arc<str>,
         /// The child's name.
         agent: Arc<str>,
-        /// What became of it.
+        /// What happened to the child.
         event: PodEvent,
         /// More about it, for instance an error.
         detail: Option<Arc<str>>,
@@ -125,7 +125,7 @@ impl Item {
         Item::Interrupt { text: text.into(), reason: Some(why.name().into()) }
     }
 
-    /// Which kind it is.
+    /// The kind of the item.
     pub fn kind(&self) -> ItemKind {
         match self {
             Item::Notification { .. } => ItemKind::Notification,

@@ -100,7 +100,7 @@ pub enum Entry {
     Message(Message),
     /// What came of an answer that is not complete was added to the history.
     Partial {
-        /// What came.
+        /// The part that came.
         message: Message,
         /// Why there is no more.
         cut_off: CutOff,
@@ -172,7 +172,7 @@ struct Line {
     entry: Option<Entry>,
 }
 
-/// What bytes held.
+/// The log that some bytes hold, as far as it is complete.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded {
     /// The log; `None` if not even the first line is complete: the session never began.

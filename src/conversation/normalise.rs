@@ -16,7 +16,7 @@ use super::{Block, Message, Role};
 
 /// What the target of a request needs of a history. The default is what holds for every target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rules {
+pub struct NormalFormRules {
     /// The client API that the request goes to; thinking of another origin is dropped. `None`: any origin.
     pub origin: Option<Arc<str>>,
     /// Whether thinking without a signature is refused by the API and therefore dropped.
@@ -39,13 +39,13 @@ pub struct Normal {
     /// The history.
     pub history: Vec<Message>,
     /// What was dropped, moved or put in, in the order of the original messages.
-    pub changes: Vec<Change>,
+    pub changes: Vec<NormalFormChange>,
 }
 
 /// Something that is not in normal form. Indices count the messages of the original history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Change {
+pub enum NormalFormChange {
     /// A tool call that is never answered; dropped.
     CallWithoutResult {
         /// The message's index.
@@ -142,71 +142,85 @@ pub enum Change {
 /// The text of an error result that came without one: some APIs refuse an error without content.
 pub const NO_MESSAGE: &str = "The tool failed without a message.";
 
-impl Change {
+impl NormalFormChange {
     /// The index of the message in the original history.
     pub fn message(&self) -> usize {
         match self {
-            Change::CallWithoutResult { message, .. }
-            | Change::ResultWithoutCall { message, .. }
-            | Change::SecondResult { message, .. }
-            | Change::RepeatedId { message, .. }
-            | Change::RefusedName { message, .. }
-            | Change::ResultApart { message, .. }
-            | Change::ErrorWithoutText { message, .. }
-            | Change::CallWithoutId { message }
-            | Change::ForeignThinking { message }
-            | Change::OwnBlock { message }
-            | Change::OwnHalf { message }
-            | Change::UnboundThinking { message }
-            | Change::UnsignedThinking { message }
-            | Change::ThinkingAlone { message }
-            | Change::EmptyMessage { message } => *message,
+            NormalFormChange::CallWithoutResult { message, .. }
+            | NormalFormChange::ResultWithoutCall { message, .. }
+            | NormalFormChange::SecondResult { message, .. }
+            | NormalFormChange::RepeatedId { message, .. }
+            | NormalFormChange::RefusedName { message, .. }
+            | NormalFormChange::ResultApart { message, .. }
+            | NormalFormChange::ErrorWithoutText { message, .. }
+            | NormalFormChange::CallWithoutId { message }
+            | NormalFormChange::ForeignThinking { message }
+            | NormalFormChange::OwnBlock { message }
+            | NormalFormChange::OwnHalf { message }
+            | NormalFormChange::UnboundThinking { message }
+            | NormalFormChange::UnsignedThinking { message }
+            | NormalFormChange::ThinkingAlone { message }
+            | NormalFormChange::EmptyMessage { message } => *message,
         }
     }
 
     /// One lower-case phrase.
     pub fn describe(&self) -> String {
         match self {
-            Change::CallWithoutResult { id, .. } => format!("the tool call `{id}` has no result"),
-            Change::ResultWithoutCall { id, .. } => format!("the tool result for `{id}` answers no call before it"),
-            Change::SecondResult { id, .. } => format!("the tool call `{id}` has a result already"),
-            Change::RepeatedId { id, .. } => format!("an earlier tool call has the id `{id}` too"),
-            Change::CallWithoutId { .. } => "a tool call has no id".into(),
-            Change::RefusedName { name, .. } => format!("this client API takes no tool with the name `{name}`"),
-            Change::ResultApart { id, .. } => {
+            NormalFormChange::CallWithoutResult { id, .. } => format!("the tool call `{id}` has no result"),
+            NormalFormChange::ResultWithoutCall { id, .. } => {
+                format!("the tool result for `{id}` answers no call before it")
+            }
+            NormalFormChange::SecondResult { id, .. } => format!("the tool call `{id}` has a result already"),
+            NormalFormChange::RepeatedId { id, .. } => format!("an earlier tool call has the id `{id}` too"),
+            NormalFormChange::CallWithoutId { .. } => "a tool call has no id".into(),
+            NormalFormChange::RefusedName { name, .. } => {
+                format!("this client API takes no tool with the name `{name}`")
+            }
+            NormalFormChange::ResultApart { id, .. } => {
                 format!("the tool result for `{id}` does not stand right behind its call")
             }
-            Change::ErrorWithoutText { id, .. } => format!("the error result for `{id}` has no text"),
-            Change::ForeignThinking { .. } => "thinking of another client API".into(),
-            Change::OwnBlock { .. } => "a block that does not go back to this client API".into(),
-            Change::OwnHalf { .. } => "a provider's own call without its result, or a result without its call".into(),
-            Change::UnboundThinking { .. } => "thinking from before system prompt and tools were renewed".into(),
-            Change::UnsignedThinking { .. } => "thinking without a signature".into(),
-            Change::ThinkingAlone { .. } => "thinking that nothing follows".into(),
-            Change::EmptyMessage { .. } => "a message without content".into(),
+            NormalFormChange::ErrorWithoutText { id, .. } => format!("the error result for `{id}` has no text"),
+            NormalFormChange::ForeignThinking { .. } => "thinking of another client API".into(),
+            NormalFormChange::OwnBlock { .. } => "a block that does not go back to this client API".into(),
+            NormalFormChange::OwnHalf { .. } => {
+                "a provider's own call without its result, or a result without its call".into()
+            }
+            NormalFormChange::UnboundThinking { .. } => {
+                "thinking from before system prompt and tools were renewed".into()
+            }
+            NormalFormChange::UnsignedThinking { .. } => "thinking without a signature".into(),
+            NormalFormChange::ThinkingAlone { .. } => "thinking that nothing follows".into(),
+            NormalFormChange::EmptyMessage { .. } => "a message without content".into(),
         }
     }
 
     /// What becomes of it, and what to do about it in a context file.
     pub fn help(&self) -> &'static str {
         match self {
-            Change::CallWithoutResult { .. } | Change::ResultWithoutCall { .. } | Change::SecondResult { .. } => {
+            NormalFormChange::CallWithoutResult { .. }
+            | NormalFormChange::ResultWithoutCall { .. }
+            | NormalFormChange::SecondResult { .. } => {
                 "it is dropped before anything is rendered: remove it, or complete the pair"
             }
-            Change::RepeatedId { .. } => "it gets another id before anything is rendered: give each call its own",
-            Change::CallWithoutId { .. } => "it gets one before anything is rendered: give it one",
-            Change::RefusedName { .. } => "it gets another name before anything is rendered",
-            Change::ResultApart { .. } => {
+            NormalFormChange::RepeatedId { .. } => {
+                "it gets another id before anything is rendered: give each call its own"
+            }
+            NormalFormChange::CallWithoutId { .. } => "it gets one before anything is rendered: give it one",
+            NormalFormChange::RefusedName { .. } => "it gets another name before anything is rendered",
+            NormalFormChange::ResultApart { .. } => {
                 "it is moved there before anything is rendered: put all results of a turn into the message behind it, first"
             }
-            Change::ErrorWithoutText { .. } => "it gets a fixed text before anything is rendered: say what failed",
-            Change::ForeignThinking { .. }
-            | Change::UnboundThinking { .. }
-            | Change::OwnBlock { .. }
-            | Change::OwnHalf { .. }
-            | Change::UnsignedThinking { .. }
-            | Change::ThinkingAlone { .. }
-            | Change::EmptyMessage { .. } => "it is dropped before anything is rendered: remove it",
+            NormalFormChange::ErrorWithoutText { .. } => {
+                "it gets a fixed text before anything is rendered: say what failed"
+            }
+            NormalFormChange::ForeignThinking { .. }
+            | NormalFormChange::UnboundThinking { .. }
+            | NormalFormChange::OwnBlock { .. }
+            | NormalFormChange::OwnHalf { .. }
+            | NormalFormChange::UnsignedThinking { .. }
+            | NormalFormChange::ThinkingAlone { .. }
+            | NormalFormChange::EmptyMessage { .. } => "it is dropped before anything is rendered: remove it",
         }
     }
 }
@@ -216,7 +230,7 @@ impl Change {
 /// A *turn* is a run of assistant messages, and its *round* reaches to the next turn.
 ///
 /// * Calls without a result in their round are dropped, but those of the last message stay unless
-///   [`Rules::drops_open_calls`]; so are results without a call, and second results.
+///   [`NormalFormRules::drops_open_calls`]; so are results without a call, and second results.
 /// * The results of a round stand in one message right behind the one with their calls, before anything else.
 /// * A call with the id of an earlier one gets another id, and its result too; one without an id gets one.
 /// * A call whose tool has a name that the target refuses gets another one, always the same for a name.
@@ -224,14 +238,14 @@ impl Change {
 /// * Turns of thinking alone are dropped, and messages that say nothing: no block, or blank texts.
 /// * Thinking that the target does not take is dropped, and so are blocks of another provider, or their text stands for them.
 /// * A provider's own calls and results that lack their other half are dropped, where a target is named.
-pub fn normalise(history: &[Message], rules: &Rules) -> Normal {
+pub fn normalise(history: &[Message], rules: &NormalFormRules) -> Normal {
     let mut form = NormalForm { messages: Vec::with_capacity(history.len()), changes: Vec::new() };
     form.take(history, rules);
     form.pair_own(rules);
     form.strip(rules);
     form.pair(rules);
     form.strip(rules);
-    form.changes.sort_by_key(Change::message);
+    form.changes.sort_by_key(NormalFormChange::message);
     Normal { history: form.messages.into_iter().map(|(_, message)| message).collect(), changes: form.changes }
 }
 
@@ -249,12 +263,12 @@ pub(crate) fn depends_on_target(history: &[Message]) -> bool {
 /// A history on its way: each message with its index in the original one.
 struct NormalForm {
     messages: Vec<(usize, Message)>,
-    changes: Vec<Change>,
+    changes: Vec<NormalFormChange>,
 }
 
 impl NormalForm {
     /// Takes the blocks that the target takes.
-    fn take(&mut self, history: &[Message], rules: &Rules) {
+    fn take(&mut self, history: &[Message], rules: &NormalFormRules) {
         for (index, message) in history.iter().enumerate() {
             let mut blocks = Vec::with_capacity(message.blocks.len());
             for block in &message.blocks {
@@ -271,12 +285,12 @@ impl NormalForm {
     }
 
     /// Drops messages that say nothing, and thinking that nothing follows.
-    fn strip(&mut self, rules: &Rules) {
+    fn strip(&mut self, rules: &NormalFormRules) {
         let changes = &mut self.changes;
         self.messages.retain(|(index, message)| {
             let stays = message.blocks.iter().any(|block| block.is_thinking() || block.says_something());
             if !stays {
-                changes.push(Change::EmptyMessage { message: *index });
+                changes.push(NormalFormChange::EmptyMessage { message: *index });
             }
             stays
         });
@@ -290,7 +304,7 @@ impl NormalForm {
 }
 
 /// Drops the thinking of a turn that says nothing else; where something must follow, also thinking at a turn's end.
-fn drop_last_thoughts(turn: &mut [(usize, Message)], rules: &Rules, changes: &mut Vec<Change>) {
+fn drop_last_thoughts(turn: &mut [(usize, Message)], rules: &NormalFormRules, changes: &mut Vec<NormalFormChange>) {
     let says = |(_, message): &(usize, Message)| message.blocks.iter().rposition(Block::says_something);
     let end = turn.iter().rposition(|message| says(message).is_some());
     let from = match end {
@@ -303,25 +317,25 @@ fn drop_last_thoughts(turn: &mut [(usize, Message)], rules: &Rules, changes: &mu
         let (index, message) = numbered;
         if message.blocks[kept..].iter().any(Block::is_thinking) {
             message.blocks.truncate(kept);
-            changes.push(Change::ThinkingAlone { message: *index });
+            changes.push(NormalFormChange::ThinkingAlone { message: *index });
         }
     }
 }
 
-fn refusal(block: &Block, message: usize, rules: &Rules) -> Option<Change> {
+fn refusal(block: &Block, message: usize, rules: &NormalFormRules) -> Option<NormalFormChange> {
     let foreign =
         |origin: &Option<Arc<str>>| origin.as_ref().zip(rules.origin.as_ref()).is_some_and(|(from, to)| from != to);
     match block {
         Block::Thinking { origin, .. } | Block::RedactedThinking { origin, .. } if foreign(origin) => {
-            Some(Change::ForeignThinking { message })
+            Some(NormalFormChange::ForeignThinking { message })
         }
         Block::Thinking { signature, .. } if rules.needs_signature && signature.is_empty() => {
-            Some(Change::UnsignedThinking { message })
+            Some(NormalFormChange::UnsignedThinking { message })
         }
         Block::Thinking { .. } | Block::RedactedThinking { .. } if message < rules.bound_from => {
-            Some(Change::UnboundThinking { message })
+            Some(NormalFormChange::UnboundThinking { message })
         }
-        Block::Provider(own) if !rules.takes(own) => Some(Change::OwnBlock { message }),
+        Block::Provider(own) if !rules.takes(own) => Some(NormalFormChange::OwnBlock { message }),
         _ => None,
     }
 }

@@ -8,9 +8,9 @@ use crate::text::Text;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Edit {
-    /// What goes; nothing, if text is only put in.
+    /// The text that is removed; empty if text is only put in.
     pub span: Span,
-    /// What comes.
+    /// The text that takes its place.
     pub text: String,
 }
 
@@ -42,6 +42,7 @@ impl Diagnostic {
             let name = suggested(self.help.as_deref()?)?;
             renamed(self.primary.span, sources.slice(self.primary.span), name).or_else(|| self.on_line(name, sources))
         };
+        let renamed = || if self.is_elsewhere { None } else { renamed() };
         is_editable.then(|| self.fix.clone().or_else(renamed)).flatten()
     }
 

@@ -11,7 +11,7 @@ use crate::json::Pointer;
 pub struct Change {
     /// Where: in the new value, or in the old one if something is gone.
     pub pointer: Pointer,
-    /// What.
+    /// What was done there.
     pub kind: ChangeKind,
 }
 

@@ -51,7 +51,7 @@ struct Reader<'b, 'l> {
     lost: &'l mut Lost<'b>,
     said: Messages<'b>,
     pairs: Pairs,
-    /// Who spoke last.
+    /// The speaker of the last message.
     last: Option<Speaker>,
 }
 

@@ -94,7 +94,7 @@ impl CacheMark {
         }
     }
 
-    /// Where the step wrote.
+    /// The place in the body that the step wrote.
     pub(crate) fn pointer(&self) -> Pointer {
         self.list().element(self.block).member("cache_control")
     }

@@ -113,7 +113,7 @@ fn definition(wire: WireFormat, tool: &Tool) -> Value {
 
 /// What stands around the name, description and schema of a tool.
 enum Envelope {
-    /// Nothing.
+    /// The three stand by themselves.
     None,
     /// A member `function`.
     Function,

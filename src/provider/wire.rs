@@ -1,7 +1,7 @@
 //! The wire formats.
 
 use super::Capability;
-use crate::conversation::{NameRule, Rules};
+use crate::conversation::{NameRule, NormalFormRules};
 use crate::render::IdRule;
 
 /// The shape of a request body.
@@ -110,7 +110,7 @@ impl WireFormat {
     /// What a history must be like for a client API with this name. Anthropic refuses unsigned thinking, and a
     /// Responses reasoning item without its encrypted content refers to nothing. Both refuse a turn that ends with
     /// reasoning (tailcallhq/forgecode#2107, vercel/ai#7099). No format takes a last message with open calls.
-    pub fn normal_form(self, client_api: &str) -> Rules {
+    pub fn normal_form(self, client_api: &str) -> NormalFormRules {
         let reasoning_is_checked = match self {
             WireFormat::AnthropicMessages | WireFormat::OpenAiResponses => true,
             WireFormat::OpenAiChat
@@ -121,7 +121,7 @@ impl WireFormat {
             | WireFormat::OllamaGenerate
             | WireFormat::LlamaCppInfill => false,
         };
-        Rules {
+        NormalFormRules {
             origin: Some(client_api.into()),
             needs_signature: reasoning_is_checked,
             needs_end: reasoning_is_checked,

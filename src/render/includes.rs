@@ -180,9 +180,9 @@ impl Engine {
 
 /// Which partials include which, by index.
 struct Links {
-    /// What each includes: in order, each once.
+    /// The partials that each one includes: in order, each once.
     targets: Vec<Vec<usize>>,
-    /// What includes each.
+    /// The partials that include each one.
     users: Vec<Vec<usize>>,
 }
 

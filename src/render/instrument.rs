@@ -391,7 +391,7 @@ fn flatten<'e, 'a>(it: &'e ast::BinOp<'a>, operands: &mut Vec<&'e Expr<'a>>) {
     }
 }
 
-/// What variables keep.
+/// Guards around values that variables keep.
 impl Instrument<'_> {
     /// Guards what could make values deeper and deeper: literals that hold values.
     fn kept(&mut self, expression: &Expr<'_>) {

@@ -12,22 +12,51 @@ use crate::repo::Dialect;
 use crate::source::{SourceText, TextError};
 use crate::world::{EntryKind, ReadError, World, normalise_path};
 
-/// The functions that system prompts may call, beside those of the engine.
-pub(super) const PROMPT_FUNCTIONS: [&str; 13] = [
-    "read_file",
-    "file_exists",
-    "read_dir",
-    "head_lines",
-    "basename",
-    "dirname",
-    "ext",
-    "lower",
-    "upper",
-    "agent_role",
-    "existsIn",
-    "length",
-    "tojson",
+/// A function that only system prompts may call.
+#[derive(Debug, Clone, Copy)]
+enum OwnFunction {
+    ReadFile,
+    FileExists,
+    ReadDir,
+    HeadLines,
+    Basename,
+    Dirname,
+    Ext,
+    Lower,
+    Upper,
+    AgentRole,
+}
+
+/// The names of these functions.
+const OWN_FUNCTIONS: [(&str, OwnFunction); 10] = [
+    ("read_file", OwnFunction::ReadFile),
+    ("file_exists", OwnFunction::FileExists),
+    ("read_dir", OwnFunction::ReadDir),
+    ("head_lines", OwnFunction::HeadLines),
+    ("basename", OwnFunction::Basename),
+    ("dirname", OwnFunction::Dirname),
+    ("ext", OwnFunction::Ext),
+    ("lower", OwnFunction::Lower),
+    ("upper", OwnFunction::Upper),
+    ("agent_role", OwnFunction::AgentRole),
 ];
+
+/// The functions of bodies that prompts may call too.
+const SHARED_FUNCTIONS: [&str; 3] = ["existsIn", "length", "tojson"];
+
+/// The functions that system prompts may call, beside those of the engine.
+pub(super) const PROMPT_FUNCTIONS: [&str; OWN_FUNCTIONS.len() + SHARED_FUNCTIONS.len()] = {
+    let mut names = [""; OWN_FUNCTIONS.len() + SHARED_FUNCTIONS.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = match at < OWN_FUNCTIONS.len() {
+            true => OWN_FUNCTIONS[at].0,
+            false => SHARED_FUNCTIONS[at - OWN_FUNCTIONS.len()],
+        };
+        at += 1;
+    }
+    names
+};
 
 /// What a system prompt can see: a project, and the files of its layer and the bundled one.
 pub struct PromptScope {
@@ -110,9 +139,6 @@ impl From<Refusal> for Error {
     }
 }
 
-/// How many of them are the prompts' own; the rest belong to bodies too.
-const OWN_FUNCTIONS: usize = 10;
-
 /// Where a path of a file function leads.
 enum ResolvedPath<'a> {
     /// A file of one of these worlds, the first that has it.
@@ -126,7 +152,6 @@ enum ResolvedPath<'a> {
 impl PromptScope {
     /// The variables and functions of a prompt.
     pub(super) fn root(self: &Arc<Self>, dialect: Dialect) -> Value {
-        let function = |name: &'static str| (name, self.function(name, dialect));
         let variables = [
             ("language", Value::from(Arc::clone(&self.language))),
             ("project_name", Value::from(Arc::clone(&self.project_name))),
@@ -134,38 +159,38 @@ impl PromptScope {
             ("_c", Value::from(Arc::clone(&self.folders.config))),
             ("_h", Value::from(Arc::clone(&self.folders.home))),
         ];
-        let functions = PROMPT_FUNCTIONS[..OWN_FUNCTIONS].iter().map(|name| function(name));
+        let functions = OWN_FUNCTIONS.into_iter().map(|(name, function)| (name, self.function(function, dialect)));
         Value::from_pairs(variables.into_iter().chain(functions))
     }
 
-    fn function(self: &Arc<Self>, name: &str, dialect: Dialect) -> Value {
+    fn function(self: &Arc<Self>, function: OwnFunction, dialect: Dialect) -> Value {
         let scope = Arc::clone(self);
         let is_inja = dialect == Dialect::Inja;
-        match name {
-            "read_file" => Value::from_function(move |path: &Value| scope.charged_read(text(path)?)),
-            "file_exists" => Value::from_function(move |path: &Value| {
+        match function {
+            OwnFunction::ReadFile => Value::from_function(move |path: &Value| scope.charged_read(text(path)?)),
+            OwnFunction::FileExists => Value::from_function(move |path: &Value| {
                 let path = text(path)?;
                 charge_path(path)?;
                 scope.exists(path, is_inja).map_err(Error::from)
             }),
-            "read_dir" => Value::from_function(move |path: &Value| scope.charged_list(text(path)?)),
-            "agent_role" => Value::from_function(move |id: &Value| {
+            OwnFunction::ReadDir => Value::from_function(move |path: &Value| scope.charged_list(text(path)?)),
+            OwnFunction::AgentRole => Value::from_function(move |id: &Value| {
                 let id = text(id)?;
                 scope.charged_read(&format!(":/roles/{id}.md"))
             }),
-            "head_lines" if is_inja => Value::from_function(lines_at_head),
-            "head_lines" => Value::from_function(head_lines),
-            "basename" => Value::from_function(|path: &Value| {
+            OwnFunction::HeadLines if is_inja => Value::from_function(lines_at_head),
+            OwnFunction::HeadLines => Value::from_function(head_lines),
+            OwnFunction::Basename => Value::from_function(|path: &Value| {
                 made(path, |path| path.rsplit('/').next().unwrap_or_default().to_owned())
             }),
-            "dirname" if is_inja => Value::from_function(|path: &Value| made(path, folder)),
-            "dirname" => Value::from_function(|path: &Value| {
+            OwnFunction::Dirname if is_inja => Value::from_function(|path: &Value| made(path, folder)),
+            OwnFunction::Dirname => Value::from_function(|path: &Value| {
                 made(path, |path| path.rfind('/').map_or("", |at| &path[..at]).to_owned())
             }),
-            "ext" if is_inja => Value::from_function(|path: &Value| made(path, suffix)),
-            "ext" => Value::from_function(|path: &Value| made(path, extension)),
-            "lower" => Value::from_function(|text: &Value| made(text, str::to_lowercase)),
-            _ => Value::from_function(|text: &Value| made(text, str::to_uppercase)),
+            OwnFunction::Ext if is_inja => Value::from_function(|path: &Value| made(path, suffix)),
+            OwnFunction::Ext => Value::from_function(|path: &Value| made(path, extension)),
+            OwnFunction::Lower => Value::from_function(|text: &Value| made(text, str::to_lowercase)),
+            OwnFunction::Upper => Value::from_function(|text: &Value| made(text, str::to_uppercase)),
         }
     }
 

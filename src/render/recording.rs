@@ -101,7 +101,7 @@ pub enum By {
     },
     /// A file that a prompt read.
     File {
-        /// Which.
+        /// The file.
         file: Arc<ReadFile>,
         /// The bytes of its text.
         bytes: Range<usize>,
@@ -136,7 +136,7 @@ pub enum From {
 /// A step on the way to a place in a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// What it is.
+    /// The kind of step.
     pub kind: StepKind,
     /// The tag or the call.
     pub span: Span,
@@ -402,6 +402,43 @@ impl Recording {
             run.len == 0 && run.emission > 0 && (range.start..=range.end).contains(*start)
         };
         { runs }.find(is_there).map(|(run, _)| run).and_then(|run| self.owner(run).tag_span(engine, sources, run))
+    }
+
+    /// The outermost call of a macro that gives a text and no JSON, as far as a byte of its output: where the output begins, and the call.
+    /// None of the macro's own words before that byte is a quote or a bracket.
+    pub(crate) fn call_for_text(&self, engine: &Engine, sources: &Sources, at: usize) -> Option<(usize, Span)> {
+        let index = self.starts.partition_point(|&start| start <= at).checked_sub(1)?;
+        let mut next = Some(self.told.runs[index].frame);
+        let mut found = None;
+        while let Some((id, frame)) = next.and_then(|id| Some((id, self.frames.get(id as usize)?))) {
+            next = frame.parent;
+            let is_macro = |node| matches!(self.marked.nodes.get(node).kind, NodeKind::Enter(Scope::Macro(_)));
+            if !frame.node.is_some_and(is_macro) {
+                continue;
+            }
+            let Some(start) = self.text_before(id, index, at) else { break };
+            let call = frame.call.or_else(|| self.running_call(frame));
+            found = call.map(|call| (start, self.node_span(engine, sources, call)));
+        }
+        found
+    }
+
+    /// Where the output of a frame begins that a run is in; `None` if the templates' own words from there to a byte are JSON.
+    fn text_before(&self, frame: FrameId, index: usize, at: usize) -> Option<usize> {
+        let is_within = |run: &Run| {
+            let parent = |id: &FrameId| self.frames.get(*id as usize).and_then(|frame| frame.parent);
+            std::iter::successors(Some(run.frame), parent).any(|id| id == frame)
+        };
+        let runs = self.told.runs[..=index].iter().zip(&self.starts).rev();
+        let mut begin = self.starts[index];
+        for (run, &start) in runs.take_while(|(run, _)| is_within(run)) {
+            let words = &self.told.text[start..(start + run.len).min(at.max(start))];
+            if matches!(run.writer, Writer::Template { .. }) && words.contains(['"', '{', '}', '[', ']']) {
+                return None;
+            }
+            begin = start;
+        }
+        Some(begin)
     }
 
     /// The recording that knows a run's tag and frame.

@@ -70,7 +70,7 @@ fn range(span: Span) -> Range<usize> {
 /// A tag that is being read.
 struct Tag {
     start: usize,
-    /// What ends it.
+    /// The characters that end it.
     delimiter: &'static str,
     name: Option<String>,
     /// Whether a value is assigned: `{% set x = 1 %}` has no end tag.

@@ -130,7 +130,7 @@ pub struct Origin {
 pub struct ModelPattern {
     /// As it is written.
     pub text: Spanned<Arc<str>>,
-    /// What names begin with.
+    /// The first characters of each name.
     begins: Box<str>,
     rest: Rest,
 }
@@ -191,7 +191,7 @@ pub enum Demand {
 pub struct Condition {
     /// The member.
     pub at: MemberPath,
-    /// What of it counts.
+    /// The state that it has to be in.
     pub is: State,
 }
 

@@ -35,7 +35,7 @@ pub struct FileToRoute {
 /// A dimension of a [`Matcher`] that does not accept a [`FileToRoute`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
-    /// Which one.
+    /// The part of an agent that is compared.
     pub dimension: Dimension,
     /// What would be accepted, as written.
     pub wanted: Vec<Arc<str>>,

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// How the keys of one provider look.
 struct Form {
-    /// What they begin with.
+    /// The first characters of each key.
     start: &'static str,
     /// How many characters follow at least.
     least: usize,

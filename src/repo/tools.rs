@@ -71,7 +71,7 @@ pub struct ToolsFile {
 pub struct ToolSpec {
     /// What the model is told.
     pub definition: Tool,
-    /// What is run.
+    /// The program that is run.
     pub program: ProgramSpec,
     /// How long it may run.
     pub time_limit: Duration,

@@ -31,7 +31,7 @@ pub(super) const MOST: usize = 100;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Suspicion {
     pub(super) rule: &'static Rule,
-    /// What follows the path.
+    /// The words of the message behind the path.
     pub(super) message: String,
     pub(super) help: String,
 }

@@ -45,7 +45,7 @@ pub struct Listed {
 pub struct Renamed {
     /// What it was called.
     pub from: Arc<str>,
-    /// What it is called.
+    /// The new name.
     pub to: Arc<str>,
     /// The file that says it.
     pub path: Arc<str>,

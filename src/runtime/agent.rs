@@ -1,4 +1,4 @@
-//! An agent that can be sent to: the compiler's plan, a setting and a model.
+//! An agent that can be sent to: the compiler's plan, a environment and a model.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::{Category, Error};
 use crate::check::prefix::sent;
-use crate::compile::{Compiler, LiveBody, PolicyOptions, STACK_BYTES, Selection, Setting};
+use crate::compile::{Compiler, LiveBody, PolicyOptions, PromptEnvironment, STACK_BYTES, Selection};
 use crate::conversation::log::Sent;
 use crate::conversation::{Conversation, TaskKind, Usage};
 use crate::diag::{Diagnostic, Severity, did_you_mean};
@@ -23,7 +23,7 @@ pub struct Agent {
     compiler: Arc<Compiler>,
     id: ProfileId,
     name: Arc<str>,
-    setting: Setting,
+    environment: PromptEnvironment,
     model: Option<Arc<str>>,
     policy: Option<Arc<PolicyOptions>>,
     /// The request that was checked last, for the session that sends it next.
@@ -131,13 +131,13 @@ impl Agent {
     /// # Errors
     ///
     /// There is none, or it cannot be compiled: the detail has what was found in the repository, and [`Compiler::findings`] all of it.
-    pub fn new(compiler: Arc<Compiler>, name: &str, setting: Setting) -> Result<Agent, Error> {
+    pub fn new(compiler: Arc<Compiler>, name: &str, environment: PromptEnvironment) -> Result<Agent, Error> {
         let usable = compiler.agents().iter().filter(|(_, usable)| *usable).map(|(id, _)| *id);
         let named = |id: ProfileId| &compiler.hierarchy().get(id).name.value;
         match usable.clone().find(|&id| **named(id) == *name) {
             Some(id) => {
                 let name = Arc::clone(named(id));
-                Ok(Agent { compiler, id, name, setting, model: None, policy: None, ahead: Arc::default() })
+                Ok(Agent { compiler, id, name, environment, model: None, policy: None, ahead: Arc::default() })
             }
             None => {
                 let help = did_you_mean(name, usable.map(|id| named(id).as_ref()));
@@ -184,7 +184,7 @@ impl Agent {
     /// The templates fail on this conversation, or there is no model.
     pub fn compile(&self, conversation: Conversation) -> Result<Compiled, CompileError> {
         let (plan, model) = self.plan_for(&conversation)?;
-        let body = self.compiler.live_body(&plan, conversation, &self.setting, model);
+        let body = self.compiler.live_body(&plan, conversation, &self.environment, model);
         Ok(self.compiled(&plan, model, body.map_err(CompileError::Findings)?))
     }
 
@@ -207,7 +207,7 @@ impl Agent {
     /// A request with what was found in it, and its system prompt.
     fn checked_request(&self, conversation: Conversation) -> Result<(Checked, Arc<str>), CompileError> {
         let (plan, model) = self.plan_for(&conversation)?;
-        let checked = self.compiler.live_body_and_findings(&plan, conversation, &self.setting, model);
+        let checked = self.compiler.live_body_and_findings(&plan, conversation, &self.environment, model);
         let LiveBody { body, findings, prompt, .. } = checked.map_err(CompileError::Findings)?;
         Ok(((self.compiled(&plan, model, body), findings), prompt))
     }
@@ -249,7 +249,7 @@ impl Agent {
     pub(super) fn surroundings(&self, is_omitted: bool) -> Result<Option<Arc<str>>, Error> {
         let work = || {
             let plan = self.compiler.plan(self.id).expect("only usable agents are made");
-            let told = self.compiler.live_surroundings(&plan, &self.setting, is_omitted);
+            let told = self.compiler.live_surroundings(&plan, &self.environment, is_omitted);
             told.map_err(|finding| CompileError::Findings(vec![*finding]).into_error(&self.compiler))
         };
         // Templates may nest deeper than the stacks of async workers allow.
@@ -268,7 +268,8 @@ impl Agent {
             return Ok(conversation);
         }
         let (plan, _) = self.plan_for(&conversation)?;
-        let prompt = self.compiler.live_prompt(&plan, &conversation, &self.setting).map_err(CompileError::Findings)?;
+        let prompt =
+            self.compiler.live_prompt(&plan, &conversation, &self.environment).map_err(CompileError::Findings)?;
         Ok(Conversation { known_prompt: Some(prompt), ..conversation })
     }
 
@@ -277,7 +278,7 @@ impl Agent {
     pub fn findings(&self, conversation: Conversation) -> Vec<Diagnostic> {
         let plan = self.compiler.plan(self.id).expect("only usable agents are made");
         let model = self.compiler.client_model(&plan, self.model.as_deref());
-        self.compiler.live_findings(&plan, conversation, &self.setting, model)
+        self.compiler.live_findings(&plan, conversation, &self.environment, model)
     }
 
     /// The request for a conversation, unless it has mistakes that the agent's policy does not let pass.
@@ -429,11 +430,11 @@ mod tests {
         let profile = format!("name = \"A\"\nextends = \"OpenAI Chat\"\n{more}\n");
         let own = MemoryWorld::from_iter([("agents/a.toml", profile.as_str())]);
         let compiler = Compiler::load(Arc::new(own), Arc::new(Embedded::bundled()), LoadOptions::default());
-        Agent::new(Arc::new(compiler), "A", setting(file)).expect("usable")
+        Agent::new(Arc::new(compiler), "A", environment(file)).expect("usable")
     }
 
-    fn setting(file: &str) -> Setting {
-        Setting {
+    fn environment(file: &str) -> PromptEnvironment {
+        PromptEnvironment {
             project: Arc::new(MemoryWorld::from_iter([("a.md", file)])),
             project_name: "test".into(),
             language: "".into(),
@@ -454,7 +455,7 @@ mod tests {
         assert_eq!(agent.compile(asked(&agent, "Hi")).expect("it is compiled"), checked.0);
         assert_eq!(agent.known_request(&asked(&agent, "Hi")), None, "it was taken");
 
-        let elsewhere = Agent { setting: setting("Be long."), ..agent.clone() };
+        let elsewhere = Agent { environment: environment("Be long."), ..agent.clone() };
         let again = || agent.compile_and_check(conversation("Hi")).expect("it is compiled");
         again();
         assert_eq!(elsewhere.known_request(&asked(&elsewhere, "Hi")), None, "the prompt is another");

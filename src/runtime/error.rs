@@ -9,7 +9,7 @@ use super::ResponseInfo;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Error {
-    /// Whose business it is.
+    /// What kind of failure it is, which says who can mend it.
     pub category: Category,
     /// One lower-case phrase for people.
     pub message: String,
@@ -85,7 +85,7 @@ impl Error {
         self.response.as_ref()?.request_id.as_deref()
     }
 
-    /// Which may succeed later.
+    /// The same failure, marked as one that another attempt may not meet.
     #[must_use]
     pub fn retryable(mut self) -> Error {
         self.retryable = true;

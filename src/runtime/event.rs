@@ -55,7 +55,7 @@ pub enum Event {
     ToolProgress {
         /// The call's id.
         id: Arc<str>,
-        /// What it tells.
+        /// The text of its report.
         text: String,
     },
     /// A tool answered.
@@ -101,7 +101,7 @@ pub enum Event {
     },
     /// This round ended without a whole answer.
     TurnCutOff {
-        /// Why.
+        /// What ended it.
         reason: CutOff,
         /// Whether what came of the answer stays in the history, where it is marked.
         kept: bool,

@@ -49,7 +49,7 @@ mod tests {
 
     #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
     struct Item {
-        /// What it is called.
+        /// The item's name.
         name: String,
         #[serde(default)]
         kind: Option<Kind>,

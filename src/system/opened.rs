@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Disk, Embedded, find_root};
-use crate::compile::{Compiler, Folders, LoadOptions, Setting};
+use crate::compile::{Compiler, Folders, LoadOptions, PromptEnvironment};
 #[cfg(feature = "runtime")]
 use crate::conversation::{Conversation, log::Log};
 #[cfg(feature = "runtime")]
@@ -19,7 +19,7 @@ pub struct OpenedRepository {
     /// Its agents and the bundled ones.
     pub compiler: Arc<Compiler>,
     /// What prompts see: the real folder as the project, the real paths.
-    pub setting: Setting,
+    pub environment: PromptEnvironment,
 }
 
 #[cfg(feature = "runtime")]
@@ -30,7 +30,7 @@ impl OpenedRepository {
     ///
     /// As [`Agent::new`].
     pub fn agent(&self, name: &str) -> Result<Agent, Error> {
-        Agent::new(Arc::clone(&self.compiler), name, self.setting.clone())
+        Agent::new(Arc::clone(&self.compiler), name, self.environment.clone())
     }
 
     /// A transport that takes keys from where the repository says, with the usual limits. Sessions that share one share its connections.
@@ -136,8 +136,8 @@ pub fn open_repository(folder: impl AsRef<Path>) -> Result<OpenedRepository, Str
     let root = find_root(folder, false)?;
     let options = LoadOptions { with_bundled: true, ..LoadOptions::default() };
     let compiler = Compiler::load(Arc::new(Disk::open(&root)?), Arc::new(Embedded::bundled()), options);
-    let setting = project_setting(folder, &root)?;
-    Ok(OpenedRepository { root, compiler: Arc::new(compiler), setting })
+    let environment = project_environment(folder, &root)?;
+    Ok(OpenedRepository { root, compiler: Arc::new(compiler), environment })
 }
 
 /// What prompts see of a project on disk, with the paths as they are; `config` is the folder of the repository.
@@ -145,14 +145,14 @@ pub fn open_repository(folder: impl AsRef<Path>) -> Result<OpenedRepository, Str
 /// # Errors
 ///
 /// A phrase, if the project's folder does not exist or cannot be read.
-pub fn project_setting(project: &Path, config: &Path) -> Result<Setting, String> {
+pub fn project_environment(project: &Path, config: &Path) -> Result<PromptEnvironment, String> {
     let disk = Disk::open(project)?;
     let name = disk.root().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let text = |path: &Path| Arc::from(path.to_string_lossy().as_ref());
     let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
     let folders = Folders { project: text(disk.root()), config: text(config), home: text(&home) };
     let project: Arc<dyn World> = Arc::new(disk);
-    Ok(Setting { project, project_name: name.into(), language: Arc::from(""), folders })
+    Ok(PromptEnvironment { project, project_name: name.into(), language: Arc::from(""), folders })
 }
 
 #[cfg(test)]
@@ -169,7 +169,10 @@ mod tests {
         let opened = open_repository(&project).expect("it is there");
         assert!(opened.compiler.findings().is_empty() && !opened.compiler.agents().is_empty());
         let place = project.canonicalize().expect("it is there");
-        assert_eq!((&*opened.setting.project_name, Path::new(&*opened.setting.folders.project)), ("project", &*place));
+        assert_eq!(
+            (&*opened.environment.project_name, Path::new(&*opened.environment.folders.project)),
+            ("project", &*place)
+        );
         assert_eq!(opened.root, folder.path().canonicalize().expect("it is there"));
         assert!(open_repository(folder.path().join("none")).is_err());
     }

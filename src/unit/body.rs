@@ -472,8 +472,8 @@ impl BodyBuilder<'_> {
     }
 
     fn fragments<'f>(&'f self, input: &'f BodyInput<'f>) -> Fragments<'f> {
-        let BodyBuilder { plan, sources, renderer, request, .. } = *self;
-        Fragments { plan, sources, renderer, request, input }
+        let BodyBuilder { sources, renderer, request, .. } = *self;
+        Fragments { sources, renderer, request, input }
     }
 }
 

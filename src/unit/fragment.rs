@@ -8,7 +8,6 @@ use super::excerpt::{self, Excerpt};
 use super::fix;
 use super::members::{Member, Shared};
 use super::memo::{Costed, Memo, SharedFragment};
-use super::plan::Plan;
 use super::prompt::placeholder;
 use super::{Request, rules};
 use crate::diag::{Diagnostic, Edit, Label, Rule};
@@ -26,7 +25,6 @@ const EXPLAINED: u64 = 9;
 
 /// Renders templates of a body.
 pub(super) struct Fragments<'a> {
-    pub(super) plan: &'a Plan<'a>,
     pub(super) sources: &'a Sources,
     pub(super) renderer: &'a Renderer<'a>,
     pub(super) request: &'a Request<'a>,
@@ -194,7 +192,7 @@ impl Fragments<'_> {
         if let Some(met) = &error.met {
             relate(met, &format!("`{}` stands here", &text[met.clone()]));
         }
-        for step in found.iter().flat_map(|found| &found.steps) {
+        for step in found.iter().flat_map(|found| &found.steps).filter(|step| step.span != span) {
             finding = finding.related(step.span, step.kind.phrase());
         }
         if !literal.contains(span)
@@ -230,16 +228,13 @@ impl Fragments<'_> {
         Some(Edit::new(Span { start: after.end, ..after }, comma))
     }
 
+    /// Who wrote what is no JSON. Whatever a system prompt says, what puts it into the body has to make JSON of it: who wrote the
+    /// prompt is not asked.
     fn recording(&self, template: TemplateId, text: &str) -> Recording {
-        // What the prompt wrote stands nowhere if it is a placeholder.
-        let is_hollow = self.input.system_prompt == Some(placeholder().as_str());
-        let recorded = || self.plan.recorded_prompt(self.sources, self.renderer, self.request).map(Arc::new);
-        let is_read = self.renderer.reads_prompt(template);
-        let prompt = if is_hollow || !is_read { None } else { recorded() };
         // Trailing commas are spaces by now.
         let rendered = self.renderer.body(self.sources, template, self.input).text;
         let text = rendered.as_deref().unwrap_or(text);
-        self.renderer.record_body(template, self.input, prompt.as_ref(), (text, usize::MAX))
+        self.renderer.record_body(template, self.input, None, (text, usize::MAX))
     }
 
     /// Who wrote the first byte of a range, or the last byte of the output.
@@ -264,9 +259,15 @@ impl Fragments<'_> {
             let span = self.renderer.empty_tag(self.sources, recording, &gap)?;
             return Some((span, WITHOUT_QUOTES));
         }
+        let help = |start: usize| if text[..start].ends_with('"') { WITH_QUOTES } else { WITHOUT_QUOTES };
+        if rule(&error.problem) == &rules::UNQUOTED
+            && let Some((start, call)) = self.renderer.call_for_text(self.sources, recording, error.range.start)
+        {
+            return Some((call, help(start)));
+        }
         let found = found?;
         let start = found.value_from.filter(|&start| error.range.start > start)?;
-        Some((found.tag?, if text[..start].ends_with('"') { WITH_QUOTES } else { WITHOUT_QUOTES }))
+        Some((found.tag?, help(start)))
     }
 }
 

@@ -13,8 +13,8 @@ use crate::conversation::TaskKind;
 use crate::diag::{Diagnostic, Suggestions, listed};
 use crate::json::{self, Pointer};
 use crate::provider::{
-    Breakpoint, CachePlan, CacheTtl, Capability, ClientApi, MODEL_PLACEHOLDER, RequestLine, WireFormat, request_line,
-    rules as provider_rules,
+    Breakpoint, CachePlan, CacheTtl, Capability, ClientApi, MODEL_PLACEHOLDER, RequestLine, UrlParts, WireFormat,
+    request_line, rules as provider_rules,
 };
 use crate::render::{Engine, TemplateId, TemplateKind, is_template};
 use crate::repo::{Instance, LayerKind, Repo};
@@ -233,6 +233,19 @@ impl<'r> Plan<'r> {
         None
     }
 
+    /// The entry of `unset` that drops a member of `[body]`; `None` for what is in a list, which no entry names.
+    pub(crate) fn unset_entry(&self, pointer: &Pointer) -> Option<String> {
+        let mut table = Some(self.profile.body()?);
+        let mut path = Vec::new();
+        for name in pointer.tokens() {
+            table = table?.get(&name)?.table();
+            path.push(if name.contains('.') { format!("\"{name}\"") } else { name });
+        }
+        let path = path.join(".");
+        let quote = if path.contains('"') { '\'' } else { '"' };
+        (!path.is_empty()).then(|| format!("{quote}{path}{quote}"))
+    }
+
     /// Where a value of `[body]` is written, and what earlier levels of the chain said of it, the nearest first.
     pub(super) fn levels(&self, pointer: &Pointer, splices: &[Splice]) -> (Span, Vec<Span>) {
         self.find(pointer, splices).map_or_else(|| (self.whole(), Vec::new()), |found| (found.nearest, found.overrode))
@@ -445,18 +458,22 @@ fn check_settings(
     };
     let Some(api) = ClientApi::from_name(&instance.client_api.value) else { return false };
     check_api(profile, api, api.wire(endpoint.value), findings);
-    findings.extend(doubled_path(instance, &endpoint));
+    findings.extend(doubled_path((instance, name.span), &endpoint));
     true
 }
 
-/// The finding of an endpoint that begins with what the URL ends with.
-fn doubled_path(instance: &Instance, endpoint: &Spanned<&str>) -> Option<Diagnostic> {
-    let path = instance.url.value.split_once("://").map_or("", |(_, rest)| rest.split_once('/').map_or("", |it| it.1));
+/// The finding of an endpoint that begins with what the URL of the instance ends with; with the place that names the instance.
+fn doubled_path((instance, named): (&Instance, Span), endpoint: &Spanned<&str>) -> Option<Diagnostic> {
+    let path = UrlParts::of(&instance.url.value).path();
     let last = path.trim_end_matches('/').rsplit('/').next().filter(|last| !last.is_empty())?;
     let rest = endpoint.value.trim_start_matches('/').strip_prefix(last)?.strip_prefix('/')?;
     let message = format!("the path of the request has `{}` twice", crate::text::cut(last, 40));
     let finding = Diagnostic::new(&provider_rules::DOUBLED_PATH, endpoint.span, message);
     let finding = finding.related(instance.url.span, "the URL ends with it already");
+    let finding = match named.file == endpoint.span.file {
+        true => finding,
+        false => finding.related(named, "the instance is named here"),
+    };
     Some(finding.help(format!("write `endpoint = \"{}\"`", crate::text::cut(rest, 80))))
 }
 
@@ -473,6 +490,6 @@ fn check_api(profile: &ResolvedProfile<'_>, api: ClientApi, wire: WireFormat, fi
     if let Some(cache) = profile.switch("cache_prompt").filter(|it| it.value && !wire.has_cache_breakpoints()) {
         let message = format!("`cache_prompt` has no effect with {}", wire.name());
         let finding = Diagnostic::new(&provider_rules::NO_PROMPT_CACHE, cache.span, &*message).in_sense(Some(message));
-        findings.push(finding.help("remove it"));
+        findings.push(finding.help("remove it; what is inherited is switched off with `cache_prompt = false`"));
     }
 }

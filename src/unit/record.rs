@@ -15,6 +15,7 @@ use super::prompt::{SystemPrompt, placeholder};
 use crate::json::{self, Pointer, Tree};
 use crate::provider::{CacheMark, is_injected, tool_source};
 use crate::render::{BodyInput, By, ComputedFrom, ReadFile, Recording, Renderer, Written};
+use crate::repo::Repo;
 use crate::source::{Sources, Span};
 
 /// What the provider steps did to a body.
@@ -72,7 +73,7 @@ pub enum Author {
     },
     /// A provider step.
     Step {
-        /// Which.
+        /// The step.
         step: ProviderStep,
         /// The setting, if the profile has it.
         setting: Option<Span>,
@@ -297,6 +298,13 @@ impl<'a> Record<'a> {
         let recorded = (0..self.recorded.len()).filter_map(|index| self.whole(index));
         let recordings = recorded.chain(self.prompt().map(|prompt| &**prompt));
         recordings.flat_map(|recording| self.renderer.branches(self.sources, recording)).collect()
+    }
+
+    /// Where the model of the request is named; `None` if the caller names it, or nobody does.
+    pub(crate) fn model_named_at(&self, repo: &Repo) -> Option<Span> {
+        let is_given = self.request.model.is_some_and(|model| !model.trim().is_empty());
+        let of_client = || repo.models.get(self.plan.name()).map(|entry| entry.span);
+        (!is_given).then(|| of_client().or_else(|| self.plan.setting(ProviderStep::Model.setting()))).flatten()
     }
 
     fn owner(&self, pointer: &Pointer) -> Owner<'_> {

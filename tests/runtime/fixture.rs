@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqc::compile::{Compiler, Setting};
+use reqc::compile::{Compiler, PromptEnvironment};
 use reqc::conversation::{Block, Conversation};
 use reqc::render::Folders;
 use reqc::repo::{LoadOptions, SecretRef};
@@ -53,8 +53,8 @@ pub(crate) fn compiler_of(url: &str, more: &str) -> Arc<Compiler> {
 }
 
 /// An empty project.
-pub(crate) fn setting() -> Setting {
-    Setting {
+pub(crate) fn setting() -> PromptEnvironment {
+    PromptEnvironment {
         project: Arc::new(MemoryWorld::default()),
         project_name: "test".into(),
         language: "".into(),

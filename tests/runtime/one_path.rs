@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reqc::compile::{Compiler, Setting};
+use reqc::compile::{Compiler, PromptEnvironment};
 use reqc::conversation::{Block, Conversation, Task};
 use reqc::golden::request_json;
 use reqc::repo::{LoadOptions, SecretRef};
@@ -58,7 +58,8 @@ async fn the_bytes_that_a_server_gets_are_those_of_the_golden_file() {
         let request: Value = serde_json::from_str(&request_json(&plan, Some(model))).expect("JSON");
         for ready in original.contexts().iter().filter(|ready| ready.context.kind() == plan.kind) {
             let context = &ready.context;
-            let agent = Agent::new(Arc::clone(&moved), plan.name(), Setting::of(context)).expect("the same agents");
+            let agent =
+                Agent::new(Arc::clone(&moved), plan.name(), PromptEnvironment::of(context)).expect("the same agents");
             let agent = agent.with_model(Some(model));
             let conversation = original.conversation_for(&plan, context).expect("no findings");
             let session = Session::new(agent, transport.clone(), conversation);
@@ -93,7 +94,8 @@ fn a_session_that_begins_with_turns_does_not_tell_again_what_came_in_them() {
     let plan = agents.find(is_told).expect("a bundled agent has surroundings");
     for name in ["next-turn-other-files", "next-turn-other-language"] {
         let context = context(name);
-        let agent = Agent::new(Arc::clone(&compiler), plan.name(), Setting::of(context)).expect("it can be used");
+        let agent =
+            Agent::new(Arc::clone(&compiler), plan.name(), PromptEnvironment::of(context)).expect("it can be used");
         let conversation = compiler.conversation_for(&plan, context).expect("no findings");
         let length = |conversation: &Conversation| match &conversation.task {
             Task::Chat(history) => history.len(),

@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Broken, Checks, rules};
-use crate::check::Problem;
+use super::{Broken, Checks, problem, rules};
 use crate::json::Pointer;
 use crate::provider::{LOOKBACK, WireFormat};
 use crate::unit::Body;
@@ -29,17 +28,8 @@ impl Checks {
         let next = marks(newer).into_iter().find(|mark| mark.at >= kept.at)?;
         let distance = next.at - kept.at;
         (distance > LOOKBACK).then(|| {
-            let problem = Problem {
-                rule: &rules::LOOKBACK,
-                severity: None,
-                message: rules::lookback_message(distance),
-                help: Some(rules::LOOKBACK_HELP.to_owned()),
-                sense: None,
-                is_of_form: false,
-                lacks: Vec::new(),
-                place: None,
-                pointer: next.pointer,
-            };
+            let texts = (rules::lookback_message(distance), rules::LOOKBACK_HELP);
+            let problem = problem(&rules::LOOKBACK, texts, next.pointer);
             Broken { problem, is_in_later: true, is_in_both: false, from: None }
         })
     }

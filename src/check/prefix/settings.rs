@@ -1,8 +1,7 @@
 //! Settings beside the conversation on which a server's cache depends: with another value, what was kept is not found.
 
 use super::place::{Difference, difference, has_mark};
-use super::{Broken, Checks, Part, rules};
-use crate::check::Problem;
+use super::{Broken, Checks, Part, problem, rules};
 use crate::diag::Rule;
 use crate::provider::{Server, WireFormat};
 use crate::unit::Body;
@@ -40,18 +39,7 @@ impl Checks {
 fn broken(rule: &'static Rule, found: Difference<'_>) -> Broken {
     let (is_in_later, is_in_both) = (found.newer.is_some(), found.older.is_some() && found.newer.is_some());
     let from = found.from;
-    let (message, help) = (rules::message(&found, false), Some(rules::SETTING_HELP.to_owned()));
-    let problem = Problem {
-        rule,
-        severity: None,
-        message,
-        help,
-        sense: None,
-        is_of_form: false,
-        lacks: Vec::new(),
-        place: None,
-        pointer: found.pointer,
-    };
+    let problem = problem(rule, (rules::message(&found, false), rules::SETTING_HELP), found.pointer);
     Broken { problem, is_in_later, is_in_both, from }
 }
 

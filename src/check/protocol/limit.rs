@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{Found, Subject, body_rule};
+use crate::check::About;
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
@@ -82,7 +83,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         };
         if len > bound.most {
             let message = format!("{len} {} are too many: {} takes {}", bound.what, subject.server.name(), bound.most);
-            let note = found.at(value, message).of_form();
+            let note = found.at(value, message).about(About::Form);
             let note = if len > bound.surely { note } else { note.warning() };
             note.help(format!("leave {} or fewer", bound.most));
         }

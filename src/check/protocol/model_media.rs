@@ -43,7 +43,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             Kind::Result(_) => images_of_result(subject.wire, part).for_each(|image| match refused.in_results {
                 Some(level) if refused.images.is_none() => {
                     let note = found.at(image, format!("{} takes no images in results of tools", model(subject)));
-                    note.level(level).help("put them into a message of the user behind all results of the turn");
+                    note.of_model()
+                        .level(level)
+                        .help("put them into a message of the user behind all results of the turn");
                 }
                 _ => media(subject, &refused, image, found),
             }),
@@ -55,10 +57,12 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 fn media<'b>(subject: &Subject<'b>, refused: &Refused, part: &'b Value, found: &mut Found<'b>) {
     if let Some(level) = refused.images.filter(|_| is_image(subject.wire, part)) {
         let note = found.at(part, format!("{} takes no images", model(subject)));
-        note.level(level).help("leave it out, say in words what it shows, or choose a model that takes images");
+        note.of_model()
+            .level(level)
+            .help("leave it out, say in words what it shows, or choose a model that takes images");
     } else if let Some((level, address)) = refused.urls.and_then(|level| Some((level, address(subject.wire, part)?))) {
         let note = found.at(address, format!("{} fetches nothing from the web", model(subject)));
-        note.level(level).help("send the bytes in Base64, or upload the file first");
+        note.of_model().level(level).help("send the bytes in Base64, or upload the file first");
     }
 }
 

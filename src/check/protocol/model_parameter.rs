@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{Found, Subject, body_rule};
+use crate::check::About;
 use crate::check::families::Breach;
 use crate::repo::Demand;
 use crate::text::cut;
@@ -26,10 +27,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     for breach in subject.facts.breaches(subject) {
         let note = found.at(breach.value, message(&breach, subject.model.unwrap_or("this model")));
         let note = match breach.fact.demand {
-            Demand::Absent { .. } => note,
-            Demand::Value { .. } => note.of_form(),
+            Demand::Absent { .. } => note.about(About::Presence),
+            Demand::Value { .. } => note.about(About::Form),
         };
-        note.level(breach.severity).help(help(&breach));
+        note.of_model().level(breach.severity).help(help(&breach));
     }
 }
 

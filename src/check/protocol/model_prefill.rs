@@ -31,7 +31,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
     let model = cut(subject.model.unwrap_or("this model"), 60);
     let note = found.at(last, format!("the last turn is the assistant's, and {model} does not go on with it"));
-    note.level(severity).help("end with the user's turn; ask for the form of the answer there");
+    note.of_model().level(severity).help("end with the user's turn; ask for the form of the answer there");
 }
 
 /// Whether a turn holds calls of tools that the server runs.

@@ -72,7 +72,7 @@ pub(super) struct Pairs<'b> {
 pub(super) struct MatchedCall<'b> {
     /// The index of its entry.
     pub(super) entry: usize,
-    /// The whole of it.
+    /// The call as it stands in the body.
     pub(super) value: &'b Value,
     /// The call.
     pub(super) call: Call<'b>,
@@ -82,7 +82,7 @@ pub(super) struct MatchedCall<'b> {
 
 /// A result that answers no open call.
 pub(super) struct Stray<'b> {
-    /// The whole of it.
+    /// The result as it stands in the body.
     pub(super) value: &'b Value,
     /// The result.
     pub(super) result: Outcome<'b>,

@@ -33,7 +33,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     for (at, entry) in entries.iter().enumerate().filter(|(_, entry)| is_instruction(entry)) {
         if let Some(level) = refused {
             let note = found.at_member(entry.value, "role", "this model takes no messages with the role `system`");
-            note.level(level).help(HELP);
+            note.of_model().level(level).help(HELP);
             continue;
         }
         match subject.server {

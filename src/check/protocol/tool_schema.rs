@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::schemas::visit;
 use super::tools::{DeclaredTool, tools};
 use super::{Found, Subject, body_rule};
+use crate::check::About;
 use crate::provider::{Server, WireFormat};
 use crate::text::cut;
 
@@ -113,13 +114,14 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut 
     ];
     for value in super::schemas::no_schemas(inner) {
         let kind = crate::json::kind_of(value);
-        let note = found.at(value, format!("this is no JSON Schema: a schema stands here, not {kind}")).of_form();
+        let note =
+            found.at(value, format!("this is no JSON Schema: a schema stands here, not {kind}")).about(About::Form);
         let note = if is_sure { note } else { note.warning() };
         note.help("write an object: `{ \"type\": … }`");
     }
     for (name, is_right, says) in rules {
         if inner.get(name).is_some_and(|value| !is_right(value)) {
-            let note = found.at_member(inner, name, not_a_schema(name, &inner[name], says)).of_form();
+            let note = found.at_member(inner, name, not_a_schema(name, &inner[name], says)).about(About::Form);
             let note = if is_sure { note } else { note.warning() };
             note.help("write valid JSON Schema");
         }

@@ -99,7 +99,7 @@ pub(super) fn lets_tools_mix(subject: &Subject<'_>) -> bool {
 pub(super) struct Choice<'b> {
     /// Where it stands.
     pub(super) value: &'b Value,
-    /// Which.
+    /// The tools that it asks for.
     pub(super) which: Which<'b>,
 }
 

@@ -189,7 +189,11 @@ impl<'s> Explaining<'s> {
                     || format!("`{at}` matches none of the forms that the API accepts"),
                     |said| format!("`{at}`: {said}"),
                 );
-                self.mistakes.push(Mistake::value(at, message, Hint::None));
+                let mistake = Mistake::value(at, message.clone(), Hint::None);
+                self.mistakes.push(match asked_for(context) {
+                    Some(names) => Mistake { what: What::NoneOf { names, message }, ..mistake },
+                    None => mistake,
+                });
             }
         }
     }
@@ -211,6 +215,18 @@ impl<'s> Explaining<'s> {
             false => meant_or_known(value, &known()),
         }
     }
+}
+
+/// The fields of which an object needs one, if all that its alternatives ask for is a field each.
+fn asked_for(context: &[Vec<ValidationError<'static>>]) -> Option<Vec<String>> {
+    let asked = |errors: &Vec<ValidationError<'static>>| match errors.as_slice() {
+        [error] => match error.kind() {
+            Kind::Required { property } => property.as_str().map(str::to_owned),
+            _ => None,
+        },
+        _ => None,
+    };
+    context.iter().map(asked).collect()
 }
 
 /// The longest value or name of which a hint is kept, in bytes.

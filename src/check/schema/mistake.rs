@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::super::Problem;
+use super::super::{About, Problem};
 use super::rules;
 use crate::diag::{Rule, Severity, one_of};
 use crate::json::Pointer;
@@ -31,11 +31,13 @@ pub(super) enum What {
     Unknown,
     /// Fields that are not there.
     Missing(Vec<String>),
+    /// None of several fields is there, of which an object needs one; in the schema's own words.
+    NoneOf { names: Vec<String>, message: String },
     /// Anything else, as it is told.
     Other(String),
 }
 
-/// What may help.
+/// Advice on a mistake.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Hint {
     None,
@@ -166,7 +168,7 @@ impl Mistake {
                 let fields: Vec<String> = names.iter().map(|name| format!("`{}`", self.pointer.member(name))).collect();
                 format!("{} {} missing", fields.join(" and "), if fields.len() == 1 { "is" } else { "are" })
             }
-            What::Other(message) => message,
+            What::NoneOf { message, .. } | What::Other(message) => message,
         };
         let help = match self.hint {
             Hint::None => None,
@@ -188,7 +190,8 @@ impl Mistake {
             message,
             help,
             sense,
-            is_of_form: false,
+            about: About::Form,
+            is_of_model: false,
             lacks,
             place: self.place,
         }
@@ -217,11 +220,13 @@ pub(super) fn drop_misspelt(mistakes: &mut Vec<Mistake>) {
         _ => None,
     };
     let misspelt: HashSet<(String, String)> = mistakes.iter().filter_map(misspelt).collect();
-    mistakes.retain(|mistake| match &mistake.what {
-        What::Missing(names) => {
-            !names.iter().all(|name| misspelt.contains(&(mistake.pointer.to_string(), name.clone())))
+    mistakes.retain(|mistake| {
+        let is_misspelt = |name: &String| misspelt.contains(&(mistake.pointer.to_string(), name.clone()));
+        match &mistake.what {
+            What::Missing(names) => !names.iter().all(is_misspelt),
+            What::NoneOf { names, .. } => !names.iter().any(is_misspelt),
+            What::Unknown | What::Other(_) => true,
         }
-        _ => true,
     });
 }
 

@@ -7,7 +7,7 @@ use super::super::options::{Opened, Options};
 use super::super::{Failure, Terminal};
 use super::output::shortened;
 use super::tools::Tools;
-use crate::compile::Setting;
+use crate::compile::PromptEnvironment;
 use crate::context::{self, Context};
 use crate::conversation::log::Log;
 use crate::conversation::{Block, Conversation, Image, Task, TaskKind};
@@ -16,12 +16,12 @@ use crate::repo::LayerKind;
 use crate::resolve::ProfileId;
 use crate::runtime::{SessionStart, image};
 use crate::source::{SourceText, Sources};
-use crate::system::{JournalFile, project_setting, to_read, to_write};
+use crate::system::{JournalFile, project_environment, to_read, to_write};
 
 /// Everything that a request is made from, beside the agent.
 pub(super) struct Input {
     /// What surrounds the conversation.
-    pub(super) setting: Setting,
+    pub(super) environment: PromptEnvironment,
     /// Tools, layers and the history of a context; the task of a completion.
     pub(super) base: Conversation,
     /// A session that goes on.
@@ -60,9 +60,9 @@ impl Input {
         terminal: &Terminal,
     ) -> Result<Input, Unusable> {
         let kind = usable_agent(options, send, opened, terminal)?;
-        let (setting, mut base) = match options.one_context()? {
+        let (environment, mut base) = match options.one_context()? {
             Some(context) => from_context(options, &send.agent, opened, context)?,
-            None => (real_setting(options, opened)?, Conversation::default()),
+            None => (real_environment(options, opened)?, Conversation::default()),
         };
         let resumed = send.resume.as_deref().map(|path| resume(options, path, send)).transpose()?;
         let read = |path: &std::path::PathBuf| Tools::read(options, opened, path, terminal);
@@ -78,7 +78,7 @@ impl Input {
             let help = "give `--message TEXT`, `-` for standard input, `--context NAME` or `--resume FILE`";
             return Err(Failure::new("there is nothing to send").help(help).into());
         }
-        Ok(Input { setting, base, resumed, blocks, tools })
+        Ok(Input { environment, base, resumed, blocks, tools })
     }
 
     /// What the session begins with.
@@ -200,11 +200,11 @@ fn from_context(
     agent: &str,
     opened: &mut Opened,
     wanted: &str,
-) -> Result<(Setting, Conversation), Unusable> {
+) -> Result<(PromptEnvironment, Conversation), Unusable> {
     let context = context(options, opened, wanted)?;
     let plan = opened.compiler.plan(opened.agent(agent)?).expect("it can be used");
     let conversation = opened.compiler.conversation_for(&plan, &context).map_err(Unusable::Findings)?;
-    Ok((Setting::of(&context), conversation))
+    Ok((PromptEnvironment::of(&context), conversation))
 }
 
 fn context(options: &Options, opened: &mut Opened, wanted: &str) -> Result<Context, Unusable> {
@@ -228,6 +228,6 @@ fn context(options: &Options, opened: &mut Opened, wanted: &str) -> Result<Conte
 }
 
 /// The project: the folder that the command was started in, or as if it was.
-fn real_setting(options: &Options, opened: &Opened) -> Result<Setting, Failure> {
-    Ok(project_setting(options.directory(), &opened.root)?)
+fn real_environment(options: &Options, opened: &Opened) -> Result<PromptEnvironment, Failure> {
+    Ok(project_environment(options.directory(), &opened.root)?)
 }

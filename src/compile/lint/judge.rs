@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 use super::{LintTarget, api};
-use crate::check::Problem;
+use crate::check::{About, Problem};
 use crate::compile::Compiler;
 use crate::diag::{Diagnostic, Rule};
 use crate::json::{self, JsonError, Pointer};
@@ -57,7 +57,8 @@ pub(super) fn problem(rule: &'static Rule, message: impl Into<String>, help: Opt
         message,
         help,
         sense: None,
-        is_of_form: false,
+        about: About::Meaning,
+        is_of_model: false,
         lacks: Vec::new(),
         place: None,
     }

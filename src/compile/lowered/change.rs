@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Lowered, LoweredKind, LoweredTo, schemas};
 use crate::compile::policy::matches;
 use crate::compile::rules::all_rules;
-use crate::compile::{Compiler, Policy, ReadyContext};
+use crate::compile::{Compiler, LoadedContext, Policy};
 use crate::diag::{Rule, Severity};
 use crate::repo::{Dialect, Level};
 
@@ -84,7 +84,7 @@ fn schemas_gone(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
 
 /// Contexts that are gone, and those that have no golden bodies any more.
 fn contexts(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
-    let kept: HashMap<&str, &ReadyContext> =
+    let kept: HashMap<&str, &LoadedContext> =
         now.contexts.iter().map(|ready| (ready.context.name.as_ref(), ready)).collect();
     let lowered = before.contexts.iter().filter_map(|older| {
         let name = older.context.name.as_ref();

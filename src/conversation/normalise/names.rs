@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Change, Rules};
+use super::{NormalFormChange, NormalFormRules};
 use crate::conversation::Block;
 use crate::text::stable_id;
 
@@ -57,14 +57,14 @@ pub(super) fn is_plain(name: &str) -> bool {
         .all(|rule| rule.instead_of(name).is_none())
 }
 
-impl Rules {
+impl NormalFormRules {
     /// A block as the target takes it: calls have names that it takes.
-    pub(super) fn named(&self, block: &Block, message: usize, changes: &mut Vec<Change>) -> Block {
+    pub(super) fn named(&self, block: &Block, message: usize, changes: &mut Vec<NormalFormChange>) -> Block {
         let mut block = block.clone();
         if let Block::ToolUse { name, .. } = &mut block
             && let Some(other) = self.names.instead_of(name)
         {
-            changes.push(Change::RefusedName { message, name: std::mem::replace(name, other) });
+            changes.push(NormalFormChange::RefusedName { message, name: std::mem::replace(name, other) });
         }
         block
     }

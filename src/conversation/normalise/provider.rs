@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Change, NormalForm, Rules};
+use super::{NormalForm, NormalFormChange, NormalFormRules};
 use crate::conversation::{Block, Message, ProviderBlock, Role, kind_of};
 
 /// What a wire format says of its own blocks. The default takes every block, and pairs none.
@@ -80,7 +80,7 @@ impl ProviderBlockKinds {
     }
 }
 
-impl Rules {
+impl NormalFormRules {
     /// Whether a provider's own block goes to the target. Without a target, all stay.
     pub(super) fn takes(&self, own: &ProviderBlock) -> bool {
         let kept = || self.own_blocks.of(&own.data) == ProviderBlockKind::Kept;
@@ -99,7 +99,7 @@ impl NormalForm {
     /// Drops a provider's own calls without results and results without calls. A call of the last turn stays while nothing
     /// but results follows: the provider goes on with it. Behind such a turn, the call that was sent stays as it was sent, and gets an
     /// error at the end of the turn.
-    pub(super) fn pair_own(&mut self, rules: &Rules) {
+    pub(super) fn pair_own(&mut self, rules: &NormalFormRules) {
         let has_own =
             |(_, message): &(usize, Message)| message.blocks.iter().any(|it| matches!(it, Block::Provider(_)));
         if rules.origin.is_none() || !self.messages.iter().any(has_own) {
@@ -119,7 +119,7 @@ impl NormalForm {
                 if stays {
                     return true;
                 }
-                changes.push(Change::OwnHalf { message: *index });
+                changes.push(NormalFormChange::OwnHalf { message: *index });
                 let error = unavailable(block).filter(|_| is_call && at + 1 < ends[at]);
                 let is_sent = error.is_some();
                 errors.extend(error.map(|error| (ends[at], error)));
@@ -156,7 +156,7 @@ impl NormalForm {
         }
     }
 
-    fn own_pairs(&self, rules: &Rules) -> HashMap<String, Pair> {
+    fn own_pairs(&self, rules: &NormalFormRules) -> HashMap<String, Pair> {
         let mut pairs: HashMap<String, Pair> = HashMap::new();
         for (at, (_, message)) in self.messages.iter().enumerate() {
             for block in &message.blocks {

@@ -3,14 +3,14 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use super::{Change, NO_MESSAGE, NormalForm, Rules};
+use super::{NO_MESSAGE, NormalForm, NormalFormChange, NormalFormRules};
 use crate::conversation::{Block, Message, Role};
 
 type Numbered = (usize, Message);
 
 impl NormalForm {
     /// Pairs calls and results, and puts results right behind their calls.
-    pub(super) fn pair(&mut self, rules: &Rules) {
+    pub(super) fn pair(&mut self, rules: &NormalFormRules) {
         let messages = std::mem::take(&mut self.messages);
         let mut pairing = Pairing { taken: HashSet::new(), next: HashMap::new(), form: self };
         let mut round = Round::default();
@@ -98,12 +98,12 @@ impl Pairing<'_> {
                     Some(Some(call)) => {
                         let first = results.first().map_or(index, |first| first.index);
                         if !rest.is_empty() || !others.is_empty() || index != first || call.0 + 1 < turn.len() {
-                            self.tell(Change::ResultApart { message: index, id });
+                            self.tell(NormalFormChange::ResultApart { message: index, id });
                         }
                         results.push(Placed { call, index, block });
                     }
-                    Some(None) => self.tell(Change::SecondResult { message: index, id }),
-                    None => self.tell(Change::ResultWithoutCall { message: index, id }),
+                    Some(None) => self.tell(NormalFormChange::SecondResult { message: index, id }),
+                    None => self.tell(NormalFormChange::ResultWithoutCall { message: index, id }),
                 }
             }
             if !others.is_empty() || was_empty {
@@ -118,7 +118,7 @@ impl Pairing<'_> {
     fn unless_call(&mut self, message: usize, block: Block) -> Option<Block> {
         match block.call_id() {
             Some(id) => {
-                self.tell(Change::CallWithoutResult { message, id: Arc::clone(id) });
+                self.tell(NormalFormChange::CallWithoutResult { message, id: Arc::clone(id) });
                 None
             }
             None => Some(block),
@@ -133,12 +133,12 @@ impl Pairing<'_> {
         for (at, mut block) in blocks.into_iter().enumerate() {
             let result = answered.remove(&at);
             if let Some(id) = block.result_id() {
-                self.tell(Change::ResultWithoutCall { message: index, id: Arc::clone(id) });
+                self.tell(NormalFormChange::ResultWithoutCall { message: index, id: Arc::clone(id) });
                 continue;
             }
             if let Block::ToolUse { id, .. } = &mut block {
                 if result.is_none() && !may_stay_open {
-                    self.tell(Change::CallWithoutResult { message: index, id: Arc::clone(id) });
+                    self.tell(NormalFormChange::CallWithoutResult { message: index, id: Arc::clone(id) });
                     continue;
                 }
                 if let Some(own) = self.own_id(index, id) {
@@ -155,13 +155,13 @@ impl Pairing<'_> {
     /// Another id for a call whose id is taken, or that has none.
     fn own_id(&mut self, message: usize, id: &Arc<str>) -> Option<Arc<str>> {
         if id.is_empty() {
-            self.tell(Change::CallWithoutId { message });
+            self.tell(NormalFormChange::CallWithoutId { message });
             return Some(self.numbered("call", 1));
         }
         if self.taken.insert(Arc::clone(id)) {
             return None;
         }
-        self.tell(Change::RepeatedId { message, id: Arc::clone(id) });
+        self.tell(NormalFormChange::RepeatedId { message, id: Arc::clone(id) });
         Some(self.numbered(id, 2))
     }
 
@@ -197,13 +197,13 @@ impl Pairing<'_> {
             && content.trim().is_empty()
             && images.is_empty()
         {
-            self.tell(Change::ErrorWithoutText { message: result.index, id: Arc::clone(id) });
+            self.tell(NormalFormChange::ErrorWithoutText { message: result.index, id: Arc::clone(id) });
             *content = NO_MESSAGE.into();
         }
         block
     }
 
-    fn tell(&mut self, change: Change) {
+    fn tell(&mut self, change: NormalFormChange) {
         self.form.changes.push(change);
     }
 }

@@ -40,10 +40,10 @@ fn item(text: &str) -> Message {
 
 /// The normal form for any target, in short: each message's role and blocks, and what was told.
 fn shown(history: &[Message]) -> (Vec<String>, Vec<String>) {
-    shown_for(history, &Rules::default())
+    shown_for(history, &NormalFormRules::default())
 }
 
-fn shown_for(history: &[Message], rules: &Rules) -> (Vec<String>, Vec<String>) {
+fn shown_for(history: &[Message], rules: &NormalFormRules) -> (Vec<String>, Vec<String>) {
     let normal = normalise(history, rules);
     let block = |block: &Block| match block {
         Block::Text(text) => format!("{text:?}"),
@@ -60,7 +60,7 @@ fn shown_for(history: &[Message], rules: &Rules) -> (Vec<String>, Vec<String>) {
         let blocks: Vec<String> = message.blocks.iter().map(block).collect();
         format!("{}: {}", message.role.name(), blocks.join(", "))
     };
-    let told = |change: &Change| format!("{}: {}", change.message(), change.describe());
+    let told = |change: &NormalFormChange| format!("{}: {}", change.message(), change.describe());
     (normal.history.iter().map(message).collect(), normal.changes.iter().map(told).collect())
 }
 
@@ -75,7 +75,7 @@ fn unpaired_halves_go_and_the_last_round_stays() {
     let (normal, told) = shown(&history);
     assert_eq!(normal, ["user: \"q\"", "assistant: call a", "user: result a", "assistant: call c"]);
     assert_eq!(told, ["0: the tool result for `none` answers no call before it", "1: the tool call `b` has no result"]);
-    let rules = Rules { drops_open_calls: true, ..Rules::default() };
+    let rules = NormalFormRules { drops_open_calls: true, ..NormalFormRules::default() };
     let (normal, told) = shown_for(&history, &rules);
     assert_eq!(normal, ["user: \"q\"", "assistant: call a", "user: result a"]);
     assert_eq!(told[2..], ["3: the tool call `c` has no result", "3: a message without content"]);
@@ -203,7 +203,7 @@ fn thinking_between_calls_stays() {
         user(vec![result("b")]),
         assistant(vec![thinking("s", None), text("so"), thinking("s", None), call("c")]),
     ];
-    let normal = normalise(&history, &Rules { needs_end: true, ..Rules::default() });
+    let normal = normalise(&history, &NormalFormRules { needs_end: true, ..NormalFormRules::default() });
     assert_eq!((normal.history.as_slice(), normal.changes.as_slice()), (history.as_slice(), [].as_slice()));
 }
 
@@ -217,7 +217,7 @@ fn thinking_at_the_end_of_a_turn_goes_where_something_must_follow() {
         assistant(vec![text("so")]),
     ];
     assert_eq!(shown(&history).1, [""; 0]);
-    let (normal, told) = shown_for(&history, &Rules { needs_end: true, ..Rules::default() });
+    let (normal, told) = shown_for(&history, &NormalFormRules { needs_end: true, ..NormalFormRules::default() });
     assert_eq!(normal[1], "assistant: thinking, \"so\"");
     assert_eq!((normal.len(), told), (5, vec!["1: thinking that nothing follows".to_owned()]));
 }
@@ -232,10 +232,10 @@ fn thinking_must_be_signed_and_of_the_same_origin() {
         text("so"),
     ];
     let history = [assistant(blocks)];
-    let rules = Rules { origin: Some("Claude".into()), needs_signature: true, ..Rules::default() };
+    let rules = NormalFormRules { origin: Some("Claude".into()), needs_signature: true, ..NormalFormRules::default() };
     let normal = normalise(&history, &rules);
     assert_eq!(normal.history[0].blocks.len(), 3);
-    assert_eq!(normalise(&history, &Rules::default()).changes, []);
+    assert_eq!(normalise(&history, &NormalFormRules::default()).changes, []);
 }
 
 /// A block of Claude's own.
@@ -249,7 +249,7 @@ fn own(kind: &str, id: &str, text: Option<&str>) -> Block {
 }
 
 /// The rules of a client API, by its name.
-fn rules_of(api: &str) -> Rules {
+fn rules_of(api: &str) -> NormalFormRules {
     let api = crate::provider::ClientApi::from_name(api).expect("a client API");
     api.chat_wire().normal_form(api.name())
 }
@@ -370,17 +370,17 @@ fn long_runs_are_linear() {
     let mut history = vec![assistant((0..50_000).map(|id| call(&id.to_string())).collect())];
     history.push(user((0..50_000).map(|id| result(&id.to_string())).collect()));
     history.extend((0..50_000).map(|_| user(vec![text("x")])));
-    let normal = normalise(&history, &Rules::default());
+    let normal = normalise(&history, &NormalFormRules::default());
     assert_eq!((normal.history.len(), normal.changes.len()), (history.len(), 0));
     history.splice(1..2, (0..50_000).map(|id| user(vec![result(&id.to_string())])));
-    let normal = normalise(&history, &Rules::default());
+    let normal = normalise(&history, &NormalFormRules::default());
     assert_eq!((normal.history.len(), normal.changes.len()), (50_002, 49_999));
     history.splice(0..1, (0..50_000).map(|_| assistant(vec![call("0")])));
-    assert_eq!(normalise(&history, &Rules::default()).history.len(), 50_002);
+    assert_eq!(normalise(&history, &NormalFormRules::default()).history.len(), 50_002);
     for id in ["", "0"] {
         let calls = assistant((0..50_000).map(|_| call(id)).collect());
         let results = user((0..50_000).map(|_| result(id)).collect());
-        assert_eq!(normalise(&[calls, results], &Rules::default()).history[1].blocks.len(), 50_000);
+        assert_eq!(normalise(&[calls, results], &NormalFormRules::default()).history[1].blocks.len(), 50_000);
     }
 }
 
@@ -399,11 +399,11 @@ fn histories() -> impl Strategy<Value = Vec<Message>> {
     prop::collection::vec(message, 0..7)
 }
 
-fn rules() -> impl Strategy<Value = Rules> {
-    any::<(bool, bool)>().prop_map(|(needs_end, drops_open_calls)| Rules {
+fn rules() -> impl Strategy<Value = NormalFormRules> {
+    any::<(bool, bool)>().prop_map(|(needs_end, drops_open_calls)| NormalFormRules {
         needs_end,
         drops_open_calls,
-        ..Rules::default()
+        ..NormalFormRules::default()
     })
 }
 
@@ -466,7 +466,7 @@ proptest! {
     /// A history that was answered and goes on: what was rendered before stays.
     #[test]
     fn a_history_that_grows_keeps_its_beginning(history in histories(), more in histories()) {
-        let rules = Rules { needs_end: true, drops_open_calls: true, ..Rules::default() };
+        let rules = NormalFormRules { needs_end: true, drops_open_calls: true, ..NormalFormRules::default() };
         let asked = [history, vec![user(vec![text("x")])]].concat();
         let before = normalise(&asked, &rules).history;
         let grown = [asked, vec![assistant(vec![text("x")])], more].concat();

@@ -65,7 +65,7 @@ pub(super) enum NodeKind {
     Slice {
         base: NodeId,
     },
-    /// Anything else.
+    /// An expression of any other kind.
     Other,
     /// A variable that a `set` block gave, and the filters that it went through.
     Captured {

@@ -74,7 +74,7 @@ pub(super) struct Log {
     /// The output, and the captures that are open.
     open: Vec<Told>,
     pub(super) frames: Vec<Frame>,
-    /// Where the render is.
+    /// The frame that the render is in.
     pub(super) frame: FrameId,
     /// What is known of values, by their addresses: of this render's own, and of the data's.
     known: HashMap<usize, Known>,

@@ -5,7 +5,7 @@ use std::str::Chars;
 
 /// The most names that are made from one glob.
 const MOST: usize = 8;
-/// What stands for anything.
+/// The character that an example has where a pattern takes any.
 const ANY: char = 'x';
 
 /// Some names that a glob may accept: one for each alternative in braces, up to a few. Whoever uses one asks the glob about it: a class such
