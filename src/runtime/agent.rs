@@ -476,7 +476,9 @@ mod tests {
     #[test]
     fn what_a_session_compiles_to_see_whether_it_goes_on_is_not_compiled_again() {
         let agent = |model: &str| {
-            let profile = format!("name = \"A\"\nextends = \"Claude Chat\"\nmodel = \"{model}\"\nsystem_prompt = \"Be short.\"\n");
+            let profile = format!(
+                "name = \"A\"\nextends = \"Claude Chat\"\nmodel = \"{model}\"\nsystem_prompt = \"Be short.\"\n"
+            );
             let own = MemoryWorld::from_iter([("agents/a.toml", profile.as_str())]);
             let compiler = Compiler::load(Arc::new(own), Arc::new(Embedded::bundled()), LoadOptions::default());
             Agent::new(Arc::new(compiler), "A", setting("")).expect("usable")

@@ -13,10 +13,11 @@ use reqc::compile::{Compiler, PolicyOptions};
 use reqc::conversation::log::Log;
 use reqc::conversation::{Block, Conversation, ItemKind, Message, Tool};
 use reqc::repo::LoadOptions;
+use reqc::runtime::hooks::{ToolDecision, before_tool};
 use reqc::runtime::tools::{BoxFuture, FnTool, ToolOutput, ToolSet};
 use reqc::runtime::{
-    Agent, Bytes, Category, Error, HttpBody, HttpClient, HttpError, HttpErrorKind, Outcome, Session, SessionStart,
-    Transport, http,
+    Agent, Bytes, Category, Error, Event, HttpBody, HttpClient, HttpError, HttpErrorKind, Outcome, Session,
+    SessionStart, Transport, http,
 };
 use reqc::system::{Embedded, SystemClock};
 use reqc::world::{MemoryJournal, MemoryWorld};
@@ -291,6 +292,107 @@ fn results(message: &Message) -> Vec<&str> {
         _ => None,
     });
     ids.collect()
+}
+
+/// A whole answer of a dialect that calls these tools, each with an id of its own.
+fn calling(folder: &str, names: &[&str]) -> Value {
+    let each = |call: fn(&str, String) -> Value| -> Vec<Value> {
+        names.iter().enumerate().map(|(at, name)| call(name, format!("callid00{at}"))).collect()
+    };
+    match folder {
+        "claude" | "llama.cpp/messages" => {
+            let content = each(|name, id| json!({"type": "tool_use", "id": id, "name": name, "input": {}}));
+            json!({"type": "message", "role": "assistant", "content": content, "stop_reason": "tool_use"})
+        }
+        "google" => {
+            let parts = each(|name, id| json!({"functionCall": {"id": id, "name": name, "args": {}}}));
+            json!({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]})
+        }
+        "ollama" => {
+            let calls = each(|name, _| json!({"function": {"name": name, "arguments": {}}}));
+            let message = json!({"role": "assistant", "content": "", "tool_calls": calls});
+            json!({"model": "m", "message": message, "done": true, "done_reason": "stop"})
+        }
+        "responses" => {
+            let output = each(|name, id| {
+                json!({"type": "function_call", "id": format!("fc_{id}"), "call_id": id, "name": name, "arguments": "{}",
+                    "status": "completed"})
+            });
+            json!({"object": "response", "id": "resp_1", "status": "completed", "output": output})
+        }
+        _ => {
+            let calls =
+                each(|name, id| json!({"id": id, "type": "function", "function": {"name": name, "arguments": "{}"}}));
+            let message = json!({"role": "assistant", "content": null, "tool_calls": calls});
+            json!({"object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]})
+        }
+    }
+}
+
+/// `look` answers at once, `read` and `list` never.
+fn some_tools() -> ToolSet {
+    let tool = |name: &str| {
+        let schema = json!({"type": "object", "properties": {}}).as_object().cloned().expect("an object");
+        Tool { name: name.into(), description: "Does it.".into(), schema }
+    };
+    let slow = |name| FnTool::new(tool(name), |_, _| std::future::pending());
+    let quick = |name| FnTool::new(tool(name), |_, _| async { ToolOutput::text("did it") });
+    ToolSet::new().with(slow("read")).with(quick("look")).with(slow("list")).with(quick("open"))
+}
+
+/// One answer calls four tools: a hook refuses one without a word, one ends, and two still run when the person cancels. Then the process
+/// ends, at whatever line of the log: what follows is a request that is right, with a result for each call.
+#[tokio::test]
+async fn tools_that_were_refused_cancelled_and_forgotten_poison_nothing() {
+    for dialect in DIALECTS {
+        let agent = dialect.agent();
+        let called = ["read", "look", "open", "list"];
+        let first = calling(dialect.folder, &called).to_string();
+        let (first, _) = answer("application/json", first.as_bytes(), End::Closed);
+        let (transport, journal) = (dialect.client(first), MemoryJournal::default());
+        let session = open(&agent, &transport, &journal);
+        session.set_tools(some_tools());
+        let hooked = session.with_hooks(before_tool(|call| match &*call.name {
+            "open" => ToolDecision::refuse(" "),
+            _ => ToolDecision::Run,
+        }));
+        let mut run = hooked.send("Hi");
+        let mut results_left = 2;
+        while results_left > 0 {
+            match run.next().await {
+                Some(Event::ToolResult { .. }) => results_left -= 1,
+                Some(Event::Done(outcome)) => panic!("{}: {outcome:?}", dialect.folder),
+                _ => {}
+            }
+        }
+        run.cancel();
+        assert_eq!(run.outcome().await, Outcome::Cancelled, "{}", dialect.folder);
+        let said = |message: &Message| -> Vec<String> {
+            let said = message.blocks.iter().filter_map(|block| match block {
+                Block::ToolResult { content, .. } => Some(content.chars().take(24).collect()),
+                _ => None,
+            });
+            said.collect()
+        };
+        let stopped = "the request was cancelled";
+        assert_eq!(said(&session.history()[2]), [&stopped[..24], "did it", "the call was refused: no", &stopped[..24]]);
+        drop((session, hooked));
+
+        let whole = journal.bytes();
+        let ends: Vec<usize> = (1..=whole.len()).filter(|end| whole[end - 1] == b'\n').collect();
+        assert!(ends.len() >= 7, "{}", String::from_utf8_lossy(&whole));
+        for end in ends.into_iter().flat_map(|end| [end - 3, end]) {
+            let journal = MemoryJournal::holding(&whole[..end]);
+            let session = open(&agent, &transport, &journal);
+            let (told, outcome) = events(session.send("And?")).await;
+            assert!(matches!(outcome, Outcome::Finished(_)), "{} {end}: {outcome:?} {told:#?}", dialect.folder);
+            let history = session.history();
+            for (at, message) in history.iter().enumerate() {
+                let answered = history.get(at + 1).map(results).unwrap_or_default();
+                assert_eq!(self::called(message), answered, "{} {end}: {history:#?}", dialect.folder);
+            }
+        }
+    }
 }
 
 /// Everything that may become of the transcripts of a dialect.

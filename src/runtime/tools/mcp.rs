@@ -18,9 +18,9 @@ use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, Implementation, PaginatedRequestParams,
-    ProgressNotificationParam, ProtocolVersion,
+    ProtocolVersion,
 };
-use rmcp::service::{ClientInitializeError, NotificationContext, RunningService};
+use rmcp::service::{ClientInitializeError, RunningService};
 use rmcp::transport::Transport as Pipes;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
@@ -38,7 +38,7 @@ use crate::diag::did_you_mean;
 use crate::provider::{Header, HeaderValue};
 use crate::repo::{HttpSpec, ServerConnection, ServerSpec};
 use crate::runtime::{Category, Error, Transport, failure, transport};
-use call::{Calls, Heard};
+use call::{Calls, Heard, News};
 use lines::{Lines, Watch};
 
 /// The largest message of a server, in bytes.
@@ -67,7 +67,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 
 type Service = RunningService<RoleClient, Client>;
 
-/// What this program is to a server. It hears how far calls are.
+/// What this program is to a server.
 struct Client {
     config: ClientConfig,
     calls: Arc<Calls>,
@@ -76,10 +76,6 @@ struct Client {
 impl ClientHandler for Client {
     fn get_info(&self) -> ClientConfig {
         self.config.clone()
-    }
-
-    async fn on_progress(&self, told: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        self.calls.tell(told).await;
     }
 }
 
@@ -246,7 +242,9 @@ fn serve<T>(pipes: T, mode: ClientLifecycleMode) -> BoxFuture<'static, Result<Se
 where
     T: Pipes<RoleClient> + 'static,
 {
-    Box::pin(serve_client_with_lifecycle(client(), pipes, mode))
+    let client = client();
+    let pipes = Heard::new(pipes, Arc::clone(&client.calls));
+    Box::pin(serve_client_with_lifecycle(client, pipes, mode))
 }
 
 async fn streamable(
@@ -463,8 +461,8 @@ impl McpTool {
         };
         loop {
             match timeout(self.time_limit, call.next()).await.ok()? {
-                Heard::Progress(text) => context.progress(text).await,
-                Heard::Result(result) => return Some(*result),
+                News::Progress(text) => context.progress(text).await,
+                News::Result(result) => return Some(*result),
             }
         }
     }

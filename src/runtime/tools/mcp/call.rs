@@ -1,13 +1,18 @@
 //! One call of a server's tool: what comes until its result is there, and word to the server if nobody waits for that any more.
 //!
 //! A server tells of progress under the token of the request. It may tell of calls that ended, or that never were: nobody hears that.
+//! `rmcp` hands notifications on in tasks of their own, where a result overtakes what was told before it. So they are heard where they
+//! come in.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ProgressNotificationParam, ServerResult,
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, JsonRpcMessage, ProgressNotificationParam,
+    ServerNotification, ServerResult,
 };
-use rmcp::service::{PeerRequestOptions, RequestHandle};
+use rmcp::service::{PeerRequestOptions, RequestHandle, RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
 use rmcp::{Peer, RoleClient, ServiceError};
 use tokio::sync::{Mutex, mpsc};
 
@@ -34,15 +39,57 @@ impl Calls {
         let (teller, progress) = mpsc::channel(WAITING);
         running.retain(|_, teller| !teller.is_closed());
         running.insert(handle.progress_token.0.to_string(), teller);
-        Ok(Call { handle: Some(handle), progress, reached: f64::NEG_INFINITY, result: None })
+        Ok(Call { handle: Some(handle), progress, result: None })
     }
 
     /// The server tells how far a call is.
-    pub(super) async fn tell(&self, told: ProgressNotificationParam) {
+    async fn tell(&self, told: &ProgressNotificationParam) {
         if let Some(teller) = self.0.lock().await.get(&told.progress_token.0.to_string()) {
             // One that nobody has time to hear says less than the next.
-            let _ = teller.try_send(told);
+            let _ = teller.try_send(told.clone());
         }
+    }
+}
+
+/// The connection to a server, where progress is heard.
+pub(super) struct Heard<T> {
+    connection: T,
+    calls: Arc<Calls>,
+    /// What came in and was not handed on yet.
+    message: Option<RxJsonRpcMessage<RoleClient>>,
+}
+
+impl<T> Heard<T> {
+    pub(super) fn new(connection: T, calls: Arc<Calls>) -> Heard<T> {
+        Heard { connection, calls, message: None }
+    }
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Heard<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+        self.connection.send(message)
+    }
+
+    /// Nothing is lost if this future is dropped.
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        if self.message.is_none() {
+            self.message = self.connection.receive().await;
+        }
+        if let Some(JsonRpcMessage::Notification(heard)) = &self.message
+            && let ServerNotification::ProgressNotification(progress) = &heard.notification
+        {
+            self.calls.tell(&progress.params).await;
+        }
+        self.message.take()
+    }
+
+    fn close(&mut self) -> impl Future<Output = Result<(), T::Error>> + Send {
+        self.connection.close()
     }
 }
 
@@ -50,14 +97,12 @@ impl Calls {
 pub(super) struct Call {
     handle: Option<RequestHandle<RoleClient>>,
     progress: mpsc::Receiver<ProgressNotificationParam>,
-    /// How far it is, in the server's measure.
-    reached: f64,
     /// What came of it, until what was told before that is heard.
     result: Option<Result<CallToolResult, ServiceError>>,
 }
 
-/// What is heard of a call.
-pub(super) enum Heard {
+/// What comes of a call.
+pub(super) enum News {
     /// How far it is, in words.
     Progress(String),
     /// It ended.
@@ -65,8 +110,8 @@ pub(super) enum Heard {
 }
 
 impl Call {
-    /// The next thing that is heard of the call. Its result comes once, and last.
-    pub(super) async fn next(&mut self) -> Heard {
+    /// What comes next of the call. Its result comes once, and last.
+    pub(super) async fn next(&mut self) -> News {
         loop {
             let told = match &mut self.handle {
                 Some(handle) => tokio::select! {
@@ -84,15 +129,11 @@ impl Call {
                     Some(told) => told,
                     None => {
                         let result = self.result.take().unwrap_or(Err(ServiceError::TransportClosed));
-                        return Heard::Result(Box::new(result));
+                        return News::Result(Box::new(result));
                     }
                 },
             };
-            // Notes overtake each other on their way: one that says less than another comes too late.
-            if told.progress >= self.reached {
-                self.reached = told.progress;
-                return Heard::Progress(in_words(&told));
-            }
+            return News::Progress(in_words(&told));
         }
     }
 }
