@@ -1,10 +1,11 @@
 # What scripts share that send to llama.cpp's server with tiny models. Sourced, behind lib.sh; `binary` and `port` are set.
 
-# serve MODEL OPTION…: starts a server, in place of the one that runs.
+# serve MODEL OPTION…: starts a server, in place of the one that runs. One thread is enough for tiny models: several wait for each other on a
+# busy machine.
 serve() {
   local model=$1; shift
   if [[ -n $server ]]; then kill "$server"; wait "$server" 2>/dev/null || true; fi
-  "$binary" -m "$model" --host 127.0.0.1 --port "$port" -c 8192 -np 2 -t 2 --jinja --no-warmup "$@" >"$work/log" 2>&1 &
+  "$binary" -m "$model" --host 127.0.0.1 --port "$port" -c 8192 -np 2 -t 1 --jinja --no-warmup "$@" >"$work/log" 2>&1 &
   server=$!
   wait_for "$url/health" "$work/log"
 }

@@ -494,10 +494,14 @@ async fn a_turn_that_nobody_reads_comes_to_its_end_and_loses_nothing() {
 
 #[tokio::test]
 async fn the_answers_text_is_one_call() {
-    let server = Server::answering(vec![calls(&[("c1", "quick", "{}")]), says("Done."), status(400, &[], "{}")]).await;
+    // What the model says before it calls a tool is no part of the answer.
+    let mut first = calls(&[("c1", "quick", "{}")]);
+    first.insert(1, Act::Bytes(format!("data: {HALF}\n\n").into()));
+    let server = Server::answering(vec![first, says("Done."), status(400, &[], "{}")]).await;
     let session = session(&server.url);
     session.set_tools(quick_and_slow());
     let answer = session.send(text("Go")).answer().await;
+    assert_eq!(history(&session)[1], "assistant: half an ans | call quick#c1");
     assert_eq!(answer.into_text(), Ok("Done.".to_owned()));
     assert_eq!(session.send(text("Go")).answer().await.into_text().unwrap_err().status, Some(400));
 }
