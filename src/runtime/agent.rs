@@ -348,8 +348,8 @@ impl Agent {
         sent::begins_with(&compiled.body, earlier) || !self.binds_thinking()
     }
 
-    /// Whether the agent's model binds thinking to what stands before it.
-    fn binds_thinking(&self) -> bool {
+    /// Whether its model binds thinking to what stands before it.
+    pub(super) fn binds_thinking(&self) -> bool {
         let plan = self.compiler.plan(self.id).expect("only usable agents are made");
         let model = self.compiler.client_model(&plan, self.model.as_deref());
         self.compiler.binds_thinking(&plan, model)
