@@ -662,9 +662,7 @@ impl Compiler {
                 let target = if problem.is_about_key() { KeyOrValue::Key } else { KeyOrValue::Value };
                 let place = record.place(&problem.pointer, target);
                 let history = history.get_or_init(|| request.conversation.history_for(plan.api));
-                // A key is written by what writes its value.
-                let value = record.place(&problem.pointer, KeyOrValue::Value);
-                let is_own = explain::is_providers_own(&value, history);
+                let is_own = explain::is_providers_own(&record, &problem.pointer, history);
                 let span = problem.place.unwrap_or(place.span);
                 let excerpt = place.excerpt.map(|excerpt| excerpt.to_string());
                 let finding = explain::finding(problem, span, excerpt, place.steps).reaching(plan.name(), None);

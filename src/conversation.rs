@@ -137,6 +137,16 @@ impl Message {
     pub fn assistant(content: impl Into<Content>) -> Message {
         Message { role: Role::Assistant, blocks: content.into().0, item: None }
     }
+
+    /// What it says in words: its texts, and those in a provider's own form, without thinking, calls and results.
+    pub fn text(&self) -> String {
+        let words = |block: &Block| match block {
+            Block::Text(text) => Some(Arc::clone(text)),
+            Block::Provider(own) => own.text.clone(),
+            _ => None,
+        };
+        self.blocks.iter().filter_map(words).map(|text| text.to_string()).collect()
+    }
 }
 
 /// What a message is made of: a text, a block, or several blocks.

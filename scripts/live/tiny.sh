@@ -1,18 +1,21 @@
 # What scripts share that send to llama.cpp's server with tiny models. Sourced, behind lib.sh; `binary` and `port` are set.
 
-# serve MODEL OPTION…: starts a server, in place of the one that runs.
+# serve MODEL OPTION…: starts a server, in place of the one that runs. One thread is enough for tiny models: several wait for each other on a
+# busy machine.
 serve() {
   local model=$1; shift
   if [[ -n $server ]]; then kill "$server"; wait "$server" 2>/dev/null || true; fi
-  "$binary" -m "$model" --host 127.0.0.1 --port "$port" -c 8192 -np 2 -t 2 --jinja --no-warmup "$@" >"$work/log" 2>&1 &
+  "$binary" -m "$model" --host 127.0.0.1 --port "$port" -c 8192 -np 2 -t 1 --jinja --no-warmup "$@" >"$work/log" 2>&1 &
   server=$!
   wait_for "$url/health" "$work/log"
 }
 
-# agent FILE NAME PARENT BODY…: an agent with lines of its body.
+# agent FILE NAME PARENT BODY…: an agent with lines of its body. Models that think refuse to be made to call a tool: Claude's does not think.
 agent() {
   local file=$1 title=$2 parent=$3; shift 3
-  printf 'name = "%s"\nextends = "%s"\nenable_tools = true\n\n[body]\n' "$title" "$parent" >"agents/$file.toml"
+  printf 'name = "%s"\nextends = "%s"\nenable_tools = true\n' "$title" "$parent" >"agents/$file.toml"
+  if [[ $parent == Claude* ]]; then echo 'unset = ["thinking"]' >>"agents/$file.toml"; fi
+  printf '\n[body]\n' >>"agents/$file.toml"
   printf '%s\n' "$@" >>"agents/$file.toml"
 }
 
@@ -25,6 +28,9 @@ answers() {
   [[ ${2:-counted} != counted ]] || has '"event":"usage"' "$work/out"
 }
 
+# is_there PID PATTERN FILE: a file has a line of a pattern, or the process that writes it has ended.
+is_there() { grep -qs "$2" "$3" || ! kill -0 "$1" 2>/dev/null; }
+
 # loops AGENT: the model calls a tool in every round; after three of them it is cancelled. What was saved goes on, up to
 # the limit of rounds.
 loops() {
@@ -32,7 +38,7 @@ loops() {
   rm -f "$work/session" "$work/out"
   "$reqc" send --trust "$1" -m "Shout." --tools tools.toml --save "$work/session" --format events >"$work/out" 2>"$work/err" &
   local sending=$!
-  until_holds 180 grep -qs '"round":4\|"done"' "$work/out" || { kill "$sending" 2>/dev/null; cat "$work"/out "$work"/err; return 1; }
+  until_holds 180 is_there "$sending" '"round":4\|"done"' "$work/out" || { kill "$sending" 2>/dev/null; cat "$work"/out "$work"/err; return 1; }
   kill -INT "$sending" 2>/dev/null || true
   wait "$sending" || status=$?
   is "exit status" 130 "$status" || { cat "$work"/out "$work"/err; return 1; }

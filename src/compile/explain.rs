@@ -274,9 +274,12 @@ impl PutBy {
     }
 }
 
-/// Whether a block of the provider's own wrote something. `history` is in the normal form of the client API: others' blocks are gone.
-pub(super) fn is_providers_own(place: &Provenance, history: &[Message]) -> bool {
-    let Some(path) = place.data.as_ref().or(place.holds.as_ref()) else { return false };
+/// Whether a block of the provider's own wrote a value of a body. `history` is in the normal form of the client API: others' blocks are
+/// gone. A key is written by what writes its value, and an object without members by what writes the value that it is in.
+pub(super) fn is_providers_own(record: &Record<'_>, pointer: &Pointer, history: &[Message]) -> bool {
+    let around = std::iter::successors(Some(pointer.clone()), Pointer::parent);
+    let path = around.map(|at| record.place(&at, KeyOrValue::Value)).find_map(|place| place.data.or(place.holds));
+    let Some(path) = path else { return false };
     let tokens: Vec<String> = path.tokens().take(4).collect();
     let index = |at: usize| tokens.get(at).and_then(|token| token.parse::<usize>().ok());
     let is_block = matches!(tokens.as_slice(), [ctx, _, blocks, _] if ctx == "history" && blocks == "content_blocks");

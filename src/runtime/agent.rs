@@ -189,12 +189,16 @@ impl Agent {
     }
 
     /// Both [`Agent::compile`] and [`Agent::findings`], of one body: half the work. A session of this agent that sends this request next
-    /// does not compile it again.
+    /// does not compile it again, nor does this if [`SessionStart::preview`](super::SessionStart::preview) has compiled it.
     ///
     /// # Errors
     ///
     /// As [`Agent::compile`].
     pub fn compile_and_check(&self, conversation: Conversation) -> Result<(Compiled, Vec<Diagnostic>), CompileError> {
+        if let Some(checked) = self.known_request(&conversation) {
+            *self.ahead() = Some(Ahead { conversation, checked: checked.clone() });
+            return Ok(checked);
+        }
         let asked = conversation.clone();
         let (checked, prompt) = self.checked_request(conversation)?;
         if self.depends_on_prompt_alone(&asked) {
@@ -331,9 +335,13 @@ impl Agent {
 }
 
 impl Agent {
-    /// Whether the request for a conversation keeps what its thinking is bound to. One that cannot be made keeps it too.
+    /// Whether the request for a conversation keeps what its thinking is bound to. One that cannot be made keeps it too. What was
+    /// compiled for that is known then.
     pub(super) fn continues(&self, conversation: Conversation, bound_to: &Sent) -> bool {
-        self.compile(conversation).map_or(true, |compiled| self.keeps_bound(&compiled, bound_to))
+        !self.binds_thinking()
+            || self
+                .compile_and_check(conversation)
+                .map_or(true, |(compiled, _)| sent::begins_with(&compiled.body, bound_to))
     }
 
     /// Whether a request begins with what an earlier one said, or its model binds nothing to that.
@@ -464,6 +472,32 @@ mod tests {
         again();
         let other = agent.clone().with_model(Some("gpt-5"));
         assert_eq!(other.known_request(&asked(&other, "Hi")), None, "the model is another");
+    }
+
+    #[test]
+    fn what_a_session_compiles_to_see_whether_it_goes_on_is_not_compiled_again() {
+        let agent = |model: &str| {
+            let profile = format!(
+                "name = \"A\"\nextends = \"Claude Chat\"\nmodel = \"{model}\"\nsystem_prompt = \"Be short.\"\n"
+            );
+            let own = MemoryWorld::from_iter([("agents/a.toml", profile.as_str())]);
+            let compiler = Compiler::load(Arc::new(own), Arc::new(Embedded::bundled()), LoadOptions::default());
+            Agent::new(Arc::new(compiler), "A", setting("")).expect("usable")
+        };
+        let asked = Conversation { known_prompt: Some("Be short.".into()), ..conversation("Hi") };
+        let binding = agent("claude-opus-5-5");
+        let bound_to = sent::sent(&binding.compile(asked.clone()).expect("it is compiled").body);
+        assert!(binding.continues(asked.clone(), &bound_to));
+        let known = binding.known_request(&asked).expect("it is known");
+        assert!(binding.continues(asked.clone(), &bound_to));
+        assert_eq!(binding.compile_and_check(asked.clone()).expect("it is compiled"), known);
+        assert_eq!(binding.known_request(&asked), Some(known), "the session that sends it finds it too");
+        let other = Conversation { known_prompt: Some("Be long.".into()), ..conversation("Hi") };
+        assert!(!binding.continues(other, &bound_to), "it begins with another prompt");
+
+        let free = agent("claude-3-5-haiku-20241022");
+        assert!(free.continues(asked.clone(), &bound_to));
+        assert_eq!(free.known_request(&asked), None, "a model that binds nothing needs no look at the request");
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub enum Event {
         /// The piece.
         json: String,
     },
-    /// A call is complete.
+    /// A call is complete. One that began but never ends was cut off, or its provider ran it.
     ToolCallEnd(ToolCall),
     /// A tool tells how far it is.
     ToolProgress {

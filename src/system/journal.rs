@@ -121,7 +121,9 @@ fn open(path: &Path, options: &mut OpenOptions) -> Result<OpenedJournal, String>
     }
     let mut file = options.read(true).write(true).open(&place).map_err(|error| cannot_open(path, &error))?;
     match file.try_lock() {
-        Err(TryLockError::WouldBlock) => return Err(format!("`{shown}` is in use by another process")),
+        Err(TryLockError::WouldBlock) => {
+            return Err(format!("`{shown}` is in use, by another process or by a session of this one"));
+        }
         // Some file systems have no locks: then it is the person who must not open a file twice.
         Err(TryLockError::Error(error)) if error.kind() != ErrorKind::Unsupported => {
             return Err(format!("`{shown}` cannot be locked: {}", words(&error)));
@@ -194,7 +196,11 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("a.jsonl");
         let first = JournalFile::create(&path).expect("a new file");
-        assert!(JournalFile::open(&path).expect_err("locked").ends_with("is in use by another process"));
+        assert!(
+            JournalFile::open(&path)
+                .expect_err("locked")
+                .ends_with("is in use, by another process or by a session of this one")
+        );
         drop(first);
         assert!(JournalFile::open(&path).is_ok());
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Disk, Embedded, find_root};
 use crate::compile::{Compiler, Folders, LoadOptions, PromptEnvironment};
 #[cfg(feature = "runtime")]
-use crate::conversation::{Conversation, log::Log};
+use crate::conversation::{Conversation, Task, log::Log};
 #[cfg(feature = "runtime")]
 use crate::runtime::{Agent, Category, Error, Session, SessionStart, Transport, TransportOptions};
 use crate::world::World;
@@ -71,6 +71,22 @@ impl OpenedRepository {
     /// As [`Agent::new`].
     pub fn session(&self, agent: &str) -> Result<Session, Error> {
         Ok(Session::new(self.agent(agent)?, self.transport(), Conversation::default()))
+    }
+
+    /// A gap that an agent for completions fills, with a transport of its own: `proceed()` asks what stands between the two texts.
+    ///
+    /// # Errors
+    ///
+    /// As [`Agent::new`].
+    pub fn completion(
+        &self,
+        agent: &str,
+        prefix: impl Into<String>,
+        suffix: impl Into<String>,
+    ) -> Result<Session, Error> {
+        let task = Task::Completion { prefix: prefix.into(), suffix: suffix.into() };
+        let conversation = Conversation { task, ..Conversation::default() };
+        Ok(Session::new(self.agent(agent)?, self.transport(), conversation))
     }
 
     /// The session of a file with an agent, with a transport of its own: the one that the file holds, or a new one. Each step of it is in the

@@ -346,6 +346,21 @@ async fn the_ids_of_requests_and_answers_reach_errors_and_events() {
     assert_eq!(failed(outcome).response.as_deref(), Some(&start), "what broke off says which answer it was");
 }
 
+#[tokio::test]
+async fn an_error_within_a_stream_names_its_request() {
+    let told = r#"{"error":{"message":"Overloaded","type":"overloaded_error"},"request_id":"req_4"}"#;
+    let nameless = r#"{"error":{"message":"Overloaded","type":"overloaded_error"}}"#;
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nx-request-id: req_5\r\nconnection: close\r\n\r\n";
+    for (error, wanted) in [(told, "req_4"), (nameless, "req_5")] {
+        let acts = vec![Act::Bytes(head.into()), Act::Bytes(format!("data: {HALF}\n\ndata: {error}\n\n").into())];
+        let server = Server::answering(vec![acts, says("Ok.")]).await;
+        let session = session(&server.url);
+        let error = failed(session.send(text("Hi")).outcome().await);
+        assert_eq!((error.request_id(), error.retryable), (Some(wanted), true), "{error}");
+        assert_eq!(session.send(text("And?")).text().await, Ok("Ok.".to_owned()));
+    }
+}
+
 /// Decodes a whole answer.
 fn decoded(wire: WireFormat, framing: Framing, answer: &str) -> (Answer, Result<StopReason, Error>) {
     let source = Source { api: ClientApi::Claude, wire, id_prefix: "call_".into() };
@@ -479,10 +494,14 @@ async fn a_turn_that_nobody_reads_comes_to_its_end_and_loses_nothing() {
 
 #[tokio::test]
 async fn the_answers_text_is_one_call() {
-    let server = Server::answering(vec![calls(&[("c1", "quick", "{}")]), says("Done."), status(400, &[], "{}")]).await;
+    // What the model says before it calls a tool is no part of the answer.
+    let mut first = calls(&[("c1", "quick", "{}")]);
+    first.insert(1, Act::Bytes(format!("data: {HALF}\n\n").into()));
+    let server = Server::answering(vec![first, says("Done."), status(400, &[], "{}")]).await;
     let session = session(&server.url);
     session.set_tools(quick_and_slow());
     let answer = session.send(text("Go")).answer().await;
+    assert_eq!(history(&session)[1], "assistant: half an ans | call quick#c1");
     assert_eq!(answer.into_text(), Ok("Done.".to_owned()));
     assert_eq!(session.send(text("Go")).answer().await.into_text().unwrap_err().status, Some(400));
 }

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex};
 use reqc::conversation::Tool;
 use reqc::runtime::hooks::{Hooks, ToolDecision, before_tool};
 use reqc::runtime::tools::{FnTool, ToolOutput, ToolSet};
-use reqc::runtime::{Category, Event, Outcome, StopReason};
+use reqc::runtime::{Category, Event, Outcome, Session, StopReason};
 use reqc::system::{OpenedRepository, OpenedTools, open_repository};
 use serde_json::json;
 
 use crate::fixture::history;
-use crate::server::{Server, calls, says};
+use crate::server::{Act, Server, calls, says, sse, status};
 
 /// A repository on disk with one agent, whose server is this one, and more files.
 pub(crate) fn repository(folder: &Path, server: &Server, more: &[(&str, &str)]) -> OpenedRepository {
@@ -51,6 +51,29 @@ async fn a_session_in_a_file_is_new_once_and_goes_on_then() {
     drop(session);
     let why = repository.session_in("Helper", &file).err().expect("it is none").to_string();
     assert!(why.contains("chat.jsonl` is not a session: line 1"), "{why}");
+}
+
+#[tokio::test]
+async fn a_session_that_is_dropped_in_the_middle_of_a_turn_goes_on_when_it_is_opened_again() {
+    let half = r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":"half an ans"}}]}"#;
+    let hanging = sse(&[half]).into_iter().chain([Act::Hang]).collect();
+    let server = Server::answering(vec![hanging, says("Whole.")]).await;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (opened, file) = (repository(folder.path(), &server, &[]), folder.path().join("chat.jsonl"));
+    let session = opened.session_in("Helper", &file).expect("a new file");
+    let mut run = session.send("Hi");
+    while !matches!(run.next().await, Some(Event::Text(_))) {}
+    let error = opened.session_in("Helper", &file).err().expect("it is in use");
+    assert!(error.message.ends_with("is in use, by another process or by a session of this one"), "{error}");
+    drop(run);
+    session.idle().await;
+    drop(session);
+
+    let session = opened.session_in("Helper", &file).expect("it is free");
+    assert_eq!(history(&session)[..2], ["user: Hi", "assistant: half an ans"]);
+    assert_eq!(session.send("And?").text().await.expect("an answer"), "Whole.");
+    assert!(history(&session)[2].contains("interrupted"), "{:?}", history(&session));
+    assert_eq!(session.history()[4].text(), "Whole.");
 }
 
 #[tokio::test]
@@ -111,4 +134,42 @@ async fn tools_of_a_file_that_cannot_be_used_say_where_and_why() {
     assert_eq!((why.category, why.message.as_str()), (Category::Config, "the tools cannot be used"));
     let detail = why.detail.expect("where and why");
     assert!(detail.contains("tools.toml:5 `timeout_seconds`"), "{detail}");
+}
+
+#[tokio::test]
+async fn a_completion_is_one_call_too() {
+    let answer = r#"{"content":"a + b","stop":true,"stop_type":"eos","tokens_evaluated":3,"tokens_predicted":4}"#;
+    let server = Server::answering(vec![status(200, &[], answer)]).await;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let opened = repository(folder.path(), &server, &[]);
+    let gap = opened.completion("llama.cpp Infill", "fn sum(a: i32, b: i32) -> i32 { ", " }").expect("it is bundled");
+    assert_eq!(gap.proceed().text().await.expect("an answer"), "a + b");
+    let body = server.received()[0].json();
+    assert_eq!(
+        (&body["input_prefix"], &body["input_suffix"]),
+        (&json!("fn sum(a: i32, b: i32) -> i32 { "), &json!(" }"))
+    );
+    let error = opened.completion("Helper", "", "").expect("it is there").proceed().text().await.expect_err("a chat");
+    assert_eq!((error.category, error.message.as_str()), (Category::Config, "`Helper` is a chat agent"));
+}
+
+#[tokio::test]
+async fn prompts_read_the_project_that_is_there() {
+    let server = Server::answering(vec![says("Ok.")]).await;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let agent = "name = \"Reader\"\nextends = \"llama.cpp Chat Tools\"\nsurroundings = \"\"\n\
+                 system_prompt = \"In ${PROJECT_DIR}: {{ read_file('${PROJECT_DIR}/RULES.md') }}\"\n";
+    let opened = repository(folder.path(), &server, &[("agents/reader.toml", agent), ("RULES.md", "Use tabs.")]);
+    opened.session("Reader").expect("a session").send("Hi").text().await.expect("an answer");
+    let place = folder.path().canonicalize().expect("it is there");
+    let wanted = format!("In {}: Use tabs.", place.display());
+    assert_eq!(server.received()[0].json()["messages"][0]["content"], wanted);
+}
+
+/// A run that nobody holds is told by the compiler: without `#[must_use]`, this expectation would not be met.
+#[expect(unused_must_use, reason = "that is what is tested")]
+#[deny(unfulfilled_lint_expectations)]
+fn _forgotten(session: &Session) {
+    session.send("Hi");
+    session.with_hooks(reqc::runtime::hooks::NoHooks).send("Hi");
 }

@@ -18,6 +18,7 @@ mod library;
 #[cfg(unix)]
 mod mcp;
 mod one_path;
+mod poison;
 mod provider_blocks;
 mod renewal;
 mod send;

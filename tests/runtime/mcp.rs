@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use reqc::repo::read_tools;
 use reqc::runtime::tools::{McpServer, ToolContext, ToolOutput, ToolSet};
-use reqc::runtime::{Error, ServerSpec, Transport};
+use reqc::runtime::{Error, Event, Outcome, ServerSpec, StopReason, Transport};
 use reqc::source::Sources;
 use reqc::system::{Disk, OpenedTools, SystemProcesses, SystemSecrets};
 use serde_json::{Value, json};
@@ -497,15 +497,76 @@ async fn a_host_may_share_a_server_between_sessions() {
     }
 }
 
+/// Tells of steps under a token, with a message: `tell TOKEN STEP`.
+const TELL: &str = r#"
+tell() { printf '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%s,"total":4,"message":"at %s"}}\n' "$1" "$2" "$2"; }
+token() { token=${line#*\"progressToken\":}; token=${token%%[,\}]*}; }
+done_() { answer '{"content":[{"type":"text","text":"done"}]}'; }
+"#;
+
 #[tokio::test]
-async fn a_call_may_take_longer_while_the_server_tells_of_progress() {
-    let progress = r#"call() {
-  token=${line#*\"progressToken\":}; token=${token%%[,\}]*}
-  for step in 1 2 3 4; do
-    sleep 0.6
-    printf '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%s}}\n' "$token" "$step"
-  done
-  answer '{"content":[{"type":"text","text":"done"}]}'
-}"#;
-    assert_eq!(called(progress, "timeout_seconds = 1").await, (false, "done".to_owned()));
+async fn a_call_may_take_longer_while_the_server_tells_of_its_progress() {
+    let progress = r#"call() { token; for step in 1 2 3 4; do sleep 0.6; tell "$token" "$step"; done; done_; }"#;
+    assert_eq!(called(&format!("{TELL}{progress}"), "timeout_seconds = 1").await, (false, "done".to_owned()));
+    // Of another call, or under a token that nobody gave.
+    let other = r#"call() { token; for step in 1 2 3 4; do sleep 0.6; tell "$((token + 7))" "$step"; done; done_; }"#;
+    let (is_error, told) = called(&format!("{TELL}{other}"), "timeout_seconds = 1").await;
+    assert_eq!((is_error, told.as_str()), (true, "the tool did not answer within 1 second"));
+}
+
+#[tokio::test]
+async fn what_a_server_tells_of_a_call_is_an_event_of_that_call() {
+    // The server hears of both calls before it tells of either, of the second one first.
+    let both = r#"
+call() { case $line in
+  *'"text":"one"'*) token; one=$token one_id=$id;;
+  *) token; two=$token two_id=$id;;
+esac
+if [ -n "$one" ] && [ -n "$two" ]; then
+  tell "$two" 1; tell "\"$one\"" 1; tell 999 2; tell "$one" 2; tell "$one" 3
+  id=$one_id; done_; tell "$two" 2; id=$two_id; done_
+fi; }"#;
+    let folder = scene(&format!("{TELL}{both}"), "");
+    let calls_both = calls(&[("c1", "s__echo", r#"{"text":"one"}"#), ("c2", "s__echo", r#"{"text":"two"}"#)]);
+    let server = Server::answering(vec![calls_both, says("Done.")]).await;
+    let repository = crate::library::repository(folder.path(), &server, &[]);
+    let session = repository.session("Helper").expect("a session");
+    let tools = repository.start_tools(&repository.transport()).await.expect("they start");
+    session.set_tools(tools.set.clone());
+    let (events, outcome) = crate::fixture::events(session.send("Go")).await;
+    assert_eq!(outcome, Outcome::Finished(StopReason::EndTurn));
+    let told = |wanted: &str| -> Vec<String> {
+        let text = |event: &Event| match event {
+            Event::ToolProgress { id, text } if **id == *wanted => Some(text.clone()),
+            _ => None,
+        };
+        events.iter().filter_map(text).collect()
+    };
+    // All that came before a result, also right before it, in its order.
+    assert_eq!(told("c1"), ["1/4: at 1", "2/4: at 2", "3/4: at 3"]);
+    assert_eq!(told("c2"), ["1/4: at 1", "2/4: at 2"]);
+    tools.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_tells_without_end_floods_nobody() {
+    let flood = r#"call() { token; step=0; while [ $step -lt 3000 ]; do step=$((step + 1)); tell "$token" "$step"; done; done_; }"#;
+    let folder = scene(&format!("{TELL}{flood}"), "");
+    let server = start(folder.path()).await.expect("it starts");
+    let (events, mut told) = mpsc::channel(1);
+    let context = ToolContext::new("1".into(), CancellationToken::new(), events);
+    let set = tools(&server);
+    let call = set.get("s__echo").expect("it is offered").call(json!({}), context);
+    let slow = async {
+        let mut count = 0;
+        while told.recv().await.is_some() {
+            count += 1;
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        count
+    };
+    let (output, count) = tokio::join!(call, slow);
+    assert_eq!(output, ToolOutput::text("done"));
+    assert!((1..3000).contains(&count), "{count}");
+    server.close().await;
 }

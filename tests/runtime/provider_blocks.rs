@@ -146,6 +146,7 @@ async fn what_a_provider_sent_goes_back_whatever_the_schemas_know_of_it() {
         (CLAUDE, vec![json!({"type": "brand_new", "x": 1})]),
         (CLAUDE, vec![search, found]),
         (CLAUDE, vec![json!({"type": "text", "text": "brand_new", "citations": [location]})]),
+        (CLAUDE, vec![json!({"type": "text", "text": "brand_new", "citations": [{}]})]),
         (RESPONSES, vec![json!({"type": "brand_new", "id": "bn_1"})]),
         (RESPONSES, vec![phased]),
         (GEMINI, vec![json!({"brand_new": {"x": 1}})]),

@@ -222,3 +222,24 @@ async fn an_answer_that_was_cut_off_is_no_value() {
     let error = session(&server.url).send("Which?").answer_as::<Place>().await.expect_err("it is cut off");
     assert_eq!(error.message, "the answer is not complete: it ended with `max_tokens`");
 }
+
+#[tokio::test]
+async fn a_typed_tool_without_arguments_takes_an_object_without_members() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Nothing {}
+
+    let unit = TypedTool::new("now", "Tells the time.", |(): (), _| async { "noon" });
+    let named = TypedTool::new("today", "Tells the day.", |_: Nothing, _| async { "Monday" });
+    let tools = ToolSet::new().with(unit).with(named);
+    for definition in tools.definitions() {
+        let schema = Value::Object(definition.schema);
+        assert_eq!((&schema["type"], &schema["properties"]), (&json!("object"), &json!({})), "{}", definition.name);
+    }
+    let answers = vec![calls(&[("c1", "now", "{}"), ("c2", "today", ""), ("c3", "now", "[]")]), says("Ok.")];
+    let server = Server::answering(answers).await;
+    let session = session(&server.url);
+    session.set_tools(tools);
+    events(session.send(text("When?"))).await;
+    let history = history(&session);
+    assert!(history[2].starts_with("user: result #c1: noon | result #c2: Monday | error #c3: "), "{}", history[2]);
+}

@@ -317,6 +317,14 @@ impl AnswerBuilder {
         self.sign_before(place, signature);
     }
 
+    /// Where a signature goes of what comes next, which may be given later: the reasoning just before, or reasoning without words.
+    pub(super) fn place_of_signature(&mut self) -> BlockIndex {
+        match self.slots.last() {
+            Some(Slot::Thinking { signature, .. }) if signature.is_empty() => self.last(),
+            _ => self.open_thinking(),
+        }
+    }
+
     /// A signature for the text that was just said: the reasoning before it carries it, and the text is over.
     pub(super) fn sign_text(&mut self, signature: &str) {
         match self.slots.last_mut() {

@@ -20,9 +20,10 @@
 //! `promptTokenCount`.
 //!
 //! Parts of one chunk are parts of the answer; a text goes on from chunk to chunk. Arguments may come in pieces
-//! (`partialArgs`, by JSON path). Parts of other kinds are kept as the provider's own, as is a signature that follows a call;
-//! so are the sources of a candidate, and a `functionResponse` of the model with its call, which the server ran itself.
-//! Candidates beyond the first are not kept, and that is told.
+//! (`partialArgs`, by JSON path): a piece has no name, the id of its call or none, and any of them may carry the call's
+//! signature (google/adk-go#442, promptfoo/promptfoo#10172). Parts of other kinds are kept as the provider's own, as is a
+//! signature that follows a call; so are the sources of a candidate, and a `functionResponse` of the model with its call,
+//! which the server ran itself. Candidates beyond the first are not kept, and that is told.
 
 use serde_json::{Map, Value, json};
 
@@ -33,12 +34,21 @@ use crate::runtime::{Category, Error, StopReason, failure};
 
 #[derive(Default)]
 pub(super) struct Gemini {
-    /// The call whose arguments are still coming.
-    call: Option<(BlockIndex, Value)>,
-    /// Whole calls, as they came.
-    calls: Vec<(BlockIndex, Value)>,
+    /// Calls whose arguments are still coming.
+    open: Vec<Call>,
+    /// Whole calls.
+    calls: Vec<Call>,
     /// What the candidate says beside its content, by name.
     beside: Vec<(&'static str, BlockIndex)>,
+}
+
+/// A call of the answer.
+struct Call {
+    place: BlockIndex,
+    /// The call as it came; of one that came in pieces, what they say together.
+    part: Value,
+    /// Where its signature goes. Only calls that came in pieces, or with a signature, have a place for it.
+    signature: Option<BlockIndex>,
 }
 
 /// Members of a candidate that say where the answer comes from.
@@ -71,14 +81,14 @@ impl AnswerParser for Gemini {
         Ok(())
     }
 
-    /// A call whose last piece never came. If the model stopped of its own accord, it has said all there is: the last piece of a
+    /// Calls whose last piece never came. If the model stopped of its own accord, it has said all there is: the last piece of a
     /// call is empty, and some servers leave that out.
     fn end(&mut self, answer: &mut AnswerBuilder) {
-        if let Some((place, arguments)) = self.call.take() {
+        for call in std::mem::take(&mut self.open) {
             if answer.stopped_by_itself() {
-                end_call(Some((place, arguments)), answer);
+                self.end_call(call, answer);
             } else {
-                answer.cut_call(place);
+                answer.cut_call(call.place);
             }
         }
     }
@@ -98,10 +108,9 @@ impl Gemini {
     }
 
     fn part(&mut self, part: &Value, answer: &mut AnswerBuilder) {
-        let signature = text(part, "thoughtSignature");
-        if let Some(call) = part.get("functionCall").filter(|call| call.is_object()) {
-            let place = self.function_call(call, signature, answer);
-            self.calls.extend(place.map(|place| (place, part.clone())));
+        let signature = text(part, SIGNATURE);
+        if part["functionCall"].is_object() {
+            self.function_call(part, answer);
             return;
         }
         if let Some(response) = part.get("functionResponse").filter(|response| response.is_object()) {
@@ -113,7 +122,7 @@ impl Gemini {
             return;
         }
         if words.is_empty() && !signature.is_empty() && !answer.ends_in_words() {
-            answer.own(json!({"text": "", "thoughtSignature": signature}));
+            answer.own(json!({"text": "", SIGNATURE: signature}));
             return;
         }
         if part["thought"] == Value::Bool(true) {
@@ -126,43 +135,64 @@ impl Gemini {
         }
     }
 
-    /// The server answers a call itself: the host is not asked for it, and it goes back as it came.
+    /// The server answers a call itself, which is complete then: the host is not asked for it, and it goes back as it came.
     fn was_run(&mut self, response: &Value, answer: &mut AnswerBuilder) {
-        let is_same = |key: &str, call: &Value| text(response, key).is_empty() || response[key] == call[key];
-        let answered = self.calls.iter().position(|(_, part)| {
-            let call = &part["functionCall"];
-            response["name"] == call["name"] && is_same("id", call)
-        });
-        if let Some((place, part)) = answered.map(|at| self.calls.remove(at)) {
-            answer.make_own(place, part);
+        if let Some(at) = self.open.iter().position(|call| call.is_answered_by(response)) {
+            let call = self.open.remove(at);
+            self.end_call(call, answer);
+        }
+        if let Some(at) = self.calls.iter().position(|call| call.is_answered_by(response)) {
+            let call = self.calls.remove(at);
+            answer.make_own(call.place, call.part);
         }
     }
 
-    /// A call, or a piece of one: pieces have no name. Gives the place of one that came whole.
-    fn function_call(&mut self, call: &Value, signature: &str, answer: &mut AnswerBuilder) -> Option<BlockIndex> {
-        let name = text(call, "name");
-        let (place, mut arguments) = match self.call.take() {
-            Some(open) if name.is_empty() => open,
-            None if name.is_empty() && call.get("args").is_none() => return None,
-            before => {
-                end_call(before, answer);
-                if !signature.is_empty() {
-                    answer.sign_next(signature);
-                }
-                (answer.open_call(text(call, "id"), name), Value::Object(Map::new()))
+    /// A call, or a piece of one.
+    fn function_call(&mut self, part: &Value, answer: &mut AnswerBuilder) {
+        let piece = &part["functionCall"];
+        let mut call = match self.goes_on(piece) {
+            Some(at) => self.open.remove(at),
+            None if text(piece, "name").is_empty() && piece.get("args").is_none() => return,
+            None => {
+                self.end_nameless(answer);
+                Call::begin(part, answer)
             }
         };
-        if let Some(whole) = call.get("args").filter(|whole| !whole.is_null()) {
-            arguments = whole.clone();
+        call.add(part, answer);
+        if piece["willContinue"] == Value::Bool(true) {
+            self.open.push(call);
+        } else {
+            self.end_call(call, answer);
         }
-        items(call, "partialArgs").iter().for_each(|piece| put(&mut arguments, piece));
-        let open = Some((place, arguments));
-        if call["willContinue"] == Value::Bool(true) {
-            self.call = open;
-            return None;
+    }
+
+    /// Which open call a piece goes on with: that of its id; without one and without a name, the last.
+    fn goes_on(&self, piece: &Value) -> Option<usize> {
+        let (id, is_nameless) = (text(piece, "id"), text(piece, "name").is_empty());
+        let same_id = || self.open.iter().position(|call| !id.is_empty() && text(call.function(), "id") == id);
+        same_id().or_else(|| self.open.len().checked_sub(1).filter(|_| is_nameless))
+    }
+
+    /// Another call begins. Those whose pieces no id tells from its own are complete.
+    fn end_nameless(&mut self, answer: &mut AnswerBuilder) {
+        for call in std::mem::take(&mut self.open) {
+            if text(call.function(), "id").is_empty() {
+                self.end_call(call, answer);
+            } else {
+                self.open.push(call);
+            }
         }
-        end_call(open, answer);
-        (!name.is_empty()).then_some(place)
+    }
+
+    /// A call is whole. The answer's end completes it: until then the server may still answer it itself.
+    fn end_call(&mut self, call: Call, answer: &mut AnswerBuilder) {
+        match call.function().get("args").filter(|arguments| !arguments.is_null()) {
+            Some(arguments) => answer.arguments_value(call.place, arguments),
+            None => answer.arguments_value(call.place, &json!({})),
+        }
+        if !text(call.function(), "name").is_empty() {
+            self.calls.push(call);
+        }
     }
 
     /// Where the answer comes from: the last chunk that says so knows most.
@@ -185,12 +215,53 @@ impl Gemini {
     }
 }
 
-fn end_call(call: Option<(BlockIndex, Value)>, answer: &mut AnswerBuilder) {
-    if let Some((place, arguments)) = call {
-        answer.arguments_value(place, &arguments);
-        answer.end_call(place);
+impl Call {
+    /// A call that begins with a part, of whose arguments nothing is known yet.
+    fn begin(part: &Value, answer: &mut AnswerBuilder) -> Call {
+        let mut part = part.clone();
+        let will_continue = part["functionCall"]["willContinue"] == Value::Bool(true);
+        if let Some(piece) = part["functionCall"].as_object_mut() {
+            piece.retain(|name, _| !matches!(name.as_str(), "willContinue" | "partialArgs"));
+        }
+        let is_signed = !text(&part, SIGNATURE).is_empty();
+        let signature = (will_continue || is_signed).then(|| answer.place_of_signature());
+        let place = answer.open_call(text(&part["functionCall"], "id"), text(&part["functionCall"], "name"));
+        Call { place, part, signature }
+    }
+
+    /// What a piece says of the call, also the first.
+    fn add(&mut self, part: &Value, answer: &mut AnswerBuilder) {
+        let piece = &part["functionCall"];
+        let function = &mut self.part["functionCall"];
+        if let Some(whole) = piece.get("args").filter(|whole| !whole.is_null()) {
+            function["args"] = whole.clone();
+        }
+        items(piece, "partialArgs").iter().for_each(|piece| put(&mut function["args"], piece));
+        let signature = text(part, SIGNATURE);
+        if let Some(place) = self.signature
+            && !signature.is_empty()
+            && !answer.is_signed(place)
+        {
+            answer.signature_at(place, signature);
+            answer.seal(place);
+            self.part[SIGNATURE] = signature.into();
+        }
+    }
+
+    fn function(&self) -> &Value {
+        &self.part["functionCall"]
+    }
+
+    /// Whether a result is that of this call: it has its name, and its id if it has one.
+    fn is_answered_by(&self, response: &Value) -> bool {
+        let call = self.function();
+        let is_same_id = text(response, "id").is_empty() || response["id"] == call["id"];
+        response["name"] == call["name"] && is_same_id
     }
 }
+
+/// The member of a part that signs it.
+const SIGNATURE: &str = "thoughtSignature";
 
 /// A piece of arguments (`PartialArg`): a value at a JSON path such as `$.a.b[0]`; texts go on with those before.
 fn put(arguments: &mut Value, piece: &Value) {

@@ -6,6 +6,7 @@
 //! A server offers what it offers when it starts: later changes of its list are passed over, because the tools of a conversation
 //! stay what they were. It may ask for nothing: no samples of the model, no questions to the person, no files.
 
+mod call;
 mod lines;
 mod names;
 mod result;
@@ -16,10 +17,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation, PaginatedRequestParams,
-    ProgressNotificationParam, ProtocolVersion,
+    CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, Implementation, PaginatedRequestParams,
+    ProtocolVersion,
 };
-use rmcp::service::{ClientInitializeError, NotificationContext, RunningService};
+use rmcp::service::{ClientInitializeError, RunningService};
 use rmcp::transport::Transport as Pipes;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
@@ -28,7 +29,6 @@ use rmcp::transport::streamable_http_client::{
 };
 use rmcp::{ClientHandler, ClientLifecycleMode, Peer, RoleClient, ServiceError, serve_client_with_lifecycle};
 use serde_json::Value;
-use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::process::seconds;
@@ -38,6 +38,7 @@ use crate::diag::did_you_mean;
 use crate::provider::{Header, HeaderValue};
 use crate::repo::{HttpSpec, ServerConnection, ServerSpec};
 use crate::runtime::{Category, Error, Transport, failure, transport};
+use call::{Calls, Heard, News};
 use lines::{Lines, Watch};
 
 /// The largest message of a server, in bytes.
@@ -66,19 +67,15 @@ const FAREWELL: Duration = Duration::from_secs(2);
 
 type Service = RunningService<RoleClient, Client>;
 
-/// What this program is to a server. It hears of progress.
+/// What this program is to a server.
 struct Client {
     config: ClientConfig,
-    progress: watch::Sender<()>,
+    calls: Arc<Calls>,
 }
 
 impl ClientHandler for Client {
     fn get_info(&self) -> ClientConfig {
         self.config.clone()
-    }
-
-    async fn on_progress(&self, _: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        self.progress.send_replace(());
     }
 }
 
@@ -175,7 +172,7 @@ impl McpServer {
                 definition: Definition { name: name.into(), ..offer.clone() },
                 name: Arc::clone(&offer.name),
                 peer: self.service.peer().clone(),
-                progress: self.service.service().progress.subscribe(),
+                calls: Arc::clone(&self.service.service().calls),
                 remote: Arc::clone(&self.remote),
                 time_limit: self.spec.time_limit,
                 output_limit: self.spec.output_limit,
@@ -237,7 +234,7 @@ fn client() -> Client {
     let own = Implementation::new("reqc", env!("CARGO_PKG_VERSION"));
     let config = ClientConfig::new(ClientCapabilities::default(), own);
     let config = config.with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE);
-    Client { config, progress: watch::Sender::default() }
+    Client { config, calls: Arc::default() }
 }
 
 /// The handshake. In a box: the compiler loses sight of what the future borrows.
@@ -245,7 +242,9 @@ fn serve<T>(pipes: T, mode: ClientLifecycleMode) -> BoxFuture<'static, Result<Se
 where
     T: Pipes<RoleClient> + 'static,
 {
-    Box::pin(serve_client_with_lifecycle(client(), pipes, mode))
+    let client = client();
+    let pipes = Heard::new(pipes, Arc::clone(&client.calls));
+    Box::pin(serve_client_with_lifecycle(client, pipes, mode))
 }
 
 async fn streamable(
@@ -430,8 +429,7 @@ struct McpTool {
     /// What the server calls it.
     name: Arc<str>,
     peer: Peer<RoleClient>,
-    /// Changes whenever the server tells how far a call is.
-    progress: watch::Receiver<()>,
+    calls: Arc<Calls>,
     remote: Arc<Remote>,
     time_limit: Duration,
     output_limit: usize,
@@ -439,11 +437,11 @@ struct McpTool {
 
 impl McpTool {
     /// Dropping this tells the server that nobody waits any more.
-    async fn run(&self, input: Value) -> ToolOutput {
+    async fn run(&self, input: Value, context: &ToolContext) -> ToolOutput {
         let Value::Object(arguments) = input else { return ToolOutput::error("the arguments are no JSON object") };
         let request = CallToolRequestParams::new(self.name.to_string()).with_arguments(arguments);
         let most = self.time_limit.saturating_mul(MOST_LIMITS);
-        match timeout(most, self.unless_silent(self.peer.call_tool(request))).await {
+        match timeout(most, self.unless_silent(request, context)).await {
             Ok(Some(Ok(result))) => result::output(result, self.output_limit),
             Ok(Some(Err(error))) => self.remote.failure(&error),
             Ok(None) => ToolOutput::error(format!("the tool did not answer within {}", seconds(self.time_limit))),
@@ -451,21 +449,20 @@ impl McpTool {
         }
     }
 
-    /// What comes within the time limit; it begins anew whenever the server tells how far a call is. Which call it speaks of is not looked at.
-    async fn unless_silent<T>(&self, answer: impl Future<Output = T>) -> Option<T> {
-        let mut answer = std::pin::pin!(answer);
-        let mut progress = self.progress.clone();
-        progress.mark_unchanged();
+    /// The result, if it comes within the time limit, which begins anew whenever the server tells how far this call is.
+    async fn unless_silent(
+        &self,
+        request: CallToolRequestParams,
+        context: &ToolContext,
+    ) -> Option<Result<CallToolResult, ServiceError>> {
+        let mut call = match timeout(self.time_limit, self.calls.begin(&self.peer, request)).await.ok()? {
+            Ok(call) => call,
+            Err(error) => return Some(Err(error)),
+        };
         loop {
-            tokio::select! {
-                biased;
-                answer = &mut answer => return Some(answer),
-                heard = timeout(self.time_limit, progress.changed()) => match heard {
-                    Ok(Ok(())) => {}
-                    // The connection ends: the call says why.
-                    Ok(Err(_)) => return timeout(self.time_limit, answer).await.ok(),
-                    Err(_) => return None,
-                },
+            match timeout(self.time_limit, call.next()).await.ok()? {
+                News::Progress(text) => context.progress(text).await,
+                News::Result(result) => return Some(*result),
             }
         }
     }
@@ -479,7 +476,7 @@ impl Tool for McpTool {
     fn call(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutput> {
         Box::pin(async move {
             tokio::select! {
-                output = self.run(input) => output,
+                output = self.run(input, &context) => output,
                 () = context.cancelled.cancelled() => ToolOutput::error("the tool was cancelled"),
             }
         })

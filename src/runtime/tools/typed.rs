@@ -37,6 +37,8 @@ pub struct TypedTool<T, F> {
     definition: Definition,
     function: F,
     is_concurrent: bool,
+    /// Whether there are no arguments: `T` is `()`.
+    takes_nothing: bool,
     input: PhantomData<fn(T)>,
 }
 
@@ -46,13 +48,21 @@ where
     F: Fn(T, ToolContext) -> R + Send + Sync,
     R: Future<Output: Into<ToolOutput>> + Send + 'static,
 {
-    /// A tool that calls `function` with its arguments. These are always an object: `T` is a struct or a map, or an enum of such. What the
-    /// function gives is text, JSON, a [`ToolOutput`], or a `Result` of one of these, whose error the model is told.
+    /// A tool that calls `function` with its arguments. These are always an object: `T` is a struct or a map, or an enum of such; `()` where
+    /// there are none. What the function gives is text, JSON, a [`ToolOutput`], or a `Result` of one of these, whose error the model is told.
     pub fn new(name: impl Into<Arc<str>>, description: impl Into<Arc<str>>, function: F) -> TypedTool<T, F> {
         let mut schema = schema_of::<T>();
-        schema.entry("type").or_insert_with(|| "object".into());
+        let takes_nothing = schema.get("type").is_some_and(|kind| kind == "null");
+        if takes_nothing {
+            schema = Map::new();
+        }
+        let kind = schema.entry("type").or_insert_with(|| "object".into());
+        // OpenAI refuses an object without this member.
+        if kind == "object" && !schema.contains_key("oneOf") && !schema.contains_key("anyOf") {
+            schema.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+        }
         let definition = Definition { name: name.into(), description: description.into(), schema };
-        TypedTool { definition, function, is_concurrent: true, input: PhantomData }
+        TypedTool { definition, function, is_concurrent: true, takes_nothing, input: PhantomData }
     }
 
     /// The same, to run alone: see [`Tool::is_concurrent`].
@@ -73,7 +83,7 @@ where
     }
 
     fn call(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutput> {
-        match serde_json::from_value(input) {
+        match serde_json::from_value(if self.takes_nothing { Value::Null } else { input }) {
             Ok(input) => {
                 let output = (self.function)(input, context);
                 Box::pin(async move { output.await.into() })
