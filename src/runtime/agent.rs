@@ -482,7 +482,7 @@ mod tests {
             );
             let own = MemoryWorld::from_iter([("agents/a.toml", profile.as_str())]);
             let compiler = Compiler::load(Arc::new(own), Arc::new(Embedded::bundled()), LoadOptions::default());
-            Agent::new(Arc::new(compiler), "A", setting("")).expect("usable")
+            Agent::new(Arc::new(compiler), "A", environment("")).expect("usable")
         };
         let asked = Conversation { known_prompt: Some("Be short.".into()), ..conversation("Hi") };
         let binding = agent("claude-opus-5-5");
