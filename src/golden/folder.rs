@@ -52,7 +52,7 @@ pub(crate) struct Comparer<'t> {
 /// What one agent's files came to.
 pub(crate) struct AgentFiles {
     drifts: Vec<Drift>,
-    lines: Vec<(String, String)>,
+    lines: Box<[(Arc<str>, String)]>,
     surplus: Surplus,
 }
 
@@ -101,7 +101,11 @@ impl<'t> Comparer<'t> {
             drifts.extend(files.drifts);
             drifts.extend(files.surplus.drifts);
             foreign.extend(files.surplus.foreign);
-            lines.extend(files.lines);
+            for (line, print) in files.lines {
+                if !lines.contains_key(&*line) {
+                    lines.insert(line.to_string(), print);
+                }
+            }
         }
         drifts.extend(orphans.drifts);
         if is_all && self.golden.proof == Proof::Contents {

@@ -8,6 +8,7 @@
 //! beside the request line of an agent of its folder's name.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::{Drift, GoldenFile, REQUEST, has_our_form, has_our_request};
 use crate::world::{AccessError, Output, join};
@@ -122,13 +123,14 @@ impl Manifest {
         self.lines.get(path).is_some_and(|known| *known == fingerprint(bytes)) && has_our_form(path, bytes)
     }
 
-    /// What a manifest lists of the files of one agent.
-    pub fn lines(proof: Proof, files: &[GoldenFile]) -> Vec<(String, String)> {
+    /// What a manifest lists of the files of one agent: names are the contexts' own.
+    pub(super) fn lines(proof: Proof, files: &[GoldenFile]) -> Box<[(Arc<str>, String)]> {
         let bodies = files.iter().filter_map(|file| file.context.as_ref());
         match proof {
-            Proof::Names => bodies.map(|context| (context.to_string(), String::new())).collect(),
+            Proof::Names => bodies.map(|context| (Arc::clone(context), String::new())).collect(),
             Proof::Contents => {
-                files.iter().map(|file| (file.path.clone(), fingerprint(file.text.as_bytes()))).collect()
+                let line = |file: &GoldenFile| (Arc::from(file.path.as_str()), fingerprint(file.text.as_bytes()));
+                files.iter().map(line).collect()
             }
         }
     }

@@ -113,6 +113,17 @@ impl From<Refusal> for Error {
 /// How many of them are the prompts' own; the rest belong to bodies too.
 const OWN_FUNCTIONS: usize = 10;
 
+/// The variables that prompts see.
+const VARIABLES: [&str; 5] = ["language", "project_name", "_p", "_c", "_h"];
+
+/// The functions that look at files.
+const FILE_FUNCTIONS: [&str; 4] = ["read_file", "file_exists", "read_dir", "agent_role"];
+
+/// Whether what a name stands for differs between conversations, or may change while a program runs.
+pub(super) fn differs(name: &str) -> bool {
+    VARIABLES.contains(&name) || FILE_FUNCTIONS.contains(&name)
+}
+
 /// Where a path of a file function leads.
 enum ResolvedPath<'a> {
     /// A file of one of these worlds, the first that has it.
@@ -127,15 +138,11 @@ impl PromptScope {
     /// The variables and functions of a prompt.
     pub(super) fn root(self: &Arc<Self>, dialect: Dialect) -> Value {
         let function = |name: &'static str| (name, self.function(name, dialect));
-        let variables = [
-            ("language", Value::from(Arc::clone(&self.language))),
-            ("project_name", Value::from(Arc::clone(&self.project_name))),
-            ("_p", Value::from(Arc::clone(&self.folders.project))),
-            ("_c", Value::from(Arc::clone(&self.folders.config))),
-            ("_h", Value::from(Arc::clone(&self.folders.home))),
-        ];
+        let Folders { project, config, home } = &self.folders;
+        let values = [&self.language, &self.project_name, project, config, home];
+        let variables = VARIABLES.into_iter().zip(values.map(|value| Value::from(Arc::clone(value))));
         let functions = PROMPT_FUNCTIONS[..OWN_FUNCTIONS].iter().map(|name| function(name));
-        Value::from_pairs(variables.into_iter().chain(functions))
+        Value::from_pairs(variables.chain(functions))
     }
 
     fn function(self: &Arc<Self>, name: &str, dialect: Dialect) -> Value {
