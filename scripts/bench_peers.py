@@ -343,6 +343,8 @@ def environment(folder):
         "tojson": tojson,
         "existsIn": exists_in,
         "length": len,
+        "lower": str.lower,
+        "upper": str.upper,
         "filter_by_type": filter_by_type,
         "filter_skip_role": filter_skip_role,
         "strip_signature_suffix": lambda text: text.split("\n[Signature: ")[0],

@@ -27,6 +27,30 @@ pub enum Proof {
     Contents,
 }
 
+/// What a manifest lists of the files of one agent; most agents have the same names.
+pub(super) enum Lines {
+    /// Names of contexts.
+    Names(Box<[Arc<str>]>),
+    /// Paths and fingerprints.
+    Prints(Box<[(String, String)]>),
+}
+
+impl Lines {
+    /// Adds them to those of other agents.
+    pub(super) fn add_to(self, all: &mut BTreeMap<String, String>) {
+        match self {
+            Lines::Prints(lines) => all.extend(lines),
+            Lines::Names(names) => {
+                for name in names {
+                    if !all.contains_key(&*name) {
+                        all.insert(name.to_string(), String::new());
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// What was written to a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
@@ -123,14 +147,13 @@ impl Manifest {
         self.lines.get(path).is_some_and(|known| *known == fingerprint(bytes)) && has_our_form(path, bytes)
     }
 
-    /// What a manifest lists of the files of one agent: names are the contexts' own.
-    pub(super) fn lines(proof: Proof, files: &[GoldenFile]) -> Box<[(Arc<str>, String)]> {
-        let bodies = files.iter().filter_map(|file| file.context.as_ref());
+    /// What a manifest lists of the files of one agent.
+    pub(super) fn lines(proof: Proof, files: &[GoldenFile]) -> Lines {
         match proof {
-            Proof::Names => bodies.map(|context| (Arc::clone(context), String::new())).collect(),
+            Proof::Names => Lines::Names(files.iter().filter_map(|file| file.context.clone()).collect()),
             Proof::Contents => {
-                let line = |file: &GoldenFile| (Arc::from(file.path.as_str()), fingerprint(file.text.as_bytes()));
-                files.iter().map(line).collect()
+                let line = |file: &GoldenFile| (file.path.clone(), fingerprint(file.text.as_bytes()));
+                Lines::Prints(files.iter().map(line).collect())
             }
         }
     }
