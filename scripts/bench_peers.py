@@ -5,6 +5,9 @@
     bench_peers.py measure FOLDER REQC              times both; see bench-peers, which calls this
 
 It does the same as far as bodies go, and less beside: no origins, no limits, no findings with places, no request lines.
+
+All bundled contexts come out the same. Of histories it knows no more than these need: it gives no error to a provider's own call in
+the middle of a turn, moves no results, and renames no repeated ids. So contexts of others may come out different; bench-peers says so.
 """
 
 import functools
@@ -56,6 +59,14 @@ def resolve(profiles, name):
 
 # Contexts: what templates see as `ctx`, in the normal form of the client API.
 
+# Providers' own blocks: those that are kept for the host alone, and for formats that have no other place for them, those that are sent.
+KEPT_BLOCKS = ("groundingMetadata", "citationMetadata", "urlContextMetadata", "safetyRatings")
+SENT_BLOCKS = {
+    "openai-chat": ("custom", "audio", "images", "reasoning_details"),
+    "mistral-chat": ("reference", "tool_reference"),
+    "ollama-chat": (),
+}
+
 
 def image_data(block):
     keys = {"type": "image", "data": block["data"], "media_type": block["media_type"]}
@@ -68,10 +79,13 @@ def block_data(block, tools):
             return {"type": "text", "text": block["text"]}
         case "image":
             return image_data(block)
-        case "thinking":
-            data = {"type": "thinking", "thinking": block["thinking"], "signature": block.get("signature") or ""}
-        case "redacted_thinking":
-            data = {"type": "redacted_thinking", "data": block["data"]}
+        case "document":
+            title = {"title": block["title"]} if "title" in block else {}
+            return {key: block[key] for key in ("type", "source", "data", "media_type")} | title
+        case "audio":
+            return {key: block[key] for key in ("type", "data", "media_type")}
+        case "provider_block":
+            return {key: block[key] for key in ("type", "origin", "data")}
         case "tool_use":
             tools[block["id"]] = block["name"]
             return {"type": "tool_use", "id": block["id"], "name": block["name"], "input": block["input"]}
@@ -84,37 +98,191 @@ def block_data(block, tools):
             data |= {"name": tools.get(block["tool_use_id"], ""), "content": content}
             data["is_error"] = block.get("is_error", False)
             return data | ({"images": images} if images else {})
+        case "thinking":
+            data = {"type": "thinking", "thinking": block["thinking"], "signature": block.get("signature") or ""}
+        case "redacted_thinking":
+            data = {"type": "redacted_thinking", "data": block["data"]}
     return data | ({"origin": block["origin"]} if block.get("origin") else {})
 
 
-def normal(history, wire, api):
-    """Messages and typed items as messages of blocks, without thinking that the API would refuse."""
-    signed, tools = wire in ("anthropic-messages", "openai-responses"), {}
-    for message in history:
-        role = message.get("role", "system")
+def is_thinking(block):
+    return block["type"] in ("thinking", "redacted_thinking")
+
+
+def says_something(block):
+    return block["text"].strip() != "" if block["type"] == "text" else not is_thinking(block)
+
+
+def is_sent(block, wire, api):
+    """Whether a provider's own block goes back."""
+    kind = block["data"].get("type") or next(iter(block["data"]), "")
+    is_kept = kind in KEPT_BLOCKS or (wire in SENT_BLOCKS and kind not in SENT_BLOCKS[wire])
+    return block["origin"] == api and not is_kept
+
+
+# Calls of a provider's own tools, and their results, with the member that holds the call's id.
+OWN_CALLS = {"server_tool_use": "id", "mcp_tool_use": "id", "custom_tool_call": "call_id"}
+OWN_RESULTS = {"mcp_tool_result": "tool_use_id", "custom_tool_call_output": "call_id"} | {
+    f"{tool}_tool_result": "tool_use_id" for tool in ("web_search", "web_fetch", "code_execution")
+}
+
+
+def own_ids(messages, halves):
+    """The ids of a provider's own calls, or results."""
+    blocks = (block["data"] for _, blocks in messages for block in blocks if block["type"] == "provider_block")
+    return {data[halves[data["type"]]] for data in blocks if data.get("type") in halves}
+
+
+def without_own_halves(messages):
+    """Without a provider's own calls that have no result, and the other way round."""
+    paired = own_ids(messages, OWN_CALLS) & own_ids(messages, OWN_RESULTS)
+    halves = OWN_CALLS | OWN_RESULTS
+
+    def stays(block):
+        data = block["data"] if block["type"] == "provider_block" else {}
+        return data.get("type") not in halves or data[halves[data["type"]]] in paired
+
+    return [(role, [block for block in blocks if stays(block)]) for role, blocks in messages]
+
+
+NAMES = {
+    "anthropic-messages": (128, re.compile(r"[A-Za-z0-9_-]")),
+    "openai-responses": (128, re.compile(r"[A-Za-z0-9_-]")),
+    "openai-chat": (64, re.compile(r"[A-Za-z0-9_-]")),
+    "mistral-chat": (64, re.compile(r"[A-Za-z0-9_-]")),
+    "google-generate-content": (128, re.compile(r"[A-Za-z0-9_.:-]")),
+}
+
+
+def taken_name(wire, name):
+    """The name of a called tool, as the format takes it."""
+    if wire not in NAMES:
+        return name
+    limit, sign = NAMES[wire]
+    is_first = re.compile("[A-Za-z_]") if wire == "google-generate-content" else sign
+    fits = [bool((is_first if at == 0 else sign).fullmatch(c)) for at, c in enumerate(name)]
+    if name and len(name.encode()) <= limit and all(fits):
+        return name
+    mark = stable_id(name)
+    kept = list(zip(name, fits))[: max(limit - len(mark) - 1, 0)]
+    return "".join(c if fits else "_" for c, fits in kept) + "_" + mark
+
+
+def taken(block, at, wire, api, bound_from):
+    """The block as the API takes it; `None` if it does not."""
+    if is_thinking(block):
+        is_unsigned = wire in CHECKS_REASONING and block["type"] == "thinking" and not block.get("signature")
+        is_unbound = wire == "anthropic-messages" and at < bound_from
+        return None if block.get("origin", api) != api or is_unsigned or is_unbound else block
+    if block["type"] == "provider_block" and not is_sent(block, wire, api):
+        return {"type": "text", "text": block["text"]} if "text" in block else None
+    if block["type"] == "tool_use":
+        return block | {"name": taken_name(wire, block["name"])}
+    return block
+
+
+# Where unsigned thinking is refused, and a turn that ends with thinking.
+CHECKS_REASONING = ("anthropic-messages", "openai-responses")
+
+
+def without_last_thoughts(history, wire):
+    """Without the thinking of turns that say nothing else; where something must follow, also thinking at a turn's end."""
+    at = 0
+    while at < len(history):
+        end = at
+        while end < len(history) and history[end][0] == "assistant":
+            end += 1
+        speaking = [index for index in range(at, end) if any(map(says_something, history[index][1]))]
+        if not speaking or wire in CHECKS_REASONING:
+            for index in range(speaking[-1] if speaking else at, end):
+                blocks = history[index][1]
+                kept = max((place + 1 for place, block in enumerate(blocks) if says_something(block)), default=0)
+                if any(map(is_thinking, blocks[kept:])):
+                    del blocks[kept:]
+        at = end + 1
+    return [(role, blocks) for role, blocks in history if blocks]
+
+
+def normal(history, wire, api, bound_from):
+    """Messages and typed items as messages of blocks, as the API takes them."""
+    messages = []
+    for at, message in enumerate(history):
         content = message["text"] if "kind" in message else message["content"]
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        kept = []
-        for block in blocks:
-            if block["type"] in ("thinking", "redacted_thinking") and block.get("origin", api) != api:
-                continue
-            if block["type"] == "thinking" and signed and not block.get("signature"):
-                continue
-            kept.append(block_data(block, tools))
-        if kept:
-            data = {"role": role, "content": "".join(b["text"] for b in kept if b["type"] == "text")}
-            data["content_blocks"] = kept
-            images = [block for block in kept if block["type"] == "image"]
-            yield data | ({"images": images} if images else {})
+        blocks = [block for block in (taken(block, at, wire, api, bound_from) for block in blocks) if block]
+        messages.append((message.get("role", "system"), blocks))
+    # Nobody answered these.
+    messages[-1:] = [(role, [block for block in blocks if block["type"] != "tool_use"]) for role, blocks in messages[-1:]]
+    messages = without_own_halves(messages)
+    says = lambda block: is_thinking(block) or says_something(block)
+    messages = [(role, blocks) for role, blocks in messages if any(map(says, blocks))]
+    tools = {}
+    for role, blocks in without_last_thoughts(messages, wire):
+        kept = [block_data(block, tools) for block in blocks]
+        data = {"role": role, "content": "".join(b["text"] for b in kept if b["type"] == "text")}
+        data["content_blocks"] = kept
+        images = [block for block in kept if block["type"] == "image"]
+        yield data | ({"images": images} if images else {})
 
 
-def template_data(context, wire, api):
-    data = {"history": list(normal(context.get("history", ()), wire, api))}
+# What a turn may say anew.
+OF_TURNS = ("language", "project", "files", "tools", "system_layers")
+
+
+def states(context):
+    """The conversation in each turn: how much of the history there is, and what stands beside it."""
+    beside, history = {key: context[key] for key in OF_TURNS if key in context}, list(context.get("history", ()))
+    found = [(beside, len(history), 0)]
+    bound_from = 0
+    for turn in context.get("turns", ()):
+        before = len(history)
+        history += turn["history"]
+        beside = beside | {key: turn[key] for key in OF_TURNS if key in turn}
+        bound_from = turn_from(history, before) if turn.get("renew") else bound_from
+        found.append((beside, len(history), bound_from))
+    return history, found
+
+
+def turn_from(history, first):
+    """The first message that the person wrote, from one on."""
+
+    def is_written(message):
+        blocks = message.get("content")
+        has_result = not isinstance(blocks, str) and any(block["type"] == "tool_result" for block in blocks or ())
+        return message.get("role") == "user" and not has_result
+
+    return next((at for at in range(first, len(history)) if is_written(history[at])), len(history))
+
+
+def told(history, found, texts):
+    """The history with what came in each turn, if the agent says what surrounds it: its words where they changed, and files."""
+    arrivals, files, said, length = [], [], "", 0
+    for (beside, end, _), text in zip(found, texts):
+        items = [text] if text and text != said else []
+        for file in beside.get("files", ()):
+            if file not in files:
+                path, content = file["file_path"], file["content"]
+                items.append(f'The user has attached this file:\n\n<file path="{path}">\n{content}\n</file>')
+        arrivals += [(turn_from(history[:end], length), {"kind": "notification", "text": item}) for item in items]
+        files, said, length = beside.get("files", ()), text, end
+    all_of_it = []
+    for at in range(len(history) + 1):
+        all_of_it += [item for place, item in arrivals if place == at] + list(history[at : at + 1])
+    bound_from = found[-1][2]
+    return all_of_it, bound_from + sum(1 for place, _ in arrivals if place < bound_from)
+
+
+def template_data(context, wire, api, texts):
+    """`texts` are what the agent says of its surroundings in each turn; `None` if it has no words for them."""
+    history, found = states(context)
+    files, bound_from = found[-1][0].get("files"), found[-1][2]
+    if texts is not None and context["kind"] == "chat":
+        (history, bound_from), files = told(history, found, texts), None
+    data = {"history": list(normal(history, wire, api, bound_from))}
     if context["kind"] == "completion":
         data |= {"prefix": context["prefix"], "suffix": context["suffix"]}
-    if context.get("files"):
-        data["files_metadata"] = context["files"]
-    return data
+    tools = found[-1][0].get("tools")
+    return data | ({"files_metadata": files} if files else {}) | ({"tools": tools} if tools else {})
 
 
 # Templates: jinja2 with the functions of docs/templates.md.
@@ -145,8 +313,10 @@ FITS = {
 
 
 def tool_id(wire, given):
-    if wire not in FITS or FITS[wire].fullmatch(given):
-        return given
+    return given if wire not in FITS or FITS[wire].fullmatch(given) else stable_id(given)
+
+
+def stable_id(given):
     digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
     value, text = 0xCBF29CE484222325, ""
     for byte in given.encode():
@@ -173,6 +343,8 @@ def environment(folder):
         "tojson": tojson,
         "existsIn": exists_in,
         "length": len,
+        "lower": str.lower,
+        "upper": str.upper,
         "filter_by_type": filter_by_type,
         "filter_skip_role": filter_skip_role,
         "strip_signature_suffix": lambda text: text.split("\n[Signature: ")[0],
@@ -281,7 +453,8 @@ class Pipeline:
         profiles = {profile["name"]: profile for profile in read("agents/**/*.toml")}
         self.instances = {instance["name"]: instance for instance in read("providers/*.toml")}
         self.contexts = [json.loads(path.read_text()) for path in sorted(folder.glob("contexts/*.json"))]
-        self.data = functools.cache(lambda at, wire, api: template_data(self.contexts[at], wire, api))
+        self.data = functools.cache(lambda at, wire, api, texts: template_data(self.contexts[at], wire_of(api, ""), api, texts))
+        self.last = [context | states(context)[1][-1][0] for context in self.contexts]
         self.agents = [resolve(profiles, name) for name, own in profiles.items() if not own.get("abstract")]
 
     def bodies(self, one=False):
@@ -300,16 +473,19 @@ class Pipeline:
                 yield f"{slug}/{context['name']}.json", json.dumps(body, indent=2, ensure_ascii=False) + "\n"
 
     def body(self, profile, at, wire, api):
-        context, data = self.contexts[at], dict(self.data(at, wire, api))
+        context = self.last[at]
+        texts = self.surroundings(profile, self.contexts[at])
+        data = dict(self.data(at, wire, api, texts))
         prompt = self.system_prompt(profile, context)
         if prompt is not None:
             data["system_prompt"] = prompt
         scope = {"ctx": data, "tool_id": functools.partial(tool_id, wire)}
-        body = self.value(profile["body"], scope, (at, wire, api))
+        body = self.value(profile["body"], scope, (at, wire, api, texts))
         if profile.get("enable_tools") and context.get("tools"):
             definitions = [definition(wire, tool) for tool in context["tools"]]
             is_google = wire == "google-generate-content"
-            body["tools"] = [{"functionDeclarations": definitions}] if is_google else definitions
+            own = body.pop("tools", [])
+            body["tools"] = own + ([{"functionDeclarations": definitions}] if is_google else definitions)
         if profile.get("cache_prompt") and wire == "anthropic-messages":
             add_cache_control(body, profile)
         if wire not in ("google-generate-content", "llamacpp-infill"):
@@ -319,18 +495,27 @@ class Pipeline:
     def system_prompt(self, profile, context):
         parts = [(layer.get("priority", 100), layer["text"]) for layer in context.get("system_layers", ())]
         if "system_prompt" in profile and context.get("system_prompt") != "omit":
-            project = context.get("project", {})
-            files = {f"/project/{path}": text for path, text in project.get("files", {}).items()}
-            template = self.compiled(profile["system_prompt"].replace("${PROJECT_DIR}", "/project"))
-            own = template.render(
-                language=context.get("language", ""),
-                project_name=project.get("name", ""),
-                file_exists=files.__contains__,
-                read_file=files.__getitem__,
-            )
+            own = self.prompt(profile["system_prompt"], context)
             parts.insert(0, (0, own))
         texts = [text for _, text in sorted(parts, key=lambda part: part[0]) if text.strip()]
         return "\n\n".join(texts) if texts else None
+
+    def surroundings(self, profile, context):
+        if "surroundings" not in profile:
+            return None
+        if context.get("system_prompt") == "omit":
+            return tuple("" for _ in states(context)[1])
+        return tuple(self.prompt(profile["surroundings"], beside).strip() for beside, *_ in states(context)[1])
+
+    def prompt(self, text, context):
+        project = context.get("project", {})
+        files = {f"/project/{path}": text for path, text in project.get("files", {}).items()}
+        return self.compiled(text.replace("${PROJECT_DIR}", "/project")).render(
+            language=context.get("language", ""),
+            project_name=project.get("name", ""),
+            file_exists=files.__contains__,
+            read_file=files.__getitem__,
+        )
 
     def value(self, value, scope, key):
         if isinstance(value, dict):

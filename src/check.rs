@@ -116,7 +116,7 @@ fn drop_told(problems: &mut Vec<Problem>, of_schema: usize) {
     });
 }
 
-/// Numbers of routes: what verdicts on histories depend on beside the history.
+/// Numbers of routes: what verdicts on histories and tools depend on beside these.
 #[derive(Debug, Default)]
 pub(crate) struct Routes(Mutex<HashMap<RouteKey, usize>>);
 
@@ -124,14 +124,25 @@ pub(crate) struct Routes(Mutex<HashMap<RouteKey, usize>>);
 type RouteKey = (WireFormat, Server, Option<String>, Option<String>);
 
 impl Routes {
-    /// Two numbers of a route: for histories that are whole, and for those of which the server holds a part. `None` beyond what
-    /// can be counted: then every history is looked at.
-    fn numbers(&self, key: RouteKey) -> Option<(CheckId, CheckId)> {
+    /// The numbers of a route. `None` beyond what can be counted: then everything is looked at.
+    fn numbers(&self, key: RouteKey) -> Option<RouteIds> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let next = known.len();
-        let number = u16::try_from(2 * *known.entry(key).or_insert(next)).ok()?;
-        Some((CheckId(number), CheckId(number.checked_add(1)?)))
+        let first = 3 * *known.entry(key).or_insert(next);
+        let id = |more: usize| u16::try_from(first + more).ok().map(CheckId);
+        Some(RouteIds { whole: id(0)?, continued: id(1)?, tools: id(2)? })
     }
+}
+
+/// What stands for the rules of a route, where they look at one value alone.
+#[derive(Debug, Clone, Copy)]
+struct RouteIds {
+    /// At a history that is whole.
+    whole: CheckId,
+    /// At one of which the server holds a part.
+    continued: CheckId,
+    /// At tools.
+    tools: CheckId,
 }
 
 /// What bodies that go to one place are checked by.
@@ -144,10 +155,17 @@ pub struct Checks {
     families: Vec<Arc<Family>>,
     /// What is known of `model`.
     facts: ModelFacts,
-    /// What the verdict on a history depends on beside it, as two numbers: alone, and behind what the server holds.
-    history_ids: Option<(CheckId, CheckId)>,
-    /// The members beside the conversation in which nothing was found, as the last bodies held them.
-    options: Mutex<Vec<Vec<Kept>>>,
+    /// What verdicts on histories and tools depend on beside these.
+    ids: Option<RouteIds>,
+    /// The members beside the conversation in which no rule found anything, as the last bodies held them.
+    options: Mutex<Vec<KnownOptions>>,
+}
+
+/// Members beside the conversation in which no rule finds anything.
+struct KnownOptions {
+    members: Vec<Kept>,
+    /// Whether the schemas take each of them too.
+    are_right: bool,
 }
 
 /// The most sets of members that are remembered: contexts differ in their tools, for instance.
@@ -165,11 +183,11 @@ impl Checks {
             version: plan.api_version().map(str::to_owned),
             families: families.to_vec(),
             facts: ModelFacts::default(),
-            history_ids: None,
+            ids: None,
             options: Mutex::default(),
         };
         let key = (checks.wire, server, checks.version.clone(), checks.model.clone());
-        Checks { history_ids: schemas.routes.numbers(key), ..checks.with_facts() }
+        Checks { ids: schemas.routes.numbers(key), ..checks.with_facts() }
     }
 
     /// The checks of bodies that no plan made.
@@ -185,7 +203,7 @@ impl Checks {
         let schemas = schemas.for_server(wire, Some(server), instance).at(server);
         let (model, families) = (model.map(str::to_owned), families.to_vec());
         let (facts, options) = (ModelFacts::default(), Mutex::default());
-        Checks { schemas, wire, server, model, version, families, facts, history_ids: None, options }.with_facts()
+        Checks { schemas, wire, server, model, version, families, facts, ids: None, options }.with_facts()
     }
 
     fn with_facts(self) -> Checks {
@@ -203,9 +221,12 @@ impl Checks {
     /// A body is not marked as checked: whether one with problems may be used is decided by the policy of a run, which may
     /// lower what was found.
     pub fn problems(&self, body: &Body) -> Vec<Problem> {
-        let mut problems = self.schemas.problems_of_body(body);
+        let known = self.known_options(body);
+        let asked = known.filter(|are_right| *are_right).map(|_| history::members_of_conversation(self.wire));
+        let mut problems = self.schemas.problems_of_body(body, asked);
         let of_schema = problems.len();
-        let more = self.protocol_problems(body, self.is_readable(&problems));
+        let accepts_options = || known.is_some() || self.accepts_options(body, of_schema == 0);
+        let more = self.protocol_problems(body, self.is_readable(&problems), accepts_options);
         problems.extend(more);
         drop_told(&mut problems, of_schema);
         problems
@@ -224,7 +245,7 @@ impl Checks {
         if self.is_readable(&problems) {
             problems.extend(protocol::check(&subject, &[Scope::History]));
         }
-        problems.extend(protocol::check(&subject, &[Scope::Options, Scope::Body]));
+        problems.extend(protocol::check(&subject, Scope::OF_OTHERS));
         drop_told(&mut problems, of_schema);
         problems
     }
@@ -239,7 +260,12 @@ impl Checks {
 
     /// What the rules of protocols find. They look at values as bodies share them, with a placeholder for an agent's own
     /// system prompt; only where something is found there, at the values of this body.
-    fn protocol_problems(&self, body: &Body, is_readable: bool) -> Vec<Problem> {
+    fn protocol_problems(
+        &self,
+        body: &Body,
+        is_readable: bool,
+        accepts_options: impl FnOnce() -> bool,
+    ) -> Vec<Problem> {
         let subject = |is_shared: bool| {
             let members = body.members().map(|member| (member.name, value_of(member, is_shared)));
             Subject::new(self.destination(), &self.facts, members)
@@ -252,20 +278,20 @@ impl Checks {
         if let Some((followed, id)) = followed.filter(|_| !of_history) {
             followed.alone.note(id);
         }
-        if !of_history && self.accepts_options(body) && self.accepts_conversation(body, followed) {
+        if !of_history && accepts_options() && self.accepts_conversation(body, followed) {
             return Vec::new();
         }
         let own = subject(false);
         let mut problems = if is_known { Vec::new() } else { protocol::check(&own, &[Scope::History]) };
-        problems.extend(protocol::check(&own, &[Scope::Options, Scope::Body]));
+        problems.extend(protocol::check(&own, Scope::OF_OTHERS));
         problems
     }
 
     /// What the verdict on the history of a body depends on beside it.
     fn history_id(&self, body: &Body) -> Option<CheckId> {
-        let (alone, continued) = self.history_ids?;
+        let ids = self.ids?;
         let is_there = |name: &str| body.members().any(|member| member.name == name && !member.value().is_null());
-        Some(if subject::is_continued(self.wire, is_there) { continued } else { alone })
+        Some(if subject::is_continued(self.wire, is_there) { ids.continued } else { ids.whole })
     }
 
     /// Whether nothing is found by the rules that look at the history and some members beside it.
@@ -293,28 +319,52 @@ impl Checks {
         self.options.lock().expect("not poisoned").len()
     }
 
-    /// Whether nothing is found in the members beside the conversation, by what they alone decide. Most bodies of an agent share
-    /// them.
-    fn accepts_options(&self, body: &Body) -> bool {
+    /// The members of a body beside the conversation.
+    fn options<'b>(&self, body: &'b Body) -> impl Iterator<Item = MemberRef<'b>> {
         let of_conversation = history::members_of_conversation(self.wire);
-        let is_option = |member: &MemberRef<'_>| !of_conversation.contains(&member.name);
-        let options = || body.members().filter(is_option);
-        let known = || self.options.lock().unwrap_or_else(PoisonError::into_inner);
-        if known().iter().any(|known| MemberRef::are_kept(options(), known)) {
-            return true;
-        }
+        body.members().filter(|member| !of_conversation.contains(&member.name))
+    }
+
+    /// Whether schemas take each of the members beside the conversation, if it is known that rules find nothing in them: most bodies
+    /// of an agent share them.
+    fn known_options(&self, body: &Body) -> Option<bool> {
+        let known = self.options.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = known.iter().find(|known| MemberRef::are_kept(self.options(body), &known.members))?;
+        Some(same.are_right)
+    }
+
+    /// Whether nothing is found in the members beside the conversation, by what they alone decide; `are_right` if schemas take them.
+    fn accepts_options(&self, body: &Body, are_right: bool) -> bool {
+        let of_conversation = history::members_of_conversation(self.wire);
         // What is known of a model may be about its conversation.
         let is_apart = !of_conversation.iter().any(|name| self.facts.speak_of(name));
-        let members = body.members().filter(|member| !is_apart || is_option(member));
-        let members = members.map(|member| (member.name, member.shared_value()));
-        let is_accepted =
-            protocol::check(&Subject::new(self.destination(), &self.facts, members), &[Scope::Options]).is_empty();
-        let kept: Option<Vec<Kept>> = options().map(|member| member.keep()).collect();
-        if let Some(kept) = kept.filter(|_| is_accepted && is_apart) {
-            let mut known = known();
+        let members: Vec<_> = if is_apart { self.options(body).collect() } else { body.members().collect() };
+        let members = members.into_iter().map(|member| (member.name, member.shared_value()));
+        let subject = Subject::new(self.destination(), &self.facts, members);
+        let is_accepted = self.accepts_tools(body) && protocol::check(&subject, &[Scope::Options]).is_empty();
+        let kept: Option<Vec<Kept>> = self.options(body).map(|member| member.keep()).collect();
+        // Schemas may tell one system prompt from another, rules do not look at it here.
+        let are_right = are_right && self.options(body).all(|member| member.prompt().is_none());
+        if let Some(members) = kept.filter(|_| is_accepted && is_apart) {
+            let mut known = self.options.lock().unwrap_or_else(PoisonError::into_inner);
             if known.len() < MOST_OPTIONS {
-                known.push(kept);
+                known.push(KnownOptions { members, are_right });
             }
+        }
+        is_accepted
+    }
+
+    /// Whether nothing is found in the tools alone.
+    fn accepts_tools(&self, body: &Body) -> bool {
+        let Some(tools) = body.members().find(|member| member.name == "tools") else { return true };
+        let followed = tools.followed().zip(self.ids);
+        if followed.is_some_and(|(followed, ids)| followed.alone.is_noted(ids.tools)) {
+            return true;
+        }
+        let subject = Subject::new(self.destination(), &self.facts, [(tools.name, tools.shared_value())]);
+        let is_accepted = protocol::check(&subject, &[Scope::Tools]).is_empty();
+        if let Some((followed, ids)) = followed.filter(|_| is_accepted) {
+            followed.alone.note(ids.tools);
         }
         is_accepted
     }

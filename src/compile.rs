@@ -1013,6 +1013,52 @@ mod tests {
     }
 
     #[test]
+    fn templates_of_one_agent_are_compiled_for_it_alone() {
+        let agent = |at: usize| {
+            let own = format!("[{{# {at} #}}{{% include 'openai/messages.jinja' %}}]");
+            let text =
+                format!("name = 'A {at}'\nextends = 'Base'\nsystem_prompt = '{at} {{{{ language }}}}'\n[body]\n");
+            (format!("agents/{at}.toml"), format!("{text}messages = \"{own}\"\nstop = '[{{{{ 1 + 1 }}}}]'"))
+        };
+        let agents: Vec<(String, String)> = (0..80).map(agent).collect();
+        let base = [("agents/base.toml", BASE)].into_iter();
+        let files: Vec<(&str, &str)> =
+            base.chain(agents.iter().map(|(path, text)| (path.as_str(), text.as_str()))).collect();
+        let compiler = load(&files, None);
+        let run = compiler.run(&Selection::default(), |agent| {
+            let texts = agent.bodies.iter().map(|(ready, body)| (Arc::clone(&ready.context.name), body.pretty()));
+            (Arc::clone(agent.plan.name()), texts.collect::<Vec<_>>())
+        });
+        // Three of each agent; those of the bundled profiles that all of them inherit are compiled for all.
+        let (of_all, of_one) = compiler.engine.compiled();
+        assert!(of_all < 10 && (1..=64).contains(&of_one), "{of_all} {of_one}");
+        for (name, bodies) in run.results.iter().step_by(13) {
+            let id = compiler.hierarchy.by_name(name).expect("an agent");
+            assert!(bodies.len() > 40);
+            for (context, text) in bodies {
+                let again = compiler.body(id, context, None).expect("usable").expect("a body");
+                assert_eq!(again.pretty(), *text, "{name} {context}");
+            }
+        }
+    }
+
+    /// It is rendered once, and may take as many steps as each conversation allows all the same.
+    #[test]
+    fn a_prompt_that_says_the_same_everywhere_has_the_steps_of_each_context() {
+        let agent = "name = 'A'\nextends = 'Base'\nsystem_prompt = '{% for i in range(80000) %}{% endfor %}x'";
+        let compiler = load(&[("agents/base.toml", BASE), ("agents/a.toml", agent)], None);
+        let id = compiler.agents[0].0;
+        let run = compiler.run(&Selection::default(), |agent| {
+            agent.bodies.iter().map(|(ready, _)| Arc::clone(&ready.context.name)).collect::<Vec<_>>()
+        });
+        let contexts = compiler.contexts.iter().filter(|ready| ready.context.kind() == TaskKind::Chat);
+        let is_made = |ready: &&LoadedContext| compiler.body(id, &ready.context.name, None).is_some_and(|it| it.is_ok());
+        let made: Vec<Arc<str>> = contexts.clone().filter(is_made).map(|it| Arc::clone(&it.context.name)).collect();
+        assert_eq!(run.results, std::slice::from_ref(&made));
+        assert!(!made.is_empty() && made.len() < contexts.count(), "{made:?}");
+    }
+
+    #[test]
     fn what_partials_wrote_for_another_agent_costs_the_same() {
         let agents = [
             ("a", "OpenAI Chat", "messages = '[{% include \"partials/openai/messages.jinja\" %}]'"),

@@ -234,7 +234,10 @@ fn unasked(
     manifest: &Manifest,
 ) -> Result<Surplus, AccessError> {
     let mut found = Surplus::default();
-    if paths.is_empty() || !has_our_request(output, folder, slug)? {
+    if paths.is_empty() {
+        return Ok(found);
+    }
+    if !has_our_request(output, folder, slug)? {
         return Ok(Surplus { foreign: paths, ..found });
     }
     let mut left = MAX_REPOSITORY_BYTES;

@@ -7,6 +7,7 @@
 //! conversation; both are shared by all threads.
 
 mod account;
+mod alone;
 mod analyse;
 mod builtins;
 mod data;
@@ -39,19 +40,21 @@ pub use prompt::{Folders, PromptScope};
 pub(crate) use recording::Recording;
 pub use recording::{By, From as ComputedFrom, ReadFile, ReadPlace, Step, StepKind, Written};
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use foldhash::{HashMap, HashSet};
 use minijinja::syntax::SyntaxConfig;
-use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value, machinery};
 
 use crate::diag::{Diagnostic, Suggestions};
 use crate::panics::{Panic, caught};
 use crate::repo::{Dialect, Repo};
 use crate::source::{FileId, OffsetMap, Sources, Span};
 use crate::toml;
-use analyse::Analysis;
+use alone::{Alone, Beside};
+use analyse::{Analysis, Callable};
 use flow::Flow;
 use guards::Guards;
 use included::{Names, Repeated};
@@ -71,7 +74,10 @@ const RECURSION_LIMIT: usize = 300;
 /// The largest output of one template, in bytes.
 pub(crate) const MAX_OUTPUT: usize = 32 * 1024 * 1024;
 
-/// A checked, compiled template of a profile.
+/// Begins the name under which a template of a profile is registered: no include can spell it.
+const OF_PROFILE: char = '\u{1}';
+
+/// A checked template of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TemplateId(u32);
 
@@ -110,7 +116,7 @@ enum TemplateOrigin {
 pub struct Engine {
     environment: Environment<'static>,
     places: HashMap<Arc<str>, TemplateOrigin>,
-    analyses: HashMap<Arc<str>, Analysis>,
+    analyses: HashMap<Arc<str>, Box<Analysis>>,
     guards: HashMap<Arc<str>, Guards>,
     partial_names: BTreeSet<Arc<str>>,
     /// Partials and templates with a finding: rendering them would only repeat it.
@@ -131,12 +137,17 @@ pub struct Engine {
     /// The templates that are system prompts.
     prompts: HashSet<Arc<str>>,
     repeated: Arc<Repeated>,
+    alone: Alone,
     /// Which names partials look up and set, their includes followed, if that can be told; of those that somebody asked for.
     names_of_partials: HashMap<Arc<str>, Option<Names>>,
 }
 
 struct Template {
     name: Arc<str>,
+    /// The profile's.
+    file: FileId,
+    /// What is compiled when it is rendered, as long as one agent alone uses it.
+    text: Option<Box<str>>,
     /// What it reads, includes followed.
     reads: BTreeSet<String>,
     /// Whether it may read the system prompt.
@@ -146,6 +157,8 @@ struct Template {
     uses: usize,
     /// Whether it does no more with the system prompt than to write it, once somebody asks.
     only_writes_prompt: OnceLock<bool>,
+    /// Whether it is a prompt that says the same in every context, once somebody asks.
+    is_constant: OnceLock<bool>,
 }
 
 impl Engine {
@@ -153,28 +166,32 @@ impl Engine {
     pub fn new(repo: &Repo) -> (Engine, Vec<Diagnostic>) {
         let mut engine = Engine {
             environment: environment(repo.config.dialect),
-            places: HashMap::new(),
-            analyses: HashMap::new(),
-            guards: HashMap::new(),
+            places: HashMap::default(),
+            analyses: HashMap::default(),
+            guards: HashMap::default(),
             partial_names: repo.partials.keys().cloned().collect(),
-            broken: HashSet::new(),
+            broken: HashSet::default(),
             templates: Vec::new(),
-            by_span: HashMap::new(),
+            by_span: HashMap::default(),
             dialect: repo.config.dialect,
-            assigned: HashSet::new(),
+            assigned: HashSet::default(),
             suggestions: Suggestions::default(),
-            by_file: HashMap::new(),
-            reads_of_partials: HashMap::new(),
+            by_file: HashMap::default(),
+            reads_of_partials: HashMap::default(),
             maps: Mutex::default(),
             recorder: recording::Recorder::default(),
-            prompts: HashSet::new(),
+            prompts: HashSet::default(),
             repeated: Arc::default(),
-            names_of_partials: HashMap::new(),
+            alone: Alone::default(),
+            names_of_partials: HashMap::default(),
         };
         let mut findings = Vec::new();
         for (name, partial) in &repo.partials {
             let text = repo.sources.get(partial.file).text();
-            engine.register(&repo.sources, name, TemplateOrigin::File(partial.file), text, None, &mut findings);
+            let place = TemplateOrigin::File(partial.file);
+            if let Some(text) = engine.register(&repo.sources, name, place, text, None, &mut findings) {
+                engine.compile(&repo.sources, name, text, &mut findings);
+            }
         }
         engine.check_partials(repo, &mut findings);
         (engine, findings)
@@ -193,12 +210,14 @@ impl Engine {
         if let Some(&known) = self.by_span.get(&literal) {
             let template = &mut self.templates[known.0 as usize];
             template.uses += 1;
-            return template.usable.then_some(known);
+            if template.usable {
+                self.share(known);
+            }
+            return self.templates[known.0 as usize].usable.then_some(known);
         }
         let id = TemplateId(u32::try_from(self.templates.len()).expect("fewer than 2^32 templates"));
-        // A name that no include can spell.
-        let name: Arc<str> = Arc::from(format!("\u{1}{}", id.0));
-        self.register(&repo.sources, &name, TemplateOrigin::Toml(literal), text, Some(kind), findings);
+        let name: Arc<str> = Arc::from(format!("{OF_PROFILE}{}", id.0));
+        let text = self.register(&repo.sources, &name, TemplateOrigin::Toml(literal), text, Some(kind), findings);
         if !self.broken.contains(&name) {
             self.check_functions(repo, &name, kind, findings);
             self.check_includes(repo, &name, findings);
@@ -209,8 +228,17 @@ impl Engine {
         }
         let reads = if usable { self.reads_of(&name) } else { BTreeSet::new() };
         let reads_prompt = included::can_read_prompt(&reads);
-        let only_writes_prompt = OnceLock::new();
-        self.templates.push(Template { name, reads, reads_prompt, usable, uses: 1, only_writes_prompt });
+        self.templates.push(Template {
+            name,
+            file: literal.file,
+            text: text.map(String::into_boxed_str),
+            reads,
+            reads_prompt,
+            usable,
+            uses: 1,
+            only_writes_prompt: OnceLock::new(),
+            is_constant: OnceLock::new(),
+        });
         self.by_span.insert(literal, id);
         self.by_file.entry(literal.file).or_default().push(id);
         usable.then_some(id)
@@ -257,7 +285,7 @@ impl Engine {
         Renderer { engine: self, environment, fuel, brief: OnceLock::new(), with_stand_ins: OnceLock::new() }
     }
 
-    /// Compiles one template text into the environment; syntax errors become findings.
+    /// Checks one template text; `None` if it has findings, else the text that is to be compiled.
     fn register(
         &mut self,
         sources: &Sources,
@@ -266,21 +294,53 @@ impl Engine {
         text: &str,
         kind: Option<TemplateKind>,
         findings: &mut Vec<Diagnostic>,
-    ) {
+    ) -> Option<String> {
         self.places.insert(Arc::clone(name), place);
         if kind == Some(TemplateKind::Prompt) {
             self.prompts.insert(Arc::clone(name));
         }
-        let Some(rewritten) = self.rewritten(sources, name, text, kind, findings) else { return };
-        let Some(guarded) = self.checked(sources, name, &rewritten, kind, findings) else { return };
-        let added = match caught(|| self.environment.add_template_owned(name.to_string(), guarded)) {
-            Ok(added) => added,
-            Err(panic) => return self.lost(sources, name, &panic, findings),
-        };
-        if let Err(error) = added {
-            findings.push(errors::syntax(self, sources, name, text, &error));
-            self.broken.insert(Arc::clone(name));
+        let rewritten = self.rewritten(sources, name, text, kind, findings)?;
+        self.checked(sources, name, &rewritten, kind, findings)
+    }
+
+    /// Compiles a partial into the environment; syntax errors become findings.
+    fn compile(&mut self, sources: &Sources, name: &Arc<str>, text: String, findings: &mut Vec<Diagnostic>) {
+        let original = sources.get(self.span(sources, name, 0..0).file).text();
+        match caught(|| self.environment.add_template_owned(name.to_string(), text)) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => self.refuse(sources, name, original, &error, findings),
+            Err(panic) => self.lost(sources, name, &panic, findings),
         }
+    }
+
+    /// Whether the text that is compiled of a template can be parsed: guards make it longer and deeper.
+    fn is_parsed(
+        &mut self,
+        sources: &Sources,
+        name: &Arc<str>,
+        (text, original): (&str, &str),
+        findings: &mut Vec<Diagnostic>,
+    ) -> bool {
+        let syntax = syntax(self.dialect);
+        match caught(|| machinery::parse(text, name, syntax).map(drop)) {
+            Ok(Ok(())) => return true,
+            Ok(Err(error)) => self.refuse(sources, name, original, &error, findings),
+            Err(panic) => self.lost(sources, name, &panic, findings),
+        }
+        false
+    }
+
+    /// A template that does not parse.
+    fn refuse(
+        &mut self,
+        sources: &Sources,
+        name: &Arc<str>,
+        text: &str,
+        error: &Error,
+        findings: &mut Vec<Diagnostic>,
+    ) {
+        findings.push(errors::syntax(self, sources, name, text, error));
+        self.broken.insert(Arc::clone(name));
     }
 
     /// A template in the spelling of the engine; `None` if it is too long.
@@ -349,9 +409,12 @@ impl Engine {
         findings.extend(dialect::findings(rewritten, &analysis, self.dialect, span));
         rewritten.pair_loops.iter().for_each(|range| analysis.edits.wrap(range, inja::PAIRS, ""));
         let (guarded, guards) = std::mem::take(&mut analysis.edits).apply(&rewritten.text);
+        let is_certain = analysis.is_constant || kind.is_none();
         self.guards.insert(Arc::clone(name), guards);
-        self.analyses.insert(Arc::clone(name), analysis);
-        is_sound.then_some(guarded)
+        self.analyses.insert(Arc::clone(name), Box::new(analysis));
+        // The engine compiles a partial at once, and says what is wrong with it.
+        let is_parsed = is_certain || self.is_parsed(sources, name, (&guarded, &rewritten.text), findings);
+        (is_sound && is_parsed).then_some(guarded)
     }
 
     /// What a template of a profile is for.
@@ -418,7 +481,7 @@ impl Engine {
 
     /// Visits templates and everything that they include, each once, as long as `visit` says so.
     fn follow<'e>(&'e self, names: Vec<&'e Arc<str>>, visit: &mut impl FnMut(&'e Arc<str>, &'e Analysis) -> bool) {
-        let (mut seen, mut pending) = (HashSet::new(), names);
+        let (mut seen, mut pending) = (HashSet::default(), names);
         while let Some(name) = pending.pop() {
             let Some(analysis) = self.analyses.get(name).filter(|_| seen.insert(name)) else { continue };
             if !visit(name, analysis) {
@@ -435,16 +498,26 @@ impl Engine {
         const MOST_FACTS: usize = 4_000;
         let (mut flows, mut facts) = (BTreeMap::new(), 0);
         self.follow(vec![name], &mut |name, analysis| {
-            let read = || match self.environment.get_template(name) {
-                Ok(template) => Flow::of(template.source(), name),
-                Err(_) => Flow::of("", name),
-            };
+            let read = || Flow::of(&self.compiled_text(name).unwrap_or_default(), name);
             let flow: &Flow = analysis.flow.get_or_init(read);
             facts += flow.len();
             flows.insert(Arc::clone(name), flow);
             facts <= MOST_FACTS
         });
         facts <= MOST_FACTS && flow::only_writes(&flows)
+    }
+
+    /// Whether a prompt asks for nothing that differs between contexts: a setting of the conversation, a folder or a file.
+    fn is_constant(&self, name: &Arc<str>) -> bool {
+        let mut is_constant = true;
+        self.follow(vec![name], &mut |_, analysis| {
+            let called = analysis.calls.iter().filter(|called| called.what == Callable::Function).map(|it| &it.name);
+            let mut asked = analysis.variables.iter().map(|(name, _)| name).chain(called);
+            // inja's `exists` looks up what its argument says.
+            is_constant = !asked.any(|name| name == "exists" || prompt::differs(name));
+            is_constant
+        });
+        is_constant
     }
 
     fn reads_of(&self, name: &Arc<str>) -> BTreeSet<String> {
@@ -542,10 +615,15 @@ impl Renderer<'_> {
         *template.only_writes_prompt.get_or_init(|| self.engine.only_writes_prompt(&template.name))
     }
 
-    /// Whether a template is text without any tag, which is the same in every context.
+    /// Whether a prompt says the same in every context, if it takes no more steps than it may there.
     pub(crate) fn is_constant(&self, id: TemplateId) -> bool {
-        let name = &self.engine.templates[id.0 as usize].name;
-        self.engine.analyses.get(name).is_some_and(|analysis| analysis.is_constant)
+        let template = &self.engine.templates[id.0 as usize];
+        *template.is_constant.get_or_init(|| self.engine.is_constant(&template.name))
+    }
+
+    /// The units of work that steps of a template may cost.
+    pub(crate) fn most_for_steps(&self) -> u64 {
+        self.fuel * account::STEP
     }
 
     /// Renders a template of a body.
@@ -580,13 +658,14 @@ impl Renderer<'_> {
 
     fn render(&self, sources: &Sources, id: TemplateId, root: &Value) -> Rendered {
         let name = &self.engine.templates[id.0 as usize].name;
-        let Run { steps, spent, output } = run(&self.environment, name, root);
+        let home = self.engine.home(id, &self.environment, Beside::Partials);
+        let Run { steps, spent, output } = run(&home, name, root);
         let error = match steps {
             Ok(steps) => return Rendered::of(output, spent, steps),
             Err(error) => error,
         };
         // Nobody knows how many steps it took.
-        let steps = if spent <= FEW_UNITS && self.fails_soon(name, root) { FEW_STEPS } else { self.fuel };
+        let steps = if spent <= FEW_UNITS && self.fails_soon(id, root) { FEW_STEPS } else { self.fuel };
         let is_in_macro = errors::is_in_macro(self.engine, &error);
         let times = if output.is_full() || is_in_macro { account::TRACED } else { 1 };
         let steps = steps * account::STEP * times;
@@ -623,12 +702,14 @@ fn run(environment: &Environment<'_>, name: &str, root: &Value) -> Run {
 
 impl Renderer<'_> {
     /// Whether a template that failed does so within a few steps: most mistakes show at the first message.
-    fn fails_soon(&self, name: &str, root: &Value) -> bool {
+    fn fails_soon(&self, id: TemplateId, root: &Value) -> bool {
+        let name = &self.engine.templates[id.0 as usize].name;
         let brief = self.brief.get_or_init(|| {
             let mut environment = self.environment.clone();
             environment.set_fuel(Some(FEW_STEPS.min(self.fuel)));
             environment
         });
+        let brief = self.engine.home(id, brief, Beside::Partials);
         let mut output = functions::Limited::new(MAX_OUTPUT);
         let render = || brief.get_template(name)?.render_captured_to(root.clone(), &mut output).map(drop);
         let (result, _) = account::metered(render);
@@ -646,9 +727,13 @@ fn environment(dialect: Dialect) -> Environment<'static> {
     environment.set_debug(true);
     environment.set_formatter(functions::emit);
     environment.set_path_join_callback(|name, _| includes::full_name(name));
-    // inja keeps the line end at the end of a template.
-    let keeps_line_end = SyntaxConfig::builder().keep_trailing_newline(dialect == Dialect::Inja).build();
-    environment.set_syntax(keeps_line_end.expect("the delimiters are the usual ones"));
+    environment.set_syntax(syntax(dialect));
     functions::install(&mut environment, dialect);
     environment
+}
+
+/// How templates are written: inja keeps the line end at the end of one.
+fn syntax(dialect: Dialect) -> SyntaxConfig {
+    let keeps_line_end = SyntaxConfig::builder().keep_trailing_newline(dialect == Dialect::Inja).build();
+    keeps_line_end.expect("the delimiters are the usual ones")
 }

@@ -79,10 +79,17 @@ type Check = for<'b> fn(&Subject<'b>, &mut Found<'b>);
 pub(crate) enum Scope {
     /// The history alone: bodies that share it share the verdict.
     History,
+    /// The tools alone: so do bodies that share those.
+    Tools,
     /// The members beside the conversation, which are history and instructions: so do bodies that share those.
     Options,
     /// The history, and [what may stand beside it](beside_history).
     Body,
+}
+
+impl Scope {
+    /// All but that of the history.
+    pub(crate) const OF_OTHERS: &'static [Scope] = &[Scope::Tools, Scope::Options, Scope::Body];
 }
 
 /// The members beside the history and the model that rules of [`Scope::Body`] look at: they see no others.

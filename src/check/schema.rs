@@ -208,9 +208,10 @@ impl AgentSchemas {
         self.problems_of(Input::Value(body))
     }
 
-    /// As [`AgentSchemas::problems`], without another look at values that other bodies hold too.
-    pub(super) fn problems_of_body(&self, body: &Body) -> Vec<Problem> {
-        self.problems_of(Input::Body(body))
+    /// As [`AgentSchemas::problems`], without another look at values that other bodies hold too. `asked` are the names of members
+    /// beside which all others are known to be right.
+    pub(super) fn problems_of_body(&self, body: &Body, asked: Option<&'static [&'static str]>) -> Vec<Problem> {
+        self.problems_of(Input::Body(body, asked))
     }
 
     fn problems_of(&self, subject: Input<'_>) -> Vec<Problem> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::manifest::Lines;
 use super::rules::{DRIFT, FOREIGN};
 use super::{Drift, FOLDER, GoldenFile, Manifest, Proof, Surplus, apply, compare, orphans, surplus};
 use crate::diag::Diagnostic;
@@ -52,7 +53,7 @@ pub(crate) struct Comparer<'t> {
 /// What one agent's files came to.
 pub(crate) struct AgentFiles {
     drifts: Vec<Drift>,
-    lines: Vec<(String, String)>,
+    lines: Lines,
     surplus: Surplus,
 }
 
@@ -101,7 +102,7 @@ impl<'t> Comparer<'t> {
             drifts.extend(files.drifts);
             drifts.extend(files.surplus.drifts);
             foreign.extend(files.surplus.foreign);
-            lines.extend(files.lines);
+            files.lines.add_to(&mut lines);
         }
         drifts.extend(orphans.drifts);
         if is_all && self.golden.proof == Proof::Contents {

@@ -8,6 +8,7 @@
 //! beside the request line of an agent of its folder's name.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::{Drift, GoldenFile, REQUEST, has_our_form, has_our_request};
 use crate::world::{AccessError, Output, join};
@@ -24,6 +25,30 @@ pub enum Proof {
     Names,
     /// Every file's path and a fingerprint of its bytes, for a folder that somebody named.
     Contents,
+}
+
+/// What a manifest lists of the files of one agent; most agents have the same names.
+pub(super) enum Lines {
+    /// Names of contexts.
+    Names(Box<[Arc<str>]>),
+    /// Paths and fingerprints.
+    Prints(Box<[(String, String)]>),
+}
+
+impl Lines {
+    /// Adds them to those of other agents.
+    pub(super) fn add_to(self, all: &mut BTreeMap<String, String>) {
+        match self {
+            Lines::Prints(lines) => all.extend(lines),
+            Lines::Names(names) => {
+                for name in names {
+                    if !all.contains_key(&*name) {
+                        all.insert(name.to_string(), String::new());
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// What was written to a folder.
@@ -123,12 +148,12 @@ impl Manifest {
     }
 
     /// What a manifest lists of the files of one agent.
-    pub fn lines(proof: Proof, files: &[GoldenFile]) -> Vec<(String, String)> {
-        let bodies = files.iter().filter_map(|file| file.context.as_ref());
+    pub(super) fn lines(proof: Proof, files: &[GoldenFile]) -> Lines {
         match proof {
-            Proof::Names => bodies.map(|context| (context.to_string(), String::new())).collect(),
+            Proof::Names => Lines::Names(files.iter().filter_map(|file| file.context.clone()).collect()),
             Proof::Contents => {
-                files.iter().map(|file| (file.path.clone(), fingerprint(file.text.as_bytes()))).collect()
+                let line = |file: &GoldenFile| (file.path.clone(), fingerprint(file.text.as_bytes()));
+                Lines::Prints(files.iter().map(line).collect())
             }
         }
     }

@@ -155,8 +155,8 @@ pub(super) fn runtime(engine: &Engine, sources: &Sources, name: &str, error: &Er
 /// Whether a template failed in the body of a macro: the engine does not say who called that.
 pub(super) fn is_in_macro(engine: &Engine, error: &Error) -> bool {
     let is_inside = |error: &&Error| {
-        let template = engine.environment.get_template(error.name()?).ok()?;
-        let before = template.source().get(..error.range()?.start)?;
+        let text = engine.compiled_text(error.name()?)?;
+        let before = text.get(..error.range()?.start)?;
         let opened = before.rfind("macro")?;
         Some(!before[..opened].ends_with("end"))
     };
@@ -172,8 +172,7 @@ pub(super) fn too_large(span: Span) -> Diagnostic {
 /// The range of an error in its template: at least its line, if the engine knows that.
 fn range_of(engine: &Engine, error: &Error) -> Range<usize> {
     let line = || {
-        let template = engine.environment.get_template(error.name()?).ok()?;
-        let text = template.source();
+        let text = engine.compiled_text(error.name()?)?;
         let line = text.split('\n').nth(error.line()?.checked_sub(1)?)?;
         let start = line.as_ptr() as usize - text.as_ptr() as usize + line.len() - line.trim_start().len();
         Some(start..start + line.trim().len())

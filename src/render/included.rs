@@ -5,14 +5,16 @@
 //! partial took is charged again: in text, cost and limits nothing differs. Whatever fails is rendered once more without any of this.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use foldhash::{HashMap, HashSet};
 use minijinja::value::{Object, ObjectRepr};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 
+use super::alone::Beside;
 use super::analyse::{ALL_OF_CTX, Analysis, Callable, Include};
 use super::{BodyInput, Engine, IdRule, Rendered, Renderer, TemplateId, account, includes};
 
@@ -337,7 +339,7 @@ impl Renderer<'_> {
         let data = given.data.clone().into_iter();
         let root = Value::from_pairs(data.chain([(GIVEN, Value::from_dyn_object(Arc::clone(&given)))]));
         let environment = self.with_stand_ins.get_or_init(|| self.engine.with_stand_ins(&self.environment));
-        let run = super::run(environment, name, &root);
+        let run = super::run(&self.engine.home(id, environment, Beside::StandIns), name, &root);
         let steps = run.steps.ok()?.wrapping_add(given.saved.load(Ordering::Relaxed));
         (steps < self.fuel).then(|| Rendered::of(run.output, run.spent, steps))
     }

@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
+
+use foldhash::{HashMap, HashSet};
 
 use super::analyse::Include;
 use super::functions::BODY_FUNCTIONS;
@@ -194,7 +196,7 @@ impl Links {
             let includes = engine.analyses.get(name).into_iter().flat_map(|analysis| &analysis.includes);
             let found =
                 includes.flat_map(|include| &include.names).filter_map(|it| index.get(&*full_name(it)).copied());
-            let mut seen = HashSet::new();
+            let mut seen = HashSet::default();
             links.targets[at] = found.filter(|target| seen.insert(*target)).collect();
             links.targets[at].iter().for_each(|&target| links.users[target].push(at));
         }
@@ -230,7 +232,7 @@ impl Links {
     /// The shortest circle through the first of some partials that all include each other, as steps.
     fn circle(&self, members: &HashSet<usize>) -> Vec<(usize, usize)> {
         let Some(&first) = members.iter().min() else { return Vec::new() };
-        let mut before: HashMap<usize, usize> = HashMap::new();
+        let mut before: HashMap<usize, usize> = HashMap::default();
         let mut pending = VecDeque::from([first]);
         while let Some(at) = pending.pop_front().filter(|_| !before.contains_key(&first)) {
             for &target in self.targets[at].iter().filter(|target| members.contains(target)) {

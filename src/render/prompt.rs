@@ -27,6 +27,21 @@ enum OwnFunction {
     AgentRole,
 }
 
+impl OwnFunction {
+    /// Whether its result depends on files.
+    fn looks_at_files(self) -> bool {
+        match self {
+            OwnFunction::ReadFile | OwnFunction::FileExists | OwnFunction::ReadDir | OwnFunction::AgentRole => true,
+            OwnFunction::HeadLines
+            | OwnFunction::Basename
+            | OwnFunction::Dirname
+            | OwnFunction::Ext
+            | OwnFunction::Lower
+            | OwnFunction::Upper => false,
+        }
+    }
+}
+
 /// The names of these functions.
 const OWN_FUNCTIONS: [(&str, OwnFunction); 10] = [
     ("read_file", OwnFunction::ReadFile),
@@ -139,6 +154,15 @@ impl From<Refusal> for Error {
     }
 }
 
+/// The variables that prompts see.
+const VARIABLES: [&str; 5] = ["language", "project_name", "_p", "_c", "_h"];
+
+/// Whether what a name stands for differs between conversations, or may change while a program runs.
+pub(super) fn differs(name: &str) -> bool {
+    let looks_at_files = |(known, function): &(&str, OwnFunction)| *known == name && function.looks_at_files();
+    VARIABLES.contains(&name) || OWN_FUNCTIONS.iter().any(looks_at_files)
+}
+
 /// Where a path of a file function leads.
 enum ResolvedPath<'a> {
     /// A file of one of these worlds, the first that has it.
@@ -152,15 +176,11 @@ enum ResolvedPath<'a> {
 impl PromptScope {
     /// The variables and functions of a prompt.
     pub(super) fn root(self: &Arc<Self>, dialect: Dialect) -> Value {
-        let variables = [
-            ("language", Value::from(Arc::clone(&self.language))),
-            ("project_name", Value::from(Arc::clone(&self.project_name))),
-            ("_p", Value::from(Arc::clone(&self.folders.project))),
-            ("_c", Value::from(Arc::clone(&self.folders.config))),
-            ("_h", Value::from(Arc::clone(&self.folders.home))),
-        ];
+        let Folders { project, config, home } = &self.folders;
+        let values = [&self.language, &self.project_name, project, config, home];
+        let variables = VARIABLES.into_iter().zip(values.map(|value| Value::from(Arc::clone(value))));
         let functions = OWN_FUNCTIONS.into_iter().map(|(name, function)| (name, self.function(function, dialect)));
-        Value::from_pairs(variables.into_iter().chain(functions))
+        Value::from_pairs(variables.chain(functions))
     }
 
     fn function(self: &Arc<Self>, function: OwnFunction, dialect: Dialect) -> Value {

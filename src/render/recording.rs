@@ -238,17 +238,16 @@ impl Engine {
         nodes: &mut Vec<Node>,
         first: NodeId,
     ) {
-        let Ok(compiled) = self.environment.get_template(name) else { return };
+        let Some(compiled) = self.compiled_text(name) else { return };
         let template = u32::try_from(names.len()).expect("fewer than 2^32 templates");
         names.push(Arc::clone(name));
         let before = nodes.len();
         let original = |range: Range<usize>| self.original_range(name, range);
-        let text = marks::mark(compiled.source(), template, nodes, first, &original);
+        let text = marks::mark(&compiled, template, nodes, first, &original);
         let added = text.and_then(|text| environment.add_template_owned(name.to_string(), text));
         if added.is_err() {
             nodes.truncate(before);
-            let source = compiled.source().to_owned();
-            environment.add_template_owned(name.to_string(), source).expect("it was compiled before");
+            environment.add_template_owned(name.to_string(), compiled.into_owned()).expect("it was compiled before");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Deep merge with memory.
 
+use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 
 use super::rules;
@@ -10,7 +11,7 @@ use crate::toml::{Key, Kind, Node, Table};
 /// A table merged from several levels, in order: the parent's keys, then the child's new ones.
 #[derive(Debug, Clone, Default)]
 pub struct MergedTable<'r> {
-    entries: IndexMap<&'r str, Merged<'r>>,
+    entries: IndexMap<&'r str, Merged<'r>, RandomState>,
     /// Where `unset` names what was inherited once.
     unset: Vec<(String, Span)>,
 }

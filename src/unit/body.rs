@@ -240,7 +240,7 @@ impl Plan<'_> {
             None => Costed { result: Ok(whole(None)), cost: 0 },
             Some(template) => {
                 let make = || renderer.prompt(sources, template, request.scope);
-                let own = self.known_prompts.own(renderer.is_constant(template), make);
+                let own = self.known_prompts.own(renderer.is_constant(template), renderer.most_for_steps(), make);
                 own.map(|text| text.map(|own| whole(Some(&own))))
             }
         };

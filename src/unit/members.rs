@@ -147,7 +147,7 @@ impl Accepted {
     }
 }
 
-/// By which rules a history was followed and found good.
+/// By which rules a history was followed and found good, or other values that rules look at alone.
 #[derive(Debug, Default)]
 pub(crate) struct Followed {
     /// By those that look at it alone.

@@ -83,21 +83,32 @@ impl Hash for SystemPrompt {
 #[derive(Default)]
 pub(super) struct KnownPrompts {
     /// The agent's own part, if it is the same in every context.
-    constant: OnceLock<OwnPart>,
+    constant: OnceLock<Constant>,
     whole: Mutex<Option<SystemPrompt>>,
+}
+
+/// What a prompt says in every context in which it may take so many steps.
+struct Constant {
+    text: String,
+    cost: u64,
+    /// The units of work among these that its steps cost.
+    steps: u64,
 }
 
 /// The agent's own part of its prompt.
 type OwnPart = Costed<Result<String, Box<Diagnostic>>>;
 
 impl KnownPrompts {
-    /// The agent's own part, rendered once if it is constant.
-    pub(super) fn own(&self, is_constant: bool, render: impl FnOnce() -> Rendered) -> OwnPart {
-        let render = || {
-            let Rendered { text, cost, .. } = render();
-            Costed { result: text, cost }
-        };
-        if is_constant { self.constant.get_or_init(render).clone() } else { render() }
+    /// The agent's own part, rendered once if it is constant. `most` is what its steps may cost.
+    pub(super) fn own(&self, is_constant: bool, most: u64, render: impl FnOnce() -> Rendered) -> OwnPart {
+        if let Some(known) = self.constant.get().filter(|known| known.steps < most) {
+            return Costed { result: Ok(known.text.clone()), cost: known.cost };
+        }
+        let Rendered { text, cost, steps } = render();
+        if let (true, Ok(text)) = (is_constant, &text) {
+            self.constant.get_or_init(|| Constant { text: text.clone(), cost, steps });
+        }
+        Costed { result: text, cost }
     }
 
     /// A whole prompt: the one before, if it is the same.

@@ -47,9 +47,9 @@ impl Bundled {
         (!names.is_empty()).then_some(names)
     }
 
-    /// Whether the schema takes a body with these members.
-    pub(super) fn accepts(&self, members: &[MemberRef<'_>]) -> bool {
-        self.refused(members).is_none()
+    /// Whether the schema takes a body with these members, of which those are right that are not asked for.
+    pub(super) fn accepts(&self, members: &[MemberRef<'_>], is_asked: impl Fn(&MemberRef<'_>) -> bool) -> bool {
+        members.iter().all(|member| !is_asked(member) || self.takes(member))
             && self.required.iter().all(|name| members.iter().any(|member| member.name == *name))
             && self.together.as_ref().is_none_or(|together| together.accepts(members))
     }
@@ -67,8 +67,11 @@ impl Bundled {
     }
 
     fn all_refused<'b>(&self, members: &[MemberRef<'b>]) -> impl Iterator<Item = MemberRef<'b>> {
-        let is_taken = |member: &&MemberRef<'_>| self.check(member).is_some_and(|check| member.is_accepted(check));
-        members.iter().filter(move |member| !is_taken(member)).copied()
+        members.iter().filter(|member| !self.takes(member)).copied()
+    }
+
+    fn takes(&self, member: &MemberRef<'_>) -> bool {
+        self.check(member).is_some_and(|check| member.is_accepted(check))
     }
 
     fn check(&self, member: &MemberRef<'_>) -> Option<&'static Check> {

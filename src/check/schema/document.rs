@@ -63,8 +63,8 @@ pub(super) struct Unusable {
 /// What is checked.
 #[derive(Clone, Copy)]
 pub(super) enum Input<'b> {
-    /// A body.
-    Body(&'b Body),
+    /// A body. If the other members are known to be right, only those with some names are asked for.
+    Body(&'b Body, Option<&'static [&'static str]>),
     /// A value that no plan made.
     Value(&'b Value),
     /// A body in the spelling of its schema, and as it was written.
@@ -202,7 +202,7 @@ impl Document {
     /// What is wrong with a body, in the order of the schema: nothing only if the schema takes it.
     pub(super) fn mistakes(&self, subject: Input<'_>) -> Vec<Mistake> {
         if let (Some(bundled), Some(members)) = (self.bundled, subject.members())
-            && bundled.accepts(&members)
+            && bundled.accepts(&members, |member| subject.is_asked(member))
         {
             return Vec::new();
         }
@@ -402,7 +402,7 @@ impl<'b> Input<'b> {
     /// The members; `None` if it is no object.
     fn members(self) -> Option<Vec<MemberRef<'b>>> {
         match self {
-            Input::Body(body) => Some(body.members().collect()),
+            Input::Body(body, _) => Some(body.members().collect()),
             Input::Value(value) | Input::Respelt { value, .. } => {
                 let members = value.as_object()?.iter();
                 Some(members.map(|(name, value)| MemberRef::new(name, value)).collect())
@@ -410,9 +410,17 @@ impl<'b> Input<'b> {
         }
     }
 
+    /// Whether a member is not known to be right.
+    fn is_asked(self, member: &MemberRef<'_>) -> bool {
+        match self {
+            Input::Body(_, Some(asked)) => asked.contains(&member.name),
+            _ => true,
+        }
+    }
+
     pub(super) fn value(self) -> &'b Value {
         match self {
-            Input::Body(body) => body.value(),
+            Input::Body(body, _) => body.value(),
             Input::Value(value) | Input::Respelt { value, .. } => value,
         }
     }
