@@ -49,7 +49,7 @@ mod tests {
 
     #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
     struct Item {
-        /// The item's name.
+        /// What it is called.
         name: String,
         #[serde(default)]
         kind: Option<Kind>,
