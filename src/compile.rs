@@ -1052,7 +1052,8 @@ mod tests {
             agent.bodies.iter().map(|(ready, _)| Arc::clone(&ready.context.name)).collect::<Vec<_>>()
         });
         let contexts = compiler.contexts.iter().filter(|ready| ready.context.kind() == TaskKind::Chat);
-        let is_made = |ready: &&LoadedContext| compiler.body(id, &ready.context.name, None).is_some_and(|it| it.is_ok());
+        let is_made =
+            |ready: &&LoadedContext| compiler.body(id, &ready.context.name, None).is_some_and(|it| it.is_ok());
         let made: Vec<Arc<str>> = contexts.clone().filter(is_made).map(|it| Arc::clone(&it.context.name)).collect();
         assert_eq!(run.results, std::slice::from_ref(&made));
         assert!(!made.is_empty() && made.len() < contexts.count(), "{made:?}");
