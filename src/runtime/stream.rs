@@ -249,7 +249,13 @@ impl Decoder {
         let of_format = match self.wire {
             WireFormat::AnthropicMessages => name.starts_with("message_") || name.starts_with("content_block_"),
             WireFormat::OpenAiResponses => name.starts_with("response."),
-            _ => false,
+            WireFormat::OpenAiChat
+            | WireFormat::GoogleGenerateContent
+            | WireFormat::MistralChat
+            | WireFormat::MistralFim
+            | WireFormat::OllamaChat
+            | WireFormat::OllamaGenerate
+            | WireFormat::LlamaCppInfill => false,
         };
         is_named && !of_format && !data.starts_with(['{', '['])
     }
