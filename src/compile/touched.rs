@@ -188,10 +188,15 @@ impl Compiler {
     }
 
     /// What the prompt of an agent asks of the repository's own files.
-    fn asked_by_prompt(&self, id: ProfileId, ready: &LoadedContext, setting: &PromptEnvironment) -> BTreeSet<Question> {
+    fn asked_by_prompt(
+        &self,
+        id: ProfileId,
+        ready: &LoadedContext,
+        environment: &PromptEnvironment,
+    ) -> BTreeSet<Question> {
         let (Some(plan), Some(own)) = (self.plan(id), self.own_layer()) else { return BTreeSet::new() };
         let noting = Arc::new(Noting { world: Arc::clone(&own.world), asked: Mutex::default() });
-        self.render_prompt(&plan, (ready, setting), own.kind, &noting);
+        self.render_prompt(&plan, (ready, environment), own.kind, &noting);
         std::mem::take(&mut noting.asked.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -199,7 +204,7 @@ impl Compiler {
     fn render_prompt(
         &self,
         plan: &Plan<'_>,
-        (ready, setting): (&LoadedContext, &PromptEnvironment),
+        (ready, environment): (&LoadedContext, &PromptEnvironment),
         own: LayerKind,
         noting: &Arc<Noting>,
     ) {
@@ -209,7 +214,7 @@ impl Compiler {
             false => Arc::clone(&it.world),
         };
         let worlds = self.repo().readable_layers(layer).map(world).collect();
-        let scope = setting.scope_of(self.repo(), layer, worlds);
+        let scope = environment.scope_of(self.repo(), layer, worlds);
         let prepared = &ready.plain.prepared;
         let renderer = self.engine.renderer(LoadedContext::size_class(prepared));
         let request = Request { conversation: prepared, scope: &scope, model: None, memo: None };

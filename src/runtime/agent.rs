@@ -1,4 +1,4 @@
-//! An agent that can be sent to: the compiler's plan, a environment and a model.
+//! An agent that can be sent to: the compiler's plan, an environment for its prompts, and a model.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -9,7 +9,7 @@ use reqc::runtime::{Agent, Event, Session, Usage};
 use reqc::system::Embedded;
 use reqc::world::MemoryWorld;
 
-use crate::fixture::{events, setting, text, transport};
+use crate::fixture::{environment, events, text, transport};
 use crate::server::{Server, calls, says, sse};
 
 /// A family of the models that the tests use, with prices.
@@ -34,7 +34,7 @@ fn of(own: &[(&str, &str)], name: &str) -> Agent {
     let own: MemoryWorld = own.iter().copied().collect();
     let options = LoadOptions { with_bundled: true, ..LoadOptions::default() };
     let compiler = Compiler::load(Arc::new(own), Arc::new(Embedded::bundled()), options);
-    Agent::new(Arc::new(compiler), name, setting()).expect("it is there")
+    Agent::new(Arc::new(compiler), name, environment()).expect("it is there")
 }
 
 /// The costs that were told, and that of the session.

@@ -15,7 +15,7 @@ use reqc::runtime::{
 use reqc::world::{Journal, MemoryJournal};
 use serde_json::{Value, json};
 
-use crate::fixture::{Planted, agent, events, history, options, said, session, setting, text, transport};
+use crate::fixture::{Planted, agent, environment, events, history, options, said, session, text, transport};
 use crate::server::{Act, Server, calls, says, sse, status, stream_head};
 
 const HALF: &str = r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":"half an ans"}}]}"#;
@@ -522,7 +522,7 @@ fn an_agent_that_cannot_be_used_names_what_was_found() {
     let own = reqc::world::MemoryWorld::from_iter([("agents/broken.toml", broken)]);
     let bundled = Arc::new(reqc::system::Embedded::bundled());
     let compiler = reqc::compile::Compiler::load(Arc::new(own), bundled, reqc::repo::LoadOptions::default());
-    let error = Agent::new(Arc::new(compiler), "Broken", setting()).err().expect("it cannot be used");
+    let error = Agent::new(Arc::new(compiler), "Broken", environment()).err().expect("it cannot be used");
     let detail = error.detail.expect("what was found");
     assert!(detail.contains("agents/broken.toml:") && detail.contains("toml/"), "{detail}");
 }

@@ -22,7 +22,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::fixture::{Planted, agent, events, options, said, text};
+use crate::fixture::{Planted, agent, called, events, options, results, said, text};
 use crate::server::{Act, Received, Server, calls, says, status};
 
 const SESSIONS: u64 = 100;
@@ -331,22 +331,6 @@ fn check_history(history: &[Message], heard: &[Heard]) {
             Some((_, Outcome::Failed(_))) | None => {}
         }
     }
-}
-
-fn called(message: &Message) -> Vec<&str> {
-    let ids = message.blocks.iter().filter_map(|block| match block {
-        Block::ToolUse { id, .. } => Some(id.as_ref()),
-        _ => None,
-    });
-    ids.collect()
-}
-
-fn results(message: &Message) -> Vec<&str> {
-    let ids = message.blocks.iter().filter_map(|block| match block {
-        Block::ToolResult { id, .. } => Some(id.as_ref()),
-        _ => None,
-    });
-    ids.collect()
 }
 
 /// The text of a message, if it has one.

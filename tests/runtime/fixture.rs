@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqc::compile::{Compiler, PromptEnvironment};
-use reqc::conversation::{Block, Conversation};
+use reqc::conversation::{Block, Conversation, Message};
 use reqc::render::Folders;
 use reqc::repo::{LoadOptions, SecretRef};
 use reqc::runtime::stream::Limits;
@@ -53,7 +53,7 @@ pub(crate) fn compiler_of(url: &str, more: &str) -> Arc<Compiler> {
 }
 
 /// An empty project.
-pub(crate) fn setting() -> PromptEnvironment {
+pub(crate) fn environment() -> PromptEnvironment {
     PromptEnvironment {
         project: Arc::new(MemoryWorld::default()),
         project_name: "test".into(),
@@ -63,7 +63,7 @@ pub(crate) fn setting() -> PromptEnvironment {
 }
 
 pub(crate) fn agent(url: &str) -> Agent {
-    Agent::new(compiler(url), "Tester", setting()).expect("it is there")
+    Agent::new(compiler(url), "Tester", environment()).expect("it is there")
 }
 
 /// Short waits: a test that hangs fails soon.
@@ -123,9 +123,27 @@ pub(crate) fn history(session: &Session) -> Vec<String> {
         }
         other => format!("{other:?}"),
     };
-    let line = |message: &reqc::conversation::Message| {
+    let line = |message: &Message| {
         let blocks: Vec<String> = message.blocks.iter().map(block).collect();
         format!("{}: {}", message.role.name(), blocks.join(" | "))
     };
     session.history().iter().map(line).collect()
+}
+
+/// The ids of the calls in a message.
+pub(crate) fn called(message: &Message) -> Vec<&str> {
+    let ids = message.blocks.iter().filter_map(|block| match block {
+        Block::ToolUse { id, .. } => Some(id.as_ref()),
+        _ => None,
+    });
+    ids.collect()
+}
+
+/// The ids of the calls that a message has results of.
+pub(crate) fn results(message: &Message) -> Vec<&str> {
+    let ids = message.blocks.iter().filter_map(|block| match block {
+        Block::ToolResult { id, .. } => Some(id.as_ref()),
+        _ => None,
+    });
+    ids.collect()
 }

@@ -24,7 +24,7 @@ use reqc::world::{MemoryJournal, MemoryWorld};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::fixture::{Planted, events, options, setting};
+use crate::fixture::{Planted, called, environment, events, options, results};
 
 /// A folder of transcripts, the bundled agent that gets them, a model, and a whole answer that says `Whole.`
 #[derive(Clone, Copy)]
@@ -174,7 +174,7 @@ impl Dialect {
         let own = Arc::new(MemoryWorld::from_iter(own));
         let compiler = Compiler::load(own, Arc::new(Embedded::bundled()), LoadOptions::default());
         let policy = PolicyOptions { deny: vec!["schema/*".to_owned()], ..PolicyOptions::default() };
-        Agent::new(Arc::new(compiler), "Tester", setting()).expect("it is there").checked(policy)
+        Agent::new(Arc::new(compiler), "Tester", environment()).expect("it is there").checked(policy)
     }
 
     /// A client that gives an answer once, and whole ones then.
@@ -276,22 +276,6 @@ async fn lives(dialect: Dialect, agent: &Agent, transcript: &Transcript, cut: us
         let own = message.blocks.iter().filter(|block| matches!(block, Block::Provider(_))).count();
         assert!(answered.len() <= called(message).len() + own, "{what}: {history:#?}");
     }
-}
-
-fn called(message: &Message) -> Vec<&str> {
-    let ids = message.blocks.iter().filter_map(|block| match block {
-        Block::ToolUse { id, .. } => Some(id.as_ref()),
-        _ => None,
-    });
-    ids.collect()
-}
-
-fn results(message: &Message) -> Vec<&str> {
-    let ids = message.blocks.iter().filter_map(|block| match block {
-        Block::ToolResult { id, .. } => Some(id.as_ref()),
-        _ => None,
-    });
-    ids.collect()
 }
 
 /// A whole answer of a dialect that calls these tools, each with an id of its own.

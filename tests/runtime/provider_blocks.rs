@@ -11,7 +11,7 @@ use reqc::system::{Embedded, SystemClock};
 use reqc::world::MemoryWorld;
 use serde_json::{Value, json};
 
-use crate::fixture::{events, history, setting, text, transport};
+use crate::fixture::{environment, events, history, text, transport};
 use crate::server::{Act, Server, sse, status};
 
 /// A client API, the bundled agent that is tried with it, and a whole answer with some blocks.
@@ -71,7 +71,7 @@ impl Format {
         let own = Arc::new(MemoryWorld::from_iter(own));
         let compiler = Compiler::load(own, Arc::new(Embedded::bundled()), LoadOptions::default());
         let policy = PolicyOptions { deny: vec!["schema/*".to_owned()], ..PolicyOptions::default() };
-        let agent = Agent::new(Arc::new(compiler), "Tester", setting()).expect("it is there").checked(policy);
+        let agent = Agent::new(Arc::new(compiler), "Tester", environment()).expect("it is there").checked(policy);
         let schema = json!({"type": "object", "properties": {}}).as_object().cloned().expect("an object");
         let tool = Tool { name: "read_file".into(), description: "Reads.".into(), schema };
         let session = Session::new(agent, transport().with_clock(Arc::new(SystemClock)), conversation);

@@ -13,7 +13,7 @@ use reqc::system::{Disk, Embedded};
 use reqc::world::{MemoryJournal, MemoryWorld};
 use serde_json::json;
 
-use crate::fixture::{events, setting, text, transport};
+use crate::fixture::{environment, events, text, transport};
 use crate::server::{Act, Server, status};
 
 const TESTER: &str = r#"
@@ -48,9 +48,9 @@ fn agent(url: &str, project: &Path, profile: &str) -> Agent {
     let own = [("providers/scripted.toml", provider.as_str()), ("agents/tester.toml", profile)];
     let own = Arc::new(MemoryWorld::from_iter(own));
     let compiler = Compiler::load(own, Arc::new(Embedded::bundled()), LoadOptions::default());
-    let mut setting = setting();
-    setting.project = Arc::new(Disk::open(project).expect("a folder"));
-    Agent::new(Arc::new(compiler), "Tester", setting).expect("it is there")
+    let mut environment = environment();
+    environment.project = Arc::new(Disk::open(project).expect("a folder"));
+    Agent::new(Arc::new(compiler), "Tester", environment).expect("it is there")
 }
 
 fn session_of(agent: Agent, journal: &MemoryJournal, conversation: Conversation) -> Session {

@@ -190,7 +190,7 @@ async fn without_a_model_nothing_is_sent() {
         Arc::new(reqc::system::Embedded::bundled()),
         reqc::repo::LoadOptions { with_bundled: true, without_bundled: false },
     );
-    let nameless = Agent::new(Arc::new(compiler), "OpenAI Compatible Chat", crate::fixture::setting());
+    let nameless = Agent::new(Arc::new(compiler), "OpenAI Compatible Chat", crate::fixture::environment());
     let session = Session::new(nameless.unwrap(), transport(), Conversation::default());
     let (_, outcome) = events(session.send(text("Hi"))).await;
     let Outcome::Failed(error) = outcome else { panic!("{outcome:?}") };
@@ -203,7 +203,7 @@ async fn without_a_model_nothing_is_sent() {
 async fn what_surrounds_a_message_that_failed_is_told_with_the_next_one() {
     let server = Server::answering(vec![status(400, &[], "{}"), says("ok"), status(400, &[], "{}"), says("ok")]).await;
     let compiler = crate::fixture::compiler_of(&server.url, "surroundings = \"Here is {{ project_name }}.\"");
-    let tester = Agent::new(compiler, "Tester", crate::fixture::setting()).unwrap();
+    let tester = Agent::new(compiler, "Tester", crate::fixture::environment()).unwrap();
     let session = Session::new(tester, transport(), Conversation::default());
     assert!(matches!(events(session.send(text("Hi"))).await.1, Outcome::Failed(_)));
     assert_eq!(history(&session), [""; 0]);
@@ -301,7 +301,7 @@ async fn the_model_is_the_clients() {
     };
     let server = Server::start(|_, _| status(400, &[], "{}")).await;
     for given in [None, Some("given")] {
-        let agent = Agent::new(own(&server.url), "A", crate::fixture::setting()).unwrap().with_model(given);
+        let agent = Agent::new(own(&server.url), "A", crate::fixture::environment()).unwrap().with_model(given);
         let session = Session::new(agent, transport(), Conversation::default());
         session.send(text("Hi")).outcome().await;
     }
@@ -521,7 +521,7 @@ fn claude(url: &str) -> Session {
     ]);
     let bundled = Arc::new(reqc::system::Embedded::bundled());
     let compiler = reqc::compile::Compiler::load(Arc::new(own), bundled, reqc::repo::LoadOptions::default());
-    let agent = Agent::new(Arc::new(compiler), "Tester", crate::fixture::setting()).expect("it is there");
+    let agent = Agent::new(Arc::new(compiler), "Tester", crate::fixture::environment()).expect("it is there");
     Session::new(agent, transport(), Conversation::default())
 }
 
