@@ -50,6 +50,8 @@ pub(crate) struct Recording {
     told: Told,
     /// Where each run starts.
     starts: Vec<usize>,
+    /// Where the value starts that each run is a part of.
+    value_starts: Vec<usize>,
     frames: Vec<Frame>,
     branches: BTreeSet<NodeId>,
     /// The tag at which the output became too large.
@@ -324,8 +326,8 @@ impl Renderer<'_> {
         };
         let stopped = log.stopped_at();
         let (frames, branches, last_frame) = (log.frames, log.branches, log.frame);
-        let starts = told.starts();
-        Recording { starts, told, frames, branches, stopped, last_frame, marked, unknown, prompt: None }
+        let (starts, value_starts) = (told.starts(), told.value_starts());
+        Recording { starts, value_starts, told, frames, branches, stopped, last_frame, marked, unknown, prompt: None }
     }
 }
 
@@ -361,8 +363,9 @@ impl Recording {
         };
         // Where its own part begins does not matter: what is unknown of it is unknown of all.
         let unknown = own.and_then(|own| own.unknown).map(|(_, reason)| (0, reason));
-        let (starts, stopped) = (told.starts(), None);
-        Recording { starts, told, frames, branches, stopped, last_frame: 0, marked, unknown, prompt: None }
+        let (starts, value_starts) = (told.starts(), told.value_starts());
+        let (stopped, last_frame) = (None, 0);
+        Recording { starts, value_starts, told, frames, branches, stopped, last_frame, marked, unknown, prompt: None }
     }
 
     /// The output.
@@ -484,16 +487,8 @@ impl Recording {
                 By::Computed(from.iter().map(|input| owner.input(engine, sources, input)).collect())
             }
         };
-        let value_from = (run.emission > 0).then(|| self.value_start(index, output.start));
+        let value_from = (run.emission > 0).then_some(self.value_starts[index]);
         Written { output: inside, by, span, tag, steps: owner.steps(engine, sources, run.frame), value_from }
-    }
-
-    /// Where the value starts that a run is a part of.
-    fn value_start(&self, index: usize, start: usize) -> usize {
-        let run = &self.told.runs[index];
-        let same = |other: &&Run| (other.emission, other.recording) == (run.emission, run.recording);
-        let before = self.told.runs[..index].iter().rev().take_while(same);
-        start - before.map(|run| run.len).sum::<usize>()
     }
 
     fn input(&self, engine: &Engine, sources: &Sources, input: &Input) -> From {
