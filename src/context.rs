@@ -190,6 +190,14 @@ impl ContextSource {
         })
     }
 
+    /// The history of a chat, as the file has it.
+    pub(crate) fn history(&self) -> &[Message] {
+        match &self.conversation.task {
+            Task::Chat(history) => history,
+            Task::Completion { .. } => &[],
+        }
+    }
+
     /// The place of a value of the file.
     pub(crate) fn span(&self, at: &Pointer) -> Option<Span> {
         self.tree.locate(at).map(|tree| Span::new(self.file, tree.span.clone()))
@@ -215,25 +223,24 @@ impl ContextSource {
     }
 
     /// The place of a value of the template data; `history` is the file's in the normal form that the template saw.
-    pub(crate) fn data_span(&self, path: &Pointer, normal: &dyn Fn(&[Message]) -> Vec<Message>) -> Option<Span> {
+    pub(crate) fn data_span(&self, path: &Pointer, normal: &dyn Fn(&[Message]) -> Arc<[Message]>) -> Option<Span> {
         self.span(&self.at(path, normal)?)
     }
 
     /// The places of the texts in a list of blocks that templates see as one text; `None` if the file has no list there.
-    pub(crate) fn texts_in(&self, path: &Pointer, normal: &dyn Fn(&[Message]) -> Vec<Message>) -> Option<Vec<Span>> {
+    pub(crate) fn texts_in(&self, path: &Pointer, normal: &dyn Fn(&[Message]) -> Arc<[Message]>) -> Option<Vec<Span>> {
         let TreeKind::Array(blocks) = &self.tree.locate(&self.at(path, normal)?)?.kind else { return None };
         let text = Pointer::root().member("text");
         let texts = blocks.iter().filter_map(|block| block.locate(&text));
         Some(texts.map(|tree| Span::new(self.file, tree.span.clone())).collect())
     }
 
-    fn at(&self, path: &Pointer, normal: &dyn Fn(&[Message]) -> Vec<Message>) -> Option<Pointer> {
+    fn at(&self, path: &Pointer, normal: &dyn Fn(&[Message]) -> Arc<[Message]>) -> Option<Pointer> {
         let tokens: Vec<String> = path.tokens().collect();
         let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
         Some(match tokens.as_slice() {
             ["history", index, rest @ ..] => {
-                let Task::Chat(history) = &self.conversation.task else { return None };
-                let history = normal(history);
+                let history = normal(self.history());
                 let anchor = conversation::anchor(&history, index.parse().ok()?, rest)?;
                 self.at_anchor(&anchor)?
             }

@@ -15,6 +15,7 @@ mod prompt;
 mod recipe;
 mod record;
 pub(crate) mod rules;
+mod splices;
 
 pub(crate) use body::Made;
 pub use body::{Body, Splice};

@@ -5,11 +5,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Compiler, LoadedContext};
-use crate::conversation::{Block, Item, Message, Task};
+use crate::conversation::{Block, Item, Message};
 use crate::json::Pointer;
 use crate::render::{PromptScope, Renderer, Written};
 use crate::source::Span;
-use crate::unit::{Plan, normal_form};
+use crate::unit::Plan;
 
 /// What a text was made of.
 pub(super) enum Arrived {
@@ -90,11 +90,7 @@ impl Compiler {
     fn message(&self, path: &Pointer, plan: &Plan<'_>, ready: &LoadedContext) -> Option<Message> {
         let mut tokens = path.tokens();
         let index: usize = (tokens.next()? == "history").then(|| tokens.next()?.parse().ok())??;
-        let renderer = self.engine.renderer(1);
-        let version = self.version(plan, ready, &renderer).result.ok()?;
-        let conversation = &version.prepared.conversation;
-        let Task::Chat(history) = &conversation.task else { return None };
-        normal_form(history, conversation.bound_from, plan.api).history.into_iter().nth(index)
+        self.in_context(plan, ready, |source, normal| normal(source.history()).get(index).cloned())
     }
 
     /// The texts of several blocks, which are one text as the message's content.

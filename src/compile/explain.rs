@@ -1,7 +1,7 @@
 //! Who wrote a value of a body, in terms of files: for findings, `reqc explain`, and the causes of a diff.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use foldhash::HashMap;
 use serde_json::Value;
@@ -18,7 +18,7 @@ use crate::render::{By, ComputedFrom, ReadFile, ReadPlace, Step, TemplateId, Wri
 use crate::repo::LayerKind;
 use crate::resolve::{ProfileId, ResolvedProfile};
 use crate::source::Span;
-use crate::unit::{Author, Body, KeyOrValue, Plan, Provenance, ProviderStep, Record, normal_form};
+use crate::unit::{Author, Body, KeyOrValue, Plan, Provenance, ProviderStep, Record};
 
 impl Compiler {
     /// A problem as a finding at the place that wrote it, with what led there.
@@ -158,13 +158,11 @@ impl Compiler {
         &self,
         plan: &Plan<'_>,
         ready: &LoadedContext,
-        find: impl FnOnce(&ContextSource, &dyn Fn(&[Message]) -> Vec<Message>) -> Option<T>,
+        find: impl FnOnce(&ContextSource, &dyn Fn(&[Message]) -> Arc<[Message]>) -> Option<T>,
     ) -> Option<T> {
         let renderer = self.engine.renderer(LoadedContext::size_class(&ready.plain.prepared));
         let version = self.version(plan, ready, &renderer).result.ok()?;
-        let bound_from = version.prepared.conversation.bound_from;
-        let normal = |history: &[Message]| normal_form(&version.history(history), bound_from, plan.api).history;
-        find(ready.source(self)?, &normal)
+        find(ready.source(self)?, &|history: &[Message]| version.normal(history, plan.api))
     }
 }
 

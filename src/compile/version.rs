@@ -15,9 +15,10 @@ use crate::conversation::{
     with_arrivals,
 };
 use crate::diag::Diagnostic;
+use crate::provider::ClientApi;
 use crate::render::{PromptScope, Renderer, TemplateId};
 use crate::repo::LayerKind;
-use crate::unit::{Costed, Memo, NormalisedConversation, Plan, Request};
+use crate::unit::{Costed, Memo, NormalisedConversation, Plan, Request, normal_form};
 
 /// A conversation, with everything that is made of it once.
 pub(super) struct Version {
@@ -27,6 +28,8 @@ pub(super) struct Version {
     pub(super) states: Vec<State>,
     pub(super) earlier: OnceLock<Vec<Earlier>>,
     arrivals: Vec<Arrival>,
+    /// By client API, the history of the file as its templates see it, if places in it were asked for.
+    normal: Mutex<Vec<(ClientApi, Arc<[Message]>)>>,
 }
 
 /// The versions of a context that agents with surroundings get.
@@ -49,12 +52,21 @@ const MOST_KEPT: usize = 64;
 impl Version {
     pub(super) fn new(states: Vec<State>, arrivals: Vec<Arrival>, memo: Memo) -> Version {
         let last = states.last().map(|state| state.conversation.clone()).unwrap_or_default();
-        Version { prepared: NormalisedConversation::new(last), memo, states, earlier: OnceLock::new(), arrivals }
+        let (prepared, earlier, normal) = (NormalisedConversation::new(last), OnceLock::new(), Mutex::default());
+        Version { prepared, memo, states, earlier, arrivals, normal }
     }
 
-    /// The history of a file with the messages of this version.
-    pub(super) fn history(&self, of_file: &[Message]) -> Vec<Message> {
-        with_arrivals(of_file, &self.arrivals)
+    /// The history of the context's file with the messages of this version, in the normal form of a client API.
+    pub(super) fn normal(&self, of_file: &[Message], api: ClientApi) -> Arc<[Message]> {
+        let mut known = self.normal.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, history)) = known.iter().find(|(of, _)| *of == api) {
+            return Arc::clone(history);
+        }
+        let bound_from = self.prepared.conversation.bound_from;
+        let normal = normal_form(&with_arrivals(of_file, &self.arrivals), bound_from, api);
+        let history: Arc<[Message]> = normal.history.into();
+        known.push((api, Arc::clone(&history)));
+        history
     }
 
     /// The states of a file with what came in each.

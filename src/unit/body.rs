@@ -12,6 +12,7 @@ use super::memo::{Costed, FragmentKey, Prompt};
 use super::plan::{KeyOrValue, Part, Plan};
 use super::prompt::{SystemPrompt, placeholder};
 use super::record::Steps;
+use super::splices::SpliceIndex;
 use crate::diag::Diagnostic;
 use crate::json::Pointer;
 use crate::provider::{Tools, rules as provider_rules, with_own_tools};
@@ -201,8 +202,9 @@ impl Plan<'_> {
     /// A tool of the body's own that has the name of one of the request's.
     fn tools_twice(&self, at: &Pointer, name: &str, splices: &[Splice]) -> Diagnostic {
         let at = Pointer::root().member("tools").join(at);
-        let splice = splices.iter().find(|splice| at.below(&splice.pointer).is_some());
-        let span = splice.map_or_else(|| self.literal(&at, KeyOrValue::Value, splices), |splice| splice.literal);
+        let splices = SpliceIndex::new(splices);
+        let literal = || self.literal(&at, KeyOrValue::Value, &splices);
+        let span = splices.around(&at).map_or_else(literal, |(_, splice, _)| splice.literal);
         let message = format!("a tool of the request is called `{}` too", crate::text::cut(name, 60));
         let finding = Diagnostic::new(&provider_rules::TOOLS_TWICE, span, message);
         let finding = match self.profile.switch("enable_tools") {

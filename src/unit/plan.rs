@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::assembled::KnownMembers;
-use super::body::Splice;
 use super::members::Shared;
 use super::memo::Room;
 use super::prompt::KnownPrompts;
+use super::splices::SpliceIndex;
 use crate::conversation::TaskKind;
 use crate::diag::{Diagnostic, Suggestions, listed};
 use crate::json::{self, Pointer};
@@ -211,7 +211,7 @@ impl<'r> Plan<'r> {
     }
 
     /// Where a value of `[body]`, or its key, is written; `splices` tell which templates of lists gave an element.
-    pub(super) fn literal(&self, pointer: &Pointer, target: KeyOrValue, splices: &[Splice]) -> Span {
+    pub(super) fn literal(&self, pointer: &Pointer, target: KeyOrValue, splices: &SpliceIndex<'_>) -> Span {
         self.find(pointer, splices).map_or_else(
             || self.whole(),
             |found| match (target, found.key) {
@@ -247,11 +247,11 @@ impl<'r> Plan<'r> {
     }
 
     /// Where a value of `[body]` is written, and what earlier levels of the chain said of it, the nearest first.
-    pub(super) fn levels(&self, pointer: &Pointer, splices: &[Splice]) -> (Span, Vec<Span>) {
+    pub(super) fn levels(&self, pointer: &Pointer, splices: &SpliceIndex<'_>) -> (Span, Vec<Span>) {
         self.find(pointer, splices).map_or_else(|| (self.whole(), Vec::new()), |found| (found.nearest, found.overrode))
     }
 
-    fn find(&self, pointer: &Pointer, splices: &[Splice]) -> Option<Literal> {
+    fn find(&self, pointer: &Pointer, splices: &SpliceIndex<'_>) -> Option<Literal> {
         let tokens: Vec<String> = pointer.tokens().collect();
         literal_in(self.profile.body()?, &tokens, splices, &|file| self.layer_of(file))
     }
@@ -280,7 +280,7 @@ struct Literal {
 fn literal_in(
     table: &MergedTable<'_>,
     tokens: &[String],
-    splices: &[Splice],
+    splices: &SpliceIndex<'_>,
     layer: &dyn Fn(FileId) -> Option<LayerKind>,
 ) -> Option<Literal> {
     let (first, rest) = tokens.split_first()?;
@@ -298,16 +298,9 @@ fn literal_in(
     }))
 }
 
-fn element(file: FileId, node: &Node, tokens: &[String], splices: &[Splice]) -> Literal {
+fn element(file: FileId, node: &Node, tokens: &[String], splices: &SpliceIndex<'_>) -> Literal {
     let child = tokens.split_first().and_then(|(first, rest)| match &node.kind {
-        Kind::Array(elements) => {
-            let is_there = |node: &&Node| {
-                let span = Span::new(file, node.span.clone());
-                let is_template = matches!(&node.kind, Kind::String(text) if is_template(text));
-                !is_template || splices.iter().any(|splice| splice.literal == span)
-            };
-            Some((None, elements.iter().filter(is_there).nth(first.parse().ok()?)?, rest))
-        }
+        Kind::Array(_) => Some((None, splices.element(file, node, first.parse().ok()?)?, rest)),
         Kind::Table(table) => table.entry(first).map(|(key, node)| (Some(key), node, rest)),
         _ => None,
     });

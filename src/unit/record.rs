@@ -12,6 +12,7 @@ use super::body::{Body, Splice};
 use super::excerpt::{self, Excerpt};
 use super::plan::{KeyOrValue, Plan};
 use super::prompt::{SystemPrompt, placeholder};
+use super::splices::SpliceIndex;
 use crate::json::{self, Pointer, Tree};
 use crate::provider::{CacheMark, is_injected, tool_source};
 use crate::render::{BodyInput, By, ComputedFrom, ReadFile, Recording, Renderer, Written};
@@ -134,6 +135,7 @@ pub(crate) struct Record<'a> {
     renderer: &'a Renderer<'a>,
     request: &'a Request<'a>,
     body: &'a Body,
+    splices: SpliceIndex<'a>,
     prompt: OnceCell<Option<Arc<Recording>>>,
     recorded: Vec<Recorded>,
     /// The same with the placeholder instead of the system prompt.
@@ -177,7 +179,8 @@ impl<'a> Record<'a> {
     ) -> Record<'a> {
         let empty = || body.splices().iter().map(|_| Recorded::default()).collect();
         let (recorded, hollow, expected) = (empty(), empty(), Vec::new());
-        Record { plan, sources, renderer, request, body, prompt: OnceCell::new(), recorded, hollow, expected }
+        let (splices, prompt) = (SpliceIndex::new(body.splices()), OnceCell::new());
+        Record { plan, sources, renderer, request, body, splices, prompt, recorded, hollow, expected }
     }
 
     /// Says of which values places will be asked for: templates are followed no further than to the last of them.
@@ -208,15 +211,15 @@ impl<'a> Record<'a> {
             Owner::Step(step, source) => {
                 let setting = self.plan.setting(step.setting());
                 let place =
-                    Provenance::at(setting.unwrap_or_else(|| self.plan.literal(pointer, target, self.body.splices())));
+                    Provenance::at(setting.unwrap_or_else(|| self.plan.literal(pointer, target, &self.splices)));
                 Provenance { data: source.map(Arc::new), is_in_data: true, ..place }
             }
             // A key beside a template stands in the profile, whatever the template writes.
             Owner::Splice(_, _, inner) if target == KeyOrValue::Key && inner.parent().is_none() => {
-                Provenance::at(self.plan.literal(pointer, target, self.body.splices()))
+                Provenance::at(self.plan.literal(pointer, target, &self.splices))
             }
             Owner::Splice(index, splice, inner) => self.remembered(index, splice, &inner, target),
-            Owner::Literal(at) => Provenance::at(self.plan.literal(&at, target, self.body.splices())),
+            Owner::Literal(at) => Provenance::at(self.plan.literal(&at, target, &self.splices)),
         }
     }
 
@@ -261,7 +264,7 @@ impl<'a> Record<'a> {
                 Author::Template { literal: splice.literal, written: written().unwrap_or_default() }
             }
             Owner::Literal(at) => {
-                let (span, overrode) = self.plan.levels(&at, self.body.splices());
+                let (span, overrode) = self.plan.levels(&at, &self.splices);
                 Author::Literal { span, overrode }
             }
         }
@@ -275,8 +278,8 @@ impl<'a> Record<'a> {
                 let range = range_of(self.text(index)?, &inner, KeyOrValue::Key)?;
                 Some(self.renderer.written(self.sources, self.whole(index)?, range).first()?.span)
             }
-            Owner::Splice(..) => Some(self.plan.literal(pointer, KeyOrValue::Key, self.body.splices())),
-            Owner::Literal(at) => Some(self.plan.literal(&at, KeyOrValue::Key, self.body.splices())),
+            Owner::Splice(..) => Some(self.plan.literal(pointer, KeyOrValue::Key, &self.splices)),
+            Owner::Literal(at) => Some(self.plan.literal(&at, KeyOrValue::Key, &self.splices)),
         }
     }
 
@@ -328,9 +331,7 @@ impl<'a> Record<'a> {
         {
             return Owner::Step(ProviderStep::Tools, tool_source(self.plan.wire, own, &inner));
         }
-        let splices = self.body.splices().iter().enumerate();
-        let mut inside = splices.filter_map(|(index, splice)| Some((index, splice, pointer.below(&splice.pointer)?)));
-        match inside.next() {
+        match self.splices.around(&pointer) {
             Some((index, splice, inner)) => Owner::Splice(index, splice, inner),
             None => Owner::Literal(pointer),
         }

@@ -1,0 +1,65 @@
+//! The splices of a body by where they are, so that a place is found without going through all of them.
+
+use std::cell::RefCell;
+use std::collections::hash_map::Entry;
+
+use foldhash::{HashMap, HashSet};
+
+use super::body::Splice;
+use crate::json::Pointer;
+use crate::render::is_template;
+use crate::source::{FileId, Span};
+use crate::toml::{Kind, Node};
+
+/// The splices of one body.
+pub(super) struct SpliceIndex<'b> {
+    splices: &'b [Splice],
+    by_pointer: HashMap<&'b str, usize>,
+    literals: HashSet<Span>,
+    /// By the list of a profile: which of its elements are in the body.
+    elements: RefCell<HashMap<Span, Vec<usize>>>,
+}
+
+impl<'b> SpliceIndex<'b> {
+    pub(super) fn new(splices: &'b [Splice]) -> SpliceIndex<'b> {
+        let by_pointer = splices.iter().enumerate().map(|(index, splice)| (splice.pointer.as_str(), index));
+        let literals = splices.iter().map(|splice| splice.literal);
+        SpliceIndex {
+            splices,
+            by_pointer: by_pointer.collect(),
+            literals: literals.collect(),
+            elements: RefCell::default(),
+        }
+    }
+
+    /// The splice that a pointer leads into: its number, and the place in what it wrote.
+    pub(super) fn around(&self, pointer: &Pointer) -> Option<(usize, &'b Splice, Pointer)> {
+        let mut around = Some(pointer.as_str());
+        while let Some(at) = around {
+            if let Some(&index) = self.by_pointer.get(at) {
+                let splice = &self.splices[index];
+                return Some((index, splice, pointer.below(&splice.pointer)?));
+            }
+            around = at.rfind('/').map(|end| &at[..end]);
+        }
+        None
+    }
+
+    /// The element of a profile's list that gave an element of the body: templates that wrote nothing gave none.
+    pub(super) fn element<'n>(&self, file: FileId, list: &'n Node, index: usize) -> Option<&'n Node> {
+        let Kind::Array(elements) = &list.kind else { return None };
+        let is_there = |node: &Node| {
+            let is_template = matches!(&node.kind, Kind::String(text) if is_template(text));
+            !is_template || self.literals.contains(&Span::new(file, node.span.clone()))
+        };
+        let mut known = self.elements.borrow_mut();
+        let there = match known.entry(Span::new(file, list.span.clone())) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(free) => {
+                let there = elements.iter().enumerate().filter(|(_, node)| is_there(node));
+                free.insert(there.map(|(at, _)| at).collect())
+            }
+        };
+        elements.get(*there.get(index)?)
+    }
+}
