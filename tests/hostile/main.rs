@@ -6,10 +6,18 @@
 #![expect(clippy::disallowed_methods, reason = "the test itself writes repositories and runs the binary")]
 
 #[cfg(unix)]
+use std::sync::Arc;
+
+#[cfg(unix)]
+use libtest_mimic::Trial;
+
+#[cfg(unix)]
 #[path = "mod.rs"]
 mod hostile;
 #[cfg(unix)]
 mod limits;
+#[cfg(unix)]
+mod seats;
 
 #[cfg(not(unix))]
 fn main() {
@@ -19,22 +27,51 @@ fn main() {
 #[cfg(unix)]
 fn main() {
     use std::collections::BTreeSet;
+    use std::num::NonZero;
     use std::path::Path;
+    use std::thread::available_parallelism;
 
-    let arguments = libtest_mimic::Arguments::from_args();
-    let recipes = hostile::recipe::read_all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hostile"));
+    let mut arguments = libtest_mimic::Arguments::from_args();
+    let mut recipes = hostile::recipe::read_all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hostile"));
     let families = recipes.iter().map(|recipe| &recipe.family).collect::<BTreeSet<_>>().len();
     assert!(recipes.len() >= AT_LEAST, "{} attacks are fewer than {AT_LEAST}", recipes.len());
     if !arguments.list {
         println!("{} attacks in {families} families", recipes.len());
     }
-    let attacks = recipes.into_iter().map(|recipe| libtest_mimic::Trial::test(recipe.title(), move || attack(&recipe)));
-    libtest_mimic::run(&arguments, attacks.chain(limits::trials()).collect()).exit();
+    // Clients of a bad server wait most of the time, for the next try: they begin first, and the others need not wait for them.
+    recipes.sort_by_key(|recipe| recipe.server.is_none());
+    let at_work = arguments.test_threads.unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get));
+    arguments.test_threads.get_or_insert(at_work + WAITING);
+    let seats = Arc::new(seats::Seats::new(at_work));
+    let attacks = recipes.into_iter().map(|recipe| match recipe.server {
+        Some(_) => Trial::test(recipe.title(), move || attack(&recipe)),
+        None => seated(&seats, recipe.title(), move || attack(&recipe)),
+    });
+    let harness = limits::trials().map(|(title, noticed)| seated(&seats, title, noticed));
+    libtest_mimic::run(&arguments, attacks.chain(harness).collect()).exit();
+}
+
+/// A trial that begins when it finds a seat.
+#[cfg(unix)]
+fn seated(
+    seats: &Arc<seats::Seats>,
+    title: String,
+    run: impl FnOnce() -> Result<(), libtest_mimic::Failed> + Send + 'static,
+) -> Trial {
+    let seats = Arc::clone(seats);
+    Trial::test(title, move || {
+        let _seat = seats.take();
+        run()
+    })
 }
 
 /// Fewer attacks than this are a mistake of this test.
 #[cfg(unix)]
 const AT_LEAST: usize = 250;
+
+/// So many attacks that wait for a server run beside those that work.
+#[cfg(unix)]
+const WAITING: usize = 8;
 
 /// Lays the repository out, runs the commands, and says what did not hold.
 #[cfg(unix)]

@@ -1,0 +1,32 @@
+//! How many attacks work at the same time, however many threads there are.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// A number of seats; who finds none waits.
+pub(crate) struct Seats {
+    free: Mutex<usize>,
+    left: Condvar,
+}
+
+/// A seat that is taken until this goes, by a panic too.
+pub(crate) struct Seat<'s>(&'s Seats);
+
+impl Seats {
+    pub(crate) fn new(free: usize) -> Seats {
+        Seats { free: Mutex::new(free), left: Condvar::new() }
+    }
+
+    pub(crate) fn take(&self) -> Seat<'_> {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.left.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner);
+        *free -= 1;
+        Seat(self)
+    }
+}
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.0.left.notify_one();
+    }
+}
