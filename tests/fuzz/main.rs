@@ -3,7 +3,7 @@
 //! input gives the same output.
 //!
 //! ```sh
-//! cargo test --release --test fuzz -- --seconds 30 --seed 1       # as CI does
+//! cargo test --test fuzz -- --inputs 3000 --seed 1                # as CI does: the same inputs on any machine
 //! cargo test --release --test fuzz -- --inputs 1000000 --seed 7   # hours, by hand
 //! cargo test --release --test fuzz -- --seed 7 --only 12345       # one input again: its files, findings, figures
 //! cargo test --release --test fuzz -- --seed 7 --smallest 12345   # the same, with everything left out that is not needed
