@@ -9,7 +9,7 @@ use crate::compile::{Compiler, Folders, LoadOptions, PromptEnvironment};
 use crate::conversation::{Conversation, Task, log::Log};
 #[cfg(feature = "runtime")]
 use crate::runtime::{Agent, Category, Error, Session, SessionStart, Transport, TransportOptions};
-use crate::world::World;
+use crate::world::{AccessError, World};
 
 /// A repository of agents, loaded from disk.
 #[non_exhaustive]
@@ -147,7 +147,7 @@ impl SessionFile {
 /// # Errors
 ///
 /// A phrase, if the folder does not exist or cannot be read.
-pub fn open_repository(folder: impl AsRef<Path>) -> Result<OpenedRepository, String> {
+pub fn open_repository(folder: impl AsRef<Path>) -> Result<OpenedRepository, AccessError> {
     let folder = folder.as_ref();
     let root = find_root(folder, false)?;
     let options = LoadOptions { with_bundled: true, ..LoadOptions::default() };
