@@ -122,8 +122,7 @@ impl SessionFile {
     pub fn open_or_create(path: impl AsRef<Path>) -> Result<SessionFile, String> {
         let path = path.as_ref();
         let opened = super::JournalFile::open_or_create(path)?;
-        let loaded =
-            Log::parse(&opened.bytes).map_err(|why| format!("`{}` is not a session: {why}", path.display()))?;
+        let loaded = Log::parse(&opened.bytes).map_err(|why| why.of_file(&path.display().to_string()))?;
         let start = match loaded.log {
             Some(log) => SessionStart::Resumed(log, Conversation::default()),
             None => SessionStart::New(Conversation::default()),

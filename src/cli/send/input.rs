@@ -180,8 +180,15 @@ fn resume(options: &Options, path: &Path, send: &Send) -> Result<Resumed, Failur
     to_write(path, Some(options.directory()))?;
     let opened = JournalFile::open(path)?;
     let shown = path.display();
-    let loaded =
-        Log::parse(&opened.bytes).map_err(|error| Failure::new(format!("`{shown}` is not a session: {error}")))?;
+    let loaded = Log::parse(&opened.bytes).map_err(|error| {
+        let failure = Failure::new(error.of_file(&shown.to_string()));
+        match error.line {
+            1 => failure,
+            line => failure.help(format!(
+                "it is left as it is: mend the line, or go on with a copy of what stands before line {line}"
+            )),
+        }
+    })?;
     let Some(log) = loaded.log else {
         return Err(Failure::new(format!("`{shown}` holds no session")).help("`--save FILE` begins one"));
     };
