@@ -198,6 +198,7 @@ impl fmt::Display for LogError {
 
 impl std::error::Error for LogError {}
 
+#[cfg(feature = "runtime")]
 impl LogError {
     /// What is wrong with a file: its first line says that it is a session, a later one may be damaged.
     pub(crate) fn of_file(&self, shown: &str) -> String {
