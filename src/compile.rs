@@ -225,7 +225,7 @@ impl Compiler {
         findings.extend(secrets::check(&mut repo, &findings));
         let (hierarchy, more) = Hierarchy::build(profiles, repo.config.dialect);
         findings.extend(more);
-        let (contexts, more) = context::read_all(&repo);
+        let (contexts, more) = context::read_all(&repo, &provider::origins(repo.instances.values()));
         findings.extend(more);
         let (engine, more) = Engine::new(&repo);
         findings.extend(more);
@@ -620,7 +620,8 @@ impl Compiler {
     ) -> Result<(Conversation, PromptEnvironment), Vec<Diagnostic>> {
         let mut findings = Vec::new();
         let file = self.add_source(path, text);
-        let read = context::read_live(file, self.sources().get(file).text(), &mut findings);
+        let origins = provider::origins(self.repo.instances.values());
+        let read = context::read_live(file, self.sources().get(file).text(), &origins, &mut findings);
         let is_mistake = |finding: &Diagnostic| finding.rule != &context::rules::NOT_NORMAL;
         let read = read.filter(|_| !findings.iter().any(is_mistake));
         let context = read.ok_or(findings)?;

@@ -3,9 +3,12 @@
 //! Input: context files. Output: [`Context`]s in a stable order, each a named [`Conversation`] in normal form with
 //! its virtual project. Knows nothing of rendering.
 
+mod media;
+mod origins;
 mod read;
 pub(crate) mod rules;
 
+pub use origins::Origins;
 pub use read::{KEYS, TURN_KEYS};
 
 use std::collections::hash_map::Entry;
@@ -76,14 +79,14 @@ impl Context {
 }
 
 /// Reads all contexts of a repository, sorted by name.
-pub fn read_all(repo: &Repo) -> (Vec<Context>, Vec<Diagnostic>) {
+pub fn read_all(repo: &Repo, origins: &Origins) -> (Vec<Context>, Vec<Diagnostic>) {
     let mut findings = Vec::new();
     let mut contexts: Vec<Context> = Vec::new();
     // Golden files are named after contexts, and file systems may ignore case.
     let mut names: HashMap<String, usize> = HashMap::new();
     for source in &repo.contexts {
         let text = repo.sources.get(source.file).text();
-        let context = match caught(|| read(source.file, source.layer, text, &mut findings)) {
+        let context = match caught(|| read(source.file, source.layer, text, origins, &mut findings)) {
             Ok(Some(context)) => context,
             Ok(None) => continue,
             Err(panic) => {
@@ -104,28 +107,39 @@ pub fn read_all(repo: &Repo) -> (Vec<Context>, Vec<Diagnostic>) {
 }
 
 /// Reads one context file; findings and `None` if it is unusable.
-pub fn read(file: FileId, layer: LayerKind, text: &str, findings: &mut Vec<Diagnostic>) -> Option<Context> {
-    read_for(Reading::File, file, layer, text, findings).map(|(context, _)| context)
+pub fn read(
+    file: FileId,
+    layer: LayerKind,
+    text: &str,
+    origins: &Origins,
+    findings: &mut Vec<Diagnostic>,
+) -> Option<Context> {
+    read_for(Reading::File(origins), file, layer, text, findings).map(|(context, _)| context)
 }
 
 /// Reads a conversation that is written like a context; nobody asks for it by a name.
-pub(crate) fn read_live(file: FileId, text: &str, findings: &mut Vec<Diagnostic>) -> Option<Context> {
-    read_for(Reading::Live, file, LayerKind::Own, text, findings).map(|(context, _)| context)
+pub(crate) fn read_live(
+    file: FileId,
+    text: &str,
+    origins: &Origins,
+    findings: &mut Vec<Diagnostic>,
+) -> Option<Context> {
+    read_for(Reading::Live(origins), file, LayerKind::Own, text, findings).map(|(context, _)| context)
 }
 
 /// What a context is read for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reading {
+#[derive(Debug, Clone, Copy)]
+enum Reading<'o> {
     /// A file of a repository.
-    File,
+    File(&'o Origins),
     /// The same, once more, to know where its texts stand.
     Leaves,
     /// A conversation without a name.
-    Live,
+    Live(&'o Origins),
 }
 
 fn read_for(
-    reading: Reading,
+    reading: Reading<'_>,
     file: FileId,
     layer: LayerKind,
     text: &str,
@@ -145,9 +159,9 @@ fn read_for(
     let places = read::Places::new(text);
     let reader = read::Reader::new(file, &places, findings);
     let reader = match reading {
-        Reading::File => reader,
+        Reading::File(origins) => reader.with_origins(origins),
         Reading::Leaves => reader.with_leaves(),
-        Reading::Live => reader.without_name(),
+        Reading::Live(origins) => reader.with_origins(origins).without_name(),
     };
     let (mut context, leaves) = reader.context(layer, &value)?;
     for state in &mut context.earlier {

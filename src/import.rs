@@ -25,7 +25,7 @@ use crate::check::history::{self as turns, History};
 use crate::context;
 use crate::conversation::{self, AttachedFile, Block, Conversation, Task};
 use crate::json::Pointer;
-use crate::provider::WireFormat;
+use crate::provider::{self, WireFormat};
 use crate::repo::LayerKind;
 use crate::source::{SourceText, Sources};
 
@@ -180,7 +180,9 @@ fn read_back(text: &str) -> Result<(), String> {
     let source = SourceText::from_bytes(text.as_bytes()).map_err(|error| error.to_string())?;
     let file = Sources::default().add("context", source);
     let mut findings = Vec::new();
-    let context = context::read(file, LayerKind::Own, text, &mut findings);
+    let context = context::read(file, LayerKind::Own, text, &provider::origins([]), &mut findings);
+    // What a body says of its media is kept as it is.
+    findings.retain(|finding| finding.rule != &context::rules::MEDIA_TYPE);
     match (context, findings.into_iter().next()) {
         (_, Some(finding)) => Err(finding.message),
         (None, None) => Err("it is no context".to_owned()),

@@ -17,7 +17,7 @@ pub use crate::profile::Breakpoint;
 pub use api::{Auth, Capability, ClientApi};
 pub(crate) use cache::{CacheMark, CachePlace, Cacheable, LOOKBACK, add_cache_control};
 pub use cache::{CachePlan, CacheTtl};
-pub use instances::check_instances;
+pub use instances::{check_instances, origins};
 pub(crate) use request::UrlParts;
 pub(crate) use request::is_in_the_clear;
 #[cfg(feature = "runtime")]

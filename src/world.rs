@@ -187,8 +187,15 @@ pub trait Journal: Send {
 }
 
 /// Why something outside could not be had or changed: a phrase that says what and why, for people.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct AccessError(String);
+
+/// The phrase: a `main` that returns it shows this.
+impl std::fmt::Debug for AccessError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}
 
 impl std::fmt::Display for AccessError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -458,7 +458,8 @@ fn what_no_context_holds_is_told() {
             {"role": "user", "name": "ann", "content": [{"type": "text", "text": "a"}, {"type": "file", "file": {}}]},
             {"role": "assistant", "content": "b", "refusal": null, "annotations": [1], "tool_calls": [
                 {"id": "1", "type": "function", "function": {"name": "f", "arguments": "["}, "index": 0},
-                {"id": "2", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+                {"id": "2", "type": "function", "function": {"name": "f", "arguments": "{}"}},
+                {"id": "3", "type": "of_tomorrow", "of_tomorrow": {"name": "f"}}
             ]},
             {"role": "tool", "tool_call_id": "1", "content": [{"type": "text", "text": "c"}, {"type": "text", "text": "d"}]},
             {"role": "system", "content": "e"},
@@ -477,6 +478,7 @@ fn what_no_context_holds_is_told() {
         "/messages/1/annotations",
         "/messages/1/tool_calls/0/function/arguments",
         "/messages/1/tool_calls/0/index",
+        "/messages/1/tool_calls/2",
         "/messages/2/content/1",
         "/messages/3",
         "/messages/4",

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Context, Project, State, rules};
+use super::{Context, Origins, Project, State, media, rules};
 use crate::conversation::{
     AttachedFile, Audio, Block, Conversation, DEFAULT_PRIORITY, Document, DocumentSource, Image, ItemKind, Message,
     ProviderBlock, Role, SystemLayer, Task, TaskKind, Tool, turn_from,
 };
-use crate::diag::{Diagnostic, did_you_mean};
+use crate::diag::{Diagnostic, Rule, did_you_mean};
 use crate::json::{self, Pointer, Tree};
 use crate::repo::LayerKind;
 use crate::source::{FileId, Span};
@@ -28,6 +28,8 @@ pub(super) struct Reader<'a> {
     leaves: Option<Leaves>,
     /// Whether it must have a name, a reason and a kind.
     is_named: bool,
+    /// What origins are compared with, if somebody said it.
+    origins: Option<&'a Origins>,
 }
 
 /// Where the texts of a conversation stand in its file, by their address: they stay what they are on their way to templates.
@@ -99,6 +101,19 @@ pub const KEYS: [&str; 15] = [
 /// Every key of a turn.
 pub const TURN_KEYS: [&str; 7] = ["history", "language", "project", "files", "tools", "system_layers", "renew"];
 
+/// Every kind of block.
+const BLOCKS: [&str; 9] = [
+    "text",
+    "thinking",
+    "redacted_thinking",
+    "tool_use",
+    "tool_result",
+    "image",
+    "document",
+    "audio",
+    "provider_block",
+];
+
 /// An object of the file and where it stands.
 struct Object<'v> {
     members: &'v Map<String, Value>,
@@ -107,7 +122,12 @@ struct Object<'v> {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(file: FileId, places: &'a Places<'a>, findings: &'a mut Vec<Diagnostic>) -> Reader<'a> {
-        Reader { file, places, findings, found: 0, failed: false, leaves: None, is_named: true }
+        Reader { file, places, findings, found: 0, failed: false, leaves: None, is_named: true, origins: None }
+    }
+
+    /// Compares origins with those that are known.
+    pub(super) fn with_origins(self, origins: &'a Origins) -> Reader<'a> {
+        Reader { origins: Some(origins), ..self }
     }
 
     /// Notes where texts stand.
@@ -232,9 +252,23 @@ impl<'a> Reader<'a> {
     }
 
     fn fail(&mut self, at: &Pointer, message: String) {
-        let finding = |reader: &Self| Diagnostic::new(&rules::INVALID, reader.span(at), message);
-        self.report(finding);
+        self.fail_with(at, message, None);
+    }
+
+    fn fail_with(&mut self, at: &Pointer, message: String, help: Option<String>) {
+        self.report(|reader| Diagnostic::new(&rules::INVALID, reader.span(at), message).maybe_help(help));
         self.failed = true;
+    }
+
+    /// A word that is none of a few: the message lists them, and the nearest is the help.
+    fn fail_of(&mut self, at: &Pointer, message: &str, written: &str, known: &[&str]) {
+        let message = format!("{message}, not `{}`", cut(written, 60));
+        self.fail_with(at, message, did_you_mean(written, known.iter().copied()));
+    }
+
+    /// Tells of a value that is taken as it is, though nothing knows it.
+    fn warn(&mut self, rule: &'static Rule, at: &Pointer, message: String, help: String) {
+        self.report(|reader| Diagnostic::new(rule, reader.span(at), message).help(help));
     }
 
     /// Keeps a finding. It is made only if it is among the first: looking up a place is the costly part.
@@ -364,7 +398,12 @@ impl<'a> Reader<'a> {
             "chat" | "" => TaskKind::Chat,
             "completion" => TaskKind::Completion,
             other => {
-                self.fail(&root.at.member("kind"), format!("`kind` is `chat` or `completion`, not `{other}`"));
+                self.fail_of(
+                    &root.at.member("kind"),
+                    "`kind` is `chat` or `completion`",
+                    other,
+                    &["chat", "completion"],
+                );
                 TaskKind::Chat
             }
         }
@@ -376,10 +415,8 @@ impl<'a> Reader<'a> {
             None | Some("profile") => false,
             Some("omit") => true,
             Some(other) => {
-                self.fail(
-                    &root.at.member("system_prompt"),
-                    format!("`system_prompt` is `profile` or `omit`, not `{other}`"),
-                );
+                let at = root.at.member("system_prompt");
+                self.fail_of(&at, "`system_prompt` is `profile` or `omit`", other, &["profile", "omit"]);
                 false
             }
         }
@@ -465,7 +502,8 @@ impl<'a> Reader<'a> {
             // Missing, or no string: that is told.
             "" if object.members.get("role").is_none_or(|role| !role.is_string()) => return None,
             other => {
-                self.fail(&at.member("role"), format!("`role` is `user` or `assistant`, not `{other}`"));
+                let known = ["user", "assistant"];
+                self.fail_of(&at.member("role"), "`role` is `user` or `assistant`", other, &known);
                 return None;
             }
         };
@@ -504,7 +542,7 @@ impl<'a> Reader<'a> {
         let text = self.text(&object, "text", true);
         let Some(item) = ItemKind::from_name(&kind) else {
             let known: Vec<&str> = ItemKind::ALL.iter().map(|kind| kind.name()).collect();
-            self.fail(&at.member("kind"), format!("`kind` is one of {}, not `{kind}`", known.join(", ")));
+            self.fail_of(&at.member("kind"), &format!("`kind` is one of {}", known.join(", ")), &kind, &known);
             return None;
         };
         Some(Message { role: Role::System, blocks: vec![Block::Text(text)], item: Some(item) })
@@ -523,12 +561,7 @@ impl<'a> Reader<'a> {
             "audio" => &["type", "data", "media_type"],
             "provider_block" => &["type", "origin", "data", "text"],
             _ => {
-                self.fail(
-                    &if value.get("type").is_some() { at.member("type") } else { at.clone() },
-                    "a block's `type` is one of text, thinking, redacted_thinking, tool_use, tool_result, image, document, \
-                     audio, provider_block"
-                        .into(),
-                );
+                self.unknown_block(value, at);
                 return None;
             }
         };
@@ -538,35 +571,79 @@ impl<'a> Reader<'a> {
             "thinking" => Block::Thinking {
                 text: self.text(&object, "thinking", true),
                 signature: self.text(&object, "signature", false),
-                origin: self.optional_text(&object, "origin"),
+                origin: self.optional_origin(&object),
             },
             "redacted_thinking" => Block::RedactedThinking {
                 data: self.text(&object, "data", true),
-                origin: self.optional_text(&object, "origin"),
+                origin: self.optional_origin(&object),
             },
             "tool_use" => self.tool_use(&object)?,
             "tool_result" => self.tool_result(&object)?,
             "document" => Block::Document(self.document(&object)?),
-            "audio" => Block::Audio(Audio {
-                data: self.filled_text(&object, "data"),
-                media_type: self.filled_text(&object, "media_type"),
-            }),
+            "audio" => {
+                Block::Audio(Audio { data: self.filled_text(&object, "data"), media_type: self.media_type(&object) })
+            }
             "provider_block" => Block::Provider(self.provider_block(&object)?),
             _ => Block::Image(self.image(&object)),
         })
     }
 
+    /// A block of a kind that contexts don't have. What only one provider knows is written as a block of that provider.
+    fn unknown_block(&mut self, value: &Value, at: &Pointer) {
+        let message = format!("a block's `type` is one of {}", BLOCKS.join(", "));
+        let Some(kind) = value.get("type") else { return self.fail(at, message) };
+        let at = at.member("type");
+        let Some(kind) = kind.as_str() else { return self.fail(&at, message) };
+        let owner = self.origins.and_then(|origins| origins.with_kind(kind));
+        let help = match (owner, did_you_mean(kind, BLOCKS)) {
+            (None, Some(near)) => near,
+            (owner, _) => format!(
+                "a block in a provider's own form is written as `{{\"type\": \"provider_block\", \"origin\": \"{}\", \"data\": …}}`, \
+                 with its client API as `origin` and the whole block as `data`",
+                owner.unwrap_or("…"),
+            ),
+        };
+        self.fail_with(&at, format!("{message}, not `{}`", cut(kind, 60)), Some(help));
+    }
+
+    /// The client API that a block is from: one of another name gets it back never.
+    fn check_origin(&mut self, object: &Object<'_>, origin: &str) {
+        let Some(help) = self.origins.and_then(|origins| origins.help_for(origin)) else { return };
+        let message = format!("there is no client API `{}`, so no body has this block", cut(origin, 60));
+        self.warn(&rules::UNKNOWN_ORIGIN, &object.at.member("origin"), message, help);
+    }
+
+    fn optional_origin(&mut self, object: &Object<'_>) -> Option<Arc<str>> {
+        let origin = self.optional_text(object, "origin");
+        if let Some(origin) = &origin {
+            self.check_origin(object, origin);
+        }
+        origin
+    }
+
+    fn media_type(&mut self, object: &Object<'_>) -> Arc<str> {
+        let written = self.filled_text(object, "media_type");
+        if !written.trim().is_empty()
+            && let Some(help) = media::help_for(&written)
+        {
+            let message = format!("no media type is called `{}`", cut(&written, 60));
+            self.warn(&rules::MEDIA_TYPE, &object.at.member("media_type"), message, help);
+        }
+        written
+    }
+
     fn document(&mut self, object: &Object<'_>) -> Option<Document> {
         let name = self.text(object, "source", true);
         let Some(source) = DocumentSource::from_name(&name) else {
-            let known = DocumentSource::ALL.map(DocumentSource::name).join(", ");
-            self.fail(&object.at.member("source"), format!("a document's `source` is one of {known}"));
+            let known = DocumentSource::ALL.map(DocumentSource::name);
+            let message = format!("a document's `source` is one of {}", known.join(", "));
+            self.fail_of(&object.at.member("source"), &message, &name, &known);
             return None;
         };
         Some(Document {
             source,
             data: self.filled_text(object, "data"),
-            media_type: self.filled_text(object, "media_type"),
+            media_type: self.media_type(object),
             title: self.optional_text(object, "title"),
         })
     }
@@ -577,7 +654,16 @@ impl<'a> Reader<'a> {
             return None;
         };
         let (origin, text) = (self.filled_text(object, "origin"), self.optional_text(object, "text"));
-        Some(ProviderBlock { origin, data: data.clone(), text })
+        if !origin.trim().is_empty() {
+            self.check_origin(object, &origin);
+        }
+        let own = ProviderBlock { origin, data: data.clone(), text };
+        if let Some(help) = self.origins.and_then(|origins| origins.help_for_kind(&own)) {
+            let (origin, kind) = (&own.origin, cut(own.kind(), 60));
+            let message = format!("requests to `{origin}` have no place for `{kind}`, so no body has this block");
+            self.warn(&rules::UNSENT_BLOCK, &object.at.member("data"), message, help);
+        }
+        Some(own)
     }
 
     fn tool_use(&mut self, object: &Object<'_>) -> Option<Block> {

@@ -29,4 +29,21 @@ crate::diag::rules! {
          behind their calls; an error result without text gets one; a call with the id of an earlier one gets another. What the \
          file says instead never reaches a body, so the context does not test what it seems to test.\n\n\
          `docs/contexts.md` has the whole list.";
+    UNKNOWN_ORIGIN = Warning "context/unknown-origin", "a block of a context is from a client API that there is none of",
+        "A block with an `origin` goes back to that client API alone, and is left out for every other. An origin that is misspelt, or that is the \
+         name of a provider instance, is no client API's: the block reaches no body, and the context tests nothing of it.\n\n\
+         * wrong: `\"origin\": \"claude\"`\n\
+         * right: `\"origin\": \"Claude\"`\n\n\
+         `client_api` in a provider instance has the same names.";
+    UNSENT_BLOCK = Warning "context/unsent-block", "a provider block of a context has no place in requests to its origin",
+        "Chat Completions, Mistral and Ollama take back a few members and parts of an answer, and `reqc` leaves out all others. A block of another \
+         kind reaches no body, and is most often misspelt; `text`, if it has one, stands for it.\n\n\
+         * wrong: `{\"type\": \"provider_block\", \"origin\": \"OpenAI (Chat Completions)\", \"data\": {\"adio\": {\"id\": \"audio_1\"}}}`\n\
+         * right: `… \"data\": {\"audio\": {\"id\": \"audio_1\"}}}`";
+    MEDIA_TYPE = Warning "context/media-type", "a document or a recording of a context is of no known media type",
+        "Templates choose by the media type how a document or a recording is written; of one that they don't know, a line of text may be all that a \
+         body has. What is no media type (`pdf`), or almost a known one, is told; other types are taken as they are.\n\n\
+         * wrong: `\"media_type\": \"aplication/pdf\"`\n\
+         * right: `\"media_type\": \"application/pdf\"`\n\n\
+         Of images the wire format's schema says which it takes.";
 }

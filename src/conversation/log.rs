@@ -198,6 +198,17 @@ impl fmt::Display for LogError {
 
 impl std::error::Error for LogError {}
 
+#[cfg(feature = "runtime")]
+impl LogError {
+    /// What is wrong with a file: its first line says that it is a session, a later one may be damaged.
+    pub(crate) fn of_file(&self, shown: &str) -> String {
+        match self.line {
+            1 => format!("`{shown}` is not a session: {self}"),
+            _ => format!("`{shown}` is a session with a damaged line: {self}"),
+        }
+    }
+}
+
 /// The calls of an answer, with their places; of equal ids the first.
 fn places_of_calls(answer: Option<&Message>) -> HashMap<Arc<str>, usize> {
     let mut places = HashMap::new();

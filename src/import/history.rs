@@ -146,11 +146,14 @@ impl<'b> Reader<'b, '_> {
     fn common_part(&mut self, role: Role, turn: &Entry<'b>, part: &Part<'b>, blocks: &mut Vec<Block>) {
         match (part.kind, role) {
             (Kind::Text(text), _) => self.text(role, part.value, text, blocks),
-            (Kind::Call(call), Role::Assistant) => {
-                signed(part.value, blocks);
-                let block = self.call(part.value, &call);
-                blocks.push(block);
-            }
+            (Kind::Call(call), Role::Assistant) => match unknown_call(self.wire, part.value) {
+                Some(kind) => self.lost.tell(part.value, format!("contexts hold no call of kind `{kind}`")),
+                None => {
+                    signed(part.value, blocks);
+                    let block = self.call(part.value, &call);
+                    blocks.push(block);
+                }
+            },
             (Kind::Result(outcome), Role::User) => blocks.push(self.result(part.value, &outcome)),
             // Beside the content, and read before it.
             (Kind::Thinking, Role::Assistant) if part.value.is_string() => {}
@@ -350,6 +353,13 @@ impl<'b> Reader<'b, '_> {
         };
         (text, self.content(function.get("parts")).1)
     }
+}
+
+/// What a call of Chat Completions is that is neither a function's nor a custom tool's: nothing tells where its name and arguments are.
+fn unknown_call(wire: WireFormat, call: &Value) -> Option<&str> {
+    let kind = call.get("type")?.as_str()?;
+    let is_read = ["function", "custom", "name"].iter().any(|name| call.get(name).is_some());
+    (wire == WireFormat::OpenAiChat && !is_read).then_some(kind)
 }
 
 /// Gemini's signature on a call or text is that of the thought before it.

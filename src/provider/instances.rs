@@ -1,8 +1,10 @@
-//! Provider instances: whether their client API is known.
+//! Provider instances: whether their client API is known, and whom a context may name as an origin.
 
 use super::{ClientApi, is_in_the_clear, rules};
+use crate::context::Origins;
 use crate::diag::{Diagnostic, did_you_mean};
 use crate::repo::{Instance, Repo};
+use std::sync::Arc;
 
 /// Findings about provider instances, used or not.
 pub fn check_instances(repo: &Repo) -> Vec<Diagnostic> {
@@ -10,6 +12,14 @@ pub fn check_instances(repo: &Repo) -> Vec<Diagnostic> {
     let exposed = |instance: &&Instance| instance.api_key_ref.is_some() && is_in_the_clear(&instance.url.value);
     let instances = repo.instances.values();
     instances.clone().filter(unknown).map(unknown_api).chain(instances.filter(exposed).map(plain_http)).collect()
+}
+
+/// The client APIs, which contexts name as origins of blocks, and the instances of a repository, which they should not.
+pub fn origins<'i>(instances: impl IntoIterator<Item = &'i Instance>) -> Origins {
+    let apis = ClientApi::ALL.into_iter().map(|api| (api.name(), api.chat_wire().own_blocks()));
+    let known = instances.into_iter().filter(|instance| ClientApi::from_name(&instance.client_api.value).is_some());
+    let instances = known.map(|it| (Arc::clone(&it.name.value), Arc::clone(&it.client_api.value)));
+    Origins::new(apis.collect(), instances.collect())
 }
 
 fn plain_http(instance: &Instance) -> Diagnostic {

@@ -97,7 +97,8 @@ pub(super) struct Made {
 }
 
 /// Why a request could not be compiled.
-#[derive(Debug)]
+///
+/// A `main` that returns it shows what [`Display`](fmt::Display) shows: so does its `Debug` form, but for `{:#?}`, which has the findings.
 #[non_exhaustive]
 pub enum CompileError {
     /// The agent or its templates are wrong; the findings say where.
@@ -116,14 +117,32 @@ pub enum CompileError {
 impl fmt::Display for CompileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            CompileError::Findings(_) => f.write_str("the request could not be compiled"),
+            CompileError::Findings(findings) => {
+                f.write_str(NOT_COMPILED)?;
+                findings.first().map_or(Ok(()), |first| write!(f, ": {}", first.message))?;
+                match findings.len() {
+                    0 | 1 => Ok(()),
+                    more => write!(f, " (+{})", more - 1),
+                }
+            }
             CompileError::NoModel(agent) => write!(f, "no model for `{agent}`"),
             CompileError::WrongKind { agent, wants } => write!(f, "`{agent}` is a {} agent", wants.name()),
         }
     }
 }
 
+impl fmt::Debug for CompileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CompileError::Findings(findings) if f.alternate() => f.debug_tuple("Findings").field(findings).finish(),
+            _ => fmt::Display::fmt(self, f),
+        }
+    }
+}
+
 impl std::error::Error for CompileError {}
+
+const NOT_COMPILED: &str = "the request could not be compiled";
 
 impl Agent {
     /// The agent with a name.
@@ -371,13 +390,13 @@ impl Agent {
 impl CompileError {
     /// As an error of a request, on one line.
     pub fn into_error(self, compiler: &Compiler) -> Error {
-        let error = Error::new(Category::Config, self.to_string());
-        match self {
-            CompileError::NoModel(_) => error.detail(MODEL_HELP),
-            CompileError::WrongKind { .. } => error,
+        let error = || Error::new(Category::Config, self.to_string());
+        match &self {
+            CompileError::NoModel(_) => error().detail(MODEL_HELP),
+            CompileError::WrongKind { .. } => error(),
             CompileError::Findings(findings) => {
-                let first = findings.first();
-                error.detail(first.map_or_else(String::new, |finding| told(compiler, finding)))
+                let first = findings.first().map_or_else(String::new, |finding| told(compiler, finding));
+                Error::new(Category::Config, NOT_COMPILED).detail(first)
             }
         }
     }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use super::ResponseInfo;
 
 /// Why a request failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// A `main` that returns it shows what [`Display`](fmt::Display) shows: so does its `Debug` form. `{:#?}` has the members.
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Error {
     /// What kind of failure it is, which says who can mend it.
@@ -101,4 +103,31 @@ impl fmt::Display for Error {
     }
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !f.alternate() {
+            return fmt::Display::fmt(self, f);
+        }
+        let Error { category, message, detail, status, retryable, response } = self;
+        let mut members = f.debug_struct("Error");
+        members.field("category", category).field("message", message).field("detail", detail).field("status", status);
+        members.field("retryable", retryable).field("response", response).finish()
+    }
+}
+
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_main_that_returns_it_shows_a_sentence_and_a_programmer_sees_the_members() {
+        let error = Error::new(Category::Config, "there is no usable agent `A`").detail("did you mean `B`?");
+        assert_eq!(format!("{error:?}"), "config: there is no usable agent `A`: did you mean `B`?");
+        let members = format!("{error:#?}");
+        for member in ["Config", "there is no", "did you mean", "status: None", "retryable: false", "response: None"] {
+            assert!(members.contains(member), "{member}: {members}");
+        }
+    }
+}

@@ -9,7 +9,7 @@ use crate::compile::{Compiler, Folders, LoadOptions, PromptEnvironment};
 use crate::conversation::{Conversation, Task, log::Log};
 #[cfg(feature = "runtime")]
 use crate::runtime::{Agent, Category, Error, Session, SessionStart, Transport, TransportOptions};
-use crate::world::World;
+use crate::world::{AccessError, World};
 
 /// A repository of agents, loaded from disk.
 #[non_exhaustive]
@@ -122,8 +122,7 @@ impl SessionFile {
     pub fn open_or_create(path: impl AsRef<Path>) -> Result<SessionFile, String> {
         let path = path.as_ref();
         let opened = super::JournalFile::open_or_create(path)?;
-        let loaded =
-            Log::parse(&opened.bytes).map_err(|why| format!("`{}` is not a session: {why}", path.display()))?;
+        let loaded = Log::parse(&opened.bytes).map_err(|why| why.of_file(&path.display().to_string()))?;
         let start = match loaded.log {
             Some(log) => SessionStart::Resumed(log, Conversation::default()),
             None => SessionStart::New(Conversation::default()),
@@ -147,7 +146,7 @@ impl SessionFile {
 /// # Errors
 ///
 /// A phrase, if the folder does not exist or cannot be read.
-pub fn open_repository(folder: impl AsRef<Path>) -> Result<OpenedRepository, String> {
+pub fn open_repository(folder: impl AsRef<Path>) -> Result<OpenedRepository, AccessError> {
     let folder = folder.as_ref();
     let root = find_root(folder, false)?;
     let options = LoadOptions { with_bundled: true, ..LoadOptions::default() };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reqc::conversation::log::{CutOff, Log};
 use reqc::conversation::{Block, Conversation, Item, Message, Role, Task, Tool as Definition};
-use reqc::runtime::hooks::{Hooks, NoHooks, RoundDecision, ToolDecision};
+use reqc::runtime::hooks::{Hooks, NoHooks, RoundDecision, ToolDecision, before_tool};
 use reqc::runtime::stream::{Decoder, Framing, Limits, Source};
 use reqc::runtime::tools::{BoxFuture, FnTool, ToolOutput, ToolSet};
 use reqc::runtime::{
@@ -525,4 +525,127 @@ fn an_agent_that_cannot_be_used_names_what_was_found() {
     let error = Agent::new(Arc::new(compiler), "Broken", environment()).err().expect("it cannot be used");
     let detail = error.detail.expect("what was found");
     assert!(detail.contains("agents/broken.toml:") && detail.contains("toml/"), "{detail}");
+}
+
+/// Refuses one call, and gives the tools of all others other arguments.
+fn meddling() -> impl Hooks {
+    before_tool(|call| match &*call.id {
+        "c3" => ToolDecision::refuse("not this"),
+        _ => ToolDecision::Rewrite(json!({"by": "the hook"})),
+    })
+}
+
+#[tokio::test]
+async fn a_cancel_among_calls_that_hooks_changed_leaves_a_result_for_each() {
+    let answer = calls(&[("c1", "slow", "{}"), ("c2", "echo", "{}"), ("c3", "echo", "{}"), ("c4", "echo", "{")]);
+    let server = Server::answering(vec![answer, says("Ok.")]).await;
+    let journal = MemoryJournal::default();
+    let session = journaled(&server.url, &journal);
+    let echo = FnTool::new(definition("echo"), |input, _| async move { ToolOutput::text(input.to_string()) });
+    session.set_tools(quick_and_slow().with(echo));
+    let mut run = session.with_hooks(Arc::new(meddling())).send(text("Go"));
+    for _ in ["c2", "c3", "c4"] {
+        until(&mut run, |event| matches!(event, Event::ToolResult { .. })).await;
+    }
+    run.cancel();
+    assert_eq!(run.outcome().await, Outcome::Cancelled);
+    let lines = history(&session);
+    let results: Vec<&str> = lines[2].split(" | ").collect();
+    assert!(results[0].starts_with("user: error #c1: the request was cancelled"), "{lines:#?}");
+    assert_eq!(results[1..3], [r#"result #c2: {"by":"the hook"}"#, "error #c3: not this"]);
+    assert!(results[3].starts_with("error #c4: the arguments are no JSON object"), "{lines:#?}");
+    assert_eq!(history(&journaled(&server.url, &journal))[..3], lines, "the same after a restart");
+    events(session.send(text("And now?"))).await;
+    assert_answered(&server);
+}
+
+#[tokio::test]
+async fn a_refusal_in_the_middle_of_a_call_leaves_the_words_alone() {
+    let begun = r#"{"choices":[{"index":0,"delta":{"content":"Well, "}}]}"#;
+    let call = r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"quick","arguments":"{\"a\":"}}]}}]}"#;
+    let filtered = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"content_filter"}]}"#;
+    let refused = r#"{"choices":[{"index":0,"delta":{"refusal":"no."},"finish_reason":"stop"}]}"#;
+    for (end, said) in [(filtered, "Well, "), (refused, "Well, no.")] {
+        let server = Server::answering(vec![sse(&[begun, call, end, "[DONE]"]), says("Ok.")]).await;
+        let session = session(&server.url);
+        session.set_tools(quick_and_slow());
+        assert_eq!(session.send(text("Go")).outcome().await, Outcome::Finished(StopReason::Refusal));
+        let words: String = history(&session)[1].replace(" | ", "");
+        assert_eq!(words, format!("assistant: {said}"));
+        events(session.send(text("And now?"))).await;
+        assert_answered(&server);
+        assert!(sent(&server).iter().any(|(_, text)| text.contains("was interrupted")));
+    }
+}
+
+#[test]
+fn every_format_knows_a_refusal_in_the_middle_of_a_call() {
+    let claude = "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"f\",\"input\":{}}}\n\n\
+                  data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"{\\\"a\"}}\n\n\
+                  data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"refusal\"}}\n\ndata: {\"type\":\"message_stop\"}\n\n";
+    let responses = "data: {\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":{\"type\":\"function_call\",\"id\":\"i\",\"call_id\":\"c\",\"name\":\"f\",\"arguments\":\"\"}}\n\n\
+                     data: {\"type\":\"response.function_call_arguments.delta\",\"item_id\":\"i\",\"output_index\":0,\"delta\":\"{\"}\n\n\
+                     data: {\"type\":\"response.incomplete\",\"response\":{\"status\":\"incomplete\",\"incomplete_details\":{\"reason\":\"content_filter\"}}}\n\n";
+    let gemini = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"name\":\"f\",\"args\":{}}}]}}]}\n\n\
+                  data: {\"candidates\":[{\"content\":{\"parts\":[]},\"finishReason\":\"SAFETY\"}]}\n\n";
+    for (wire, answer) in [
+        (WireFormat::AnthropicMessages, claude),
+        (WireFormat::OpenAiResponses, responses),
+        (WireFormat::GoogleGenerateContent, gemini),
+    ] {
+        assert_eq!(decoded(wire, Framing::Sse, answer).1, Ok(StopReason::Refusal), "{wire:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_line_in_the_middle_of_a_journal_is_named_and_nothing_is_dropped() {
+    let server = Server::answering(vec![calls(&[("c1", "quick", "{}")]), says("Ok.")]).await;
+    let journal = MemoryJournal::default();
+    let session = journaled(&server.url, &journal);
+    session.set_tools(quick_and_slow());
+    events(session.send(text("Go"))).await;
+    let whole = String::from_utf8(journal.bytes()).expect("text");
+    let lines: Vec<&str> = whole.lines().collect();
+    assert!(lines.len() >= 7, "{whole}");
+    for (index, line) in lines.iter().enumerate() {
+        for damage in [&line[..line.len() / 2], "", "\0\0\0", "{}"] {
+            let mut damaged = lines.clone();
+            damaged[index] = damage;
+            match Log::parse((damaged.join("\n") + "\n").as_bytes()) {
+                Err(error) => assert_eq!(error.line, index + 1, "{error}"),
+                Ok(_) => panic!("line {} is `{damage}`, and nobody says so", index + 1),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn two_sessions_over_one_journal_leave_one_that_loads() {
+    let server = Server::start(|_, _| says("Ok.")).await;
+    let journal = MemoryJournal::default();
+    events(journaled(&server.url, &journal).send(text("Begin"))).await;
+    let (one, other) = (journaled(&server.url, &journal), journaled(&server.url, &journal));
+    let (first, second) = tokio::join!(one.send(text("A")).outcome(), other.send(text("B")).outcome());
+    assert_eq!((first, second), (Outcome::Finished(StopReason::EndTurn), Outcome::Finished(StopReason::EndTurn)));
+    let lines = history(&journaled(&server.url, &journal));
+    for said in ["user: Begin", "user: A", "user: B"] {
+        assert_eq!(lines.iter().filter(|line| *line == said).count(), 1, "{lines:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_session_goes_on_with_tools_of_other_names() {
+    let answers = vec![calls(&[("c1", "quick", "{}")]), says("Ok."), calls(&[("c2", "quick", "{}")]), says("Fine.")];
+    let server = Server::answering(answers).await;
+    let journal = MemoryJournal::default();
+    let session = journaled(&server.url, &journal);
+    session.set_tools(quick_and_slow());
+    events(session.send(text("Go"))).await;
+    let session = journaled(&server.url, &journal);
+    session.set_tools(ToolSet::new().with(FnTool::new(definition("fast"), |_, _| async { ToolOutput::text("new") })));
+    assert_eq!(session.send(text("Again")).outcome().await, Outcome::Finished(StopReason::EndTurn));
+    let lines = history(&session);
+    assert_eq!(lines[2], "user: result #c1: done", "what was done stays");
+    assert_eq!(lines[6], "user: error #c2: there is no tool `quick`; there are: fast");
+    assert_answered(&server);
 }

@@ -233,6 +233,27 @@ async fn a_session_is_saved_and_goes_on() {
         assert_eq!(ran.code, 2);
         assert!(ran.err.contains(why), "{}", ran.err);
     }
+    let mut damaged: Vec<&[u8]> = first.split_inclusive(|byte| *byte == b'\n').collect();
+    damaged[1] = b"{\"kind\":\"mess\n";
+    std::fs::write(&file, damaged.concat()).expect("writable");
+    let ran = reqc(root.path(), &["Tester", "-m", "x", "--resume", "s.jsonl"], "").await;
+    assert!(ran.err.contains("`s.jsonl` is a session with a damaged line: line 2: "), "{}", ran.err);
+    assert!(ran.err.contains("a copy of what stands before line 2"), "{}", ran.err);
+    assert_eq!(std::fs::read(&file).expect("written"), damaged.concat(), "it stays as it is");
+}
+
+#[tokio::test]
+async fn what_is_found_in_a_context_file_is_told_beside_the_answer() {
+    let server = Server::answering(vec![says("Ok.")]).await;
+    let root = repository(&server.url);
+    let context = r#"{"name": "c", "why": "", "kind": "chat", "history": [{"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm.", "origin": "Scripted"}, {"type": "text", "text": "Hello."}]},
+        {"role": "user", "content": "And now?"}]}"#;
+    write(root.path(), "c.json", context);
+    let ran = reqc(root.path(), &["Tester", "--context", "c.json"], "").await;
+    assert_eq!((ran.code, ran.out.trim()), (0, "Ok."), "{}", ran.err);
+    assert!(ran.err.contains("context/unknown-origin"), "{}", ran.err);
+    assert!(ran.err.contains("`Scripted` is a provider instance"), "{}", ran.err);
 }
 
 #[tokio::test]

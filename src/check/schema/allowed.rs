@@ -56,6 +56,11 @@ impl Allowed {
                 names.retain(|name| !self.optional.iter().any(|place| place.is_member(&at, name)));
                 (names.len() < before, names.is_empty())
             }
+            // A field that is let pass may be the one that the object needs.
+            What::NoneOf { .. } => {
+                let passes = self.takes_member(&at, &mistake.pointer, body);
+                (passes, passes)
+            }
             _ if mistake.rule == &rules::UNKNOWN_FIELD => {
                 let passes = self.fields.iter().any(|place| place.is(&at));
                 (passes, passes)
@@ -68,6 +73,13 @@ impl Allowed {
         };
         self.used.fetch_or(used, Ordering::Relaxed);
         passes
+    }
+
+    /// Whether a member of an object is let pass.
+    fn takes_member(&self, at: &[String], object: &Pointer, body: &Value) -> bool {
+        let object = body.pointer(object.as_str()).and_then(Value::as_object);
+        let is_taken = |name: &String| self.fields.iter().any(|place| place.is_member(at, name));
+        object.is_some_and(|members| members.keys().any(is_taken))
     }
 
     fn takes_value(&self, at: &[String], pointer: &Pointer, body: &Value) -> bool {
@@ -153,5 +165,20 @@ mod tests {
         mistake.what = missing(&["messages", "model"]);
         assert!(!allowed.lets_pass(&mut mistake, &json!({})));
         assert_eq!(mistake.what, missing(&["messages"]));
+    }
+
+    #[test]
+    fn a_field_that_is_let_pass_may_be_the_one_that_is_needed() {
+        let body = json!({"messages": [{"tag": "x"}, {"other": "x"}]});
+        let none_of = |at: &str| {
+            let mut mistake = Mistake::value(Pointer::parse(at), String::new(), Hint::None);
+            mistake.what = What::NoneOf { names: vec!["text".to_owned()], message: "it holds a text".to_owned() };
+            mistake
+        };
+        let allowed = allowed();
+        assert!(!allowed.lets_pass(&mut none_of("/messages/1"), &body), "another field stands there");
+        assert!(allowed.unused().is_some());
+        assert!(allowed.lets_pass(&mut none_of("/messages/0"), &body));
+        assert!(allowed.unused().is_none());
     }
 }

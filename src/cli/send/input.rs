@@ -12,6 +12,7 @@ use crate::context::{self, Context};
 use crate::conversation::log::Log;
 use crate::conversation::{Block, Conversation, Image, Task, TaskKind};
 use crate::diag::{Diagnostic, did_you_mean};
+use crate::provider;
 use crate::repo::LayerKind;
 use crate::resolve::ProfileId;
 use crate::runtime::{SessionStart, image};
@@ -61,7 +62,7 @@ impl Input {
     ) -> Result<Input, Unusable> {
         let kind = usable_agent(options, send, opened, terminal)?;
         let (environment, mut base) = match options.one_context()? {
-            Some(context) => from_context(options, &send.agent, opened, context)?,
+            Some(context) => from_context(options, &send.agent, opened, context, terminal)?,
             None => (real_environment(options, opened)?, Conversation::default()),
         };
         let resumed = send.resume.as_deref().map(|path| resume(options, path, send)).transpose()?;
@@ -179,8 +180,15 @@ fn resume(options: &Options, path: &Path, send: &Send) -> Result<Resumed, Failur
     to_write(path, Some(options.directory()))?;
     let opened = JournalFile::open(path)?;
     let shown = path.display();
-    let loaded =
-        Log::parse(&opened.bytes).map_err(|error| Failure::new(format!("`{shown}` is not a session: {error}")))?;
+    let loaded = Log::parse(&opened.bytes).map_err(|error| {
+        let failure = Failure::new(error.of_file(&shown.to_string()));
+        match error.line {
+            1 => failure,
+            line => failure.help(format!(
+                "it is left as it is: mend the line, or go on with a copy of what stands before line {line}"
+            )),
+        }
+    })?;
     let Some(log) = loaded.log else {
         return Err(Failure::new(format!("`{shown}` holds no session")).help("`--save FILE` begins one"));
     };
@@ -200,14 +208,15 @@ fn from_context(
     agent: &str,
     opened: &mut Opened,
     wanted: &str,
+    terminal: &Terminal,
 ) -> Result<(PromptEnvironment, Conversation), Unusable> {
-    let context = context(options, opened, wanted)?;
+    let context = context(options, opened, wanted, terminal)?;
     let plan = opened.compiler.plan(opened.agent(agent)?).expect("it can be used");
     let conversation = opened.compiler.conversation_for(&plan, &context).map_err(Unusable::Findings)?;
     Ok((PromptEnvironment::of(&context), conversation))
 }
 
-fn context(options: &Options, opened: &mut Opened, wanted: &str) -> Result<Context, Unusable> {
+fn context(options: &Options, opened: &mut Opened, wanted: &str, terminal: &Terminal) -> Result<Context, Unusable> {
     if let Some(ready) = opened.compiler.context(wanted) {
         return Ok(ready.context.clone());
     }
@@ -223,8 +232,13 @@ fn context(options: &Options, opened: &mut Opened, wanted: &str) -> Result<Conte
     };
     let file = opened.compiler_mut().add_source(wanted.to_owned(), SourceText::salvage(text.as_bytes()));
     let text = opened.compiler.sources().get(file).text().to_owned();
+    let origins = provider::origins(opened.compiler.repo().instances.values());
     let mut found = Vec::new();
-    context::read(file, LayerKind::Own, &text, &mut found).ok_or(Unusable::Findings(found))
+    let Some(context) = context::read(file, LayerKind::Own, &text, &origins, &mut found) else {
+        return Err(Unusable::Findings(found));
+    };
+    terminal.findings_aside(options.format, &opened.report_of(found));
+    Ok(context)
 }
 
 /// The project: the folder that the command was started in, or as if it was.

@@ -1,7 +1,8 @@
 //! Anthropic Messages.
 //!
 //! Events as in the Python SDK 2.12 (`types/raw_message_stream_event.py`, `types/raw_content_block_delta.py`); a whole
-//! answer is `types/message.py`. The terminal event is `message_stop`. Stop reasons (`types/stop_reason.py`):
+//! answer is `types/message.py`. The terminal event is `message_stop`; gateways leave it out (esengine/DeepSeek-Reasonix#8756,
+//! tombii/better-ccflare#307). Stop reasons (`types/stop_reason.py`):
 //!
 //! | provider | here |
 //! | --- | --- |
@@ -67,11 +68,18 @@ impl AnswerParser for Anthropic {
                 self.usage(value, answer);
                 self.stop_reason(&value["delta"], answer);
             }
-            "message_stop" => self.end(answer),
+            "message_stop" => self.complete(answer),
             "message" => self.whole(value, answer),
             _ => {}
         }
         Ok(())
+    }
+
+    /// Some gateways close the stream without `message_stop`. With a reason to stop, and each block ended, nothing is missing.
+    fn end(&mut self, answer: &mut AnswerBuilder) {
+        if self.stop.is_some() && self.blocks.is_empty() {
+            self.complete(answer);
+        }
     }
 }
 
@@ -83,7 +91,7 @@ impl Anthropic {
             self.end_block(index, answer);
         }
         self.stop_reason(message, answer);
-        self.end(answer);
+        self.complete(answer);
     }
 
     fn start(&mut self, index: u64, block: &Value, answer: &mut AnswerBuilder) {
@@ -155,7 +163,7 @@ impl Anthropic {
         };
     }
 
-    fn end(&mut self, answer: &mut AnswerBuilder) {
+    fn complete(&mut self, answer: &mut AnswerBuilder) {
         answer.stop(self.stop.take().unwrap_or(StopReason::EndTurn));
         answer.close();
     }

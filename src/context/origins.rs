@@ -1,0 +1,70 @@
+//! Whom contexts may name as the origin of a block, and what requests to each have a place for.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::conversation::{ProviderBlock, ProviderBlockKind, ProviderBlockKinds};
+use crate::diag::{did_you_mean, nearest, one_of};
+
+/// Client APIs by name. The default knows none: then nothing is compared with them.
+#[derive(Debug, Default)]
+pub struct Origins {
+    /// Each client API, and what its conversations have a place for.
+    apis: Vec<(&'static str, ProviderBlockKinds)>,
+    /// The client API of each provider instance, which is easily taken for the origin.
+    instances: BTreeMap<Arc<str>, Arc<str>>,
+}
+
+impl Origins {
+    /// The client APIs, and the provider instances of a repository with the API that each speaks.
+    pub(crate) fn new(
+        apis: Vec<(&'static str, ProviderBlockKinds)>,
+        instances: BTreeMap<Arc<str>, Arc<str>>,
+    ) -> Origins {
+        Origins { apis, instances }
+    }
+
+    /// What to write instead of an origin, if there is no client API of that name.
+    pub(super) fn help_for(&self, origin: &str) -> Option<String> {
+        if self.apis.is_empty() || self.kinds_of(origin).is_some() {
+            return None;
+        }
+        if let Some(api) = self.instances.get(origin) {
+            return Some(format!("`{origin}` is a provider instance: write its client API, `{api}`"));
+        }
+        let known = || self.apis.iter().map(|(name, _)| *name);
+        let instances = self.instances.keys().map(AsRef::as_ref);
+        let mut near: Vec<&str> = Vec::new();
+        for name in nearest(origin, known().chain(instances)) {
+            let api = self.instances.get(name).map_or(name, AsRef::as_ref);
+            if !near.contains(&api) {
+                near.push(api);
+            }
+        }
+        Some(one_of(&near).unwrap_or_else(|| format!("known are: {}", known().collect::<Vec<_>>().join(", "))))
+    }
+
+    /// What a block may be instead, if requests to its origin have no place for its kind and no decoder makes such a block.
+    pub(super) fn help_for_kind(&self, own: &ProviderBlock) -> Option<String> {
+        let kinds = self.kinds_of(&own.origin)?;
+        let is_known = kinds.known.iter().any(|(known, _)| *known == own.kind());
+        if is_known || kinds.of(&own.data) != ProviderBlockKind::Kept {
+            return None;
+        }
+        let known: Vec<&str> = kinds.known.iter().map(|(known, _)| *known).collect();
+        Some(match known.as_slice() {
+            [] => "it has none for any block of its own: remove it".to_owned(),
+            known => did_you_mean(own.kind(), known.iter().copied())
+                .unwrap_or_else(|| format!("it has one for: {}", known.join(", "))),
+        })
+    }
+
+    /// The client API that has blocks of this kind.
+    pub(super) fn with_kind(&self, kind: &str) -> Option<&'static str> {
+        self.apis.iter().find(|(_, kinds)| kinds.known.iter().any(|(known, _)| *known == kind)).map(|(name, _)| *name)
+    }
+
+    fn kinds_of(&self, origin: &str) -> Option<ProviderBlockKinds> {
+        self.apis.iter().find(|(name, _)| *name == origin).map(|(_, kinds)| *kinds)
+    }
+}
