@@ -18,7 +18,7 @@ use repository::Repository;
 use stand_in::StandIn;
 use tree::Trees;
 
-use crate::world::MemoryWorld;
+use crate::world::{AccessError, MemoryWorld};
 
 /// Reads the trees of git revisions.
 #[derive(Debug)]
@@ -31,10 +31,10 @@ impl GitRevision {
     /// # Errors
     /// One phrase, with git's own words: git cannot be run, `root` is in no repository that can be read, `rev` names no
     /// commit, objects are missing, or what they hold is too much.
-    pub fn load(root: &Path, rev: &str) -> Result<MemoryWorld, String> {
+    pub fn load(root: &Path, rev: &str) -> Result<MemoryWorld, AccessError> {
         let (repository, stand_in) = stand_in(root, &[rev])?;
         let commit = stand_in.commit(rev).map_err(|why| no_commit(rev, &why))?;
-        let failed = |why: String| format!("`{rev}` cannot be read: {why}{}", stand_in.advice(rev));
+        let failed = |why: AccessError| AccessError::from(format!("`{rev}` cannot be read: {why}{}", stand_in.advice(rev)));
         let objects = Objects::open(stand_in.git(), stand_in.object_format()).map_err(failed)?;
         let mut trees = Trees::of_commit(objects, &commit, repository.prefix()).map_err(failed)?;
         trees.world().map_err(failed)
@@ -44,20 +44,20 @@ impl GitRevision {
     ///
     /// # Errors
     /// As [`GitRevision::load`]; or there is no index that can be read.
-    pub fn staged(root: &Path) -> Result<MemoryWorld, String> {
+    pub fn staged(root: &Path) -> Result<MemoryWorld, AccessError> {
         let (repository, mut stand_in) = stand_in(root, &[])?;
-        let failed = |why: String| format!("what is staged cannot be read: {why}");
+        let failed = |why: AccessError| AccessError::from(format!("what is staged cannot be read: {why}"));
         let entries = stand_in.staged(&repository).map_err(failed)?;
         let objects = Objects::open(stand_in.git(), stand_in.object_format()).map_err(failed)?;
         let mut trees = Trees::of_index(objects, entries, repository.prefix()).map_err(failed)?;
-        trees.world().map_err(|why| failed(why + &stand_in.advice("HEAD")))
+        trees.world().map_err(|why| failed(format!("{why}{}", stand_in.advice("HEAD")).into()))
     }
 
     /// The commit at which two revisions began to differ; `None` if that is the first of them.
     ///
     /// # Errors
     /// As [`GitRevision::load`]; or their histories do not meet, as far as they are here.
-    pub fn merge_base(root: &Path, one: &str, other: &str) -> Result<Option<String>, String> {
+    pub fn merge_base(root: &Path, one: &str, other: &str) -> Result<Option<String>, AccessError> {
         let (_, stand_in) = stand_in(root, &[one, other])?;
         let commit = |rev: &str| stand_in.commit(rev).map_err(|why| no_commit(rev, &why));
         let (first, second) = (commit(one)?, commit(other)?);
@@ -67,18 +67,18 @@ impl GitRevision {
     }
 }
 
-fn no_commit(rev: &str, why: &str) -> String {
-    format!("`{rev}` names no commit: {why}")
+fn no_commit(rev: &str, why: &AccessError) -> AccessError {
+    format!("`{rev}` names no commit: {why}").into()
 }
 
 /// The repository around a folder, and what stands in for it, for some revisions.
-fn stand_in(root: &Path, revisions: &[&str]) -> Result<(Repository, StandIn), String> {
+fn stand_in(root: &Path, revisions: &[&str]) -> Result<(Repository, StandIn), AccessError> {
     if let Some(rev) = revisions.iter().find(|rev| rev.is_empty() || rev.starts_with('-') || rev.contains(['\0', '\n']))
     {
-        return Err(format!("`{}` is no git revision", rev.escape_debug()));
+        return Err(format!("`{}` is no git revision", rev.escape_debug()).into());
     }
     let root = std::fs::canonicalize(root).map_err(|error| super::words(&error))?;
-    let git = |why: String| format!("`{}` is in no git repository that can be read: {why}", root.display());
+    let git = |why: AccessError| format!("`{}` is in no git repository that can be read: {why}", root.display());
     let repository = Repository::around(&root).map_err(git)?;
     let stand_in = StandIn::of(&repository, revisions.iter().any(|rev| rev.contains("@{"))).map_err(git)?;
     Ok((repository, stand_in))

@@ -9,7 +9,7 @@ use crate::compile::{Compiler, Folders, LoadOptions, PromptEnvironment};
 use crate::conversation::{Conversation, Task, log::Log};
 #[cfg(feature = "runtime")]
 use crate::runtime::{Agent, Category, Error, Session, SessionStart, Transport, TransportOptions};
-use crate::world::World;
+use crate::world::{AccessError, World};
 
 /// A repository of agents, loaded from disk.
 #[non_exhaustive]
@@ -119,7 +119,7 @@ impl SessionFile {
     /// # Errors
     ///
     /// A phrase, if it cannot be opened, is in use, or holds something else than a session.
-    pub fn open_or_create(path: impl AsRef<Path>) -> Result<SessionFile, String> {
+    pub fn open_or_create(path: impl AsRef<Path>) -> Result<SessionFile, AccessError> {
         let path = path.as_ref();
         let opened = super::JournalFile::open_or_create(path)?;
         let loaded =
@@ -147,7 +147,7 @@ impl SessionFile {
 /// # Errors
 ///
 /// A phrase, if the folder does not exist or cannot be read.
-pub fn open_repository(folder: impl AsRef<Path>) -> Result<OpenedRepository, String> {
+pub fn open_repository(folder: impl AsRef<Path>) -> Result<OpenedRepository, AccessError> {
     let folder = folder.as_ref();
     let root = find_root(folder, false)?;
     let options = LoadOptions { with_bundled: true, ..LoadOptions::default() };
@@ -161,7 +161,7 @@ pub fn open_repository(folder: impl AsRef<Path>) -> Result<OpenedRepository, Str
 /// # Errors
 ///
 /// A phrase, if the project's folder does not exist or cannot be read.
-pub fn project_environment(project: &Path, config: &Path) -> Result<PromptEnvironment, String> {
+pub fn project_environment(project: &Path, config: &Path) -> Result<PromptEnvironment, AccessError> {
     let disk = Disk::open(project)?;
     let name = disk.root().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let text = |path: &Path| Arc::from(path.to_string_lossy().as_ref());
