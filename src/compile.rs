@@ -35,7 +35,7 @@ pub use baseline::Baseline;
 pub use compare::{Purpose, Scope};
 pub use explain::{Explained, Explanation, SourceKind, ValueSource};
 use explain::{Outside, Spans};
-pub use impact::{ImpactQuery, Reached};
+pub use impact::{ImpactError, ImpactQuery, Reached};
 pub use lint::{LintTarget, Linted, LintedBodies, Linting};
 pub use lowered::{Lowered, LoweredKind, LoweredTo};
 pub use mend::{Mended, MendedFile, mend};
@@ -45,7 +45,7 @@ pub(crate) use policy::{check_allowed, check_code};
 pub use report::{Report, Summary};
 pub use route::{PassedOver, Rerouted, Route};
 pub use rules::{all_rules, rule};
-pub use selection::{Reach, Selection, Shard};
+pub use selection::{Reach, Selection, Shard, ShardError};
 pub use touched::{Differing, Named, Touched};
 
 #[doc(inline)]

@@ -302,8 +302,8 @@ mod tests {
     #[test]
     fn opening_says_what_is_wrong() {
         let (dir, _) = folder(&["file"]);
-        assert!(Disk::open(&dir.path().join("none")).expect_err("missing").ends_with("does not exist"));
-        assert!(Disk::open(&dir.path().join("file")).expect_err("a file").ends_with("is not a folder"));
+        assert!(Disk::open(&dir.path().join("none")).expect_err("missing").to_string().ends_with("does not exist"));
+        assert!(Disk::open(&dir.path().join("file")).expect_err("a file").to_string().ends_with("is not a folder"));
         assert!(Disk::create(&dir.path().join("x/y"), None).is_ok());
     }
 

@@ -199,6 +199,7 @@ mod tests {
         assert!(
             JournalFile::open(&path)
                 .expect_err("locked")
+                .to_string()
                 .ends_with("is in use, by another process or by a session of this one")
         );
         drop(first);
@@ -210,7 +211,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("a.jsonl");
         File::create(&path).and_then(|file| file.set_len(MAX_SESSION_BYTES + 1)).expect("a file of holes");
-        assert!(JournalFile::open(&path).expect_err("too large").contains("the limit is"));
+        assert!(JournalFile::open(&path).expect_err("too large").to_string().contains("the limit is"));
     }
 
     #[cfg(unix)]
@@ -221,8 +222,13 @@ mod tests {
         fs::create_dir_all(repository.join(".git")).expect("writable");
         fs::write(folder.path().join("a.jsonl"), "").expect("writable");
         std::os::unix::fs::symlink("../a.jsonl", repository.join("a.jsonl")).expect("a link");
-        assert!(JournalFile::open(&repository.join("a.jsonl")).expect_err("a link").contains("is a link"));
-        assert!(JournalFile::create(&repository.join(".git/a.jsonl")).expect_err("git").contains("lies in a `.git`"));
+        assert!(JournalFile::open(&repository.join("a.jsonl")).expect_err("a link").to_string().contains("is a link"));
+        assert!(
+            JournalFile::create(&repository.join(".git/a.jsonl"))
+                .expect_err("git")
+                .to_string()
+                .contains("lies in a `.git`")
+        );
     }
 
     #[test]
@@ -230,7 +236,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let at = |name: &str| folder.path().join(name);
         let said = |found: Result<OpenedJournal, AccessError>| {
-            let text = found.expect_err("a bad path");
+            let text = found.expect_err("a bad path").to_string();
             text.replace(&folder.path().display().to_string(), "~")
         };
         assert_eq!(said(JournalFile::open(folder.path())), "`~` is a folder");
@@ -238,7 +244,7 @@ mod tests {
         let inner = said(JournalFile::open_or_create(&at("no/a")));
         assert_eq!(inner, "`~/no/a` cannot be made: the folder `~/no` does not exist");
         fs::write(at("file"), "").expect("writable");
-        assert!(JournalFile::create(&at("file")).expect_err("taken").ends_with("is there already"));
+        assert!(JournalFile::create(&at("file")).expect_err("taken").to_string().ends_with("is there already"));
         assert!(JournalFile::open(&at("file/a")).is_err());
     }
 }

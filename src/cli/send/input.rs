@@ -17,6 +17,7 @@ use crate::resolve::ProfileId;
 use crate::runtime::{SessionStart, image};
 use crate::source::{SourceText, Sources};
 use crate::system::{JournalFile, project_environment, to_read, to_write};
+use crate::world::AccessError;
 
 /// Everything that a request is made from, beside the agent.
 pub(super) struct Input {
@@ -143,9 +144,9 @@ fn message(options: &Options, send: &Send) -> Result<Option<Vec<Block>>, Failure
 }
 
 /// The image in a file; a phrase that goes on after the image's name if there is none.
-fn read_image(path: &Path) -> Result<Image, String> {
+fn read_image(path: &Path) -> Result<Image, AccessError> {
     let bytes = crate::system::read_bytes(path, image::MAX_BYTES)?;
-    image::of_bytes(&bytes).ok_or_else(|| "is no PNG, JPEG, GIF or WebP".to_owned())
+    image::of_bytes(&bytes).ok_or_else(|| "is no PNG, JPEG, GIF or WebP".into())
 }
 
 fn text(send: &Send) -> Result<Option<String>, Failure> {

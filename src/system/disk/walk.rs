@@ -108,7 +108,9 @@ impl Walker<'_> {
         } else if entry.path_is_symlink() {
             self.links += 1;
             if self.links > MAX_LINKED_FOLDERS {
-                return Err(ReadError::Failed(format!("there are more than {MAX_LINKED_FOLDERS} links to folders below it")));
+                return Err(ReadError::Failed(format!(
+                    "there are more than {MAX_LINKED_FOLDERS} links to folders below it"
+                )));
             }
             self.link(&path, entry.path(), walk);
         }

@@ -198,7 +198,13 @@ impl StandIn {
     }
 
     /// Copies what one work tree, or all of them, have: `HEAD` and its kin, refs, and their history if that is needed.
-    fn copy_work_tree(&mut self, from: &Path, to: &str, is_reftable: bool, with_history: bool) -> Result<(), AccessError> {
+    fn copy_work_tree(
+        &mut self,
+        from: &Path,
+        to: &str,
+        is_reftable: bool,
+        with_history: bool,
+    ) -> Result<(), AccessError> {
         self.copy_heads(from, to)?;
         self.copy_refs(from, to, is_reftable)?;
         match with_history {

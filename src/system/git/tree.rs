@@ -6,7 +6,9 @@ use std::sync::Arc;
 use super::objects::Objects;
 use crate::repo::folders;
 use crate::text::hex;
-use crate::world::{AccessError, MAX_DEPTH, MAX_ENTRIES, MAX_FILE_BYTES, MAX_LINKED_FOLDERS, MemoryWorld, is_hidden, join};
+use crate::world::{
+    AccessError, MAX_DEPTH, MAX_ENTRIES, MAX_FILE_BYTES, MAX_LINKED_FOLDERS, MemoryWorld, is_hidden, join,
+};
 
 /// How many links one path may go through.
 const MAX_LINKS: usize = 40;
@@ -115,7 +117,13 @@ impl Trees {
 
     /// Adds what lies in a folder that is seen under the path `shown`. `trail` are the paths of the folders that led here, links
     /// resolved; the last is the folder itself.
-    fn expand(&mut self, shown: &str, folder: &Node, trail: &mut Vec<String>, files: &mut Files) -> Result<(), AccessError> {
+    fn expand(
+        &mut self,
+        shown: &str,
+        folder: &Node,
+        trail: &mut Vec<String>,
+        files: &mut Files,
+    ) -> Result<(), AccessError> {
         if trail.len() > MAX_DEPTH {
             return Err(format!("`{shown}` lies more than {MAX_DEPTH} folders deep").into());
         }
@@ -157,7 +165,13 @@ impl Trees {
         expanded
     }
 
-    fn follow(&mut self, shown: &str, link: &str, trail: &mut Vec<String>, files: &mut Files) -> Result<(), AccessError> {
+    fn follow(
+        &mut self,
+        shown: &str,
+        link: &str,
+        trail: &mut Vec<String>,
+        files: &mut Files,
+    ) -> Result<(), AccessError> {
         let Some((target, node)) = self.resolve(link)? else { return Ok(()) };
         if node.kind == Kind::File && is_needed(shown, Kind::File) {
             files.insert(shown.to_owned(), node.object);
