@@ -133,8 +133,8 @@ impl Compiler {
         };
         let mut contexts: BTreeMap<Arc<str>, BTreeSet<Pointer>> = BTreeMap::new();
         let mut unknown = None;
-        for ready in self.contexts().iter().filter(|ready| ready.context.kind() == plan.kind) {
-            let name = &ready.context.name;
+        for loaded in self.contexts().iter().filter(|loaded| loaded.context.kind() == plan.kind) {
+            let name = &loaded.context.name;
             let model = self.client_model(&plan, None);
             let Some(Ok(explained)) = self.explain_with_branches(id, name, model) else {
                 unknown = Some("its bodies cannot be made");

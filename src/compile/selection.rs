@@ -145,7 +145,7 @@ impl Compiler {
 
     /// The contexts that take part.
     pub(super) fn chosen_contexts<'c>(&'c self, selection: &Selection) -> impl Iterator<Item = &'c LoadedContext> {
-        self.contexts.iter().filter(|ready| selection.takes_context(&ready.context.name))
+        self.contexts.iter().filter(|loaded| selection.takes_context(&loaded.context.name))
     }
 
     /// The contexts that take part with an agent.
@@ -154,7 +154,7 @@ impl Compiler {
         selection: &Selection,
         agent: &str,
     ) -> impl Iterator<Item = &'c LoadedContext> {
-        self.chosen_contexts(selection).filter(move |ready| selection.takes(agent, &ready.context.name))
+        self.chosen_contexts(selection).filter(move |loaded| selection.takes(agent, &loaded.context.name))
     }
 
     /// Whether a finding of loading concerns what was selected: if it names no agents, the repository does.

@@ -209,15 +209,15 @@ fn from_context(
 }
 
 fn context(options: &Options, opened: &mut Opened, wanted: &str) -> Result<Context, Unusable> {
-    if let Some(ready) = opened.compiler.context(wanted) {
-        return Ok(ready.context.clone());
+    if let Some(loaded) = opened.compiler.context(wanted) {
+        return Ok(loaded.context.clone());
     }
     let path = to_read(&options.path(Path::new(wanted)), options.directory()).map_err(Failure::from)?;
     let text = match crate::system::read_text(&path) {
         Ok(text) => text,
         Err(why) => {
             let failure = Failure::new(format!("there is no context `{wanted}`, and a file of that name {why}"));
-            let known = opened.compiler.contexts().iter().map(|ready| ready.context.name.as_ref());
+            let known = opened.compiler.contexts().iter().map(|loaded| loaded.context.name.as_ref());
             let help = did_you_mean(wanted, known);
             return Err(failure.help(help.unwrap_or_else(|| "`reqc contexts` shows every context".to_owned())).into());
         }
