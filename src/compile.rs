@@ -102,6 +102,20 @@ pub struct Compiler {
     findings: Vec<Diagnostic>,
 }
 
+/// An agent and a context that is for it: what a single body of theirs is made with.
+struct Pairing<'c> {
+    plan: Plan<'c>,
+    loaded: &'c LoadedContext,
+    renderer: Renderer<'c>,
+    version: Arc<Version>,
+}
+
+impl Pairing<'_> {
+    fn request<'a>(&'a self, model: Option<&'a str>) -> Request<'a> {
+        self.loaded.request(&self.plan, &self.version, model)
+    }
+}
+
 /// A context with everything that is made of it once.
 pub struct LoadedContext {
     /// The context.
@@ -578,16 +592,23 @@ impl Compiler {
 
     /// One body of one agent; `None` if the agent is unusable or the context is not for it, `Err` with findings.
     pub fn body(&self, id: ProfileId, context: &str, model: Option<&str>) -> Option<Result<Body, Vec<Diagnostic>>> {
+        let pairing = match self.pairing(id, context)? {
+            Ok(pairing) => pairing,
+            Err(finding) => return Some(Err(vec![*finding])),
+        };
+        Some(pairing.plan.body(&self.repo.sources, &pairing.renderer, &pairing.request(model)))
+    }
+
+    /// An agent and a context; `None` if the agent is unusable or the context is not for it, `Err` if a prompt fails that tells the
+    /// agent what surrounds it.
+    fn pairing(&self, id: ProfileId, context: &str) -> Option<Result<Pairing<'_>, Box<Diagnostic>>> {
         let (plan, loaded) = (self.plan(id)?, self.context(context)?);
         if loaded.context.kind() != plan.kind {
             return None;
         }
         let renderer = self.engine.renderer(LoadedContext::size_class(&loaded.plain.normalised));
-        let version = match self.version(&plan, loaded, &renderer).result {
-            Ok(version) => version,
-            Err(finding) => return Some(Err(vec![*finding])),
-        };
-        Some(plan.body(&self.repo.sources, &renderer, &loaded.request(&plan, &version, model)))
+        let version = self.version(&plan, loaded, &renderer).result;
+        Some(version.map(|version| Pairing { plan, loaded, renderer, version }))
     }
 
     /// The body of a conversation that is not one of the contexts, in the normal form that contexts are in.

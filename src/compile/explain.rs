@@ -448,26 +448,21 @@ impl Compiler {
         pointer: Option<&Pointer>,
         with_branches: bool,
     ) -> Option<Result<Explained, Vec<Diagnostic>>> {
-        let (plan, loaded) = (self.plan(id)?, self.context(context)?);
-        if loaded.context.kind() != plan.kind {
-            return None;
-        }
-        let renderer = self.engine.renderer(LoadedContext::size_class(&loaded.plain.normalised));
-        let version = match self.version(&plan, loaded, &renderer).result {
-            Ok(version) => version,
+        let pairing = match self.pairing(id, context)? {
+            Ok(pairing) => pairing,
             Err(finding) => return Some(Err(vec![*finding])),
         };
-        let request = loaded.request(&plan, &version, model);
-        let body = match plan.body(&self.repo.sources, &renderer, &request) {
+        let (plan, loaded, request) = (&pairing.plan, pairing.loaded, pairing.request(model));
+        let body = match plan.body(&self.repo.sources, &pairing.renderer, &request) {
             Ok(body) => body,
             Err(findings) => return Some(Err(findings)),
         };
-        let record = Record::new(&plan, &self.repo.sources, &renderer, &request, &body);
+        let record = Record::new(plan, &self.repo.sources, &pairing.renderer, &request, &body);
         let pointers = pointer.map_or_else(|| leaves(body.value()), |pointer| vec![pointer.clone()]);
         let explain = |pointer: Pointer| {
             let value = body.value().pointer(pointer.as_str())?.clone();
-            let explanation = self.explanation(&record, pointer, value, &plan, loaded);
-            Some(self.with_model(explanation, &plan, model))
+            let explanation = self.explanation(&record, pointer, value, plan, loaded);
+            Some(self.with_model(explanation, plan, model))
         };
         let values = pointers.into_iter().filter_map(explain).collect();
         let (branches, members) = match with_branches {
