@@ -84,7 +84,6 @@ impl Failure {
     }
 
     /// What an error says.
-    #[expect(clippy::needless_pass_by_value, reason = "it is given to `map_err`")]
     fn of(error: impl std::error::Error) -> Failure {
         Failure::new(error.to_string())
     }

@@ -37,7 +37,7 @@ fn compiled(tool: &Tool) -> Option<(Validator, Measured)> {
     let built = validator(&schema).map(|validator| (validator, measured));
     built
         .map_err(|problem| {
-            tracing::warn!(tool = &*tool.name, problem = problem.to_string(), "the schema of a tool is none")
+            tracing::warn!(tool = &*tool.name, problem = problem.to_string(), "the schema of a tool is none");
         })
         .ok()
 }
