@@ -83,6 +83,11 @@ impl Failure {
         Failure { message: message.into(), help: None }
     }
 
+    /// What an error says.
+    fn of(error: impl std::error::Error) -> Failure {
+        Failure::new(error.to_string())
+    }
+
     fn help(mut self, help: impl Into<String>) -> Failure {
         self.help = Some(help.into());
         self

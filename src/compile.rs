@@ -35,7 +35,7 @@ pub use baseline::Baseline;
 pub use compare::{Purpose, Scope};
 pub use explain::{Explained, Explanation, SourceKind, ValueSource};
 use explain::{Outside, Spans};
-pub use impact::{ImpactQuery, Reached};
+pub use impact::{ImpactError, ImpactQuery, Reached};
 pub use lint::{LintTarget, Linted, LintedBodies, Linting};
 pub use lowered::{Lowered, LoweredKind, LoweredTo};
 pub use mend::{Mended, MendedFile, mend};
@@ -45,7 +45,7 @@ pub(crate) use policy::{check_allowed, check_code};
 pub use report::{Report, Summary};
 pub use route::{PassedOver, Rerouted, Route};
 pub use rules::{all_rules, rule};
-pub use selection::{Reach, Selection, Shard};
+pub use selection::{Reach, Selection, Shard, ShardError};
 pub use touched::{Differing, Named, Touched};
 
 #[doc(inline)]
@@ -100,6 +100,20 @@ pub struct Compiler {
     /// Concrete agents of the compiled layers, sorted by name, and whether they can be compiled.
     agents: Vec<(ProfileId, bool)>,
     findings: Vec<Diagnostic>,
+}
+
+/// An agent and a context that is for it: what a single body of theirs is made with.
+struct Pairing<'c> {
+    plan: Plan<'c>,
+    loaded: &'c LoadedContext,
+    renderer: Renderer<'c>,
+    version: Arc<Version>,
+}
+
+impl Pairing<'_> {
+    fn request<'a>(&'a self, model: Option<&'a str>) -> Request<'a> {
+        self.loaded.request(&self.plan, &self.version, model)
+    }
 }
 
 /// A context with everything that is made of it once.
@@ -246,8 +260,8 @@ impl Compiler {
         findings.extend(rules::unknown_instances(&repo));
         let room = Room::default();
         let readable = readable(&repo);
-        let ready = |context| LoadedContext::new(&repo, context, (&room, &readable));
-        let contexts = contexts.into_iter().map(ready).collect();
+        let loaded = |context| LoadedContext::new(&repo, context, (&room, &readable));
+        let contexts = contexts.into_iter().map(loaded).collect();
         let (schemas, agents) = (Arc::new(schemas), Vec::new());
         let mut compiler = Compiler { repo, hierarchy, engine, schemas, contexts, room, agents, findings };
         compiler.prepare_agents(wanted);
@@ -459,36 +473,36 @@ impl Compiler {
         let mut agent = AgentBodies { plan, bodies: Vec::new(), findings: Vec::new() };
         let recipe = OnceCell::new();
         let contexts = self.chosen_contexts_of(selection, agent.plan.name());
-        for ready in contexts.filter(|ready| ready.context.kind() == agent.plan.kind) {
+        for loaded in contexts.filter(|loaded| loaded.context.kind() == agent.plan.kind) {
             if spent.is_too_much() {
-                findings.extend(spent.finding(&agent.plan, &ready.context.name));
+                findings.extend(spent.finding(&agent.plan, &loaded.context.name));
                 break;
             }
-            let renderer = renderers.get(&ready.plain.prepared);
-            let version = self.version(&agent.plan, ready, renderer);
+            let renderer = renderers.get(&loaded.plain.normalised);
+            let version = self.version(&agent.plan, loaded, renderer);
             spent.cost = spent.cost.saturating_add(version.cost);
             let version = match version.result {
                 Ok(version) => version,
                 Err(finding) => {
-                    findings.push(finding.reaching(agent.plan.name(), Some(&ready.context.name)));
+                    findings.push(finding.reaching(agent.plan.name(), Some(&loaded.context.name)));
                     continue;
                 }
             };
             let memo = (!selection.without_memo).then_some(&version.memo);
-            let request = Request { memo, ..ready.request(&agent.plan, &version, selection.model.as_deref()) };
-            let body = self.make((&agent.plan, &checks), ready, renderer, &request, (&mut spent, &mut findings));
+            let request = Request { memo, ..loaded.request(&agent.plan, &version, selection.model.as_deref()) };
+            let body = self.make((&agent.plan, &checks), loaded, renderer, &request, (&mut spent, &mut findings));
             if let Some((body, prompt)) = &body
                 && agent.plan.kind == TaskKind::Chat
             {
                 let (plan, request) = (&agent.plan, &request);
                 let recipe = recipe.get_or_init(|| plan.recipe(renderer, decides)).as_ref();
                 let (checks, version) = (&checks, &version);
-                let later = growth::Later { plan, checks, ready, version, renderer, request, body, prompt, recipe };
+                let later = growth::Later { plan, checks, loaded, version, renderer, request, body, prompt, recipe };
                 self.prove_growth(&later, &mut spent, &mut findings);
             }
             let body = body.map(|(body, _)| body.checked());
             // What is found in a body does not make it go away: a repository may lower such findings.
-            agent.bodies.extend(body.map(|body| (ready, body)));
+            agent.bodies.extend(body.map(|body| (loaded, body)));
         }
         agent.findings = findings.into_vec();
         let bodies = agent.bodies.len();
@@ -500,7 +514,7 @@ impl Compiler {
     fn make(
         &self,
         (plan, checks): (&Plan<'_>, &Checks),
-        ready: &LoadedContext,
+        loaded: &LoadedContext,
         renderer: &Renderer<'_>,
         request: &Request<'_>,
         (spent, findings): (&mut Spent, &mut Findings),
@@ -514,12 +528,12 @@ impl Compiler {
                 spent.cost = spent.cost.saturating_add(work::of_body(spent.static_values, problems.len()));
                 let record = Record::new(plan, &self.repo.sources, renderer, request, &body);
                 let record = record.expecting(problems.iter().map(|problem| problem.pointer.clone()));
-                self.locate(plan, ready, &record, problems, (&mut spent.cost, findings));
+                self.locate(plan, loaded, &record, problems, (&mut spent.cost, findings));
                 Some((body, made.prompt))
             }
             Err(found) => {
                 spent.is_told |= found.iter().any(|finding| finding.rule == &render_rules::TOO_MUCH_WORK);
-                let reach = |finding: Diagnostic| finding.reaching(plan.name(), Some(&ready.context.name));
+                let reach = |finding: Diagnostic| finding.reaching(plan.name(), Some(&loaded.context.name));
                 findings.extend(found.into_iter().map(|finding| reach(self.at_entrance(finding, &plan.profile))));
                 None
             }
@@ -530,7 +544,7 @@ impl Compiler {
     fn locate(
         &self,
         plan: &Plan<'_>,
-        ready: &LoadedContext,
+        loaded: &LoadedContext,
         record: &Record<'_>,
         problems: Vec<Problem>,
         (cost, findings): (&mut u64, &mut Findings),
@@ -542,7 +556,7 @@ impl Compiler {
             if let Some(place) = problem.place.or_else(unset) {
                 let problem = Problem { sense: None, ..problem };
                 let finding = explain::finding(problem, place, None, Vec::new());
-                findings.push(finding.reaching(plan.name(), Some(&ready.context.name)));
+                findings.push(finding.reaching(plan.name(), Some(&loaded.context.name)));
                 continue;
             }
             if record.splice(&problem.pointer).is_some_and(|splice| asked.insert(splice)) {
@@ -552,7 +566,7 @@ impl Compiler {
                 true => record.place(&problem.pointer, target),
                 false => record.rough_place(&problem.pointer, target),
             };
-            let outside = self.outside(&place, plan, ready);
+            let outside = self.outside(&place, plan, loaded);
             let span = outside.map_or(place.span, |outside| outside.span);
             let model = record.model_named_at(&self.repo).filter(|_| problem.is_of_model);
             let entrance = self.entrance((span, &place.steps), model, &plan.profile);
@@ -564,9 +578,9 @@ impl Compiler {
             let at = (problem.rule, problem.severity, at, sense.as_deref());
             // One that is told once for all agents is told in the words of each.
             let is_in_context = outside.is_some_and(Outside::is_in_context);
-            if is_in_context || !findings.reach(at, plan.name(), &ready.context.name) {
-                let finding = self.finding_at(problem, &place, (outside, entrance), plan, ready);
-                findings.push(finding.reaching(plan.name(), Some(&ready.context.name)));
+            if is_in_context || !findings.reach(at, plan.name(), &loaded.context.name) {
+                let finding = self.finding_at(problem, &place, (outside, entrance), plan, loaded);
+                findings.push(finding.reaching(plan.name(), Some(&loaded.context.name)));
             }
         }
     }
@@ -578,16 +592,23 @@ impl Compiler {
 
     /// One body of one agent; `None` if the agent is unusable or the context is not for it, `Err` with findings.
     pub fn body(&self, id: ProfileId, context: &str, model: Option<&str>) -> Option<Result<Body, Vec<Diagnostic>>> {
-        let (plan, ready) = (self.plan(id)?, self.context(context)?);
-        if ready.context.kind() != plan.kind {
-            return None;
-        }
-        let renderer = self.engine.renderer(LoadedContext::size_class(&ready.plain.prepared));
-        let version = match self.version(&plan, ready, &renderer).result {
-            Ok(version) => version,
+        let pairing = match self.pairing(id, context)? {
+            Ok(pairing) => pairing,
             Err(finding) => return Some(Err(vec![*finding])),
         };
-        Some(plan.body(&self.repo.sources, &renderer, &ready.request(&plan, &version, model)))
+        Some(pairing.plan.body(&self.repo.sources, &pairing.renderer, &pairing.request(model)))
+    }
+
+    /// An agent and a context; `None` if the agent is unusable or the context is not for it, `Err` if a prompt fails that tells the
+    /// agent what surrounds it.
+    fn pairing(&self, id: ProfileId, context: &str) -> Option<Result<Pairing<'_>, Box<Diagnostic>>> {
+        let (plan, loaded) = (self.plan(id)?, self.context(context)?);
+        if loaded.context.kind() != plan.kind {
+            return None;
+        }
+        let renderer = self.engine.renderer(LoadedContext::size_class(&loaded.plain.normalised));
+        let version = self.version(&plan, loaded, &renderer).result;
+        Some(version.map(|version| Pairing { plan, loaded, renderer, version }))
     }
 
     /// The body of a conversation that is not one of the contexts, in the normal form that contexts are in.
@@ -738,7 +759,7 @@ impl Compiler {
 
     /// The context with a name.
     pub fn context(&self, name: &str) -> Option<&LoadedContext> {
-        self.contexts.iter().find(|ready| &*ready.context.name == name)
+        self.contexts.iter().find(|loaded| &*loaded.context.name == name)
     }
 
     /// The ids of the agents whose name matches; an error with suggestions if none does.
@@ -774,7 +795,7 @@ impl Compiler {
         matches: impl Fn(&str) -> bool,
         wanted: &str,
     ) -> Result<Vec<Arc<str>>, Box<SelectError>> {
-        let names = || self.contexts.iter().map(|ready| &ready.context.name);
+        let names = || self.contexts.iter().map(|loaded| &loaded.context.name);
         let found: Vec<Arc<str>> = names().filter(|name| matches(name)).cloned().collect();
         if !found.is_empty() {
             return Ok(found);
@@ -859,8 +880,8 @@ impl LoadedContext {
     }
 
     /// How many content blocks the conversation has, rounded up to a power of two.
-    fn size_class(prepared: &NormalisedConversation) -> usize {
-        prepared.conversation.block_count().next_power_of_two()
+    fn size_class(normalised: &NormalisedConversation) -> usize {
+        normalised.conversation.block_count().next_power_of_two()
     }
 }
 
@@ -929,7 +950,7 @@ struct Renderers<'e> {
 
 impl<'e> Renderers<'e> {
     fn new(compiler: &'e Compiler) -> Renderers<'e> {
-        let sizes = compiler.contexts.iter().map(|ready| LoadedContext::size_class(&ready.plain.prepared));
+        let sizes = compiler.contexts.iter().map(|loaded| LoadedContext::size_class(&loaded.plain.normalised));
         let mut by_size = HashMap::default();
         for size in sizes {
             by_size.entry(size).or_insert_with(|| compiler.engine.renderer(size));
@@ -937,8 +958,8 @@ impl<'e> Renderers<'e> {
         Renderers { by_size }
     }
 
-    fn get(&self, prepared: &NormalisedConversation) -> &Renderer<'e> {
-        &self.by_size[&LoadedContext::size_class(prepared)]
+    fn get(&self, normalised: &NormalisedConversation) -> &Renderer<'e> {
+        &self.by_size[&LoadedContext::size_class(normalised)]
     }
 }
 
@@ -999,10 +1020,10 @@ mod tests {
             let plan = compiler.plan(compiler.agents[0].0).expect("a plan");
             let checks = Checks::of(&plan, &compiler.schemas, &compiler.repo.families, None);
             let mut bodies = 0;
-            for ready in compiler.contexts.iter().filter(|ready| ready.context.kind() == plan.kind) {
+            for loaded in compiler.contexts.iter().filter(|loaded| loaded.context.kind() == plan.kind) {
                 let renderer = compiler.engine.renderer(64);
-                let version = compiler.version(&plan, ready, &renderer).result.expect("a version");
-                let request = Request { memo: Some(&version.memo), ..ready.request(&plan, &version, None) };
+                let version = compiler.version(&plan, loaded, &renderer).result.expect("a version");
+                let request = Request { memo: Some(&version.memo), ..loaded.request(&plan, &version, None) };
                 let body = plan.body(&compiler.repo.sources, &renderer, &request).expect("a body");
                 assert_eq!(checks.problems(&body), []);
                 bodies += 1;
@@ -1027,7 +1048,7 @@ mod tests {
             base.chain(agents.iter().map(|(path, text)| (path.as_str(), text.as_str()))).collect();
         let compiler = load(&files, None);
         let run = compiler.run(&Selection::default(), |agent| {
-            let texts = agent.bodies.iter().map(|(ready, body)| (Arc::clone(&ready.context.name), body.pretty()));
+            let texts = agent.bodies.iter().map(|(loaded, body)| (Arc::clone(&loaded.context.name), body.pretty()));
             (Arc::clone(agent.plan.name()), texts.collect::<Vec<_>>())
         });
         // Three of each agent; those of the bundled profiles that all of them inherit are compiled for all.
@@ -1050,11 +1071,11 @@ mod tests {
         let compiler = load(&[("agents/base.toml", BASE), ("agents/a.toml", agent)], None);
         let id = compiler.agents[0].0;
         let run = compiler.run(&Selection::default(), |agent| {
-            agent.bodies.iter().map(|(ready, _)| Arc::clone(&ready.context.name)).collect::<Vec<_>>()
+            agent.bodies.iter().map(|(loaded, _)| Arc::clone(&loaded.context.name)).collect::<Vec<_>>()
         });
-        let contexts = compiler.contexts.iter().filter(|ready| ready.context.kind() == TaskKind::Chat);
+        let contexts = compiler.contexts.iter().filter(|loaded| loaded.context.kind() == TaskKind::Chat);
         let is_made =
-            |ready: &&LoadedContext| compiler.body(id, &ready.context.name, None).is_some_and(|it| it.is_ok());
+            |loaded: &&LoadedContext| compiler.body(id, &loaded.context.name, None).is_some_and(|it| it.is_ok());
         let made: Vec<Arc<str>> = contexts.clone().filter(is_made).map(|it| Arc::clone(&it.context.name)).collect();
         assert_eq!(run.results, std::slice::from_ref(&made));
         assert!(!made.is_empty() && made.len() < contexts.count(), "{made:?}");
@@ -1083,16 +1104,16 @@ mod tests {
         let ids = compiler.hierarchy.ids().filter(|&id| !compiler.hierarchy.get(id).is_abstract());
         let mut known = 0;
         for plan in ids.filter_map(|id| compiler.plan(id)) {
-            for ready in compiler.contexts.iter().filter(|ready| ready.context.kind() == plan.kind) {
+            for loaded in compiler.contexts.iter().filter(|loaded| loaded.context.kind() == plan.kind) {
                 let renderer = compiler.engine.renderer(64);
-                let version = compiler.version(&plan, ready, &renderer).result.expect("a version");
+                let version = compiler.version(&plan, loaded, &renderer).result.expect("a version");
                 let made =
-                    |memo| plan.made(sources, &renderer, &Request { memo, ..ready.request(&plan, &version, None) });
+                    |memo| plan.made(sources, &renderer, &Request { memo, ..loaded.request(&plan, &version, None) });
                 let (plain, first, again) = (made(None), made(Some(&version.memo)), made(Some(&version.memo)));
-                assert_eq!([first.cost, again.cost], [plain.cost; 2], "{} {}", plan.name(), ready.context.name);
+                assert_eq!([first.cost, again.cost], [plain.cost; 2], "{} {}", plan.name(), loaded.context.name);
                 let texts = [plain, first, again].map(|made| made.body.expect("a body").pretty());
-                assert!(texts[0] == texts[1] && texts[1] == texts[2], "{} {}", plan.name(), ready.context.name);
-                known += version.prepared.texts_of_partials();
+                assert!(texts[0] == texts[1] && texts[1] == texts[2], "{} {}", plan.name(), loaded.context.name);
+                known += version.normalised.texts_of_partials();
             }
         }
         assert!(known > 100, "{known}");
@@ -1131,7 +1152,7 @@ mod tests {
 
     /// How many requests were found to be the beginning of a later one, for all that make them from the same.
     fn proofs(compiler: &Compiler) -> usize {
-        compiler.contexts.iter().map(|ready| ready.plain.proofs() + ready.versions.proofs()).sum()
+        compiler.contexts.iter().map(|loaded| loaded.plain.proofs() + loaded.versions.proofs()).sum()
     }
 
     fn leaves(value: &serde_json::Value, at: &Pointer, found: &mut Vec<Pointer>) {
@@ -1155,13 +1176,13 @@ mod tests {
         let files: Vec<(&str, &str)> = bases.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
         let compiler = load(&files, None);
         let agents = compiler.hierarchy.ids().filter(|&id| !compiler.hierarchy.get(id).is_abstract());
-        let ready = compiler.context("tool-round-trip").expect("a bundled context");
+        let loaded = compiler.context("tool-round-trip").expect("a bundled context");
         let sources = &compiler.repo.sources;
         let mut places = 0;
-        for plan in agents.filter_map(|id| compiler.plan(id)).filter(|plan| plan.kind == ready.context.kind()) {
+        for plan in agents.filter_map(|id| compiler.plan(id)).filter(|plan| plan.kind == loaded.context.kind()) {
             let renderer = compiler.engine.renderer(64);
-            let version = compiler.version(&plan, ready, &renderer).result.expect("a version");
-            let request = ready.request(&plan, &version, None);
+            let version = compiler.version(&plan, loaded, &renderer).result.expect("a version");
+            let request = loaded.request(&plan, &version, None);
             let body = plan.body(sources, &renderer, &request).expect("a body");
             let mut pointers = Vec::new();
             leaves(body.value(), &Pointer::root(), &mut pointers);
@@ -1194,11 +1215,11 @@ mod tests {
         let compiler = load(&files, None);
         let run = compiler.run(&Selection::default(), |agent| agent.bodies.len());
         assert!(run.results.len() == 4 && run.findings.into_vec().is_empty());
-        for ready in compiler.contexts.iter().filter(|ready| ready.context.kind() == TaskKind::Chat) {
-            let whole = if ready.context.conversation.omit_system_prompt { (0, 1) } else { (1, 0) };
+        for loaded in compiler.contexts.iter().filter(|loaded| loaded.context.kind() == TaskKind::Chat) {
+            let whole = if loaded.context.conversation.omit_system_prompt { (0, 1) } else { (1, 0) };
             let plan = compiler.plan(compiler.agents[0].0).expect("a plan");
-            let version = compiler.version(&plan, ready, &compiler.engine.renderer(64)).result.expect("a version");
-            assert_eq!(version.memo.rendered(), whole, "{}", ready.context.name);
+            let version = compiler.version(&plan, loaded, &compiler.engine.renderer(64)).result.expect("a version");
+            assert_eq!(version.memo.rendered(), whole, "{}", loaded.context.name);
         }
     }
 }

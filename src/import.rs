@@ -17,7 +17,7 @@ mod thinking;
 mod tools;
 mod write;
 
-pub use pick::{Choice, Picked, pick};
+pub use pick::{Choice, PickError, Picked, pick};
 
 use serde_json::Value;
 
@@ -62,12 +62,24 @@ pub struct Loss {
     pub why: String,
 }
 
+/// Why a body makes no context: what a repository would find wrong with that context, in one lower-case phrase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportError(String);
+
+impl std::fmt::Display for ImportError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ImportError {}
+
 /// Makes a context of a body. The result was read back: no rule of contexts finds anything in it.
 ///
 /// # Errors
 ///
-/// Why there can be no such context, in one lower-case phrase: the name is not one, or values are nested too deeply.
-pub fn import(request: &Request<'_>) -> Result<Imported, String> {
+/// There can be no such context: the name is not one, or values are nested too deeply.
+pub fn import(request: &Request<'_>) -> Result<Imported, ImportError> {
     let mut lost = Lost::default();
     let mut conversation = read(request, &mut lost);
     if request.redact {
@@ -176,16 +188,16 @@ fn generation<'b>(body: &'b Value, lost: &mut Lost<'b>) -> Conversation {
 }
 
 /// Reads a context as a repository would, and says what is wrong with it.
-fn read_back(text: &str) -> Result<(), String> {
-    let source = SourceText::from_bytes(text.as_bytes()).map_err(|error| error.to_string())?;
+fn read_back(text: &str) -> Result<(), ImportError> {
+    let source = SourceText::from_bytes(text.as_bytes()).map_err(|error| ImportError(error.to_string()))?;
     let file = Sources::default().add("context", source);
     let mut findings = Vec::new();
     let context = context::read(file, LayerKind::Own, text, &provider::origins([]), &mut findings);
     // What a body says of its media is kept as it is.
     findings.retain(|finding| finding.rule != &context::rules::MEDIA_TYPE);
     match (context, findings.into_iter().next()) {
-        (_, Some(finding)) => Err(finding.message),
-        (None, None) => Err("it is no context".to_owned()),
+        (_, Some(finding)) => Err(ImportError(finding.message)),
+        (None, None) => Err(ImportError("it is no context".to_owned())),
         (Some(_), None) => Ok(()),
     }
 }

@@ -14,7 +14,8 @@ pub(crate) mod rules;
 
 pub use address::Endpoint;
 pub use find::{FoundBody, Harvest, find};
-pub(crate) use lines::{Input, Line, Lines, TooMuch};
+pub use lines::InputError;
+pub(crate) use lines::{Input, Line, Lines};
 pub(crate) use place::Places;
 pub(crate) use recognise::recognise_among;
 pub use recognise::{Unrecognised, recognise};

@@ -112,6 +112,21 @@ enum TemplateOrigin {
     Toml(Span),
 }
 
+/// A template as its author wrote it.
+struct TemplateSource<'t> {
+    name: &'t Arc<str>,
+    origin: TemplateOrigin,
+    text: &'t str,
+    /// What it is for; `None` for a partial, which serves whatever includes it.
+    kind: Option<TemplateKind>,
+}
+
+impl TemplateSource<'_> {
+    fn is_prompt(&self) -> bool {
+        self.kind == Some(TemplateKind::Prompt)
+    }
+}
+
 /// All templates of a repository.
 pub struct Engine {
     environment: Environment<'static>,
@@ -188,8 +203,8 @@ impl Engine {
         let mut findings = Vec::new();
         for (name, partial) in &repo.partials {
             let text = repo.sources.get(partial.file).text();
-            let place = TemplateOrigin::File(partial.file);
-            if let Some(text) = engine.register(&repo.sources, name, place, text, None, &mut findings) {
+            let source = TemplateSource { name, origin: TemplateOrigin::File(partial.file), text, kind: None };
+            if let Some(text) = engine.register(&repo.sources, &source, &mut findings) {
                 engine.compile(&repo.sources, name, text, &mut findings);
             }
         }
@@ -217,7 +232,8 @@ impl Engine {
         }
         let id = TemplateId(u32::try_from(self.templates.len()).expect("fewer than 2^32 templates"));
         let name: Arc<str> = Arc::from(format!("{OF_PROFILE}{}", id.0));
-        let text = self.register(&repo.sources, &name, TemplateOrigin::Toml(literal), text, Some(kind), findings);
+        let source = TemplateSource { name: &name, origin: TemplateOrigin::Toml(literal), text, kind: Some(kind) };
+        let text = self.register(&repo.sources, &source, findings);
         if !self.broken.contains(&name) {
             self.check_functions(repo, &name, kind, findings);
             self.check_includes(repo, &name, findings);
@@ -289,18 +305,15 @@ impl Engine {
     fn register(
         &mut self,
         sources: &Sources,
-        name: &Arc<str>,
-        place: TemplateOrigin,
-        text: &str,
-        kind: Option<TemplateKind>,
+        template: &TemplateSource<'_>,
         findings: &mut Vec<Diagnostic>,
     ) -> Option<String> {
-        self.places.insert(Arc::clone(name), place);
-        if kind == Some(TemplateKind::Prompt) {
-            self.prompts.insert(Arc::clone(name));
+        self.places.insert(Arc::clone(template.name), template.origin);
+        if template.is_prompt() {
+            self.prompts.insert(Arc::clone(template.name));
         }
-        let rewritten = self.rewritten(sources, name, text, kind, findings)?;
-        self.checked(sources, name, &rewritten, kind, findings)
+        let rewritten = self.rewritten(sources, template, findings)?;
+        self.checked(sources, template, &rewritten, findings)
     }
 
     /// Compiles a partial into the environment; syntax errors become findings.
@@ -347,17 +360,16 @@ impl Engine {
     fn rewritten(
         &mut self,
         sources: &Sources,
-        name: &Arc<str>,
-        text: &str,
-        kind: Option<TemplateKind>,
+        template: &TemplateSource<'_>,
         findings: &mut Vec<Diagnostic>,
     ) -> Option<dialect::Rewritten> {
+        let &TemplateSource { name, text, .. } = template;
         if text.len() > limits::MAX_TEXT {
             let what = format!("more than {} MiB", limits::MAX_TEXT / (1024 * 1024));
             self.too_long(sources, name, 0..0, &what, findings);
             return None;
         }
-        let mut rewritten = dialect::rewrite(text, self.dialect, kind == Some(TemplateKind::Prompt));
+        let mut rewritten = dialect::rewrite(text, self.dialect, template.is_prompt());
         debug_assert_eq!(rewritten.text.len(), text.len(), "rewriting keeps every offset");
         if let Some(range) = rewritten.too_deep.take() {
             let span = self.span(sources, name, range);
@@ -377,11 +389,11 @@ impl Engine {
     fn checked(
         &mut self,
         sources: &Sources,
-        name: &Arc<str>,
+        template: &TemplateSource<'_>,
         rewritten: &dialect::Rewritten,
-        kind: Option<TemplateKind>,
         findings: &mut Vec<Diagnostic>,
     ) -> Option<String> {
+        let name = template.name;
         let mut analysis = match caught(|| analyse::analyse(&rewritten.text, name)) {
             Ok(Ok(analysis)) => analysis,
             Ok(Err(error)) => {
@@ -402,14 +414,14 @@ impl Engine {
             return None;
         }
         self.assigned.extend(analysis.assigned.iter().cloned());
-        if kind == Some(TemplateKind::Prompt) {
+        if template.is_prompt() {
             self.check_unexpanded(sources, name, &analysis, findings);
         }
         let span = |range| self.span(sources, name, range);
         findings.extend(dialect::findings(rewritten, &analysis, self.dialect, span));
         rewritten.pair_loops.iter().for_each(|range| analysis.edits.wrap(range, inja::PAIRS, ""));
         let (guarded, guards) = std::mem::take(&mut analysis.edits).apply(&rewritten.text);
-        let is_certain = analysis.is_constant || kind.is_none();
+        let is_certain = analysis.is_constant || template.kind.is_none();
         self.guards.insert(Arc::clone(name), guards);
         self.analyses.insert(Arc::clone(name), Box::new(analysis));
         // The engine compiles a partial at once, and says what is wrong with it.

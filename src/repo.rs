@@ -32,7 +32,7 @@ pub(crate) use load::not_toml;
 #[cfg(feature = "runtime")]
 pub(crate) use load::read_tools_below;
 pub use load::{LoadOptions, load, read_tools};
-pub use matching::{Dimension, FileToRoute, Glob, Matcher, Mismatch};
+pub use matching::{Dimension, FileToRoute, Glob, GlobError, Matcher, Mismatch};
 pub(crate) use matching::{MAX_GLOBS, examples, glob};
 pub use roster::{ROSTER_KEYS, ROSTERS_KEYS, Roster};
 pub use tools::{

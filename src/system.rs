@@ -48,7 +48,7 @@ use std::path::{Path, PathBuf};
 
 use crate::golden;
 use crate::repo::folders;
-use crate::world::{Clock, Output, World};
+use crate::world::{AccessError, Clock, Output, World};
 #[cfg(feature = "runtime")]
 use crate::world::{MAX_FILE_BYTES, ReadError};
 
@@ -115,8 +115,8 @@ pub(crate) use place::{to_read, to_write};
 /// # Errors
 ///
 /// A phrase that goes on after the file's name.
-pub(crate) fn open(path: &Path) -> Result<std::fs::File, String> {
-    bounded::open(path).map_err(|why| format!("cannot be read: {why}"))
+pub(crate) fn open(path: &Path) -> Result<std::fs::File, AccessError> {
+    bounded::open(path).map_err(|why| format!("cannot be read: {why}").into())
 }
 
 /// The bytes of a regular file anywhere on the disk, for what the command line names.
@@ -125,10 +125,10 @@ pub(crate) fn open(path: &Path) -> Result<std::fs::File, String> {
 ///
 /// A phrase that goes on after the file's name.
 #[cfg(feature = "runtime")]
-pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
+pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, AccessError> {
     bounded::read(path, limit).map_err(|why| match why {
-        ReadError::TooLarge { limit, .. } => format!("is larger than {} MiB", limit >> 20),
-        why => format!("cannot be read: {why}"),
+        ReadError::TooLarge { limit, .. } => format!("is larger than {} MiB", limit >> 20).into(),
+        why => format!("cannot be read: {why}").into(),
     })
 }
 
@@ -138,9 +138,9 @@ pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
 ///
 /// A phrase that goes on after the file's name.
 #[cfg(feature = "runtime")]
-pub(crate) fn read_text(path: &Path) -> Result<String, String> {
+pub(crate) fn read_text(path: &Path) -> Result<String, AccessError> {
     let bytes = read_bytes(path, MAX_FILE_BYTES)?;
-    String::from_utf8(bytes).map_err(|_| "is not UTF-8".to_owned())
+    String::from_utf8(bytes).map_err(|_| "is not UTF-8".into())
 }
 
 /// All of standard input, as text.
@@ -149,13 +149,13 @@ pub(crate) fn read_text(path: &Path) -> Result<String, String> {
 ///
 /// A phrase that goes on after “standard input”.
 #[cfg(feature = "runtime")]
-pub(crate) fn read_input() -> Result<String, String> {
+pub(crate) fn read_input() -> Result<String, AccessError> {
     use std::io::Read;
     let mut text = String::new();
     let read = std::io::stdin().lock().take(MAX_FILE_BYTES + 1).read_to_string(&mut text);
     read.map_err(|error| format!("cannot be read: {}", words(&error)))?;
     match text.len() as u64 > MAX_FILE_BYTES {
-        true => Err(format!("is larger than {} MiB", MAX_FILE_BYTES >> 20)),
+        true => Err(format!("is larger than {} MiB", MAX_FILE_BYTES >> 20).into()),
         false => Ok(text),
     }
 }
@@ -166,19 +166,19 @@ pub(crate) fn read_input() -> Result<String, String> {
 /// # Errors
 ///
 /// A phrase that says why.
-pub(crate) fn write_named(path: &Path, bytes: &[u8]) -> Result<(), String> {
+pub(crate) fn write_named(path: &Path, bytes: &[u8]) -> Result<(), AccessError> {
     let place = to_write(path, None)?;
     let (Some(folder), Some(name)) = (place.parent(), place.file_name()) else {
-        return Err("it is a folder".to_owned());
+        return Err("it is a folder".into());
     };
     if place.is_dir() {
-        return Err("it is a folder".to_owned());
+        return Err("it is a folder".into());
     }
     if !folder.is_dir() {
-        return Err(format!("there is no folder `{}`", folder.display()));
+        return Err(format!("there is no folder `{}`", folder.display()).into());
     }
     let name = name.to_str().ok_or_else(|| "its name is not UTF-8".to_owned())?;
-    Disk::open(folder)?.replace(name, bytes).map_err(String::from)
+    Disk::open(folder)?.replace(name, bytes)
 }
 
 /// Where a folder lies below the top of its checkout, the nearest folder around that holds a `.git`; `None` if there is none.
@@ -206,7 +206,7 @@ pub(crate) fn no_color() -> bool {
 /// # Errors
 ///
 /// A phrase, if the folder does not exist or is none.
-pub fn find_root(folder: &Path, named: bool) -> Result<PathBuf, String> {
+pub fn find_root(folder: &Path, named: bool) -> Result<PathBuf, AccessError> {
     let disk = Disk::open(folder)?;
     let start = disk.root().to_path_buf();
     let Some(end) = start.ancestors().position(place::is_repository).filter(|_| !named) else { return Ok(start) };
@@ -228,10 +228,10 @@ pub fn find_root(folder: &Path, named: bool) -> Result<PathBuf, String> {
 /// # Errors
 ///
 /// A phrase, if nothing is there.
-pub(crate) fn root_around(path: &Path) -> Result<PathBuf, String> {
+pub(crate) fn root_around(path: &Path) -> Result<PathBuf, AccessError> {
     let is_folder = match path.metadata() {
         Ok(found) => found.is_dir(),
-        Err(_) => return Err(format!("`{}` does not exist", path.display())),
+        Err(_) => return Err(format!("`{}` does not exist", path.display()).into()),
     };
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     find_root(if is_folder { path } else { parent }, false)
@@ -242,7 +242,7 @@ pub(crate) fn root_around(path: &Path) -> Result<PathBuf, String> {
 /// # Errors
 ///
 /// A phrase, if nothing is there, or if it lies elsewhere.
-pub(crate) fn below(root: &Path, path: &Path) -> Result<String, String> {
+pub(crate) fn below(root: &Path, path: &Path) -> Result<String, AccessError> {
     let shown = path.display();
     let missing = |_| format!("`{shown}` does not exist");
     std::fs::symlink_metadata(path).map_err(missing)?;
@@ -256,7 +256,7 @@ pub(crate) fn below(root: &Path, path: &Path) -> Result<String, String> {
     };
     match place.starts_with(&real_root) {
         true => Ok(relative(&real_root, &place)),
-        false => Err(format!("`{shown}` is outside of the agent repository `{}`", root.display())),
+        false => Err(format!("`{shown}` is outside of the agent repository `{}`", root.display()).into()),
     }
 }
 

@@ -217,6 +217,12 @@ impl From<&str> for AccessError {
     }
 }
 
+impl From<ReadError> for AccessError {
+    fn from(error: ReadError) -> AccessError {
+        AccessError(error.to_string())
+    }
+}
+
 impl From<AccessError> for String {
     fn from(error: AccessError) -> String {
         error.0

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::args::Format;
 use super::options::Options;
 use super::{Failure, Outcome, Status, Terminal};
-use crate::compile::{ImpactQuery, Reached};
+use crate::compile::{ImpactError, ImpactQuery, Reached};
 use crate::diag::count;
 use crate::json::Pointer;
 use crate::text::{Text, text};
@@ -19,18 +19,20 @@ pub(super) fn run(options: &Options, place: &str, terminal: &mut Terminal) -> Ou
     let opened = options.open()?;
     let asked = ImpactQuery::parse(place);
     let selection = opened.selection()?;
-    let reached = opened.compiler.impact(&asked, selection.agents.as_deref()).map_err(|(message, near)| {
-        let failure = Failure::new(message);
-        match near {
-            Some(near) => failure.help(near),
-            None => failure.help("files are named as findings name them: `partials/x.jinja:3:7`"),
-        }
-    })?;
+    let reached = opened.compiler.impact(&asked, selection.agents.as_deref()).map_err(|why| failed(&why))?;
     match options.format {
         Format::Json => terminal.json(&document(place, &reached)),
         _ => terminal.text(&shown(place, &reached)),
     }
     Ok(Status::Clean)
+}
+
+fn failed(why: &ImpactError) -> Failure {
+    let failure = Failure::new(why.to_string());
+    match why {
+        ImpactError::UnknownFile { help: Some(near), .. } => failure.help(near),
+        _ => failure.help("files are named as findings name them: `partials/x.jinja:3:7`"),
+    }
 }
 
 fn shown(place: &str, reached: &[Reached]) -> Text {

@@ -113,21 +113,21 @@ pub(super) fn contexts(options: &Options, terminal: &mut Terminal) -> Outcome {
     options.selection(&opened, terminal)?;
     let names = &opened.selection()?.contexts;
     let all = opened.compiler.contexts().iter();
-    let chosen = all.filter(|ready| names.as_ref().is_none_or(|names| names.contains(&ready.context.name)));
+    let chosen = all.filter(|loaded| names.as_ref().is_none_or(|names| names.contains(&loaded.context.name)));
     if options.format == Format::Json {
-        let values = chosen.map(|ready| {
-            let context = &ready.context;
+        let values = chosen.map(|loaded| {
+            let context = &loaded.context;
             let file = opened.compiler.sources().get(context.file).path();
-            json!({"name": &*context.name, "kind": context.kind().name(), "golden": ready.golden, "why": &*context.why, "file": &**file})
+            json!({"name": &*context.name, "kind": context.kind().name(), "golden": loaded.golden, "why": &*context.why, "file": &**file})
         });
         terminal.json(&values.collect());
         return Ok(Status::Clean);
     }
-    for ready in chosen {
-        let golden = if ready.golden { ", golden" } else { "" };
-        let why = Text::join(&wrap(&ready.context.why, terminal.width() - 4), "\n    ");
-        let name = Text::line(&ready.context.name).cut(WIDEST_CELL);
-        terminal.text(&text!("{} ({}{})\n    {}\n", name, ready.context.kind().name(), golden, why));
+    for loaded in chosen {
+        let golden = if loaded.golden { ", golden" } else { "" };
+        let why = Text::join(&wrap(&loaded.context.why, terminal.width() - 4), "\n    ");
+        let name = Text::line(&loaded.context.name).cut(WIDEST_CELL);
+        terminal.text(&text!("{} ({}{})\n    {}\n", name, loaded.context.kind().name(), golden, why));
     }
     Ok(Status::Clean)
 }

@@ -37,8 +37,8 @@ pub(super) struct Options {
 
 impl Options {
     pub(super) fn resolve(common: Common) -> Result<Options, Failure> {
-        common.deny.iter().try_for_each(|code| check_code(code))?;
-        common.allow.iter().try_for_each(|code| check_allowed(code))?;
+        common.deny.iter().try_for_each(|code| check_code(code)).map_err(Failure::of)?;
+        common.allow.iter().try_for_each(|code| check_allowed(code)).map_err(Failure::of)?;
         let formats = Formats::resolve(common.formats)?;
         Ok(Options {
             is_named: common.directory.is_some(),

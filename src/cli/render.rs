@@ -95,8 +95,8 @@ fn request(plan: &Plan<'_>, model: Option<&str>, body: &Body) -> Value {
 /// The one context that was asked for.
 pub(super) fn pick_context(opened: &Opened, id: ProfileId) -> Result<String, Failure> {
     let kind = opened.compiler.plan(id).map(|plan| plan.kind);
-    let fitting = opened.compiler.contexts().iter().filter(|ready| Some(ready.context.kind()) == kind);
-    let fitting: Vec<&str> = fitting.map(|ready| ready.context.name.as_ref()).collect();
+    let fitting = opened.compiler.contexts().iter().filter(|loaded| Some(loaded.context.kind()) == kind);
+    let fitting: Vec<&str> = fitting.map(|loaded| loaded.context.name.as_ref()).collect();
     let help = format!("for this agent: {}", fitting.join(", "));
     match opened.selection()?.contexts.as_deref() {
         Some([name]) => Ok(name.to_string()),

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 
+use super::Failure;
 use super::args::{Color, Format};
 use crate::compile::{Report, all_rules};
 use crate::diff::CausedGroup;
@@ -189,7 +190,7 @@ impl Terminal {
 
     /// Asks on standard error whether to go on; without a person at a terminal the answer is no.
     #[cfg(feature = "runtime")]
-    pub(super) fn asks(question: &Text) -> Result<bool, String> {
+    pub(super) fn asks(question: &Text) -> Result<bool, Failure> {
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() || crate::system::is_ci() {
             return Ok(false);
         }
@@ -201,7 +202,7 @@ impl Terminal {
     }
 
     /// What a person at the terminal chooses.
-    pub(super) fn choice(question: &Text) -> Result<Answer, String> {
+    pub(super) fn choice(question: &Text) -> Result<Answer, Failure> {
         if !io::stdin().is_terminal() || crate::system::is_ci() {
             return Ok(Answer::Nobody);
         }

@@ -50,30 +50,30 @@ impl Compiler {
         path: &Pointer,
         bytes: Range<usize>,
         plan: &Plan<'_>,
-        ready: &LoadedContext,
+        loaded: &LoadedContext,
     ) -> Option<Arrived> {
         let tokens: Vec<String> = path.tokens().collect();
         let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
         let message = match tokens.as_slice() {
             ["history", _, "content_blocks", _, "content"] => {
-                let pieces = self.texts_of_result(path, plan, ready)?;
+                let pieces = self.texts_of_result(path, plan, loaded)?;
                 return Some(Arrived::Joined(Piece::within(pieces, &bytes)));
             }
             ["history", _, "content"] | ["history", _, "content_blocks", "0", "text"] => {
-                self.message(path, plan, ready)?
+                self.message(path, plan, loaded)?
             }
             _ => return None,
         };
-        if let Some(pieces) = self.texts_of_blocks(&message, path, plan, ready).filter(|_| tokens.len() == 3) {
+        if let Some(pieces) = self.texts_of_blocks(&message, path, plan, loaded).filter(|_| tokens.len() == 3) {
             return Some(Arrived::Joined(Piece::within(pieces, &bytes)));
         }
         let text = text_of_item(&message)?;
-        if let Some(pieces) = self.attached(text, ready) {
+        if let Some(pieces) = self.attached(text, loaded) {
             return Some(Arrived::Joined(Piece::within(pieces, &bytes)));
         }
         let renderer = self.engine.renderer(1);
         let layer = plan.profile.profile.layer;
-        let mut scopes = ready.turns.iter().chain([&ready.scopes]).map(|scopes| &scopes[&layer]).enumerate();
+        let mut scopes = loaded.turns.iter().chain([&loaded.scopes]).map(|scopes| &scopes[&layer]).enumerate();
         scopes.find_map(|(turn, scope)| {
             let runs = self.rendered(text, bytes.clone(), plan, scope, &renderer)?;
             Some(Arrived::Rendered(turn, runs))
@@ -81,16 +81,16 @@ impl Compiler {
     }
 
     /// Whether a value is the role of a typed item.
-    pub(super) fn is_role_of_item(&self, path: &Pointer, plan: &Plan<'_>, ready: &LoadedContext) -> bool {
+    pub(super) fn is_role_of_item(&self, path: &Pointer, plan: &Plan<'_>, loaded: &LoadedContext) -> bool {
         let is_role = path.tokens().nth(2).as_deref() == Some("role");
-        is_role && self.message(path, plan, ready).is_some_and(|message| message.item.is_some())
+        is_role && self.message(path, plan, loaded).is_some_and(|message| message.item.is_some())
     }
 
     /// The message of the history that a place is in, as templates see it.
-    fn message(&self, path: &Pointer, plan: &Plan<'_>, ready: &LoadedContext) -> Option<Message> {
+    fn message(&self, path: &Pointer, plan: &Plan<'_>, loaded: &LoadedContext) -> Option<Message> {
         let mut tokens = path.tokens();
         let index: usize = (tokens.next()? == "history").then(|| tokens.next()?.parse().ok())??;
-        self.in_context(plan, ready, |source, normal| normal(source.history()).get(index).cloned())
+        self.in_context(plan, loaded, |source, normal| normal(source.history()).get(index).cloned())
     }
 
     /// The texts of several blocks, which are one text as the message's content.
@@ -99,21 +99,21 @@ impl Compiler {
         message: &Message,
         path: &Pointer,
         plan: &Plan<'_>,
-        ready: &LoadedContext,
+        loaded: &LoadedContext,
     ) -> Option<Vec<Piece>> {
         let blocks = path.parent()?.member("content_blocks");
         let texts = message.blocks.iter().enumerate().filter_map(|(index, block)| match block {
             Block::Text(text) => Some((blocks.element(index).member("text"), text.len())),
             _ => None,
         });
-        let pieces = texts.map(|(at, len)| Piece { len, span: self.data_span(&at, plan, ready) });
+        let pieces = texts.map(|(at, len)| Piece { len, span: self.data_span(&at, plan, loaded) });
         let pieces: Vec<Piece> = pieces.collect();
         (pieces.len() > 1).then_some(pieces)
     }
 
     /// The texts of a tool result that the file has as a list of blocks.
-    fn texts_of_result(&self, path: &Pointer, plan: &Plan<'_>, ready: &LoadedContext) -> Option<Vec<Piece>> {
-        let texts = self.in_context(plan, ready, |source, normal| source.texts_in(path, normal))?;
+    fn texts_of_result(&self, path: &Pointer, plan: &Plan<'_>, loaded: &LoadedContext) -> Option<Vec<Piece>> {
+        let texts = self.in_context(plan, loaded, |source, normal| source.texts_in(path, normal))?;
         let piece = |span: Span| {
             let text: String = serde_json::from_str(self.sources().slice(span)).ok()?;
             Some(Piece { len: text.len(), span: Some(span) })
@@ -122,13 +122,14 @@ impl Compiler {
     }
 
     /// The parts of what is said of an attached file, with which the file's path and content come.
-    fn attached(&self, text: &str, ready: &LoadedContext) -> Option<Vec<Piece>> {
-        let states = ready.context.earlier.iter().map(|state| &state.conversation).chain([&ready.context.conversation]);
+    fn attached(&self, text: &str, loaded: &LoadedContext) -> Option<Vec<Piece>> {
+        let states =
+            loaded.context.earlier.iter().map(|state| &state.conversation).chain([&loaded.context.conversation]);
         let mut files = states.enumerate().flat_map(|(turn, conversation)| {
             conversation.files.iter().enumerate().map(move |(index, file)| (turn, index, file))
         });
         let (turn, index, file) = files.find(|(.., file)| &**Item::attached(file).text() == text)?;
-        let source = ready.source(self)?;
+        let source = loaded.source(self)?;
         let piece = |(member, part): (Option<&str>, &str)| {
             let span = member.and_then(|member| source.file_span(turn, index, member));
             Piece { len: part.len(), span }

@@ -41,16 +41,16 @@ impl Scope<'_> {
 impl AgentBodies<'_> {
     /// The agent's golden files: `request.json`, and the bodies of the contexts that golden files are kept for, or of all.
     pub fn golden_files(&self, all_contexts: bool) -> Vec<GoldenFile> {
-        let kept = self.bodies.iter().filter(|(ready, _)| all_contexts || ready.golden);
-        golden::files(&self.plan, kept.map(|(ready, body)| (&ready.context.name, body)))
+        let kept = self.bodies.iter().filter(|(loaded, _)| all_contexts || loaded.golden);
+        golden::files(&self.plan, kept.map(|(loaded, body)| (&loaded.context.name, body)))
     }
 
     /// The agent's requests, of the same contexts.
     fn requests(&self, all_contexts: bool) -> Vec<Request> {
-        let kept = self.bodies.iter().filter(|(ready, _)| all_contexts || ready.golden);
-        let request = |(ready, body): &(&LoadedContext, Body)| Request {
+        let kept = self.bodies.iter().filter(|(loaded, _)| all_contexts || loaded.golden);
+        let request = |(loaded, body): &(&LoadedContext, Body)| Request {
             agent: Arc::clone(self.plan.name()),
-            context: Arc::clone(&ready.context.name),
+            context: Arc::clone(&loaded.context.name),
             instance: Arc::clone(&self.plan.instance.name.value),
             wire: self.plan.wire,
             server: Server::of(self.plan.instance, self.plan.api),
@@ -75,7 +75,7 @@ impl Compiler {
         (purpose, all_contexts): (Purpose, bool),
         tick: impl Fn() + Sync,
     ) -> Result<(Report, Comparison), AccessError> {
-        let contexts = self.contexts.iter().map(|ready| ready.context.name.as_ref());
+        let contexts = self.contexts.iter().map(|loaded| loaded.context.name.as_ref());
         let comparer = Comparer::new(folder, contexts, selection.is_everything() && self.is_fully_read())?;
         let (mut found, agents) = self.found(selection, |agent| {
             tick();
@@ -102,7 +102,7 @@ impl Compiler {
         let is_bundled = |(_, file): &(FileId, &SourceFile)| file.path().starts_with("bundled:");
         let bundled: BTreeSet<FileId> = self.sources().iter().filter(is_bundled).map(|(id, _)| id).collect();
         let reached = self.agents_by_file(&bundled).unwrap_or_default();
-        let contexts = self.contexts.iter().filter(|ready| ready.golden).map(|ready| ready.context.file);
+        let contexts = self.contexts.iter().filter(|loaded| loaded.golden).map(|loaded| loaded.context.file);
         let used: BTreeSet<FileId> =
             reached.into_keys().chain(contexts.filter(|file| bundled.contains(file))).collect();
         let print = |id: FileId| {

@@ -21,7 +21,8 @@ impl Compiler {
         if bodies > 0 && selection.contexts.is_some() {
             return Vec::new();
         }
-        let kinds: BTreeSet<&str> = self.chosen_contexts(selection).map(|ready| ready.context.kind().name()).collect();
+        let kinds: BTreeSet<&str> =
+            self.chosen_contexts(selection).map(|loaded| loaded.context.kind().name()).collect();
         let is_unmade = |id: &ProfileId| self.plan(*id).is_some_and(|plan| !kinds.contains(plan.kind.name()));
         // Merging is the costly part, and contexts of both kinds fit every agent.
         let unmade: Vec<ProfileId> = agents.into_iter().filter(|_| kinds.len() < 2).filter(is_unmade).collect();

@@ -28,10 +28,10 @@ impl Compiler {
         place: &Provenance,
         (outside, entrance): (Option<Outside>, Option<Entrance>),
         plan: &Plan<'_>,
-        ready: &LoadedContext,
+        loaded: &LoadedContext,
     ) -> Diagnostic {
         let problem = if entrance.is_some() { taken_over(problem, place, plan) } else { problem };
-        let (span, related) = self.in_files(place, outside, plan, ready);
+        let (span, related) = self.in_files(place, outside, plan, loaded);
         let pointer = problem.pointer.to_string();
         let finding = finding(problem, span, place.excerpt.as_ref().map(ToString::to_string), related);
         let finding = misplaced::explained(finding, &pointer, self.sources());
@@ -48,15 +48,16 @@ impl Compiler {
     }
 
     /// The place of what a template or a step only put into the body, and how it got there.
-    pub(super) fn outside(&self, place: &Provenance, plan: &Plan<'_>, ready: &LoadedContext) -> Option<Outside> {
-        let read = place.file.as_ref().and_then(|(file, bytes)| self.file_span(file, Some(bytes.clone()), plan, ready));
+    pub(super) fn outside(&self, place: &Provenance, plan: &Plan<'_>, loaded: &LoadedContext) -> Option<Outside> {
+        let read =
+            place.file.as_ref().and_then(|(file, bytes)| self.file_span(file, Some(bytes.clone()), plan, loaded));
         // Who writes an agent does not write the bundled contexts.
-        let is_own = ready.context.layer != LayerKind::Bundled || plan.profile.profile.layer == LayerKind::Bundled;
+        let is_own = loaded.context.layer != LayerKind::Bundled || plan.profile.profile.layer == LayerKind::Bundled;
         let data = || {
             let is_foreign = !place.is_in_data && self.is_bundled(place.span);
             let is_mended_there = (place.is_in_data && is_own) || is_foreign;
             let path = place.data.as_ref().or(place.parts.first().filter(|_| is_foreign));
-            let span = self.data_span(path.filter(|_| is_mended_there)?, plan, ready)?;
+            let span = self.data_span(path.filter(|_| is_mended_there)?, plan, loaded)?;
             // Nobody here can edit a bundled template: a value that it takes over as it is is mended where it is from.
             Some(span).filter(|span| !is_foreign || !self.is_bundled(*span))
         };
@@ -74,20 +75,20 @@ impl Compiler {
         old: Option<&Value>,
         new: Option<&Value>,
     ) -> Option<Span> {
-        let (plan, ready) = (self.plan(id)?, self.context(context)?);
+        let (plan, loaded) = (self.plan(id)?, self.context(context)?);
         if let (None, Some(entry)) = (new, plan.unset_at(pointer)) {
             return Some(entry);
         }
-        let renderer = self.engine.renderer(LoadedContext::size_class(&ready.plain.prepared));
-        let version = self.version(&plan, ready, &renderer).result.ok()?;
-        let request = ready.request(&plan, &version, None);
+        let renderer = self.engine.renderer(LoadedContext::size_class(&loaded.plain.normalised));
+        let version = self.version(&plan, loaded, &renderer).result.ok()?;
+        let request = loaded.request(&plan, &version, None);
         let body = plan.body(&self.repo.sources, &renderer, &request).ok()?;
         let record = Record::new(&plan, &self.repo.sources, &renderer, &request, &body);
         let place = match (old.and_then(Value::as_str), new.and_then(Value::as_str)) {
             (Some(old), Some(new)) => record.place_in_text(pointer, common_prefix(old, new)),
             _ => record.place(pointer, KeyOrValue::Value),
         };
-        Some(self.outside(&place, &plan, ready).map_or(place.span, |outside| outside.span))
+        Some(self.outside(&place, &plan, loaded).map_or(place.span, |outside| outside.span))
     }
 
     /// The place that wrote something, and what led there: files that prompts read are places of their own.
@@ -96,25 +97,26 @@ impl Compiler {
         place: &Provenance,
         outside: Option<Outside>,
         plan: &Plan<'_>,
-        ready: &LoadedContext,
+        loaded: &LoadedContext,
     ) -> (Span, Vec<(Span, &'static str)>) {
         let how = outside.map(|outside| (place.span, outside.how.phrase()));
         let mut related: Vec<(Span, &'static str)> = how.into_iter().chain(place.steps.iter().copied()).collect();
-        let data = place.data.as_ref().filter(|_| outside.is_none()).and_then(|path| self.data_span(path, plan, ready));
+        let data =
+            place.data.as_ref().filter(|_| outside.is_none()).and_then(|path| self.data_span(path, plan, loaded));
         related.extend(data.map(|span| (span, "the value comes from here")));
-        let parts = place.parts.iter().filter_map(|path| self.data_span(path, plan, ready));
+        let parts = place.parts.iter().filter_map(|path| self.data_span(path, plan, loaded));
         let parts = parts.filter(|span| outside.is_none_or(|outside| outside.span != *span));
         related.extend(parts.map(|span| (span, "a part of it comes from here")));
-        let made_of = place.made_of.as_ref().and_then(|from| self.span_of(from, plan, ready));
+        let made_of = place.made_of.as_ref().and_then(|from| self.span_of(from, plan, loaded));
         related.extend(made_of.map(|span| (span, "computed from this")));
         (outside.map_or(place.span, |outside| outside.span), related)
     }
 
     /// What a computed text was made of.
-    fn span_of(&self, from: &ComputedFrom, plan: &Plan<'_>, ready: &LoadedContext) -> Option<Span> {
+    fn span_of(&self, from: &ComputedFrom, plan: &Plan<'_>, loaded: &LoadedContext) -> Option<Span> {
         match from {
-            ComputedFrom::Data(path) => self.data_span(path, plan, ready),
-            ComputedFrom::File(file) => self.file_span(file, None, plan, ready),
+            ComputedFrom::Data(path) => self.data_span(path, plan, loaded),
+            ComputedFrom::File(file) => self.file_span(file, None, plan, loaded),
             ComputedFrom::Template(span) => Some(*span),
         }
     }
@@ -125,10 +127,10 @@ impl Compiler {
         file: &ReadFile,
         bytes: Option<Range<usize>>,
         plan: &Plan<'_>,
-        ready: &LoadedContext,
+        loaded: &LoadedContext,
     ) -> Option<Span> {
         match file.place {
-            ReadPlace::Project => ready.source(self)?.project_file_span(&file.path, usize::MAX),
+            ReadPlace::Project => loaded.source(self)?.project_file_span(&file.path, usize::MAX),
             ReadPlace::Layer(index) => {
                 let layer = self.repo.readable_layers(plan.profile.profile.layer).nth(index)?;
                 let id = self.repo.prompt_file(layer, &file.path)?;
@@ -138,14 +140,14 @@ impl Compiler {
     }
 
     /// Where a value of the template data is written in its context file: found once for all agents that get the same conversation.
-    pub(super) fn data_span(&self, path: &Pointer, plan: &Plan<'_>, ready: &LoadedContext) -> Option<Span> {
+    pub(super) fn data_span(&self, path: &Pointer, plan: &Plan<'_>, loaded: &LoadedContext) -> Option<Span> {
         let key = (plan.surroundings, plan.profile.profile.layer, plan.api, path.clone());
-        ready.spans.of(key, || self.find_data_span(path, plan, ready))
+        loaded.spans.of(key, || self.find_data_span(path, plan, loaded))
     }
 
-    fn find_data_span(&self, path: &Pointer, plan: &Plan<'_>, ready: &LoadedContext) -> Option<Span> {
-        let span = self.in_context(plan, ready, |source, normal| source.data_span(path, normal));
-        span.or_else(|| match self.arrived(path, 0..usize::MAX, plan, ready)? {
+    fn find_data_span(&self, path: &Pointer, plan: &Plan<'_>, loaded: &LoadedContext) -> Option<Span> {
+        let span = self.in_context(plan, loaded, |source, normal| source.data_span(path, normal));
+        span.or_else(|| match self.arrived(path, 0..usize::MAX, plan, loaded)? {
             Arrived::Rendered(_, runs) => runs.first().map(|run| run.span),
             Arrived::Joined(pieces) => pieces.iter().rev().find_map(|piece| piece.span),
         })
@@ -157,12 +159,12 @@ impl Compiler {
     pub(super) fn in_context<T>(
         &self,
         plan: &Plan<'_>,
-        ready: &LoadedContext,
+        loaded: &LoadedContext,
         find: impl FnOnce(&ContextSource, &dyn Fn(&[Message]) -> Arc<[Message]>) -> Option<T>,
     ) -> Option<T> {
-        let renderer = self.engine.renderer(LoadedContext::size_class(&ready.plain.prepared));
-        let version = self.version(plan, ready, &renderer).result.ok()?;
-        find(ready.source(self)?, &|history: &[Message]| version.normal(history, plan.api))
+        let renderer = self.engine.renderer(LoadedContext::size_class(&loaded.plain.normalised));
+        let version = self.version(plan, loaded, &renderer).result.ok()?;
+        find(loaded.source(self)?, &|history: &[Message]| version.normal(history, plan.api))
     }
 }
 
@@ -444,26 +446,21 @@ impl Compiler {
         pointer: Option<&Pointer>,
         with_branches: bool,
     ) -> Option<Result<Explained, Vec<Diagnostic>>> {
-        let (plan, ready) = (self.plan(id)?, self.context(context)?);
-        if ready.context.kind() != plan.kind {
-            return None;
-        }
-        let renderer = self.engine.renderer(LoadedContext::size_class(&ready.plain.prepared));
-        let version = match self.version(&plan, ready, &renderer).result {
-            Ok(version) => version,
+        let pairing = match self.pairing(id, context)? {
+            Ok(pairing) => pairing,
             Err(finding) => return Some(Err(vec![*finding])),
         };
-        let request = ready.request(&plan, &version, model);
-        let body = match plan.body(&self.repo.sources, &renderer, &request) {
+        let (plan, loaded, request) = (&pairing.plan, pairing.loaded, pairing.request(model));
+        let body = match plan.body(&self.repo.sources, &pairing.renderer, &request) {
             Ok(body) => body,
             Err(findings) => return Some(Err(findings)),
         };
-        let record = Record::new(&plan, &self.repo.sources, &renderer, &request, &body);
+        let record = Record::new(plan, &self.repo.sources, &pairing.renderer, &request, &body);
         let pointers = pointer.map_or_else(|| leaves(body.value()), |pointer| vec![pointer.clone()]);
         let explain = |pointer: Pointer| {
             let value = body.value().pointer(pointer.as_str())?.clone();
-            let explanation = self.explanation(&record, pointer, value, &plan, ready);
-            Some(self.with_model(explanation, &plan, model))
+            let explanation = self.explanation(&record, pointer, value, plan, loaded);
+            Some(self.with_model(explanation, plan, model))
         };
         let values = pointers.into_iter().filter_map(explain).collect();
         let (branches, members) = match with_branches {
@@ -482,7 +479,7 @@ impl Compiler {
         pointer: Pointer,
         value: Value,
         plan: &Plan<'_>,
-        ready: &LoadedContext,
+        loaded: &LoadedContext,
     ) -> Explanation {
         let mut explanation = Explanation {
             value,
@@ -500,14 +497,14 @@ impl Compiler {
             }
             Author::Template { literal, written } => {
                 explanation.literal = Some(literal);
-                explanation.sources = written.into_iter().flat_map(|it| self.sources_of(it, plan, ready)).collect();
+                explanation.sources = written.into_iter().flat_map(|it| self.sources_of(it, plan, loaded)).collect();
             }
             Author::Step { step, setting, placed_by, source } => {
                 explanation.added.retain(|(added, _)| *added != step);
                 (explanation.step, explanation.placed_by) = (Some((step, setting)), placed_by);
                 explanation.sources.extend(source.map(|path| ValueSource {
                     kind: SourceKind::Data,
-                    span: self.data_span(&path, plan, ready),
+                    span: self.data_span(&path, plan, loaded),
                     tag: None,
                     steps: Vec::new(),
                     data: Some(path),
@@ -534,26 +531,26 @@ impl Compiler {
     }
 
     /// Who wrote a run; what came with a turn has its own template, or its text in the context.
-    fn sources_of(&self, written: Written, plan: &Plan<'_>, ready: &LoadedContext) -> Vec<ValueSource> {
+    fn sources_of(&self, written: Written, plan: &Plan<'_>, loaded: &LoadedContext) -> Vec<ValueSource> {
         let arrived = match &written.by {
-            By::Data { path, bytes } => self.arrived(path, bytes.clone(), plan, ready),
+            By::Data { path, bytes } => self.arrived(path, bytes.clone(), plan, loaded),
             _ => None,
         };
         match arrived {
             Some(Arrived::Rendered(turn, runs)) => {
-                runs.into_iter().map(|it| self.source_in_turn(turn, it, plan, ready)).collect()
+                runs.into_iter().map(|it| self.source_in_turn(turn, it, plan, loaded)).collect()
             }
             Some(Arrived::Joined(pieces)) => {
-                let source = self.source(written, plan, ready);
+                let source = self.source(written, plan, loaded);
                 pieces.iter().map(|piece| source.piece(piece)).collect()
             }
-            None => vec![self.source(written, plan, ready)],
+            None => vec![self.source(written, plan, loaded)],
         }
     }
 
     /// Who wrote a run of what surroundings say in a turn.
-    fn source_in_turn(&self, turn: usize, written: Written, plan: &Plan<'_>, ready: &LoadedContext) -> ValueSource {
-        let context = ready.source(self);
+    fn source_in_turn(&self, turn: usize, written: Written, plan: &Plan<'_>, loaded: &LoadedContext) -> ValueSource {
+        let context = loaded.source(self);
         let span = match &written.by {
             By::Data { path, .. } => context.and_then(|it| it.setting_span(path, turn)),
             By::File { file, .. } if file.place == ReadPlace::Project => {
@@ -561,11 +558,11 @@ impl Compiler {
             }
             _ => None,
         };
-        let source = self.source(written, plan, ready);
+        let source = self.source(written, plan, loaded);
         ValueSource { span: span.or(source.span), ..source }
     }
 
-    fn source(&self, written: Written, plan: &Plan<'_>, ready: &LoadedContext) -> ValueSource {
+    fn source(&self, written: Written, plan: &Plan<'_>, loaded: &LoadedContext) -> ValueSource {
         let mut source = ValueSource {
             kind: SourceKind::Template,
             span: Some(written.span),
@@ -580,22 +577,22 @@ impl Compiler {
             By::Template => {}
             By::Tag => source.kind = SourceKind::Tag,
             // Which role the message gets that stands for an item is the program's matter.
-            By::Data { path, .. } if self.is_role_of_item(&path, plan, ready) => {
+            By::Data { path, .. } if self.is_role_of_item(&path, plan, loaded) => {
                 source.kind = SourceKind::Computed;
-                source.made_of.extend(self.data_span(&path, plan, ready));
+                source.made_of.extend(self.data_span(&path, plan, loaded));
             }
             By::Data { path, .. } => {
                 source.kind = SourceKind::Data;
-                source.span = self.data_span(&path, plan, ready);
+                source.span = self.data_span(&path, plan, loaded);
                 source.data = Some((*path).clone());
             }
             By::File { file, bytes } => {
                 source.kind = SourceKind::File;
-                source.span = self.file_span(&file, Some(bytes), plan, ready);
+                source.span = self.file_span(&file, Some(bytes), plan, loaded);
             }
             By::Computed(from) => {
                 source.kind = SourceKind::Computed;
-                source.made_of = from.iter().filter_map(|from| self.span_of(from, plan, ready)).collect();
+                source.made_of = from.iter().filter_map(|from| self.span_of(from, plan, loaded)).collect();
             }
             By::Unknown(reason) => (source.kind, source.reason) = (SourceKind::Unknown, Some(reason)),
         }

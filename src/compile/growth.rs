@@ -20,7 +20,7 @@ use crate::unit::{
 
 /// A request that came before the one of a context.
 pub(super) struct Earlier {
-    prepared: NormalisedConversation,
+    normalised: NormalisedConversation,
     memo: Memo,
     proven: Proven,
     /// What prompts saw, if that was something else.
@@ -35,7 +35,7 @@ pub(super) struct Earlier {
 pub(super) struct Later<'a> {
     pub(super) plan: &'a Plan<'a>,
     pub(super) checks: &'a Checks,
-    pub(super) ready: &'a LoadedContext,
+    pub(super) loaded: &'a LoadedContext,
     pub(super) version: &'a Version,
     pub(super) renderer: &'a Renderer<'a>,
     pub(super) request: &'a Request<'a>,
@@ -64,13 +64,13 @@ impl Version {
     }
 
     /// The requests that came before.
-    fn earlier(&self, ready: &LoadedContext) -> &[Earlier] {
-        let cut = |(turn, length)| self.cut(ready, turn, length);
+    fn earlier(&self, loaded: &LoadedContext) -> &[Earlier] {
+        let cut = |(turn, length)| self.cut(loaded, turn, length);
         self.earlier.get_or_init(|| cuts(&self.states).into_iter().filter_map(cut).collect())
     }
 
     /// The request of a turn after so many messages.
-    fn cut(&self, ready: &LoadedContext, turn: usize, length: usize) -> Option<Earlier> {
+    fn cut(&self, loaded: &LoadedContext, turn: usize, length: usize) -> Option<Earlier> {
         let states = &self.states;
         let (state, last) = (&states[turn], states.last()?);
         let Task::Chat(history) = &state.conversation.task else { return None };
@@ -82,10 +82,10 @@ impl Version {
         let is_same_scope = state.language == last.language && state.project == last.project;
         let layers = |state: &State| state.conversation.system_layers.clone();
         Some(Earlier {
-            prepared: NormalisedConversation::new(conversation),
+            normalised: NormalisedConversation::new(conversation),
             memo: self.memo.beside(),
             proven: Proven::default(),
-            scopes: ready.turns.get(turn).filter(|_| !is_same_scope).map(Arc::clone),
+            scopes: loaded.turns.get(turn).filter(|_| !is_same_scope).map(Arc::clone),
             is_same_prompt: is_same_scope && layers(state) == layers(last),
             is_renewed: states[turn + 1..].iter().any(|state| state.renewed),
         })
@@ -151,14 +151,14 @@ fn history(state: &State) -> &[Message] {
 impl Compiler {
     /// Finds what of earlier requests changed in a body: the first that it finds.
     pub(super) fn prove_growth(&self, later: &Later<'_>, spent: &mut Spent, findings: &mut Findings) {
-        for earlier in later.version.earlier(later.ready) {
+        for earlier in later.version.earlier(later.loaded) {
             if spent.cost > work::AGENT_LIMIT {
                 return;
             }
             let own = &later.plan.profile.profile.layer;
             let scope = earlier.scopes.as_ref().map_or(later.request.scope, |scopes| &scopes[own]);
             let memo = later.request.memo.map(|_| &earlier.memo);
-            let request = Request { conversation: &earlier.prepared, scope, model: later.request.model, memo };
+            let request = Request { conversation: &earlier.normalised, scope, model: later.request.model, memo };
             let broken = self.prove_earlier(later, (earlier, &request), spent);
             if let Some((broken, body)) = broken {
                 self.tell_broken(later, (&request, &body), broken, findings);
@@ -201,7 +201,7 @@ impl Compiler {
 
     /// The finding, at what wrote the first place that differs.
     fn tell_broken(&self, later: &Later<'_>, earlier: (&Request<'_>, &Body), broken: Broken, findings: &mut Findings) {
-        let (plan, ready) = (later.plan, later.ready);
+        let (plan, loaded) = (later.plan, later.loaded);
         let (pointer, from) = (broken.problem.pointer.clone(), broken.from);
         let place_in = |(request, body): (&Request<'_>, &Body)| {
             let record = Record::new(plan, &self.repo.sources, later.renderer, request, body);
@@ -211,25 +211,25 @@ impl Compiler {
             }
         };
         let place = place_in(if broken.is_in_later { (later.request, later.body) } else { earlier });
-        let outside = self.outside(&place, plan, ready);
+        let outside = self.outside(&place, plan, loaded);
         let span = outside.map_or(place.span, |outside| outside.span);
         let entrance = self.entrance((span, &place.steps), None, &plan.profile);
         let sense = entrance.map(|entrance| entrance.sense(broken.problem.sense.as_deref()));
         let at = entrance.map_or(span, |entrance| entrance.span);
         let at = (broken.problem.rule, broken.problem.severity, at, sense.as_deref());
-        if findings.reach(at, plan.name(), &ready.context.name) {
+        if findings.reach(at, plan.name(), &loaded.context.name) {
             return;
         }
         // Something else may have stood there: what wrote that may be the cause.
         let before = broken.is_in_both.then(|| {
             let before = place_in(earlier);
-            self.outside(&before, plan, ready).map_or(before.span, |outside| outside.span)
+            self.outside(&before, plan, loaded).map_or(before.span, |outside| outside.span)
         });
-        let finding = self.finding_at(broken.problem, &place, (outside, entrance), plan, ready);
+        let finding = self.finding_at(broken.problem, &place, (outside, entrance), plan, loaded);
         let finding = match before.filter(|before| *before != span) {
             Some(before) => finding.related(before, WRITTEN_BEFORE),
             None => finding,
         };
-        findings.push(finding.reaching(plan.name(), Some(&ready.context.name)));
+        findings.push(finding.reaching(plan.name(), Some(&loaded.context.name)));
     }
 }

@@ -1,6 +1,7 @@
 //! What a place of a file reaches: the other way round from explaining a value.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -40,6 +41,35 @@ pub struct Reached {
     pub unfollowed: Option<&'static str>,
 }
 
+/// Why a place reaches nothing that could be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ImpactError {
+    /// No agent is made from the file.
+    UnknownFile {
+        /// The file that was asked for.
+        path: String,
+        /// What is near, as a phrase.
+        help: Option<String>,
+    },
+    /// The file has no such line, or the line no such column.
+    NoSuchPlace {
+        /// The file.
+        path: String,
+    },
+}
+
+impl fmt::Display for ImpactError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ImpactError::UnknownFile { path, .. } => write!(f, "no agent is made from `{path}`"),
+            ImpactError::NoSuchPlace { path } => write!(f, "`{path}` has no such place"),
+        }
+    }
+}
+
+impl std::error::Error for ImpactError {}
+
 impl ImpactQuery {
     /// Reads `FILE`, `FILE:LINE` or `FILE:LINE:COLUMN`; a file name may hold colons.
     pub fn parse(text: &str) -> ImpactQuery {
@@ -71,12 +101,8 @@ impl Compiler {
     ///
     /// # Errors
     ///
-    /// A phrase that says that there is no such file or line, with what is near.
-    pub fn impact(
-        &self,
-        asked: &ImpactQuery,
-        agents: Option<&[ProfileId]>,
-    ) -> Result<Vec<Reached>, (String, Option<String>)> {
+    /// There is no such file among those that agents are made from, or no such line or column in it.
+    pub fn impact(&self, asked: &ImpactQuery, agents: Option<&[ProfileId]>) -> Result<Vec<Reached>, ImpactError> {
         let chosen = self.agents().iter().filter(|(id, usable)| *usable && agents.is_none_or(|ids| ids.contains(id)));
         let chosen: Vec<ProfileId> = chosen.map(|(id, _)| *id).collect();
         let reached: Vec<Reached> = chosen.into_par_iter().filter_map(|id| self.reached(asked, id)).collect();
@@ -85,16 +111,16 @@ impl Compiler {
         Ok(reached)
     }
 
-    fn check_asked(&self, asked: &ImpactQuery) -> Result<(), (String, Option<String>)> {
+    fn check_asked(&self, asked: &ImpactQuery) -> Result<(), ImpactError> {
         let mut files = self.sources().iter().map(|(_, file)| file);
         let Some(file) = files.find(|file| **file.path() == *asked.path) else {
             let paths = self.sources().iter().map(|(_, file)| &**file.path());
-            let near = did_you_mean(&asked.path, paths);
-            return Err((format!("no agent is made from `{}`", asked.path), near));
+            let help = did_you_mean(&asked.path, paths);
+            return Err(ImpactError::UnknownFile { path: asked.path.clone(), help });
         };
         match asked.range(file.text()) {
             Some(_) => Ok(()),
-            None => Err((format!("`{}` has no such place", asked.path), None)),
+            None => Err(ImpactError::NoSuchPlace { path: asked.path.clone() }),
         }
     }
 
@@ -107,8 +133,8 @@ impl Compiler {
         };
         let mut contexts: BTreeMap<Arc<str>, BTreeSet<Pointer>> = BTreeMap::new();
         let mut unknown = None;
-        for ready in self.contexts().iter().filter(|ready| ready.context.kind() == plan.kind) {
-            let name = &ready.context.name;
+        for loaded in self.contexts().iter().filter(|loaded| loaded.context.kind() == plan.kind) {
+            let name = &loaded.context.name;
             let model = self.client_model(&plan, None);
             let Some(Ok(explained)) = self.explain_with_branches(id, name, model) else {
                 unknown = Some("its bodies cannot be made");

@@ -178,8 +178,8 @@ fn extended(entry: &Extension) -> Vec<Arc<str>> {
 /// Contexts that are marked `golden`, and that `golden.contexts` leaves out.
 fn without_golden(compiler: &Compiler) -> Vec<Lowered> {
     let Some(globs) = &compiler.repo.config.golden_contexts else { return Vec::new() };
-    let left_out = compiler.contexts.iter().filter(|ready| ready.context.golden && !ready.golden);
-    let lowered = left_out.map(|ready| Lowered::new(LoweredKind::Golden, &ready.context.name));
+    let left_out = compiler.contexts.iter().filter(|loaded| loaded.context.golden && !loaded.golden);
+    let lowered = left_out.map(|loaded| Lowered::new(LoweredKind::Golden, &loaded.context.name));
     lowered.map(|lowered| lowered.at(&compiler.repo, globs.span)).collect()
 }
 

@@ -1,6 +1,7 @@
 //! What becomes of findings: severities, `[[allow]]`, the command line.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::ops::Range;
 
 use super::rules::{NOT_LOWERABLE, UNKNOWN_RULE, all_rules, rule};
@@ -236,22 +237,47 @@ fn is_family(pattern: &str) -> bool {
     pattern.ends_with("/*") && all_rules().iter().any(|rule| matches(pattern, rule.code))
 }
 
-/// An error phrase for a code on the command line that cannot be allowed.
-pub(crate) fn check_allowed(code: &str) -> Result<(), String> {
-    check_code(code)?;
-    match can_silence(code) {
-        true => Ok(()),
-        false => Err(format!("`{code}` cannot be allowed: an agent without a body would pass unseen")),
+/// Why a code on the command line cannot be used.
+#[derive(Debug)]
+pub(crate) enum CodeError {
+    /// No rule has it; what is near, as a phrase.
+    Unknown { code: String, near: Option<String> },
+    /// Its findings cannot be allowed.
+    Fixed { code: String },
+}
+
+impl fmt::Display for CodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CodeError::Unknown { code, near } => {
+                let near = near.as_deref().unwrap_or("`reqc rule` lists all codes");
+                write!(f, "there is no rule `{code}`; {near}")
+            }
+            CodeError::Fixed { code } => {
+                write!(f, "`{code}` cannot be allowed: an agent without a body would pass unseen")
+            }
+        }
     }
 }
 
-/// An error phrase for a code on the command line that no rule has.
-pub(crate) fn check_code(code: &str) -> Result<(), String> {
+impl std::error::Error for CodeError {}
+
+/// Whether findings of a code on the command line can be allowed.
+pub(crate) fn check_allowed(code: &str) -> Result<(), CodeError> {
+    check_code(code)?;
+    match can_silence(code) {
+        true => Ok(()),
+        false => Err(CodeError::Fixed { code: code.to_owned() }),
+    }
+}
+
+/// Whether a rule has a code of the command line.
+pub(crate) fn check_code(code: &str) -> Result<(), CodeError> {
     if is_known(code) {
         return Ok(());
     }
     let near = did_you_mean(code, all_rules().iter().map(|rule| rule.code));
-    Err(format!("there is no rule `{code}`; {}", near.unwrap_or_else(|| "`reqc rule` lists all codes".to_owned())))
+    Err(CodeError::Unknown { code: code.to_owned(), near })
 }
 
 #[cfg(test)]

@@ -77,17 +77,30 @@ impl Shard {
 }
 
 impl FromStr for Shard {
-    type Err = String;
+    type Err = ShardError;
 
-    fn from_str(text: &str) -> Result<Shard, String> {
+    fn from_str(text: &str) -> Result<Shard, ShardError> {
         let number = |part: &str| part.parse::<u64>().ok().filter(|number| *number > 0);
         let parts = text.split_once('/').and_then(|(index, count)| Some((number(index)?, number(count)?)));
         match parts.filter(|(index, count)| index <= count) {
             Some((index, count)) => Ok(Shard { index, count }),
-            None => Err("write which part of how many: `1/4` to `4/4`".to_owned()),
+            None => Err(ShardError),
         }
     }
 }
+
+/// A text names no part: it is not `INDEX/COUNT` with an index from 1 to the count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ShardError;
+
+impl fmt::Display for ShardError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("write which part of how many: `1/4` to `4/4`")
+    }
+}
+
+impl std::error::Error for ShardError {}
 
 impl fmt::Display for Shard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -132,7 +145,7 @@ impl Compiler {
 
     /// The contexts that take part.
     pub(super) fn chosen_contexts<'c>(&'c self, selection: &Selection) -> impl Iterator<Item = &'c LoadedContext> {
-        self.contexts.iter().filter(|ready| selection.takes_context(&ready.context.name))
+        self.contexts.iter().filter(|loaded| selection.takes_context(&loaded.context.name))
     }
 
     /// The contexts that take part with an agent.
@@ -141,7 +154,7 @@ impl Compiler {
         selection: &Selection,
         agent: &str,
     ) -> impl Iterator<Item = &'c LoadedContext> {
-        self.chosen_contexts(selection).filter(move |ready| selection.takes(agent, &ready.context.name))
+        self.chosen_contexts(selection).filter(move |loaded| selection.takes(agent, &loaded.context.name))
     }
 
     /// Whether a finding of loading concerns what was selected: if it names no agents, the repository does.

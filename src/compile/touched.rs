@@ -92,8 +92,8 @@ impl Compiler {
         if paths.contains(MODELS) {
             reach.agents.extend(self.repo().models.keys().cloned());
         }
-        let contexts = self.contexts().iter().filter(|ready| files.contains(&ready.context.file));
-        reach.contexts.extend(contexts.map(|ready| Arc::clone(&ready.context.name)));
+        let contexts = self.contexts().iter().filter(|loaded| files.contains(&loaded.context.file));
+        reach.contexts.extend(contexts.map(|loaded| Arc::clone(&loaded.context.name)));
         for (agent, read) in self.reached_by_prompts(touched) {
             reach.agents.insert(agent);
             paths.extend(read);
@@ -167,7 +167,7 @@ impl Compiler {
         let settings = self.settings();
         let usable: Vec<ProfileId> = self.agents().iter().filter(|(_, usable)| *usable).map(|(id, _)| *id).collect();
         let asked =
-            |id| settings.iter().flat_map(|(ready, setting)| self.asked_by_prompt(id, ready, setting)).collect();
+            |id| settings.iter().flat_map(|(loaded, setting)| self.asked_by_prompt(id, loaded, setting)).collect();
         usable.into_par_iter().map(|id| (self.name(id), asked(id))).collect()
     }
 
@@ -175,12 +175,12 @@ impl Compiler {
     fn settings(&self) -> Vec<(&LoadedContext, PromptEnvironment)> {
         let mut known: Vec<(&Project, &str)> = Vec::new();
         let mut settings = Vec::new();
-        for ready in self.contexts().iter().filter(|ready| !ready.context.conversation.omit_system_prompt) {
-            for state in &ready.plain.states {
+        for loaded in self.contexts().iter().filter(|loaded| !loaded.context.conversation.omit_system_prompt) {
+            for state in &loaded.plain.states {
                 let setting = (&state.project, &*state.language);
                 if !known.contains(&setting) {
                     known.push(setting);
-                    settings.push((ready, PromptEnvironment::of_state(&state.project, &state.language)));
+                    settings.push((loaded, PromptEnvironment::of_state(&state.project, &state.language)));
                 }
             }
         }
@@ -191,12 +191,12 @@ impl Compiler {
     fn asked_by_prompt(
         &self,
         id: ProfileId,
-        ready: &LoadedContext,
+        loaded: &LoadedContext,
         environment: &PromptEnvironment,
     ) -> BTreeSet<Question> {
         let (Some(plan), Some(own)) = (self.plan(id), self.own_layer()) else { return BTreeSet::new() };
         let noting = Arc::new(Noting { world: Arc::clone(&own.world), asked: Mutex::default() });
-        self.render_prompt(&plan, (ready, environment), own.kind, &noting);
+        self.render_prompt(&plan, (loaded, environment), own.kind, &noting);
         std::mem::take(&mut noting.asked.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -204,7 +204,7 @@ impl Compiler {
     fn render_prompt(
         &self,
         plan: &Plan<'_>,
-        (ready, environment): (&LoadedContext, &PromptEnvironment),
+        (loaded, environment): (&LoadedContext, &PromptEnvironment),
         own: LayerKind,
         noting: &Arc<Noting>,
     ) {
@@ -215,9 +215,9 @@ impl Compiler {
         };
         let worlds = self.repo().readable_layers(layer).map(world).collect();
         let scope = environment.scope_of(self.repo(), layer, worlds);
-        let prepared = &ready.plain.prepared;
-        let renderer = self.engine.renderer(LoadedContext::size_class(prepared));
-        let request = Request { conversation: prepared, scope: &scope, model: None, memo: None };
+        let normalised = &loaded.plain.normalised;
+        let renderer = self.engine.renderer(LoadedContext::size_class(normalised));
+        let request = Request { conversation: normalised, scope: &scope, model: None, memo: None };
         // What goes wrong is found when the body is made.
         drop(plan.system_prompt(self.sources(), &renderer, &request));
         drop(plan.surroundings.map(|template| renderer.prompt(self.sources(), template, &scope)));

@@ -22,7 +22,7 @@ use crate::unit::{Costed, Memo, NormalisedConversation, Plan, Request, normal_fo
 
 /// A conversation, with everything that is made of it once.
 pub(super) struct Version {
-    pub(super) prepared: NormalisedConversation,
+    pub(super) normalised: NormalisedConversation,
     pub(super) memo: Memo,
     /// The conversation of each turn.
     pub(super) states: Vec<State>,
@@ -52,8 +52,8 @@ const MOST_KEPT: usize = 64;
 impl Version {
     pub(super) fn new(states: Vec<State>, arrivals: Vec<Arrival>, memo: Memo) -> Version {
         let last = states.last().map(|state| state.conversation.clone()).unwrap_or_default();
-        let (prepared, earlier, normal) = (NormalisedConversation::new(last), OnceLock::new(), Mutex::default());
-        Version { prepared, memo, states, earlier, arrivals, normal }
+        let (normalised, earlier, normal) = (NormalisedConversation::new(last), OnceLock::new(), Mutex::default());
+        Version { normalised, memo, states, earlier, arrivals, normal }
     }
 
     /// The history of the context's file with the messages of this version, in the normal form of a client API.
@@ -62,7 +62,7 @@ impl Version {
         if let Some((_, history)) = known.iter().find(|(of, _)| *of == api) {
             return Arc::clone(history);
         }
-        let bound_from = self.prepared.conversation.bound_from;
+        let bound_from = self.normalised.conversation.bound_from;
         let normal = normal_form(&with_arrivals(of_file, &self.arrivals), bound_from, api);
         let history: Arc<[Message]> = normal.history.into();
         known.push((api, Arc::clone(&history)));
@@ -122,16 +122,16 @@ impl State {
 
 impl Compiler {
     /// The conversation of a context as an agent gets it.
-    pub(super) fn version(&self, plan: &Plan<'_>, ready: &LoadedContext, renderer: &Renderer<'_>) -> Sent {
-        let as_written = || Costed { result: Ok(Arc::clone(&ready.plain)), cost: 0 };
+    pub(super) fn version(&self, plan: &Plan<'_>, loaded: &LoadedContext, renderer: &Renderer<'_>) -> Sent {
+        let as_written = || Costed { result: Ok(Arc::clone(&loaded.plain)), cost: 0 };
         let Some(template) = plan.surroundings.filter(|_| plan.kind == TaskKind::Chat) else { return as_written() };
-        let lock = || ready.versions.by_template.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || loaded.versions.by_template.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (template, plan.profile.profile.layer);
         if let Some(known) = lock().get(&key) {
             return known.clone();
         }
-        let Costed { result, cost } = self.texts(template, key.1, ready, renderer);
-        let sent = Costed { result: result.map(|texts| ready.versions.of(texts, ready)), cost };
+        let Costed { result, cost } = self.texts(template, key.1, loaded, renderer);
+        let sent = Costed { result: result.map(|texts| loaded.versions.of(texts, loaded)), cost };
         let mut known = lock();
         if known.len() < MOST_KEPT {
             known.insert(key, sent.clone());
@@ -144,13 +144,13 @@ impl Compiler {
         &self,
         template: TemplateId,
         layer: LayerKind,
-        ready: &LoadedContext,
+        loaded: &LoadedContext,
         renderer: &Renderer<'_>,
     ) -> Costed<Result<Vec<Arc<str>>, Box<Diagnostic>>> {
-        let scopes = ready.turns.iter().chain([&ready.scopes]).map(|scopes| &scopes[&layer]);
+        let scopes = loaded.turns.iter().chain([&loaded.scopes]).map(|scopes| &scopes[&layer]);
         let mut cost = 0_u64;
         let mut text = |scope: &Arc<PromptScope>| {
-            if ready.context.conversation.omit_system_prompt {
+            if loaded.context.conversation.omit_system_prompt {
                 return Ok(Arc::from(""));
             }
             let prompt = renderer.prompt(&self.repo.sources, template, scope);
@@ -237,12 +237,12 @@ impl Versions {
         self.by_texts.lock().expect("not poisoned").iter().map(|(_, version)| version.proofs()).sum()
     }
 
-    fn of(&self, texts: Vec<Arc<str>>, ready: &LoadedContext) -> Arc<Version> {
+    fn of(&self, texts: Vec<Arc<str>>, loaded: &LoadedContext) -> Arc<Version> {
         let lock = || self.by_texts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known)) = lock().iter().find(|(known, _)| *known == texts) {
             return Arc::clone(known);
         }
-        let version = Arc::new(Version::told(&ready.plain.states, &texts, ready.plain.memo.beside()));
+        let version = Arc::new(Version::told(&loaded.plain.states, &texts, loaded.plain.memo.beside()));
         let mut known = lock();
         // Another thread may have made the same.
         if let Some((_, known)) = known.iter().find(|(known, _)| *known == texts) {
@@ -259,6 +259,6 @@ impl LoadedContext {
     /// The request of an agent that gets a version.
     pub(super) fn request<'a>(&'a self, plan: &Plan<'_>, version: &'a Version, model: Option<&'a str>) -> Request<'a> {
         let scope = &self.scopes[&plan.profile.profile.layer];
-        Request { conversation: &version.prepared, scope, model, memo: None }
+        Request { conversation: &version.normalised, scope, model, memo: None }
     }
 }

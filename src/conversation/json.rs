@@ -40,19 +40,19 @@ as_json! {
     Block: write::block, |it| read::block(&it);
     Document: |it| write::block(&Block::Document(it.clone())), |it| match read::block(&it)? {
         Block::Document(it) => Ok(it),
-        _ => Err("it is no document".to_owned()),
+        _ => Err("it is no document".into()),
     };
     Image: |it| write::block(&Block::Image(it.clone())), |it| match read::block(&it)? {
         Block::Image(it) => Ok(it),
-        _ => Err("it is no image".to_owned()),
+        _ => Err("it is no image".into()),
     };
     Audio: |it| write::block(&Block::Audio(it.clone())), |it| match read::block(&it)? {
         Block::Audio(it) => Ok(it),
-        _ => Err("it is no recording".to_owned()),
+        _ => Err("it is no recording".into()),
     };
     ProviderBlock: |it| write::block(&Block::Provider(it.clone())), |it| match read::block(&it)? {
         Block::Provider(it) => Ok(it),
-        _ => Err("it is no block of a provider".to_owned()),
+        _ => Err("it is no block of a provider".into()),
     };
     Tool: write::tool, |it| read::tool(&it);
     SystemLayer: write::layer, |it| read::layer(&it);
@@ -62,7 +62,7 @@ as_json! {
     };
     Item: |it| Value::Object(write::item(it)), |it| match read::entry_of(&Object::of(it, "an item")?)? {
         Entry::Item(it) => Ok(it),
-        _ => Err("it is no typed item".to_owned()),
+        _ => Err("it is no typed item".into()),
     };
     Entry: |it| Value::Object(write::members(it)), |it| read::entry_of(&Object::of(it, "a line")?);
     Usage: |it| Value::Object(write::usage(*it)), |it| read::usage(&Object::of(it, "a count of tokens")?);
@@ -111,7 +111,7 @@ fn conversation_of(mut members: Object) -> Read<Conversation> {
     let omit_system_prompt = match members.optional("system_prompt")?.as_deref() {
         Some("omit") => true,
         None | Some("profile") => false,
-        Some(_) => return Err("`system_prompt` is neither `profile` nor `omit`".to_owned()),
+        Some(_) => return Err("`system_prompt` is neither `profile` nor `omit`".into()),
     };
     Ok(Conversation {
         task: task(&mut members)?,
@@ -133,7 +133,7 @@ fn task(members: &mut Object) -> Read<Task> {
         (None, (Some(prefix), Some(suffix))) => {
             Ok(Task::Completion { prefix: prefix.to_string(), suffix: suffix.to_string() })
         }
-        _ => Err("a conversation has a `history`, or a `prefix` and a `suffix`".to_owned()),
+        _ => Err("a conversation has a `history`, or a `prefix` and a `suffix`".into()),
     }
 }
 
@@ -143,10 +143,10 @@ fn member<T: DeserializeOwned + Default>(members: &mut Object, key: &str) -> Rea
 }
 
 fn value_of<T: DeserializeOwned>(key: &str, value: Value) -> Read<T> {
-    serde_json::from_value(value).map_err(|why| format!("`{key}`: {why}"))
+    serde_json::from_value(value).map_err(|why| format!("`{key}`: {why}").into())
 }
 
 fn named<T>(value: &Value, from_name: fn(&str) -> Option<T>) -> Read<T> {
     let name = value.as_str().ok_or("it is not a string")?;
-    from_name(name).ok_or_else(|| format!("`{}` is not one of the names", crate::text::cut(name, 40)))
+    from_name(name).ok_or_else(|| format!("`{}` is not one of the names", crate::text::cut(name, 40)).into())
 }

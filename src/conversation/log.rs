@@ -258,16 +258,16 @@ impl Log {
                 None => read::header(raw).map(|(header, raw)| log = Some(Log::begin(header, raw))),
                 Some(log) => read::entry(raw).and_then(|(entry, raw)| log.replay(entry, raw)),
             };
-            read.map_err(|message| LogError { line: index + 1, message })?;
+            read.map_err(|why| LogError { line: index + 1, message: why.to_string() })?;
         }
         Ok(Loaded { log, tail_bytes: bytes.len() - complete })
     }
 
-    fn replay(&mut self, entry: Entry, raw: String) -> Result<(), String> {
+    fn replay(&mut self, entry: Entry, raw: String) -> read::Read<()> {
         match &entry {
             Entry::Retract { messages } if *messages > self.history.len() => {
                 let known = self.history.len();
-                Err(format!("{messages} messages are taken back, but there are only {known}"))
+                Err(format!("{messages} messages are taken back, but there are only {known}").into())
             }
             _ => {
                 self.push(entry, raw);

@@ -1,9 +1,11 @@
 //! The body of a file that is imported.
 
+use std::fmt;
 use std::io::Read;
 
+use crate::diag::count;
 use crate::json;
-use crate::lint::{Endpoint, FoundBody, Input, find, recognise};
+use crate::lint::{Endpoint, FoundBody, Input, InputError, Unrecognised, find, recognise};
 use crate::provider::WireFormat;
 use crate::source::SourceText;
 
@@ -31,14 +33,14 @@ pub struct Picked {
 ///
 /// # Errors
 ///
-/// A phrase that goes on after the file's name: it cannot be read, holds no such body, or the wire format is not certain.
-pub fn pick(reader: impl Read, wire: Option<WireFormat>, choice: Choice) -> Result<Picked, String> {
+/// It cannot be read, holds no such body, or the wire format is not certain.
+pub fn pick(reader: impl Read, wire: Option<WireFormat>, choice: Choice) -> Result<Picked, PickError> {
     let mut search = Search { wire, choice, bodies: 0, found: None, broken: None };
-    match Input::open(reader).map_err(|why| why.to_string())? {
+    match Input::open(reader)? {
         Input::Document(bytes) if choice.line.is_none_or(|line| line == 1) => search.document(1, &bytes),
-        Input::Document(_) => return Err("is one document, not JSON Lines: it has no other line".to_owned()),
+        Input::Document(_) => return Err(PickError::NoLines),
         Input::Lines(mut lines) => loop {
-            let chunk = lines.chunk().map_err(|why| why.to_string())?;
+            let chunk = lines.chunk()?;
             if chunk.is_empty() {
                 break;
             }
@@ -49,13 +51,73 @@ pub fn pick(reader: impl Read, wire: Option<WireFormat>, choice: Choice) -> Resu
     search.picked()
 }
 
+/// Why no body was picked. What it says goes on after the file's name.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum PickError {
+    /// The file cannot be read, or is too large.
+    Input(InputError),
+    /// A line was asked for, but the file is one document.
+    NoLines,
+    /// The first line that could hold a body is no JSON.
+    Broken {
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// There are bodies, or none, but not the one that was asked for.
+    NoSuchBody {
+        /// What was asked for.
+        choice: Choice,
+        /// How many bodies there are: on the line, if one was asked for.
+        bodies: usize,
+    },
+    /// The wire format of the body is not certain.
+    Format(Unrecognised),
+}
+
+impl fmt::Display for PickError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PickError::Input(why) => why.fmt(f),
+            PickError::NoLines => f.write_str("is one document, not JSON Lines: it has no other line"),
+            PickError::Broken { line, why } => write!(f, "cannot be read: line {line}: {why}"),
+            PickError::NoSuchBody { choice, bodies } => {
+                let place = choice.line.map_or_else(String::new, |line| format!(" on line {line}"));
+                match bodies {
+                    0 => write!(f, "holds no request body{place}"),
+                    _ => write!(f, "holds {}{place}, not {}", count(*bodies, "body"), choice.body.unwrap_or(1)),
+                }
+            }
+            PickError::Format(why) => write!(f, "is not certain: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for PickError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            PickError::Input(why) => Some(why),
+            PickError::Format(why) => Some(why),
+            _ => None,
+        }
+    }
+}
+
+impl From<InputError> for PickError {
+    fn from(why: InputError) -> PickError {
+        PickError::Input(why)
+    }
+}
+
 struct Search {
     wire: Option<WireFormat>,
     choice: Choice,
     bodies: usize,
     found: Option<FoundBody>,
     /// The first line that is no JSON, and why.
-    broken: Option<String>,
+    broken: Option<(usize, String)>,
 }
 
 impl Search {
@@ -77,25 +139,21 @@ impl Search {
     }
 
     fn is_broken(&mut self, line: usize, why: &str) {
-        self.broken.get_or_insert_with(|| format!("line {line}: {why}"));
+        self.broken.get_or_insert_with(|| (line, why.to_owned()));
     }
 
-    fn picked(self) -> Result<Picked, String> {
+    fn picked(self) -> Result<Picked, PickError> {
         let Some(FoundBody { value, endpoint, .. }) = self.found else { return Err(self.nothing()) };
         let of_url = |endpoint: &Endpoint| endpoint.wire;
         let wire = self.wire.or(endpoint.as_ref().map(of_url)).map_or_else(|| recognise(&value), Ok);
-        let wire = wire.map_err(|why| format!("is not certain: {why}"))?;
+        let wire = wire.map_err(PickError::Format)?;
         Ok(Picked { value, wire, bodies: self.bodies })
     }
 
-    fn nothing(self) -> String {
-        let place = self.choice.line.map_or_else(String::new, |line| format!(" on line {line}"));
+    fn nothing(self) -> PickError {
         match (self.bodies, self.broken) {
-            (0, Some(why)) => format!("cannot be read: {why}"),
-            (0, None) => format!("holds no request body{place}"),
-            (bodies, _) => {
-                format!("holds {}{place}, not {}", crate::diag::count(bodies, "body"), self.choice.body.unwrap_or(1))
-            }
+            (0, Some((line, why))) => PickError::Broken { line, why },
+            (bodies, _) => PickError::NoSuchBody { choice: self.choice, bodies },
         }
     }
 }

@@ -24,24 +24,35 @@ pub(crate) enum Input<R> {
     Lines(Lines<R>),
 }
 
-/// Why a file is not read further.
+/// Why a file of bodies is not read further. What it says goes on after the file's name.
 #[derive(Debug)]
-pub(crate) enum TooMuch {
+#[non_exhaustive]
+pub enum InputError {
+    /// The reader failed.
     Failed(Error),
     /// A document or a line has more bytes than this.
     Document(u64),
-    /// All lines together have.
+    /// All lines together have more bytes than this.
     Lines(u64),
 }
 
-impl std::fmt::Display for TooMuch {
+impl std::error::Error for InputError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            InputError::Failed(error) => Some(error),
+            InputError::Document(_) | InputError::Lines(_) => None,
+        }
+    }
+}
+
+impl std::fmt::Display for InputError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            TooMuch::Failed(error) => {
+            InputError::Failed(error) => {
                 write!(f, "cannot be read: {}", error.to_string().split(" (os error").next().unwrap_or_default())
             }
-            TooMuch::Document(limit) => write!(f, "holds a document of more than {} MiB", limit >> 20),
-            TooMuch::Lines(limit) => write!(f, "is larger than {} GiB", limit >> 30),
+            InputError::Document(limit) => write!(f, "holds a document of more than {} MiB", limit >> 20),
+            InputError::Lines(limit) => write!(f, "is larger than {} GiB", limit >> 30),
         }
     }
 }
@@ -57,7 +68,7 @@ pub(crate) struct Lines<R> {
 
 impl<R: Read> Input<R> {
     /// Finds out what a file is by its first lines: a document ends with the first line if another begins after it.
-    pub(crate) fn open(reader: R) -> Result<Input<R>, TooMuch> {
+    pub(crate) fn open(reader: R) -> Result<Input<R>, InputError> {
         let mut lines =
             Lines { reader: BufReader::with_capacity(1 << 16, reader), read: 0, number: 0, ahead: [].into() };
         let mut head = Vec::new();
@@ -72,9 +83,9 @@ impl<R: Read> Input<R> {
             .reader
             .take(MAX_FILE_BYTES.saturating_sub(head.len() as u64) + 1)
             .read_to_end(&mut head)
-            .map_err(TooMuch::Failed)?;
+            .map_err(InputError::Failed)?;
         match head.len() as u64 > MAX_FILE_BYTES {
-            true => Err(TooMuch::Document(MAX_FILE_BYTES)),
+            true => Err(InputError::Document(MAX_FILE_BYTES)),
             false => Ok(Input::Document(head)),
         }
     }
@@ -94,7 +105,7 @@ const BOM: &[u8] = "\u{feff}".as_bytes();
 
 impl<R: Read> Lines<R> {
     /// The next lines: as many as are worth sharing among threads, but of large ones few.
-    pub(crate) fn chunk(&mut self) -> Result<Vec<Line>, TooMuch> {
+    pub(crate) fn chunk(&mut self) -> Result<Vec<Line>, InputError> {
         const LINES: usize = 512;
         const BYTES: usize = 4 << 20;
         let (mut chunk, mut bytes) = (Vec::new(), 0);
@@ -106,7 +117,7 @@ impl<R: Read> Lines<R> {
         Ok(chunk)
     }
 
-    fn next(&mut self) -> Result<Option<Line>, TooMuch> {
+    fn next(&mut self) -> Result<Option<Line>, InputError> {
         match self.ahead.pop_front() {
             Some(line) => Ok(Some(line)),
             None => self.not_blank(&mut Vec::new()),
@@ -114,18 +125,18 @@ impl<R: Read> Lines<R> {
     }
 
     /// The next line that is not blank; all that was read is added to `head`.
-    fn not_blank(&mut self, head: &mut Vec<u8>) -> Result<Option<Line>, TooMuch> {
+    fn not_blank(&mut self, head: &mut Vec<u8>) -> Result<Option<Line>, InputError> {
         loop {
             let start = head.len();
             let mut reader = (&mut self.reader).take(MAX_FILE_BYTES + 1);
-            let read = reader.read_until(b'\n', head).map_err(TooMuch::Failed)? as u64;
+            let read = reader.read_until(b'\n', head).map_err(InputError::Failed)? as u64;
             self.read += read;
             self.number += 1;
             if read > MAX_FILE_BYTES {
-                return Err(TooMuch::Document(MAX_FILE_BYTES));
+                return Err(InputError::Document(MAX_FILE_BYTES));
             }
             if self.read > MOST {
-                return Err(TooMuch::Lines(MOST));
+                return Err(InputError::Lines(MOST));
             }
             if read == 0 {
                 return Ok(None);
@@ -136,7 +147,7 @@ impl<R: Read> Lines<R> {
             }
             // Many blank lines are not kept; those before a document are, so that its lines keep their numbers.
             if head.len() as u64 > MAX_FILE_BYTES {
-                return Err(TooMuch::Document(MAX_FILE_BYTES));
+                return Err(InputError::Document(MAX_FILE_BYTES));
             }
         }
     }

@@ -11,9 +11,10 @@ use super::analyse::{Analysis, Callable};
 use super::functions::INDEX_FROM_0;
 use super::limits::{self, Depth};
 use super::rules;
-use crate::diag::{Diagnostic, Severity};
+use crate::diag::{Diagnostic, Severity, count};
 use crate::repo::Dialect;
 use crate::source::Span;
+use crate::text::cut;
 
 /// A template's text after rewriting, and what was met on the way.
 #[derive(Debug, Default)]
@@ -33,6 +34,8 @@ pub(super) struct Rewritten {
     pub(super) pair_loops: Vec<Range<usize>>,
     /// How a prompt ends with a line end.
     final_line_end: Option<Range<usize>>,
+    /// Lines of text that would be statements for an engine that reads line statements.
+    line_statements: Vec<Range<usize>>,
 }
 
 /// The variables of a prompt's own text and the names that stand for them: short enough to fit with braces.
@@ -51,10 +54,15 @@ pub(super) fn rewrite(source: &str, dialect: Dialect, is_prompt: bool) -> Rewrit
     for token in machinery::tokenize(source, false, SyntaxConfig::default()) {
         let Ok((token, span)) = token else { break };
         let range = span.start_offset as usize..span.end_offset as usize;
-        if let (Token::TemplateData(text), true) = (&token, is_prompt) {
+        if let Token::TemplateData(text) = &token
+            && (is_prompt || text.contains(LINE_STATEMENT))
+        {
             let at = text.as_ptr() as usize - source.as_ptr() as usize;
             if !after_raw_tag(&source[..at]) {
-                expand_variables(text, at, &mut edits);
+                rewritten.line_statements.extend(line_statements(source, at..at + text.len()));
+                if is_prompt {
+                    expand_variables(text, at, &mut edits);
+                }
             }
         }
         depth.count(&token, range.clone());
@@ -202,6 +210,65 @@ fn after_raw_tag(before: &str) -> bool {
     tag.trim_matches(['-', '+', ' ', '\n', '\t']) == "raw"
 }
 
+/// What a line statement of inja begins with.
+const LINE_STATEMENT: &str = "##";
+
+/// Lines that begin in a part of a template's text with the sign of a line statement and one of inja's tags, from the sign on. Many a
+/// heading of Markdown is among them.
+fn line_statements(source: &str, part: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let follows_tag = part.start > 0 && !source[..part.start].ends_with('\n');
+    let mut end = part.start;
+    let lines = source[part].split_inclusive('\n').map(move |line| {
+        end += line.len();
+        (line.trim(), end - line.trim_start().len())
+    });
+    let whole = lines.skip(usize::from(follows_tag));
+    let statements = whole.filter(|(line, _)| line.starts_with(LINE_STATEMENT) && INJA_TAGS.contains(&tag(line)));
+    statements.map(|(line, start)| start..start + line.len())
+}
+
+/// The tags of inja.
+const INJA_TAGS: [&str; 10] =
+    ["for", "endfor", "if", "else", "endif", "set", "include", "extends", "block", "endblock"];
+
+/// The name of the tag that a line statement holds.
+fn tag(statement: &str) -> &str {
+    let inner = statement.trim_start_matches(LINE_STATEMENT).trim_start();
+    &inner[..inner.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(inner.len())]
+}
+
+/// Whether a line is a statement beyond doubt: it ends a block, sets a variable, or names a file in quotes.
+fn is_no_heading(statement: &str) -> bool {
+    let inner = statement.trim_start_matches(LINE_STATEMENT).trim();
+    let rest = inner[tag(statement).len()..].trim_start();
+    match tag(statement) {
+        "endfor" | "endif" | "endblock" => rest.is_empty(),
+        "set" => rest.split_once('=').is_some_and(|(name, _)| !name.trim().contains(char::is_whitespace)),
+        "include" | "extends" => rest.starts_with(['"', '\'']),
+        _ => false,
+    }
+}
+
+/// A template that is written with line statements: told once, at the first of them.
+fn with_line_statements(rewritten: &Rewritten, span: &impl Fn(Range<usize>) -> Span) -> Option<Diagnostic> {
+    let statement = |range: &Range<usize>| &rewritten.text[range.clone()];
+    if !rewritten.line_statements.iter().any(|range| is_no_heading(statement(range))) {
+        return None;
+    }
+    let (first, others) = rewritten.line_statements.split_first()?;
+    let text = statement(first);
+    let message = format!("`{LINE_STATEMENT} {}` is text here: line statements are not read", tag(text));
+    let inner = cut(text.trim_start_matches(LINE_STATEMENT).trim(), LONGEST_STATEMENT);
+    let help = match others.len() {
+        0 => format!("write `{{% {inner} %}}`"),
+        others => format!("write `{{% {inner} %}}`, and tags on {} too", count(others, "other line")),
+    };
+    Some(Diagnostic::new(&rules::LINE_STATEMENT, span(first.clone()), message).help(help))
+}
+
+/// How many characters of a line statement are shown as a tag.
+const LONGEST_STATEMENT: usize = 60;
+
 fn expand_variables(text: &str, at: usize, edits: &mut Vec<(Range<usize>, String)>) {
     for (variable, name) in PROMPT_VARIABLES {
         for (found, _) in text.match_indices(variable) {
@@ -224,6 +291,7 @@ pub(super) fn findings(
         findings
             .push(finding.help("keep the outer loop in a variable: `{% set outer = loop %}` before the inner loop"));
     }
+    findings.extend(with_line_statements(rewritten, &span));
     let inja = dialect == Dialect::Inja;
     if !rewritten.shows_inja && !inja {
         return findings;

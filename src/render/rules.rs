@@ -73,6 +73,16 @@ crate::diag::rules! {
     LOOP_PARENT = Error "dialect/loop-parent", "`loop.parent` does not exist here",
         "inja reaches the outer loop through `loop.parent`. Here the outer loop's values are kept in a variable: \
          `{% set outer = loop %}` before the inner loop.";
+    LINE_STATEMENT = Warning "dialect/line-statement", "a line that begins with `##` looks like a statement, and is text",
+        "inja reads `## for x in y` at the begin of a line as the tag `{% for x in y %}`, and Jinja can be told to. Here such a line is \
+         text in every dialect, because prompts are full of Markdown headings. The client whose collections are read with \
+         `dialect = \"inja\"` has switched line statements off too.\n\n\
+         Write tags. A heading alone is no finding: one of the lines has to end a block (`## endfor`, `## endif`, `## endblock`), set a \
+         variable or include a file.\n\n\
+         * wrong: `## for message in ctx.history`\n\
+         * right: `{% for message in ctx.history %}`\n\n\
+         Source: `set_line_statement` in `ContextRenderer.cpp` of github.com/Palm1r/QodeAssist, and in the README of \
+         github.com/pantor/inja.";
     PROMPT_TEXT = Warning "dialect/prompt-text", "a prompt of the other dialect gets another text here",
         "The prompt uses spellings of inja, and something that the original client understands differently, without a word: \
          `head_lines` leaves out the last line end there, `file_exists` is true for folders, `dirname(\"c.txt\")` is `.`, \

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Glob, Known, MAX_GLOBS, Reader, rules, tools};
+use super::{Glob, GlobError, Known, MAX_GLOBS, Reader, rules, tools};
 use crate::diag::{Diagnostic, Severity};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::{Kind, Node, Table};
@@ -303,8 +303,8 @@ impl Family {
 }
 
 impl ModelPattern {
-    /// A pattern; what is wrong with it, as a phrase, and where.
-    fn new(text: Spanned<Arc<str>>) -> Result<ModelPattern, (String, Span)> {
+    /// A pattern, or what is wrong with it, and where.
+    fn new(text: Spanned<Arc<str>>) -> Result<ModelPattern, (GlobError, Span)> {
         let pattern = name::normal_pattern(&text.value);
         let plain = pattern.find(['*', '?', '[', ']', '{', '}', '\\']).unwrap_or(pattern.len());
         let rest = match &pattern[plain..] {

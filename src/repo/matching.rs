@@ -136,11 +136,41 @@ fn fold(text: &str) -> String {
 ///
 /// # Errors
 ///
-/// What is wrong with it, as a phrase.
-pub(crate) fn glob(text: &str) -> Result<Glob, String> {
+/// What is wrong with it.
+pub(crate) fn glob(text: &str) -> Result<Glob, GlobError> {
     Glob::build(text, &fold(text), |builder| {
         builder.case_insensitive(true).literal_separator(false).backslash_escape(true);
     })
+}
+
+/// What is wrong with a glob.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GlobError {
+    /// It has more than 1,000 bytes.
+    TooLong,
+    /// Its braces nest deeper than 8 levels.
+    TooDeep,
+    /// It is not written as globs are.
+    Syntax(globset::ErrorKind),
+}
+
+impl fmt::Display for GlobError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GlobError::TooLong => write!(f, "it is longer than {MAX_GLOB_BYTES} bytes"),
+            GlobError::TooDeep => write!(f, "its braces nest deeper than {MAX_GLOB_DEPTH} levels"),
+            GlobError::Syntax(kind) => kind.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for GlobError {}
+
+impl From<globset::Error> for GlobError {
+    fn from(error: globset::Error) -> GlobError {
+        GlobError::Syntax(error.kind().clone())
+    }
 }
 
 /// A pattern for names and paths.
@@ -162,18 +192,18 @@ impl Glob {
     ///
     /// # Errors
     ///
-    /// What is wrong with it, as a phrase.
-    pub fn new(text: &str) -> Result<Glob, String> {
+    /// What is wrong with it.
+    pub fn new(text: &str) -> Result<Glob, GlobError> {
         Glob::build(text, text, |_| {})
     }
 
-    fn build(shown: &str, text: &str, set_up: impl FnOnce(&mut GlobBuilder<'_>)) -> Result<Glob, String> {
+    fn build(shown: &str, text: &str, set_up: impl FnOnce(&mut GlobBuilder<'_>)) -> Result<Glob, GlobError> {
         check_size(text)?;
         let mut builder = GlobBuilder::new(text);
         set_up(&mut builder);
-        let glob = builder.build().map_err(|error| error.kind().to_string())?;
+        let glob = builder.build()?;
         // A set of one: unlike a matcher, it says so if it cannot be made.
-        let set = GlobSet::builder().add(glob).build().map_err(|error| error.kind().to_string())?;
+        let set = GlobSet::builder().add(glob).build()?;
         Ok(Glob { text: shown.into(), set })
     }
 
@@ -189,9 +219,9 @@ impl Glob {
 }
 
 /// Whether a glob is one that can be used in a time that is linear in the names.
-fn check_size(text: &str) -> Result<(), String> {
+fn check_size(text: &str) -> Result<(), GlobError> {
     if text.len() > MAX_GLOB_BYTES {
-        return Err(format!("it is longer than {MAX_GLOB_BYTES} bytes"));
+        return Err(GlobError::TooLong);
     }
     let mut depth = 0_usize;
     for byte in text.bytes() {
@@ -201,7 +231,7 @@ fn check_size(text: &str) -> Result<(), String> {
             _ => {}
         }
         if depth > MAX_GLOB_DEPTH {
-            return Err(format!("its braces nest deeper than {MAX_GLOB_DEPTH} levels"));
+            return Err(GlobError::TooDeep);
         }
     }
     Ok(())

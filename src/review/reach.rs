@@ -72,9 +72,9 @@ fn is_below(path: &str, folder: &str) -> bool {
 /// The contexts that files hold; a file may be called anything.
 fn contexts_of_files(side: &Compiler) -> ByPath {
     let mut named = ByPath::new();
-    for ready in side.contexts() {
-        let path = side.sources().get(ready.context.file).path().to_string();
-        named.entry(path).or_default().insert(Arc::clone(&ready.context.name));
+    for loaded in side.contexts() {
+        let path = side.sources().get(loaded.context.file).path().to_string();
+        named.entry(path).or_default().insert(Arc::clone(&loaded.context.name));
     }
     named
 }

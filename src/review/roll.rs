@@ -66,7 +66,7 @@ fn agents(side: &Compiler) -> Named<'_> {
 /// The contexts of a side.
 fn contexts(side: &Compiler) -> Named<'_> {
     let of = |it: &'_ Context| Arc::clone(side.sources().get(it.file).path());
-    side.contexts().iter().map(|ready| (&ready.context.name, of(&ready.context))).collect()
+    side.contexts().iter().map(|loaded| (&loaded.context.name, of(&loaded.context))).collect()
 }
 
 /// What agents were called, by their new names: the same file, or the file that was moved, says another name.

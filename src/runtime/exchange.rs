@@ -49,6 +49,13 @@ pub(super) struct RoundContext<'a> {
     pub(super) hold: bool,
 }
 
+/// An answer on its way in: what its head says, and what its bytes and events go through.
+struct Incoming {
+    info: ResponseInfo,
+    decoder: Decoder,
+    redacting: Redacting,
+}
+
 impl Exchange {
     fn nothing(ended: Ended, wire: WireFormat) -> Exchange {
         Exchange { answer: Answer::default(), held: String::new(), has_begun: false, calls_begun: false, ended, wire }
@@ -85,29 +92,31 @@ impl RoundContext<'_> {
 
     async fn read(&self, request: &Compiled, mut response: Response<HttpBody>, id_prefix: String) -> Exchange {
         let redactor = self.transport.redactor();
-        let mut redacting = Redacting::new(redactor.clone());
         let framing = Framing::of(content_type(response.headers()), request.wire);
         let source = Source { api: request.api, wire: request.wire, id_prefix };
-        let mut decoder = Decoder::new(source, framing, self.transport.options.limits);
         let mut exchange = Exchange::nothing(Ended::Cancelled, request.wire);
-        let info = named(response.headers());
+        let mut incoming = Incoming {
+            info: named(response.headers()),
+            decoder: Decoder::new(source, framing, self.transport.options.limits),
+            redacting: Redacting::new(redactor.clone()),
+        };
         let limit = self.transport.options.answer_timeout;
         let read = async {
-            let read = self.pump(request, response.body_mut(), &info, &mut decoder, &mut redacting, &mut exchange);
+            let read = self.pump(request, response.body_mut(), &mut incoming, &mut exchange);
             timeout(limit, read).await.unwrap_or_else(|_| Ended::Broken(endless(request, limit)))
         };
         if let Some(ended) = self.cancel.run_until_cancelled(read).await {
             exchange.ended = match ended {
                 Ended::Broken(error) => {
-                    let info = info.or(decoder.info());
+                    let info = incoming.info.clone().or(incoming.decoder.info());
                     Ended::Broken(redactor.error(error.with_response(&info)))
                 }
                 Ended::Complete(stop) => Ended::Complete(redactor.stop(stop)),
                 Ended::Cancelled => Ended::Cancelled,
             };
         }
-        self.tell(redacting.last(), &mut exchange);
-        exchange.answer = decoder.into_answer();
+        self.tell(incoming.redacting.last(), &mut exchange);
+        exchange.answer = incoming.decoder.into_answer();
         redactor.answer(&mut exchange.answer);
         exchange
     }
@@ -117,32 +126,28 @@ impl RoundContext<'_> {
         &self,
         request: &Compiled,
         body: &mut HttpBody,
-        info: &ResponseInfo,
-        decoder: &mut Decoder,
-        redacting: &mut Redacting,
+        incoming: &mut Incoming,
         exchange: &mut Exchange,
     ) -> Ended {
         let mut cut_off = None;
-        while !decoder.is_complete() {
+        while !incoming.decoder.is_complete() {
             let mut events = Vec::new();
             let pushed = match self.transport.piece(body).await {
-                Ok(Some(bytes)) => decoder.push(&bytes, &mut events),
+                Ok(Some(bytes)) => incoming.decoder.push(&bytes, &mut events),
                 Ok(None) => break,
                 Err(error) => {
                     cut_off = Some(broken(&error, request));
                     break;
                 }
             };
-            self.tell_start(info, decoder, exchange);
-            self.tell(events.into_iter().flat_map(|event| redacting.next(event)).collect(), exchange);
+            self.tell_next(events, incoming, exchange);
             if let Err(error) = pushed {
                 return Ended::Broken(error);
             }
         }
         let mut events = Vec::new();
-        let finished = decoder.finish(&mut events);
-        self.tell_start(info, decoder, exchange);
-        self.tell(events.into_iter().flat_map(|event| redacting.next(event)).collect(), exchange);
+        let finished = incoming.decoder.finish(&mut events);
+        self.tell_next(events, incoming, exchange);
         match finished {
             Ok(stop) => {
                 // The rest is of no interest, but a connection that was read to its end can be used again.
@@ -153,12 +158,14 @@ impl RoundContext<'_> {
         }
     }
 
-    /// Tells once that the answer has begun, as soon as it has.
-    fn tell_start(&self, info: &ResponseInfo, decoder: &Decoder, exchange: &mut Exchange) {
+    /// Tells what was decoded, and before it, once, that the answer has begun.
+    fn tell_next(&self, events: Vec<Event>, incoming: &mut Incoming, exchange: &mut Exchange) {
+        let Incoming { info, decoder, redacting } = incoming;
         if decoder.has_begun() && !std::mem::replace(&mut exchange.has_begun, true) {
             let info = self.transport.redactor().info(info.clone().or(decoder.info()));
             self.emitter.emit(Event::AnswerStart(info));
         }
+        self.tell(events.into_iter().flat_map(|event| redacting.next(event)).collect(), exchange);
     }
 
     fn tell(&self, events: Vec<Event>, exchange: &mut Exchange) {

@@ -16,7 +16,7 @@ pub(super) fn parse<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, E
     let name = T::schema_name();
     let schema = Value::Object(schema_of::<T>());
     let validator = validator(&schema).map_err(|problem| {
-        Error::new(Category::Config, format!("the schema of `{name}` cannot be used")).detail(problem)
+        Error::new(Category::Config, format!("the schema of `{name}` cannot be used")).detail(problem.to_string())
     })?;
     let misfit =
         |problem: String| Error::new(Category::Provider, format!("the answer does not fit `{name}`: {problem}"));

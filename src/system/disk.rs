@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::{bounded, place, relative, words};
-use crate::world::{Entry, EntryKind, ReadError, Walk, World, is_hidden, is_private_key};
+use crate::world::{AccessError, Entry, EntryKind, ReadError, Walk, World, is_hidden, is_private_key};
 
 /// A folder on disk.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ impl Disk {
     ///
     /// # Errors
     /// One phrase that names `root`, if it is missing, unreadable or not a folder.
-    pub fn open(root: &Path) -> Result<Disk, String> {
+    pub fn open(root: &Path) -> Result<Disk, AccessError> {
         let shown = root.display();
         match fs::canonicalize(root) {
             Ok(root) if root.is_dir() => Ok(Disk {
@@ -42,9 +42,9 @@ impl Disk {
                 named: None,
                 root,
             }),
-            Ok(_) => Err(format!("`{shown}` is not a folder")),
-            Err(error) if error.kind() == ErrorKind::NotFound => Err(format!("`{shown}` does not exist")),
-            Err(error) => Err(format!("`{shown}` cannot be opened: {}", words(&error))),
+            Ok(_) => Err(format!("`{shown}` is not a folder").into()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Err(format!("`{shown}` does not exist").into()),
+            Err(error) => Err(format!("`{shown}` cannot be opened: {}", words(&error)).into()),
         }
     }
 
@@ -53,7 +53,7 @@ impl Disk {
     /// # Errors
     /// As [`Disk::open`], or if it cannot be created, lies in a `.git`, or is reached through a link of a repository: what a
     /// repository brings must not decide where files go. `root` is such a repository too, if there is one.
-    pub fn create(folder: &Path, root: Option<&Path>) -> Result<Disk, String> {
+    pub fn create(folder: &Path, root: Option<&Path>) -> Result<Disk, AccessError> {
         let folder = place::to_write(folder, root)?;
         fs::create_dir_all(&folder)
             .map_err(|error| format!("`{}` cannot be created: {}", folder.display(), words(&error)))?;
@@ -302,8 +302,8 @@ mod tests {
     #[test]
     fn opening_says_what_is_wrong() {
         let (dir, _) = folder(&["file"]);
-        assert!(Disk::open(&dir.path().join("none")).expect_err("missing").ends_with("does not exist"));
-        assert!(Disk::open(&dir.path().join("file")).expect_err("a file").ends_with("is not a folder"));
+        assert!(Disk::open(&dir.path().join("none")).expect_err("missing").to_string().ends_with("does not exist"));
+        assert!(Disk::open(&dir.path().join("file")).expect_err("a file").to_string().ends_with("is not a folder"));
         assert!(Disk::create(&dir.path().join("x/y"), None).is_ok());
     }
 

@@ -18,7 +18,7 @@ use repository::Repository;
 use stand_in::StandIn;
 use tree::Trees;
 
-use crate::world::MemoryWorld;
+use crate::world::{AccessError, MemoryWorld};
 
 /// Reads the trees of git revisions.
 #[derive(Debug)]
@@ -31,10 +31,11 @@ impl GitRevision {
     /// # Errors
     /// One phrase, with git's own words: git cannot be run, `root` is in no repository that can be read, `rev` names no
     /// commit, objects are missing, or what they hold is too much.
-    pub fn load(root: &Path, rev: &str) -> Result<MemoryWorld, String> {
+    pub fn load(root: &Path, rev: &str) -> Result<MemoryWorld, AccessError> {
         let (repository, stand_in) = stand_in(root, &[rev])?;
         let commit = stand_in.commit(rev).map_err(|why| no_commit(rev, &why))?;
-        let failed = |why: String| format!("`{rev}` cannot be read: {why}{}", stand_in.advice(rev));
+        let failed =
+            |why: AccessError| AccessError::from(format!("`{rev}` cannot be read: {why}{}", stand_in.advice(rev)));
         let objects = Objects::open(stand_in.git(), stand_in.object_format()).map_err(failed)?;
         let mut trees = Trees::of_commit(objects, &commit, repository.prefix()).map_err(failed)?;
         trees.world().map_err(failed)
@@ -44,20 +45,20 @@ impl GitRevision {
     ///
     /// # Errors
     /// As [`GitRevision::load`]; or there is no index that can be read.
-    pub fn staged(root: &Path) -> Result<MemoryWorld, String> {
+    pub fn staged(root: &Path) -> Result<MemoryWorld, AccessError> {
         let (repository, mut stand_in) = stand_in(root, &[])?;
-        let failed = |why: String| format!("what is staged cannot be read: {why}");
+        let failed = |why: AccessError| AccessError::from(format!("what is staged cannot be read: {why}"));
         let entries = stand_in.staged(&repository).map_err(failed)?;
         let objects = Objects::open(stand_in.git(), stand_in.object_format()).map_err(failed)?;
         let mut trees = Trees::of_index(objects, entries, repository.prefix()).map_err(failed)?;
-        trees.world().map_err(|why| failed(why + &stand_in.advice("HEAD")))
+        trees.world().map_err(|why| failed(format!("{why}{}", stand_in.advice("HEAD")).into()))
     }
 
     /// The commit at which two revisions began to differ; `None` if that is the first of them.
     ///
     /// # Errors
     /// As [`GitRevision::load`]; or their histories do not meet, as far as they are here.
-    pub fn merge_base(root: &Path, one: &str, other: &str) -> Result<Option<String>, String> {
+    pub fn merge_base(root: &Path, one: &str, other: &str) -> Result<Option<String>, AccessError> {
         let (_, stand_in) = stand_in(root, &[one, other])?;
         let commit = |rev: &str| stand_in.commit(rev).map_err(|why| no_commit(rev, &why));
         let (first, second) = (commit(one)?, commit(other)?);
@@ -67,18 +68,18 @@ impl GitRevision {
     }
 }
 
-fn no_commit(rev: &str, why: &str) -> String {
-    format!("`{rev}` names no commit: {why}")
+fn no_commit(rev: &str, why: &AccessError) -> AccessError {
+    format!("`{rev}` names no commit: {why}").into()
 }
 
 /// The repository around a folder, and what stands in for it, for some revisions.
-fn stand_in(root: &Path, revisions: &[&str]) -> Result<(Repository, StandIn), String> {
+fn stand_in(root: &Path, revisions: &[&str]) -> Result<(Repository, StandIn), AccessError> {
     if let Some(rev) = revisions.iter().find(|rev| rev.is_empty() || rev.starts_with('-') || rev.contains(['\0', '\n']))
     {
-        return Err(format!("`{}` is no git revision", rev.escape_debug()));
+        return Err(format!("`{}` is no git revision", rev.escape_debug()).into());
     }
     let root = std::fs::canonicalize(root).map_err(|error| super::words(&error))?;
-    let git = |why: String| format!("`{}` is in no git repository that can be read: {why}", root.display());
+    let git = |why: AccessError| format!("`{}` is in no git repository that can be read: {why}", root.display());
     let repository = Repository::around(&root).map_err(git)?;
     let stand_in = StandIn::of(&repository, revisions.iter().any(|rev| rev.contains("@{"))).map_err(git)?;
     Ok((repository, stand_in))
@@ -190,7 +191,7 @@ mod tests {
     fn failures_are_told_in_one_phrase() {
         let (_dir, disk) = repository(&[("agents/a.toml", "")]);
         commit_all(&disk);
-        let failure = |root: &Path, rev: &str| GitRevision::load(root, rev).expect_err("it fails");
+        let failure = |root: &Path, rev: &str| GitRevision::load(root, rev).expect_err("it fails").to_string();
         assert_eq!(failure(disk.root(), "--help"), "`--help` is no git revision");
         assert_eq!(failure(disk.root(), ""), "`` is no git revision");
         assert!(failure(disk.root(), "none").starts_with("`none` names no commit: git says: "));
@@ -294,7 +295,7 @@ mod tests {
         let (own, tree) = (base.join("data"), base.join("tree"));
         let [own_text, tree_text] = [&own, &tree].map(|path| path.display().to_string());
         must(&disk, &["clone", "-q", "--separate-git-dir", &own_text, &disk.root().display().to_string(), &tree_text]);
-        let why = GitRevision::load(&tree, "HEAD").expect_err("anybody can write such a file");
+        let why = GitRevision::load(&tree, "HEAD").expect_err("anybody can write such a file").to_string();
         let command = format!("`git --git-dir={own_text} config core.worktree {tree_text}`");
         assert!(why.contains("does not say that it belongs to this work tree") && why.contains(&command), "{why}");
         must(&disk, &["--git-dir", &own_text, "config", "core.worktree", &tree_text]);
@@ -308,7 +309,7 @@ mod tests {
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let clone = scratch.path().join("clone");
         must(&disk, &["clone", "-q", "--shared", &disk.root().display().to_string(), &clone.display().to_string()]);
-        let why = GitRevision::load(&clone, "HEAD").expect_err("anybody can write such a file");
+        let why = GitRevision::load(&clone, "HEAD").expect_err("anybody can write such a file").to_string();
         assert!(why.contains("`git repack -a -d`, and then delete `"), "{why}");
         must(&Disk::open(&clone).expect("it is there"), &["repack", "-a", "-d", "-q"]);
         fs::remove_file(why.rsplit('`').nth(1).expect("a path")).expect("it is there");
@@ -369,7 +370,7 @@ mod tests {
             let holes = fs::File::create(disk.root().join(".git").join(name)).expect("writable");
             holes.set_len(30 << 20).expect("a file of holes");
         }
-        assert!(GitRevision::load(disk.root(), "HEAD").expect_err("too much").contains("the limit is"));
+        assert!(GitRevision::load(disk.root(), "HEAD").expect_err("too much").to_string().contains("the limit is"));
     }
 
     #[test]
@@ -393,7 +394,7 @@ mod tests {
         ] {
             must(&disk, &["config", key, &format!("touch '{}'; git-upload-pack", ran.display())]);
         }
-        let why = GitRevision::load(disk.root(), "HEAD").expect_err("an object is missing");
+        let why = GitRevision::load(disk.root(), "HEAD").expect_err("an object is missing").to_string();
         assert!(why.contains("is missing; the clone is partial, and reqc fetches nothing"), "{why}");
         assert!(!ran.exists());
     }
@@ -406,14 +407,19 @@ mod tests {
         for name in ["HEAD", "config", "objects", "refs"] {
             fs::rename(disk.root().join(".git").join(name), scratch.path().join(name)).expect("it moves");
         }
-        let why = GitRevision::load(scratch.path(), "HEAD").expect_err("a bare repository");
+        let why = GitRevision::load(scratch.path(), "HEAD").expect_err("a bare repository").to_string();
         assert!(why.contains("there is no `.git`"), "{why}");
         fs::write(scratch.path().join(".git"), "gitdir: .\n").expect("writable");
         assert!(GitRevision::load(scratch.path(), "HEAD").is_ok(), "a folder of the work tree itself may hold it");
         let inner = scratch.path().join("inner");
         fs::create_dir(&inner).expect("writable");
         fs::write(inner.join(".git"), "gitdir: ..\n").expect("writable");
-        assert!(GitRevision::load(&inner, "HEAD").expect_err("outside").contains("does not say that it belongs"));
+        assert!(
+            GitRevision::load(&inner, "HEAD")
+                .expect_err("outside")
+                .to_string()
+                .contains("does not say that it belongs")
+        );
     }
 
     #[cfg(unix)]
@@ -425,7 +431,7 @@ mod tests {
         let (_dir, disk) = repository(&[("agents/a.toml", "1")]);
         commit_all(&disk);
         let git = disk.root().join(".git");
-        let failure = || GitRevision::load(disk.root(), "HEAD").expect_err("it is refused");
+        let failure = || GitRevision::load(disk.root(), "HEAD").expect_err("it is refused").to_string();
         let objects = other.root().join(".git/objects").display().to_string();
         fs::create_dir_all(git.join("objects/info")).expect("writable");
         fs::write(git.join("objects/info/alternates"), format!("{objects}\n")).expect("writable");
@@ -461,7 +467,7 @@ mod tests {
             }
         }
         commit_all(&disk);
-        assert!(GitRevision::load(disk.root(), "HEAD").expect_err("too many").contains("links to folders"));
+        assert!(GitRevision::load(disk.root(), "HEAD").expect_err("too many").to_string().contains("links to folders"));
     }
 
     #[cfg(unix)]
@@ -485,6 +491,6 @@ mod tests {
             .and_then(|file| file.set_len(crate::world::MAX_FILE_BYTES + 1))
             .expect("a file of holes");
         commit_all(&disk);
-        assert!(GitRevision::load(disk.root(), "HEAD").expect_err("too large").contains("the limit is"));
+        assert!(GitRevision::load(disk.root(), "HEAD").expect_err("too large").to_string().contains("the limit is"));
     }
 }

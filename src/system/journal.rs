@@ -37,7 +37,7 @@ impl JournalFile {
     /// # Errors
     ///
     /// A phrase that names the file, also if there is something at the path already.
-    pub fn create(path: &Path) -> Result<JournalFile, String> {
+    pub fn create(path: &Path) -> Result<JournalFile, AccessError> {
         let opened = open(path, OpenOptions::new().create_new(true))?;
         Ok(opened.journal)
     }
@@ -47,7 +47,7 @@ impl JournalFile {
     /// # Errors
     ///
     /// A phrase that names the file: it is missing, no file, not to be written, or another process has it open.
-    pub fn open(path: &Path) -> Result<OpenedJournal, String> {
+    pub fn open(path: &Path) -> Result<OpenedJournal, AccessError> {
         open(path, &mut OpenOptions::new())
     }
 
@@ -56,7 +56,7 @@ impl JournalFile {
     /// # Errors
     ///
     /// As [`JournalFile::open`].
-    pub fn open_or_create(path: &Path) -> Result<OpenedJournal, String> {
+    pub fn open_or_create(path: &Path) -> Result<OpenedJournal, AccessError> {
         open(path, OpenOptions::new().create(true))
     }
 
@@ -104,14 +104,14 @@ impl Journal for JournalFile {
     }
 }
 
-fn open(path: &Path, options: &mut OpenOptions) -> Result<OpenedJournal, String> {
+fn open(path: &Path, options: &mut OpenOptions) -> Result<OpenedJournal, AccessError> {
     let shown = path.display();
     // A link that came with a repository must not decide which file grows. What is opened is what was looked at.
     let place = super::place::to_write(path, None)?;
     // A pipe would wait for its other end, a device has no end to append to.
     if fs::metadata(&place).is_ok_and(|found| !found.is_file()) {
         let what = if place.is_dir() { "a folder" } else { "not a regular file" };
-        return Err(format!("`{shown}` is {what}"));
+        return Err(format!("`{shown}` is {what}").into());
     }
     // What people say to their agents is nobody else's business.
     #[cfg(unix)]
@@ -122,11 +122,11 @@ fn open(path: &Path, options: &mut OpenOptions) -> Result<OpenedJournal, String>
     let mut file = options.read(true).write(true).open(&place).map_err(|error| cannot_open(path, &error))?;
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => {
-            return Err(format!("`{shown}` is in use, by another process or by a session of this one"));
+            return Err(format!("`{shown}` is in use, by another process or by a session of this one").into());
         }
         // Some file systems have no locks: then it is the person who must not open a file twice.
         Err(TryLockError::Error(error)) if error.kind() != ErrorKind::Unsupported => {
-            return Err(format!("`{shown}` cannot be locked: {}", words(&error)));
+            return Err(format!("`{shown}` cannot be locked: {}", words(&error)).into());
         }
         _ => {}
     }
@@ -199,6 +199,7 @@ mod tests {
         assert!(
             JournalFile::open(&path)
                 .expect_err("locked")
+                .to_string()
                 .ends_with("is in use, by another process or by a session of this one")
         );
         drop(first);
@@ -210,7 +211,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("a.jsonl");
         File::create(&path).and_then(|file| file.set_len(MAX_SESSION_BYTES + 1)).expect("a file of holes");
-        assert!(JournalFile::open(&path).expect_err("too large").contains("the limit is"));
+        assert!(JournalFile::open(&path).expect_err("too large").to_string().contains("the limit is"));
     }
 
     #[cfg(unix)]
@@ -221,16 +222,21 @@ mod tests {
         fs::create_dir_all(repository.join(".git")).expect("writable");
         fs::write(folder.path().join("a.jsonl"), "").expect("writable");
         std::os::unix::fs::symlink("../a.jsonl", repository.join("a.jsonl")).expect("a link");
-        assert!(JournalFile::open(&repository.join("a.jsonl")).expect_err("a link").contains("is a link"));
-        assert!(JournalFile::create(&repository.join(".git/a.jsonl")).expect_err("git").contains("lies in a `.git`"));
+        assert!(JournalFile::open(&repository.join("a.jsonl")).expect_err("a link").to_string().contains("is a link"));
+        assert!(
+            JournalFile::create(&repository.join(".git/a.jsonl"))
+                .expect_err("git")
+                .to_string()
+                .contains("lies in a `.git`")
+        );
     }
 
     #[test]
     fn bad_paths_are_told_apart() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let at = |name: &str| folder.path().join(name);
-        let said = |found: Result<OpenedJournal, String>| {
-            let text = found.expect_err("a bad path");
+        let said = |found: Result<OpenedJournal, AccessError>| {
+            let text = found.expect_err("a bad path").to_string();
             text.replace(&folder.path().display().to_string(), "~")
         };
         assert_eq!(said(JournalFile::open(folder.path())), "`~` is a folder");
@@ -238,7 +244,7 @@ mod tests {
         let inner = said(JournalFile::open_or_create(&at("no/a")));
         assert_eq!(inner, "`~/no/a` cannot be made: the folder `~/no` does not exist");
         fs::write(at("file"), "").expect("writable");
-        assert!(JournalFile::create(&at("file")).expect_err("taken").ends_with("is there already"));
+        assert!(JournalFile::create(&at("file")).expect_err("taken").to_string().ends_with("is there already"));
         assert!(JournalFile::open(&at("file/a")).is_err());
     }
 }

@@ -119,7 +119,7 @@ impl SessionFile {
     /// # Errors
     ///
     /// A phrase, if it cannot be opened, is in use, or holds something else than a session.
-    pub fn open_or_create(path: impl AsRef<Path>) -> Result<SessionFile, String> {
+    pub fn open_or_create(path: impl AsRef<Path>) -> Result<SessionFile, AccessError> {
         let path = path.as_ref();
         let opened = super::JournalFile::open_or_create(path)?;
         let loaded = Log::parse(&opened.bytes).map_err(|why| why.of_file(&path.display().to_string()))?;
@@ -160,7 +160,7 @@ pub fn open_repository(folder: impl AsRef<Path>) -> Result<OpenedRepository, Acc
 /// # Errors
 ///
 /// A phrase, if the project's folder does not exist or cannot be read.
-pub fn project_environment(project: &Path, config: &Path) -> Result<PromptEnvironment, String> {
+pub fn project_environment(project: &Path, config: &Path) -> Result<PromptEnvironment, AccessError> {
     let disk = Disk::open(project)?;
     let name = disk.root().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let text = |path: &Path| Arc::from(path.to_string_lossy().as_ref());

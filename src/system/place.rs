@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::words;
+use crate::world::AccessError;
 
 /// How many links one path may go through, as in Linux.
 const MAX_LINKS: usize = 40;
@@ -17,10 +18,10 @@ const MAX_LINKS: usize = 40;
 /// # Errors
 ///
 /// A phrase that names the place.
-pub(crate) fn to_write(path: &Path, root: Option<&Path>) -> Result<PathBuf, String> {
+pub(crate) fn to_write(path: &Path, root: Option<&Path>) -> Result<PathBuf, AccessError> {
     let place = followed(path, root, "written to")?;
     match place.components().any(|part| is_git(&part.as_os_str().to_string_lossy())) {
-        true => Err(format!("`{}` is not written to: it lies in a `.git`", path.display())),
+        true => Err(format!("`{}` is not written to: it lies in a `.git`", path.display()).into()),
         false => Ok(place),
     }
 }
@@ -31,7 +32,7 @@ pub(crate) fn to_write(path: &Path, root: Option<&Path>) -> Result<PathBuf, Stri
 /// # Errors
 ///
 /// A phrase that names the place.
-pub(crate) fn to_read(path: &Path, root: &Path) -> Result<PathBuf, String> {
+pub(crate) fn to_read(path: &Path, root: &Path) -> Result<PathBuf, AccessError> {
     followed(path, Some(root), "read")
 }
 
@@ -41,7 +42,7 @@ fn started_in() -> Option<PathBuf> {
 }
 
 /// A path with its links followed one by one, but for those that lie in a repository.
-fn followed(path: &Path, root: Option<&Path>, what: &str) -> Result<PathBuf, String> {
+fn followed(path: &Path, root: Option<&Path>, what: &str) -> Result<PathBuf, AccessError> {
     let shown = path.display();
     let whole = std::path::absolute(path).map_err(|error| format!("`{shown}` is no path: {}", words(&error)))?;
     let root = root.and_then(|root| fs::canonicalize(root).ok()).filter(|root| root.parent().is_some());
@@ -63,7 +64,7 @@ fn followed(path: &Path, root: Option<&Path>, what: &str) -> Result<PathBuf, Str
         }
         links += 1;
         let target = match links > MAX_LINKS {
-            true => Err("it goes through too many links".to_owned()),
+            true => Err("it goes through too many links".into()),
             false => target(&next, &place, &roots),
         };
         ahead.extend(parts_of(&target.map_err(|why| format!("`{shown}` is not {what}: {why}"))?));
@@ -77,12 +78,12 @@ fn parts_of(path: &Path) -> Vec<PathBuf> {
 }
 
 /// What a link in a folder says, if it may be followed.
-fn target(link: &Path, folder: &Path, roots: &[PathBuf]) -> Result<PathBuf, String> {
+fn target(link: &Path, folder: &Path, roots: &[PathBuf]) -> Result<PathBuf, AccessError> {
     let shown = link.display();
     if roots.iter().any(|root| folder.starts_with(root)) || folder.ancestors().any(is_repository) {
-        return Err(format!("`{shown}` is a link that lies in a repository"));
+        return Err(format!("`{shown}` is a link that lies in a repository").into());
     }
-    fs::read_link(link).map_err(|error| format!("the link `{shown}` cannot be followed: {}", words(&error)))
+    fs::read_link(link).map_err(|error| format!("the link `{shown}` cannot be followed: {}", words(&error)).into())
 }
 
 /// Whether a folder is marked as the root of a repository.

@@ -48,7 +48,7 @@ impl SystemProcesses {
     /// # Errors
     ///
     /// A phrase that names the folder, if it is missing or none.
-    pub fn new(folder: &Path) -> Result<SystemProcesses, String> {
+    pub fn new(folder: &Path) -> Result<SystemProcesses, AccessError> {
         Ok(SystemProcesses { folder: Disk::open(folder)?.root().to_path_buf(), is_supervised: false })
     }
 
@@ -83,17 +83,17 @@ impl SystemProcesses {
     }
 
     /// A name is looked up in `PATH`; what holds a separator is a path.
-    fn locate(&self, program: &str) -> Result<PathBuf, String> {
+    fn locate(&self, program: &str) -> Result<PathBuf, AccessError> {
         if program.contains(std::path::is_separator) {
             let path = self.folder.join(program);
             return match (path.is_file(), is_program(&path)) {
                 (true, true) => Ok(path),
-                (true, false) => Err(format!("`{program}` is not executable")),
-                (false, _) => Err(format!("there is no program `{program}`")),
+                (true, false) => Err(format!("`{program}` is not executable").into()),
+                (false, _) => Err(format!("there is no program `{program}`").into()),
             };
         }
         let found = in_path(program, ENDINGS).next();
-        found.ok_or_else(|| format!("there is no program `{program}` in `PATH`"))
+        found.ok_or_else(|| format!("there is no program `{program}` in `PATH`").into())
     }
 
     /// What a person allows by allowing a tool or a server that is a program. Files that the command line names count with their
@@ -102,7 +102,7 @@ impl SystemProcesses {
     /// # Errors
     ///
     /// A phrase that names a file that cannot be read.
-    pub fn grant(&self, asker: Asker, program: &ProgramSpec, root: &Path) -> Result<Grant, String> {
+    pub fn grant(&self, asker: Asker, program: &ProgramSpec, root: &Path) -> Result<Grant, AccessError> {
         let found = self.locate(&program.name.value).ok().and_then(|path| std::fs::canonicalize(path).ok());
         let folder: PathBuf = self.folder.join(&program.working_directory).components().collect();
         // Also as `--option=FILE`.
@@ -125,7 +125,7 @@ impl SystemProcesses {
     }
 
     /// A file of the repository and the digest of its content; `None` for what is no file, or belongs to the machine.
-    fn content(&self, path: &Path, root: &Path) -> Result<Option<(String, String)>, String> {
+    fn content(&self, path: &Path, root: &Path) -> Result<Option<(String, String)>, AccessError> {
         let Ok(real) = std::fs::canonicalize(path) else { return Ok(None) };
         let is_theirs = real.starts_with(root) || real.starts_with(&self.folder) || path.starts_with(&self.folder);
         if !is_theirs || !real.is_file() {
@@ -137,16 +137,16 @@ impl SystemProcesses {
     }
 
     /// The folder to run in, links resolved: it was checked when the file was read, but may have changed since.
-    fn directory(&self, spec: &ProgramSpec) -> Result<PathBuf, String> {
+    fn directory(&self, spec: &ProgramSpec) -> Result<PathBuf, AccessError> {
         let folder = std::fs::canonicalize(self.folder.join(&spec.working_directory));
         let folder = folder.map_err(|error| format!("`{}`: {}", spec.working_directory, words(&error)))?;
         match folder.starts_with(&self.folder) {
             true => Ok(folder),
-            false => Err(format!("`{}` lies outside the folder of tools", spec.working_directory)),
+            false => Err(format!("`{}` lies outside the folder of tools", spec.working_directory).into()),
         }
     }
 
-    fn spawn(&self, spec: &ProgramSpec, input: Input) -> Result<Child, String> {
+    fn spawn(&self, spec: &ProgramSpec, input: Input) -> Result<Child, AccessError> {
         let program = self.locate(&spec.name.value)?;
         let environment = spec.environment.iter().filter_map(|name| Some((&**name, std::env::var_os(&**name)?)));
         let environment: Vec<(&str, OsString)> = environment.collect();
@@ -158,20 +158,20 @@ impl SystemProcesses {
         command.kill_on_drop(!self.is_supervised);
         #[cfg(unix)]
         command.process_group(0);
-        command.spawn().map_err(|error| format!("`{}`: {}", spec.name.value, words(&error)))
+        command.spawn().map_err(|error| format!("`{}`: {}", spec.name.value, words(&error)).into())
     }
 }
 
 impl Processes for SystemProcesses {
     fn find(&self, program: &str) -> Result<(), AccessError> {
-        Ok(self.locate(program).map(drop)?)
+        self.locate(program).map(drop)
     }
 
     fn run<'a>(&'a self, process: Process<'a>) -> BoxFuture<'a, Ended> {
         Box::pin(async move {
             match self.spawn(&process.spec.program, Input::Whole) {
                 Ok(child) => Running::new(child, self.is_supervised).finish(process).await,
-                Err(why) => Ended::Failed(why),
+                Err(why) => Ended::Failed(why.into()),
             }
         })
     }
@@ -179,7 +179,7 @@ impl Processes for SystemProcesses {
     fn start(&self, program: &ProgramSpec, complaint: Complaint) -> Result<RunningProgram, AccessError> {
         let mut child = self.spawn(program, Input::Stream)?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
-        let (Some(input), Some(output)) = (input, output) else { return Err("it has no pipes".to_owned().into()) };
+        let (Some(input), Some(output)) = (input, output) else { return Err("it has no pipes".into()) };
         let stderr = child.stderr.take();
         let mut listening = JoinSet::new();
         listening.spawn(async move { keep_end(stderr, &complaint).await });

@@ -12,7 +12,7 @@ use crate::runtime::tools::{McpServer, ProcessTool, Processes, ToolSet};
 use crate::runtime::trust::{Asker, Grant};
 use crate::runtime::{Category, Error, Transport};
 use crate::source::Sources;
-use crate::world::World;
+use crate::world::{AccessError, World};
 
 /// A `tools.toml` that was read: nothing of it runs yet.
 #[non_exhaustive]
@@ -40,17 +40,17 @@ impl OpenedTools {
     /// # Errors
     ///
     /// A phrase, if the file cannot be read.
-    pub fn open(path: impl AsRef<Path>) -> Result<OpenedTools, String> {
+    pub fn open(path: impl AsRef<Path>) -> Result<OpenedTools, AccessError> {
         OpenedTools::open_as(path.as_ref(), "", path.as_ref())
     }
 
     /// The same for a file that a person knows as `known`, and whose folder findings show as `shown`, with its last `/`.
-    pub(crate) fn open_as(known: &Path, shown: &str, path: &Path) -> Result<OpenedTools, String> {
+    pub(crate) fn open_as(known: &Path, shown: &str, path: &Path) -> Result<OpenedTools, AccessError> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let world = Disk::open(folder)?.with_named(&name);
         if let Err(error) = world.read(&name) {
-            return Err(format!("`{}` cannot be read: {error}", known.display()));
+            return Err(format!("`{}` cannot be read: {error}", known.display()).into());
         }
         let processes = SystemProcesses::new(folder)?;
         let mut sources = Sources::default();
@@ -71,7 +71,7 @@ impl OpenedTools {
     /// # Errors
     ///
     /// A phrase, if a program cannot be read, or if the URL of a server is none.
-    pub fn grants(&self, root: &Path, secrets: &SystemSecrets) -> Result<Vec<Grant>, String> {
+    pub fn grants(&self, root: &Path, secrets: &SystemSecrets) -> Result<Vec<Grant>, AccessError> {
         let program = |asker, program: &ProgramSpec| self.processes.grant(asker, program, root);
         let tool = |spec: &ToolSpec| program(Asker::Tool(Arc::clone(&spec.definition.name)), &spec.program);
         let server = |spec: &ServerSpec| match &spec.connection {
@@ -79,7 +79,7 @@ impl OpenedTools {
             ServerConnection::Http(http) => {
                 let file = http.key.as_ref().and_then(|key| secrets.file_of(&key.reference.value));
                 let grant = Grant::of_server(&spec.name.value, http, file.as_deref());
-                grant.ok_or_else(|| format!("`{}` is no URL", http.url.value))
+                grant.ok_or_else(|| format!("`{}` is no URL", http.url.value).into())
             }
         };
         self.file.tools.iter().map(tool).chain(self.file.servers.iter().map(server)).collect()

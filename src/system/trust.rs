@@ -14,14 +14,14 @@ use crate::world::AccessError;
 #[derive(Debug, Clone)]
 pub struct TrustFolder {
     /// The folder, or why nothing can be remembered.
-    folder: Result<PathBuf, String>,
+    folder: Result<PathBuf, AccessError>,
 }
 
 impl TrustFolder {
     /// The person's own: `$XDG_STATE_HOME/reqc/trust`, by default below `~/.local/state`; on macOS below `~/Library/Application
     /// Support`, on Windows below `%LOCALAPPDATA%`. `root` is that of the repository, canonical.
     pub fn of_person(root: &Path) -> TrustFolder {
-        let folder = state_folder().ok_or_else(|| "there is no home folder".to_owned());
+        let folder = state_folder().ok_or_else(|| "there is no home folder".into());
         TrustFolder { folder: folder.and_then(|folder| outside(&folder.join("reqc").join("trust"), root)) }
     }
 }
@@ -62,7 +62,7 @@ fn state_folder() -> Option<PathBuf> {
 }
 
 /// The folder, unless it is part of the checkout that `root` is in.
-fn outside(folder: &Path, root: &Path) -> Result<PathBuf, String> {
+fn outside(folder: &Path, root: &Path) -> Result<PathBuf, AccessError> {
     let checkout = root.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(root);
     let known = folder.ancestors().find_map(|part| Some((fs::canonicalize(part).ok()?, part)));
     let real = known.map_or_else(
@@ -70,7 +70,7 @@ fn outside(folder: &Path, root: &Path) -> Result<PathBuf, String> {
         |(real, part)| real.join(folder.strip_prefix(part).unwrap_or(Path::new(""))),
     );
     match real.starts_with(checkout) {
-        true => Err(format!("`{}` lies inside the repository", folder.display())),
+        true => Err(format!("`{}` lies inside the repository", folder.display()).into()),
         false => Ok(real),
     }
 }

@@ -18,6 +18,7 @@ use crate::resolve::ProfileId;
 use crate::runtime::{SessionStart, image};
 use crate::source::{SourceText, Sources};
 use crate::system::{JournalFile, project_environment, to_read, to_write};
+use crate::world::AccessError;
 
 /// Everything that a request is made from, beside the agent.
 pub(super) struct Input {
@@ -144,9 +145,9 @@ fn message(options: &Options, send: &Send) -> Result<Option<Vec<Block>>, Failure
 }
 
 /// The image in a file; a phrase that goes on after the image's name if there is none.
-fn read_image(path: &Path) -> Result<Image, String> {
+fn read_image(path: &Path) -> Result<Image, AccessError> {
     let bytes = crate::system::read_bytes(path, image::MAX_BYTES)?;
-    image::of_bytes(&bytes).ok_or_else(|| "is no PNG, JPEG, GIF or WebP".to_owned())
+    image::of_bytes(&bytes).ok_or_else(|| "is no PNG, JPEG, GIF or WebP".into())
 }
 
 fn text(send: &Send) -> Result<Option<String>, Failure> {
@@ -217,15 +218,15 @@ fn from_context(
 }
 
 fn context(options: &Options, opened: &mut Opened, wanted: &str, terminal: &Terminal) -> Result<Context, Unusable> {
-    if let Some(ready) = opened.compiler.context(wanted) {
-        return Ok(ready.context.clone());
+    if let Some(loaded) = opened.compiler.context(wanted) {
+        return Ok(loaded.context.clone());
     }
     let path = to_read(&options.path(Path::new(wanted)), options.directory()).map_err(Failure::from)?;
     let text = match crate::system::read_text(&path) {
         Ok(text) => text,
         Err(why) => {
             let failure = Failure::new(format!("there is no context `{wanted}`, and a file of that name {why}"));
-            let known = opened.compiler.contexts().iter().map(|ready| ready.context.name.as_ref());
+            let known = opened.compiler.contexts().iter().map(|loaded| loaded.context.name.as_ref());
             let help = did_you_mean(wanted, known);
             return Err(failure.help(help.unwrap_or_else(|| "`reqc contexts` shows every context".to_owned())).into());
         }

@@ -13,7 +13,7 @@ use super::judge::{Judge, Judged, Told, problem};
 use crate::compile::policy::MOST_OF_A_RULE;
 use crate::compile::{Compiler, PolicyOptions, Report, STACK_BYTES, Selection};
 use crate::diag::{Diagnostic, count};
-use crate::lint::{Input, Line, Lines, TooMuch, rules};
+use crate::lint::{Input, InputError, Line, Lines, rules};
 use crate::provider::WireFormat;
 use crate::repo::rules::NOT_TEXT;
 use crate::repo::secret;
@@ -66,7 +66,7 @@ impl LintedBodies {
 /// linting.read("batch.jsonl", r#"{"contents": []}"#.as_bytes())?;
 /// let report = linting.report(&PolicyOptions::default());
 /// assert_eq!(report.summary.to_string(), "1 body (1 google-generate-content): 1 error");
-/// # Ok::<(), String>(())
+/// # Ok::<(), reqc::lint::InputError>(())
 /// ```
 pub struct Linting<'c> {
     judge: Judge<'c>,
@@ -97,14 +97,13 @@ impl<'c> Linting<'c> {
     ///
     /// # Errors
     ///
-    /// A phrase that goes on after the file's name: it cannot be read, or is too large.
-    pub fn read(&mut self, path: &str, reader: impl Read) -> Result<(), String> {
+    /// It cannot be read, or is too large.
+    pub fn read(&mut self, path: &str, reader: impl Read) -> Result<(), InputError> {
         let path: Arc<str> = Arc::from(path);
         let before = (self.bodies(), self.found.values().sum::<usize>(), self.passed_over);
-        match Input::open(reader) {
-            Ok(Input::Document(bytes)) => self.document(&path, &bytes),
-            Ok(Input::Lines(lines)) => self.lines(&path, lines).map_err(|why| why.to_string())?,
-            Err(why) => return Err(why.to_string()),
+        match Input::open(reader)? {
+            Input::Document(bytes) => self.document(&path, &bytes),
+            Input::Lines(lines) => self.lines(&path, lines)?,
         }
         if before.0 == self.bodies() && before.1 == self.found.values().sum::<usize>() {
             self.nothing(&path, self.passed_over - before.2);
@@ -147,7 +146,7 @@ impl<'c> Linting<'c> {
         self.keep(path, 1, text.as_str(), judged);
     }
 
-    fn lines(&mut self, path: &Arc<str>, mut lines: Lines<impl Read>) -> Result<(), TooMuch> {
+    fn lines(&mut self, path: &Arc<str>, mut lines: Lines<impl Read>) -> Result<(), InputError> {
         loop {
             let chunk = lines.chunk()?;
             if chunk.is_empty() {

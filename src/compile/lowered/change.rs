@@ -85,13 +85,13 @@ fn schemas_gone(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
 /// Contexts that are gone, and those that have no golden bodies any more.
 fn contexts(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
     let kept: HashMap<&str, &LoadedContext> =
-        now.contexts.iter().map(|ready| (ready.context.name.as_ref(), ready)).collect();
+        now.contexts.iter().map(|loaded| (loaded.context.name.as_ref(), loaded)).collect();
     let lowered = before.contexts.iter().filter_map(|older| {
         let name = older.context.name.as_ref();
         match kept.get(name) {
             None => Some(gone(LoweredKind::Context, name)),
             // A mark that `golden.contexts` leaves out is told as such.
-            Some(ready) if older.golden && !ready.golden && !ready.context.golden => {
+            Some(loaded) if older.golden && !loaded.golden && !loaded.context.golden => {
                 Some(Lowered::new(LoweredKind::Golden, name))
             }
             Some(_) => None,

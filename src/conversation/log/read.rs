@@ -1,5 +1,6 @@
 //! From lines to entries. Unknown keys are kept with the line and not looked at.
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -11,24 +12,49 @@ use crate::conversation::{
 };
 use crate::json::parse;
 
-/// Something that was read, or a phrase that says why it cannot be.
-pub(in crate::conversation) type Read<T> = Result<T, String>;
+/// Something that was read of a line.
+pub(in crate::conversation) type Read<T> = Result<T, LineError>;
+
+/// Why a line says nothing that a log can hold: one lower-case phrase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::conversation) struct LineError(String);
+
+impl fmt::Display for LineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for LineError {}
+
+impl From<String> for LineError {
+    fn from(phrase: String) -> LineError {
+        LineError(phrase)
+    }
+}
+
+impl From<&str> for LineError {
+    fn from(phrase: &str) -> LineError {
+        LineError(phrase.to_owned())
+    }
+}
 
 /// The first line. A byte-order mark is kept with it.
 pub(super) fn header(raw: &[u8]) -> Read<(Header, String)> {
     let (line, raw) = object(raw, "\u{feff}")?;
     if line.text("kind")? != "session".into() {
-        return Err("a log begins with a line of kind `session`".to_owned());
+        return Err("a log begins with a line of kind `session`".into());
     }
     match line.count("version")? {
         Some(VERSION) => {}
         Some(newer) if newer > VERSION => {
             return Err(format!(
                 "the log has version {newer}, but this reqc knows versions up to {VERSION}: upgrade reqc"
-            ));
+            )
+            .into());
         }
-        Some(other) => return Err(format!("there is no version {other} of logs")),
-        None => return Err("`version` is missing".to_owned()),
+        Some(other) => return Err(format!("there is no version {other} of logs").into()),
+        None => return Err("`version` is missing".into()),
     }
     Ok((Header { agent: line.text("agent")?, created: line.optional("created")? }, raw))
 }
@@ -52,10 +78,10 @@ pub(in crate::conversation) fn entry_of(line: &Object) -> Read<Entry> {
         "instructions" => Entry::Instructions(instructions(line)?),
         "sent" => Entry::Sent(sent(line)?),
         "usage" => Entry::Usage(usage(line)?),
-        "session" => return Err("the session begins a second time".to_owned()),
+        "session" => return Err("the session begins a second time".into()),
         kind => match ItemKind::from_name(kind) {
             Some(kind) => Entry::Item(item(kind, line)?),
-            None => return Err(format!("`{}` is no kind of line", excerpt(kind))),
+            None => return Err(format!("`{}` is no kind of line", excerpt(kind)).into()),
         },
     })
 }
@@ -68,7 +94,7 @@ fn object(raw: &[u8], mark: &str) -> Read<(Object, String)> {
     let written = std::str::from_utf8(raw).map_err(|error| format!("byte {} is not UTF-8", error.valid_up_to() + 1))?;
     let text = written.strip_prefix(mark).unwrap_or(written);
     if text.trim().is_empty() {
-        return Err("the line is blank: every line of a log is an object".to_owned());
+        return Err("the line is blank: every line of a log is an object".into());
     }
     let value = parse(text).map_err(|error| {
         let column = text[..error.range.start].chars().count() + 1;
@@ -81,7 +107,7 @@ impl Object {
     pub(in crate::conversation) fn of(value: Value, what: &str) -> Read<Object> {
         match value {
             Value::Object(members) => Ok(Object(members)),
-            _ => Err(format!("{what} is not an object")),
+            _ => Err(format!("{what} is not an object").into()),
         }
     }
 
@@ -94,40 +120,40 @@ impl Object {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.as_str().into())),
-            Some(_) => Err(format!("`{key}` is not a string")),
+            Some(_) => Err(format!("`{key}` is not a string").into()),
         }
     }
 
     pub(in crate::conversation) fn text(&self, key: &str) -> Read<Arc<str>> {
-        self.optional(key)?.ok_or_else(|| format!("`{key}` is missing"))
+        self.optional(key)?.ok_or_else(|| format!("`{key}` is missing").into())
     }
 
     fn flag(&self, key: &str) -> Read<bool> {
         match self.0.get(key) {
             None => Ok(false),
             Some(Value::Bool(flag)) => Ok(*flag),
-            Some(_) => Err(format!("`{key}` is neither true nor false")),
+            Some(_) => Err(format!("`{key}` is neither true nor false").into()),
         }
     }
 
     fn count(&self, key: &str) -> Read<Option<u64>> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => value.as_u64().map(Some).ok_or_else(|| format!("`{key}` is no count")),
+            Some(value) => value.as_u64().map(Some).ok_or_else(|| format!("`{key}` is no count").into()),
         }
     }
 
     /// How many of something there are.
     fn size(&self, key: &str) -> Read<Option<usize>> {
         let size = self.count(key)?.map(usize::try_from).transpose();
-        size.map_err(|_| format!("`{key}` is too large"))
+        size.map_err(|_| format!("`{key}` is too large").into())
     }
 
     fn list<T>(&self, key: &str, read: impl Fn(&Value) -> Read<T>) -> Read<Vec<T>> {
         match self.0.get(key) {
             Some(Value::Array(elements)) => elements.iter().map(read).collect(),
-            Some(_) => Err(format!("`{key}` is not an array")),
-            None => Err(format!("`{key}` is missing")),
+            Some(_) => Err(format!("`{key}` is not an array").into()),
+            None => Err(format!("`{key}` is missing").into()),
         }
     }
 }
@@ -158,7 +184,7 @@ pub(in crate::conversation) fn message_of(line: &Object) -> Read<Message> {
 }
 
 fn cut_off(reason: &str) -> Read<CutOff> {
-    CutOff::from_name(reason).ok_or_else(|| format!("`{}` is no reason for `cut_off`", excerpt(reason)))
+    CutOff::from_name(reason).ok_or_else(|| format!("`{}` is no reason for `cut_off`", excerpt(reason)).into())
 }
 
 pub(in crate::conversation) fn block(value: &Value) -> Read<Block> {
@@ -181,7 +207,7 @@ pub(in crate::conversation) fn block(value: &Value) -> Read<Block> {
             data: written(&block, ["data", "data_json"])?,
             text: block.optional("text")?,
         }),
-        other => return Err(format!("`{}` is no type of block", excerpt(other))),
+        other => return Err(format!("`{}` is no type of block", excerpt(other)).into()),
     })
 }
 
@@ -194,8 +220,8 @@ fn input(block: &Object) -> Read<Value> {
 fn written(block: &Object, [key, as_text]: [&str; 2]) -> Read<Value> {
     match (block.0.get(key), block.optional(as_text)?) {
         (Some(value), _) => Ok(value.clone()),
-        (None, Some(text)) => parse(&text).map_err(|error| format!("`{as_text}`: {}", error.problem.message())),
-        (None, None) => Err(format!("`{key}` is missing")),
+        (None, Some(text)) => parse(&text).map_err(|error| format!("`{as_text}`: {}", error.problem.message()).into()),
+        (None, None) => Err(format!("`{key}` is missing").into()),
     }
 }
 
@@ -216,7 +242,7 @@ fn tool_result(block: &Object) -> Read<Block> {
             match part {
                 Block::Text(text) => content.push_str(&text),
                 Block::Image(image) => images.push(image),
-                _ => return Err("a tool result holds something else than text and images".to_owned()),
+                _ => return Err("a tool result holds something else than text and images".into()),
             }
         }
     }
@@ -243,7 +269,7 @@ pub(in crate::conversation) fn item(kind: ItemKind, line: &Object) -> Read<Item>
             Item::FileAttachment { text, file_path: line.text("file_path")?, bytes: line.count("bytes")? }
         }
         ItemKind::Knowledge => {
-            let source = |value: &Value| value.as_str().map(Into::into).ok_or("a source is not a string".to_owned());
+            let source = |value: &Value| value.as_str().map(Into::into).ok_or("a source is not a string".into());
             Item::Knowledge { text, query: line.optional("query")?, sources: line.list("sources", source)? }
         }
         ItemKind::Workflow => {
@@ -266,7 +292,7 @@ fn sent(line: &Object) -> Read<Sent> {
 pub(in crate::conversation) fn tool(value: &Value) -> Read<Tool> {
     let tool = Object::of(value.clone(), "a tool")?;
     let Value::Object(schema) = written(&tool, ["schema", "schema_json"])? else {
-        return Err("the `schema` of a tool is not an object".to_owned());
+        return Err("the `schema` of a tool is not an object".into());
     };
     Ok(Tool { name: tool.text("name")?, description: tool.text("description")?, schema })
 }
@@ -279,7 +305,7 @@ pub(in crate::conversation) fn layer(value: &Value) -> Read<SystemLayer> {
 }
 
 pub(in crate::conversation) fn usage(line: &Object) -> Read<Usage> {
-    let count = |key: &str| Ok::<u64, String>(line.count(key)?.unwrap_or(0));
+    let count = |key: &str| Ok::<u64, LineError>(line.count(key)?.unwrap_or(0));
     Ok(Usage {
         input: count("input")?,
         output: count("output")?,

@@ -16,7 +16,7 @@ pub(super) enum Element {
 }
 
 /// The values of a frame. Several come from servers that forget blank lines between events.
-pub(super) fn values(text: &str) -> impl Iterator<Item = Result<Element, String>> {
+pub(super) fn values(text: &str) -> impl Iterator<Item = Result<Element, serde_json::Error>> {
     let mut rest = text.trim();
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -33,15 +33,15 @@ pub(super) fn values(text: &str) -> impl Iterator<Item = Result<Element, String>
 }
 
 /// The first value of a text and what follows it; nothing follows what is wrong.
-fn first(text: &str) -> (Result<Element, String>, &str) {
+fn first(text: &str) -> (Result<Element, serde_json::Error>, &str) {
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     match stream.next() {
         Some(Ok(value)) => (Ok(Element::Value(value)), text[stream.byte_offset()..].trim_start()),
         Some(Err(error)) => match mend(text).and_then(|mended| serde_json::from_str(&mended).ok()) {
             Some(value) => (Ok(Element::Value(value)), ""),
-            None => (Err(error.to_string()), ""),
+            None => (Err(error), ""),
         },
-        None => (Err("nothing".to_owned()), ""),
+        None => (Err(serde::de::Error::custom("nothing")), ""),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use jsonschema::{PatternOptions, Validator};
+use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
 use crate::check::schema::Measured;
@@ -35,13 +35,17 @@ fn compiled(tool: &Tool) -> Option<(Validator, Measured)> {
     let schema = Value::Object(tool.schema.clone());
     let measured = Measured::of(&schema)?;
     let built = validator(&schema).map(|validator| (validator, measured));
-    built.map_err(|problem| tracing::warn!(tool = &*tool.name, problem, "the schema of a tool is none")).ok()
+    built
+        .map_err(|problem| {
+            tracing::warn!(tool = &*tool.name, problem = problem.to_string(), "the schema of a tool is none");
+        })
+        .ok()
 }
 
 /// A schema, compiled. Nothing is fetched, and patterns take a time that is linear.
-pub(in crate::runtime) fn validator(schema: &Value) -> Result<Validator, String> {
+pub(in crate::runtime) fn validator(schema: &Value) -> Result<Validator, ValidationError<'static>> {
     let options = jsonschema::options().offline().with_pattern_options(PatternOptions::regex());
-    options.build(schema).map_err(|error| error.to_string())
+    options.build(schema)
 }
 
 /// The first mistakes of a value, each with its place; `None` if there are none.
@@ -52,7 +56,7 @@ pub(in crate::runtime) fn mistakes(validator: &Validator, value: &Value) -> Opti
     (!told.is_empty()).then(|| format!("{}{more}", told.join("; ")))
 }
 
-fn told(error: &jsonschema::ValidationError<'_>) -> String {
+fn told(error: &ValidationError<'_>) -> String {
     let problem = error.to_string();
     let problem = cut(&problem, LENGTH);
     match error.instance_path().as_str() {

@@ -32,7 +32,7 @@ mod opened {
 
     use super::{LINK, in_the_way};
     use crate::system::{bounded, words};
-    use crate::world::{EntryKind, MAX_ENTRIES};
+    use crate::world::{AccessError, EntryKind, MAX_ENTRIES};
 
     /// A folder, held open.
     pub(in crate::system::disk) struct Held(OwnedFd);
@@ -41,28 +41,28 @@ mod opened {
     const TRIES: u64 = 100;
 
     impl Held {
-        pub(in crate::system::disk) fn open(folder: &Path) -> Result<Held, String> {
+        pub(in crate::system::disk) fn open(folder: &Path) -> Result<Held, AccessError> {
             open(folder, folder_flags(), Mode::empty()).map(Held).map_err(said)
         }
 
         /// A folder in it; `None` if there is none. An error goes on after the folder's name.
-        pub(in crate::system::disk) fn enter(&self, name: &str) -> Result<Option<Held>, String> {
+        pub(in crate::system::disk) fn enter(&self, name: &str) -> Result<Option<Held>, AccessError> {
             match openat(&self.0, name, folder_flags() | OFlags::NOFOLLOW, Mode::empty()) {
                 Ok(folder) => Ok(Some(Held(folder))),
                 Err(Errno::NOENT) => Ok(None),
-                Err(_) if self.kind(name)? == Some(FileType::Symlink) => Err(LINK.to_owned()),
-                Err(error) => Err(format!("cannot be opened: {}", said(error))),
+                Err(_) if self.kind(name)? == Some(FileType::Symlink) => Err(LINK.into()),
+                Err(error) => Err(format!("cannot be opened: {}", said(error)).into()),
             }
         }
 
-        pub(in crate::system::disk) fn make_folder(&self, name: &str) -> Result<(), String> {
+        pub(in crate::system::disk) fn make_folder(&self, name: &str) -> Result<(), AccessError> {
             match mkdirat(&self.0, name, Mode::from_raw_mode(0o777)) {
                 Err(Errno::EXIST) | Ok(()) => Ok(()),
                 Err(error) => Err(said(error)),
             }
         }
 
-        fn kind(&self, name: &str) -> Result<Option<FileType>, String> {
+        fn kind(&self, name: &str) -> Result<Option<FileType>, AccessError> {
             match statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(found) => Ok(Some(FileType::from_raw_mode(found.st_mode))),
                 Err(Errno::NOENT) => Ok(None),
@@ -71,29 +71,29 @@ mod opened {
         }
 
         /// Whether a regular file has this name; an error if anything else has it.
-        fn has_file(&self, name: &str) -> Result<bool, String> {
+        fn has_file(&self, name: &str) -> Result<bool, AccessError> {
             match self.kind(name)? {
                 None => Ok(false),
                 Some(FileType::RegularFile) => Ok(true),
-                Some(kind) => Err(in_the_way(kind == FileType::Symlink, kind == FileType::Directory).to_owned()),
+                Some(kind) => Err(in_the_way(kind == FileType::Symlink, kind == FileType::Directory).into()),
             }
         }
 
         /// The bytes of a file; `None` if there is none.
-        pub(in crate::system::disk) fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>, String> {
+        pub(in crate::system::disk) fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>, AccessError> {
             if !self.has_file(name)? {
                 return Ok(None);
             }
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
             let file = openat(&self.0, name, flags, Mode::empty()).map_err(said)?;
-            bounded::read_opened(File::from(file), limit).map(Some).map_err(|why| why.to_string())
+            Ok(Some(bounded::read_opened(File::from(file), limit)?))
         }
 
         /// Writes a new file beside the old one and renames it: readers see the old bytes or the new ones.
-        pub(in crate::system::disk) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
+        pub(in crate::system::disk) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), AccessError> {
             self.has_file(name)?;
             let (new, mut file) = self.new_file()?;
-            let written = file.write_all(bytes).map_err(|error| words(&error));
+            let written = file.write_all(bytes).map_err(|error| words(&error).into());
             let written = written.and_then(|()| renameat(&self.0, &new, &self.0, name).map_err(said));
             if written.is_err() {
                 let _ = unlinkat(&self.0, &new, AtFlags::empty());
@@ -101,7 +101,7 @@ mod opened {
             written
         }
 
-        fn new_file(&self) -> Result<(String, File), String> {
+        fn new_file(&self) -> Result<(String, File), AccessError> {
             static COUNT: AtomicU64 = AtomicU64::new(0);
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             for _ in 0..TRIES {
@@ -112,10 +112,10 @@ mod opened {
                     Ok(file) => return Ok((name, File::from(file))),
                 }
             }
-            Err("every name for a new file is taken".to_owned())
+            Err("every name for a new file is taken".into())
         }
 
-        pub(in crate::system::disk) fn remove(&self, name: &str) -> Result<(), String> {
+        pub(in crate::system::disk) fn remove(&self, name: &str) -> Result<(), AccessError> {
             match self.has_file(name)? {
                 true => unlinkat(&self.0, name, AtFlags::empty()).map_err(said),
                 false => Ok(()),
@@ -129,7 +129,7 @@ mod opened {
         }
 
         /// The names in it, in no particular order.
-        pub(in crate::system::disk) fn names(&self) -> Result<Vec<(String, EntryKind)>, String> {
+        pub(in crate::system::disk) fn names(&self) -> Result<Vec<(String, EntryKind)>, AccessError> {
             let mut names = Vec::new();
             for found in Dir::read_from(&self.0).map_err(said)?.take(MAX_ENTRIES + 3) {
                 let found = found.map_err(said)?;
@@ -151,8 +151,8 @@ mod opened {
         OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC
     }
 
-    fn said(error: Errno) -> String {
-        words(&error.into())
+    fn said(error: Errno) -> AccessError {
+        words(&error.into()).into()
     }
 }
 
@@ -164,71 +164,72 @@ mod looked_at {
 
     use super::{LINK, in_the_way};
     use crate::system::{bounded, words};
-    use crate::world::{EntryKind, MAX_ENTRIES};
+    use crate::world::{AccessError, EntryKind, MAX_ENTRIES};
 
     /// A folder that was no link when it was looked at.
     pub(in crate::system::disk) struct Held(PathBuf);
 
     impl Held {
         #[expect(clippy::unnecessary_wraps, reason = "on Unix opening can fail")]
-        pub(in crate::system::disk) fn open(folder: &Path) -> Result<Held, String> {
+        pub(in crate::system::disk) fn open(folder: &Path) -> Result<Held, AccessError> {
             Ok(Held(folder.to_owned()))
         }
 
-        fn found(&self, name: &str) -> Result<Option<fs::Metadata>, String> {
+        fn found(&self, name: &str) -> Result<Option<fs::Metadata>, AccessError> {
             match fs::symlink_metadata(self.0.join(name)) {
                 Ok(found) => Ok(Some(found)),
                 Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-                Err(error) => Err(words(&error)),
+                Err(error) => Err(words(&error).into()),
             }
         }
 
         /// A folder in it; `None` if there is none. An error goes on after the folder's name.
-        pub(in crate::system::disk) fn enter(&self, name: &str) -> Result<Option<Held>, String> {
+        pub(in crate::system::disk) fn enter(&self, name: &str) -> Result<Option<Held>, AccessError> {
             match self.found(name)? {
                 None => Ok(None),
                 Some(found) if found.is_dir() => Ok(Some(Held(self.0.join(name)))),
-                Some(found) if found.is_symlink() => Err(LINK.to_owned()),
-                Some(_) => Err("is not a folder".to_owned()),
+                Some(found) if found.is_symlink() => Err(LINK.into()),
+                Some(_) => Err("is not a folder".into()),
             }
         }
 
-        pub(in crate::system::disk) fn make_folder(&self, name: &str) -> Result<(), String> {
+        pub(in crate::system::disk) fn make_folder(&self, name: &str) -> Result<(), AccessError> {
             match fs::create_dir(self.0.join(name)) {
-                Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(words(&error)),
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(words(&error).into()),
                 _ => Ok(()),
             }
         }
 
         /// Whether a regular file has this name; an error if anything else has it.
-        fn has_file(&self, name: &str) -> Result<bool, String> {
+        fn has_file(&self, name: &str) -> Result<bool, AccessError> {
             match self.found(name)? {
                 None => Ok(false),
                 Some(found) if found.is_file() => Ok(true),
-                Some(found) => Err(in_the_way(found.is_symlink(), found.is_dir()).to_owned()),
+                Some(found) => Err(in_the_way(found.is_symlink(), found.is_dir()).into()),
             }
         }
 
         /// The bytes of a file; `None` if there is none.
-        pub(in crate::system::disk) fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>, String> {
+        pub(in crate::system::disk) fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>, AccessError> {
             match self.has_file(name)? {
-                true => bounded::read(&self.0.join(name), limit).map(Some).map_err(|why| why.to_string()),
+                true => Ok(Some(bounded::read(&self.0.join(name), limit)?)),
                 false => Ok(None),
             }
         }
 
         /// Writes a new file beside the old one and renames it: readers see the old bytes or the new ones.
-        pub(in crate::system::disk) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
+        pub(in crate::system::disk) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), AccessError> {
             self.has_file(name)?;
             let new = tempfile::Builder::new().prefix(".reqc-").suffix(".tmp").tempfile_in(&self.0);
             let mut new = new.map_err(|error| words(&error))?;
             new.write_all(bytes).map_err(|error| words(&error))?;
-            new.persist(self.0.join(name)).map(drop).map_err(|error| words(&error.error))
+            new.persist(self.0.join(name)).map_err(|error| words(&error.error))?;
+            Ok(())
         }
 
-        pub(in crate::system::disk) fn remove(&self, name: &str) -> Result<(), String> {
+        pub(in crate::system::disk) fn remove(&self, name: &str) -> Result<(), AccessError> {
             match self.has_file(name)? {
-                true => fs::remove_file(self.0.join(name)).map_err(|error| words(&error)),
+                true => fs::remove_file(self.0.join(name)).map_err(|error| words(&error).into()),
                 false => Ok(()),
             }
         }
@@ -240,7 +241,7 @@ mod looked_at {
         }
 
         /// The names in it, in no particular order.
-        pub(in crate::system::disk) fn names(&self) -> Result<Vec<(String, EntryKind)>, String> {
+        pub(in crate::system::disk) fn names(&self) -> Result<Vec<(String, EntryKind)>, AccessError> {
             let mut names = Vec::new();
             for found in fs::read_dir(&self.0).map_err(|error| words(&error))?.take(MAX_ENTRIES + 1) {
                 let found = found.map_err(|error| words(&error))?;
@@ -273,11 +274,11 @@ mod tests {
                 assert_eq!(held.read("file", 3), Ok(Some(b"old".to_vec())));
                 assert_eq!(held.read("none", 3), Ok(None));
                 assert!(held.read("file", 2).is_err());
-                assert_eq!(held.read("alias", 3), Err("a link stands there".to_owned()));
-                assert_eq!(held.write("alias", b"x"), Err("a link stands there".to_owned()));
-                assert_eq!(held.remove("alias"), Err("a link stands there".to_owned()));
-                assert_eq!(held.write("inner", b"x"), Err("a folder stands there".to_owned()));
-                assert_eq!(held.enter("folder").err(), Some(super::LINK.to_owned()));
+                assert_eq!(held.read("alias", 3), Err("a link stands there".into()));
+                assert_eq!(held.write("alias", b"x"), Err("a link stands there".into()));
+                assert_eq!(held.remove("alias"), Err("a link stands there".into()));
+                assert_eq!(held.write("inner", b"x"), Err("a folder stands there".into()));
+                assert_eq!(held.enter("folder").err(), Some(super::LINK.into()));
                 assert!(held.enter("file").is_err() && held.enter("none").is_ok_and(|found| found.is_none()));
                 assert_eq!(held.write("file", b"new"), Ok(()));
                 assert_eq!(held.make_folder("made").and_then(|()| held.make_folder("made")), Ok(()));

@@ -25,7 +25,7 @@ pub(super) fn walk(disk: &Disk, folder: &str) -> Walk {
     match walker.run(WalkDir::new(disk.root.join(&folder)).follow_links(true).min_depth(1).into_iter()) {
         Ok(()) => sorted(walker.found),
         // What was found until then depends on the order in which the system lists: it does not count.
-        Err(why) => Walk::unread(&folder, ReadError::Failed(why)),
+        Err(why) => Walk::unread(&folder, why),
     }
 }
 
@@ -39,7 +39,7 @@ struct Walker<'d> {
 }
 
 impl Walker<'_> {
-    fn run(&mut self, mut walk: IntoIter) -> Result<(), String> {
+    fn run(&mut self, mut walk: IntoIter) -> Result<(), ReadError> {
         while let Some(found) = walk.next() {
             self.see()?;
             match found {
@@ -74,7 +74,7 @@ impl Walker<'_> {
     }
 
     /// What files in a hidden folder are called. What git keeps is no source of anybody's.
-    fn hidden_folder(&mut self, entry: &DirEntry) -> Result<(), String> {
+    fn hidden_folder(&mut self, entry: &DirEntry) -> Result<(), ReadError> {
         if entry.file_name() == ".git" {
             return Ok(());
         }
@@ -92,15 +92,15 @@ impl Walker<'_> {
         Ok(())
     }
 
-    fn see(&mut self) -> Result<(), String> {
+    fn see(&mut self) -> Result<(), ReadError> {
         self.seen += 1;
         match self.seen > MAX_ENTRIES {
-            true => Err(format!("there are more than {MAX_ENTRIES} files and folders below it")),
+            true => Err(ReadError::Failed(format!("there are more than {MAX_ENTRIES} files and folders below it"))),
             false => Ok(()),
         }
     }
 
-    fn folder(&mut self, entry: &DirEntry, walk: &mut IntoIter) -> Result<(), String> {
+    fn folder(&mut self, entry: &DirEntry, walk: &mut IntoIter) -> Result<(), ReadError> {
         let path = relative(&self.disk.root, entry.path());
         if entry.depth() > MAX_DEPTH {
             walk.skip_current_dir();
@@ -108,7 +108,9 @@ impl Walker<'_> {
         } else if entry.path_is_symlink() {
             self.links += 1;
             if self.links > MAX_LINKED_FOLDERS {
-                return Err(format!("there are more than {MAX_LINKED_FOLDERS} links to folders below it"));
+                return Err(ReadError::Failed(format!(
+                    "there are more than {MAX_LINKED_FOLDERS} links to folders below it"
+                )));
             }
             self.link(&path, entry.path(), walk);
         }

@@ -14,7 +14,7 @@ struct Way<'p> {
 }
 
 impl<'p> Way<'p> {
-    fn to(path: &'p str) -> Result<Way<'p>, String> {
+    fn to(path: &'p str) -> Result<Way<'p>, AccessError> {
         let (folders, name) = match path.rsplit_once('/') {
             Some((folders, name)) => (folders.split('/').collect(), name),
             None => (Vec::new(), path),
@@ -22,8 +22,8 @@ impl<'p> Way<'p> {
         // The manifest is the one hidden file that is ours.
         let refused = |part: &str| is_hidden(part) && part != golden::MANIFEST;
         match path.split('/').find(|part| refused(part)) {
-            _ if name.is_empty() => Err(ReadError::Outside.to_string()),
-            Some(part) => Err(format!("nothing is written to `{part}`")),
+            _ if name.is_empty() => Err(ReadError::Outside.into()),
+            Some(part) => Err(format!("nothing is written to `{part}`").into()),
             None => Ok(Way { folders, name }),
         }
     }
@@ -31,12 +31,12 @@ impl<'p> Way<'p> {
 
 impl Disk {
     /// Goes down folder by folder; `None` if one is missing.
-    fn enter(&self, folders: &[&str], make: bool) -> Result<Option<Held>, String> {
+    fn enter(&self, folders: &[&str], make: bool) -> Result<Option<Held>, AccessError> {
         let mut held = Held::open(self.root())?;
         for (index, name) in folders.iter().enumerate() {
-            let shown = |why: String| format!("`{}` {why}", folders[..=index].join("/"));
+            let shown = |why: AccessError| AccessError::from(format!("`{}` {why}", folders[..=index].join("/")));
             if make {
-                held.make_folder(name).map_err(|why| shown(format!("cannot be made: {why}")))?;
+                held.make_folder(name).map_err(|why| shown(format!("cannot be made: {why}").into()))?;
             }
             match held.enter(name).map_err(shown)? {
                 Some(inner) => held = inner,
@@ -46,12 +46,12 @@ impl Disk {
         Ok(Some(held))
     }
 
-    fn current_bytes(&self, path: &str) -> Result<Option<Vec<u8>>, String> {
-        let path = folded(path).map_err(|why| why.to_string())?;
+    fn current_bytes(&self, path: &str) -> Result<Option<Vec<u8>>, AccessError> {
+        let path = folded(path)?;
         let way = Way::to(&path)?;
         #[cfg(target_os = "linux")]
         if let Some(found) = self.folder.as_ref().and_then(|folder| beneath::read(folder, &path, MAX_FILE_BYTES)) {
-            return found.map(Some).map_err(|why| why.to_string());
+            return Ok(Some(found?));
         }
         match self.enter(&way.folders, false)? {
             Some(folder) => folder.read(way.name, MAX_FILE_BYTES),
@@ -59,17 +59,17 @@ impl Disk {
         }
     }
 
-    fn write(&self, path: &str, bytes: &[u8]) -> Result<(), String> {
-        let path = folded(path).map_err(|why| why.to_string())?;
+    fn write(&self, path: &str, bytes: &[u8]) -> Result<(), AccessError> {
+        let path = folded(path)?;
         let way = Way::to(&path)?;
         match self.enter(&way.folders, true)? {
             Some(folder) => folder.write(way.name, bytes),
-            None => Err("its folder was removed".to_owned()),
+            None => Err("its folder was removed".into()),
         }
     }
 
-    fn take_away(&self, path: &str) -> Result<(), String> {
-        let path = folded(path).map_err(|why| why.to_string())?;
+    fn take_away(&self, path: &str) -> Result<(), AccessError> {
+        let path = folded(path)?;
         let way = Way::to(&path)?;
         let Some(folder) = self.enter(&way.folders, false)? else { return Ok(()) };
         folder.remove(way.name)?;
@@ -81,13 +81,13 @@ impl Disk {
         Ok(())
     }
 
-    fn entries(&self, folder: &str) -> Result<Vec<Entry>, String> {
-        let folder = folded(folder).map_err(|why| why.to_string())?;
+    fn entries(&self, folder: &str) -> Result<Vec<Entry>, AccessError> {
+        let folder = folded(folder)?;
         let parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
         let Some(held) = self.enter(&parts, false)? else { return Ok(Vec::new()) };
         let names = held.names()?;
         if names.len() > MAX_ENTRIES {
-            return Err(format!("there are more than {MAX_ENTRIES} files and folders in it"));
+            return Err(format!("there are more than {MAX_ENTRIES} files and folders in it").into());
         }
         let path = |name: String| if folder.is_empty() { name } else { format!("{folder}/{name}") };
         let mut entries: Vec<Entry> = names.into_iter().map(|(name, kind)| Entry { path: path(name), kind }).collect();

@@ -7,7 +7,7 @@ use super::program::Git;
 use super::running::Running;
 use super::stand_in::ObjectFormat;
 use crate::system::words;
-use crate::world::MAX_REPOSITORY_BYTES;
+use crate::world::{AccessError, MAX_REPOSITORY_BYTES};
 
 /// A `git cat-file --batch` process. It is asked for one object at a time, so that no pipe fills up.
 pub(super) struct Objects {
@@ -26,7 +26,7 @@ struct Header {
 }
 
 impl Objects {
-    pub(super) fn open(git: &Git, format: ObjectFormat) -> Result<Objects, String> {
+    pub(super) fn open(git: &Git, format: ObjectFormat) -> Result<Objects, AccessError> {
         let mut command = git.command(&["cat-file", "--batch"]);
         let running = Running::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()))?;
         match (running.take_input(), running.take_output()) {
@@ -34,7 +34,7 @@ impl Objects {
                 let output = BufReader::new(output);
                 Ok(Objects { running, input, output, format, left: MAX_REPOSITORY_BYTES })
             }
-            _ => Err("git cannot be run: it has no pipes".to_owned()),
+            _ => Err("git cannot be run: it has no pipes".into()),
         }
     }
 
@@ -43,28 +43,28 @@ impl Objects {
     }
 
     /// The bytes of an object of a kind.
-    pub(super) fn read(&mut self, name: &str, kind: &str, limit: u64) -> Result<Vec<u8>, String> {
-        let named = |why: String| format!("the object {name} {why}");
+    pub(super) fn read(&mut self, name: &str, kind: &str, limit: u64) -> Result<Vec<u8>, AccessError> {
+        let named = |why: AccessError| AccessError::from(format!("the object {name} {why}"));
         if !self.format.names(name) && !name.ends_with("^{tree}") {
-            return Err(named("has no name that git gives".to_owned()));
+            return Err(named("has no name that git gives".into()));
         }
         self.running.lives();
         let header = self.ask(name).map_err(|why| named(self.running.why().unwrap_or(why)))?;
         if header.kind != kind {
-            return Err(named(format!("is a {}, not a {kind}", header.kind)));
+            return Err(named(format!("is a {}, not a {kind}", header.kind).into()));
         }
         if header.size > limit {
-            return Err(named(format!("has {} bytes; the limit is {limit}", header.size)));
+            return Err(named(format!("has {} bytes; the limit is {limit}", header.size).into()));
         }
         if header.size > self.left {
-            return Err(format!("its files have more than {} MiB together", MAX_REPOSITORY_BYTES >> 20));
+            return Err(format!("its files have more than {} MiB together", MAX_REPOSITORY_BYTES >> 20).into());
         }
         self.left -= header.size;
-        let bytes = self.bytes(header.size).map_err(|error| self.running.why().unwrap_or_else(|| words(&error)));
-        bytes.map_err(|why| named(format!("cannot be read: {why}")))
+        let bytes = self.bytes(header.size).map_err(|error| self.running.why().unwrap_or_else(|| words(&error).into()));
+        bytes.map_err(|why| named(format!("cannot be read: {why}").into()))
     }
 
-    fn ask(&mut self, name: &str) -> Result<Header, String> {
+    fn ask(&mut self, name: &str) -> Result<Header, AccessError> {
         let mut line = Vec::new();
         let asked = writeln!(self.input, "{name}").and_then(|()| self.input.flush());
         let answered = asked.and_then(|()| (&mut self.output).take(1 << 10).read_until(b'\n', &mut line));
@@ -74,9 +74,9 @@ impl Objects {
         let mut parts = line.trim_end().rsplit(' ');
         match (parts.next().map(str::parse), parts.next()) {
             (Some(Ok(size)), Some(kind)) => Ok(Header { kind: kind.to_owned(), size }),
-            _ if line.ends_with(" missing\n") => Err("is missing".to_owned()),
-            _ if line.is_empty() => Err("cannot be read: git ended".to_owned()),
-            _ => Err("is no object that git can name".to_owned()),
+            _ if line.ends_with(" missing\n") => Err("is missing".into()),
+            _ if line.is_empty() => Err("cannot be read: git ended".into()),
+            _ => Err("is no object that git can name".into()),
         }
     }
 

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use super::repository;
 use super::running::Running;
 use crate::system::{in_path, words};
+use crate::world::AccessError;
 
 /// The largest configuration that is read, in bytes.
 const MAX_CONFIGURATION_BYTES: u64 = 1 << 20;
@@ -29,7 +30,7 @@ pub(super) struct Git {
 
 impl Git {
     /// The git of `PATH`, run in `folder`. What lies in a checkout of strangers is not run, whatever `PATH` says.
-    pub(super) fn new(folder: &Path, strangers: &Strangers) -> Result<Git, String> {
+    pub(super) fn new(folder: &Path, strangers: &Strangers) -> Result<Git, AccessError> {
         let program =
             strangers.program().ok_or("git cannot be run: it is in no folder of `PATH` outside of the tree")?;
         Ok(Git { program, folder: folder.to_owned(), own: folder.to_owned(), variables: Vec::new(), objects: None })
@@ -54,7 +55,7 @@ impl Git {
 
     /// The keys, in lower case but for the middle part, and the values of a configuration file. Nothing is included, and nothing
     /// that it names is run.
-    pub(super) fn read_configuration(path: &Path, strangers: &Strangers) -> Result<Vec<(String, String)>, String> {
+    pub(super) fn read_configuration(path: &Path, strangers: &Strangers) -> Result<Vec<(String, String)>, AccessError> {
         let Some(bytes) = repository::read(path, MAX_CONFIGURATION_BYTES)? else { return Ok(Vec::new()) };
         let folder = tempfile::tempdir().map_err(|error| words(&error))?;
         let copy = folder.path().join("copy");
@@ -99,7 +100,7 @@ impl Git {
     }
 
     /// What a command writes; git's first line about why it failed.
-    pub(super) fn run(&self, arguments: &[&str]) -> Result<Vec<u8>, String> {
+    pub(super) fn run(&self, arguments: &[&str]) -> Result<Vec<u8>, AccessError> {
         // A file, not a pipe: nobody need read it while git runs.
         let errors = self.folder.join("errors");
         let said = File::create(&errors).map_err(|error| words(&error))?;
@@ -117,7 +118,7 @@ impl Git {
         let said = repository::read(&errors, MAX_OUTPUT_BYTES)?.unwrap_or_default();
         let said = String::from_utf8_lossy(&said);
         let line = said.lines().next().unwrap_or("it was ended");
-        Err(format!("git says: {}", line.strip_prefix("fatal: ").unwrap_or(line)))
+        Err(format!("git says: {}", line.strip_prefix("fatal: ").unwrap_or(line)).into())
     }
 }
 
@@ -166,6 +167,6 @@ mod tests {
         assert_eq!(found[..2], [base.join("above/sub"), base.join("above")]);
         assert!(!found.contains(&PathBuf::from("/")));
         let strangers = Strangers { folders: vec![PathBuf::from("/")] };
-        assert!(Git::new(&base, &strangers).expect_err("all is theirs").contains("outside of the tree"));
+        assert!(Git::new(&base, &strangers).expect_err("all is theirs").to_string().contains("outside of the tree"));
     }
 }

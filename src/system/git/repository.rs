@@ -8,7 +8,7 @@ use walkdir::WalkDir;
 
 use super::program::{Git, Strangers};
 use crate::system::{bounded, relative, words};
-use crate::world::ReadError;
+use crate::world::{AccessError, ReadError};
 
 /// The longest file that tells where something lies, in bytes.
 const MAX_POINTER_BYTES: u64 = 64 << 10;
@@ -43,7 +43,7 @@ pub(super) struct Repository {
 
 impl Repository {
     /// The repository that a folder, a canonical path, lies in.
-    pub(super) fn around(root: &Path) -> Result<Repository, String> {
+    pub(super) fn around(root: &Path) -> Result<Repository, AccessError> {
         let found = root.ancestors().find(|folder| fs::symlink_metadata(folder.join(".git")).is_ok());
         let work_tree = found.ok_or("there is no `.git` in it or above")?.to_owned();
         let strangers = Strangers::around(&work_tree);
@@ -80,25 +80,25 @@ impl Repository {
     }
 
     /// git opens whatever it finds among the objects: links would lead it away, and pipes would keep it.
-    fn check_objects(&self, store: &Path, borrowed: usize, known: &mut BTreeSet<PathBuf>) -> Result<(), String> {
+    fn check_objects(&self, store: &Path, borrowed: usize, known: &mut BTreeSet<PathBuf>) -> Result<(), AccessError> {
         if known.len() > MAX_STORES {
-            return Err(format!("it borrows objects from more than {MAX_STORES} folders"));
+            return Err(format!("it borrows objects from more than {MAX_STORES} folders").into());
         }
         for (count, found) in WalkDir::new(store).follow_root_links(false).into_iter().enumerate() {
             let found = found.map_err(|error| format!("its objects cannot be listed: {error}"))?;
             let kind = found.file_type();
             if !kind.is_file() && !kind.is_dir() {
-                return Err(format!("`{}` is neither a file nor a folder", found.path().display()));
+                return Err(format!("`{}` is neither a file nor a folder", found.path().display()).into());
             }
             if count > MAX_OBJECT_FILES {
-                return Err(format!("it has more than {MAX_OBJECT_FILES} files of objects"));
+                return Err(format!("it has more than {MAX_OBJECT_FILES} files of objects").into());
             }
         }
         let lines = pointer(&store.join(ALTERNATES))?.unwrap_or_default();
         for line in lines.split('\n').filter(|line| !line.is_empty() && !line.starts_with('#')) {
             let other = borrowed_store(store, line)?;
             if borrowed >= MAX_BORROWED {
-                return Err("its objects are borrowed too many times over".to_owned());
+                return Err("its objects are borrowed too many times over".into());
             }
             if !other.starts_with(&self.work_tree) && !other.starts_with(&self.common) && !is_allowed(&other) {
                 let shown = other.display();
@@ -107,7 +107,7 @@ impl Repository {
                      variable GIT_ALTERNATE_OBJECT_DIRECTORIES, or copy the objects by `git repack -a -d`, and then delete \
                      `{}`",
                     store.join(ALTERNATES).display()
-                ));
+                ).into());
             }
             if known.insert(other.clone()) {
                 self.check_objects(&other, borrowed + 1, known)?;
@@ -119,8 +119,8 @@ impl Repository {
 
 /// The folder of objects that a line of `info/alternates` names. git reads quotes and folds `..` before it follows links: what it
 /// may read in another way is refused.
-fn borrowed_store(store: &Path, line: &str) -> Result<PathBuf, String> {
-    let refused = || "its `objects/info/alternates` holds a path that can be read in two ways".to_owned();
+fn borrowed_store(store: &Path, line: &str) -> Result<PathBuf, AccessError> {
+    let refused = || AccessError::from("its `objects/info/alternates` holds a path that can be read in two ways");
     if line.starts_with('"') || line.contains(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER) {
         return Err(refused());
     }
@@ -142,7 +142,7 @@ fn is_allowed(folder: &Path) -> bool {
 }
 
 /// The folder that a work tree's `.git` is, or points to.
-fn own_folder(work_tree: &Path, strangers: &Strangers) -> Result<PathBuf, String> {
+fn own_folder(work_tree: &Path, strangers: &Strangers) -> Result<PathBuf, AccessError> {
     let marker = work_tree.join(".git");
     let real = canonical(&marker)?;
     let (own, is_pointed_to) = match real.is_dir() {
@@ -156,7 +156,7 @@ fn own_folder(work_tree: &Path, strangers: &Strangers) -> Result<PathBuf, String
     let is_theirs = own.starts_with(work_tree) || is_named_by_person(&own);
     match is_theirs || is_pointed_to && points_back(&own, work_tree, &marker, strangers)? {
         true => Ok(own),
-        false => Err(leads_away(&own, work_tree)),
+        false => Err(leads_away(&own, work_tree).into()),
     }
 }
 
@@ -174,7 +174,7 @@ fn leads_away(folder: &Path, work_tree: &Path) -> String {
 }
 
 /// Whether a folder outside of the work tree says that it is this work tree's: what lies outside is not a stranger's.
-fn points_back(own: &Path, work_tree: &Path, marker: &Path, strangers: &Strangers) -> Result<bool, String> {
+fn points_back(own: &Path, work_tree: &Path, marker: &Path, strangers: &Strangers) -> Result<bool, AccessError> {
     // A further work tree: `<repository>/worktrees/<name>/gitdir` names its `.git`.
     if let Some(back) = pointer(&own.join("gitdir"))? {
         return Ok(fs::canonicalize(own.join(back.trim())).is_ok_and(|back| back == marker));
@@ -191,22 +191,22 @@ fn points_back(own: &Path, work_tree: &Path, marker: &Path, strangers: &Stranger
 }
 
 /// The folder that a further work tree shares with its repository.
-fn common_folder(own: &Path) -> Result<PathBuf, String> {
+fn common_folder(own: &Path) -> Result<PathBuf, AccessError> {
     let Some(text) = pointer(&own.join("commondir"))? else { return Ok(own.to_owned()) };
     let common = canonical(&own.join(text.trim()))?;
     match own.parent() == Some(&common.join("worktrees")) {
         true => Ok(common),
-        false => Err(format!("`{}` is not part of `{}`", own.display(), common.display())),
+        false => Err(format!("`{}` is not part of `{}`", own.display(), common.display()).into()),
     }
 }
 
 /// The folders of a repository's further work trees.
-fn further_work_trees(common: &Path) -> Result<Vec<PathBuf>, String> {
+fn further_work_trees(common: &Path) -> Result<Vec<PathBuf>, AccessError> {
     let Ok(found) = fs::read_dir(common.join("worktrees")) else { return Ok(Vec::new()) };
     let mut trees = Vec::new();
     for (count, tree) in found.flatten().enumerate() {
         if count > MAX_WORK_TREES {
-            return Err(format!("it has more than {MAX_WORK_TREES} work trees"));
+            return Err(format!("it has more than {MAX_WORK_TREES} work trees").into());
         }
         let marker = pointer(&tree.path().join("gitdir")).unwrap_or_default();
         let marker = marker.and_then(|marker| fs::canonicalize(tree.path().join(marker.trim())).ok());
@@ -215,17 +215,17 @@ fn further_work_trees(common: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(trees)
 }
 
-fn canonical(path: &Path) -> Result<PathBuf, String> {
-    fs::canonicalize(path).map_err(|error| format!("`{}` cannot be opened: {}", path.display(), words(&error)))
+fn canonical(path: &Path) -> Result<PathBuf, AccessError> {
+    fs::canonicalize(path).map_err(|error| format!("`{}` cannot be opened: {}", path.display(), words(&error)).into())
 }
 
-fn pointer(path: &Path) -> Result<Option<String>, String> {
+fn pointer(path: &Path) -> Result<Option<String>, AccessError> {
     let bytes = read(path, MAX_POINTER_BYTES)?;
     Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// The bytes of a regular file of a repository that is no link; `None` if there is none.
-pub(super) fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, String> {
+pub(super) fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, AccessError> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => Err(ReadError::Failed("it is a link".to_owned())),
         Ok(_) => bounded::read(path, limit),
@@ -234,6 +234,6 @@ pub(super) fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, String> {
     match found {
         Ok(bytes) => Ok(Some(bytes)),
         Err(ReadError::Missing) => Ok(None),
-        Err(why) => Err(format!("`{}` cannot be read: {why}", path.display())),
+        Err(why) => Err(format!("`{}` cannot be read: {why}", path.display()).into()),
     }
 }

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::system::words;
+use crate::world::AccessError;
 
 /// Memory that git may ask for, in bytes: it holds one object and what that is stored as a difference from. Linux only.
 #[cfg(target_os = "linux")]
@@ -36,11 +37,11 @@ pub(super) struct Running {
 
 impl Running {
     /// Starts git, and bounds what it takes where the system can.
-    pub(super) fn start(command: &mut Command) -> Result<Running, String> {
+    pub(super) fn start(command: &mut Command) -> Result<Running, AccessError> {
         Running::start_within(command, MAX_SILENCE)
     }
 
-    fn start_within(command: &mut Command, silence: Duration) -> Result<Running, String> {
+    fn start_within(command: &mut Command, silence: Duration) -> Result<Running, AccessError> {
         let child = command.spawn().map_err(|error| format!("git cannot be run: {}", words(&error)))?;
         #[cfg(target_os = "linux")]
         bound(&child);
@@ -77,9 +78,9 @@ impl Running {
     }
 
     /// Why git ended, if that was for its silence.
-    pub(super) fn why(&self) -> Option<String> {
+    pub(super) fn why(&self) -> Option<AccessError> {
         let is_late = self.is_late.load(Ordering::SeqCst);
-        is_late.then(|| format!("git was ended: it said nothing for {} s", MAX_SILENCE.as_secs()))
+        is_late.then(|| format!("git was ended: it said nothing for {} s", MAX_SILENCE.as_secs()).into())
     }
 
     pub(super) fn end(&self) {
@@ -87,7 +88,7 @@ impl Running {
     }
 
     /// Waits until git has ended.
-    pub(super) fn wait(self) -> Result<ExitStatus, String> {
+    pub(super) fn wait(self) -> Result<ExitStatus, AccessError> {
         loop {
             // Not `wait`: the watch must get at it meanwhile.
             let ended = locked(&self.child).try_wait();
@@ -143,7 +144,7 @@ mod tests {
             let running = shell(script);
             let mut said = String::new();
             running.take_output().expect("a pipe").read_to_string(&mut said).expect("readable");
-            assert!(running.wait().expect_err("it is late").contains("said nothing"), "{script}");
+            assert!(running.wait().expect_err("it is late").to_string().contains("said nothing"), "{script}");
         }
         assert!(started.elapsed() < Duration::from_secs(30));
     }

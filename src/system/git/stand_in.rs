@@ -10,6 +10,7 @@ use walkdir::WalkDir;
 use super::program::Git;
 use super::repository::{Repository, read};
 use crate::system::{relative, words};
+use crate::world::AccessError;
 
 /// The most bytes that all files that are copied may have together.
 const MAX_REFS_BYTES: u64 = 64 << 20;
@@ -80,7 +81,7 @@ impl ObjectFormat {
 
 impl StandIn {
     /// Stands in for a repository, with the history of its refs if that is needed.
-    pub(super) fn of(repository: &Repository, with_history: bool) -> Result<StandIn, String> {
+    pub(super) fn of(repository: &Repository, with_history: bool) -> Result<StandIn, AccessError> {
         let folder = tempfile::tempdir().map_err(|error| words(&error))?;
         let own = if repository.own() == repository.common() { "" } else { FURTHER };
         let git = Git::new(folder.path(), repository.strangers())?.with_objects(repository.objects());
@@ -91,7 +92,7 @@ impl StandIn {
         let (format, extension) = match value("extensions.objectformat") {
             None | Some("sha1") => (ObjectFormat::Sha1, ""),
             Some("sha256") => (ObjectFormat::Sha256, "[extensions]\n\tobjectFormat = sha256\n"),
-            Some(other) => return Err(format!("its objects are named by `{}`", other.escape_debug())),
+            Some(other) => return Err(format!("its objects are named by `{}`", other.escape_debug()).into()),
         };
         if with_history {
             upstreams(&configuration).for_each(|(key, value)| git.configure(key, value));
@@ -123,23 +124,23 @@ impl StandIn {
     }
 
     /// The name of the commit that a revision stands for.
-    pub(super) fn commit(&self, rev: &str) -> Result<String, String> {
+    pub(super) fn commit(&self, rev: &str) -> Result<String, AccessError> {
         // In two steps: what follows `:/` is a text to search for, to its end.
         let object = self.object(rev)?;
         self.object(&format!("{object}^{{commit}}"))
     }
 
     /// The commit at which the histories of two commits meet.
-    pub(super) fn merge_base(&self, one: &str, other: &str) -> Result<String, String> {
+    pub(super) fn merge_base(&self, one: &str, other: &str) -> Result<String, AccessError> {
         let base = self.git.run(&["merge-base", one, other]);
         let base = base.map_err(|why| format!("{why}{}", self.advice(one)))?;
         Ok(String::from_utf8_lossy(&base).trim().to_owned())
     }
 
     /// What is staged: mode, name of the object, and path of each file. Of a file in conflict the first of its versions.
-    pub(super) fn staged(&mut self, repository: &Repository) -> Result<Vec<(String, String, String)>, String> {
+    pub(super) fn staged(&mut self, repository: &Repository) -> Result<Vec<(String, String, String)>, AccessError> {
         if !self.copy_file(repository.own(), "index", self.own)? {
-            return Err("nothing was ever staged".to_owned());
+            return Err("nothing was ever staged".into());
         }
         let shared: Vec<String> = fs::read_dir(repository.own())
             .map_err(|error| words(&error))?
@@ -159,13 +160,13 @@ impl StandIn {
     }
 
     /// The name of the one object that a revision stands for.
-    fn object(&self, rev: &str) -> Result<String, String> {
+    fn object(&self, rev: &str) -> Result<String, AccessError> {
         let name = self.git.run(&["rev-parse", "--verify", "--end-of-options", rev]);
         let name = name.map_err(|why| format!("{why}{}", self.advice(rev)))?;
         let name = String::from_utf8_lossy(&name).trim().to_owned();
         match self.format.names(&name) {
             true => Ok(name),
-            false => Err("it names no object, or more than one".to_owned()),
+            false => Err("it names no object, or more than one".into()),
         }
     }
 
@@ -183,21 +184,27 @@ impl StandIn {
         }
     }
 
-    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), AccessError> {
         let path = self.folder.path().join(name);
         let made = path.parent().map_or(Ok(()), fs::create_dir_all);
-        made.and_then(|()| fs::write(path, bytes)).map_err(|error| words(&error))
+        made.and_then(|()| fs::write(path, bytes)).map_err(|error| words(&error).into())
     }
 
     /// Copies a regular file of a repository to the same place below `to`; whether it is there.
-    fn copy_file(&mut self, from: &Path, name: &str, to: &str) -> Result<bool, String> {
+    fn copy_file(&mut self, from: &Path, name: &str, to: &str) -> Result<bool, AccessError> {
         let Some(bytes) = read(&from.join(name), self.left)? else { return Ok(false) };
         self.left -= bytes.len() as u64;
         self.write(&format!("{to}{name}"), &bytes).map(|()| true)
     }
 
     /// Copies what one work tree, or all of them, have: `HEAD` and its kin, refs, and their history if that is needed.
-    fn copy_work_tree(&mut self, from: &Path, to: &str, is_reftable: bool, with_history: bool) -> Result<(), String> {
+    fn copy_work_tree(
+        &mut self,
+        from: &Path,
+        to: &str,
+        is_reftable: bool,
+        with_history: bool,
+    ) -> Result<(), AccessError> {
         self.copy_heads(from, to)?;
         self.copy_refs(from, to, is_reftable)?;
         match with_history {
@@ -207,10 +214,10 @@ impl StandIn {
     }
 
     /// `HEAD` and its kin: `FETCH_HEAD`, `ORIG_HEAD` and others.
-    fn copy_heads(&mut self, from: &Path, to: &str) -> Result<(), String> {
+    fn copy_heads(&mut self, from: &Path, to: &str) -> Result<(), AccessError> {
         for (count, found) in fs::read_dir(from).map_err(|error| words(&error))?.enumerate() {
             if count > MAX_REFS {
-                return Err(format!("its `.git` holds more than {MAX_REFS} files"));
+                return Err(format!("its `.git` holds more than {MAX_REFS} files").into());
             }
             let name = found.map_err(|error| words(&error))?.file_name().to_string_lossy().into_owned();
             if name.ends_with("HEAD") && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_') {
@@ -221,7 +228,7 @@ impl StandIn {
     }
 
     /// git takes no folder for a repository whose `HEAD` is neither a branch nor a commit.
-    fn check_head(&self) -> Result<(), String> {
+    fn check_head(&self) -> Result<(), AccessError> {
         let bytes = read(&self.folder.path().join(self.own).join("HEAD"), MAX_REFS_BYTES)?.unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         let names =
@@ -229,11 +236,11 @@ impl StandIn {
         // git writes a name that no branch can have where the branch is in a table.
         match text.trim() == "ref: refs/heads/.invalid" || names(text.trim()) {
             true => Ok(()),
-            false => Err("its `HEAD` names no branch and no commit".to_owned()),
+            false => Err("its `HEAD` names no branch and no commit".into()),
         }
     }
 
-    fn copy_refs(&mut self, from: &Path, to: &str, is_reftable: bool) -> Result<(), String> {
+    fn copy_refs(&mut self, from: &Path, to: &str, is_reftable: bool) -> Result<(), AccessError> {
         let refs = self.folder.path().join(to).join("refs");
         fs::create_dir_all(refs).map_err(|error| words(&error))?;
         if is_reftable {
@@ -267,19 +274,19 @@ impl StandIn {
     }
 
     /// git opens the tables that the list names, wherever they are: they must be those that were copied.
-    fn check_tables(&self, to: &str) -> Result<(), String> {
+    fn check_tables(&self, to: &str) -> Result<(), AccessError> {
         let list = self.folder.path().join(to).join("reftable/tables.list");
         let list = read(&list, MAX_REFS_BYTES)?.unwrap_or_default();
         let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
         let is_table = |name: &[u8]| name.ends_with(b".ref") && name[0] != b'.' && name.iter().all(is_plain);
         match list.split(|byte| *byte == b'\n').filter(|name| !name.is_empty()).all(is_table) {
             true => Ok(()),
-            false => Err("its `reftable/tables.list` names files elsewhere".to_owned()),
+            false => Err("its `reftable/tables.list` names files elsewhere".into()),
         }
     }
 
     /// Copies the regular files of a folder.
-    fn copy_folder(&mut self, from: &Path, name: &str, to: &str) -> Result<(), String> {
+    fn copy_folder(&mut self, from: &Path, name: &str, to: &str) -> Result<(), AccessError> {
         for path in files(from, name)? {
             self.copy_file(from, &path, to)?;
         }
@@ -288,16 +295,16 @@ impl StandIn {
 }
 
 /// The paths of the regular files below a folder, with `/` between their parts; links are left out, the folder too if it is one.
-fn files(from: &Path, folder: &str) -> Result<Vec<String>, String> {
+fn files(from: &Path, folder: &str) -> Result<Vec<String>, AccessError> {
     let mut paths = Vec::new();
     for (count, found) in WalkDir::new(from.join(folder)).follow_root_links(false).into_iter().enumerate() {
         let found = match found {
             Ok(found) => found,
             Err(_) if count == 0 => return Ok(paths),
-            Err(error) => return Err(format!("its {folder} cannot be listed: {error}")),
+            Err(error) => return Err(format!("its {folder} cannot be listed: {error}").into()),
         };
         if count > MAX_REFS {
-            return Err(format!("it has more than {MAX_REFS} {folder}"));
+            return Err(format!("it has more than {MAX_REFS} {folder}").into());
         }
         // A name that is no text cannot be asked for.
         if found.file_type().is_file() && found.path().to_str().is_some() {

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use super::objects::Objects;
 use crate::repo::folders;
 use crate::text::hex;
-use crate::world::{MAX_DEPTH, MAX_ENTRIES, MAX_FILE_BYTES, MAX_LINKED_FOLDERS, MemoryWorld, is_hidden, join};
+use crate::world::{
+    AccessError, MAX_DEPTH, MAX_ENTRIES, MAX_FILE_BYTES, MAX_LINKED_FOLDERS, MemoryWorld, is_hidden, join,
+};
 
 /// How many links one path may go through.
 const MAX_LINKS: usize = 40;
@@ -55,7 +57,7 @@ pub(super) struct Trees {
 type Files = BTreeMap<String, String>;
 
 impl Trees {
-    pub(super) fn of_commit(objects: Objects, commit: &str, prefix: &str) -> Result<Trees, String> {
+    pub(super) fn of_commit(objects: Objects, commit: &str, prefix: &str) -> Result<Trees, AccessError> {
         Trees::of_root(objects, format!("{commit}^{{tree}}"), HashMap::new()).below(prefix)
     }
 
@@ -64,7 +66,7 @@ impl Trees {
         objects: Objects,
         files: Vec<(String, String, String)>,
         prefix: &str,
-    ) -> Result<Trees, String> {
+    ) -> Result<Trees, AccessError> {
         // Folders of an index are no objects: they are named by their paths, with a sign that no object's name begins with.
         let named = |folder: &str| format!("/{folder}");
         let mut folders: HashMap<String, Nodes> = HashMap::from([(named(""), Nodes::default())]);
@@ -89,7 +91,7 @@ impl Trees {
     }
 
     /// The same from a folder on.
-    fn below(mut self, prefix: &str) -> Result<Trees, String> {
+    fn below(mut self, prefix: &str) -> Result<Trees, AccessError> {
         let trees = &mut self;
         for part in prefix.split('/').filter(|part| !part.is_empty()) {
             let Some(root) = trees.root.take() else { break };
@@ -100,7 +102,7 @@ impl Trees {
     }
 
     /// Reads every file that an agent repository has.
-    pub(super) fn world(&mut self) -> Result<MemoryWorld, String> {
+    pub(super) fn world(&mut self) -> Result<MemoryWorld, AccessError> {
         let mut files = Files::new();
         if let Some(root) = self.root.clone() {
             self.expand("", &root, &mut vec![String::new()], &mut files)?;
@@ -115,13 +117,19 @@ impl Trees {
 
     /// Adds what lies in a folder that is seen under the path `shown`. `trail` are the paths of the folders that led here, links
     /// resolved; the last is the folder itself.
-    fn expand(&mut self, shown: &str, folder: &Node, trail: &mut Vec<String>, files: &mut Files) -> Result<(), String> {
+    fn expand(
+        &mut self,
+        shown: &str,
+        folder: &Node,
+        trail: &mut Vec<String>,
+        files: &mut Files,
+    ) -> Result<(), AccessError> {
         if trail.len() > MAX_DEPTH {
-            return Err(format!("`{shown}` lies more than {MAX_DEPTH} folders deep"));
+            return Err(format!("`{shown}` lies more than {MAX_DEPTH} folders deep").into());
         }
         let nodes = self.folder(folder)?;
         if let Some((name, _)) = nodes.no_text.iter().find(|(name, kind)| is_needed(&join(shown, name), *kind)) {
-            return Err(format!("the name of `{}` is not UTF-8", join(shown, name)));
+            return Err(format!("the name of `{}` is not UTF-8", join(shown, name)).into());
         }
         for (name, node) in nodes.named.iter().filter(|(name, _)| !is_hidden(name)) {
             let path = join(shown, name);
@@ -130,7 +138,7 @@ impl Trees {
             }
             self.seen += 1;
             if self.seen > MAX_ENTRIES {
-                return Err(format!("there are more than {MAX_ENTRIES} files and folders"));
+                return Err(format!("there are more than {MAX_ENTRIES} files and folders").into());
             }
             let real = join(trail.last().map_or("", String::as_str), name);
             match node.kind {
@@ -150,14 +158,20 @@ impl Trees {
         real: String,
         trail: &mut Vec<String>,
         files: &mut Files,
-    ) -> Result<(), String> {
+    ) -> Result<(), AccessError> {
         trail.push(real);
         let expanded = self.expand(shown, folder, trail, files);
         trail.pop();
         expanded
     }
 
-    fn follow(&mut self, shown: &str, link: &str, trail: &mut Vec<String>, files: &mut Files) -> Result<(), String> {
+    fn follow(
+        &mut self,
+        shown: &str,
+        link: &str,
+        trail: &mut Vec<String>,
+        files: &mut Files,
+    ) -> Result<(), AccessError> {
         let Some((target, node)) = self.resolve(link)? else { return Ok(()) };
         if node.kind == Kind::File && is_needed(shown, Kind::File) {
             files.insert(shown.to_owned(), node.object);
@@ -172,13 +186,13 @@ impl Trees {
         }
         self.linked += 1;
         if self.linked > MAX_LINKED_FOLDERS {
-            return Err(format!("there are more than {MAX_LINKED_FOLDERS} links to folders"));
+            return Err(format!("there are more than {MAX_LINKED_FOLDERS} links to folders").into());
         }
         self.enter(shown, &node, target, trail, files)
     }
 
     /// What a path leads to with all its links followed, and where that is; `None` if it leaves the root, never ends, or is hidden.
-    fn resolve(&mut self, path: &str) -> Result<Option<(String, Node)>, String> {
+    fn resolve(&mut self, path: &str) -> Result<Option<(String, Node)>, AccessError> {
         let Some(root) = self.root.clone() else { return Ok(None) };
         let mut ahead: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
         let (mut done, mut links): (Vec<(String, Node)>, usize) = (Vec::new(), 0);
@@ -208,7 +222,7 @@ impl Trees {
     }
 
     /// What a link says; `None` if that leads outside or is no path.
-    fn link(&mut self, link: &Node) -> Result<Option<String>, String> {
+    fn link(&mut self, link: &Node) -> Result<Option<String>, AccessError> {
         if let Some(known) = self.links.get(&link.object) {
             return Ok(Some(known.clone()));
         }
@@ -221,7 +235,7 @@ impl Trees {
         Ok(Some(target))
     }
 
-    fn folder(&mut self, node: &Node) -> Result<Folder, String> {
+    fn folder(&mut self, node: &Node) -> Result<Folder, AccessError> {
         if let Some(known) = self.folders.get(&node.object) {
             return Ok(Arc::clone(known));
         }
