@@ -74,7 +74,7 @@ crate::diag::rules! {
         "inja reaches the outer loop through `loop.parent`. Here the outer loop's values are kept in a variable: \
          `{% set outer = loop %}` before the inner loop.";
     LINE_STATEMENT = Warning "dialect/line-statement", "a line that begins with `##` looks like a statement, and is text",
-        "inja reads `## for x in y` at the begin of a line as the tag `{% for x in y %}`, and Jinja can be told to. Here such a line is \
+        "inja reads `## for x in y` at the beginning of a line as the tag `{% for x in y %}`, and Jinja can be told to. Here such a line is \
          text in every dialect, because prompts are full of Markdown headings. The client whose collections are read with \
          `dialect = \"inja\"` has switched line statements off too.\n\n\
          Write tags. A heading alone is no finding: one of the lines has to end a block (`## endfor`, `## endif`, `## endblock`), set a \
