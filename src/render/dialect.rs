@@ -54,12 +54,13 @@ pub(super) fn rewrite(source: &str, dialect: Dialect, is_prompt: bool) -> Rewrit
     for token in machinery::tokenize(source, false, SyntaxConfig::default()) {
         let Ok((token, span)) = token else { break };
         let range = span.start_offset as usize..span.end_offset as usize;
-        if let Token::TemplateData(text) = &token
-            && (is_prompt || text.contains(LINE_STATEMENT))
-        {
-            let at = text.as_ptr() as usize - source.as_ptr() as usize;
-            if !after_raw_tag(&source[..at]) {
-                rewritten.line_statements.extend(line_statements(source, at..at + text.len()));
+        if let Token::TemplateData(text) = &token {
+            let (at, has_statements) =
+                (text.as_ptr() as usize - source.as_ptr() as usize, text.contains(LINE_STATEMENT));
+            if (is_prompt || has_statements) && !after_raw_tag(&source[..at]) {
+                if has_statements {
+                    rewritten.line_statements.extend(line_statements(source, at..at + text.len()));
+                }
                 if is_prompt {
                     expand_variables(text, at, &mut edits);
                 }
