@@ -526,9 +526,11 @@ impl Compiler {
                 spent.held = spent.held.saturating_add(body.weight());
                 let problems = checks.problems(&body);
                 spent.cost = spent.cost.saturating_add(work::of_body(spent.static_values, problems.len()));
-                let record = Record::new(plan, &self.repo.sources, renderer, request, &body);
-                let record = record.expecting(problems.iter().map(|problem| problem.pointer.clone()));
-                self.locate(plan, loaded, &record, problems, (&mut spent.cost, findings));
+                if !problems.is_empty() {
+                    let record = Record::new(plan, &self.repo.sources, renderer, request, &body);
+                    let record = record.expecting(problems.iter().map(|problem| problem.pointer.clone()));
+                    self.locate(plan, loaded, &record, problems, (&mut spent.cost, findings));
+                }
                 Some((body, made.prompt))
             }
             Err(found) => {
