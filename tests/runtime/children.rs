@@ -27,6 +27,8 @@ async fn scene(script: &str, more: &str) -> (Server, TempDir) {
         "tools.toml",
         &format!("[[tool]]\nname = \"work\"\ndescription = \"d\"\ncommand = [\"./work\"]\nenv = [\"PATH\"]\n{more}\n"),
     );
+    // There from the start: a script that waits for its lines does not stumble over a file that is missing.
+    write("pids", "");
     write("stay", &format!("#!/bin/sh\ntrap '' TERM HUP INT\n{STAY}\n"));
     write("work", &format!("#!/bin/sh\n{script}\n"));
     for name in ["stay", "work"] {
