@@ -238,6 +238,16 @@ impl Diagnostic {
         }
     }
 
+    /// Takes in a finding that follows from this one: what it says, how bad it is, and whom it reaches.
+    pub(crate) fn takes_in(&mut self, other: &Diagnostic) {
+        self.severity = self.severity.max(other.severity);
+        if self.related.len() < MOST_RELATED {
+            self.related.push(Label { span: other.primary.span, message: other.message.clone() });
+        }
+        other.agents.iter().for_each(|agent| insert_sorted(&mut self.agents, agent));
+        other.contexts.iter().for_each(|context| insert_sorted(&mut self.contexts, context));
+    }
+
     /// Notes that the finding reaches an agent, in a context if one is given.
     #[must_use]
     pub fn reaching(mut self, agent: &Arc<str>, context: Option<&Arc<str>>) -> Diagnostic {

@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::rules::{NOT_LOWERABLE, UNKNOWN_RULE, all_rules, rule};
+use crate::context::rules as context_rules;
 use crate::diag::{Diagnostic, Edit, Findings, Severity, did_you_mean};
 use crate::repo::{Allow, Config, Date, Level, rules as repo_rules};
 use crate::source::{FileId, Position, Sources, Span};
@@ -35,7 +36,7 @@ pub(super) struct Policy<'c> {
 impl Policy<'_> {
     /// The findings that are left, with the severity of this run, sorted by file and place.
     pub(super) fn judge(&self, sources: &Sources, findings: Findings) -> Vec<Diagnostic> {
-        let mut left = self.apply(sources, findings.into_vec());
+        let mut left = told_by_context(self.apply(sources, findings.into_vec()));
         left.sort_by(|a, b| order(sources, a).cmp(&order(sources, b)));
         bounded(left)
     }
@@ -278,6 +279,22 @@ pub(crate) fn check_code(code: &str) -> Result<(), CodeError> {
     }
     let near = did_you_mean(code, all_rules().iter().map(|rule| rule.code));
     Err(CodeError::Unknown { code: code.to_owned(), near })
+}
+
+/// A media type that a context misspells is told once, as bad as it is to whoever refuses it: that servers do not take it says nothing more.
+fn told_by_context(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let is_misspelt = |finding: &Diagnostic| finding.rule == &context_rules::MEDIA_TYPE;
+    let (mut misspelt, mut others): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_misspelt);
+    let by_place: HashMap<Span, usize> =
+        misspelt.iter().enumerate().map(|(index, finding)| (finding.primary.span, index)).collect();
+    others.retain(|other| match by_place.get(&other.primary.span) {
+        Some(&index) => {
+            misspelt[index].takes_in(other);
+            false
+        }
+        None => true,
+    });
+    misspelt.into_iter().chain(others).collect()
 }
 
 #[cfg(test)]
