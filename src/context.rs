@@ -241,6 +241,13 @@ impl ContextSource {
         self.span(&self.at(path, normal)?)
     }
 
+    /// The place of the key of a member of the template data.
+    pub(crate) fn key_span(&self, path: &Pointer, normal: &dyn Fn(&[Message]) -> Arc<[Message]>) -> Option<Span> {
+        let at = self.at(path, normal)?;
+        let key = self.tree.locate(&at.parent()?)?.key_span(&at.tokens().last()?)?;
+        Some(Span::new(self.file, key))
+    }
+
     /// The places of the texts in a list of blocks that templates see as one text; `None` if the file has no list there.
     pub(crate) fn texts_in(&self, path: &Pointer, normal: &dyn Fn(&[Message]) -> Arc<[Message]>) -> Option<Vec<Span>> {
         let TreeKind::Array(blocks) = &self.tree.locate(&self.at(path, normal)?)?.kind else { return None };

@@ -57,7 +57,9 @@ impl Compiler {
             let is_foreign = !place.is_in_data && self.is_bundled(place.span);
             let is_mended_there = (place.is_in_data && is_own) || is_foreign;
             let path = place.data.as_ref().or(place.parts.first().filter(|_| is_foreign));
-            let span = self.data_span(path.filter(|_| is_mended_there)?, plan, loaded)?;
+            let value = || self.data_span(path?, plan, loaded);
+            let member = || self.member_span(place.member.as_ref().filter(|_| is_foreign)?, plan, loaded);
+            let span = is_mended_there.then(|| value().or_else(member)).flatten()?;
             // Nobody here can edit a bundled template: a value that it takes over as it is is mended where it is from.
             Some(span).filter(|span| !is_foreign || !self.is_bundled(*span))
         };
@@ -104,6 +106,9 @@ impl Compiler {
         let data =
             place.data.as_ref().filter(|_| outside.is_none()).and_then(|path| self.data_span(path, plan, loaded));
         related.extend(data.map(|span| (span, "the value comes from here")));
+        let member = place.member.as_ref().filter(|_| outside.is_none());
+        let member = member.and_then(|member| self.member_span(member, plan, loaded));
+        related.extend(member.map(|span| (span, "it comes from here")));
         let parts = place.parts.iter().filter_map(|path| self.data_span(path, plan, loaded));
         let parts = parts.filter(|span| outside.is_none_or(|outside| outside.span != *span));
         related.extend(parts.map(|span| (span, "a part of it comes from here")));
@@ -143,6 +148,19 @@ impl Compiler {
     pub(super) fn data_span(&self, path: &Pointer, plan: &Plan<'_>, loaded: &LoadedContext) -> Option<Span> {
         let key = (plan.surroundings, plan.profile.profile.layer, plan.api, path.clone());
         loaded.spans.of(key, || self.find_data_span(path, plan, loaded))
+    }
+
+    /// Where a part of a larger value of the template data is written, or its key.
+    fn member_span(
+        &self,
+        (path, target): &(Arc<Pointer>, KeyOrValue),
+        plan: &Plan<'_>,
+        loaded: &LoadedContext,
+    ) -> Option<Span> {
+        match target {
+            KeyOrValue::Value => self.data_span(path, plan, loaded),
+            KeyOrValue::Key => self.in_context(plan, loaded, |source, normal| source.key_span(path, normal)),
+        }
     }
 
     fn find_data_span(&self, path: &Pointer, plan: &Plan<'_>, loaded: &LoadedContext) -> Option<Span> {

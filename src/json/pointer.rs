@@ -52,6 +52,11 @@ impl Pointer {
         (rest.is_empty() || rest.starts_with('/')).then(|| Pointer(rest.to_owned()))
     }
 
+    /// The pointer that leads here when `inner` follows it; `None` if this one ends otherwise.
+    pub(crate) fn without_end(&self, inner: &Pointer) -> Option<Pointer> {
+        self.0.strip_suffix(&inner.0).map(|start| Pointer(start.to_owned()))
+    }
+
     /// Reads a pointer as people write it: `/a/0`; a leading `/` may be missing.
     pub fn parse(text: &str) -> Pointer {
         match text.is_empty() || text.starts_with('/') {

@@ -42,6 +42,27 @@ impl Tree {
         })
     }
 
+    /// The way to the scalar that a byte is in, or to the list or object without anything in it.
+    pub(crate) fn path_to(&self, byte: usize) -> Option<Pointer> {
+        let (mut tree, mut path) = (self, Pointer::root());
+        loop {
+            let is_in = |tree: &Tree| tree.span.contains(&byte);
+            (path, tree) = match &tree.kind {
+                TreeKind::Array(elements) if !elements.is_empty() => {
+                    let index = elements.iter().position(is_in)?;
+                    (path.element(index), &elements[index])
+                }
+                TreeKind::Object(members) if !members.is_empty() => {
+                    let (key, (_, value)) = members.iter().find(|(_, (_, value))| is_in(value))?;
+                    (path.member(key), value)
+                }
+                TreeKind::Scalar | TreeKind::Array(_) | TreeKind::Object(_) => {
+                    return Some(path).filter(|_| is_in(tree));
+                }
+            };
+        }
+    }
+
     /// The bytes of a member's key.
     pub fn key_span(&self, key: &str) -> Option<Range<usize>> {
         match &self.kind {

@@ -99,6 +99,8 @@ pub(crate) struct Provenance {
     pub(crate) holds: Option<Arc<Pointer>>,
     /// The first values of the conversation in a text that was joined of several, if it does not begin with one.
     pub(crate) parts: Vec<Arc<Pointer>>,
+    /// The value of the conversation that a tag wrote as a part of a larger one, and whether its key is the place.
+    pub(crate) member: Option<(Arc<Pointer>, KeyOrValue)>,
     /// Whether that value is the place: no template says anything of it.
     pub(crate) is_in_data: bool,
     /// What a computed text was made of first.
@@ -116,6 +118,7 @@ impl Provenance {
             data: None,
             holds: None,
             parts: Vec::new(),
+            member: None,
             is_in_data: false,
             made_of: None,
             file: None,
@@ -364,10 +367,12 @@ impl<'a> Record<'a> {
         let prompt = self.system_prompt();
         let input = self.plan.input(self.renderer, self.request, prompt.as_ref());
         let beginning = self.beginning(&self.recorded[index], (index, splice), &input, (text, &range));
-        let known = beginning.map(|recording| self.place_of((text, recording), range.clone(), splice));
-        known
-            .filter(|place| !place.is_prompt())
-            .or_else(|| Some(self.place_of((text, self.whole(index)?), range, splice)))
+        let place = |recording| {
+            let place = self.place_of((text, recording), range.clone(), splice);
+            self.with_member(place, (text, recording), (inner, target), &range)
+        };
+        let known = beginning.map(place);
+        known.filter(|place| !place.is_prompt()).or_else(|| Some(place(self.whole(index)?)))
     }
 
     /// A place as it is for any system prompt; `None` if the prompt wrote it, or is shown beside it.
@@ -378,7 +383,8 @@ impl<'a> Record<'a> {
         let shown = excerpt::shown(&range);
         let whole = || hollow.whole.get_or_init(|| self.follow(splice, &input, None, (&text.text, usize::MAX)));
         let recording = self.beginning(hollow, (index, splice), &input, (text, &range)).unwrap_or_else(whole);
-        let place = self.place_of((text, recording), range, splice);
+        let place = self.place_of((text, recording), range.clone(), splice);
+        let place = self.with_member(place, (text, recording), (inner, target), &range);
         let is_apart = !place.is_prompt() && !placeholder().is_in(&shown, &placeholder().found_in(&text.text));
         is_apart.then_some(place)
     }
@@ -439,7 +445,49 @@ impl<'a> Record<'a> {
         let excerpt = Some(Excerpt::new(&text.text, &range));
         let is_in_data = data.as_ref().is_some_and(|path| path.tokens().next().as_deref() == Some("system_layers"));
         let holds = runs.iter().filter(|_| is_whole && first.by == By::Tag).find_map(value_in);
-        Provenance { span: first.span, steps, excerpt, data, holds, parts, is_in_data, made_of, file }
+        let member = None;
+        Provenance { span: first.span, steps, excerpt, data, holds, parts, member, is_in_data, made_of, file }
+    }
+
+    /// A place with the value of the conversation that it belongs to, where it is no leaf of one itself.
+    fn with_member(
+        &self,
+        place: Provenance,
+        recorded: (&Text, &Recording),
+        asked: (&Pointer, KeyOrValue),
+        range: &Range<usize>,
+    ) -> Provenance {
+        let is_leaf = place.data.is_some() || place.file.is_some();
+        let member = if is_leaf { None } else { self.member(recorded, asked, range) };
+        Provenance { member, ..place }
+    }
+
+    /// The value of the conversation that stands at a pointer, if a tag wrote it as a part of a larger one: quotes, brackets and keys of such a
+    /// one are the tag's, and only its leaves say where they come from.
+    fn member(
+        &self,
+        (text, recording): (&Text, &Recording),
+        (inner, target): (&Pointer, KeyOrValue),
+        range: &Range<usize>,
+    ) -> Option<(Arc<Pointer>, KeyOrValue)> {
+        let written = |range: Range<usize>| self.renderer.written(self.sources, recording, range);
+        let first = written(range.clone()).into_iter().next().filter(|run| run.by == By::Tag)?;
+        let around = || std::iter::successors(Some(inner.clone()), Pointer::parent);
+        let at = around().find(|at| text.tree.locate(at).is_some())?;
+        let starts_here = |at: &Pointer| text.tree.locate(at).is_some_and(|it| Some(it.span.start) == first.value_from);
+        let whole = around().find(starts_here)?;
+        let tree = text.tree.locate(&whole)?;
+        let runs = written(tree.span.clone());
+        // What a template put together has keys of its own.
+        let is_taken_over = runs.iter().all(|run| matches!(run.by, By::Tag | By::Data { .. }));
+        let path_of_whole = |run: &Written| {
+            let leaf = tree.path_to(run.output.start)?;
+            data_of(run)?.without_end(&leaf)
+        };
+        let path = runs.iter().filter(|_| is_taken_over).find(|run| data_of(run).is_some()).and_then(path_of_whole)?;
+        let path = path.join(&at.below(&whole)?);
+        let target = if at == *inner { target } else { KeyOrValue::Value };
+        Some((Arc::new(path), target))
     }
 
     /// What a template wrote.

@@ -608,8 +608,8 @@ impl Log {
             (Some(text), _, Some(Known::Data(path))) => of_data(text, path).escaped(),
             (Some(text), _, None) => unknown(text).escaped(),
             _ if depth > crate::json::MAX_DEPTH => Told::default(),
-            (None, ValueKind::Seq | ValueKind::Iterable, _) => self.list_json(value, known, depth),
-            (None, ValueKind::Map, _) => self.map_json(value, known, depth),
+            (None, ValueKind::Seq | ValueKind::Iterable, _) => of_leaf(self.list_json(value, known, depth), known),
+            (None, ValueKind::Map, _) => of_leaf(self.map_json(value, known, depth), known),
             (None, _, known) => {
                 let text = functions::to_json(value).unwrap_or_default();
                 match known {
@@ -715,6 +715,14 @@ impl Log {
 
 /// How much one render may keep beside what it makes, in bytes.
 const MOST_KEPT: usize = 96 * 1024 * 1024;
+
+/// A list or an object without anything in it is a leaf.
+fn of_leaf(told: Told, known: Option<&Known>) -> Told {
+    match (told.text.as_str(), known) {
+        ("[]" | "{}", Some(Known::Data(path))) => of_data(&told.text, path),
+        _ => told,
+    }
+}
 
 fn of_data(text: &str, path: &Arc<Pointer>) -> Told {
     Told::one(text, Writer::Data { path: Arc::clone(path), at: 0 })
