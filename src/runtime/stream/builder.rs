@@ -278,12 +278,7 @@ impl AnswerBuilder {
 
     /// Drops something in the provider's own form, unless the answer says something beside it and thinking.
     pub(super) fn drop_unless_said(&mut self, place: BlockIndex) {
-        let says = |slot: &Slot| match slot {
-            Slot::Text { text, .. } => !text.trim().is_empty(),
-            Slot::Call(_) | Slot::Own(_) => true,
-            Slot::Thinking { .. } | Slot::Redacted(_) => false,
-        };
-        if !self.slots.iter().enumerate().any(|(index, slot)| index != place.0 && says(slot)) {
+        if !self.slots.iter().enumerate().any(|(index, slot)| index != place.0 && slot.says_something()) {
             self.slots[place.0] = Slot::Text { text: String::new(), sealed: true };
         }
     }
@@ -488,6 +483,19 @@ impl AnswerBuilder {
         });
     }
 
+    /// The server says that the answer is over, but not why the model stopped: it is complete if it says something, and no call in it is cut.
+    pub(super) fn stop_without_reason(&mut self) {
+        let is_whole = |index: usize| match &self.slots[index] {
+            Slot::Call(call) => call.is_nothing() || call.given || self.has_whole_arguments(BlockIndex(index)),
+            _ => true,
+        };
+        let says_something = self.slots.iter().any(Slot::says_something);
+        if self.stop.is_none() && says_something && (0..self.slots.len()).all(is_whole) {
+            self.stop = Some(StopReason::EndTurn);
+            self.warn("the server does not say why the model stopped: the answer counts as complete");
+        }
+    }
+
     /// Whether the model came to the end of what it had to say: nothing cut it off.
     pub(super) fn stopped_by_itself(&self) -> bool {
         matches!(self.stop, Some(StopReason::EndTurn | StopReason::ToolUse | StopReason::StopSequence))
@@ -534,9 +542,11 @@ impl AnswerBuilder {
     /// Ends the answer: completes its calls and says why the model stopped.
     pub(super) fn end(&mut self) -> Result<StopReason, Error> {
         let Some(stop) = self.stop.clone() else {
-            return Err(
-                Error::new(Category::Network, "the connection ended before the answer was complete").retryable()
-            );
+            let error = match self.closed {
+                true => Error::new(Category::Provider, "the server ended the answer before it was complete"),
+                false => Error::new(Category::Network, "the connection ended before the answer was complete"),
+            };
+            return Err(error.retryable());
         };
         self.slots.retain(|slot| !matches!(slot, Slot::Call(call) if call.is_nothing()));
         for index in 0..self.slots.len() {
@@ -547,7 +557,7 @@ impl AnswerBuilder {
         self.ended = true;
         let stop = self.agreed(stop);
         let is_over = matches!(stop, StopReason::EndTurn | StopReason::StopSequence);
-        if is_over && self.is_chat && self.slots.iter().all(Slot::is_empty) {
+        if is_over && self.is_chat && !self.slots.iter().any(Slot::says_something) {
             self.warn("the answer is complete, and says nothing");
         }
         Ok(stop)
@@ -685,12 +695,12 @@ impl Call {
 }
 
 impl Slot {
-    /// Whether it says nothing: of an answer of such blocks, no next request holds anything.
-    fn is_empty(&self) -> bool {
+    /// Whether it says something: of an answer of other blocks, no next request holds anything.
+    fn says_something(&self) -> bool {
         match self {
-            Slot::Text { text, .. } => text.trim().is_empty(),
-            Slot::Thinking { .. } | Slot::Redacted(_) => true,
-            Slot::Call(_) | Slot::Own(_) => false,
+            Slot::Text { text, .. } => !text.trim().is_empty(),
+            Slot::Thinking { .. } | Slot::Redacted(_) => false,
+            Slot::Call(_) | Slot::Own(_) => true,
         }
     }
 

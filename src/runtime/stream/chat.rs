@@ -2,7 +2,10 @@
 //!
 //! Chunks as in the Python SDKs openai 3.54 (`types/chat/chat_completion_chunk.py`) and mistralai 3.7
 //! (`completionchunk.py`, `deltamessage.py`); a whole answer has `message` where a chunk has `delta`. An answer is
-//! complete when a chunk had a `finish_reason`; `[DONE]` may follow. Reasons (openai `chat_completion_chunk.py`, mistralai
+//! complete when a chunk had a `finish_reason`; `[DONE]` may follow. Some servers send `[DONE]` alone (`vllm-mlx` 0.4.0, waybarrios/vllm-mlx#628;
+//! `SGLang` 0.4.4, sgl-project/sglang#4550; models at Groq, ZaguanLabs/groq-go `docs/INVESTIGATION_SUMMARY.md`): what was said by then is
+//! complete, as it is for OpenAI's SDK, and that no reason came is told. Nothing that can be used, or the beginning of a call, is no answer: LM
+//! Studio ends so when the context is full (vaadin/flow-components#9195). Reasons (openai `chat_completion_chunk.py`, mistralai
 //! `completionresponsestreamchoice.py`, <https://api-docs.deepseek.com/api/create-chat-completion>,
 //! <https://openrouter.ai/docs/api-reference/overview>):
 //!
@@ -40,6 +43,8 @@ pub(super) struct Chat {
     /// Calls of custom tools, by their index.
     customs: Vec<(Option<u64>, BlockIndex)>,
     counted: bool,
+    /// Whether a message came, not only pieces of one.
+    is_whole: bool,
 }
 
 /// A call on its way, as the provider names it.
@@ -68,7 +73,10 @@ impl AnswerParser for Chat {
             self.usage(choice, answer);
         }
         match choice.get("message").filter(|message| message.is_object()) {
-            Some(message) => self.message(message, true, answer),
+            Some(message) => {
+                self.is_whole = true;
+                self.message(message, true, answer);
+            }
             None => self.message(&choice["delta"], false, answer),
         }
         if let Some(stop) = stop_reason(text(choice, "finish_reason"))? {
@@ -85,6 +93,9 @@ impl AnswerParser for Chat {
     fn end(&mut self, answer: &mut AnswerBuilder) {
         if let Some((_, place)) = self.own.iter().find(|(name, _)| name == DETAILS) {
             answer.drop_unless_said(*place);
+        }
+        if self.is_whole || answer.is_closed() {
+            answer.stop_without_reason();
         }
     }
 }
