@@ -3,7 +3,7 @@
 //! Input: bytes that a [`Journal`](crate::world::Journal) kept, or [`Entry`]s. Output: lines to append, and the history
 //! that they tell. The newline is the commit point: what stands behind the last one does not count. Every line is kept
 //! as it is, so that saving what was loaded changes no byte, also if a newer program wrote keys that nothing reads
-//! here. Knows nothing of files: a [`Journal`](crate::world::Journal) cuts [`Loaded::tail_bytes`] off before it appends.
+//! here. Each has its number, so that one that an editor or a merge lost is missed. Knows nothing of files: a [`Journal`](crate::world::Journal) cuts [`Loaded::tail_bytes`] off before it appends.
 //!
 //! ```
 //! use reqc::conversation::log::{Entry, Log};
@@ -11,7 +11,7 @@
 //!
 //! let mut log = Log::new("Claude Chat");
 //! let line = log.append(Entry::Message(Message { role: Role::User, blocks: vec![Block::Text("hi".into())], item: None }));
-//! assert_eq!(line, "{\"kind\":\"message\",\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"hi\"}]}\n");
+//! assert_eq!(line, "{\"kind\":\"message\",\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"hi\"}],\"line\":2}\n");
 //!
 //! let bytes = format!("{}{{\"kind\":\"mess", log.to_text());
 //! let loaded = Log::parse(bytes.as_bytes()).expect("what is not complete does not count");
@@ -219,6 +219,37 @@ fn places_of_calls(answer: Option<&Message>) -> HashMap<Arc<str>, usize> {
     places
 }
 
+/// Whether a line may stand where it does: none is missing before it, as far as that can be known. A line knows its own number; it may
+/// stand further down, since two sessions may have written one journal. Lines of older programs have none: of those, a result
+/// needs the call that it answers, in any line before. `calls` holds the ids of those.
+fn follows(entry: &Entry, number: Option<u64>, at: usize, calls: &mut HashSet<Arc<str>>) -> read::Read<()> {
+    if let Entry::Message(message) | Entry::Partial { message, .. } = entry {
+        calls.extend(message.blocks.iter().flat_map(ids_of_call));
+    }
+    let what = match (number, entry) {
+        (Some(number), _) if number > at as u64 => match number - at as u64 {
+            1 => format!("a line before it is missing, since it was written as line {number}"),
+            missing => format!("{missing} lines before it are missing, since it was written as line {number}"),
+        },
+        (None, Entry::ToolResult(result)) if result.result_id().is_some_and(|id| !calls.contains(id)) => {
+            "the line with the call that it answers is missing".to_owned()
+        }
+        _ => return Ok(()),
+    };
+    Err(format!("{what}: put back what was removed, or remove this line and all that follow").into())
+}
+
+/// The ids by which results may name a block.
+fn ids_of_call(block: &Block) -> Vec<Arc<str>> {
+    match block {
+        Block::ToolUse { id, .. } => vec![Arc::clone(id)],
+        Block::Provider(own) => {
+            ["id", "call_id"].iter().filter_map(|name| own.data.get(name)?.as_str().map(Into::into)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 impl Log {
     /// The log of a session that begins, with its header.
     pub fn new(agent: impl Into<Arc<str>>) -> Log {
@@ -253,10 +284,14 @@ impl Log {
     pub fn parse(bytes: &[u8]) -> Result<Loaded, LogError> {
         let complete = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
         let mut log: Option<Log> = None;
+        let mut calls = HashSet::new();
         for (index, raw) in bytes[..complete].split_inclusive(|&byte| byte == b'\n').enumerate() {
             let read = match &mut log {
                 None => read::header(raw).map(|(header, raw)| log = Some(Log::begin(header, raw))),
-                Some(log) => read::entry(raw).and_then(|(entry, raw)| log.replay(entry, raw)),
+                Some(log) => read::entry(raw).and_then(|(entry, number, raw)| {
+                    follows(&entry, number, index + 1, &mut calls)?;
+                    log.replay(entry, raw)
+                }),
             };
             read.map_err(|why| LogError { line: index + 1, message: why.to_string() })?;
         }
@@ -341,7 +376,7 @@ impl Log {
             Entry::Retract { messages } => Entry::Retract { messages: messages.min(self.history.len()) },
             entry => entry,
         };
-        let raw = write::entry(&entry);
+        let raw = write::entry(&entry, self.lines.len() + 1);
         keep(&raw)?;
         self.push(entry, raw);
         Ok(())

@@ -59,10 +59,11 @@ pub(super) fn header(raw: &[u8]) -> Read<(Header, String)> {
     Ok((Header { agent: line.text("agent")?, created: line.optional("created")? }, raw))
 }
 
-/// Any other line.
-pub(super) fn entry(raw: &[u8]) -> Read<(Entry, String)> {
+/// Any other line, the entry that it holds, and the number that it was written with; older programs wrote none.
+pub(super) fn entry(raw: &[u8]) -> Read<(Entry, Option<u64>, String)> {
     let (line, raw) = object(raw, "")?;
-    Ok((entry_of(&line)?, raw))
+    let number = line.0.get("line").and_then(Value::as_u64);
+    Ok((entry_of(&line)?, number, raw))
 }
 
 /// What a line says, of which the members are known.

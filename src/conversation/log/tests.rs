@@ -59,7 +59,7 @@ fn an_answer_that_was_cut_off_is_marked_until_it_is_taken_back() {
     let mut log = Log::new("A");
     let Entry::Message(message) = answer(vec![Block::Text("half".into())]) else { unreachable!() };
     let line = log.append(Entry::Partial { message, cut_off: CutOff::Broken }).to_owned();
-    assert!(line.ends_with(",\"cut_off\":\"broken\"}\n"), "{line}");
+    assert!(line.ends_with(",\"cut_off\":\"broken\",\"line\":2}\n"), "{line}");
     assert_eq!((log.cut_off(), log.is_interrupted()), (Some(CutOff::Broken), true));
     log.append(Entry::Item(Item::cut_off(CutOff::Broken)));
     assert_eq!((log.cut_off(), log.is_interrupted()), (Some(CutOff::Broken), false), "it is told");
@@ -306,14 +306,15 @@ proptest! {
         prop_assert_eq!(loaded, Loaded { log: Some(log), tail_bytes: 0 });
     }
 
-    /// Serde has the same form for each line, and for messages, items and blocks that of contexts.
+    /// Serde has the same form for each line, but for its number, and for messages, items and blocks that of contexts.
     #[test]
     fn serde_has_the_form_of_lines(entry in entry()) {
         // Nothing can be taken back here.
         let entry = if matches!(entry, Entry::Retract { .. }) { Entry::Retract { messages: 0 } } else { entry };
         let mut log = Log::new("A");
         let line = log.append(entry.clone()).to_owned();
-        prop_assert_eq!(serde_json::to_string(&entry).expect("no maps with odd keys") + "\n", line.as_str());
+        let without_number = line.replace(",\"line\":2}\n", "}");
+        prop_assert_eq!(serde_json::to_string(&entry).expect("no maps with odd keys"), without_number);
         prop_assert_eq!(&serde_json::from_str::<Entry>(&line).expect("it was written here"), &entry);
         for message in log.history() {
             let text = serde_json::to_string(message).expect("no maps with odd keys");
@@ -345,4 +346,81 @@ proptest! {
         let _ = Log::parse(&bytes);
         let _ = Log::parse(&[HEADER.as_bytes(), &bytes, b"\n"].concat());
     }
+}
+
+/// A log of a round of tools, as it is written.
+fn round_of_tools() -> Vec<String> {
+    let call = |id: &str| Block::ToolUse { id: id.into(), name: "t".into(), input: json!({}) };
+    let result = |id: &str| Block::ToolResult { id: id.into(), content: "".into(), is_error: false, images: vec![] };
+    let mut log = Log::new("A");
+    log.append(user("one"));
+    log.append(answer(vec![call("a"), call("b")]));
+    log.append(Entry::ToolResult(result("b")));
+    log.append(Entry::ToolResult(result("a")));
+    log.append(answer(vec![Block::Text("done".into())]));
+    log.append(Entry::Usage(Usage::default()));
+    log.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_line_that_is_missing_as_a_whole_is_missed_where_others_follow() {
+    let lines = round_of_tools();
+    for first in 1..lines.len() {
+        for last in first..lines.len() - 1 {
+            let mut left = lines.clone();
+            left.drain(first..=last);
+            let (line, message) = problem(&left.concat());
+            assert_eq!(line, first + 1, "{message}");
+            assert!(message.contains("missing"), "{message}");
+        }
+        assert!(Log::parse(lines[..first].concat().as_bytes()).is_ok(), "the end of a log is a moment of it");
+    }
+    let (one, several) = ([&lines[..2], &lines[3..]].concat(), [&lines[..1], &lines[3..]].concat());
+    assert_eq!(
+        problem(&one.concat()).1,
+        "a line before it is missing, since it was written as line 4: put back what was removed, or remove this line and all that follow"
+    );
+    assert!(problem(&several.concat()).1.starts_with("2 lines before it are missing, since it was written as line 4"));
+}
+
+#[test]
+fn lines_of_two_sessions_and_of_older_programs_are_taken() {
+    let lines = round_of_tools();
+    // Both began with the header, and neither knew of the other's lines.
+    let twice: Vec<&String> = lines.iter().take(1).chain(lines[1..].iter().flat_map(|line| [line, line])).collect();
+    let twice: String = twice.into_iter().map(String::as_str).collect();
+    assert_eq!(Log::parse(twice.as_bytes()).expect("it loads").log.expect("a header").lines().count(), 13);
+    let old: Vec<String> = lines
+        .iter()
+        .map(|line| {
+            let mut line: Map<String, Value> = serde_json::from_str(line).expect("JSON");
+            line.shift_remove("line");
+            Value::Object(line).to_string() + "\n"
+        })
+        .collect();
+    assert!(Log::parse(old.concat().as_bytes()).is_ok());
+    // Without numbers, only the call of a result is known to have stood there.
+    let without = |index: usize| [&old[..index], &old[index + 1..]].concat().concat();
+    let (line, message) = problem(&without(2));
+    assert_eq!(line, 3);
+    assert!(message.starts_with("the line with the call that it answers is missing: "), "{message}");
+    assert!([1, 3, 4, 5, 6].iter().all(|index| Log::parse(without(*index).as_bytes()).is_ok()));
+    // What goes on with such a log has numbers.
+    let mut log = Log::parse(old.concat().as_bytes()).expect("it loads").log.expect("a header");
+    assert!(log.append(user("two")).ends_with(",\"line\":8}\n"));
+    let whole = log.to_text();
+    let cut = whole.replacen(&old[1], "", 1);
+    assert_eq!(problem(&cut).0, 7);
+}
+
+#[test]
+fn a_result_may_answer_a_call_in_the_providers_own_form() {
+    let call = ProviderBlock {
+        origin: "OpenAI (Chat Completions)".into(),
+        data: json!({"id": "c", "type": "custom", "custom": {"name": "t", "input": ""}}),
+        text: None,
+    };
+    let call = json!({"kind": "message", "role": "assistant", "content": [block_json(&Block::Provider(call))]});
+    let result = json!({"kind": "tool_result", "tool_use_id": "c", "content": ""});
+    assert!(Log::parse(format!("{HEADER}{call}\n{result}\n").as_bytes()).is_ok());
 }

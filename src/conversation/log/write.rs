@@ -19,8 +19,11 @@ pub(super) fn header(header: &Header) -> String {
     finish(line)
 }
 
-pub(super) fn entry(entry: &Entry) -> String {
-    finish(members(entry))
+/// An entry as the line with this number.
+pub(super) fn entry(entry: &Entry, number: usize) -> String {
+    let mut line = members(entry);
+    line.insert("line".into(), number.into());
+    finish(line)
 }
 
 /// What the line of an entry holds.
