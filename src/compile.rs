@@ -663,8 +663,8 @@ impl Compiler {
         checked.map_or_else(|_| Vec::new(), |checked| checked.findings)
     }
 
-    /// Both [`Compiler::live_body`] and [`Compiler::live_findings`], of one body. What stands in a block of the provider's own is a
-    /// warning at most: the provider sent it, and takes it back as it came, whatever the schemas know of it.
+    /// Both [`Compiler::live_body`] and [`Compiler::live_findings`], of one body. What stands in a block of the provider's own, or
+    /// signs its thinking, is a warning at most: the provider sent it, and takes it back as it came, whatever the schemas know of it.
     ///
     /// # Errors
     ///

@@ -735,6 +735,9 @@ fn a_context_that_is_written_is_one_of_the_repository() {
     assert!(String::from_utf8_lossy(&listed.stdout).contains("asked (chat)"));
 }
 
+const SESSION: &str = "{\"kind\":\"session\",\"version\":1,\"agent\":\"A\"}\n\
+    {\"kind\":\"instructions\",\"agent\":\"A\",\"prompt\":\"Help.\",\"tools\":[],\"system_layers\":[],\"line\":2}\n";
+
 #[test]
 fn what_makes_no_context_is_a_failure_with_a_reason() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -748,6 +751,7 @@ fn what_makes_no_context_is_a_failure_with_a_reason() {
         (LINES, &["--line", "3"], "holds no request body on line 3"),
         ("{\"messages\": [,]}", &[], "cannot be read: line 1"),
         ("[]", &[], "holds no request body"),
+        (SESSION, &[], "is a session, which holds no request body"),
     ] {
         let ran = ran(folder.path(), ("a.json", text), arguments);
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{arguments:?}: {}", ran.err);

@@ -229,6 +229,31 @@ fn planted() -> Vec<Planted> {
             "{{ language }}",
         ),
         plant(
+            "how many calls there were, in the first message",
+            claude_messages(
+                &format!(
+                    "{{% set n = namespace(calls=0) %}}{{% for message in ctx.history %}}\
+                     {{% set n.calls = n.calls + (filter_by_type(message.content_blocks, \"tool_use\") | length) %}}{{% endfor %}}{EACH}"
+                ),
+                "",
+                &format!("{{% if loop.first %}}{}{{% endif %}}", text("{{ tojson(\"calls: \" ~ n.calls) }}")),
+            ),
+            THINKING,
+            "/messages/0/content/1/text",
+            "n.calls) }}",
+        ),
+        plant(
+            "how much room is left",
+            claude_messages(
+                EACH,
+                "",
+                &text("{{ tojson(\"left: \" ~ (1000 - (ctx.history | map(attribute=\"content\") | join(\"\") | length))) }}"),
+            ),
+            THINKING,
+            "/messages/0/content/1/text",
+            "left: ",
+        ),
+        plant(
             "the newest message first",
             claude_messages("{% for message in ctx.history | reverse %}", "", ""),
             THINKING,

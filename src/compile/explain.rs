@@ -292,17 +292,24 @@ impl PutBy {
     }
 }
 
-/// Whether a block of the provider's own wrote a value of a body. `history` is in the normal form of the client API: others' blocks are
+/// Whether a block of the provider's own wrote a value of a body, or it is the signature of thinking of which is known where it is from. `history` is in the normal form of the client API: others' blocks are
 /// gone. A key is written by what writes its value, and an object without members by what writes the value that it is in.
 pub(super) fn is_providers_own(record: &Record<'_>, pointer: &Pointer, history: &[Message]) -> bool {
     let around = std::iter::successors(Some(pointer.clone()), Pointer::parent);
     let path = around.map(|at| record.place(&at, KeyOrValue::Value)).find_map(|place| place.data.or(place.holds));
     let Some(path) = path else { return false };
-    let tokens: Vec<String> = path.tokens().take(4).collect();
+    let tokens: Vec<String> = path.tokens().take(5).collect();
     let index = |at: usize| tokens.get(at).and_then(|token| token.parse::<usize>().ok());
-    let is_block = matches!(tokens.as_slice(), [ctx, _, blocks, _] if ctx == "history" && blocks == "content_blocks");
+    let is_block =
+        matches!(tokens.as_slice(), [ctx, _, blocks, _, ..] if ctx == "history" && blocks == "content_blocks");
+    let is_signature = tokens.last().is_some_and(|member| member == "signature" || member == "data");
     let block = || history.get(index(1)?)?.blocks.get(index(3)?);
-    is_block && matches!(block(), Some(Block::Provider(_)))
+    let is_own = |block: &Block| match block {
+        Block::Provider(_) => true,
+        Block::Thinking { origin, .. } | Block::RedactedThinking { origin, .. } => is_signature && origin.is_some(),
+        _ => false,
+    };
+    is_block && block().is_some_and(is_own)
 }
 
 /// The same, with what drops a literal of a bundled profile: in a file that comes with the program no name is misspelt.

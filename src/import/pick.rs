@@ -35,7 +35,7 @@ pub struct Picked {
 ///
 /// It cannot be read, holds no such body, or the wire format is not certain.
 pub fn pick(reader: impl Read, wire: Option<WireFormat>, choice: Choice) -> Result<Picked, PickError> {
-    let mut search = Search { wire, choice, bodies: 0, found: None, broken: None };
+    let mut search = Search { wire, choice, bodies: 0, found: None, broken: None, is_session: false };
     match Input::open(reader)? {
         Input::Document(bytes) if choice.line.is_none_or(|line| line == 1) => search.document(1, &bytes),
         Input::Document(_) => return Err(PickError::NoLines),
@@ -75,6 +75,8 @@ pub enum PickError {
     },
     /// The wire format of the body is not certain.
     Format(Unrecognised),
+    /// It is a session's log, whose lines are no bodies.
+    Session,
 }
 
 impl fmt::Display for PickError {
@@ -91,6 +93,9 @@ impl fmt::Display for PickError {
                 }
             }
             PickError::Format(why) => write!(f, "is not certain: {why}"),
+            PickError::Session => f.write_str(
+                "is a session, which holds no request body: `reqc send AGENT --resume FILE --dry-run` prints the body that it leads to",
+            ),
         }
     }
 }
@@ -118,6 +123,7 @@ struct Search {
     found: Option<FoundBody>,
     /// The first line that is no JSON, and why.
     broken: Option<(usize, String)>,
+    is_session: bool,
 }
 
 impl Search {
@@ -130,6 +136,7 @@ impl Search {
             Ok(document) => document,
             Err(error) => return self.is_broken(line, &error.to_string()),
         };
+        self.is_session |= line == 1 && is_session(&document);
         for body in find(document, self.wire).bodies {
             self.bodies += 1;
             if self.bodies == self.choice.body.unwrap_or(1) {
@@ -143,6 +150,9 @@ impl Search {
     }
 
     fn picked(self) -> Result<Picked, PickError> {
+        if self.is_session {
+            return Err(PickError::Session);
+        }
         let Some(FoundBody { value, endpoint, .. }) = self.found else { return Err(self.nothing()) };
         let of_url = |endpoint: &Endpoint| endpoint.wire;
         let wire = self.wire.or(endpoint.as_ref().map(of_url)).map_or_else(|| recognise(&value), Ok);
@@ -156,4 +166,10 @@ impl Search {
             (bodies, _) => PickError::NoSuchBody { choice: self.choice, bodies },
         }
     }
+}
+
+/// Whether a document is the first line of a session's log.
+fn is_session(document: &serde_json::Value) -> bool {
+    let has_text = |name: &str| document.get(name).is_some_and(serde_json::Value::is_string);
+    document.get("kind").is_some_and(|kind| kind == "session") && document.get("version").is_some() && has_text("agent")
 }

@@ -1,4 +1,4 @@
-//! Images of the person: recognised, and turned into what messages carry.
+//! Images of the person and of tools: recognised, and turned into what messages carry.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -28,6 +28,17 @@ pub fn at_url(url: &str) -> Image {
 pub fn of_bytes(bytes: &[u8]) -> Option<Image> {
     let media_type = sniff(bytes)?;
     Some(Image { data: STANDARD.encode(bytes).into(), media_type: media_type.into(), is_url: false })
+}
+
+/// The image that some base64 is; `None` as for its bytes, or if it is no base64, or larger than [`MAX_BYTES`].
+pub(super) fn of_base64(data: &str) -> Option<Image> {
+    let has_room = data.len() as u64 / 4 * 3 <= MAX_BYTES;
+    of_bytes(&STANDARD.decode(data).ok().filter(|_| has_room)?)
+}
+
+/// What is said in the place of base64 that no model can be shown.
+pub(super) fn left_out(what: &str, media_type: &str, data: &str) -> String {
+    format!("[{what}: {media_type}, {} bytes, left out]", data.len() / 4 * 3)
 }
 
 /// The media type by the first bytes (WHATWG MIME Sniffing, 6.1), whatever the file is called.

@@ -210,6 +210,10 @@ impl Decoder {
         {
             self.read(&frame, true, events)?;
         }
+        if self.begun && !self.cut && self.framer.is_whole() {
+            // One JSON value that is all there says everything.
+            self.answer.close();
+        }
         self.parser.end(&mut self.answer);
         let is_foreign = self.foreign.is_some() && !self.cut;
         if self.begun || self.answer.is_closed() || (could_begin_an_answer(&self.head) && !is_foreign) {

@@ -24,7 +24,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::Event;
+use super::{Event, failure, image};
 use crate::conversation::{Block, Image, Tool as Definition};
 use arguments::Arguments;
 
@@ -95,6 +95,34 @@ impl ToolOutput {
     }
 
     /// As the block that answers the call with an id.
+    /// The same without images that no server takes, which would be refused in every later request: others than PNG, JPEG, GIF and WebP, too
+    /// large ones, and addresses that are not on the web. The text says what there was. The type of an image is that of its bytes.
+    pub(super) fn without_unusable_images(self) -> ToolOutput {
+        let mut content = self.content.to_string();
+        let mut images = Vec::with_capacity(self.images.len());
+        let mut room = image::MAX_BYTES;
+        for image in self.images {
+            let size = if image.is_url { 0 } else { image.data.len() as u64 };
+            let usable = match image.is_url {
+                true => Some(image.clone()).filter(|image| image::is_url(&image.data)),
+                false => image::of_base64(&image.data).filter(|_| size <= room),
+            };
+            if let Some(usable) = usable {
+                room -= size;
+                images.push(usable);
+                continue;
+            }
+            if !content.is_empty() {
+                content.push('\n');
+            }
+            content.push_str(&match image.is_url {
+                true => format!("[image at {}, left out]", failure::snippet(image.data.as_bytes())),
+                false => image::left_out("image", &image.media_type, &image.data),
+            });
+        }
+        ToolOutput { content: content.into(), images, ..self }
+    }
+
     pub(super) fn into_block(self, id: Arc<str>) -> Block {
         Block::ToolResult { id, content: self.content, is_error: self.is_error, images: self.images }
     }

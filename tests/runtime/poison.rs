@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use reqc::compile::{Compiler, PolicyOptions};
 use reqc::conversation::log::Log;
-use reqc::conversation::{Block, Conversation, ItemKind, Message, Tool};
+use reqc::conversation::{Block, Conversation, Image, ItemKind, Message, Tool};
 use reqc::repo::LoadOptions;
 use reqc::runtime::hooks::{ToolDecision, before_tool};
 use reqc::runtime::tools::{BoxFuture, FnTool, ToolOutput, ToolSet};
@@ -377,6 +377,73 @@ async fn tools_that_were_refused_cancelled_and_forgotten_poison_nothing() {
             }
         }
     }
+}
+
+/// What a tool of a host may give back: what no server takes among it.
+fn odd_outputs() -> Vec<(&'static str, ToolOutput)> {
+    const PNG: &str =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+    let image = |data: &str, media_type: &str, is_url: bool| {
+        let image = Image { data: data.into(), media_type: media_type.into(), is_url };
+        ToolOutput { content: "".into(), is_error: false, images: vec![image] }
+    };
+    let failed = |output: ToolOutput| ToolOutput { is_error: true, ..output };
+    vec![
+        ("a picture", image(PNG, "image/png", false)),
+        ("a picture of a failure", failed(image(PNG, "image/png", false))),
+        ("a bitmap", image("Qk0=", "image/bmp", false)),
+        ("a drawing", image("PHN2Zz48L3N2Zz4=", "image/svg+xml", false)),
+        ("no bytes", image("", "image/png", false)),
+        ("no base64", image("%%%", "image/png", false)),
+        ("another type", image(PNG, "image/jpeg", false)),
+        ("no type", image(PNG, "", false)),
+        ("a document", image("JVBERi0xLjQK", "application/pdf", false)),
+        ("an address", image("https://example.com/a.png", "image/png", true)),
+        ("an address of a file", image("file:///etc/passwd", "image/png", true)),
+        ("an address that is none", image("", "image/png", true)),
+        ("control characters", ToolOutput::text("a\0b\u{1b}[31m\u{7f}\u{feff}\u{202e}\u{fffd}\r\n")),
+        ("nothing", ToolOutput::text("")),
+        ("a failure without a word", ToolOutput::error(" \n")),
+        ("a template", ToolOutput::text("{{ x }}{% raw %}\",}]\\u0000</tool>")),
+    ]
+}
+
+/// Whatever a tool gives back, what follows is a request that is right, and says how the tool ended.
+#[tokio::test]
+async fn what_tools_give_back_poisons_nothing() {
+    let mut poisoned = Vec::new();
+    for dialect in DIALECTS {
+        let agent = dialect.agent();
+        for (what, output) in odd_outputs() {
+            let first = calling(dialect.folder, &["look"]).to_string();
+            let (first, _) = answer("application/json", first.as_bytes(), End::Closed);
+            let (transport, journal) = (dialect.client(first), MemoryJournal::default());
+            let mut session = open(&agent, &transport, &journal);
+            let definition = tools().get("look").expect("it is there").definition().clone();
+            session.set_tools(ToolSet::new().with(FnTool::new(definition, move |_, _| {
+                let output = output.clone();
+                async { output }
+            })));
+            for message in ["Hi", "And?", "Later"] {
+                let outcome = session.send(message).outcome().await;
+                if !matches!(outcome, Outcome::Finished(_)) {
+                    poisoned.push(format!("{}, {what}, {message}: {outcome:?}", dialect.folder));
+                }
+                if what == "a bitmap" {
+                    let Some(Block::ToolResult { content, images, .. }) = session.history()[2].blocks.first().cloned()
+                    else {
+                        panic!("{}: there is a result", dialect.folder)
+                    };
+                    assert_eq!((&*content, images.len()), ("[image: image/bmp, 3 bytes, left out]", 0));
+                }
+                if message == "And?" {
+                    drop(session);
+                    session = open(&agent, &transport, &journal);
+                }
+            }
+        }
+    }
+    assert!(poisoned.is_empty(), "{poisoned:#?}");
 }
 
 /// Everything that may become of the transcripts of a dialect.

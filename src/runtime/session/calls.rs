@@ -111,14 +111,10 @@ impl RequestTask<'_> {
         Ok(outputs)
     }
 
-    /// Keeps what a tool said, without keys.
-    fn ended(
-        &self,
-        running: &Running<'_>,
-        id: Id,
-        mut output: ToolOutput,
-    ) -> Result<Option<(Arc<str>, ToolOutput)>, Stop> {
+    /// Keeps what a tool said, without keys, and without images that no server takes.
+    fn ended(&self, running: &Running<'_>, id: Id, output: ToolOutput) -> Result<Option<(Arc<str>, ToolOutput)>, Stop> {
         let Some(call) = running.call_of(id) else { return Ok(None) };
+        let mut output = output.without_unusable_images();
         self.redactor().output(&mut output);
         self.finish(&call.id, &call.name, output.clone())?;
         Ok(Some((Arc::clone(&call.id), output)))

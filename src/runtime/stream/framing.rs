@@ -56,6 +56,11 @@ impl Framer {
         }
     }
 
+    /// Whether the answer is one JSON value.
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(self.kind, Kind::Whole(_))
+    }
+
     /// What is left where the connection ends.
     pub(super) fn finish(&mut self) -> Option<Frame> {
         match &mut self.kind {

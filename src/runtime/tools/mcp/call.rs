@@ -8,14 +8,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, JsonRpcMessage, ProgressNotificationParam,
-    ServerNotification, ServerResult,
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ContentBlock, JsonRpcMessage,
+    ProgressNotificationParam, ServerNotification, ServerResult,
 };
 use rmcp::service::{PeerRequestOptions, RequestHandle, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::{Peer, RoleClient, ServiceError};
 use tokio::sync::{Mutex, mpsc};
 
+use super::result::UNKNOWN_CONTENT;
 use crate::runtime::failure;
 
 /// How many notes of progress of one call wait until they are heard; more are passed over.
@@ -158,8 +159,22 @@ fn result(answer: ServerResult) -> Result<CallToolResult, ServiceError> {
         ServerResult::CallToolResult(result) => Ok(result),
         ServerResult::EmptyResult(_) | ServerResult::TaskAckResult(_) => Ok(CallToolResult::default()),
         ServerResult::CustomResult(other) if is_nothing(&other.0) => Ok(CallToolResult::default()),
+        ServerResult::CustomResult(other) => with_unknown_content(other.0).ok_or(ServiceError::UnexpectedResponse),
         _ => Err(ServiceError::UnexpectedResponse),
     }
+}
+
+/// A result that has content of kinds that are not known beside others: what else the tool said counts. `None` if nothing is known.
+fn with_unknown_content(mut result: serde_json::Value) -> Option<CallToolResult> {
+    let content = result.get_mut("content")?.as_array_mut()?;
+    let is_unknown = |block: &serde_json::Value| serde_json::from_value::<ContentBlock>(block.clone()).is_err();
+    if content.iter().all(is_unknown) {
+        return None;
+    }
+    for block in content.iter_mut().filter(|block| is_unknown(block)) {
+        *block = serde_json::json!({"type": "text", "text": UNKNOWN_CONTENT});
+    }
+    serde_json::from_value(result).ok()
 }
 
 /// How far a call is: `3/10: reading`.
@@ -170,4 +185,29 @@ fn in_words(told: &ProgressNotificationParam) -> String {
     };
     let message = failure::snippet(told.message.as_deref().unwrap_or_default().as_bytes());
     if message.is_empty() { far } else { format!("{far}: {message}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::CustomResult;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn content_of_kinds_that_are_not_known_loses_nothing_of_the_rest() {
+        let of = |value| result(ServerResult::CustomResult(CustomResult(value)));
+        let known =
+            json!({"content": [{"type": "text", "text": "one"}, {"type": "hologram", "data": "x"}], "isError": true});
+        let told = super::super::result::output(of(known).expect("a result"), 1_000);
+        assert_eq!((&*told.content, told.is_error), (&*format!("one\n{UNKNOWN_CONTENT}"), true));
+        for none in [
+            json!({"content": [{"type": "hologram"}]}),
+            json!({"content": "one"}),
+            json!({"contents": []}),
+            json!(["one"]),
+        ] {
+            assert!(matches!(of(none.clone()), Err(ServiceError::UnexpectedResponse)), "{none}");
+        }
+    }
 }

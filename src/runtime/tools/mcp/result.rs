@@ -1,7 +1,5 @@
 //! The result of a call, as the model sees it.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 
 use super::super::ToolOutput;
@@ -25,6 +23,9 @@ pub(super) fn output(result: CallToolResult, limit: usize) -> ToolOutput {
     }
     ToolOutput { content: text.into(), is_error, images: parts.images }
 }
+
+/// What stands for content of a kind that is not known.
+pub(super) const UNKNOWN_CONTENT: &str = "[content of a kind that reqc does not know]";
 
 #[derive(Default)]
 struct Parts {
@@ -67,14 +68,13 @@ impl Parts {
     }
 
     fn unknown(&mut self) {
-        self.texts.push("[content of a kind that reqc does not know]".to_owned());
+        self.texts.push(UNKNOWN_CONTENT.to_owned());
     }
 
     /// An image if it is one that providers take, whatever it is called.
     fn image(&mut self, what: &str, media_type: &str, data: &str) {
         let has_room = self.size + data.len() as u64 <= image::MAX_BYTES;
-        let found = STANDARD.decode(data).ok().filter(|_| has_room).and_then(|bytes| image::of_bytes(&bytes));
-        match found {
+        match image::of_base64(data).filter(|_| has_room) {
             Some(image) => {
                 self.size += data.len() as u64;
                 self.images.push(image);
@@ -85,13 +85,15 @@ impl Parts {
 
     /// Says what was there, in place of what cannot be shown to a model.
     fn leave_out(&mut self, what: &str, media_type: &str, data: &str) {
-        self.texts.push(format!("[{what}: {media_type}, {} bytes, left out]", data.len() / 4 * 3));
+        self.texts.push(image::left_out(what, media_type, data));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
     use serde_json::json;
 
     fn told(result: serde_json::Value, limit: usize) -> ToolOutput {
