@@ -79,7 +79,8 @@ pub struct ToolOutput {
     pub content: Arc<str>,
     /// Whether the tool failed.
     pub is_error: bool,
-    /// Images that the model sees.
+    /// Images that the model sees: PNG, JPEG, GIF or WebP in base64, or at an address on the web. Others are left out of the history, and the
+    /// text says what they were.
     pub images: Vec<Image>,
 }
 
@@ -95,10 +96,11 @@ impl ToolOutput {
     }
 
     /// As the block that answers the call with an id.
-    /// The same without images that no server takes, which would be refused in every later request: others than PNG, JPEG, GIF and WebP, too
-    /// large ones, and addresses that are not on the web. The text says what there was. The type of an image is that of its bytes.
-    pub(super) fn without_unusable_images(self) -> ToolOutput {
-        let mut content = self.content.to_string();
+    /// The same without what would spoil every later request. Images that no server takes are left out, and the text says what there was: others
+    /// than PNG, JPEG, GIF and WebP, too large ones, and addresses that are not on the web. The type of an image is that of its bytes. NUL becomes
+    /// U+FFFD: models behind llama.cpp end early from then on (aebrer/dreb#352).
+    pub(super) fn fit_for_history(self) -> ToolOutput {
+        let mut content = self.content.replace('\0', "\u{fffd}");
         let mut images = Vec::with_capacity(self.images.len());
         let mut room = image::MAX_BYTES;
         for image in self.images {

@@ -429,12 +429,16 @@ async fn what_tools_give_back_poisons_nothing() {
                 if !matches!(outcome, Outcome::Finished(_)) {
                     poisoned.push(format!("{}, {what}, {message}: {outcome:?}", dialect.folder));
                 }
-                if what == "a bitmap" {
-                    let Some(Block::ToolResult { content, images, .. }) = session.history()[2].blocks.first().cloned()
-                    else {
-                        panic!("{}: there is a result", dialect.folder)
-                    };
-                    assert_eq!((&*content, images.len()), ("[image: image/bmp, 3 bytes, left out]", 0));
+                let Some(Block::ToolResult { content, images, .. }) = session.history()[2].blocks.first().cloned()
+                else {
+                    panic!("{}: there is a result", dialect.folder)
+                };
+                match what {
+                    "a bitmap" => assert_eq!((&*content, images.len()), ("[image: image/bmp, 3 bytes, left out]", 0)),
+                    "an address of a file" => assert_eq!(&*content, "[image at file:///etc/passwd, left out]"),
+                    "another type" => assert_eq!(&*images[0].media_type, "image/png"),
+                    "control characters" => assert!(content.starts_with("a\u{fffd}b\u{1b}"), "{content:?}"),
+                    _ => {}
                 }
                 if message == "And?" {
                     drop(session);

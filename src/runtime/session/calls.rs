@@ -111,10 +111,10 @@ impl RequestTask<'_> {
         Ok(outputs)
     }
 
-    /// Keeps what a tool said, without keys, and without images that no server takes.
+    /// Keeps what a tool said, without keys, and without what would spoil later requests.
     fn ended(&self, running: &Running<'_>, id: Id, output: ToolOutput) -> Result<Option<(Arc<str>, ToolOutput)>, Stop> {
         let Some(call) = running.call_of(id) else { return Ok(None) };
-        let mut output = output.without_unusable_images();
+        let mut output = output.fit_for_history();
         self.redactor().output(&mut output);
         self.finish(&call.id, &call.name, output.clone())?;
         Ok(Some((Arc::clone(&call.id), output)))
