@@ -64,6 +64,13 @@ impl Collection {
         Collection::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/collections/flat"))
     }
 
+    /// The same, read as that dialect is meant: partials keep their line ends.
+    fn flat_inja() -> Collection {
+        let mut collection = Collection::flat();
+        collection.files.insert("reqc.toml".to_owned(), "dialect = \"inja\"\n".to_owned());
+        collection
+    }
+
     fn compile(&self) -> Compiler {
         let world: MemoryWorld = self.files.iter().map(|(path, text)| (path.clone(), text.clone())).collect();
         Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), LoadOptions::default())
@@ -149,6 +156,7 @@ fn nearly_every_byte_of_the_bundled_agents_has_an_exact_source() {
 #[test]
 fn nearly_every_byte_of_the_other_dialect_has_an_exact_source() {
     assert_complete(&Collection::flat());
+    assert_complete(&Collection::flat_inja());
 }
 
 /// What is cited exactly for values, with the values.
@@ -429,7 +437,19 @@ impl Grammar {
             7 => format!("({a} | trim)"),
             8 => format!(
                 "({a} | {})",
-                self.pick(&["upper", "lower", "title", "capitalize", "string", "tojson", "reverse", "indent(3, true)"])
+                self.pick(&[
+                    "upper",
+                    "lower",
+                    "title",
+                    "capitalize",
+                    "string",
+                    "tojson",
+                    "reverse",
+                    "indent(3, true)",
+                    "split('o') | join('-')",
+                    "lines | last | string",
+                    "replace('', s)",
+                ])
             ),
             9 => format!("({a} | default({b}, true))"),
             10 => format!("[{a}, {b}] | join({})", self.pick(&["', '", "s", "''"])),
@@ -445,14 +465,15 @@ impl Grammar {
 }
 
 /// A repository of agents with a template each.
-fn agents_with(templates: &[String]) -> Compiler {
+fn agents_with(templates: &[String], dialect: &str) -> Compiler {
     let mut files: Vec<(String, String)> = vec![
+        ("reqc.toml".into(), dialect.to_owned()),
         ("providers/p.toml".into(), "name = \"P\"\nclient_api = \"OpenAI Compatible\"\nurl = \"https://p.example/v1\"\n".into()),
         ("agents/base.toml".into(), "name = \"Base\"\nabstract = true\nprovider_instance = \"P\"\nendpoint = \"chat\"\nsystem_prompt = \"You {{ upper('are') }} {{ agent_role('me') | trim }}\\n{{ language }}\"\n[body]\n".into()),
         ("roles/me.md".into(), "a rôle\nof two lines\n".into()),
         ("partials/lib.jinja".into(), "ignored {{ 1 }}{% macro wrap(t) -%} ({{ t }}) {%- endmacro %}".into()),
         ("partials/one.jinja".into(), ",{{ tojson(s) }}{% include 'partials/two.jinja' %}".into()),
-        ("partials/two.jinja".into(), "{% for m in ctx.history %},\"{{ loop.index }}\"{% endfor %}".into()),
+        ("partials/two.jinja".into(), "{% for m in ctx.history %},\"{{ loop.index }}\"{% endfor %}\n".into()),
         ("partials/text.jinja".into(), "text of a file {{ s }} {% set s = 'inner' %}{{ s -}}  \n".into()),
         ("contexts/turn.json".into(), r#"{"name": "turn", "why": "one", "kind": "chat", "golden": true, "language": "Rust",
             "history": [{"role": "user", "content": "hel\u0000lo \"q\""}, {"role": "assistant", "content": [{"type": "text", "text": "é\n x"}]}, {"role": "user", "content": "more"}]}"#.into()),
@@ -475,10 +496,14 @@ fn random_templates_are_followed_byte_by_byte() {
     let wanted = std::env::var("REQC_TEMPLATES").ok().and_then(|count| count.parse().ok()).unwrap_or(5_000);
     let mut grammar = Grammar(fastrand::Rng::with_seed(11));
     let (mut followed, mut failed) = (0, 0);
-    while followed < wanted {
+    for dialect in ["", "dialect = \"inja\"\n"].into_iter().cycle() {
+        if followed >= wanted {
+            break;
+        }
         assert!(failed <= wanted, "templates that fail prove nothing: {followed} of {wanted}");
-        let templates: Vec<String> = (0..50).map(|_| grammar.template()).collect();
-        let compiler = agents_with(&templates);
+        let line_end = if dialect.is_empty() { "" } else { "\n" };
+        let templates: Vec<String> = (0..50).map(|_| grammar.template() + line_end).collect();
+        let compiler = agents_with(&templates, dialect);
         for (index, template) in templates.iter().enumerate() {
             let id = compiler.hierarchy().by_name(&format!("A{index}")).expect("it is there");
             match compiler.explain(id, "turn", None, None) {
@@ -851,7 +876,7 @@ fn a_role_that_is_no_text_is_told_in_the_role_once() {
 #[test]
 fn a_text_that_grows_in_a_loop_is_not_followed_for_ever() {
     let template = "{% set ns = namespace(s='') %}{% for i in range(12000) %}{% set ns.s = ns.s ~ 'x' %}{% endfor %}[{{ tojson(ns.s) }}]";
-    let compiler = agents_with(&[template.to_owned()]);
+    let compiler = agents_with(&[template.to_owned()], "");
     let id = compiler.hierarchy().by_name("A0").expect("it is there");
     let pointer = Pointer::parse("/x/0");
     let explained = compiler.explain(id, "turn", None, Some(&pointer)).expect("a body").expect("without findings");

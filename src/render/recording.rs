@@ -3,6 +3,7 @@
 //! A template is rendered once more with [`marks`] in it. What the marked render writes must be what the plain one wrote, byte by
 //! byte; if it is not, the recording says so and names nobody. Plain renders know nothing of all this.
 
+mod filters;
 mod marks;
 mod shadow;
 mod text;
@@ -245,7 +246,7 @@ impl Engine {
         names.push(Arc::clone(name));
         let before = nodes.len();
         let original = |range: Range<usize>| self.original_range(name, range);
-        let text = marks::mark(&compiled, template, nodes, first, &original);
+        let text = marks::mark((&compiled, self.dialect), template, nodes, first, &original);
         let added = text.and_then(|text| environment.add_template_owned(name.to_string(), text));
         if added.is_err() {
             nodes.truncate(before);
