@@ -734,6 +734,54 @@ fn pieces_are_told_one_by_one() {
     assert_eq!(told(&compiler, &named.values), "/model = \"other\"\n  model: None\n");
 }
 
+/// Agents whose bodies cannot be made, each for another reason, and a context that is left out.
+#[test]
+fn a_place_of_what_cannot_be_made_does_not_reach_nothing() {
+    let files = [
+        (
+            "agents/base.toml",
+            "name = \"Base\"\nabstract = true\nprovider_instance = \"Claude\"\nendpoint = \"messages\"\nmodel = \"m\"\n\
+             system_prompt = \"{{ agent_role('me') }}{{ read_file('${CONFIG_DIR}/more/a.md') }}\"\n# a comment\n",
+        ),
+        (
+            "agents/no_json.toml",
+            "name = \"No JSON\"\ndescription = \"d\"\nextends = \"Base\"\n[body]\nx = '{% include \"lib.jinja\" %}'\n",
+        ),
+        ("agents/broken.toml", "name = \"Broken\"\nextends = \"Base\"\n[body]\nx = '{{ 1 a }}'\n"),
+        (
+            "agents/other.toml",
+            "name = \"Other\"\nprovider_instance = \"Claude\"\nendpoint = \"messages\"\n[body]\nx = '{{ oh }}'\n",
+        ),
+        ("partials/lib.jinja", "{# why #}\n[1 \n 2]\n"),
+        ("roles/me.md", "# Me\n"),
+        ("more/a.md", "a"),
+        (
+            "contexts/c.json",
+            r#"{"name": "c", "why": "one", "kind": "chat", "history": [{"role": "user", "content": "x"}]}"#,
+        ),
+        ("contexts/d.json", r#"{"name": "d", "why": "none", "kind": "chat"}"#),
+    ];
+    let world: MemoryWorld = files.into_iter().collect();
+    let compiler = Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), LoadOptions::default());
+    let told = |place: &str| match compiler.impact(&ImpactQuery::parse(place), None) {
+        Ok(reached) => reached.iter().map(|it| format!("{}: {}", it.agent, it.unfollowed.unwrap_or("?"))).collect(),
+        Err(why) => vec![why.to_string()],
+    };
+    let unmade = |agents: &[&str]| -> Vec<String> {
+        agents.iter().map(|agent| format!("{agent}: its bodies cannot be made")).collect()
+    };
+    assert_eq!(told("partials/lib.jinja:2:3"), unmade(&["No JSON"]), "where a comma is missing");
+    assert_eq!(told("partials/lib.jinja:1"), [""; 0], "a comment");
+    assert_eq!(told("roles/me.md:1"), unmade(&["No JSON"]), "a prompt read it");
+    assert_eq!(told("more/a.md"), unmade(&["No JSON"]), "nobody asked for a place in it yet");
+    assert_eq!(told("agents/broken.toml:4"), unmade(&["Broken"]));
+    assert_eq!(told("agents/no_json.toml:2"), [""; 0], "a description");
+    assert_eq!(told("agents/base.toml:7"), [""; 0], "a comment");
+    assert_eq!(told("contexts/c.json:1:40"), unmade(&["Broken", "No JSON", "Other"]));
+    assert_eq!(told("contexts/d.json:1"), ["`contexts/d.json` is left out: something is wrong with it"]);
+    assert_eq!(told("more/b.md"), ["no agent is made from `more/b.md`"]);
+}
+
 /// The values of all bodies of an agent that a place reaches; `request` if it reaches the rest of the request.
 fn reached(compiler: &Compiler, place: &str, agent: &str) -> Vec<String> {
     let all = compiler.impact(&ImpactQuery::parse(place), None).expect("there is such a place");
