@@ -37,7 +37,9 @@ impl Compiler {
             true if self.is_replaced(plan, file, range) => None,
             true if puts_together(plan, text, file, range) => Some(PUTS_TOGETHER),
             _ if is_instance => Some(PUTS_TOGETHER),
-            _ if !is_read && text[range.clone()].contains("{%") => unknown.or(Some(DECIDES)),
+            _ if !is_read && (text[range.clone()].contains("{%") || is_in_statement(&text[..range.start])) => {
+                unknown.or(Some(DECIDES))
+            }
             _ => unknown,
         }
     }
@@ -94,6 +96,11 @@ fn puts_together(plan: &Plan<'_>, text: &str, file: FileId, range: &Range<usize>
         overlaps(&line, range)
     };
     is_head || is_setting || said.any(is_line_of)
+}
+
+/// Whether a text ends inside of a `{%` tag.
+fn is_in_statement(before: &str) -> bool {
+    before.rfind("{%").is_some_and(|open| !before[open..].contains("%}"))
 }
 
 fn overlaps(a: &Range<usize>, b: &Range<usize>) -> bool {

@@ -99,6 +99,8 @@ pub(crate) struct Provenance {
     pub(crate) holds: Option<Arc<Pointer>>,
     /// The first values of the conversation in a text that was joined of several, if it does not begin with one.
     pub(crate) parts: Vec<Arc<Pointer>>,
+    /// The same of literals in templates, which stand elsewhere than the tag that wrote them.
+    pub(crate) literals: Vec<Span>,
     /// Whether that value is the place: no template says anything of it.
     pub(crate) is_in_data: bool,
     /// What a computed text was made of first.
@@ -116,6 +118,7 @@ impl Provenance {
             data: None,
             holds: None,
             parts: Vec::new(),
+            literals: Vec::new(),
             is_in_data: false,
             made_of: None,
             file: None,
@@ -432,6 +435,9 @@ impl<'a> Record<'a> {
             (By::Template, false) => runs.iter().filter_map(data_of).take(MOST_PARTS).collect(),
             _ => Vec::new(),
         };
+        let is_joined = first.by == By::Template && !is_whole;
+        let others = runs.iter().filter(|run| is_joined && is_from_elsewhere(run) && run.span != first.span);
+        let literals = others.map(|run| run.span).take(MOST_PARTS).collect();
         let made_of = match &first.by {
             By::Computed(from) => from.first().cloned(),
             _ => None,
@@ -439,7 +445,7 @@ impl<'a> Record<'a> {
         let excerpt = Some(Excerpt::new(&text.text, &range));
         let is_in_data = data.as_ref().is_some_and(|path| path.tokens().next().as_deref() == Some("system_layers"));
         let holds = runs.iter().filter(|_| is_whole && first.by == By::Tag).find_map(value_in);
-        Provenance { span: first.span, steps, excerpt, data, holds, parts, is_in_data, made_of, file }
+        Provenance { span: first.span, steps, excerpt, data, holds, parts, literals, is_in_data, made_of, file }
     }
 
     /// What a template wrote.
@@ -543,6 +549,11 @@ fn range_of(text: &Text, inner: &Pointer, target: KeyOrValue) -> Option<Range<us
 
 /// How many values in a joined text are named.
 const MOST_PARTS: usize = 3;
+
+/// Whether a run is a literal that stands elsewhere than at the tag that wrote it.
+fn is_from_elsewhere(run: &Written) -> bool {
+    run.by == By::Template && run.tag.is_some_and(|tag| !tag.contains(run.span))
+}
 
 /// The value of the conversation that a run is.
 fn data_of(run: &Written) -> Option<Arc<Pointer>> {

@@ -353,7 +353,10 @@ impl Explaining<'_> {
                 (&rules::INVALID_VALUE, message, Hint::None)
             }
             Kind::Type { kind } => {
-                let message = format!("`{at}` must be {}, not {}", wanted(kind), kind_of(found));
+                // A fraction is a number, too: that it is none that is wanted shows by itself.
+                let is_fraction = found.is_number() && type_names(kind).iter().any(|name| name == "integer");
+                let what = if is_fraction { shown(found) } else { kind_of(found).to_owned() };
+                let message = format!("`{at}` must be {}, not {what}", wanted(kind));
                 (
                     &rules::WRONG_TYPE,
                     message,

@@ -32,6 +32,8 @@ pub(super) struct Node {
     pub(super) template: u32,
     /// Where in the template's own text.
     pub(super) range: Range<usize>,
+    /// Whether it is in the default of a parameter, which a macro looks at before its body begins.
+    pub(super) is_default: bool,
 }
 
 /// The number of a node.
@@ -124,7 +126,7 @@ pub(super) fn mark(
 ) -> Result<String, Error> {
     let tree = machinery::parse(text, "", syntax(dialect))?;
     let (ranges, edits) = (Ranges::new(text), Edits::default());
-    let mut marker = Marker { text, dialect, template, ranges, edits, nodes, first, original };
+    let mut marker = Marker { text, dialect, template, ranges, edits, nodes, first, is_default: false, original };
     marker.tags()?;
     marker.statement(&tree);
     Ok(marker.edits.apply(text).0)
@@ -139,13 +141,15 @@ struct Marker<'t> {
     nodes: &'t mut Vec<Node>,
     /// The number of the first of `nodes`.
     first: NodeId,
+    /// Whether the expression is the default of a parameter.
+    is_default: bool,
     original: &'t dyn Fn(Range<usize>) -> Range<usize>,
 }
 
 impl Marker<'_> {
     fn add(&mut self, kind: NodeKind, range: Range<usize>) -> NodeId {
         let range = (self.original)(range);
-        self.nodes.push(Node { kind, template: self.template, range });
+        self.nodes.push(Node { kind, template: self.template, range, is_default: self.is_default });
         self.first + NodeId::try_from(self.nodes.len() - 1).expect("fewer than 2^32 nodes")
     }
 }
@@ -397,7 +401,9 @@ impl Marker<'_> {
     }
 
     fn macro_body(&mut self, it: &ast::Macro<'_>) {
+        let is_default = std::mem::replace(&mut self.is_default, true);
         self.values(&it.defaults);
+        self.is_default = is_default;
         self.statements(&it.body);
     }
 

@@ -34,7 +34,7 @@ pub(super) struct Frame {
     pub(super) parent: Option<FrameId>,
     /// The tag that begins it; none for the template itself.
     pub(super) node: Option<NodeId>,
-    /// The expression that called it, once it has ended.
+    /// The expression that called it, once it has ended; of a capture, the tag that wrote it first.
     pub(super) call: Option<NodeId>,
     /// The mark that was met before it.
     pub(super) before: Option<NodeId>,
@@ -356,12 +356,15 @@ impl Log {
 
     /// Remembers what an expression gave; a text that is known gets an address of its own.
     fn value(&mut self, value: Value, id: NodeId) -> Value {
-        self.reached = Some(id);
+        let nodes = Arc::clone(&self.nodes);
+        let node = nodes.get(id);
+        // A macro is called from where the render was before its defaults.
+        if !node.is_default {
+            self.reached = Some(id);
+        }
         if self.room == 0 {
             return value;
         }
-        let nodes = Arc::clone(&self.nodes);
-        let node = nodes.get(id);
         let value = self.taken_apart(&value, node).unwrap_or(value);
         if self.room == 0 {
             self.give_up();
@@ -721,12 +724,31 @@ impl Log {
             None => self.computed(&text, tag.map(|tag| [tag]).as_ref().map_or(&[], |tag| tag)),
         };
         self.claim(&mut told, by);
+        if let Some(tag) = tag {
+            self.note_captures(&told, tag);
+        }
         if told.text.is_empty() {
             let mut run = Told::one("", Writer::Computed { from: Arc::new([]) }).runs.remove(0);
             (run.tag, run.emission, run.frame) = (by, self.emissions, self.frame);
             return self.top().push_nothing(run);
         }
         self.top().push(&told);
+    }
+
+    /// Notes that a tag writes what was captured before.
+    fn note_captures(&mut self, told: &Told, tag: NodeId) {
+        let here = self.frame;
+        for runs in told.runs.chunk_by(|one, next| one.frame == next.frame && one.recording == next.recording) {
+            let run = &runs[0];
+            let mut next = Some(run.frame).filter(|frame| *frame != here && run.recording == 0);
+            while let Some(frame) = next.and_then(|id| self.frames.get_mut(id as usize)) {
+                next = frame.parent.filter(|parent| *parent != here);
+                let is_set = |id| matches!(self.nodes.get(id).kind, NodeKind::Enter(Scope::Set));
+                if frame.call.is_none() && frame.node.is_some_and(is_set) {
+                    frame.call = Some(tag);
+                }
+            }
+        }
     }
 
     /// The tag of the `call` or `filter` block that writes now.

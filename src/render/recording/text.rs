@@ -157,17 +157,17 @@ impl Told {
         starts.collect()
     }
 
-    /// Where the value starts that each run is a part of: its first neighbour of the same emission.
-    pub(super) fn value_starts(&self) -> Vec<usize> {
+    /// The value that each run is a part of: with its neighbours of the same emission.
+    pub(super) fn values(&self) -> Vec<Range<usize>> {
         let emission = |run: &Run| (run.emission, run.recording);
         let values = self.runs.chunk_by(|one, next| emission(one) == emission(next));
         let mut end = 0;
-        let starts = values.flat_map(|runs| {
+        let values = values.flat_map(|runs| {
             let start = end;
             end += runs.iter().map(|run| run.len).sum::<usize>();
-            std::iter::repeat_n(start, runs.len())
+            std::iter::repeat_n(start..end, runs.len())
         });
-        starts.collect()
+        values.collect()
     }
 
     /// A part of the text.
