@@ -137,7 +137,7 @@ impl Compiler {
         let found: Vec<Found> = chosen.into_par_iter().map(told).collect();
         let unmade = found.iter().any(|it| matches!(it, Found::Unmade(_)));
         // What cannot be made is followed by the files that it is made of.
-        let may_reach = unmade.then(|| self.reach(&Named(vec![asked.path.clone()]), false)).unwrap_or_default();
+        let may_reach = if unmade { self.reach(&Named(vec![asked.path.clone()]), false) } else { Reach::default() };
         // Files that prompts read are sources once they were read.
         let is_comment = self.check_asked(asked, &may_reach)?;
         let lost = |id| {

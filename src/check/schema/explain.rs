@@ -687,7 +687,11 @@ mod tests {
             Some(help) => format!("{} ({help})", problem.message),
             None => problem.message,
         };
-        mistakes((schema, &Known::default()), &validator, body, body).into_iter().map(Mistake::told).map(line).collect()
+        mistakes((schema, &Known::default()), &validator, body, body)
+            .into_iter()
+            .map(|it| it.told(0))
+            .map(line)
+            .collect()
     }
 
     fn object(properties: &Value, required: &[&str]) -> Value {
