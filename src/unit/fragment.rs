@@ -274,7 +274,10 @@ impl Fragments<'_> {
         let found = found?;
         let value = found.value.clone()?;
         let (start, help) = (value.start, help(value.start));
-        let is_first = error.range.start == start && help == WITH_QUOTES && is_in_string(&error.problem);
+        // The first byte of a JSON string ends the string that it was put into.
+        let is_quoted_twice = error.problem == Problem::MissingComma && text[start..].starts_with('"');
+        let is_first =
+            error.range.start == start && help == WITH_QUOTES && (is_quoted_twice || is_in_string(&error.problem));
         let is_inside = error.range.start > start || is_first;
         // What is JSON by itself is right: something is wrong around it.
         let is_right = || help == WITHOUT_QUOTES && text.get(value).is_some_and(|value| json::parse(value).is_ok());
