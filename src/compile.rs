@@ -256,7 +256,7 @@ impl Compiler {
         findings.extend(policy::check_codes(&repo.config));
         findings.extend(rules::unknown_agents(&repo, &hierarchy));
         findings.extend(route::check(&repo, &hierarchy));
-        findings.extend(rules::unknown_contexts(&repo.config, &contexts));
+        findings.extend(rules::unknown_contexts(&repo, &contexts));
         findings.extend(rules::unknown_instances(&repo));
         let room = Room::default();
         let readable = readable(&repo);
@@ -802,6 +802,11 @@ impl Compiler {
         if !found.is_empty() {
             return Ok(found);
         }
+        let is_read = |file| self.contexts.iter().any(|loaded| loaded.context.file == file);
+        if let Some((_, file)) = context::left_out(&self.repo, is_read).into_iter().find(|(name, _)| matches(name)) {
+            let path = self.sources().get(file).path().to_string();
+            return Err(Box::new(SelectError::LeftOut { wanted: wanted.to_owned(), path }));
+        }
         let near = did_you_mean(wanted, names().map(AsRef::as_ref));
         Err(Box::new(SelectError::Unknown { what: "context", wanted: wanted.to_owned(), help: near }))
     }
@@ -837,6 +842,13 @@ pub enum SelectError {
     },
     /// The name is that of an abstract profile.
     Abstract(Diagnostic),
+    /// The context is left out, since something is wrong with its file.
+    LeftOut {
+        /// What was asked for.
+        wanted: String,
+        /// The file, as reports show it.
+        path: String,
+    },
 }
 
 impl fmt::Display for SelectError {
@@ -844,6 +856,9 @@ impl fmt::Display for SelectError {
         match self {
             SelectError::Unknown { what, wanted, .. } => write!(f, "there is no {what} `{wanted}`"),
             SelectError::Abstract(finding) => f.write_str(&finding.message),
+            SelectError::LeftOut { wanted, path } => {
+                write!(f, "the context `{wanted}` is left out: something is wrong with `{path}`")
+            }
         }
     }
 }

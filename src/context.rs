@@ -106,6 +106,18 @@ pub fn read_all(repo: &Repo, origins: &Origins) -> (Vec<Context>, Vec<Diagnostic
     (contexts, findings)
 }
 
+/// The context files that are left out since something is wrong with them: each with the name that it says, or that of the file.
+pub(crate) fn left_out(repo: &Repo, is_read: impl Fn(FileId) -> bool) -> Vec<(String, FileId)> {
+    let left_out = repo.contexts.iter().filter(|source| !is_read(source.file));
+    let named = left_out.map(|source| {
+        let file = repo.sources.get(source.file);
+        let said = || json::parse(file.text()).ok()?.get("name")?.as_str().map(str::to_owned);
+        let stem = || file.path().rsplit('/').next().unwrap_or_default().trim_end_matches(".json").to_owned();
+        (said().unwrap_or_else(stem), source.file)
+    });
+    named.collect()
+}
+
 /// Reads one context file; findings and `None` if it is unusable.
 pub fn read(
     file: FileId,

@@ -58,6 +58,8 @@ pub enum Problem {
     Empty,
     /// Two values or members without a comma between them.
     MissingComma,
+    /// A `:` behind an element of a list.
+    MemberInList,
     /// Two commas in a row.
     DoubledComma,
     /// A comma before the first element.
@@ -151,6 +153,7 @@ impl Problem {
         match self {
             Problem::Empty => "there is no JSON value".into(),
             Problem::MissingComma => "a comma is missing behind this value".into(),
+            Problem::MemberInList => "this key stands in a list, not in an object".into(),
             Problem::DoubledComma => "there are two commas in a row".into(),
             Problem::LeadingComma => "there is a comma before the first element".into(),
             Problem::TrailingComma => "there is a comma after the last element".into(),
@@ -203,6 +206,7 @@ impl Problem {
             Problem::MissingComma => {
                 "partials may write a `,` after every element: the one before `]` or `}` is removed for you"
             }
+            Problem::MemberInList => "write `{` before the members of each element, and `}` behind them",
             Problem::DoubledComma | Problem::LeadingComma => {
                 "only a comma right before `]` or `}` is removed for you; guard this one with the same condition as the element it belongs to"
             }
@@ -366,6 +370,8 @@ mod tests {
     #[test]
     fn each_mistake_is_named_at_its_place() {
         assert_eq!(problem(r"[1 2]"), (Problem::MissingComma, "1"));
+        assert_eq!(problem(r#"[{}, "a": 1]"#), (Problem::MemberInList, "\"a\""));
+        assert_eq!(problem(r#"{"a": "b": 1}"#), (Problem::MissingComma, "\""));
         assert_eq!(problem(r#"{"a": 1 "b": 2}"#), (Problem::MissingComma, "1"));
         assert_eq!(problem(r"[1,,2]").0, Problem::DoubledComma);
         assert_eq!(problem(r"[,1]").0, Problem::LeadingComma);

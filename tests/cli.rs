@@ -1249,10 +1249,15 @@ fn a_context_that_cannot_be_read_is_told_where_it_is_asked_for() {
         let run = reqc(&root, &[&command[..], &["--context", "own", "--format", "json"]].concat());
         let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
         assert_eq!(report["diagnostics"][0]["code"], "context/syntax", "{command:?}");
-        assert!(run.code == 2 && run.err.contains("there is no context `own`"), "{command:?}: {}", run.err);
+        assert!(run.code == 2 && run.err.contains("the context `own` is left out"), "{command:?}: {}", run.err);
     }
-    let run = reqc(&root, &["render", "Helper", "--context", "own"]);
-    assert!(run.code == 2 && run.out.contains("contexts/own.json:1:1"), "{}", run.out);
+    for command in ["render", "explain"] {
+        let run = reqc(&root, &[command, "Helper", "--context", "own"]);
+        assert!(run.code == 2 && run.out.contains("contexts/own.json:1:1"), "{command}: {}", run.out);
+        assert!(run.err.contains("the context `own` is left out"), "{command}: {}", run.err);
+    }
+    let run = reqc(&root, &["impact", "contexts/own.json:1"]);
+    assert!(run.code == 2 && run.err.contains("is left out: something is wrong with it"), "{}", run.err);
     assert!(reqc(&root, &["check", "--context", "nobody"]).code == 2);
     fs::remove_file(root.join("contexts/own.json")).expect("removed");
     let run = reqc(&root, &["check", "--context", "own", "--format", "json"]);

@@ -64,6 +64,13 @@ impl Collection {
         Collection::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/collections/flat"))
     }
 
+    /// The same, read as that dialect is meant: partials keep their line ends.
+    fn flat_inja() -> Collection {
+        let mut collection = Collection::flat();
+        collection.files.insert("reqc.toml".to_owned(), "dialect = \"inja\"\n".to_owned());
+        collection
+    }
+
     fn compile(&self) -> Compiler {
         let world: MemoryWorld = self.files.iter().map(|(path, text)| (path.clone(), text.clone())).collect();
         Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), LoadOptions::default())
@@ -149,6 +156,7 @@ fn nearly_every_byte_of_the_bundled_agents_has_an_exact_source() {
 #[test]
 fn nearly_every_byte_of_the_other_dialect_has_an_exact_source() {
     assert_complete(&Collection::flat());
+    assert_complete(&Collection::flat_inja());
 }
 
 /// What is cited exactly for values, with the values.
@@ -429,7 +437,19 @@ impl Grammar {
             7 => format!("({a} | trim)"),
             8 => format!(
                 "({a} | {})",
-                self.pick(&["upper", "lower", "title", "capitalize", "string", "tojson", "reverse", "indent(3, true)"])
+                self.pick(&[
+                    "upper",
+                    "lower",
+                    "title",
+                    "capitalize",
+                    "string",
+                    "tojson",
+                    "reverse",
+                    "indent(3, true)",
+                    "split('o') | join('-')",
+                    "lines | last | string",
+                    "replace('', s)",
+                ])
             ),
             9 => format!("({a} | default({b}, true))"),
             10 => format!("[{a}, {b}] | join({})", self.pick(&["', '", "s", "''"])),
@@ -445,14 +465,15 @@ impl Grammar {
 }
 
 /// A repository of agents with a template each.
-fn agents_with(templates: &[String]) -> Compiler {
+fn agents_with(templates: &[String], dialect: &str) -> Compiler {
     let mut files: Vec<(String, String)> = vec![
+        ("reqc.toml".into(), dialect.to_owned()),
         ("providers/p.toml".into(), "name = \"P\"\nclient_api = \"OpenAI Compatible\"\nurl = \"https://p.example/v1\"\n".into()),
         ("agents/base.toml".into(), "name = \"Base\"\nabstract = true\nprovider_instance = \"P\"\nendpoint = \"chat\"\nsystem_prompt = \"You {{ upper('are') }} {{ agent_role('me') | trim }}\\n{{ language }}\"\n[body]\n".into()),
         ("roles/me.md".into(), "a rôle\nof two lines\n".into()),
         ("partials/lib.jinja".into(), "ignored {{ 1 }}{% macro wrap(t) -%} ({{ t }}) {%- endmacro %}".into()),
         ("partials/one.jinja".into(), ",{{ tojson(s) }}{% include 'partials/two.jinja' %}".into()),
-        ("partials/two.jinja".into(), "{% for m in ctx.history %},\"{{ loop.index }}\"{% endfor %}".into()),
+        ("partials/two.jinja".into(), "{% for m in ctx.history %},\"{{ loop.index }}\"{% endfor %}\n".into()),
         ("partials/text.jinja".into(), "text of a file {{ s }} {% set s = 'inner' %}{{ s -}}  \n".into()),
         ("contexts/turn.json".into(), r#"{"name": "turn", "why": "one", "kind": "chat", "golden": true, "language": "Rust",
             "history": [{"role": "user", "content": "hel\u0000lo \"q\""}, {"role": "assistant", "content": [{"type": "text", "text": "é\n x"}]}, {"role": "user", "content": "more"}]}"#.into()),
@@ -475,10 +496,14 @@ fn random_templates_are_followed_byte_by_byte() {
     let wanted = std::env::var("REQC_TEMPLATES").ok().and_then(|count| count.parse().ok()).unwrap_or(5_000);
     let mut grammar = Grammar(fastrand::Rng::with_seed(11));
     let (mut followed, mut failed) = (0, 0);
-    while followed < wanted {
+    for dialect in ["", "dialect = \"inja\"\n"].into_iter().cycle() {
+        if followed >= wanted {
+            break;
+        }
         assert!(failed <= wanted, "templates that fail prove nothing: {followed} of {wanted}");
-        let templates: Vec<String> = (0..50).map(|_| grammar.template()).collect();
-        let compiler = agents_with(&templates);
+        let line_end = if dialect.is_empty() { "" } else { "\n" };
+        let templates: Vec<String> = (0..50).map(|_| grammar.template() + line_end).collect();
+        let compiler = agents_with(&templates, dialect);
         for (index, template) in templates.iter().enumerate() {
             let id = compiler.hierarchy().by_name(&format!("A{index}")).expect("it is there");
             match compiler.explain(id, "turn", None, None) {
@@ -709,6 +734,54 @@ fn pieces_are_told_one_by_one() {
     assert_eq!(told(&compiler, &named.values), "/model = \"other\"\n  model: None\n");
 }
 
+/// Agents whose bodies cannot be made, each for another reason, and a context that is left out.
+#[test]
+fn a_place_of_what_cannot_be_made_does_not_reach_nothing() {
+    let files = [
+        (
+            "agents/base.toml",
+            "name = \"Base\"\nabstract = true\nprovider_instance = \"Claude\"\nendpoint = \"messages\"\nmodel = \"m\"\n\
+             system_prompt = \"{{ agent_role('me') }}{{ read_file('${CONFIG_DIR}/more/a.md') }}\"\n# a comment\n",
+        ),
+        (
+            "agents/no_json.toml",
+            "name = \"No JSON\"\ndescription = \"d\"\nextends = \"Base\"\n[body]\nx = '{% include \"lib.jinja\" %}'\n",
+        ),
+        ("agents/broken.toml", "name = \"Broken\"\nextends = \"Base\"\n[body]\nx = '{{ 1 a }}'\n"),
+        (
+            "agents/other.toml",
+            "name = \"Other\"\nprovider_instance = \"Claude\"\nendpoint = \"messages\"\n[body]\nx = '{{ oh }}'\n",
+        ),
+        ("partials/lib.jinja", "{# why #}\n[1 \n 2]\n"),
+        ("roles/me.md", "# Me\n"),
+        ("more/a.md", "a"),
+        (
+            "contexts/c.json",
+            r#"{"name": "c", "why": "one", "kind": "chat", "history": [{"role": "user", "content": "x"}]}"#,
+        ),
+        ("contexts/d.json", r#"{"name": "d", "why": "none", "kind": "chat"}"#),
+    ];
+    let world: MemoryWorld = files.into_iter().collect();
+    let compiler = Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), LoadOptions::default());
+    let told = |place: &str| match compiler.impact(&ImpactQuery::parse(place), None) {
+        Ok(reached) => reached.iter().map(|it| format!("{}: {}", it.agent, it.unfollowed.unwrap_or("?"))).collect(),
+        Err(why) => vec![why.to_string()],
+    };
+    let unmade = |agents: &[&str]| -> Vec<String> {
+        agents.iter().map(|agent| format!("{agent}: its bodies cannot be made")).collect()
+    };
+    assert_eq!(told("partials/lib.jinja:2:3"), unmade(&["No JSON"]), "where a comma is missing");
+    assert_eq!(told("partials/lib.jinja:1"), [""; 0], "a comment");
+    assert_eq!(told("roles/me.md:1"), unmade(&["No JSON"]), "a prompt read it");
+    assert_eq!(told("more/a.md"), unmade(&["No JSON"]), "nobody asked for a place in it yet");
+    assert_eq!(told("agents/broken.toml:4"), unmade(&["Broken"]));
+    assert_eq!(told("agents/no_json.toml:2"), [""; 0], "a description");
+    assert_eq!(told("agents/base.toml:7"), [""; 0], "a comment");
+    assert_eq!(told("contexts/c.json:1:40"), unmade(&["Broken", "No JSON", "Other"]));
+    assert_eq!(told("contexts/d.json:1"), ["`contexts/d.json` is left out: something is wrong with it"]);
+    assert_eq!(told("more/b.md"), ["no agent is made from `more/b.md`"]);
+}
+
 /// The values of all bodies of an agent that a place reaches; `request` if it reaches the rest of the request.
 fn reached(compiler: &Compiler, place: &str, agent: &str) -> Vec<String> {
     let all = compiler.impact(&ImpactQuery::parse(place), None).expect("there is such a place");
@@ -851,7 +924,7 @@ fn a_role_that_is_no_text_is_told_in_the_role_once() {
 #[test]
 fn a_text_that_grows_in_a_loop_is_not_followed_for_ever() {
     let template = "{% set ns = namespace(s='') %}{% for i in range(12000) %}{% set ns.s = ns.s ~ 'x' %}{% endfor %}[{{ tojson(ns.s) }}]";
-    let compiler = agents_with(&[template.to_owned()]);
+    let compiler = agents_with(&[template.to_owned()], "");
     let id = compiler.hierarchy().by_name("A0").expect("it is there");
     let pointer = Pointer::parse("/x/0");
     let explained = compiler.explain(id, "turn", None, Some(&pointer)).expect("a body").expect("without findings");

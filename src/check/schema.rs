@@ -228,7 +228,12 @@ impl AgentSchemas {
         mistake::drop_misspelt(&mut mistakes);
         mistakes.dedup_by(|next, kept| mistake::absorb(kept, next));
         cut(&mut mistakes);
-        mistakes.into_iter().map(Mistake::told).collect()
+        mistakes.into_iter().map(|mistake| mistake.told(self.variant())).collect()
+    }
+
+    /// Tells these schemas from others: a wire format with the same extensions has them once.
+    fn variant(&self) -> usize {
+        self.documents.as_ptr().addr()
     }
 
     fn mistakes(&self, subject: Input<'_>) -> Vec<Mistake> {

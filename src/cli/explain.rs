@@ -14,6 +14,7 @@ pub(super) fn run(options: &Options, agent: &str, pointer: Option<&str>, termina
     let Some(plan) = compiler.plan(id) else {
         return Ok(show_findings(options, &opened.report_of(opened.findings_of(id)), terminal));
     };
+    options.selection(&opened, terminal)?;
     let context = pick_context(&opened, id)?;
     let model = compiler.client_model(&plan, options.model.as_deref());
     let wanted = pointer.map(Pointer::parse);

@@ -31,6 +31,7 @@ fn failed(why: &ImpactError) -> Failure {
     let failure = Failure::new(why.to_string());
     match why {
         ImpactError::UnknownFile { help: Some(near), .. } => failure.help(near),
+        ImpactError::LeftOut { .. } => failure.help("`reqc check` says what"),
         _ => failure.help("files are named as findings name them: `partials/x.jinja:3:7`"),
     }
 }

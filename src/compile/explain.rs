@@ -111,6 +111,7 @@ impl Compiler {
         related.extend(member.map(|span| (span, "it comes from here")));
         let parts = place.parts.iter().filter_map(|path| self.data_span(path, plan, loaded));
         let parts = parts.filter(|span| outside.is_none_or(|outside| outside.span != *span));
+        let parts = parts.chain(place.literals.iter().copied());
         related.extend(parts.map(|span| (span, "a part of it comes from here")));
         let made_of = place.made_of.as_ref().and_then(|from| self.span_of(from, plan, loaded));
         related.extend(made_of.map(|span| (span, "computed from this")));

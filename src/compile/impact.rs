@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::{Compiler, Explanation, SourceKind};
+use super::touched::Named;
+use super::unfollowed::is_comment;
+use super::{Compiler, Explanation, Reach, SourceKind};
 use crate::diag::did_you_mean;
 use crate::json::Pointer;
 use crate::profile::Profile;
@@ -52,6 +54,11 @@ pub enum ImpactError {
         /// What is near, as a phrase.
         help: Option<String>,
     },
+    /// The file is a context that is left out, since something is wrong with it.
+    LeftOut {
+        /// The file.
+        path: String,
+    },
     /// The file has no such line, or the line no such column.
     NoSuchPlace {
         /// The file.
@@ -63,6 +70,7 @@ impl fmt::Display for ImpactError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ImpactError::UnknownFile { path, .. } => write!(f, "no agent is made from `{path}`"),
+            ImpactError::LeftOut { path } => write!(f, "`{path}` is left out: something is wrong with it"),
             ImpactError::NoSuchPlace { path } => write!(f, "`{path}` has no such place"),
         }
     }
@@ -96,6 +104,23 @@ impl ImpactQuery {
     }
 }
 
+/// Why nothing can be named.
+const UNMADE: &str = "its bodies cannot be made";
+
+/// What is known of one agent.
+enum Found {
+    Reached(Reached),
+    /// Some of its bodies cannot be made, and those that can are not reached.
+    Unmade(ProfileId),
+    Nothing,
+}
+
+impl Reached {
+    fn nothing(agent: &Arc<str>) -> Reached {
+        Reached { agent: Arc::clone(agent), contexts: BTreeMap::new(), request: false, unfollowed: None }
+    }
+}
+
 impl Compiler {
     /// What a place reaches, sorted by agent.
     ///
@@ -103,41 +128,67 @@ impl Compiler {
     ///
     /// There is no such file among those that agents are made from, or no such line or column in it.
     pub fn impact(&self, asked: &ImpactQuery, agents: Option<&[ProfileId]>) -> Result<Vec<Reached>, ImpactError> {
-        let chosen = self.agents().iter().filter(|(id, usable)| *usable && agents.is_none_or(|ids| ids.contains(id)));
-        let chosen: Vec<ProfileId> = chosen.map(|(id, _)| *id).collect();
-        let reached: Vec<Reached> = chosen.into_par_iter().filter_map(|id| self.reached(asked, id)).collect();
+        let chosen = self.agents().iter().filter(|(id, _)| agents.is_none_or(|ids| ids.contains(id)));
+        let chosen: Vec<(ProfileId, bool)> = chosen.copied().collect();
+        let told = |(id, is_usable)| match is_usable {
+            true => self.reached(asked, id),
+            false => Found::Unmade(id),
+        };
+        let found: Vec<Found> = chosen.into_par_iter().map(told).collect();
+        let unmade = found.iter().any(|it| matches!(it, Found::Unmade(_)));
+        // What cannot be made is followed by the files that it is made of.
+        let may_reach = if unmade { self.reach(&Named(vec![asked.path.clone()]), false) } else { Reach::default() };
         // Files that prompts read are sources once they were read.
-        self.check_asked(asked)?;
-        Ok(reached)
+        let is_comment = self.check_asked(asked, &may_reach)?;
+        let lost = |id| {
+            let agent = &self.hierarchy().get(id).name.value;
+            let may = may_reach.agents.contains(agent) || !may_reach.contexts.is_empty();
+            (may && !is_comment).then(|| Reached { unfollowed: Some(UNMADE), ..Reached::nothing(agent) })
+        };
+        let reached = found.into_iter().filter_map(|it| match it {
+            Found::Reached(reached) => Some(reached),
+            Found::Unmade(id) => lost(id),
+            Found::Nothing => None,
+        });
+        Ok(reached.collect())
     }
 
-    fn check_asked(&self, asked: &ImpactQuery) -> Result<(), ImpactError> {
-        let mut files = self.sources().iter().map(|(_, file)| file);
-        let Some(file) = files.find(|file| **file.path() == *asked.path) else {
+    /// Whether the place is a comment; an error if there is no such place.
+    fn check_asked(&self, asked: &ImpactQuery, may_reach: &Reach) -> Result<bool, ImpactError> {
+        let path = &*asked.path;
+        let mut files = self.sources().iter();
+        let Some((id, file)) = files.find(|(_, file)| **file.path() == *path) else {
+            if may_reach.files.iter().flatten().any(|file| **file == *path) {
+                return Ok(false);
+            }
             let paths = self.sources().iter().map(|(_, file)| &**file.path());
             let help = did_you_mean(&asked.path, paths);
             return Err(ImpactError::UnknownFile { path: asked.path.clone(), help });
         };
-        match asked.range(file.text()) {
-            Some(_) => Ok(()),
-            None => Err(ImpactError::NoSuchPlace { path: asked.path.clone() }),
+        let Some(range) = asked.range(file.text()) else {
+            return Err(ImpactError::NoSuchPlace { path: asked.path.clone() });
+        };
+        let is_loaded = self.contexts().iter().any(|loaded| loaded.context.file == id);
+        if self.repo().contexts.iter().any(|context| context.file == id) && !is_loaded {
+            return Err(ImpactError::LeftOut { path: asked.path.clone() });
         }
+        Ok(is_comment(path, file.text(), &range))
     }
 
-    fn reached(&self, asked: &ImpactQuery, id: ProfileId) -> Option<Reached> {
-        let plan = self.plan(id)?;
+    fn reached(&self, asked: &ImpactQuery, id: ProfileId) -> Found {
+        let Some(plan) = self.plan(id) else { return Found::Unmade(id) };
         let hits = |span: &Span| self.hits(asked, *span);
         let (brought, removed) = (self.brought(&plan, asked), self.removed(&plan, asked));
         let is_reached = |it: &Explanation| {
             writers(it).any(|span| hits(&span)) || said_at(it).is_some_and(|span| brought.contains(&span.file))
         };
         let mut contexts: BTreeMap<Arc<str>, BTreeSet<Pointer>> = BTreeMap::new();
-        let mut unknown = None;
+        let (mut unknown, mut is_unmade) = (None, false);
         for loaded in self.contexts().iter().filter(|loaded| loaded.context.kind() == plan.kind) {
             let name = &loaded.context.name;
             let model = self.client_model(&plan, None);
             let Some(Ok(explained)) = self.explain_with_branches(id, name, model) else {
-                unknown = Some("its bodies cannot be made");
+                (unknown, is_unmade) = (Some(UNMADE), true);
                 continue;
             };
             if explained.values.iter().flat_map(|it| &it.sources).any(|source| source.kind == SourceKind::Unknown) {
@@ -158,8 +209,18 @@ impl Compiler {
             let (file, range) = self.place(asked)?;
             self.unfollowed(&plan, (file, &range), unknown)
         };
-        let unfollowed = if is_reached { None } else { Some(unfollowed()?) };
-        Some(Reached { agent: Arc::clone(plan.name()), contexts, request, unfollowed })
+        let unfollowed = if is_reached { None } else { unfollowed() };
+        match (is_reached || unfollowed.is_some(), is_unmade) {
+            (true, _) => Found::Reached(Reached { agent: Arc::clone(plan.name()), contexts, request, unfollowed }),
+            (false, true) if !self.is_surely_nothing(id, &plan, asked) => Found::Unmade(id),
+            (false, _) => Found::Nothing,
+        }
+    }
+
+    /// Whether a place does nothing to an agent, also where its bodies cannot be made: of provider instances all is known.
+    fn is_surely_nothing(&self, id: ProfileId, plan: &Plan<'_>, asked: &ImpactQuery) -> bool {
+        let is_nothing = |file, range| self.files_of_instance(id).contains(&file) || self.is_aside(plan, file, &range);
+        self.place(asked).is_some_and(|(file, range)| is_nothing(file, range))
     }
 
     /// The profiles that come in by the `extends` that is asked for.

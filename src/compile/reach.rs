@@ -84,7 +84,7 @@ impl Compiler {
     }
 
     /// The files of the provider instance that an agent names.
-    fn files_of_instance(&self, id: ProfileId) -> &[FileId] {
+    pub(super) fn files_of_instance(&self, id: ProfileId) -> &[FileId] {
         let resolved = self.resolve(id);
         let name = resolved.as_ref().and_then(|profile| profile.string("provider_instance"));
         name.map_or(&[], |name| self.repo.instance_files(name.value))

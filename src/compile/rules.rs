@@ -1,13 +1,14 @@
 //! The register of all rules, and the rules of a repository as a whole.
 
+use std::cell::LazyCell;
 use std::sync::{Arc, LazyLock};
 
 use super::{Compiler, work};
-use crate::context::Context;
+use crate::context::{self, Context};
 use crate::diag::{Diagnostic, Rule, Suggestions};
 use crate::profile::Profile;
 use crate::provider::rules::UNKNOWN_INSTANCE;
-use crate::repo::{Config, Repo, rules as repo_rules};
+use crate::repo::{Glob, Repo, rules as repo_rules};
 use crate::resolve::{Hierarchy, ProfileId};
 use crate::source::{SourceText, Sources, Span};
 use crate::unit::Plan;
@@ -88,7 +89,7 @@ static ALL: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
         repo_rules::RULES,
         crate::profile::RULES,
         crate::resolve::rules::RULES,
-        crate::context::rules::RULES,
+        context::rules::RULES,
         crate::render::rules::RULES,
         crate::provider::rules::RULES,
         crate::unit::rules::RULES,
@@ -148,10 +149,14 @@ pub(super) fn unused_extension(place: Span) -> Diagnostic {
     Diagnostic::new(&UNUSED_EXTENSION, place, message).help("remove it, or mend its pointers")
 }
 
-/// Findings about patterns in `golden.contexts` that select nothing.
-pub(super) fn unknown_contexts(config: &Config, contexts: &[Context]) -> Vec<Diagnostic> {
-    let globs = config.golden_contexts.iter().flat_map(|globs| &globs.value);
-    let unused = globs.filter(|glob| !contexts.iter().any(|context| glob.value.is_match(&context.name)));
+/// Findings about patterns in `golden.contexts` that select nothing; of a context that is left out its own file tells.
+pub(super) fn unknown_contexts(repo: &Repo, contexts: &[Context]) -> Vec<Diagnostic> {
+    let globs = repo.config.golden_contexts.iter().flat_map(|globs| &globs.value);
+    let left_out = || context::left_out(repo, |file| contexts.iter().any(|context| context.file == file));
+    let left_out = LazyCell::new(left_out);
+    let is_meant = |glob: &Glob| left_out.iter().any(|(name, _)| glob.is_match(name));
+    let is_used = |glob: &Glob| contexts.iter().any(|context| glob.is_match(&context.name)) || is_meant(glob);
+    let unused = globs.filter(|glob| !is_used(&glob.value));
     let mut suggestions = Suggestions::default();
     let findings = unused.map(|glob| {
         let pattern = glob.value.text();

@@ -27,16 +27,27 @@ impl Compiler {
         let is_profile = plan.profile.chain.iter().any(|profile| profile.file == file);
         let is_instance = plan.instance.name.span.file == file;
         let is_read = path.trim_start_matches("bundled:").starts_with("roles/");
-        if is_blank(text, range) || !(is_profile || is_instance || is_read || self.includes(plan, file)) {
+        if is_comment(path, text, range) || !(is_profile || is_instance || is_read || self.includes(plan, file)) {
             return None;
+        }
+        if text[range.clone()].trim().is_empty() {
+            return unknown;
         }
         match is_profile {
             true if self.is_replaced(plan, file, range) => None,
             true if puts_together(plan, text, file, range) => Some(PUTS_TOGETHER),
             _ if is_instance => Some(PUTS_TOGETHER),
-            _ if !is_read && text[range.clone()].contains("{%") => unknown.or(Some(DECIDES)),
+            _ if !is_read && (text[range.clone()].contains("{%") || is_in_statement(&text[..range.start])) => {
+                unknown.or(Some(DECIDES))
+            }
             _ => unknown,
         }
+    }
+
+    /// Whether a place of a profile is for people, or a descendant says something else instead.
+    pub(super) fn is_aside(&self, plan: &Plan<'_>, file: FileId, range: &Range<usize>) -> bool {
+        let is_profile = plan.profile.chain.iter().any(|profile| profile.file == file);
+        is_profile && self.is_replaced(plan, file, range)
     }
 
     /// Whether a template of an agent includes a partial, directly or not.
@@ -87,16 +98,21 @@ fn puts_together(plan: &Plan<'_>, text: &str, file: FileId, range: &Range<usize>
     is_head || is_setting || said.any(is_line_of)
 }
 
+/// Whether a text ends inside of a `{%` tag.
+fn is_in_statement(before: &str) -> bool {
+    before.rfind("{%").is_some_and(|open| !before[open..].contains("%}"))
+}
+
 fn overlaps(a: &Range<usize>, b: &Range<usize>) -> bool {
     a.start < b.end && b.start < a.end
 }
 
-/// Whether nothing but white space or a comment stands somewhere.
-fn is_blank(text: &str, range: &Range<usize>) -> bool {
+/// Whether nothing but a comment stands somewhere.
+pub(super) fn is_comment(path: &str, text: &str, range: &Range<usize>) -> bool {
     let asked = text[range.clone()].trim();
     let before = &text[..range.start];
     let is_inside = before.rfind("{#").is_some_and(|open| !before[open..].contains("#}"));
-    let is_comment = |asked: &str| asked.starts_with("{#") && asked.find("#}").is_none_or(|end| end + 2 == asked.len());
     let ends = |asked: &str| asked.find("#}").is_none_or(|end| end + 2 == asked.len());
-    asked.is_empty() || asked.starts_with('#') || is_comment(asked) || is_inside && ends(asked)
+    let is_of_toml = asked.starts_with('#') && path.ends_with(".toml");
+    is_of_toml || asked.starts_with("{#") && ends(asked) || is_inside && ends(asked)
 }

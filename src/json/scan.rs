@@ -211,7 +211,14 @@ impl Scanner<'_> {
         if !self.closes(b']') {
             self.no_leading_comma()?;
             loop {
+                let start = self.at;
                 elements.push(self.value()?);
+                let end = self.at;
+                self.skip_space();
+                if self.bytes[start] == b'"' && self.peek() == Some(b':') {
+                    return Err(fail(Problem::MemberInList, start..end));
+                }
+                self.at = end;
                 if self.separator(b']')? {
                     break;
                 }

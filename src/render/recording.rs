@@ -3,6 +3,7 @@
 //! A template is rendered once more with [`marks`] in it. What the marked render writes must be what the plain one wrote, byte by
 //! byte; if it is not, the recording says so and names nobody. Plain renders know nothing of all this.
 
+mod filters;
 mod marks;
 mod shadow;
 mod text;
@@ -51,7 +52,7 @@ pub(crate) struct Recording {
     /// Where each run starts.
     starts: Vec<usize>,
     /// Where the value starts that each run is a part of.
-    value_starts: Vec<usize>,
+    values: Vec<Range<usize>>,
     frames: Vec<Frame>,
     branches: BTreeSet<NodeId>,
     /// The tag at which the output became too large.
@@ -78,14 +79,14 @@ pub struct Written {
     pub tag: Option<Span>,
     /// How the render got there: the innermost step first.
     pub steps: Vec<Step>,
-    /// Where the value starts that a tag wrote and the bytes are in; `None` for literal text.
-    pub value_from: Option<usize>,
+    /// The bytes of the whole value that a tag wrote there; `None` for literal text.
+    pub value: Option<Range<usize>>,
 }
 
 impl Written {
     /// What stands in the template itself: literal text, or the tag whatever it wrote.
     pub fn statement(&self) -> Span {
-        self.tag.filter(|_| self.value_from.is_some()).unwrap_or(self.span)
+        self.tag.filter(|_| self.value.is_some()).unwrap_or(self.span)
     }
 }
 
@@ -245,7 +246,7 @@ impl Engine {
         names.push(Arc::clone(name));
         let before = nodes.len();
         let original = |range: Range<usize>| self.original_range(name, range);
-        let text = marks::mark(&compiled, template, nodes, first, &original);
+        let text = marks::mark((&compiled, self.dialect), template, nodes, first, &original);
         let added = text.and_then(|text| environment.add_template_owned(name.to_string(), text));
         if added.is_err() {
             nodes.truncate(before);
@@ -326,8 +327,8 @@ impl Renderer<'_> {
         };
         let stopped = log.stopped_at();
         let (frames, branches, last_frame) = (log.frames, log.branches, log.frame);
-        let (starts, value_starts) = (told.starts(), told.value_starts());
-        Recording { starts, value_starts, told, frames, branches, stopped, last_frame, marked, unknown, prompt: None }
+        let (starts, values) = (told.starts(), told.values());
+        Recording { starts, values, told, frames, branches, stopped, last_frame, marked, unknown, prompt: None }
     }
 }
 
@@ -363,9 +364,9 @@ impl Recording {
         };
         // Where its own part begins does not matter: what is unknown of it is unknown of all.
         let unknown = own.and_then(|own| own.unknown).map(|(_, reason)| (0, reason));
-        let (starts, value_starts) = (told.starts(), told.value_starts());
+        let (starts, values) = (told.starts(), told.values());
         let (stopped, last_frame) = (None, 0);
-        Recording { starts, value_starts, told, frames, branches, stopped, last_frame, marked, unknown, prompt: None }
+        Recording { starts, values, told, frames, branches, stopped, last_frame, marked, unknown, prompt: None }
     }
 
     /// The output.
@@ -406,16 +407,17 @@ impl Recording {
         { runs }.find(is_there).map(|(run, _)| run).and_then(|run| self.owner(run).tag_span(engine, sources, run))
     }
 
-    /// The outermost call of a macro that gives a text and no JSON, as far as a byte of its output: where the output begins, and the call.
-    /// None of the macro's own words before that byte is a quote or a bracket.
+    /// The outermost call of a macro, or the outermost tag that writes a capture, that gives a text and no JSON, as far as a byte of its
+    /// output: where the output begins, and the tag. None of the macro's own words before that byte is a quote or a bracket.
     pub(crate) fn call_for_text(&self, engine: &Engine, sources: &Sources, at: usize) -> Option<(usize, Span)> {
         let index = self.starts.partition_point(|&start| start <= at).checked_sub(1)?;
         let mut next = Some(self.told.runs[index].frame);
         let mut found = None;
         while let Some((id, frame)) = next.and_then(|id| Some((id, self.frames.get(id as usize)?))) {
             next = frame.parent;
-            let is_macro = |node| matches!(self.marked.nodes.get(node).kind, NodeKind::Enter(Scope::Macro(_)));
-            if !frame.node.is_some_and(is_macro) {
+            let gives_text =
+                |node| matches!(self.marked.nodes.get(node).kind, NodeKind::Enter(Scope::Macro(_) | Scope::Set));
+            if !frame.node.is_some_and(gives_text) {
                 continue;
             }
             let Some(start) = self.text_before(id, index, at) else { break };
@@ -487,8 +489,8 @@ impl Recording {
                 By::Computed(from.iter().map(|input| owner.input(engine, sources, input)).collect())
             }
         };
-        let value_from = (run.emission > 0).then_some(self.value_starts[index]);
-        Written { output: inside, by, span, tag, steps: owner.steps(engine, sources, run.frame), value_from }
+        let value = (run.emission > 0).then(|| self.values[index].clone());
+        Written { output: inside, by, span, tag, steps: owner.steps(engine, sources, run.frame), value }
     }
 
     fn input(&self, engine: &Engine, sources: &Sources, input: &Input) -> From {

@@ -160,7 +160,10 @@ fn margin(explanation: &Explanation, sources: &Sources) -> Text {
     if let Some((step, setting)) = explanation.step {
         let without = if step == ProviderStep::GivenModel { "named with the request" } else { "default" };
         let place = setting.map_or_else(|| text!("{}", without), |setting| at(sources, setting));
-        return text!("{} {}", step_phrase(step), place);
+        let mut data = explanation.sources.iter().filter(|source| source.kind == SourceKind::Data);
+        let from = data.find_map(|source| source.span);
+        let from = from.map(|span| text!(" ← {}", at(sources, span))).unwrap_or_default();
+        return text!("{} {}{}", step_phrase(step), place, from);
     }
     let first =
         explanation.sources.iter().find(|source| source.kind != SourceKind::Tag).or(explanation.sources.first());

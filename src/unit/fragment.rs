@@ -13,8 +13,8 @@ use super::{Request, rules};
 use crate::diag::{Diagnostic, Edit, Label, Rule};
 use crate::json::{self, JsonError, Pointer, Problem};
 use crate::render::{
-    ACCOUNT_LIMIT, BodyInput, By, MAX_OUTPUT, Recording, Rendered, Renderer, TemplateId, Written as WrittenBy,
-    rules as render_rules,
+    ACCOUNT_LIMIT, BodyInput, By, ComputedFrom, MAX_OUTPUT, Recording, Rendered, Renderer, TemplateId,
+    Written as WrittenBy, rules as render_rules,
 };
 use crate::source::{Sources, Span};
 
@@ -180,7 +180,13 @@ impl Fragments<'_> {
                 (rule(&error.problem), span, error.problem.help())
             }
         };
-        let message = format!("`{at}` is not valid JSON: {}", error.problem.message());
+        // Whatever stands behind a quote in a text is taken for what comes after the text.
+        let ends_early = |help| help == WITH_QUOTES && rule == &rules::UNQUOTED && self::rule(&error.problem) != rule;
+        let what = match help.is_some_and(ends_early) {
+            true => "a quote in this value ends the string around it".to_owned(),
+            false => error.problem.message(),
+        };
+        let message = format!("`{at}` is not valid JSON: {what}");
         let mut finding = Diagnostic::new(rule, span, message).label(Excerpt::new(text, &error.range).to_string());
         let mut relate = |range: &Range<usize>, what: &str| {
             let span = place(range).map_or(literal, |found| found.span);
@@ -266,9 +272,29 @@ impl Fragments<'_> {
             return Some((call, help(start)));
         }
         let found = found?;
-        let start = found.value_from.filter(|&start| error.range.start > start)?;
-        Some((found.tag?, help(start)))
+        let value = found.value.clone()?;
+        let (start, help) = (value.start, help(value.start));
+        // The first byte of a JSON string ends the string that it was put into.
+        let is_quoted_twice = error.problem == Problem::MissingComma && text[start..].starts_with('"');
+        let is_first =
+            error.range.start == start && help == WITH_QUOTES && (is_quoted_twice || is_in_string(&error.problem));
+        let is_inside = error.range.start > start || is_first;
+        // What is JSON by itself is right: something is wrong around it.
+        let is_right = || help == WITHOUT_QUOTES && text.get(value).is_some_and(|value| json::parse(value).is_ok());
+        let is_text = rule(&error.problem) == &rules::UNQUOTED || !is_made_of_templates(&found.by);
+        (is_inside && is_text && !is_right()).then_some((found.tag?, help))
     }
+}
+
+/// Whether text of templates is part of a computed value: that may be JSON that was written by hand, and altered.
+fn is_made_of_templates(by: &By) -> bool {
+    let is_template = |from: &ComputedFrom| matches!(from, ComputedFrom::Template(_));
+    matches!(by, By::Computed(from) if from.iter().any(is_template))
+}
+
+/// Whether it can only be wrong inside of a string.
+fn is_in_string(problem: &Problem) -> bool {
+    matches!(problem, Problem::ControlCharacter(_) | Problem::BadEscape | Problem::LoneSurrogate)
 }
 
 const WITHOUT_QUOTES: &str = "write `{{ tojson(value) }}`, which quotes and escapes it";

@@ -101,6 +101,8 @@ pub(crate) struct Provenance {
     pub(crate) parts: Vec<Arc<Pointer>>,
     /// The value of the conversation that a tag wrote as a part of a larger one, and whether its key is the place.
     pub(crate) member: Option<(Arc<Pointer>, KeyOrValue)>,
+    /// The same of literals in templates, which stand elsewhere than the tag that wrote them.
+    pub(crate) literals: Vec<Span>,
     /// Whether that value is the place: no template says anything of it.
     pub(crate) is_in_data: bool,
     /// What a computed text was made of first.
@@ -119,6 +121,7 @@ impl Provenance {
             holds: None,
             parts: Vec::new(),
             member: None,
+            literals: Vec::new(),
             is_in_data: false,
             made_of: None,
             file: None,
@@ -438,6 +441,9 @@ impl<'a> Record<'a> {
             (By::Template, false) => runs.iter().filter_map(data_of).take(MOST_PARTS).collect(),
             _ => Vec::new(),
         };
+        let is_joined = first.by == By::Template && !is_whole;
+        let others = runs.iter().filter(|run| is_joined && is_from_elsewhere(run) && run.span != first.span);
+        let literals = others.map(|run| run.span).take(MOST_PARTS).collect();
         let made_of = match &first.by {
             By::Computed(from) => from.first().cloned(),
             _ => None,
@@ -446,7 +452,7 @@ impl<'a> Record<'a> {
         let is_in_data = data.as_ref().is_some_and(|path| path.tokens().next().as_deref() == Some("system_layers"));
         let holds = runs.iter().filter(|_| is_whole && first.by == By::Tag).find_map(value_in);
         let member = None;
-        Provenance { span: first.span, steps, excerpt, data, holds, parts, member, is_in_data, made_of, file }
+        Provenance { span: first.span, steps, excerpt, data, holds, parts, member, literals, is_in_data, made_of, file }
     }
 
     /// A place with the value of the conversation that it belongs to, where it is no leaf of one itself.
@@ -474,7 +480,8 @@ impl<'a> Record<'a> {
         let first = written(range.clone()).into_iter().next().filter(|run| run.by == By::Tag)?;
         let around = || std::iter::successors(Some(inner.clone()), Pointer::parent);
         let at = around().find(|at| text.tree.locate(at).is_some())?;
-        let starts_here = |at: &Pointer| text.tree.locate(at).is_some_and(|it| Some(it.span.start) == first.value_from);
+        let value = first.value.as_ref()?;
+        let starts_here = |at: &Pointer| text.tree.locate(at).is_some_and(|it| it.span.start == value.start);
         let whole = around().find(starts_here)?;
         let tree = text.tree.locate(&whole)?;
         let runs = written(tree.span.clone());
@@ -591,6 +598,11 @@ fn range_of(text: &Text, inner: &Pointer, target: KeyOrValue) -> Option<Range<us
 
 /// How many values in a joined text are named.
 const MOST_PARTS: usize = 3;
+
+/// Whether a run is a literal that stands elsewhere than at the tag that wrote it.
+fn is_from_elsewhere(run: &Written) -> bool {
+    run.by == By::Template && run.tag.is_some_and(|tag| !tag.contains(run.span))
+}
 
 /// The value of the conversation that a run is.
 fn data_of(run: &Written) -> Option<Arc<Pointer>> {

@@ -166,7 +166,9 @@ impl<'s> Explaining<'s> {
                 let by_shape = meant(&value, &choice.known()).is_none().then(by_shape).flatten();
                 let hint = by_shape.map(|meant| Hint::Meant(vec![meant]));
                 let hint = hint.unwrap_or_else(|| self.value_hint(path, &value, || choice.known()));
-                self.mistakes.push(Mistake::value(place, message, hint));
+                let found = found.get(member).map_or("", kind_of);
+                let what = What::Unfit { message, found };
+                self.mistakes.push(Mistake { what, ..Mistake::value(place, String::new(), hint) });
             }
             Pick::Missing { member } => {
                 let help = match choice.of_shape((self.schema, path), member, found) {
@@ -351,7 +353,10 @@ impl Explaining<'_> {
                 (&rules::INVALID_VALUE, message, Hint::None)
             }
             Kind::Type { kind } => {
-                let message = format!("`{at}` must be {}, not {}", wanted(kind), kind_of(found));
+                // A fraction is a number, too: that it is none that is wanted shows by itself.
+                let is_fraction = found.is_number() && type_names(kind).iter().any(|name| name == "integer");
+                let what = if is_fraction { shown(found) } else { kind_of(found).to_owned() };
+                let message = format!("`{at}` must be {}, not {what}", wanted(kind));
                 (
                     &rules::WRONG_TYPE,
                     message,
@@ -374,7 +379,12 @@ impl Explaining<'_> {
             kind => (&rules::INVALID_VALUE, format!("`{at}` {}", limit(kind, found)), Hint::None),
         };
         let asks = describe(node).filter(|_| rule == &rules::INVALID_VALUE);
-        Mistake { rule, pointer: at, what: What::Other(message), hint, passed_over_by: None, asks, place: None }
+        let is_choice = matches!(kind, Kind::Type { .. } | Kind::Enum { .. } | Kind::Constant { .. });
+        let what = match is_choice {
+            true => What::Unfit { message, found: kind_of(found) },
+            false => What::Other(message),
+        };
+        Mistake { rule, pointer: at, what, hint, passed_over_by: None, asks, place: None }
     }
 }
 
@@ -677,7 +687,11 @@ mod tests {
             Some(help) => format!("{} ({help})", problem.message),
             None => problem.message,
         };
-        mistakes((schema, &Known::default()), &validator, body, body).into_iter().map(Mistake::told).map(line).collect()
+        mistakes((schema, &Known::default()), &validator, body, body)
+            .into_iter()
+            .map(|it| it.told(0))
+            .map(line)
+            .collect()
     }
 
     fn object(properties: &Value, required: &[&str]) -> Value {
@@ -791,7 +805,7 @@ mod tests {
         let validator = jsonschema::draft202012::options().offline().build(&schema).expect("a schema");
         let mut mistakes = mistakes((&schema, &Known::default()), &validator, &json!({"c": {}}), &json!({"c": {}}));
         mistakes.dedup_by(|next, kept| absorb(kept, next));
-        let mut messages: Vec<String> = mistakes.into_iter().map(|mistake| mistake.told().message).collect();
+        let mut messages: Vec<String> = mistakes.into_iter().map(|mistake| mistake.told(0).message).collect();
         messages.sort_unstable();
         assert_eq!(messages, ["`/a` and `/b` are missing", "`/c/d` is missing"]);
     }
@@ -803,7 +817,7 @@ mod tests {
         let mut mistakes =
             mistakes((&schema, &Known::default()), &validator, &json!({"max_token": 1}), &json!({"max_token": 1}));
         drop_misspelt(&mut mistakes);
-        let messages: Vec<String> = mistakes.into_iter().map(|mistake| mistake.told().message).collect();
+        let messages: Vec<String> = mistakes.into_iter().map(|mistake| mistake.told(0).message).collect();
         assert_eq!(messages, ["`/model` is missing", "the API knows no field `/max_token`"]);
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::super::{About, Problem};
+use super::super::{About, Problem, without_numbers};
 use super::rules;
 use crate::diag::{Rule, Severity, one_of};
 use crate::json::Pointer;
@@ -33,6 +33,9 @@ pub(super) enum What {
     Missing(Vec<String>),
     /// None of several fields is there, of which an object needs one; in the schema's own words.
     NoneOf { names: Vec<String>, message: String },
+    /// A value that is none of those that the schema takes, as it is told; and what it is, of which alternatives of the schema may ask
+    /// different things.
+    Unfit { message: String, found: &'static str },
     /// Anything else, as it is told.
     Other(String),
 }
@@ -154,10 +157,16 @@ impl Mistake {
         Mistake { hint, ..self }
     }
 
-    /// In words.
-    pub(super) fn told(self) -> Problem {
+    /// In words. One value is told once for a variant of a format, whichever alternatives of the schema refuse it.
+    pub(super) fn told(self, variant: usize) -> Problem {
         let severity = self.passed_over_by.map(|_| Severity::Warning);
         let mut lacks = Vec::new();
+        let unfit = match &self.what {
+            What::Unfit { found, .. } => {
+                Some(format!("{}\n{found}\n{variant}", without_numbers(self.pointer.as_str(), '/')))
+            }
+            _ => None,
+        };
         let message = match self.what {
             What::Unknown if let Some(server) = self.passed_over_by => {
                 format!("`{}` is no field that {server} is known to read", self.pointer)
@@ -168,7 +177,7 @@ impl Mistake {
                 let fields: Vec<String> = names.iter().map(|name| format!("`{}`", self.pointer.member(name))).collect();
                 format!("{} {} missing", fields.join(" and "), if fields.len() == 1 { "is" } else { "are" })
             }
-            What::NoneOf { message, .. } | What::Other(message) => message,
+            What::NoneOf { message, .. } | What::Unfit { message, .. } | What::Other(message) => message,
         };
         let help = match self.hint {
             Hint::None => None,
@@ -182,7 +191,8 @@ impl Mistake {
             Hint::Other(help) => Some(help),
         };
         let told = help.as_deref().filter(|_| self.rule == &rules::INVALID_VALUE);
-        let sense = Some(format!("{}\n{}", Problem::words(&message), told.unwrap_or_default()));
+        let words = || format!("{}\n{}", Problem::words(&message), told.unwrap_or_default());
+        let sense = Some(unfit.unwrap_or_else(words));
         Problem {
             rule: self.rule,
             severity,
@@ -225,7 +235,7 @@ pub(super) fn drop_misspelt(mistakes: &mut Vec<Mistake>) {
         match &mistake.what {
             What::Missing(names) => !names.iter().all(is_misspelt),
             What::NoneOf { names, .. } => !names.iter().any(is_misspelt),
-            What::Unknown | What::Other(_) => true,
+            What::Unknown | What::Unfit { .. } | What::Other(_) => true,
         }
     });
 }

@@ -10,12 +10,14 @@ use std::sync::Arc;
 use minijinja::Error;
 use minijinja::machinery::ast::{self, BinOpKind, CallArg, CallType, Expr, Stmt};
 use minijinja::machinery::{self, Token};
-use minijinja::syntax::SyntaxConfig;
 
 use super::super::dialect::PROMPT_VARIABLES;
 use super::super::guards::Edits;
 use super::super::operators::{self, SLICE};
 use super::super::ranges::{Ranges, raw_tag};
+use super::super::syntax;
+use super::filters::{Argument, BlockFilter};
+use crate::repo::Dialect;
 
 /// Around an expression.
 pub(super) const VALUE: &str = "__x";
@@ -30,6 +32,8 @@ pub(super) struct Node {
     pub(super) template: u32,
     /// Where in the template's own text.
     pub(super) range: Range<usize>,
+    /// Whether it is in the default of a parameter, which a macro looks at before its body begins.
+    pub(super) is_default: bool,
 }
 
 /// The number of a node.
@@ -69,13 +73,13 @@ pub(super) enum NodeKind {
     Other,
     /// A variable that a `set` block gave, and the filters that it went through.
     Captured {
-        filters: Vec<Arc<str>>,
+        filters: Vec<BlockFilter>,
     },
     /// What follows is captured, or run apart.
     Enter(Scope),
     /// It ends here; the filters that its text goes through before it is written.
     Leave {
-        filters: Vec<Arc<str>>,
+        filters: Vec<BlockFilter>,
     },
     /// It ends here, and its text is dropped.
     Drop,
@@ -112,17 +116,17 @@ pub(super) enum Scope {
 }
 
 /// Marks a template's compiled text. `original` leads from its offsets to those of the template's own text; nodes are added to
-/// `nodes`, which number them.
+/// `nodes`, which number them. `dialect` tells whether the line end at the end of a template is written.
 pub(super) fn mark(
-    text: &str,
+    (text, dialect): (&str, Dialect),
     template: u32,
     nodes: &mut Vec<Node>,
     first: NodeId,
     original: &dyn Fn(Range<usize>) -> Range<usize>,
 ) -> Result<String, Error> {
-    let tree = machinery::parse(text, "", SyntaxConfig::default())?;
-    let mut marker =
-        Marker { text, template, ranges: Ranges::new(text), edits: Edits::default(), nodes, first, original };
+    let tree = machinery::parse(text, "", syntax(dialect))?;
+    let (ranges, edits) = (Ranges::new(text), Edits::default());
+    let mut marker = Marker { text, dialect, template, ranges, edits, nodes, first, is_default: false, original };
     marker.tags()?;
     marker.statement(&tree);
     Ok(marker.edits.apply(text).0)
@@ -130,19 +134,22 @@ pub(super) fn mark(
 
 struct Marker<'t> {
     text: &'t str,
+    dialect: Dialect,
     template: u32,
     ranges: Ranges<'t>,
     edits: Edits,
     nodes: &'t mut Vec<Node>,
     /// The number of the first of `nodes`.
     first: NodeId,
+    /// Whether the expression is the default of a parameter.
+    is_default: bool,
     original: &'t dyn Fn(Range<usize>) -> Range<usize>,
 }
 
 impl Marker<'_> {
     fn add(&mut self, kind: NodeKind, range: Range<usize>) -> NodeId {
         let range = (self.original)(range);
-        self.nodes.push(Node { kind, template: self.template, range });
+        self.nodes.push(Node { kind, template: self.template, range, is_default: self.is_default });
         self.first + NodeId::try_from(self.nodes.len() - 1).expect("fewer than 2^32 nodes")
     }
 }
@@ -179,10 +186,10 @@ impl Tag<'_> {
                 .is_some_and(|pipe| self.tokens[..pipe].iter().all(|(token, _)| !matches!(token, Token::Assign)))
     }
 
-    /// The names of the filters behind each `|`, or of those of a `filter` tag.
-    fn filters(&self) -> Vec<Arc<str>> {
+    /// The filters behind each `|`, or those of a `filter` tag.
+    fn filters(&self, argument: impl Fn(&str, Range<usize>) -> Argument) -> Vec<BlockFilter> {
         let from_first = usize::from(self.keyword() == "filter");
-        let (mut depth, mut filters) = (0_i32, Vec::new());
+        let (mut depth, mut filters) = (0_i32, Vec::<BlockFilter>::new());
         for (index, (token, _)) in self.tokens.iter().enumerate() {
             match token {
                 Token::ParenOpen | Token::BracketOpen | Token::BraceOpen => depth += 1,
@@ -194,7 +201,19 @@ impl Tag<'_> {
                 && follows
                 && let Some((Token::Ident(name), _)) = self.tokens.get(index + 1)
             {
-                filters.push(Arc::from(*name));
+                filters.push(BlockFilter { name: Arc::from(*name), arguments: Vec::new() });
+            }
+            // An argument that is a text alone stands between two of these.
+            let begins = depth == 1 && matches!(token, Token::ParenOpen | Token::Comma);
+            let [one, end] = [1, 2].map(|more| self.tokens.get(index + more));
+            if let (true, Some(filter), Some((one, range)), Some((end, _))) = (begins, filters.last_mut(), one, end) {
+                let ends = matches!(end, Token::Comma | Token::ParenClose);
+                let text = match one {
+                    Token::Str(text) => Some(*text),
+                    Token::String(text) => Some(&**text),
+                    _ => None,
+                };
+                filter.arguments.push(text.filter(|_| ends).map(|text| argument(text, range.clone())));
             }
         }
         filters
@@ -214,13 +233,13 @@ impl Tag<'_> {
 struct Blocks<'t> {
     sets: Vec<SetBlock<'t>>,
     /// The filters of each `filter` block.
-    filters: Vec<Vec<Arc<str>>>,
+    filters: Vec<Vec<BlockFilter>>,
 }
 
 struct SetBlock<'t> {
     /// What it assigns, as it is written.
     target: &'t str,
-    filters: Vec<Arc<str>>,
+    filters: Vec<BlockFilter>,
     tag: Range<usize>,
 }
 
@@ -229,7 +248,7 @@ impl<'t> Marker<'t> {
     fn tags(&mut self) -> Result<(), Error> {
         let mut open: Option<Tag<'t>> = None;
         let mut blocks = Blocks::default();
-        for token in machinery::tokenize(self.text, false, SyntaxConfig::default()) {
+        for token in machinery::tokenize(self.text, false, syntax(self.dialect)) {
             let (token, span) = token?;
             let range = span.start_offset as usize..span.end_offset as usize;
             match (token, &mut open) {
@@ -251,7 +270,7 @@ impl<'t> Marker<'t> {
         let none = Vec::new;
         match tag.keyword() {
             "set" if tag.is_block() => {
-                let (target, filters) = (tag.target(self.text), tag.filters());
+                let (target, filters) = (tag.target(self.text), tag.filters(self.argument()));
                 blocks.sets.push(SetBlock { target, filters, tag: tag.range.clone() });
                 self.after(tag, NodeKind::Enter(Scope::Set));
             }
@@ -274,7 +293,7 @@ impl<'t> Marker<'t> {
                 self.after(tag, NodeKind::CallBlockEnd);
             }
             "filter" => {
-                blocks.filters.push(tag.filters());
+                blocks.filters.push(tag.filters(self.argument()));
                 self.after(tag, NodeKind::Enter(Scope::Filter));
             }
             "endfilter" => {
@@ -292,11 +311,17 @@ impl<'t> Marker<'t> {
             "extends" => {
                 self.after(tag, NodeKind::Extends);
                 let end = self.add(NodeKind::End, tag.range.clone());
-                self.edits.put(end_of_text(self.text), format!("{{{{0|{MARK}({end})}}}}"));
+                self.edits.put(end_of_text(self.text, self.dialect), format!("{{{{0|{MARK}({end})}}}}"));
             }
             "if" | "elif" | "else" | "for" => self.after(tag, NodeKind::Branch),
             _ => {}
         }
+    }
+
+    /// Makes an argument of a filter, with its place in the template's own text.
+    fn argument(&self) -> impl Fn(&str, Range<usize>) -> Argument {
+        let (template, original) = (self.template, self.original);
+        move |text, range| Argument { text: Arc::from(text), template, range: original(range) }
     }
 
     fn before(&mut self, tag: &Tag<'_>, kind: NodeKind) {
@@ -329,7 +354,10 @@ impl<'t> Marker<'t> {
 }
 
 /// The end of a template's text, before the line end that the engine may leave out.
-fn end_of_text(text: &str) -> usize {
+fn end_of_text(text: &str, dialect: Dialect) -> usize {
+    if dialect == Dialect::Inja {
+        return text.len();
+    }
     let text = text.strip_suffix('\n').unwrap_or(text);
     text.strip_suffix('\r').unwrap_or(text).len()
 }
@@ -373,7 +401,9 @@ impl Marker<'_> {
     }
 
     fn macro_body(&mut self, it: &ast::Macro<'_>) {
+        let is_default = std::mem::replace(&mut self.is_default, true);
         self.values(&it.defaults);
+        self.is_default = is_default;
         self.statements(&it.body);
     }
 

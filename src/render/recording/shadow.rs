@@ -14,6 +14,7 @@ use minijinja::{Environment, Error, ErrorKind, Output, State, Value};
 use super::super::dialect::PROMPT_VARIABLES;
 use super::super::functions;
 use super::super::values::Members;
+use super::filters::{self, BlockFilter};
 use super::marks::{Key, MARK, Node, NodeId, NodeKind, Scope, VALUE};
 use super::text::{FrameId, Input, MAX_INPUTS, ReadFile, Told, Writer};
 use crate::json::Pointer;
@@ -33,7 +34,7 @@ pub(super) struct Frame {
     pub(super) parent: Option<FrameId>,
     /// The tag that begins it; none for the template itself.
     pub(super) node: Option<NodeId>,
-    /// The expression that called it, once it has ended.
+    /// The expression that called it, once it has ended; of a capture, the tag that wrote it first.
     pub(super) call: Option<NodeId>,
     /// The mark that was met before it.
     pub(super) before: Option<NodeId>,
@@ -88,7 +89,7 @@ pub(super) struct Log {
     /// The capture that ended last, and its frame.
     captured: Option<(Arc<Told>, FrameId)>,
     /// The filters that the last capture goes through, and the tag that began it.
-    filters: (Vec<Arc<str>>, Option<NodeId>),
+    filters: (Vec<BlockFilter>, Option<NodeId>),
     /// The templates that extend another one and have not ended yet, and where they are.
     extending: Vec<(u32, FrameId)>,
     /// The file that was read last.
@@ -331,7 +332,7 @@ impl Log {
         }
     }
 
-    fn leave(&mut self, filters: &[Arc<str>]) {
+    fn leave(&mut self, filters: &[BlockFilter]) {
         let frame = self.frame;
         let entered = self.frames.get(frame as usize).and_then(|frame| frame.node);
         if let Some(NodeKind::Enter(Scope::Macro(_) | Scope::Caller)) = entered.map(|id| &self.nodes.get(id).kind) {
@@ -355,12 +356,20 @@ impl Log {
 
     /// Remembers what an expression gave; a text that is known gets an address of its own.
     fn value(&mut self, value: Value, id: NodeId) -> Value {
-        self.reached = Some(id);
+        let nodes = Arc::clone(&self.nodes);
+        let node = nodes.get(id);
+        // A macro is called from where the render was before its defaults.
+        if !node.is_default {
+            self.reached = Some(id);
+        }
         if self.room == 0 {
             return value;
         }
-        let nodes = Arc::clone(&self.nodes);
-        let node = nodes.get(id);
+        let value = self.taken_apart(&value, node).unwrap_or(value);
+        if self.room == 0 {
+            self.give_up();
+            return value;
+        }
         let found = self.known(&value);
         let known = match found {
             Some(known) => Some(known),
@@ -514,14 +523,18 @@ impl Log {
     }
 
     /// What was captured last, behind its filters: what these make of it is written by the tag of the block.
-    fn captured_as(&mut self, value: &Value, filters: &[Arc<str>], tag: Option<NodeId>) -> Option<Known> {
+    fn captured_as(&mut self, value: &Value, filters: &[BlockFilter], tag: Option<NodeId>) -> Option<Known> {
         let (told, _) = self.captured.take()?;
         let mut told = (*told).clone();
         for filter in filters {
-            told = match (&**filter, value.as_str()) {
+            told = match (&*filter.name, value.as_str()) {
                 ("tojson", _) => told.escaped(),
                 ("trim", _) => trimmed(&told),
                 ("string", _) => told,
+                ("replace", _) if let [Some(from), Some(to)] = filter.arguments.as_slice() => {
+                    filters::replaced(&told, &from.text, &self.literal(&to.text, to.writer()))
+                }
+                ("indent", Some(text)) if let Some(indented) = filters::indented(&told, text) => indented,
                 (_, Some(text)) if text.eq_ignore_ascii_case(&told.text) => Told { text: text.to_owned(), ..told },
                 (_, text) => {
                     let from: Arc<[Input]> = told.inputs().take(MAX_INPUTS).collect();
@@ -555,6 +568,8 @@ impl Log {
         let known = match name {
             "tojson" => self.operand(first?).map(|(value, known)| self.json(value, known.as_ref(), 0)),
             "join" => self.joined(operands),
+            "replace" => self.replaced(operands),
+            "indent" => first.and_then(|first| filters::indented(&*self.told_of(first)?, text)),
             "trim"
             | "strip_signature_suffix"
             | "head_lines"
@@ -580,6 +595,32 @@ impl Log {
         };
         let known = known.and_then(|told| told_as(value, told));
         known.or_else(|| Some(Known::Text(Arc::new(self.computed(text, operands)))))
+    }
+
+    fn replaced(&self, operands: &[NodeId]) -> Option<Told> {
+        let [text, from, to] = operands else { return None };
+        let (from, _) = self.operand(*from)?;
+        Some(filters::replaced(&*self.told_of(*text)?, from.as_str()?, &*self.told_of(*to)?))
+    }
+
+    /// The same list of texts, of which each is known as a part of the text that a call took apart.
+    fn taken_apart(&mut self, value: &Value, node: &Node) -> Option<Value> {
+        let NodeKind::Call { name, operands } = &node.kind else { return None };
+        let told = self.told_of(*operands.first().filter(|_| matches!(&**name, "split" | "lines"))?)?;
+        let object = value.as_object()?;
+        let elements = object.downcast_ref::<Vec<Value>>()?;
+        let texts: Option<Vec<&str>> = elements.iter().map(Value::as_str).collect();
+        let parts: Vec<Option<Told>> = filters::parts(&told, texts?.into_iter()).collect();
+        let weight: usize = parts.iter().flatten().map(Told::weight).sum();
+        self.room = self.room.saturating_sub(2 * weight);
+        if parts.len() < elements.len() || self.room == 0 {
+            return None;
+        }
+        let known = elements.iter().zip(parts).map(|(element, part)| match part {
+            Some(part) => self.kept_text(&part.text.clone(), Known::Text(Arc::new(part))),
+            None => element.clone(),
+        });
+        Some(Value::from(known.collect::<Vec<Value>>()))
     }
 
     fn joined(&self, operands: &[NodeId]) -> Option<Told> {
@@ -683,12 +724,31 @@ impl Log {
             None => self.computed(&text, tag.map(|tag| [tag]).as_ref().map_or(&[], |tag| tag)),
         };
         self.claim(&mut told, by);
+        if let Some(tag) = tag {
+            self.note_captures(&told, tag);
+        }
         if told.text.is_empty() {
             let mut run = Told::one("", Writer::Computed { from: Arc::new([]) }).runs.remove(0);
             (run.tag, run.emission, run.frame) = (by, self.emissions, self.frame);
             return self.top().push_nothing(run);
         }
         self.top().push(&told);
+    }
+
+    /// Notes that a tag writes what was captured before.
+    fn note_captures(&mut self, told: &Told, tag: NodeId) {
+        let here = self.frame;
+        for runs in told.runs.chunk_by(|one, next| one.frame == next.frame && one.recording == next.recording) {
+            let run = &runs[0];
+            let mut next = Some(run.frame).filter(|frame| *frame != here && run.recording == 0);
+            while let Some(frame) = next.and_then(|id| self.frames.get_mut(id as usize)) {
+                next = frame.parent.filter(|parent| *parent != here);
+                let is_set = |id| matches!(self.nodes.get(id).kind, NodeKind::Enter(Scope::Set));
+                if frame.call.is_none() && frame.node.is_some_and(is_set) {
+                    frame.call = Some(tag);
+                }
+            }
+        }
     }
 
     /// The tag of the `call` or `filter` block that writes now.

@@ -157,17 +157,17 @@ impl Told {
         starts.collect()
     }
 
-    /// Where the value starts that each run is a part of: its first neighbour of the same emission.
-    pub(super) fn value_starts(&self) -> Vec<usize> {
+    /// The value that each run is a part of: with its neighbours of the same emission.
+    pub(super) fn values(&self) -> Vec<Range<usize>> {
         let emission = |run: &Run| (run.emission, run.recording);
         let values = self.runs.chunk_by(|one, next| emission(one) == emission(next));
         let mut end = 0;
-        let starts = values.flat_map(|runs| {
+        let values = values.flat_map(|runs| {
             let start = end;
             end += runs.iter().map(|run| run.len).sum::<usize>();
-            std::iter::repeat_n(start, runs.len())
+            std::iter::repeat_n(start..end, runs.len())
         });
-        starts.collect()
+        values.collect()
     }
 
     /// A part of the text.
@@ -213,12 +213,59 @@ impl Told {
     }
 }
 
+/// Takes parts out of a text, each behind the one before: in one walk, however many they are.
+pub(super) struct Cutter<'t> {
+    told: &'t Told,
+    /// The run that comes next.
+    next: usize,
+    /// Where it begins in the text.
+    start: usize,
+    /// How much of its text was passed, and how much that was before it was escaped.
+    passed: (usize, usize),
+}
+
+impl<'t> Cutter<'t> {
+    pub(super) fn new(told: &'t Told) -> Cutter<'t> {
+        Cutter { told, next: 0, start: 0, passed: (0, 0) }
+    }
+
+    /// Puts a part behind another text.
+    pub(super) fn cut(&mut self, range: Range<usize>, into: &mut Told) {
+        let mut runs = Vec::new();
+        while let Some(run) = self.told.runs.get(self.next).filter(|_| self.start < range.end) {
+            let (text, end) = (&self.told.text[self.start..self.start + run.len], self.start + run.len);
+            let (from, to) = (range.start.max(self.start), range.end.min(end));
+            if from < to {
+                let source = |range: Range<usize>| text.get(range).map_or(0, |part| unescaped_len(part, run.escaped));
+                let (from, to) = (from - self.start, to - self.start);
+                let first = self.passed.1 + source(self.passed.0..from);
+                let last = first + source(from..to);
+                self.passed = (to, last);
+                runs.push(run.part(text, to - from, first..last));
+            }
+            if end > range.end {
+                break;
+            }
+            (self.next, self.start, self.passed) = (self.next + 1, end, (0, 0));
+        }
+        into.push(&Told { text: self.told.text[range].to_owned(), runs });
+    }
+}
+
 impl Run {
     /// Some of the bytes of a run, whose own text is `text`.
     fn cut(&self, text: &str, from: usize, len: usize) -> Run {
-        let source = self.source(text, from, len);
+        self.part(text, len, self.source(text, from, len))
+    }
+
+    /// So many bytes of a run, which are `source` of what was escaped.
+    fn part(&self, text: &str, len: usize, source: Range<usize>) -> Run {
+        let is_exact = |whole: usize| match self.escaped {
+            0 => whole == text.len(),
+            times => whole == unescaped_len(text, times),
+        };
         let writer = match &self.writer {
-            Writer::Template { template, at, len: whole } if *whole == unescaped_len(text, self.escaped) => {
+            Writer::Template { template, at, len: whole } if is_exact(*whole) => {
                 Writer::Template { template: *template, at: at + source.start, len: source.len() }
             }
             Writer::Data { path, at } => Writer::Data { path: Arc::clone(path), at: at + source.start },
