@@ -3,7 +3,8 @@
 //! Input: bytes that a [`Journal`](crate::world::Journal) kept, or [`Entry`]s. Output: lines to append, and the history
 //! that they tell. The newline is the commit point: what stands behind the last one does not count. Every line is kept
 //! as it is, so that saving what was loaded changes no byte, also if a newer program wrote keys that nothing reads
-//! here. Each has its number, so that one that an editor or a merge lost is missed. Knows nothing of files: a [`Journal`](crate::world::Journal) cuts [`Loaded::tail_bytes`] off before it appends.
+//! here. Each has its number, so that one that an editor or a merge lost is missed. Knows nothing of files: a
+//! [`Journal`](crate::world::Journal) cuts [`Loaded::tail_bytes`] off before it appends.
 //!
 //! ```
 //! use reqc::conversation::log::{Entry, Log};

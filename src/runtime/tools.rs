@@ -95,7 +95,6 @@ impl ToolOutput {
         ToolOutput { is_error: true, ..ToolOutput::text(content) }
     }
 
-    /// As the block that answers the call with an id.
     /// The same without what would spoil every later request. Images that no server takes are left out, and the text says what there was: others
     /// than PNG, JPEG, GIF and WebP, too large ones, and addresses that are not on the web. The type of an image is that of its bytes. NUL becomes
     /// U+FFFD: models behind llama.cpp end early from then on (aebrer/dreb#352).
@@ -125,6 +124,7 @@ impl ToolOutput {
         ToolOutput { content: content.into(), images, ..self }
     }
 
+    /// As the block that answers the call with an id.
     pub(super) fn into_block(self, id: Arc<str>) -> Block {
         Block::ToolResult { id, content: self.content, is_error: self.is_error, images: self.images }
     }

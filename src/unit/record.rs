@@ -3,7 +3,8 @@
 //! Input: a body, and everything that it was made from. Assembly and the provider steps leave behind what they did
 //! ([`Splice`](super::Splice), [`Steps`]); what templates wrote is recorded once per template, when somebody asks for a place in it.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -148,6 +149,18 @@ pub(crate) struct Record<'a> {
     hollow: Vec<Recorded>,
     /// Of which values places will be asked for.
     expected: Vec<Pointer>,
+    /// Of values that one tag wrote, by what followed it and where they begin, which value of the conversation each is: thousands of places
+    /// may be in one.
+    taken_over: RefCell<HashMap<(*const Recording, usize), Option<TakenOver>>>,
+}
+
+/// A value of the conversation that a tag wrote as it is.
+#[derive(Clone)]
+struct TakenOver {
+    /// Where it stands in what the template wrote.
+    at: Pointer,
+    /// Where it is in the conversation.
+    path: Pointer,
 }
 
 /// What is known of what one template wrote.
@@ -186,7 +199,8 @@ impl<'a> Record<'a> {
         let empty = || body.splices().iter().map(|_| Recorded::default()).collect();
         let (recorded, hollow, expected) = (empty(), empty(), Vec::new());
         let (splices, prompt) = (SpliceIndex::new(body.splices()), OnceCell::new());
-        Record { plan, sources, renderer, request, body, splices, prompt, recorded, hollow, expected }
+        let taken_over = RefCell::default();
+        Record { plan, sources, renderer, request, body, splices, prompt, recorded, hollow, expected, taken_over }
     }
 
     /// Says of which values places will be asked for: templates are followed no further than to the last of them.
@@ -468,33 +482,47 @@ impl<'a> Record<'a> {
         Provenance { member, ..place }
     }
 
-    /// The value of the conversation that stands at a pointer, if a tag wrote it as a part of a larger one: quotes, brackets and keys of such a
-    /// one are the tag's, and only its leaves say where they come from.
+    /// The value of the conversation that stands at a pointer, if a tag wrote it as a part of a larger one: quotes, brackets
+    /// and keys of such a one are the tag's, and only its leaves say where they come from.
     fn member(
         &self,
-        (text, recording): (&Text, &Recording),
+        recorded: (&Text, &Recording),
         (inner, target): (&Pointer, KeyOrValue),
         range: &Range<usize>,
     ) -> Option<(Arc<Pointer>, KeyOrValue)> {
-        let written = |range: Range<usize>| self.renderer.written(self.sources, recording, range);
-        let first = written(range.clone()).into_iter().next().filter(|run| run.by == By::Tag)?;
-        let around = || std::iter::successors(Some(inner.clone()), Pointer::parent);
-        let at = around().find(|at| text.tree.locate(at).is_some())?;
-        let value = first.value.as_ref()?;
-        let starts_here = |at: &Pointer| text.tree.locate(at).is_some_and(|it| it.span.start == value.start);
-        let whole = around().find(starts_here)?;
-        let tree = text.tree.locate(&whole)?;
-        let runs = written(tree.span.clone());
-        // What a template put together has keys of its own.
-        let is_taken_over = runs.iter().all(|run| matches!(run.by, By::Tag | By::Data { .. }));
-        let path_of_whole = |run: &Written| {
-            let leaf = tree.path_to(run.output.start)?;
-            data_of(run)?.without_end(&leaf)
-        };
-        let path = runs.iter().filter(|_| is_taken_over).find(|run| data_of(run).is_some()).and_then(path_of_whole)?;
-        let path = path.join(&at.below(&whole)?);
+        let (text, recording) = recorded;
+        let start = range.start..range.end.min(range.start + 1);
+        let first = self.renderer.written(self.sources, recording, start).into_iter().next()?;
+        let value = first.value.filter(|_| first.by == By::Tag)?;
+        let known = self.taken_over.borrow().get(&(std::ptr::from_ref(recording), value.start)).cloned();
+        let whole = known.unwrap_or_else(|| {
+            let found = self.find_taken_over(recorded, inner, value.start);
+            self.taken_over.borrow_mut().insert((std::ptr::from_ref(recording), value.start), found.clone());
+            found
+        })?;
+        let at =
+            std::iter::successors(Some(inner.clone()), Pointer::parent).find(|at| text.tree.locate(at).is_some())?;
+        let path = whole.path.join(&at.below(&whole.at)?);
         let target = if at == *inner { target } else { KeyOrValue::Value };
         Some((Arc::new(path), target))
+    }
+
+    /// The value around a pointer that begins at a byte, if all of it was taken over from the conversation.
+    fn find_taken_over(
+        &self,
+        (text, recording): (&Text, &Recording),
+        inner: &Pointer,
+        start: usize,
+    ) -> Option<TakenOver> {
+        let starts_there = |at: &Pointer| text.tree.locate(at).is_some_and(|it| it.span.start == start);
+        let at = std::iter::successors(Some(inner.clone()), Pointer::parent).find(starts_there)?;
+        let tree = text.tree.locate(&at)?;
+        let runs = self.renderer.written(self.sources, recording, tree.span.clone());
+        // What a template put together has keys of its own.
+        let is_taken_over = runs.iter().all(|run| matches!(run.by, By::Tag | By::Data { .. }));
+        let (leaf, data) = runs.iter().filter(|_| is_taken_over).find_map(|run| Some((run, data_of(run)?)))?;
+        let path = data.without_end(&tree.path_to(leaf.output.start)?)?;
+        Some(TakenOver { at, path })
     }
 
     /// What a template wrote.
