@@ -220,8 +220,9 @@ impl Compiler {
         }
     }
 
-    /// The place of the repository to which a finding at a place belongs, if that is in a bundled file. What is wrong because of the model
-    /// belongs to the model's name, anything else to what includes the file: a template's tag, or the profile's `extends`.
+    /// The place of the repository to which a finding at a place belongs, if that is in a bundled file. What is wrong because of
+    /// the model belongs to the model's name, anything else to what includes the file: a template's tag, or the profile's
+    /// `extends`.
     pub(super) fn entrance(
         &self,
         (span, steps): (Span, &[(Span, &'static str)]),
@@ -293,8 +294,9 @@ impl PutBy {
     }
 }
 
-/// Whether a block of the provider's own wrote a value of a body, or it is the signature of thinking of which is known where it is from. `history` is in the normal form of the client API: others' blocks are
-/// gone. A key is written by what writes its value, and an object without members by what writes the value that it is in.
+/// Whether a block of the provider's own wrote a value of a body, or it is the signature of thinking with a known origin. `history`
+/// is in the normal form of the client API: others' blocks are gone. A key is written by what writes its value, and an object
+/// without members by what writes the value that it is in.
 pub(super) fn is_providers_own(record: &Record<'_>, pointer: &Pointer, history: &[Message]) -> bool {
     let around = std::iter::successors(Some(pointer.clone()), Pointer::parent);
     let path = around.map(|at| record.place(&at, KeyOrValue::Value)).find_map(|place| place.data.or(place.holds));

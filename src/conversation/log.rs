@@ -111,7 +111,8 @@ pub enum Entry {
     ToolResult(Block),
     /// A typed system item was added to the history.
     Item(Item),
-    /// System prompt and tools from the next request on. A second one renews the first: thinking before it is left out where models bind it.
+    /// System prompt and tools from the next request on. A second one renews the first: thinking before it is left out where models
+    /// bind it.
     Instructions(Instructions),
     /// What the request said to which the next message is the answer: its thinking is bound to that where models bind it.
     Sent(Sent),
@@ -403,8 +404,8 @@ impl Log {
         self.bound.from
     }
 
-    /// What the last request said to which thinking of the history is bound; `None` if there is no such thinking, or if an older program
-    /// wrote the log.
+    /// What the last request said to which thinking of the history is bound; `None` if there is no such thinking, or if an older
+    /// program wrote the log.
     pub fn sent(&self) -> Option<&Sent> {
         let is_answered = |at: usize| self.history.get(at).is_some_and(|answer| answer.role == Role::Assistant);
         let bound = |(at, _): &&(usize, Sent)| *at >= self.bound.from && is_answered(*at);
@@ -441,8 +442,8 @@ impl Log {
         self.lines().collect()
     }
 
-    /// Whether somebody still waits: the last message is the person's, or tool results, without an answer, or the
-    /// model's with calls that have no results, or an answer that was cut off or says nothing. Not if an interrupt item says so already; other
+    /// Whether somebody still waits: the last message is the person's, or tool results, without an answer, or the model's with
+    /// calls that have no results, or an answer that was cut off or says nothing. Not if an interrupt item says so already; other
     /// items are not looked at.
     pub fn is_interrupted(&self) -> bool {
         let mut items = self.history.iter().rev().map_while(|message| message.item);

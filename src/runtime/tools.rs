@@ -79,8 +79,8 @@ pub struct ToolOutput {
     pub content: Arc<str>,
     /// Whether the tool failed.
     pub is_error: bool,
-    /// Images that the model sees: PNG, JPEG, GIF or WebP in base64, or at an address on the web. Others are left out of the history, and the
-    /// text says what they were.
+    /// Images that the model sees: PNG, JPEG, GIF or WebP in base64, or at an address on the web. Others are left out of the
+    /// history, and the text says what they were.
     pub images: Vec<Image>,
 }
 
@@ -95,9 +95,9 @@ impl ToolOutput {
         ToolOutput { is_error: true, ..ToolOutput::text(content) }
     }
 
-    /// The same without what would spoil every later request. Images that no server takes are left out, and the text says what there was: others
-    /// than PNG, JPEG, GIF and WebP, too large ones, and addresses that are not on the web. The type of an image is that of its bytes. NUL becomes
-    /// U+FFFD: models behind llama.cpp end early from then on (aebrer/dreb#352).
+    /// The same without what would spoil every later request. Images that no server takes are left out, and the text says what
+    /// there was: others than PNG, JPEG, GIF and WebP, too large ones, and addresses that are not on the web. The type of an image
+    /// is that of its bytes. NUL becomes U+FFFD: models behind llama.cpp end early from then on (aebrer/dreb#352).
     pub(super) fn fit_for_history(self) -> ToolOutput {
         let mut content = self.content.replace('\0', "\u{fffd}");
         let mut images = Vec::with_capacity(self.images.len());

@@ -149,8 +149,8 @@ pub(crate) struct Record<'a> {
     hollow: Vec<Recorded>,
     /// Of which values places will be asked for.
     expected: Vec<Pointer>,
-    /// Of values that one tag wrote, by what followed it and where they begin, which value of the conversation each is: thousands of places
-    /// may be in one.
+    /// Of values that one tag wrote, by what followed it and where they begin, which value of the conversation each is: thousands
+    /// of places may be in one.
     taken_over: RefCell<HashMap<(*const Recording, usize), Option<TakenOver>>>,
 }
 

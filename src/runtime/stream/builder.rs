@@ -483,7 +483,8 @@ impl AnswerBuilder {
         });
     }
 
-    /// The server says that the answer is over, but not why the model stopped: it is complete if it says something, and no call in it is cut.
+    /// The server says that the answer is over, but not why the model stopped: it is complete if it says something, and no call in
+    /// it is cut.
     pub(super) fn stop_without_reason(&mut self) {
         let is_whole = |index: usize| match &self.slots[index] {
             Slot::Call(call) => call.is_nothing() || call.given || self.has_whole_arguments(BlockIndex(index)),

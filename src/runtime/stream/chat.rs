@@ -1,12 +1,12 @@
 //! Chat Completions: OpenAI's, Mistral's, and those of everybody who speaks the same; Mistral's fill-in-the-middle.
 //!
-//! Chunks as in the Python SDKs openai 3.54 (`types/chat/chat_completion_chunk.py`) and mistralai 3.7
-//! (`completionchunk.py`, `deltamessage.py`); a whole answer has `message` where a chunk has `delta`. An answer is
-//! complete when a chunk had a `finish_reason`; `[DONE]` may follow. Some servers send `[DONE]` alone (`vllm-mlx` 0.4.0, waybarrios/vllm-mlx#628;
-//! `SGLang` 0.4.4, sgl-project/sglang#4550; models at Groq, ZaguanLabs/groq-go `docs/INVESTIGATION_SUMMARY.md`): what was said by then is
-//! complete, as it is for OpenAI's SDK, and that no reason came is told. Nothing that can be used, or the beginning of a call, is no answer: LM
-//! Studio ends so when the context is full (vaadin/flow-components#9195). Reasons (openai `chat_completion_chunk.py`, mistralai
-//! `completionresponsestreamchoice.py`, <https://api-docs.deepseek.com/api/create-chat-completion>,
+//! Chunks as in the Python SDKs openai 3.54 (`types/chat/chat_completion_chunk.py`) and mistralai 3.7 (`completionchunk.py`,
+//! `deltamessage.py`); a whole answer has `message` where a chunk has `delta`. An answer is complete when a chunk had a
+//! `finish_reason`; `[DONE]` may follow. Some servers send `[DONE]` alone (`vllm-mlx` 0.4.0, waybarrios/vllm-mlx#628; `SGLang`
+//! 0.4.4, sgl-project/sglang#4550; models at Groq, ZaguanLabs/groq-go `docs/INVESTIGATION_SUMMARY.md`): what was said by then is
+//! complete, as it is for OpenAI's SDK, and that no reason came is told. Nothing that can be used, or the beginning of a call, is
+//! no answer: LM Studio ends so when the context is full (vaadin/flow-components#9195). Reasons (openai `chat_completion_chunk.py`,
+//! mistralai `completionresponsestreamchoice.py`, <https://api-docs.deepseek.com/api/create-chat-completion>,
 //! <https://openrouter.ai/docs/api-reference/overview>):
 //!
 //! | provider | here |
@@ -18,9 +18,10 @@
 //! | Mistral's and OpenRouter's `error`, `DeepSeek`'s `insufficient_system_resource` | an error |
 //! | others | in their own word |
 //!
-//! Reasoning comes as `reasoning_content` (`DeepSeek`, Qwen, llama.cpp), `reasoning` (OpenRouter, Ollama, `vLLM`),
-//! OpenRouter's `reasoning_details` with signatures, which are also kept as they came, or Mistral's chunks of type `thinking`. Usage: cached tokens are part
-//! of `prompt_tokens`, reasoning of `completion_tokens`; llama.cpp's `timings` stand in where no usage was asked for.
+//! Reasoning comes as `reasoning_content` (`DeepSeek`, Qwen, llama.cpp), `reasoning` (OpenRouter, Ollama, `vLLM`), OpenRouter's
+//! `reasoning_details` with signatures, which are also kept as they came, or Mistral's chunks of type `thinking`. Usage: cached
+//! tokens are part of `prompt_tokens`, reasoning of `completion_tokens`; llama.cpp's `timings` stand in where no usage was asked
+//! for.
 //!
 //! Calls of custom tools, spoken answers, images, sources, and members and chunks that are not known are kept as the provider's
 //! own. Choices beyond the first are not kept, and that is told.
