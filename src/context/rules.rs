@@ -42,7 +42,8 @@ crate::diag::rules! {
          * right: `… \"data\": {\"audio\": {\"id\": \"audio_1\"}}}`";
     MEDIA_TYPE = Warning "context/media-type", "a document or a recording of a context is of no known media type",
         "Templates choose by the media type how a document or a recording is written; of one that they don't know, a line of text may be all that a \
-         body has. What is no media type (`pdf`), or almost a known one, is told; other types are taken as they are.\n\n\
+         body has. What is no media type (`pdf`), or almost a known one, is told; other types are taken as they are. \
+         Where the provider refuses it, this is an error.\n\n\
          * wrong: `\"media_type\": \"aplication/pdf\"`\n\
          * right: `\"media_type\": \"application/pdf\"`\n\n\
          Of images the wire format's schema says which it takes.";

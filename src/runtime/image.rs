@@ -33,7 +33,7 @@ pub fn of_bytes(bytes: &[u8]) -> Option<Image> {
 /// The image that some base64 is; `None` as for its bytes, or if it is no base64, or larger than [`MAX_BYTES`].
 pub(super) fn of_base64(data: &str) -> Option<Image> {
     let has_room = data.len() as u64 / 4 * 3 <= MAX_BYTES;
-    of_bytes(&STANDARD.decode(data).ok().filter(|_| has_room)?)
+    of_bytes(&has_room.then(|| STANDARD.decode(data).ok())??)
 }
 
 /// What is said in the place of base64 that no model can be shown.
