@@ -4,8 +4,10 @@
 //! primary place in a source file, related places (the `extends` or include chain that led there) and help
 //! that can be acted on. Stages return them; nobody prints here.
 
+mod evidence;
 mod fix;
 
+pub use evidence::{Citation, Evidence, Rank, carry_an_error, citations, rank};
 pub use fix::Edit;
 
 use std::sync::Arc;
@@ -49,18 +51,44 @@ pub struct Rule {
     pub can_be_lowered: bool,
     /// Whether it speaks of a member's key rather than of its value.
     pub is_about_key: bool,
+    /// Where its facts about providers were found. Rules about the project's own files have none.
+    pub evidence: &'static [Evidence],
 }
 
 impl Rule {
     /// A rule about values, which can be lowered if it is a warning.
     pub(crate) const fn new(code: &'static str, severity: Severity, summary: &'static str, page: &'static str) -> Rule {
         let can_be_lowered = matches!(severity, Severity::Warning);
-        Rule { code, severity, summary, page, can_be_lowered, is_about_key: false }
+        Rule { code, severity, summary, page, can_be_lowered, is_about_key: false, evidence: &[] }
     }
 
     /// An error that can be lowered all the same: the body is there.
     pub(crate) const fn lowerable(self) -> Rule {
         Rule { can_be_lowered: true, ..self }
+    }
+
+    /// A rule that stands on evidence.
+    pub(crate) const fn resting_on(self, evidence: &'static [Evidence]) -> Rule {
+        Rule { evidence, ..self }
+    }
+
+    /// Returns the evidence, strongest first.
+    pub fn evidence_by_rank(&self) -> Vec<Evidence> {
+        let mut evidence = self.evidence.to_vec();
+        evidence.sort_by_key(Evidence::rank);
+        evidence
+    }
+
+    /// Returns the page with its section of evidence, in Markdown.
+    pub fn full_page(&self) -> String {
+        let mut page = self.page.to_owned();
+        if !self.evidence.is_empty() {
+            page.push_str("\n\nEvidence, strongest first:\n");
+        }
+        for evidence in self.evidence_by_rank() {
+            page.push_str(&format!("\n* {evidence}"));
+        }
+        page
     }
 
     /// A rule that speaks of keys.
@@ -70,13 +98,19 @@ impl Rule {
 }
 
 /// Declares rules as documented statics plus a `RULES` slice of all of them. What is special about a rule stands in brackets
-/// behind its severity: `Error[lowerable]`, `Error[lowerable, about_key]`.
+/// behind its severity: `Error[lowerable]`, `Error[lowerable, about_key]`; the evidence behind its page:
+/// `seen "2026-11" { "ADDRESS": "what it shows", }`.
 macro_rules! rules {
-    ($( $name:ident = $severity:ident $([$($special:ident),+])? $code:literal, $summary:literal, $page:literal; )*) => {
+    ($(
+        $name:ident = $severity:ident $([$($special:ident),+])? $code:literal, $summary:literal, $page:literal
+        $(, seen $seen:literal { $($source:literal: $shows:literal,)+ })*;
+    )*) => {
         $(
             #[doc = concat!("The rule `", $code, "`; its summary and page are below.")]
             pub(crate) static $name: $crate::diag::Rule =
-                $crate::diag::Rule::new($code, $crate::diag::Severity::$severity, $summary, $page)$($(.$special())+)?;
+                $crate::diag::Rule::new($code, $crate::diag::Severity::$severity, $summary, $page)
+                    .resting_on(&[$($($crate::diag::Evidence::new($source, $shows, $seen),)+)*])
+                    $($(.$special())+)?;
         )*
         /// Every rule declared here, in order.
         pub(crate) static RULES: &[&$crate::diag::Rule] = &[$(&$name),*];

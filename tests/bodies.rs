@@ -3,6 +3,10 @@
 //! `tests/bodies/wrong/<wire format>/<name>.json` holds a body with one mistake, where it stands and where the fact was found;
 //! `tests/bodies/right/<wire format>/<name>.json` one without. Adding a file adds a test. `tests/bodies/open.txt` lists the wrong
 //! bodies that are not found yet, and why.
+//!
+//! `source` holds the addresses that `reqc::diag::citations` finds: their best rank is that of the body. `near` of a right body names
+//! rules that it comes near. `tests/bodies/recorded.txt` lists the rules that recordings show both ways: with a wrong body that the
+//! provider refused, and a right one that it took.
 
 #![expect(clippy::disallowed_methods, reason = "the test itself reads the files")]
 
@@ -13,8 +17,8 @@ use std::sync::Arc;
 use libtest_mimic::{Arguments, Failed, Trial};
 use reqc::Compiler;
 use reqc::check::Problem;
-use reqc::compile::LintTarget;
-use reqc::diag::Severity;
+use reqc::compile::{LintTarget, all_rules, rule};
+use reqc::diag::{Rank, Severity, citations};
 use reqc::provider::{Server, WireFormat};
 use reqc::repo::LoadOptions;
 use reqc::system::Embedded;
@@ -37,7 +41,7 @@ fn main() {
             .map(str::to_owned)
             .collect(),
     );
-    let mut trials = Vec::new();
+    let mut trials = of_evidence(&compiler, &root);
     for verdict in ["wrong", "right"] {
         for (wire, file) in files(&root.join(verdict)) {
             let name = format!("{verdict}/{}/{}", wire.name(), file.file_stem().expect("a file").to_string_lossy());
@@ -53,6 +57,16 @@ fn main() {
     libtest_mimic::run(&arguments, trials).exit();
 }
 
+/// The tests of what all bodies together show.
+fn of_evidence(compiler: &Arc<Compiler>, root: &Path) -> Vec<Trial> {
+    let (compiler, root) = (Arc::clone(compiler), root.to_owned());
+    let bodies = root.clone();
+    vec![
+        Trial::test("evidence/each body names its source", move || each_has_a_source(&bodies)),
+        Trial::test("evidence/recorded both ways", move || recorded_both_ways(&compiler, &root)),
+    ]
+}
+
 /// The files of all wire formats, sorted.
 fn files(folder: &Path) -> Vec<(WireFormat, PathBuf)> {
     let mut files = Vec::new();
@@ -63,6 +77,103 @@ fn files(folder: &Path) -> Vec<(WireFormat, PathBuf)> {
     files.sort();
     files.retain(|(_, path)| path.extension().is_some_and(|extension| extension == "json"));
     files
+}
+
+/// What a source begins with that is no address: bodies that were made to come near a rule, and code that nobody can cite.
+const UNCITED: [&str; 2] = ["made for this test", "public code that quotes"];
+
+/// The best rank of a body's sources.
+fn rank(case: &Value) -> Result<Option<Rank>, Failed> {
+    Ok(citations(text(case, "source")?).first().map(|found| found.rank))
+}
+
+fn each_has_a_source(root: &Path) -> Result<(), Failed> {
+    let mut wrong = Vec::new();
+    for (_, file) in ["wrong", "right"].into_iter().flat_map(|verdict| files(&root.join(verdict))) {
+        let case = read(&file)?;
+        let source = text(&case, "source")?;
+        if rank(&case)?.is_none() && !UNCITED.iter().any(|begin| source.starts_with(begin)) {
+            wrong.push(format!("{}: {source}", file.display()));
+        }
+    }
+    match wrong.is_empty() {
+        true => Ok(()),
+        false => Err(format!("no address in `source`:\n{}", wrong.join("\n")).into()),
+    }
+}
+
+/// What bodies show whose source is a recording.
+#[derive(Default)]
+struct Recordings {
+    /// Rules that find a body which the provider refused.
+    wrong: BTreeSet<&'static str>,
+    /// Rules that a body comes near which the provider took.
+    right: BTreeSet<&'static str>,
+    /// The recordings.
+    sources: BTreeSet<String>,
+}
+
+impl Recordings {
+    fn read(compiler: &Compiler, root: &Path) -> Result<Recordings, Failed> {
+        let mut recordings = Recordings::default();
+        for (wire, file) in files(&root.join("wrong")) {
+            let case = read(&file)?;
+            if rank(&case)? == Some(Rank::Recorded) {
+                recordings.add_wrong(problems(compiler, wire, &case)?, &case)?;
+            }
+        }
+        for (_, file) in files(&root.join("right")) {
+            let case = read(&file)?;
+            if rank(&case)? == Some(Rank::Recorded) {
+                recordings.add_right(&case)?;
+            }
+        }
+        Ok(recordings)
+    }
+
+    fn add_wrong(&mut self, found: Vec<Problem>, case: &Value) -> Result<(), Failed> {
+        let at = text(case, "at")?;
+        let found = found.into_iter().filter(|problem| is_near(problem.pointer.as_str(), at));
+        self.wrong.extend(found.map(|problem| problem.rule.code));
+        self.add_sources(case)
+    }
+
+    fn add_right(&mut self, case: &Value) -> Result<(), Failed> {
+        for near in case.get("near").and_then(Value::as_array).into_iter().flatten() {
+            let rule = near.as_str().and_then(rule).ok_or_else(|| format!("`near` names no rule: {near}"))?;
+            self.right.insert(rule.code);
+        }
+        self.add_sources(case)
+    }
+
+    fn add_sources(&mut self, case: &Value) -> Result<(), Failed> {
+        self.sources.extend(citations(text(case, "source")?).into_iter().map(|found| found.address));
+        Ok(())
+    }
+
+    /// The recordings that a rule names as its evidence, and that no body shows.
+    fn unshown(&self) -> Vec<&'static str> {
+        let evidence = all_rules().into_iter().flat_map(|rule| rule.evidence);
+        let recorded = evidence.filter(|evidence| evidence.rank() == Rank::Recorded);
+        recorded.map(|evidence| evidence.source).filter(|source| !self.sources.contains(*source)).collect()
+    }
+}
+
+/// `recorded.txt` lists the rules that recordings show both ways, and each recording that a rule names has a body.
+fn recorded_both_ways(compiler: &Compiler, root: &Path) -> Result<(), Failed> {
+    let recordings = Recordings::read(compiler, root)?;
+    let unshown = recordings.unshown();
+    if !unshown.is_empty() {
+        return Err(format!("recordings that rules name, and no body shows: {unshown:#?}").into());
+    }
+    let both: Vec<&str> = recordings.wrong.intersection(&recordings.right).copied().collect();
+    let path = root.join("recorded.txt");
+    let listed = std::fs::read_to_string(&path)?;
+    let listed: Vec<&str> = listed.lines().filter(|line| !line.starts_with('#')).collect();
+    match both == listed {
+        true => Ok(()),
+        false => Err(format!("{} lists {listed:#?}, and recordings show {both:#?}", path.display()).into()),
+    }
 }
 
 fn read(file: &Path) -> Result<Value, Failed> {

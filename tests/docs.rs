@@ -67,7 +67,8 @@ fn rules() -> String {
         let _ = writeln!(text, "| [`{code}`](#{anchor}) | {} | {} |", rule.severity.name(), rule.summary);
     }
     for rule in all_rules() {
-        let _ = write!(text, "\n## {}\n\n{}: {}.\n\n{}\n", rule.code, rule.severity.name(), rule.summary, rule.page);
+        let _ =
+            write!(text, "\n## {}\n\n{}: {}.\n\n{}\n", rule.code, rule.severity.name(), rule.summary, rule.full_page());
     }
     text
 }

@@ -1,7 +1,7 @@
 //! Rules of protocols: what schemas cannot say, and servers refuse all the same.
 //!
-//! One file per rule, with its declaration and its check. A new rule is a file here, a line in [`ALL`], and its cases. Each page
-//! names where the fact was found, and when.
+//! One file per rule, with its declaration and its check. A new rule is a file here, a line in [`ALL`], and its cases. Each lists its
+//! evidence: where the fact was found, and when.
 
 mod builtin_tool;
 mod cache_breakpoints;
@@ -113,19 +113,23 @@ pub(super) fn beside_history(wire: WireFormat) -> &'static [&'static str] {
     }
 }
 
-/// Declares the rule of a file: `body_rule! { History, Error "code", "summary", "page" }`, checked by the function `check`. One
-/// that looks at the history and beyond has a function for each: `Body and of_history`.
+/// Declares the rule of a file: `body_rule! { History, Error "code", "summary", "page", seen "2026-11" { "ADDRESS": "shows", } }`,
+/// checked by the function `check`. One that looks at the history and beyond has a function for each: `Body and of_history`.
 macro_rules! body_rule {
-    (Body and $of_history:ident, $severity:ident $code:literal, $summary:literal, $page:expr) => {
-        body_rule!(@Body, Some($of_history), $severity $code, $summary, $page);
+    (Body and $of_history:ident, $($rest:tt)+) => {
+        body_rule!(@Body, Some($of_history), $($rest)+);
     };
-    ($scope:ident, $severity:ident $code:literal, $summary:literal, $page:expr) => {
-        body_rule!(@$scope, None, $severity $code, $summary, $page);
+    ($scope:ident, $($rest:tt)+) => {
+        body_rule!(@$scope, None, $($rest)+);
     };
-    (@$scope:ident, $of_history:expr, $severity:ident $code:literal, $summary:literal, $page:expr) => {
+    (@$scope:ident, $of_history:expr, $severity:ident $code:literal, $summary:literal, $page:expr,
+        $(seen $seen:literal { $($source:literal: $shows:literal,)+ })+
+    ) => {
         /// The rule; its page is below.
         pub(super) static RULE: $crate::check::protocol::BodyRule = $crate::check::protocol::BodyRule {
-            rule: $crate::diag::Rule::new($code, $crate::diag::Severity::$severity, $summary, $page).lowerable(),
+            rule: $crate::diag::Rule::new($code, $crate::diag::Severity::$severity, $summary, $page)
+                .lowerable()
+                .resting_on(&[$($($crate::diag::Evidence::new($source, $shows, $seen),)+)+]),
             scope: $crate::check::protocol::Scope::$scope,
             check,
             of_history: $of_history,

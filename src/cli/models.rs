@@ -8,7 +8,7 @@ use super::args::Format;
 use super::list::columns;
 use super::options::Options;
 use super::{Outcome, Status, Terminal};
-use crate::diag::Severity;
+use crate::diag::{Rank, Severity};
 use crate::repo::{Condition, Demand, Fact, Family, ModelName, ModelPattern, Origin, Price, Property, State};
 use crate::source::Spanned;
 use crate::text::{Text, text};
@@ -79,7 +79,11 @@ fn of_fact(fact: &Fact) -> Text {
 
 fn origin(origin: &Origin) -> String {
     let seen = origin.seen.as_ref().map(|seen| format!("seen {seen}"));
-    let parts: Vec<&str> = [origin.source.as_deref(), seen.as_deref()].into_iter().flatten().collect();
+    let source = origin.source.as_deref().map(|source| match origin.rank() {
+        Some(rank) => format!("{rank}: {source}"),
+        None => source.to_owned(),
+    });
+    let parts: Vec<&str> = [source.as_deref(), seen.as_deref()].into_iter().flatten().collect();
     parts.join("; ")
 }
 
@@ -97,7 +101,8 @@ fn document(family: &Family) -> Value {
     let mut document = json!({
         "name": &*family.name.value, "models": globs(&family.models), "except": globs(&family.except),
         "wires": texts(&family.wires), "servers": texts(&family.servers), "from_version": family.from_version.as_deref(),
-        "source": family.origin.source.as_deref(), "seen": family.origin.seen.as_deref(),
+        "source": family.origin.source.as_deref(), "rank": family.origin.rank().map(Rank::name),
+        "seen": family.origin.seen.as_deref(),
         "reasoned_calls": family.reasoned_calls.map(Severity::name), "cache_minimum": family.cache_minimum,
         "price": family.price.as_ref().map(price_document),
         "facts": family.facts.iter().map(fact_document).collect::<Vec<_>>(),
@@ -111,7 +116,8 @@ fn price_document(price: &Price) -> Value {
     json!({
         "input": price.input, "output": price.output, "cache_read": price.cache_read, "cache_write": price.cache_write,
         "cache_write_hour": price.cache_write_hour, "most_input": price.most_input,
-        "source": price.origin.source.as_deref(), "seen": price.origin.seen.as_deref(),
+        "source": price.origin.source.as_deref(), "rank": price.origin.rank().map(Rank::name),
+        "seen": price.origin.seen.as_deref(),
     })
 }
 
@@ -126,7 +132,8 @@ fn fact_document(fact: &Fact) -> Value {
         "when": conditions(&fact.when), "unless": conditions(&fact.unless),
         "wires": fact.wires.iter().map(|name| &*name.value).collect::<Vec<_>>(), "level": fact.level.name(),
         "says": fact.says.as_deref(), "help": fact.help.as_deref(),
-        "source": fact.origin.source.as_deref(), "seen": fact.origin.seen.as_deref(),
+        "source": fact.origin.source.as_deref(), "rank": fact.origin.rank().map(Rank::name),
+        "seen": fact.origin.seen.as_deref(),
     })
 }
 

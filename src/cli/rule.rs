@@ -1,12 +1,12 @@
 //! `reqc rule`: what a code means.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::args::Format;
 use super::options::Options;
 use super::{Failure, Outcome, Status, Terminal, list};
 use crate::compile::{all_rules, rule};
-use crate::diag::{Rule, did_you_mean};
+use crate::diag::{Evidence, Rule, did_you_mean};
 use crate::text::{Text, text};
 
 pub(super) fn run(options: &Options, code: Option<&str>, terminal: &mut Terminal) -> Outcome {
@@ -15,10 +15,7 @@ pub(super) fn run(options: &Options, code: Option<&str>, terminal: &mut Terminal
         Some(code) => vec![rule(code).ok_or_else(|| unknown(code))?],
     };
     if options.format == Format::Json {
-        let values = rules.iter().map(|rule| {
-            json!({"code": rule.code, "severity": rule.severity.name(), "summary": rule.summary, "page": rule.page})
-        });
-        terminal.json(&values.collect());
+        terminal.json(&rules.iter().map(|rule| document(rule)).collect());
     } else if code.is_some() {
         terminal.text(&page(rules[0], terminal.width()));
     } else {
@@ -29,6 +26,23 @@ pub(super) fn run(options: &Options, code: Option<&str>, terminal: &mut Terminal
     Ok(Status::Clean)
 }
 
+/// Returns a rule as JSON, its evidence strongest first.
+fn document(rule: &Rule) -> Value {
+    let evidence: Vec<Value> = rule.evidence_by_rank().iter().map(source).collect();
+    json!({
+        "code": rule.code,
+        "severity": rule.severity.name(),
+        "summary": rule.summary,
+        "page": rule.page,
+        "evidence": evidence,
+    })
+}
+
+fn source(evidence: &Evidence) -> Value {
+    let Evidence { source, shows, seen, .. } = evidence;
+    json!({"rank": evidence.rank().name(), "source": source, "shows": shows, "seen": seen})
+}
+
 fn unknown(code: &str) -> Failure {
     let help = did_you_mean(code, all_rules().iter().map(|rule| rule.code));
     Failure::new(format!("there is no rule `{code}`"))
@@ -37,7 +51,7 @@ fn unknown(code: &str) -> Failure {
 
 fn page(rule: &Rule, width: usize) -> Text {
     let mut page = text!("{} ({})\n{}\n", rule.code, rule.severity.name(), rule.summary);
-    for paragraph in rule.page.split("\n\n") {
+    for paragraph in rule.full_page().split("\n\n") {
         page.push(&text!("\n"));
         for line in paragraph.split('\n') {
             page.push(&text!("{}\n", Text::join(&list::wrap(line, width), "\n")));

@@ -16,7 +16,15 @@ crate::diag::rules! {
     CAPABILITY = Error "provider/capability", "a profile asks for what its API cannot do",
         "`enable_tools` and `enable_thinking` must fit the client API and the endpoint: Codestral cannot think, \
          completion endpoints take no tools. Sent anyway, the request would be refused, or the field ignored.\n\n\
-         Both are often inherited: set the switch to `false` in the profile that changes the endpoint.";
+         Both are often inherited: set the switch to `false` in the profile that changes the endpoint.",
+        seen "2026-11" {
+            "https://docs.mistral.ai/api/endpoint/fim":
+                "Codestral's completions take no tools and do not think",
+            "pkg:github/ollama/ollama@fb30760#docs/api.md":
+                "Ollama: `/api/generate` takes no tools",
+            "pkg:github/ggml-org/llama.cpp#tools/server/README.md":
+                "llama.cpp: `/infill` takes no tools",
+        };
     TOOLS_TWICE = Error "provider/tools-twice", "the body's `tools` and the request's have one of the same name",
         "With `enable_tools` the request's tool definitions follow what the body's own `tools` says: the provider's built-in tools. \
          A call names its tool, so two of one name cannot be told apart, and most providers refuse them.\n\n\
@@ -26,7 +34,13 @@ crate::diag::rules! {
     NO_PROMPT_CACHE = Warning "provider/no-prompt-cache", "`cache_prompt` has no effect with this API",
         "Breakpoints for prompt caching exist in Anthropic's format only; other providers cache on their own or \
          not at all. The profile says that it caches, and nothing is sent for it.\n\n\
-         Remove the key, or set it to `false` if it is inherited.";
+         Remove the key, or set it to `false` if it is inherited.",
+        seen "2026-11" {
+            "https://platform.claude.com/docs/en/build-with-claude/prompt-caching":
+                "Claude: breakpoints",
+            "https://platform.openai.com/docs/guides/prompt-caching": "OpenAI caches on its own",
+            "https://api-docs.deepseek.com/guides/kv_cache": "DeepSeek caches on its own",
+        };
     DOUBLED_PATH = Error "provider/doubled-path", "the URL and the endpoint both have the same part of the path",
         "A request goes to the instance's `url`, a slash, and the profile's `endpoint`. If both name the version of the API, the path \
          has it twice, and the server answers 404.\n\n\

@@ -80,16 +80,20 @@ crate::diag::rules! {
          Write tags. A heading alone is no finding: one of the lines has to end a block (`## endfor`, `## endif`, `## endblock`), set a \
          variable or include a file.\n\n\
          * wrong: `## for message in ctx.history`\n\
-         * right: `{% for message in ctx.history %}`\n\n\
-         Source: `set_line_statement` in `ContextRenderer.cpp` of github.com/Palm1r/QodeAssist, and in the README of \
-         github.com/pantor/inja.";
+         * right: `{% for message in ctx.history %}`",
+        seen "2026-11" {
+            "pkg:github/Palm1r/QodeAssist#ContextRenderer.cpp": "`set_line_statement`",
+            "pkg:github/pantor/inja#README.md": "line statements",
+        };
     PROMPT_TEXT = Warning "dialect/prompt-text", "a prompt of the other dialect gets another text here",
         "The prompt uses spellings of inja, and something that the original client understands differently, without a word: \
          `head_lines` leaves out the last line end there, `file_exists` is true for folders, `dirname(\"c.txt\")` is `.`, \
          `ext(\".bashrc\")` is `bashrc`, and a prompt keeps its last line end.\n\n\
          Set `dialect = \"inja\"` in `reqc.toml` for a collection as it is; or write `{% elif %}`, `loop.first` and so on, which says \
-         that the prompt is written for reqc.\n\n\
-         Source: `ContextRenderer.cpp` of github.com/Palm1r/QodeAssist, whose file functions are those of Qt.";
+         that the prompt is written for reqc.",
+        seen "2026-11" {
+            "pkg:github/Palm1r/QodeAssist#ContextRenderer.cpp": "its file functions are those of Qt",
+        };
     PROMPT_MISSING = Error "prompt/missing-file", "a system prompt reads a file that does not exist",
         "`read_file` needs its file; ask `file_exists` first if it is optional. `:/x` is file `x` of the profile's own layer, \
          then of the bundled one; a relative path is one of the project. While compiling, the project is the virtual one of \

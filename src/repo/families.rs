@@ -20,7 +20,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{Glob, GlobError, Known, MAX_GLOBS, Reader, rules, tools};
-use crate::diag::{Diagnostic, Severity};
+use crate::diag::{Diagnostic, Rank, Severity, citations};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::{Kind, Node, Table};
 
@@ -123,6 +123,13 @@ pub struct Origin {
     pub source: Option<Arc<str>>,
     /// The day on which it was seen there.
     pub seen: Option<Arc<str>>,
+}
+
+impl Origin {
+    /// Returns the rank of its best source; `None` if it names no address.
+    pub fn rank(&self) -> Option<Rank> {
+        citations(self.source.as_deref()?).first().map(|found| found.rank)
+    }
 }
 
 /// A pattern of model names.

@@ -80,10 +80,11 @@ fn address() -> Option<&'static str> {
 }
 
 fn descriptor(rule: &Rule) -> Value {
+    let page = rule.full_page();
     let mut descriptor = json!({
         "id": rule.code,
         "shortDescription": {"text": rule.summary},
-        "help": {"text": rule.page, "markdown": rule.page},
+        "help": {"text": page, "markdown": page},
         "defaultConfiguration": {"level": rule.severity.name()},
         "properties": {"tags": [rule.code.split('/').next()], "problem.severity": rule.severity.name()},
     });

@@ -871,7 +871,7 @@ def anthropic(depth, nulls=True):
     sroot = Reader().read(q.MessageCreateParamsBase)
     stable = set(sroot[2])
     w = Walk(A_VALUES, nulls, A_HIDE)
-    src = "anthropic 2.12, types/beta/message_create_params.py, "
+    src = "pkg:pypi/anthropic@2.12#types/beta/message_create_params.py "
 
     def give(name, b, what):
         if b is None or a_wrong(b):
@@ -1056,7 +1056,7 @@ def openai_chat(depth, nulls=True):
 
     root = Reader().read(p.CompletionCreateParamsBase)
     w = Walk(C_VALUES, nulls, {"Assistant.name", ".generate"})
-    src = "openai 3.54, types/chat/completion_create_params.py, "
+    src = "pkg:pypi/openai@3.54#types/chat/completion_create_params.py "
     yield body(C, "base", src + "CompletionCreateParamsBase", c_base())
     yield body(C, "stream", src + "CompletionCreateParamsStreaming", c_base(stream=True))
     for f, (_, n) in root[2].items():
@@ -1521,7 +1521,7 @@ def openai_responses(depth, nulls=True):
 
     root = Reader().read(p.ResponseCreateParamsBase)
     w = Walk(R_VALUES, nulls, R_HIDE)
-    src = "openai 3.54, types/responses/response_create_params.py, "
+    src = "pkg:pypi/openai@3.54#types/responses/response_create_params.py "
     yield body(R, "base", src + "ResponseCreateParamsBase", r_base())
     yield body(R, "stream", src + "ResponseCreateParamsStreaming", r_base(stream=True))
     skip = {"model", "input", "tools", "tool_choice"}
@@ -1651,7 +1651,7 @@ def g_part(kind, v):
 def google(depth, nulls=True):
     g, reader, hide, inside = google_types()
     w = Walk(G_VALUES, False, hide)
-    src = "google-genai 3.4, types.py, "
+    src = "pkg:pypi/google-genai@3.4#types.py "
     yield body(G, "base", src + "Content", g_base())
     part = reader.read(g.Part)
     for kind in ("inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult"):
@@ -1890,7 +1890,7 @@ def mistral_chat(depth, nulls=True):
     reader = Reader(models=True)
     root = reader.read(ChatCompletionRequest)
     w = MistralWalk(M_VALUES, nulls, {"Message.role"})
-    src = "mistralai 3.7, client/models/chatcompletionrequest.py, "
+    src = "pkg:pypi/mistralai@3.7#client/models/chatcompletionrequest.py "
     yield body(M, "base", src + "ChatCompletionRequest", m_base())
     for f, (_, n) in root[2].items():
         if f in ("model", "messages"):
@@ -1912,7 +1912,7 @@ def mistral_fim(depth, nulls=True):
 
     root = Reader(models=True).read(FIMCompletionRequest)
     w = MistralWalk(M_VALUES, nulls)
-    src = "mistralai 3.7, client/models/fimcompletionrequest.py, "
+    src = "pkg:pypi/mistralai@3.7#client/models/fimcompletionrequest.py "
     base = {"model": "codestral-latest", "prompt": "def add(a, b):\n    "}
     yield body(F, "base", src + "FIMCompletionRequest", base)
     for f, (_, n) in root[2].items():
@@ -1952,7 +1952,7 @@ def o_model(b, f, v):
 
 
 def ollama_chat(depth, nulls=True):
-    src = "ollama 0.6.3, _types.py, ChatRequest"
+    src = "pkg:pypi/ollama@0.6.3#_types.py ChatRequest"
     base = {"model": "llama3.2", "messages": [{"role": "user", "content": "What is the weather in Oslo?"}]}
     yield body(O, "base", src, base)
     for f, values in O_SHARED.items():
@@ -1992,7 +1992,7 @@ def ollama_chat(depth, nulls=True):
 
 
 def ollama_generate(depth, nulls=True):
-    src = "ollama 0.6.3, _types.py, GenerateRequest"
+    src = "pkg:pypi/ollama@0.6.3#_types.py GenerateRequest"
     base = {"model": "llama3.2", "prompt": "Why is the sky blue?"}
     yield body(OG, "base", src, base)
     for f, values in O_SHARED.items():
@@ -2036,7 +2036,7 @@ L_OPTIONS = {
 
 
 def llamacpp_infill(depth, nulls=True):
-    src = "ggml-org/llama.cpp, tools/server/README.md, POST /infill"
+    src = "pkg:github/ggml-org/llama.cpp#tools/server/README.md, POST /infill"
     base = {"input_prefix": "def add(a, b):\n", "input_suffix": "    return c\n"}
     yield body(L, "base", src, base)
     yield body(L, "empty", src, {"input_prefix": "", "input_suffix": ""})

@@ -20,10 +20,13 @@ rules! {
          * right: the text in every message, or none\n\
          * wrong: `{% for message in ctx.history[-20:] %}`\n\
          * right: the whole history; or without its thinking\n\n\
-         A body that asks for `drop_block` gets a warning. `model-families.toml` tells which models it is about (`bound_thinking`).\n\n\
-         Sources, seen in November 2026: Anthropic's pages on preserved thinking and on prefix checks \
-         (<https://platform.claude.com/docs/en/build-with-claude/preserved-thinking>); anomalyco/opencode#48637, \
-         NousResearch/hermes-agent#106426.";
+         A body that asks for `drop_block` gets a warning. `model-families.toml` tells which models it is about (`bound_thinking`).",
+        seen "2026-11" {
+            "https://platform.claude.com/docs/en/build-with-claude/preserved-thinking":
+                "what thinking is bound to, and how it is checked",
+            "anomalyco/opencode#48637": "*The block is bound to a different conversation*",
+            "NousResearch/hermes-agent#106426": "the same refusal",
+        };
     VOLATILE = Warning "cache/volatile", "what stands before a breakpoint of the prompt cache changes between turns",
         "A breakpoint asks the server to keep everything up to it, at a higher price than reading it. If something before it is other in the next \
          turn, what was kept is never found: each turn pays for keeping, and none is cheaper for it. What depends on the language of the \
@@ -32,8 +35,11 @@ rules! {
          breakpoint stands behind the change. The messages are also kept for one value of `thinking`, `tool_choice`, `output_config` \
          and `speed` alone: one that depends on the length of the conversation loses them.\n\n\
          * wrong: `cache_prompt = true` and `system_prompt = \"… The file is written in {{ language }}.\"`\n\
-         * right: the same in `surroundings`, which enters the conversation as a message of the turn in which it changed\n\n\
-         Source, seen in November 2026: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>.";
+         * right: the same in `surroundings`, which enters the conversation as a message of the turn in which it changed",
+        seen "2026-11" {
+            "https://platform.claude.com/docs/en/build-with-claude/prompt-caching":
+                "what is kept, and what loses it",
+        };
     LOOKBACK = Warning "cache/lookback", "a turn adds more blocks than the prompt cache looks back",
         "Anthropic keeps what stands before a breakpoint, and the next request finds it at a breakpoint of its own, or at one of the 20 blocks \
          before one. If a turn adds more, for instance a dozen calls at once with their results, a single breakpoint near the end finds \
@@ -42,10 +48,15 @@ rules! {
          It is found by compiling the requests that come before: for each chat context the last one before its own, and those of its \
          earlier turns. `cache_prompt` sets a second breakpoint where it is needed, if the body leaves one of the four free.\n\n\
          * wrong: `cache_control` at the last block of the last message alone\n\
-         * right: the same, and at the last block of the message of the user before that; or `cache_prompt = true`\n\n\
-         Sources, seen in November 2026: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>; \
-         <https://gitlab.com/vglafirov/gitlab-ai-provider/commit/5f2e13e>; \
-         <https://dev.to/ji_ai/claude-prompt-caching-why-agent-loops-miss-the-20-block-lookback-d36>.";
+         * right: the same, and at the last block of the message of the user before that; or `cache_prompt = true`",
+        seen "2026-11" {
+            "https://platform.claude.com/docs/en/build-with-claude/prompt-caching":
+                "20 blocks before a breakpoint are looked at",
+            "https://gitlab.com/vglafirov/gitlab-ai-provider/commit/5f2e13e":
+                "a second breakpoint was needed",
+            "https://dev.to/ji_ai/claude-prompt-caching-why-agent-loops-miss-the-20-block-lookback-d36":
+                "loops of an agent find nothing",
+        };
     UNSTABLE_PREFIX = Warning "cache/unstable-prefix", "a later request of a conversation changes the beginning of earlier ones",
         "Servers keep what they made of a request's beginning, tools first, then instructions, then messages, and use it again if the next \
          request begins with the same. What stands behind the first difference is read anew: in a long conversation with tools that \
@@ -57,10 +68,15 @@ rules! {
          * wrong: `system_prompt = \"… The file is written in {{ language }}.\"`: the next turn may be about another file\n\
          * right: the same in `surroundings`, which enters the conversation as a message of the turn in which it changed\n\
          * wrong: attached files (`ctx.files_metadata`) in `system`\n\
-         * right: templates that do not read them: then they are messages of the turn in which they came\n\n\
-         Sources, seen in November 2026: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>, \
-         <https://platform.openai.com/docs/guides/prompt-caching>, <https://api-docs.deepseek.com/guides/kv_cache>; llama.cpp reuses the \
-         common prefix of a slot (`cache_prompt`).";
+         * right: templates that do not read them: then they are messages of the turn in which they came",
+        seen "2026-11" {
+            "https://platform.claude.com/docs/en/build-with-claude/prompt-caching":
+                "Claude: tools, then instructions, then messages",
+            "https://platform.openai.com/docs/guides/prompt-caching": "OpenAI: prefixes that are equal",
+            "https://api-docs.deepseek.com/guides/kv_cache": "DeepSeek: prefixes that are equal",
+            "pkg:github/ggml-org/llama.cpp#tools/server/README.md":
+                "llama.cpp: `cache_prompt` reuses the common prefix of a slot",
+        };
 }
 
 /// The most characters of a value that a message shows.

@@ -25,11 +25,21 @@ body_rule! {
      * built-in tools beside function declarations need `includeServerSideToolInvocations` in `toolConfig` (Gemini 3 and later)\n\n\
      llama.cpp's Responses endpoint takes functions only.\n\n\
      * wrong: `{ \"type\": \"mcp\", \"server_label\": \"wiki\" }`\n\
-     * right: `{ \"type\": \"mcp\", \"server_label\": \"wiki\", \"server_url\": \"https://example.org/mcp\" }`\n\n\
-     Sources, seen in November 2026: anthropic 2.12 (types of tools), Anthropic's pages on MCP and tool search; OpenAI's specification \
-     (`MCPTool`, `FileSearchTool`, `ComputerUsePreviewTool`); google-genai 3.4 (`GoogleSearch`, `FileSearch`); Gemini's error *Please enable \
-     tool_config.include_server_side_tool_invocations to use Built-in tools with Function calling* (ag2ai/ag2#3145, \
-     cloudwego/eino-ext#761); llama.cpp, `server-common.cpp`."
+     * right: `{ \"type\": \"mcp\", \"server_label\": \"wiki\", \"server_url\": \"https://example.org/mcp\" }`",
+    seen "2026-11" {
+        "pkg:pypi/anthropic@2.12#types/beta": "Claude: the members of each version of a tool",
+        "https://platform.claude.com/docs/en/agents-and-tools/mcp-connector":
+            "Claude: each MCP server is used by one toolset",
+        "https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool":
+            "Claude: not all tools can be deferred",
+        "https://github.com/openai/openai-openapi":
+            "OpenAI: `MCPTool`, `FileSearchTool`, `ComputerUsePreviewTool`",
+        "pkg:pypi/google-genai@3.4#types.py": "Gemini: `GoogleSearch`, `FileSearch`",
+        "ag2ai/ag2#3145":
+            "Gemini: *Please enable tool_config.include_server_side_tool_invocations*",
+        "cloudwego/eino-ext#761": "Gemini: the same refusal",
+        "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp": "llama.cpp: functions only",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

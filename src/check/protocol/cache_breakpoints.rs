@@ -12,10 +12,19 @@ body_rule! {
      that order, and one with `ttl` \"1h\" must not come after one with \"5m\", which is also what stands for no `ttl`. A block of \
      thinking cannot have one, nor can an empty text.\n\n\
      * wrong: a tool with `cache_control = { type = \"ephemeral\" }`, and the system prompt with `ttl = \"1h\"`\n\
-     * right: `ttl = \"1h\"` at the tool too\n\n\
-     Sources, seen in November 2026: the errors *A maximum of 4 blocks with cache_control may be provided*, *a ttl='1h' \
-     cache_control block must not come after a ttl='5m' cache_control block* and *cache_control cannot be set for empty text \
-     blocks*; Anthropic's page on prompt caching."
+     * right: `ttl = \"1h\"` at the tool too",
+    seen "2026-11" {
+        "https://platform.claude.com/docs/en/build-with-claude/prompt-caching":
+            "four breakpoints, and the order of lifetimes",
+        "tghamm/Anthropic.SDK#50":
+            "*A maximum of 4 blocks with cache_control may be provided*",
+        "griffinmartin/opencode-claude-auth#121": "the same refusal",
+        "askalf/dario#1066": "*cache_control cannot be set for empty text blocks*",
+        "NousResearch/hermes-agent#1216": "the same refusal",
+        "headroomlabs-ai/headroom#2939":
+            "*a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block*",
+        "vellum-ai/vellum-assistant#22191": "the same refusal",
+    }
 }
 
 /// The most breakpoints of a request.

@@ -15,9 +15,13 @@ body_rule! {
      more for each block, and 1,024 for what the API adds to tools. A breakpoint in messages is not told of: with the conversation it \
      gets farther from the beginning. Nor is anything of models whose minimum `model-families.toml` does not know (`cache_minimum`).\n\n\
      * wrong: `cache_prompt = true` with `cache_breakpoints = [\"system\"]`, and a system prompt of two lines\n\
-     * right: `\"history\"` among the breakpoints, or no `cache_prompt`\n\n\
-     Sources, seen in November 2026: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>; \
-     anthropics/anthropic-sdk-python#1194; affaan-m/ECC#3173, which quotes the page."
+     * right: `\"history\"` among the breakpoints, or no `cache_prompt`",
+    seen "2026-11" {
+        "https://platform.claude.com/docs/en/build-with-claude/prompt-caching":
+            "the shortest prefix that is kept, by model",
+        "anthropics/anthropic-sdk-python#1194": "shorter prefixes are answered without a word",
+        "affaan-m/ECC#3173": "quotes the page",
+    }
 }
 
 /// What the API may add to a block, in tokens, and to tools altogether.

@@ -9,8 +9,15 @@ body_rule! {
      made. A request that names a cache and has any of them is refused: *CachedContent can not be used with GenerateContent \
      request setting system_instruction, tools or tool_config*.\n\n\
      * wrong: `cachedContent` with `systemInstruction`\n\
-     * right: `cachedContent` and `contents`\n\n\
-     Source, seen in November 2026: BerriAI/litellm#17304."
+     * right: `cachedContent` and `contents`",
+    seen "2026-11" {
+        "BerriAI/litellm#17304":
+            "*CachedContent can not be used with GenerateContent request setting \
+             system_instruction, tools or tool_config*",
+        "langchain-ai/langchain-google#978": "the same refusal, with a schema of the answer",
+        "567-labs/instructor#2580": "*should not be set in the request when using cached content*",
+        "vercel/ai#3333": "the same refusal",
+    }
 }
 
 /// What a request with a cache must not have, in both spellings.

@@ -13,9 +13,16 @@ body_rule! {
      write itself. So is JSON that is no object, but at Ollama, which refuses it. An empty text is taken by most servers; llama.cpp and Ollama refuse it.\n\n\
      * wrong: `\"arguments\": \"{\\\"city\\\": \\\"Ber\"` (an answer that was cut off)\n\
      * wrong: `\"arguments\": \"[\\\"Bergen\\\"]\"`\n\
-     * right: `\"arguments\": \"{\\\"city\\\": \\\"Bergen\\\"}\"`, which `{{ tojson(tojson(block.input)) }}` writes\n\n\
-     Sources, seen in November 2026: llama.cpp's error *Failed to parse tool call arguments as JSON*; Ollama's `openai/openai.go`; \
-     HKUDS/nanobot#1487 (Qwen); OpenHands/software-agent-sdk#2887 (llama.cpp, vLLM); sgl-project/sglang#28035."
+     * right: `\"arguments\": \"{\\\"city\\\": \\\"Bergen\\\"}\"`, which `{{ tojson(tojson(block.input)) }}` writes",
+    seen "2026-11" {
+        "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
+            "llama.cpp: *Failed to parse tool call arguments as JSON*",
+        "pkg:github/ollama/ollama@fb30760#openai/openai.go": "Ollama: arguments are an object",
+        "HKUDS/nanobot#1487": "Qwen refuses arguments that are no JSON",
+        "HKUDS/nanobot#2469": "Qwen, again",
+        "OpenHands/software-agent-sdk#2887": "llama.cpp and vLLM",
+        "sgl-project/sglang#28035": "SGLang fails on them",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

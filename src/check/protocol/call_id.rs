@@ -18,9 +18,16 @@ body_rule! {
      | OpenAI, Chat Completions | at most 40 characters in reports of 2025, 64 in those of 2026: between them, a warning |\n\n\
      A new id must be the same for the call and its result, and the same each time: the function `tool_id` of templates makes one.\n\n\
      * wrong, for Mistral: `call_9pw1qnYScqvGrCH58HWCvFH6`\n\
-     * right, for all servers: `dnEN4JsJy`\n\n\
-     Sources, seen in November 2026: mistral-common 1.13.1, `validator.py`; nearai/ironclaw#1241, mistralai/mistral-vibe#1075; \
-     vercel/ai#5171, agno-agi/agno#5382 (40), jin-bo/agentao#321 (64)."
+     * right, for all servers: `dnEN4JsJy`",
+    seen "2026-11" {
+        "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
+            "Mistral: nine letters or digits before tokenizer 13, any id from there on",
+        "nearai/ironclaw#1241": "Mistral refused in March 2026",
+        "mistralai/mistral-vibe#1075": "Mistral refused in September 2026",
+        "vercel/ai#5171": "OpenAI: 40 characters",
+        "agno-agi/agno#5382": "OpenAI: 40 characters",
+        "jin-bo/agentao#321": "OpenAI: 64 characters",
+    }
 }
 
 /// What is wrong with an id, and whether that is sure.

@@ -17,10 +17,16 @@ body_rule! {
      `includeServerSideToolInvocations` is set |\n\n\
      Other servers: a choice that asks for a call is a warning, since no call can come.\n\n\
      * wrong: `tool_choice = \"required\"` in a body without `tools`\n\
-     * right: both under the same condition: `{% if ctx.tools is defined %}`\n\n\
-     Sources, seen in November 2026: OpenAI's error *'tool_choice' is only allowed when 'tools' are specified* \
-     (writer/writer-framework#1013); vllm-project/vllm#40399 (Responses, checked against the API); vercel/ai#16987, \
-     anthropics/claude-cookbooks#142; pydantic/pydantic-ai#5791, maximhq/bifrost#4959 (Gemini)."
+     * right: both under the same condition: `{% if ctx.tools is defined %}`",
+    seen "2026-11" {
+        "writer/writer-framework#1013":
+            "OpenAI: *'tool_choice' is only allowed when 'tools' are specified*",
+        "vllm-project/vllm#40399": "OpenAI's Responses, checked against the API",
+        "vercel/ai#16987": "Claude refuses `any` and `tool`",
+        "anthropics/claude-cookbooks#142": "Claude refused `none` in 2025",
+        "pydantic/pydantic-ai#5791": "Gemini refuses the configuration",
+        "maximhq/bifrost#4959": "Gemini, again",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

@@ -14,8 +14,13 @@ body_rule! {
      * wrong: two documents, one with `\"citations\": {\"enabled\": true}`\n\
      * right: both with it, or none\n\n\
      From `anthropic-version` 2026-10-21 on, texts of the user carry no citations themselves, search results included; those that the \
-     assistant gave go back as they came.\n\n\
-     Sources, seen in November 2026: Anthropic's page on citations; platform.claude.com, api/migration-2026-10-21."
+     assistant gave go back as they came.",
+    seen "2026-11" {
+        "https://platform.claude.com/docs/en/build-with-claude/citations":
+            "all documents of a request, or none",
+        "https://platform.claude.com/docs/en/api/migration-2026-10-21":
+            "texts of the user carry no citations",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

@@ -8,9 +8,13 @@ body_rule! {
     "The Responses API holds conversations itself, if it is asked to: `previous_response_id` names the response before, `conversation` \
      a conversation. They exclude each other. llama.cpp keeps no responses and refuses `previous_response_id`.\n\n\
      * wrong: `previous_response_id` beside `conversation`\n\
-     * right: one of them, or the whole history in `input`\n\n\
-     Sources, seen in November 2026: llama.cpp, `server-chat.cpp` (*does not support 'previous_response_id'*); OpenAI's specification \
-     (`conversation`: *cannot be used in conjunction with `previous_response_id`*)."
+     * right: one of them, or the whole history in `input`",
+    seen "2026-11" {
+        "https://github.com/openai/openai-openapi":
+            "`conversation` cannot be used with `previous_response_id`",
+        "pkg:github/ggml-org/llama.cpp#tools/server/server-chat.cpp":
+            "llama.cpp: *does not support 'previous_response_id'*",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

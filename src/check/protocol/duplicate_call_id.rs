@@ -10,7 +10,12 @@ body_rule! {
      (*`tool_use` ids must be unique*), other servers pair the results with one of them.\n\n\
      * wrong: `call_1` in the first and in the third turn\n\
      * right: an id of its own for every call of the conversation\n\n\
-     Source: Anthropic's error, seen in November 2026. For other servers it is a warning."
+     For other servers it is a warning.",
+    seen "2026-11" {
+        "anthropics/claude-code#28515": "*`tool_use` ids must be unique*",
+        "anthropics/claude-code#20700": "the same refusal",
+        "NachoSEO/claudegram#12": "the same refusal",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

@@ -10,10 +10,14 @@ body_rule! {
     "Each call has one result. Anthropic, Mistral and Gemini refuse a second one; other servers show the model both, which is a \
      warning. Most often a template renders a result with its call, and again where it stands in the conversation.\n\n\
      * wrong: two `tool_result` blocks with the `tool_use_id` of one call\n\
-     * right: one result per call; what a tool gives in pieces goes into one `content`\n\n\
-     Sources, seen in November 2026: Anthropic's error *each tool_use must have a single result*; mistral-common's validator, \
-     *Duplicate tool call id … in tool results*; Gemini's error *number of function response parts is equal to the number of \
-     function call parts*."
+     * right: one result per call; what a tool gives in pieces goes into one `content`",
+    seen "2026-11" {
+        "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
+            "Mistral: *Duplicate tool call id … in tool results*",
+        "microsoft/vscode#299295": "Gemini: as many responses as calls",
+        "GoogleCloudPlatform/generative-ai#368": "Gemini: the same refusal",
+        "langchain-ai/langchain#27799": "Gemini: the same refusal",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

@@ -12,9 +12,11 @@ body_rule! {
      (*Duplicate function declaration found*) refuse the request; of other servers nothing is known, which is a warning. Functions \
      in a namespace of the Responses API have names of their own.\n\n\
      * wrong: a tool `web_search` of your own beside Anthropic's `web_search_20260209`\n\
-     * right: `search_wiki`\n\n\
-     Sources, seen in November 2026: danny-avila/LibreChat#13162, microsoft/vscode#278073 (Anthropic); Gemini's error as quoted in \
-     public code."
+     * right: `search_wiki`",
+    seen "2026-11" {
+        "danny-avila/LibreChat#13162": "Claude: *tools: Tool names must be unique*",
+        "microsoft/vscode#278073": "Claude: the same refusal",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

@@ -18,9 +18,17 @@ body_rule! {
      * Ollama: a request without messages loads the model, and answers nothing\n\n\
      Leave out the part or the message; if that leaves a message without parts, leave out the message.\n\n\
      * wrong: `{ \"role\": \"model\", \"parts\": [{ \"text\": \"\" }, { \"functionCall\": … }] }`\n\
-     * right: `{ \"role\": \"model\", \"parts\": [{ \"functionCall\": … }] }`\n\n\
-     Sources, seen in November 2026: router-for-me/CLIProxyAPI#1292, glowingjade/obsidian-smart-composer#218 (refused), \
-     google-gemini/generative-ai-python#727 (taken); continuedev/continue#11721; ollama's `server/routes.go`."
+     * right: `{ \"role\": \"model\", \"parts\": [{ \"functionCall\": … }] }`",
+    seen "2026-11" {
+        "router-for-me/CLIProxyAPI#1292": "Gemini refuses an empty text",
+        "glowingjade/obsidian-smart-composer#218": "Gemini refuses it too",
+        "google-gemini/generative-ai-python#727": "Gemini takes it",
+        "recorded: pydantic-ai, tests/models/cassettes/test_google/test_google_model_empty_user_prompt.yaml":
+            "Gemini took an empty text",
+        "continuedev/continue#11721": "the model answers nothing",
+        "pkg:github/ollama/ollama@fb30760#server/routes.go":
+            "Ollama loads the model and answers nothing",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

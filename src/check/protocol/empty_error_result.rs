@@ -8,8 +8,11 @@ body_rule! {
     "A tool that failed has to say something: Anthropic refuses a `tool_result` with `is_error` and without content (*content cannot \
      be empty if `is_error` is true*). Without `is_error`, an empty result is fine. At other servers of the format it is a warning.\n\n\
      * wrong: `{ \"type\": \"tool_result\", \"tool_use_id\": \"toolu_1\", \"is_error\": true, \"content\": \"\" }`\n\
-     * right: the same with `\"content\": \"the tool failed\"`\n\n\
-     Sources, seen in November 2026: can1357/oh-my-pi#2250, bytedance/trae-agent#230."
+     * right: the same with `\"content\": \"the tool failed\"`",
+    seen "2026-11" {
+        "can1357/oh-my-pi#2250": "*content cannot be empty if `is_error` is true*",
+        "bytedance/trae-agent#230": "the same refusal",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

@@ -10,8 +10,24 @@ body_rule! {
      warning. Most often one comes from a base profile and the other from an agent: `unset` in the agent removes the inherited \
      one.\n\n\
      * wrong: `max_tokens` and `max_completion_tokens` in one body\n\
-     * right: the one that the model reads\n\n\
-     Sources, seen in November 2026: the errors of the APIs, as reported for their SDKs; llama.cpp's and OpenRouter's servers."
+     * right: the one that the model reads",
+    seen "2026-11" {
+        "pkg:pypi/google-genai@3.4#types.py":
+            "Gemini: `GenerateContentConfig`, `FunctionCallingConfig`, `SpeechConfig`",
+        "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
+            "llama.cpp: `grammar`, `json_schema`, `tools`, `logprobs`",
+        "pkg:github/ollama/ollama@fb30760#server/routes.go":
+            "Ollama: `raw` with `system`, `template` or `context`",
+        "anthropics/claude-code#81084": "Claude: effort with thinking disabled",
+        "vercel/ai#16540": "Groq: JSON mode with tools",
+        "agno-agi/agno#1065": "Groq: the same refusal",
+        "langchain-ai/langgraph#5943": "OpenAI: `max_tokens` with `max_completion_tokens`",
+        "omeryasirkucuk/amx#66": "OpenRouter: `reasoning.effort` with `reasoning.max_tokens`",
+        "danny-avila/LibreChat#6076": "OpenRouter: `include_reasoning` with `reasoning_effort`",
+        "presenton/presenton#184": "Qwen: JSON mode while it thinks",
+        "bytedance/deer-flow#80": "Qwen: the same refusal",
+        "HKUDS/nanobot#3939": "Kimi: `thinking` with `reasoning_effort`",
+    }
 }
 
 const CHAT: &[WireFormat] = &[WireFormat::OpenAiChat];

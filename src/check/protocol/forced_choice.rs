@@ -15,9 +15,19 @@ body_rule! {
      (`thinks_by_default`, `forced_calls`): DeepSeek's and Kimi's. OpenRouter drops the \
      reasoning of Anthropic's models in silence, which is a warning.\n\n\
      * wrong: `thinking = { type = \"adaptive\" }` and `tool_choice = { type = \"any\" }`\n\
-     * right: `tool_choice = { type = \"auto\" }`, and the wish in the prompt\n\n\
-     Sources, seen in November 2026: can1357/oh-my-pi#341, pydantic/pydantic-ai#6957 (*Thinking may not be enabled when tool_choice \
-     forces tool use*); cloudwego/eino#994, QwenLM/qwen-code#7659, agentscope-ai/agentscope#1608; can1357/oh-my-pi#1077 (Kimi)."
+     * right: `tool_choice = { type = \"auto\" }`, and the wish in the prompt",
+    seen "2026-11" {
+        "https://platform.claude.com/docs/en/build-with-claude/extended-thinking":
+            "Claude: only `auto` and `none` while it thinks",
+        "can1357/oh-my-pi#341":
+            "Claude: *Thinking may not be enabled when tool_choice forces tool use*",
+        "pydantic/pydantic-ai#6957": "Claude: the same refusal",
+        "cloudwego/eino#994": "DeepSeek and Qwen refuse it while they think",
+        "QwenLM/qwen-code#7659": "Qwen: the same refusal",
+        "agentscope-ai/agentscope#1608": "Qwen: the same refusal",
+        "can1357/oh-my-pi#1077":
+            "Kimi: *tool_choice 'specified' is incompatible with thinking enabled*",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

@@ -16,10 +16,17 @@ body_rule! {
      server keeps nothing, so a reference to an item leads nowhere.\n\n\
      Ids are optional: without them, none of this can go wrong.\n\n\
      * wrong: `{ \"type\": \"function_call\", \"id\": \"msg_1\", … }`\n\
-     * right: `{ \"type\": \"function_call\", \"call_id\": \"call_1\", … }`\n\n\
-     Sources, seen in November 2026: continuedev/continue#11785 (*Expected an ID that begins with 'fc'*), can1357/oh-my-pi#284 \
-     (64 characters), vercel/ai#7883 and #13307 (*Duplicate item found*), MacPaw/OpenAI#432 (`previous_response_id`), vercel/ai#7543 \
-     and smixs/iva-agent#19 (*Items are not persisted when `store` is set to false*)."
+     * right: `{ \"type\": \"function_call\", \"call_id\": \"call_1\", … }`",
+    seen "2026-11" {
+        "continuedev/continue#11785": "*Expected an ID that begins with 'fc'*",
+        "can1357/oh-my-pi#284": "64 characters",
+        "vercel/ai#7883": "*Duplicate item found*",
+        "vercel/ai#13307": "*Duplicate item found*",
+        "openai/openai-agents-js#425": "*Duplicate item found*",
+        "MacPaw/OpenAI#432": "an item that `previous_response_id` holds already",
+        "vercel/ai#7543": "*Items are not persisted when `store` is set to false*",
+        "smixs/iva-agent#19": "the same refusal",
+    }
 }
 
 /// The longest id of an item, in characters.

@@ -12,9 +12,15 @@ body_rule! {
      API looks at `input` alone, not at `instructions`. LM Studio knows `json_schema` and `text` only, and Mistral wants the \
      schema of `json_schema`.\n\n\
      * wrong: `{\"type\": \"json_object\"}`, and nobody says JSON\n\
-     * right: the same, and a system message that says *Answer with a JSON object*\n\n\
-     Sources, seen in November 2026: OpenAI's error *must contain the word 'json' in some form*; LM Studio's *'response_format.type' \
-     must be 'json_schema' or 'text'*; mistral-common."
+     * right: the same, and a system message that says *Answer with a JSON object*",
+    seen "2026-11" {
+        "pkg:pypi/mistral-common@1.13.1#protocol/instruct/request.py": "Mistral: `ResponseFormat`",
+        "mem0ai/mem0#3008": "OpenAI: *must contain the word 'json' in some form*",
+        "ultimatejimmy/xray.koplugin#33": "OpenAI's kin: the same refusal",
+        "lmstudio-ai/lmstudio-bug-tracker#189":
+            "LM Studio: *'response_format.type' must be 'json_schema' or 'text'*",
+        "whiteguo233/OpenBiliClaw#12": "LM Studio: the same refusal",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

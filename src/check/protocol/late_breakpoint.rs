@@ -15,8 +15,11 @@ body_rule! {
      It is told if tools and system prompt have at least four bytes for each token that the model keeps at the least, 16 KiB if that is \
      not known.\n\n\
      * wrong: `cache_breakpoints = [\"history\"]` with a long system prompt\n\
-     * right: `cache_breakpoints = [\"system\", \"history\"]`\n\n\
-     Source, seen in November 2026: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>."
+     * right: `cache_breakpoints = [\"system\", \"history\"]`",
+    seen "2026-11" {
+        "https://platform.claude.com/docs/en/build-with-claude/prompt-caching":
+            "what is kept is looked for at breakpoints, and 20 blocks before",
+    }
 }
 
 /// How long instructions are worth a breakpoint if nothing is known of the model.

@@ -11,9 +11,14 @@ body_rule! {
     "APIs bound the number of tools, the length of identifiers and the like. Where two sources disagree about a bound, what lies \
      between the two is a warning.\n\n\
      * wrong: 129 tools at OpenAI\n\
-     * right: the tools that this agent needs\n\n\
-     Sources, seen in November 2026: OpenAI's error *array too long*, its specification and its SDK; Anthropic's error about stop \
-     sequences."
+     * right: the tools that this agent needs",
+    seen "2026-11" {
+        "https://github.com/openai/openai-openapi":
+            "OpenAI: `StopConfiguration`, `ModelResponseProperties`",
+        "pkg:pypi/openai@3.54": "OpenAI: 128 characters of `safety_identifier`",
+        "BerriAI/litellm#3286": "Claude: stop sequences that are white space",
+        "EleutherAI/lm-evaluation-harness#3822": "Claude: the same refusal",
+    }
 }
 
 /// A bound on a member of the body.

@@ -12,10 +12,21 @@ body_rule! {
      picture whose bytes are of another type than it says. Images in results of tools are refused by OpenAI, LM Studio, DeepSeek and \
      Groq.\n\n\
      * wrong: `\"image_url\": {\"url\": \"https://…\"}` for LM Studio or Ollama\n\
-     * right: `\"image_url\": {\"url\": \"data:image/png;base64,…\"}`\n\n\
-     Sources, seen in November 2026: errors of LM Studio (lmstudio-bug-tracker#1120, #1752), Ollama (openai/openai.go), \
-     llama.cpp (server-common.cpp) and OpenAI (OpenHands#7700); the media types of Anthropic's SDK and Gemini's \
-     documentation."
+     * right: `\"image_url\": {\"url\": \"data:image/png;base64,…\"}`",
+    seen "2026-11" {
+        "pkg:pypi/anthropic@2.12#types/base64_image_source_param.py":
+            "Claude: the media types of images",
+        "https://ai.google.dev/gemini-api/docs/image-understanding":
+            "Gemini: the media types of images",
+        "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
+            "llama.cpp: what it reads of an image",
+        "pkg:github/ollama/ollama@fb30760#openai/openai.go": "Ollama: data URLs only",
+        "lmstudio-ai/lmstudio-bug-tracker#1120": "LM Studio: no web addresses",
+        "lmstudio-ai/lmstudio-bug-tracker#1752": "LM Studio: the same refusal",
+        "lmstudio-ai/lmstudio-bug-tracker#1027": "LM Studio: no WebP",
+        "OpenHands/OpenHands#7700":
+            "OpenAI: *Image URLs are only allowed for messages with role 'user'*",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

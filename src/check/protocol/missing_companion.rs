@@ -9,8 +9,22 @@ body_rule! {
     "Some members mean something only together with another one, and the API refuses them alone; where it passes over them \
      instead, this is a warning.\n\n\
      * wrong: `stream_options` without `stream`\n\
-     * right: `stream_options` and `stream = true`\n\n\
-     Sources, seen in November 2026: the errors of the APIs, as reported for their SDKs, and their reference pages."
+     * right: `stream_options` and `stream = true`",
+    seen "2026-11" {
+        "https://github.com/openai/openai-openapi":
+            "OpenAI: `audio`, `top_logprobs`, `stream_options`",
+        "pkg:pypi/google-genai@3.4#types.py":
+            "Gemini: `response_schema` needs `response_mime_type`",
+        "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
+            "llama.cpp: `top_logprobs` needs `logprobs`",
+        "tmc/langchaingo#1484": "OpenAI: `metadata` needs `store`",
+        "looplj/axonhub#1380": "OpenAI: the same refusal",
+        "BerriAI/litellm#5803": "OpenAI: `stream_options` needs `stream`",
+        "QuantumNous/new-api#1109": "Qwen: thinking is to be streamed",
+        "tencentmusic/supersonic#2355": "Qwen: the same refusal",
+        "lmstudio-ai/lmstudio-bug-tracker#1576": "LM Studio: `text` needs `format`",
+        "n8n-io/n8n#24492": "LM Studio: the same refusal",
+    }
 }
 
 const CHAT: &[WireFormat] = &[WireFormat::OpenAiChat];

@@ -20,7 +20,16 @@ body_rule! {
      * wrong: `{\"fileData\": {\"fileUri\": \"https://example.com/cat.png\"}}` for `gemini-2.0-flash`\n\
      * right: the bytes as `inlineData`, or a file that was uploaded before\n\n\
      Which models that is stands in `model-families.toml` (`images`, `result_images`, `media_urls`), with its source. What server and \
-     format demand of images is told by `protocol/media-source`."
+     format demand of images is told by `protocol/media-source`.",
+    seen "2026-11" {
+        "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
+            "Mistral: no images in tool messages before tokenizer 15",
+        "vllm-project/vllm#11629": "OpenAI: *image_url is only supported by certain models*",
+        "SillyTavern/SillyTavern#3470": "OpenAI: o3-mini, o1-mini and o1-preview",
+        "vercel/ai#16757": "Gemini 2.0: *Invalid or unsupported file uri*",
+        "BoundaryML/baml#1548": "Gemini: the same refusal",
+        "Zoo-Code-Org/Zoo-Code#1106": "DeepSeek: *unknown variant `image_url`*",
+    }
 }
 
 /// What is known against images for a model.

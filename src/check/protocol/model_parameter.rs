@@ -20,7 +20,15 @@ body_rule! {
      * right: `reasoning_effort = \"low\"`\n\n\
      What is known of models stands in `model-families.toml`, with the source of each fact and the day on which it was seen; \
      `reqc models NAME` prints what holds for a model. A repository has a file of that name to add models, or to correct an \
-     entry: docs/models.md describes it."
+     entry: docs/models.md describes it.",
+    seen "2026-11" {
+        "recorded: pydantic-ai, tests/models/cassettes/test_anthropic/test_anthropic_explicit_effort_xhigh_unsupported_model_errors.yaml":
+            "Claude Opus 4.6 refuses the effort `xhigh`",
+        "https://platform.claude.com/docs/en/build-with-claude/effort": "Claude: efforts by model",
+        "https://developers.openai.com/api/docs/guides/latest-model":
+            "OpenAI: sampling by model and effort",
+        "https://ai.google.dev/gemini-api/docs/thinking": "Gemini: budgets and levels by model",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

@@ -16,7 +16,14 @@ body_rule! {
      back as it is, and taken.\n\n\
      * wrong: user, then assistant with `{`\n\
      * right: user; the form of the answer is asked for by `output_config.format`, or in the prompt\n\n\
-     Which models that is stands in `model-families.toml` (`prefill = false`), with its source."
+     Which models that is stands in `model-families.toml` (`prefill = false`), with its source.",
+    seen "2026-11" {
+        "pkg:pypi/anthropic@2.12#types/message_create_params.py":
+            "Claude: prefill is not supported from Opus 4.6 on",
+        "https://platform.claude.com/docs/en/models/haiku-5-5/migration-guide": "Claude: the same",
+        "pipecat-ai/pipecat#5821": "Gemini: *Requests ending with a model turn are not supported*",
+        "crewAIInc/crewAI#6973": "Gemini: the same refusal",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

@@ -10,10 +10,18 @@ body_rule! {
      APIs; local and unknown servers take it, which is a warning. Most often a template leaves out assistant messages without text, \
      and the calls with them. A result that comes too late is told where its call is: `protocol/unanswered-call`.\n\n\
      * wrong: `user`, then `tool`\n\
-     * right: `user`, assistant with `tool_calls`, then `tool`\n\n\
-     Sources, seen in November 2026: Anthropic's error *unexpected `tool_use_id` found in `tool_result` blocks*; OpenAI's *messages \
-     with role 'tool' must be a response to a preceding message with 'tool_calls'* and *No tool call found for function call \
-     output*; mistral-common's validator; Gemini's *function response turn comes immediately after a function call turn*."
+     * right: `user`, assistant with `tool_calls`, then `tool`",
+    seen "2026-11" {
+        "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
+            "Mistral: a result follows its call",
+        "anthropics/claude-code#18947":
+            "Claude: *unexpected `tool_use_id` found in `tool_result` blocks*",
+        "langchain-ai/langchain#27799": "Gemini: a response comes right after its call",
+        "agentjido/req_llm#966":
+            "OpenAI: *must be a response to a preceding message with 'tool_calls'*",
+        "vercel/ai#8216": "OpenAI: *No tool call found for function call output*",
+        "continuedev/continue#11785": "OpenAI: the same refusal",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

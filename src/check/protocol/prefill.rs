@@ -17,10 +17,20 @@ body_rule! {
      refuse it, which `protocol/model-prefill` tells\n\
      * llama.cpp: it holds no `tool_calls`; with `enable_thinking` it is refused\n\n\
      * wrong: `{ \"role\": \"assistant\", \"content\": \"The answer is \" }`\n\
-     * right: `{ \"role\": \"assistant\", \"content\": \"The answer is\" }`\n\n\
-     Sources, seen in November 2026: tailcallhq/forgecode#1872, GCWing/OpenBitFun#825 (*final assistant content cannot end with \
-     trailing whitespace*); Anthropic's page on extended thinking; mistral-common 1.13.1, `validator.py`; QuantumNous/new-api#2858; \
-     olimorris/codecompanion.nvim#760; llama.cpp, `server-common.cpp`."
+     * right: `{ \"role\": \"assistant\", \"content\": \"The answer is\" }`",
+    seen "2026-11" {
+        "https://platform.claude.com/docs/en/build-with-claude/extended-thinking":
+            "Claude: no prefill while it thinks",
+        "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
+            "Mistral: the last assistant message needs `prefix`",
+        "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
+            "llama.cpp: no prefill with tools or thinking",
+        "tailcallhq/forgecode#1872":
+            "Claude: *final assistant content cannot end with trailing whitespace*",
+        "GCWing/OpenBitFun#825": "Claude: the same refusal",
+        "QuantumNous/new-api#2858": "DeepSeek's reasoning models refuse it",
+        "olimorris/codecompanion.nvim#760": "DeepSeek wants `prefix`",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

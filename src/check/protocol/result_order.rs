@@ -16,9 +16,14 @@ body_rule! {
      * wrong, Anthropic: `[text, tool_result]`\n\
      * right, Anthropic: `[tool_result, tool_result, text]`\n\
      * wrong, Gemini: `[functionResponse, text]`\n\
-     * right, Gemini: `[functionResponse]`, then a content with the text\n\n\
-     Sources, seen in November 2026: Anthropic's page on handling tool calls; google/oss-rebuild#1559, \
-     agentgateway/agentgateway#2811 (gemini-3.6-flash refuses, gemini-3.5-flash takes it), BerriAI/litellm#35236 (an image)."
+     * right, Gemini: `[functionResponse]`, then a content with the text",
+    seen "2026-11" {
+        "https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls":
+            "Claude: results come first in their message",
+        "google/oss-rebuild#1559": "Gemini 3.6 refuses what stands behind responses",
+        "agentgateway/agentgateway#2811": "gemini-3.6-flash refuses, gemini-3.5-flash takes it",
+        "BerriAI/litellm#35236": "Gemini: an image behind responses",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

@@ -10,8 +10,12 @@ body_rule! {
      reports of 2026 say that it refuses one in a content without a role too, which is a warning. Other formats tell it by their \
      schemas: a result is a kind of message or item there.\n\n\
      * wrong: `{ \"role\": \"model\", \"parts\": [{ \"functionResponse\": … }] }`\n\
-     * right: `{ \"role\": \"user\", \"parts\": [{ \"functionResponse\": … }] }`\n\n\
-     Sources, seen in November 2026: maximhq/bifrost#2222; BerriAI/litellm#20694, #20806 (no role)."
+     * right: `{ \"role\": \"user\", \"parts\": [{ \"functionResponse\": … }] }`",
+    seen "2026-11" {
+        "maximhq/bifrost#2222": "responses under the role `model`",
+        "BerriAI/litellm#20694": "responses without a role",
+        "BerriAI/litellm#20806": "responses without a role",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

@@ -6,12 +6,14 @@ use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Options, Error "protocol/sampling", "sampling is asked for in a way that the API refuses",
+    Options, Warning "protocol/sampling", "sampling is asked for in a way that the API refuses",
     "Mistral's API refuses `temperature` 0 with a `top_p` other than 1: *top_p must be 1 when using greedy sampling*.\n\n\
      * wrong: `temperature = 0` and `top_p = 0.9`, for Mistral\n\
      * right: `temperature = 0`\n\n\
-     What single models refuse is told by `protocol/model-parameter`. Source, seen in November 2026: \
-     devoxx/DevoxxGenieIDEAPlugin#338."
+     What single models refuse is told by `protocol/model-parameter`.",
+    seen "2026-11" {
+        "devoxx/DevoxxGenieIDEAPlugin#338": "*top_p must be 1 when using greedy sampling*",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

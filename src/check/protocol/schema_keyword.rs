@@ -18,10 +18,18 @@ body_rule! {
      is refused, some that it is taken.\n\n\
      `parametersJsonSchema` and `responseJsonSchema` take JSON Schema as it is: use them instead.\n\n\
      * wrong: `\"parameters\": { \"type\": \"object\", \"properties\": { \"tags\": { \"type\": \"array\" } } }`\n\
-     * right: `\"parametersJsonSchema\": …` with the same schema\n\n\
-     Sources, seen in November 2026: cline/cline#7339 (*items: missing field*), browser-use/browser-use#3786 (*should be non-empty \
-     for OBJECT type*), BerriAI/litellm#9289 and bug-ops/zeph#1641 (taken), anomalyco/opencode#11889 (*only allowed for OBJECT type*), Kilo-Org/kilocode#11955 (`required`), \
-     brightwave-inc/tidebreak#1537 (*didn't specify the schema type field*)."
+     * right: `\"parametersJsonSchema\": …` with the same schema",
+    seen "2026-11" {
+        "https://ai.google.dev/api/caching#Schema": "the members of a schema",
+        "pkg:pypi/google-genai@3.4#types.py": "`Schema`",
+        "cline/cline#7339": "*items: missing field*",
+        "browser-use/browser-use#3786": "*should be non-empty for OBJECT type*",
+        "BerriAI/litellm#9289": "an object without properties is taken",
+        "bug-ops/zeph#1641": "an object without properties is taken",
+        "anomalyco/opencode#11889": "*only allowed for OBJECT type*",
+        "Kilo-Org/kilocode#11955": "`required` names a property that is none",
+        "brightwave-inc/tidebreak#1537": "*didn't specify the schema type field*",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

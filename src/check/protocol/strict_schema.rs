@@ -20,9 +20,18 @@ body_rule! {
      It holds for tools with `strict` and for formats of answers: `response_format` and `text.format` with `strict`, and each \
      `output_config.format`. Other servers ignore `strict`, or nothing is known of them.\n\n\
      * wrong: `{ \"type\": \"object\", \"properties\": { \"city\": { \"type\": \"string\" } } }`\n\
-     * right: the same with `\"required\": [\"city\"], \"additionalProperties\": false`\n\n\
-     Sources, seen in November 2026: OpenAI's guide to structured outputs; google/adk-go#1178, docker/docker-agent#1871, \
-     bytedance/trae-agent#68; Anthropic's page on structured outputs; veryfront/veryfront-code#3921, ax-llm/ax#458."
+     * right: the same with `\"required\": [\"city\"], \"additionalProperties\": false`",
+    seen "2026-11" {
+        "https://platform.openai.com/docs/guides/structured-outputs":
+            "OpenAI: what strict schemas may hold",
+        "https://platform.claude.com/docs/en/build-with-claude/structured-outputs":
+            "Claude: what schemas may hold",
+        "google/adk-go#1178": "OpenAI: `additionalProperties` is missing",
+        "docker/docker-agent#1871": "OpenAI: an optional property",
+        "bytedance/trae-agent#68": "OpenAI: an open object",
+        "veryfront/veryfront-code#3921": "Claude: bounds of numbers",
+        "ax-llm/ax#458": "Claude: the same refusal",
+    }
 }
 
 /// Keywords that OpenAI refuses in strict schemas.

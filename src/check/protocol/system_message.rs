@@ -17,9 +17,17 @@ body_rule! {
      DeepSeek's endpoint of this format knows `user` and `assistant` only.\n\n\
      * wrong: `system`, `user`\n\
      * wrong: `user`, `system`, `user`\n\
-     * right: `user`, `assistant`, `user`, `system`\n\n\
-     Sources, seen in November 2026: Anthropic's page on mid-conversation system messages (quoted in maximhq/bifrost#3945 and \
-     langchain4j/langchain4j#5603), LeenHawk/gproxy#209, simonw/llm-anthropic#73 (*not supported on this model*); deepseek-ai/awesome-deepseek-integration#639."
+     * right: `user`, `assistant`, `user`, `system`",
+    seen "2026-11" {
+        "https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages":
+            "where such a message may stand",
+        "maximhq/bifrost#3945": "quotes the page",
+        "langchain4j/langchain4j#5603": "quotes the page",
+        "LeenHawk/gproxy#209": "older models refuse it",
+        "simonw/llm-anthropic#73": "*not supported on this model*",
+        "deepseek-ai/awesome-deepseek-integration#639":
+            "DeepSeek's endpoint knows `user` and `assistant` only",
+    }
 }
 
 const HELP: &str = "put the instructions into the member `system`, or into a message of the user";

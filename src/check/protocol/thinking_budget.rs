@@ -11,9 +11,15 @@ body_rule! {
      schema; the ranges of Gemini's `thinkingBudget`, which differ by model, stand in `model-families.toml`, and \
      `protocol/model-parameter` tells of them.\n\n\
      * wrong: `max_tokens = 2048` with `thinking = { type = \"enabled\", budget_tokens = 4096 }`\n\
-     * right: `max_tokens = 8192`\n\n\
-     Sources, seen in November 2026: Anthropic's SDK 2.12, `thinking_config_enabled_param.py`, and its page on extended thinking; \
-     *`max_tokens` must be greater than `thinking.budget_tokens`*."
+     * right: `max_tokens = 8192`",
+    seen "2026-11" {
+        "pkg:pypi/anthropic@2.12#types/thinking_config_enabled_param.py":
+            "the budget is less than `max_tokens`",
+        "https://platform.claude.com/docs/en/build-with-claude/extended-thinking":
+            "the same, and interleaved thinking",
+        "liuw1535/antigravity2api-nodejs#149":
+            "*`max_tokens` must be greater than `thinking.budget_tokens`*",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

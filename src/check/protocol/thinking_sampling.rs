@@ -13,8 +13,13 @@ body_rule! {
      refused: *temperature may only be set to 1 when thinking is enabled*.\n\n\
      * wrong: `temperature = 0.2` with `thinking = { type = \"adaptive\" }`\n\
      * right: no `temperature`\n\n\
-     Sources, seen in November 2026: Anthropic's page on extended thinking, *feature compatibility*. Later models refuse \
-     these members altogether, which `protocol/model-parameter` tells alone."
+     Later models refuse these members altogether, which `protocol/model-parameter` tells alone.",
+    seen "2026-11" {
+        "https://platform.claude.com/docs/en/build-with-claude/extended-thinking":
+            "*feature compatibility*",
+        "MartialBE/one-hub#529": "*temperature may only be set to 1 when thinking is enabled*",
+        "quarkiverse/quarkus-langchain4j#1812": "*`top_k` must be unset when thinking is enabled*",
+    }
 }
 
 /// What is taken while the model thinks: from the least to the most, and in words. No `top_k` is.

@@ -20,8 +20,16 @@ body_rule! {
      * wrong: `{\"functionCall\": {…}}` as the first call of a step, with Gemini 3\n\
      * right: `{\"functionCall\": {…}, \"thoughtSignature\": \"…\"}`\n\n\
      For calls that another model made Gemini takes `skip_thought_signature_validator` as the signature; thinking of others has no \
-     place. Sources, seen in November 2026: *Invalid `signature` in `thinking` block* (cline/cline#7620); Gemini's page on thought \
-     signatures, *Function call is missing a thought_signature in functionCall parts* (vercel/ai#15550)."
+     place.",
+    seen "2026-11" {
+        "https://ai.google.dev/gemini-api/docs/thought-signatures":
+            "Gemini: which parts carry a signature",
+        "vercel/ai#15550":
+            "Gemini: *Function call is missing a thought_signature in functionCall parts*",
+        "cline/cline#7620": "Claude: *Invalid `signature` in `thinking` block*",
+        "router-for-me/CLIProxyAPI#570": "Claude: the same refusal",
+        "inngest/inngest-js#1180": "Gemini: each step of the turn needs a signature",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

@@ -17,10 +17,25 @@ body_rule! {
      `id` whose reasoning is missing: these are warnings. Kimi refuses calls without their `reasoning_content` while it thinks; for \
      DeepSeek reports disagree, a warning.\n\n\
      * wrong: reasoning, then the user\n\
-     * right: reasoning, the answer or call that followed it, then the user\n\n\
-     Sources, seen in November 2026: tailcallhq/forgecode#2107; zed-industries/zed#33317; vercel/ai#7099 and #7543; \
-     continuedev/continue#11994 against jin-bo/agentao#321; decolua/9router#2497; continuedev/continue#11600; \
-     earendil-works/pi#3636 against langchain-ai/langchain#34166."
+     * right: reasoning, the answer or call that followed it, then the user",
+    seen "2026-11" {
+        "recorded: pydantic-ai, tests/models/cassettes/test_openai_responses/test_openai_responses_thinking_with_modified_history.yaml":
+            "OpenAI: *was provided without its required following item*",
+        "https://platform.claude.com/docs/en/build-with-claude/extended-thinking":
+            "Claude: thinking goes back with its turn",
+        "tailcallhq/forgecode#2107": "Claude: the last block is thinking",
+        "zed-industries/zed#33317":
+            "Claude: *Expected `thinking` or `redacted_thinking`, but found `tool_use`*",
+        "vercel/ai#7099": "OpenAI: reasoning without what it led to",
+        "vercel/ai#7543": "OpenAI: reasoning that is not stored",
+        "continuedev/continue#11994": "OpenAI: a call without its reasoning is refused",
+        "jin-bo/agentao#321": "OpenAI: a call without its reasoning is taken",
+        "decolua/9router#2497": "OpenAI: `content` of a reasoning item is unknown",
+        "continuedev/continue#11600": "Kimi: `reasoning_content` is missing",
+        "n8n-io/n8n#29142": "Kimi: the same refusal",
+        "earendil-works/pi#3636": "DeepSeek wants it",
+        "langchain-ai/langchain#34166": "DeepSeek no longer wants it",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

@@ -10,9 +10,16 @@ body_rule! {
      * Gemini: names of more than 64 characters were refused up to March 2026; the SDK says 128\n\
      * OpenAI: descriptions of more than 1,024 characters were refused in January 2025; the specification names no limit\n\n\
      * wrong: a name of 80 characters, of a server's name and a path\n\
-     * right: `wiki_search`\n\n\
-     Sources, seen in November 2026: maximhq/bifrost#1979, cline/cline#7339, google-genai 3.4 (`FunctionDeclaration.name`); \
-     nanbingxyz/5ire#33, OpenAI's specification (`FunctionObject`)."
+     * right: `wiki_search`",
+    seen "2026-11" {
+        "pkg:pypi/google-genai@3.4#types.py":
+            "Gemini: `FunctionDeclaration.name` has up to 128 characters",
+        "https://github.com/openai/openai-openapi":
+            "OpenAI: `FunctionObject` has no limit on descriptions",
+        "maximhq/bifrost#1979": "Gemini: names of more than 64 characters",
+        "cline/cline#7339": "Gemini: names of more than 64 characters",
+        "nanbingxyz/5ire#33": "OpenAI: descriptions of more than 1,024 characters",
+    }
 }
 
 /// The most characters of a function's name that every report of Gemini allows.

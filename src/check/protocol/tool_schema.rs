@@ -20,11 +20,21 @@ body_rule! {
      warning where it leaves open what a value is (`pattern`, `const`, `oneOf`, `allOf`, `$ref`); bounds are not told.\n\n\
      Gemini's `parameters` has a rule of its own, `protocol/schema-keyword`.\n\n\
      * wrong: `{ \"anyOf\": [{ \"required\": [\"path\"] }, { \"required\": [\"url\"] }], … }`\n\
-     * right: `{ \"type\": \"object\", \"properties\": … }`, and which of them is wanted in the description\n\n\
-     Sources, seen in November 2026: anthropics/claude-code#40075, anomalyco/opencode#35516; chatanywhere/GPT_API_free#403 (*must have \
-     type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level*), spring-projects/spring-ai#4776 (*object schema \
-     missing properties*), sigoden/aichat#1049 (*array schema missing items*); mistral-common 1.13.1, `validator.py`; ollama's \
-     `api/types.go` (`ToolProperty`)."
+     * right: `{ \"type\": \"object\", \"properties\": … }`, and which of them is wanted in the description",
+    seen "2026-11" {
+        "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
+            "Mistral: a valid JSON Schema",
+        "pkg:github/ollama/ollama@fb30760#api/types.go": "Ollama: `ToolProperty`",
+        "anthropics/claude-code#40075": "Claude: `anyOf` at the root",
+        "anomalyco/opencode#35516": "Claude: the same refusal",
+        "chatanywhere/GPT_API_free#403":
+            "OpenAI: *must have type 'object' and not have \
+             'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level*",
+        "spring-projects/spring-ai#4776": "OpenAI: *object schema missing properties*",
+        "tailcallhq/forgecode#1359": "OpenAI: the same refusal",
+        "sigoden/aichat#1049": "OpenAI: *array schema missing items*",
+        "modelscope/ms-agent#610": "OpenAI: the same refusal",
+    }
 }
 
 /// The types of JSON Schema.

@@ -18,10 +18,21 @@ body_rule! {
      * llama.cpp: no two assistant messages at the end\n\n\
      OpenAI, DeepSeek and Ollama take any order. What calls and results need has rules of its own.\n\n\
      * wrong, Gemini: `user`, `model` with text, `model` with `functionCall`\n\
-     * right, Gemini: `user`, `model` with text and `functionCall`\n\n\
-     Sources, seen in November 2026: lobehub/lobehub#1601, livekit/agents#669 (Anthropic); google-gemini/gemini-cli#11814, \
-     microsoft/semantic-kernel#13288 (Gemini); mistral-common 1.13.1, `validator.py`; BerriAI/litellm#17761, \
-     LibreChat-AI/agents#344, zed-industries/zed#31736, anomalyco/opencode#45051 (`user` after `tool`); llama.cpp, `server-common.cpp`."
+     * right, Gemini: `user`, `model` with text and `functionCall`",
+    seen "2026-11" {
+        "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
+            "Mistral: what may follow what",
+        "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
+            "llama.cpp: no two assistant messages at the end",
+        "lobehub/lobehub#1601": "Claude: the first message is the user's",
+        "livekit/agents#669": "Claude: the same refusal",
+        "google-gemini/gemini-cli#11814": "Gemini: a call follows a content of the user",
+        "microsoft/semantic-kernel#13288": "Gemini: the same refusal",
+        "BerriAI/litellm#17761": "Mistral: `user` after `tool`",
+        "LibreChat-AI/agents#344": "Mistral: `user` after `tool`",
+        "zed-industries/zed#31736": "Mistral: `user` after `tool`",
+        "anomalyco/opencode#45051": "Mistral: `user` after `tool`",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

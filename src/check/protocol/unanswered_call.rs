@@ -17,10 +17,23 @@ body_rule! {
      responses than there are calls, at the content with the responses.\n\n\
      * wrong: assistant with `tool_calls`, then `user`\n\
      * wrong: Anthropic, two calls, and their results in two messages\n\
-     * right: assistant with `tool_calls`, `tool` for each of them, then `user`\n\n\
-     Sources, seen in November 2026: Anthropic's pages on handling tool calls and on parallel tool use; OpenAI's error *must be \
-     followed by tool messages*; mistral-common's validator; Gemini's error *number of function response parts*; OpenAI's error \
-     *No tool output found*. Results over several messages at Anthropic: rowboatlabs/rowboat#378, MoonshotAI/kosong#45."
+     * right: assistant with `tool_calls`, `tool` for each of them, then `user`",
+    seen "2026-11" {
+        "https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls":
+            "Claude: results follow at once",
+        "https://platform.claude.com/docs/en/agents-and-tools/tool-use/parallel-tool-use":
+            "Claude: all results in one message",
+        "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
+            "Mistral: every call has a result",
+        "anthropics/claude-code#8210": "Claude: *ids were found without `tool_result` blocks*",
+        "rowboatlabs/rowboat#378": "Claude: results over several messages",
+        "MoonshotAI/kosong#45": "Claude: results over several messages",
+        "langchain-ai/langchain#27799": "Gemini: as many responses as calls",
+        "GoogleCloudPlatform/generative-ai#368": "Gemini: *number of function response parts*",
+        "BerriAI/litellm#10083": "OpenAI: *must be followed by tool messages*",
+        "bytedance/trae-agent#245": "OpenAI: *No tool output found*",
+        "QwenLM/qwen-code#606": "Qwen: the same refusal",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

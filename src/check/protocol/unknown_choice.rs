@@ -11,9 +11,14 @@ body_rule! {
      Anthropic, OpenAI and Gemini refuse what is not; elsewhere it is a warning. Names that an MCP server or a tool search brings \
      are not known here, and are let pass.\n\n\
      * wrong: `tool_choice = { type = \"tool\", name = \"get_forecast\" }`, with the tool `get_weather`\n\
-     * right: `tool_choice = { type = \"tool\", name = \"get_weather\" }`\n\n\
-     Sources, seen in November 2026: Anthropic's error *Tool '…' not found in provided tools*; OpenAI's *Tool choice 'function' not \
-     found in 'tools' parameter* (vllm-project/vllm#40399)."
+     * right: `tool_choice = { type = \"tool\", name = \"get_weather\" }`",
+    seen "2026-11" {
+        "pkg:pypi/google-genai@3.4#types.py": "Gemini: `FunctionCallingConfig`",
+        "pkg:pypi/openai@3.54#types/chat/chat_completion_allowed_tool_choice_param.py":
+            "OpenAI: allowed tools",
+        "vllm-project/vllm#40399":
+            "OpenAI: *Tool choice 'function' not found in 'tools' parameter*",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

@@ -12,9 +12,16 @@ body_rule! {
      * Ollama reads no `tool_choice` at all: a warning, unless it is `auto`\n\n\
      Gemini takes `allowedFunctionNames` with the modes `ANY` and `VALIDATED` only.\n\n\
      * wrong, for LM Studio: `tool_choice = { type = \"function\", function = { name = \"get_weather\" } }`\n\
-     * right: `tool_choice = \"required\"`, with that tool alone in `tools`\n\n\
-     Sources, seen in November 2026: lmstudio-ai/lmstudio-bug-tracker#670, can1357/oh-my-pi#6925; llama.cpp, `server-common.cpp`; \
-     ollama's `docs/api/openai-compatibility.mdx`; google-genai 3.4 (`FunctionCallingConfig`)."
+     * right: `tool_choice = \"required\"`, with that tool alone in `tools`",
+    seen "2026-11" {
+        "pkg:pypi/google-genai@3.4#types.py": "Gemini: `FunctionCallingConfig`",
+        "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
+            "llama.cpp: an object is read as `auto`",
+        "pkg:github/ollama/ollama@fb30760#docs/api/openai-compatibility.mdx":
+            "Ollama: `tool_choice` is not read",
+        "lmstudio-ai/lmstudio-bug-tracker#670": "LM Studio refuses an object",
+        "can1357/oh-my-pi#6925": "LM Studio: the same refusal",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

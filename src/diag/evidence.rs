@@ -1,0 +1,328 @@
+//! The evidence of a rule: where a fact about a provider was found, and how much that counts.
+//!
+//! Sources are written as addresses, and [`rank`] is the one place that judges an address. Rules list theirs as [`Evidence`];
+//! texts of others (the `source` of a model family) are searched for addresses by [`citations`].
+
+use std::fmt;
+
+/// How much a source counts, strongest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rank {
+    /// A request that the provider really answered.
+    Recorded,
+    /// What the provider itself publishes: a page, a specification, an SDK, the server's source.
+    Provider,
+    /// What somebody else reports: an issue, a forum, a post, another project's code.
+    Thread,
+}
+
+impl Rank {
+    /// All ranks, strongest first.
+    pub const ALL: [Rank; 3] = [Rank::Recorded, Rank::Provider, Rank::Thread];
+
+    /// Returns the word that pages and documents use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Rank::Recorded => "recorded",
+            Rank::Provider => "provider",
+            Rank::Thread => "thread",
+        }
+    }
+}
+
+impl fmt::Display for Rank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A source of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Evidence {
+    /// One address, in a form that [`rank`] knows.
+    pub source: &'static str,
+    /// What the source says, in a phrase.
+    pub shows: &'static str,
+    /// The month in which it was seen there: `2026-11`.
+    pub seen: &'static str,
+}
+
+impl Evidence {
+    /// An entry of a rule's declaration.
+    pub(crate) const fn new(source: &'static str, shows: &'static str, seen: &'static str) -> Evidence {
+        Evidence { source, shows, seen }
+    }
+
+    /// Returns how much the source counts.
+    pub fn rank(&self) -> Rank {
+        rank(self.source)
+    }
+}
+
+/// One line of Markdown: the rank, the source, what it shows and when it was seen.
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Evidence { source, shows, seen } = self;
+        match source.strip_prefix(RECORDED) {
+            Some(recording) => write!(f, "recorded: {}", recording.trim())?,
+            None if source.contains("://") => write!(f, "{}: <{source}>", self.rank())?,
+            None if source.starts_with(PACKAGE) => write!(f, "{}: `{source}`", self.rank())?,
+            None => write!(f, "{}: {source}", self.rank())?,
+        }
+        write!(f, ": {shows} (seen {seen})")
+    }
+}
+
+/// An address that a text names, and its rank.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub struct Citation {
+    /// How much it counts.
+    pub rank: Rank,
+    /// The address, in the form that [`rank`] knows.
+    pub address: String,
+}
+
+/// How the address of a recording begins; the project and its cassette follow.
+const RECORDED: &str = "recorded:";
+
+/// How a package URL begins (<https://github.com/package-url/purl-spec>).
+const PACKAGE: &str = "pkg:";
+
+/// Domains whose pages a provider writes, or the project that a rule is about.
+const PROVIDER_DOMAINS: [&str; 33] = [
+    "ai.google.dev",
+    "alibabacloud.com",
+    "aliyun.com",
+    "anthropic.com",
+    "anthropic.mintlify.app",
+    "api-docs.deepseek.com",
+    "claude.com",
+    "cloud.google.com",
+    "cohere.com",
+    "console.groq.com",
+    "deepseek.com",
+    "docs.aws.amazon.com",
+    "docs.vllm.ai",
+    "docs.x.ai",
+    "groq.com",
+    "learn.microsoft.com",
+    "lmstudio.ai",
+    "mistral.ai",
+    "moonshot.ai",
+    "moonshot.cn",
+    "ollama.com",
+    "openai.com",
+    "openrouter.ai",
+    "perplexity.ai",
+    "kimi.ai",
+    "kimi.com",
+    "sglang.ai",
+    "together.ai",
+    "volcengine.com",
+    "x.ai",
+    "xiaomimimo.com",
+    "z.ai",
+    "minimax.io",
+];
+
+/// First labels of hosts where others write, whoever owns the domain.
+const FORUMS: [&str; 5] = ["community", "discuss", "forum", "forums", "repost"];
+
+/// Owners on GitHub whose source is a provider's SDK, specification or server, or the project that a rule is about.
+const PROVIDER_OWNERS: [&str; 22] = [
+    "anthropics",
+    "azure",
+    "deepseek-ai",
+    "ggml-org",
+    "google-gemini",
+    "googleapis",
+    "groq",
+    "lmstudio-ai",
+    "minimax-ai",
+    "mistralai",
+    "moonshotai",
+    "ollama",
+    "openai",
+    "openrouterteam",
+    "palm1r",
+    "pantor",
+    "qwenlm",
+    "sgl-project",
+    "vllm-project",
+    "xai-org",
+    "zai-org",
+    "aws",
+];
+
+/// Packages that a provider publishes, as `type/name` of a package URL.
+const PROVIDER_PACKAGES: [&str; 12] = [
+    "npm/@anthropic-ai/sdk",
+    "npm/@google/genai",
+    "npm/@mistralai/mistralai",
+    "npm/openai",
+    "pypi/anthropic",
+    "pypi/dashscope",
+    "pypi/google-genai",
+    "pypi/groq",
+    "pypi/mistral-common",
+    "pypi/mistralai",
+    "pypi/ollama",
+    "pypi/openai",
+];
+
+/// Pages of a repository on GitHub that its visitors write.
+const TALK: [&str; 4] = ["issues", "pull", "pulls", "discussions"];
+
+/// Returns the rank of one address: `recorded: PROJECT, CASSETTE`, `https://…`, a package URL (`pkg:pypi/openai@3.54`), or
+/// `OWNER/REPOSITORY#NUMBER`. What is none of these is a thread, the weakest.
+pub fn rank(address: &str) -> Rank {
+    let address = address.trim();
+    if address.starts_with(RECORDED) {
+        return Rank::Recorded;
+    }
+    let is_provider = match address.strip_prefix(PACKAGE) {
+        Some(package) => is_of_provider(package),
+        None => address.split_once("://").is_some_and(|(_, rest)| is_page_of_provider(rest)),
+    };
+    if is_provider { Rank::Provider } else { Rank::Thread }
+}
+
+/// Whether a package URL, without its scheme, names a provider's package.
+fn is_of_provider(package: &str) -> bool {
+    let end = package.find(['@', '#', '?']).filter(|at| *at > 0);
+    let scoped = package.find("/@").map(|at| at + 2);
+    let end = match scoped {
+        Some(begin) => package[begin..].find(['@', '#', '?']).map(|at| begin + at),
+        None => end,
+    };
+    let name = package[..end.unwrap_or(package.len())].to_lowercase();
+    match name.strip_prefix("github/").and_then(|path| path.split('/').next()) {
+        Some(owner) => PROVIDER_OWNERS.contains(&owner),
+        None => PROVIDER_PACKAGES.contains(&name.as_str()),
+    }
+}
+
+/// Whether an address on the web, without its scheme, is a provider's own page.
+fn is_page_of_provider(rest: &str) -> bool {
+    let rest = rest.to_lowercase();
+    let mut parts = rest.split(['/', '?', '#']);
+    let host = parts.next().unwrap_or_default();
+    if matches!(host, "github.com" | "www.github.com" | "raw.githubusercontent.com") {
+        let owner = parts.next().unwrap_or_default();
+        return PROVIDER_OWNERS.contains(&owner) && !parts.nth(1).is_some_and(|page| TALK.contains(&page));
+    }
+    let is_forum = host.split('.').next().is_some_and(|label| FORUMS.contains(&label));
+    !is_forum && PROVIDER_DOMAINS.iter().any(|domain| is_within(host, domain))
+}
+
+/// Whether a host is a domain, or below it.
+fn is_within(host: &str, domain: &str) -> bool {
+    host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}
+
+/// Returns the addresses that a text names, each once, strongest first. `OWNER/REPOSITORY#1, #2` names two threads.
+pub fn citations(text: &str) -> Vec<Citation> {
+    let mut found = Vec::new();
+    for part in text.split(';') {
+        match part.trim() {
+            recorded if recorded.starts_with(RECORDED) => found.push(Citation::of(recorded)),
+            part => addresses(part, &mut found),
+        }
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Adds the addresses among the words of a part of a text.
+fn addresses(part: &str, found: &mut Vec<Citation>) {
+    let mut repository = None;
+    for word in part.split(|c: char| c.is_whitespace() || "()<>,".contains(c)) {
+        let word = word.trim_matches(|c: char| "[]{}'\"`*.:".contains(c));
+        if word.contains("://") || word.starts_with(PACKAGE) {
+            found.push(Citation::of(word));
+        } else if let Some((name, number)) = word.split_once('#').filter(|(_, number)| is_number(number)) {
+            let of = if name.is_empty() { repository } else { Some(name).filter(|name| is_repository(name)) };
+            repository = of.or(repository);
+            found.extend(of.map(|name| Citation::of(&format!("{name}#{number}"))));
+        }
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a text is `OWNER/REPOSITORY`.
+fn is_repository(text: &str) -> bool {
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    text.split_once('/').is_some_and(|(owner, name)| is_name(owner) && is_name(name))
+}
+
+impl Citation {
+    fn of(address: &str) -> Citation {
+        Citation { rank: rank(address), address: address.to_owned() }
+    }
+}
+
+/// Returns whether sources of these ranks, each another source, carry an error: one that is recorded or the provider's, or
+/// two threads that agree.
+pub fn carry_an_error(ranks: impl IntoIterator<Item = Rank>) -> bool {
+    let mut threads = 0;
+    for rank in ranks {
+        match rank {
+            Rank::Recorded | Rank::Provider => return true,
+            Rank::Thread => threads += 1,
+        }
+    }
+    threads >= 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_the_rank_of_who_wrote_it() {
+        for (address, expected) in [
+            ("recorded: pydantic-ai, test_openai/test_stop.yaml", Rank::Recorded),
+            ("https://platform.claude.com/docs/en/build-with-claude/effort", Rank::Provider),
+            ("https://ai.google.dev/gemini-api/docs/thinking?hl=ja", Rank::Provider),
+            ("https://github.com/openai/openai-openapi", Rank::Provider),
+            ("https://github.com/openai/openai-python/blob/main/README.md", Rank::Provider),
+            ("https://github.com/openai/openai-python/issues/2194", Rank::Thread),
+            ("https://community.openai.com/t/1", Rank::Thread),
+            ("https://notopenai.com/docs", Rank::Thread),
+            ("https://dev.to/somebody/post", Rank::Thread),
+            ("pkg:pypi/anthropic@2.12#types/tool_param.py", Rank::Provider),
+            ("pkg:npm/@google/genai@2.0", Rank::Provider),
+            ("pkg:npm/@ai-sdk/google@4.0", Rank::Thread),
+            ("pkg:github/ollama/ollama@fb30760#server/routes.go", Rank::Provider),
+            ("pkg:github/vercel/ai", Rank::Thread),
+            ("ollama/ollama#1", Rank::Thread),
+            ("a word", Rank::Thread),
+        ] {
+            assert_eq!(rank(address), expected, "{address}");
+        }
+    }
+
+    #[test]
+    fn texts_are_searched_for_addresses() {
+        let text = "refused: a/b#1, #2 (2026-03), see <https://docs.x.ai/docs>; recorded: p, a.yaml; a/b#1 and c/d.e#7: \"x #9\"";
+        let found = citations(text);
+        let found: Vec<&str> = found.iter().map(|it| it.address.as_str()).collect();
+        assert_eq!(found, ["recorded: p, a.yaml", "https://docs.x.ai/docs", "a/b#1", "a/b#2", "c/d.e#7", "c/d.e#9"]);
+        assert!(citations("near what the rules refuse, 3.4/2 #x").is_empty());
+    }
+
+    #[test]
+    fn one_thread_carries_no_error() {
+        assert!(!carry_an_error([]));
+        assert!(!carry_an_error([Rank::Thread]));
+        assert!(carry_an_error([Rank::Thread, Rank::Thread]));
+        assert!(carry_an_error([Rank::Provider]));
+        assert!(carry_an_error([Rank::Recorded]));
+    }
+}
