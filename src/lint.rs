@@ -6,6 +6,7 @@
 //! [`Compiler::lint`](crate::compile::Compiler::lint) judges it.
 
 mod address;
+mod batch;
 mod find;
 mod lines;
 mod place;
@@ -13,6 +14,8 @@ mod recognise;
 pub(crate) mod rules;
 
 pub use address::Endpoint;
+pub(crate) use batch::rules::RULES as BATCH_RULES;
+pub(crate) use batch::{Batch, Envelope, Flaw, Place as BatchPlace};
 pub use find::{FoundBody, Harvest, find};
 pub use lines::InputError;
 pub(crate) use lines::{Input, Line, Lines};

@@ -26,6 +26,7 @@ pub(crate) use request::is_loopback;
 pub(crate) use request::placeholder;
 pub use request::{Header, HeaderValue, MODEL_PLACEHOLDER, RequestLine, request_line};
 pub use server::Server;
+pub(crate) use server::is_openai_model;
 pub use tools::tool_definitions;
 pub(crate) use tools::{Tools, is_injected, tool_source, with_own_tools};
 pub use wire::WireFormat;

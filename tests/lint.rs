@@ -134,7 +134,11 @@ fn lists_and_batches_are_taken_apart() {
     assert!(out.starts_with("batch.txt:1:125: error[schema/invalid-value]"), "{out}");
     assert!(out.contains("\nbatch.txt:4:105: error[schema/"), "{out}");
     assert!(
-        out.ends_with("2 bodies (1 openai-chat, 1 openai-responses): 2 errors, 1 other request passed over\n"),
+        out.contains("\nbatch.txt:4:45: error[lint/batch-mixed]: `url` is `/v1/responses`, and line 1 has"),
+        "{out}"
+    );
+    assert!(
+        out.ends_with("2 bodies (1 openai-chat, 1 openai-responses): 5 errors, 1 other request passed over\n"),
         "{out}"
     );
 
@@ -154,8 +158,11 @@ fn lists_and_batches_are_taken_apart() {
 #[test]
 fn a_batch_whose_job_names_the_model_needs_none() {
     let line = r#"{"custom_id": "a", "body": {"max_tokens": 9, "messages": [{"role": "user", "content": "Hello"}]}}"#;
-    let (code, out) = told("b.jsonl", &format!("{line}\n{line}"), &["--wire", "mistral-chat"]);
-    assert_eq!((code, out.as_str()), (0, "2 bodies (2 mistral-chat): no findings\n"));
+    let other = line.replace("\"a\"", "\"b\"");
+    for arguments in [&["--wire", "mistral-chat"][..], &[]] {
+        let (code, out) = told("b.jsonl", &format!("{line}\n{other}"), arguments);
+        assert_eq!((code, out.as_str()), (0, "2 bodies (2 mistral-chat): no findings\n"));
+    }
     let bare = r#"{"messages": [{"role": "user", "content": "Hello"}]}"#;
     let (code, out) = told("b.json", bare, &["--wire", "openai-chat", "--provider", "OpenAI"]);
     assert!(code == 1 && out.contains("`/model` is missing"), "{out}");

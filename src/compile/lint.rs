@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::Compiler;
 use crate::check::{Checks, Problem};
 use crate::lint::{Unrecognised, recognise_among};
-use crate::provider::{ClientApi, Server, UrlParts, WireFormat};
+use crate::provider::{ClientApi, Server, UrlParts, WireFormat, is_openai_model};
 use crate::repo::{Instance, LayerKind};
 
 /// Where a body goes that no profile made.
@@ -130,13 +130,9 @@ fn completed(body: &Value, wire: WireFormat, model: Option<&str>) -> Option<Valu
 /// The server that a body of a wire format is most likely for: many servers speak OpenAI's formats, and only OpenAI's own
 /// models tell that it is OpenAI.
 fn usual_server(wire: WireFormat, model: Option<&str>) -> Server {
-    let is_openai = |name: &str| {
-        let numbered = name.strip_prefix('o').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-        numbered || ["gpt-", "chatgpt-"].iter().any(|prefix| name.starts_with(prefix)) && !name.starts_with("gpt-oss")
-    };
     match wire {
         WireFormat::AnthropicMessages => Server::Anthropic,
-        WireFormat::OpenAiChat | WireFormat::OpenAiResponses if model.is_some_and(is_openai) => Server::OpenAi,
+        WireFormat::OpenAiChat | WireFormat::OpenAiResponses if model.is_some_and(is_openai_model) => Server::OpenAi,
         WireFormat::OpenAiChat | WireFormat::OpenAiResponses => Server::Unknown,
         WireFormat::GoogleGenerateContent => Server::Google,
         WireFormat::MistralChat | WireFormat::MistralFim => Server::Mistral,

@@ -97,6 +97,7 @@ static ALL: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
         crate::check::schema::rules::RULES,
         crate::golden::rules::RULES,
         crate::lint::rules::RULES,
+        crate::lint::BATCH_RULES,
         crate::panics::RULES,
     ];
     let mut rules: Vec<&Rule> =

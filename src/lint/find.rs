@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::address::{Address, Endpoint};
+use super::batch::Envelope;
 use super::recognise::begins_with;
 use crate::json::{self, JsonError, Pointer};
 use crate::provider::WireFormat;
@@ -36,6 +37,8 @@ pub struct Harvest {
     pub(crate) broken: Vec<(Pointer, JsonError)>,
     /// The values that are no bodies, and hold none: the string, and the place.
     pub(crate) strangers: Vec<(Option<Pointer>, Pointer)>,
+    /// The lines of a batch, in order.
+    pub(crate) envelopes: Vec<Envelope>,
 }
 
 /// The bodies of a document. `wire` is the format that all of them have, if somebody said so.
@@ -67,6 +70,10 @@ struct Here {
     is_of_batch: bool,
     /// Whether it is an entry of a capture: of those most are no requests to a model.
     is_captured: bool,
+    /// Whether it stands in a list of `requests`.
+    is_listed: bool,
+    /// Whether something is wrapped around it.
+    is_wrapped: bool,
     depth: usize,
 }
 
@@ -121,7 +128,11 @@ impl Finder {
         }
         if let Some(Value::Array(requests)) = members.get_mut("requests") {
             let requests = std::mem::take(requests);
-            return self.each(requests, &Here { address: Address::Unknown, has_url: false, ..here.below("requests") });
+            let here = Here { address: Address::Unknown, has_url: false, is_listed: true, ..here.below("requests") };
+            return self.each(requests, &here);
+        }
+        if self.is_empty_envelope(&members, &here) {
+            return;
         }
         let wrapper = wrapper(&members).filter(|_| here.depth < DEEPEST);
         match wrapper.filter(|_| !self.is_body(&members)) {
@@ -133,6 +144,18 @@ impl Finder {
             None if self.is_body(&members) || self.wire.is_some() && !here.is_captured => self.body(members, here),
             None => self.stranger(here),
         }
+    }
+
+    /// Keeps an object that is a line of a batch; whether it holds no body to be judged.
+    fn is_empty_envelope(&mut self, members: &Map<String, Value>, here: &Here) -> bool {
+        if here.is_wrapped || here.is_captured || here.string.is_some() {
+            return false;
+        }
+        let Some(envelope) = Envelope::of(members, &here.at, here.is_listed) else { return false };
+        let is_empty = envelope.is_without_body();
+        self.harvest.passed_over += usize::from(is_empty && envelope.is_of_bedrock());
+        self.harvest.envelopes.push(envelope);
+        is_empty
     }
 
     /// Whether a value begins as a body does: of the format that was named, or of any.
@@ -201,7 +224,7 @@ fn is_capture(members: &Map<String, Value>) -> bool {
 }
 
 /// The member that holds the body, if one may.
-fn wrapper(members: &Map<String, Value>) -> Option<&'static str> {
+pub(super) fn wrapper(members: &Map<String, Value>) -> Option<&'static str> {
     let may_hold = |name: &&str| match members.get(*name) {
         Some(Value::Object(_)) => true,
         Some(Value::String(text)) => text.trim_start().starts_with('{'),
@@ -216,6 +239,7 @@ fn around(members: &Map<String, Value>, here: &Here) -> Here {
     let address = url.map_or_else(|| here.address.clone(), Address::of);
     Here {
         has_url: here.has_url || url.is_some(),
+        is_wrapped: true,
         // A line of Anthropic's batches wraps the body as `params`, with its model.
         is_of_batch: here.is_of_batch || members.contains_key("custom_id") && members.contains_key("body"),
         address,

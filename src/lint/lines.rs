@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Error, Read};
 use crate::world::MAX_FILE_BYTES;
 
 /// The most bytes of one file of JSON Lines.
-const MOST: u64 = 8 << 30;
+const MOST: u64 = 64 << 30;
 
 /// A line of a file.
 #[derive(Debug, PartialEq, Eq)]

@@ -142,6 +142,14 @@ impl Server {
     }
 }
 
+/// Whether a name is that of a model which OpenAI alone serves, or was tuned there.
+pub(crate) fn is_openai_model(name: &str) -> bool {
+    let name = name.strip_prefix("ft:").unwrap_or(name);
+    let is_numbered = name.strip_prefix('o').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let is_gpt = name.starts_with("gpt-") || name.starts_with("chatgpt-");
+    is_numbered || is_gpt && !name.starts_with("gpt-oss")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

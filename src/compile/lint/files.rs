@@ -13,7 +13,7 @@ use super::judge::{Judge, Judged, Told, problem};
 use crate::compile::policy::MOST_OF_A_RULE;
 use crate::compile::{Compiler, PolicyOptions, Report, STACK_BYTES, Selection};
 use crate::diag::{Diagnostic, count};
-use crate::lint::{Input, InputError, Line, Lines, rules};
+use crate::lint::{Batch, BatchPlace, Envelope, Input, InputError, Line, Lines, Places, rules};
 use crate::provider::WireFormat;
 use crate::repo::rules::NOT_TEXT;
 use crate::repo::secret;
@@ -77,6 +77,10 @@ pub struct Linting<'c> {
     found: HashMap<&'static str, usize>,
     formats: BTreeMap<WireFormat, usize>,
     passed_over: usize,
+    /// The lines of the file that is read, if it is a batch.
+    batch: Batch,
+    /// Findings of lines that are wrong if the file is a batch, until that is known.
+    undecided: Vec<Diagnostic>,
 }
 
 impl<'c> Linting<'c> {
@@ -90,6 +94,8 @@ impl<'c> Linting<'c> {
             found: HashMap::new(),
             formats: BTreeMap::new(),
             passed_over: 0,
+            batch: Batch::default(),
+            undecided: Vec::new(),
         }
     }
 
@@ -100,12 +106,14 @@ impl<'c> Linting<'c> {
     /// It cannot be read, or is too large.
     pub fn read(&mut self, path: &str, reader: impl Read) -> Result<(), InputError> {
         let path: Arc<str> = Arc::from(path);
+        self.batch = Batch::default();
+        self.undecided.clear();
         let before = (self.bodies(), self.found.values().sum::<usize>(), self.passed_over);
         match Input::open(reader)? {
             Input::Document(bytes) => self.document(&path, &bytes),
             Input::Lines(lines) => self.lines(&path, lines)?,
         }
-        if before.0 == self.bodies() && before.1 == self.found.values().sum::<usize>() {
+        if before.0 == self.bodies() && before.1 == self.found.values().sum::<usize>() && !self.batch.is_certain() {
             self.nothing(&path, self.passed_over - before.2);
         }
         Ok(())
@@ -143,7 +151,8 @@ impl<'c> Linting<'c> {
         };
         let Linting { judge, pool, .. } = self;
         let judged = within(pool.as_ref(), || judge.judge(text.as_str()));
-        self.keep(path, 1, text.as_str(), judged);
+        let place = BatchPlace { number: 1, is_line: false, bytes: bytes.len() as u64 };
+        self.keep(path, 1, text.as_str(), judged, place);
     }
 
     fn lines(&mut self, path: &Arc<str>, mut lines: Lines<impl Read>) -> Result<(), InputError> {
@@ -158,7 +167,11 @@ impl<'c> Linting<'c> {
             let judged: Vec<_> = within(pool.as_ref(), || chunk.par_iter().map(judge_line).collect());
             for (line, judged) in chunk.iter().zip(judged) {
                 match judged {
-                    Ok((judged, text)) => self.keep(path, line.number, text.as_str(), judged),
+                    Ok((judged, text)) => {
+                        let bytes = line.bytes.len() as u64 + 1;
+                        let place = BatchPlace { number: line.number, is_line: true, bytes };
+                        self.keep(path, line.number, text.as_str(), judged, place);
+                    }
                     Err(error) => self.not_text(path, line.number, &line.bytes, &error),
                 }
             }
@@ -166,20 +179,58 @@ impl<'c> Linting<'c> {
     }
 
     /// Keeps what was found in a text that begins at a line of a file, and of the text only what this shows.
-    fn keep(&mut self, path: &Arc<str>, line: usize, text: &str, judged: Judged) {
+    fn keep(&mut self, path: &Arc<str>, line: usize, text: &str, judged: Judged, place: BatchPlace) {
         judged.formats.iter().for_each(|wire| *self.formats.entry(*wire).or_default() += 1);
         self.passed_over += judged.passed_over;
-        let mut told = self.bounded(judged.told);
+        let of_batch = self.of_batch(&judged.envelopes, text, place);
+        let told = self.bounded(judged.told.into_iter().chain(of_batch.certain).collect());
+        let found = self.shown_all(path, line, text, told);
+        self.findings.extend(found);
+        let undecided = self.shown_all(path, line, text, of_batch.undecided);
+        self.undecided.extend(undecided);
+        if self.batch.is_certain() {
+            for finding in self.undecided.drain(..) {
+                *self.found.entry(finding.rule.code).or_default() += 1;
+                self.findings.push(finding);
+            }
+        }
+    }
+
+    /// What is wrong with lines of a batch, beside those before them.
+    fn of_batch(&mut self, envelopes: &[Envelope], text: &str, place: BatchPlace) -> OfBatch {
+        let (server, mut found) = (self.judge.server(), OfBatch::default());
+        let mut places = None;
+        for (index, envelope) in envelopes.iter().enumerate() {
+            let place = if index == 0 { place } else { BatchPlace { bytes: 0, ..place } };
+            let place = if place.is_line { place } else { BatchPlace { number: index + 1, ..place } };
+            let flaws = self.batch.add(envelope, place, server);
+            if flaws.is_empty() {
+                continue;
+            }
+            let places = places.get_or_insert_with(|| Places::new(text));
+            let told = flaws.into_iter().map(|flaw| Told::of_flaw(places, flaw));
+            match envelope.is_certain || self.batch.is_certain() {
+                true => found.certain.extend(told),
+                false if self.undecided.len() < MOST_UNDECIDED => found.undecided.extend(told),
+                false => {}
+            }
+        }
+        found
+    }
+
+    /// Findings in a text that begins at a line of a file.
+    fn shown_all(&mut self, path: &Arc<str>, line: usize, text: &str, mut told: Vec<Told>) -> Vec<Diagnostic> {
         told.sort_by_key(|told| told.range.start);
+        let mut findings = Vec::new();
         let (mut counted, mut at) = (0, Position { line, column: 1 });
         for told in told {
             let part = part_around(text, &told);
             // The parts begin in the order of what they show.
             at = after(at, &text[counted..part.start]);
             counted = part.start;
-            let finding = self.shown(path, at, &text[part.clone()], part.start, told);
-            self.findings.push(finding);
+            findings.push(self.shown(path, at, &text[part.clone()], part.start, told));
         }
+        findings
     }
 
     /// A finding in a part of a file, in which no key is shown.
@@ -215,7 +266,8 @@ impl<'c> Linting<'c> {
         let place = SourceText::salvage(&bytes[..offset]).as_str().len();
         let problem = problem(&NOT_TEXT, what, Some("JSON is UTF-8: write the file anew in that"));
         let judged = Judged { told: vec![Told::new(place..place, problem)], ..Judged::default() };
-        self.keep(path, line, text.as_str(), judged);
+        let place = BatchPlace { number: line, is_line: true, bytes: 0 };
+        self.keep(path, line, text.as_str(), judged, place);
     }
 
     /// A file without any body proves nothing.
@@ -230,6 +282,17 @@ impl<'c> Linting<'c> {
         self.findings.push(Told::new(0..0, problem).at(file, 0));
     }
 }
+
+/// What is wrong with lines of a batch.
+#[derive(Default)]
+struct OfBatch {
+    certain: Vec<Told>,
+    /// What is wrong if the file turns out to be a batch.
+    undecided: Vec<Told>,
+}
+
+/// The most findings that wait for the first line with an id.
+const MOST_UNDECIDED: usize = 100;
 
 /// How many bytes are kept on either side of a finding.
 const AROUND: usize = 1024;

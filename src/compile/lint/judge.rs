@@ -10,9 +10,9 @@ use crate::check::{About, Problem};
 use crate::compile::Compiler;
 use crate::diag::{Diagnostic, Rule};
 use crate::json::{self, JsonError, Pointer};
-use crate::lint::{Endpoint, FoundBody, Harvest, Places, Unrecognised, find, recognise_among, rules};
+use crate::lint::{Endpoint, Envelope, Flaw, FoundBody, Harvest, Places, Unrecognised, find, recognise_among, rules};
 use crate::panics::{PANIC, caught};
-use crate::provider::{MODEL_PLACEHOLDER, WireFormat};
+use crate::provider::{MODEL_PLACEHOLDER, Server, WireFormat};
 use crate::repo::Instance;
 use crate::source::{FileId, Span};
 
@@ -22,6 +22,8 @@ pub(super) struct Judged {
     pub(super) formats: Vec<WireFormat>,
     pub(super) passed_over: usize,
     pub(super) told: Vec<Told>,
+    /// The lines of a batch that it holds, or is.
+    pub(super) envelopes: Vec<Envelope>,
 }
 
 /// Something wrong, and where in the text.
@@ -64,6 +66,15 @@ pub(super) fn problem(rule: &'static Rule, message: impl Into<String>, help: Opt
     }
 }
 
+impl Told {
+    /// Something wrong with a line of a batch.
+    pub(super) fn of_flaw(places: &mut Places<'_>, flaw: Flaw) -> Told {
+        let range = places.of(None, &flaw.at, flaw.is_about_key);
+        let problem = problem(flaw.rule, flaw.message, Some(flaw.help));
+        Told::new(range, Problem { severity: Some(flaw.severity), pointer: flaw.at, ..problem })
+    }
+}
+
 /// What bodies are judged by.
 pub(super) struct Judge<'c> {
     pub(super) compiler: &'c Compiler,
@@ -78,9 +89,9 @@ impl Judge<'_> {
             Err(error) => return Judged { told: vec![broken(error.range.clone(), &error)], ..Judged::default() },
         };
         let is_capture = document.pointer("/log/entries").is_some_and(Value::is_array);
-        let Harvest { bodies, passed_over, broken: unreadable, strangers } = find(document, self.wire);
+        let Harvest { bodies, passed_over, broken: unreadable, strangers, envelopes } = find(document, self.wire);
         let judged: Vec<_> = bodies.into_par_iter().map(|body| self.body(body)).collect();
-        let mut all = Judged { passed_over, ..Judged::default() };
+        let mut all = Judged { passed_over, envelopes, ..Judged::default() };
         all.formats.extend(judged.iter().filter_map(|body| body.wire));
         let wrong: Vec<JudgedBody> = judged.into_iter().filter(|body| !body.problems.is_empty()).collect();
         if wrong.is_empty() && unreadable.is_empty() && strangers.is_empty() {
@@ -98,12 +109,18 @@ impl Judge<'_> {
         all
     }
 
+    /// The server that somebody named, for all bodies.
+    pub(super) fn server(&self) -> Option<Server> {
+        let of_instance = |instance| Some(Server::of(instance, api(instance)?));
+        self.target.server.or(self.target.instance.and_then(of_instance))
+    }
+
     fn body(&self, body: FoundBody) -> JudgedBody {
         let FoundBody { value, string, at, endpoint, has_model_elsewhere } = body;
         let endpoint = endpoint.as_ref();
         let linted = caught(|| {
             let wire = self.wire.or(endpoint.map(|endpoint| endpoint.wire));
-            let wire = wire.map_or_else(|| recognise_among(&value, &self.target.formats()), Ok)?;
+            let wire = wire.map_or_else(|| self.recognised(&value, has_model_elsewhere), Ok)?;
             let target = self.target_of(wire, endpoint, has_model_elsewhere);
             self.compiler.lint(&value, Some(wire), &target)
         });
@@ -116,6 +133,16 @@ impl Judge<'_> {
             }
         };
         JudgedBody { wire, problems, string, at }
+    }
+
+    /// The wire format of a body by its shape. Of a line without an address, as Mistral writes it, a doubt is no doubt.
+    fn recognised(&self, body: &Value, is_of_plain_batch: bool) -> Result<WireFormat, Unrecognised> {
+        match recognise_among(body, &self.target.formats()) {
+            Err(Unrecognised::Ambiguous(_)) if is_of_plain_batch && body.get("messages").is_some() => {
+                Ok(WireFormat::MistralChat)
+            }
+            other => other,
+        }
     }
 
     /// Where a body goes: what was named counts, then its URL.
