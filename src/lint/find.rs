@@ -70,11 +70,19 @@ struct Here {
     is_of_batch: bool,
     /// Whether it is an entry of a capture: of those most are no requests to a model.
     is_captured: bool,
-    /// Whether it stands in a list of `requests`.
-    is_listed: bool,
-    /// Whether something is wrapped around it.
-    is_wrapped: bool,
+    within: Within,
     depth: usize,
+}
+
+/// What a value stands in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Within {
+    #[default]
+    Nothing,
+    /// A list of `requests`.
+    Requests,
+    /// Something that is wrapped around it.
+    Wrapper,
 }
 
 impl Here {
@@ -128,7 +136,8 @@ impl Finder {
         }
         if let Some(Value::Array(requests)) = members.get_mut("requests") {
             let requests = std::mem::take(requests);
-            let here = Here { address: Address::Unknown, has_url: false, is_listed: true, ..here.below("requests") };
+            let here =
+                Here { address: Address::Unknown, has_url: false, within: Within::Requests, ..here.below("requests") };
             return self.each(requests, &here);
         }
         if self.is_empty_envelope(&members, &here) {
@@ -148,10 +157,10 @@ impl Finder {
 
     /// Keeps an object that is a line of a batch; whether it holds no body to be judged.
     fn is_empty_envelope(&mut self, members: &Map<String, Value>, here: &Here) -> bool {
-        if here.is_wrapped || here.is_captured || here.string.is_some() {
+        if here.within == Within::Wrapper || here.is_captured || here.string.is_some() {
             return false;
         }
-        let Some(envelope) = Envelope::of(members, &here.at, here.is_listed) else { return false };
+        let Some(envelope) = Envelope::of(members, &here.at, here.within == Within::Requests) else { return false };
         let is_empty = envelope.is_without_body();
         self.harvest.passed_over += usize::from(is_empty && envelope.is_of_bedrock());
         self.harvest.envelopes.push(envelope);
@@ -239,7 +248,7 @@ fn around(members: &Map<String, Value>, here: &Here) -> Here {
     let address = url.map_or_else(|| here.address.clone(), Address::of);
     Here {
         has_url: here.has_url || url.is_some(),
-        is_wrapped: true,
+        within: Within::Wrapper,
         // A line of Anthropic's batches wraps the body as `params`, with its model.
         is_of_batch: here.is_of_batch || members.contains_key("custom_id") && members.contains_key("body"),
         address,
