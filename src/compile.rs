@@ -1069,7 +1069,7 @@ mod tests {
         });
         // Three of each agent; those of the bundled profiles that all of them inherit are compiled for all.
         let (of_all, of_one) = compiler.engine.compiled();
-        assert!(of_all < 10 && (1..=64).contains(&of_one), "{of_all} {of_one}");
+        assert!(of_all < 30 && (1..=192).contains(&of_one), "{of_all} {of_one}");
         for (name, bodies) in run.results.iter().step_by(13) {
             let id = compiler.hierarchy.by_name(name).expect("an agent");
             assert!(bodies.len() > 40);
@@ -1083,7 +1083,7 @@ mod tests {
     /// It is rendered once, and may take as many steps as each conversation allows all the same.
     #[test]
     fn a_prompt_that_says_the_same_everywhere_has_the_steps_of_each_context() {
-        let agent = "name = 'A'\nextends = 'Base'\nsystem_prompt = '{% for i in range(80000) %}{% endfor %}x'";
+        let agent = "name = 'A'\nextends = 'Base'\nsystem_prompt = '{% for i in range(190000) %}{% endfor %}x'";
         let compiler = load(&[("agents/base.toml", BASE), ("agents/a.toml", agent)], None);
         let id = compiler.agents[0].0;
         let run = compiler.run(&Selection::default(), |agent| {

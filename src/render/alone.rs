@@ -12,7 +12,7 @@ use super::eval::Template as Tree;
 use super::{Engine, TemplateId};
 
 /// So many templates of single agents are kept ready: those of the agents that threads are at.
-const KEPT: usize = 256;
+const KEPT: usize = 192;
 
 /// The templates of single agents that are ready.
 #[derive(Debug, Default)]

@@ -201,7 +201,9 @@ fn describe(engine: &Engine, sources: &Sources, failure: &Failure, kind: Templat
         ErrorKind::CannotUnpack => {
             finding.help("a loop over an object by key and value is written `{% for key, value in object | items %}`")
         }
-        _ if rule == &rules::TOO_LARGE => finding.help("look for a loop that repeats the whole history"),
+        _ if rule == &rules::TOO_LARGE => finding
+            .label("the limit is reached here")
+            .help("look for a loop that repeats the whole history"),
         _ => finding
             .help("the values of this context do not fit what the tag does with them: `reqc render` shows the rest"),
     }

@@ -82,10 +82,10 @@ impl<'e, W: Watch> Eval<'e, W> {
                 let text = self.end_capture();
                 Ok(self.captured(text))
             }
-            Callee::Method(object, name) => {
+            Callee::Method(object, name, own) => {
                 let object = self.value(object)?;
                 let arguments = self.arguments(&call.arguments, caller, Arguments::default())?;
-                self.call_method(&object, name, arguments, [call.at, site])
+                self.call_method(&object, name, arguments, [*own, site])
             }
             Callee::Value(value) => {
                 let callee = self.value(value)?;

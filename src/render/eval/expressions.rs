@@ -47,7 +47,7 @@ impl<'e, W: Watch> Eval<'e, W> {
             ExprKind::Binary(op, left, right) => operators::binary(self, *op, (left, right), at),
             ExprKind::Compare(first, rest) => operators::compare(self, first, rest, at),
             ExprKind::If(it) => self.choice(it),
-            ExprKind::Filter(it) => self.filter(it, at),
+            ExprKind::Filter(it) => self.filter(it),
             ExprKind::Test(it) => self.test(it, at).map(Tracked::plain),
             ExprKind::Call(call) => self.call(call, None, at),
             ExprKind::List(items) => Ok(Tracked::list(self.values(items)?)),
@@ -176,20 +176,20 @@ impl<'e, W: Watch> Eval<'e, W> {
         }
     }
 
-    fn filter(&mut self, it: &'e Filtered, at: Place) -> Outcome<Tracked> {
+    fn filter(&mut self, it: &'e Filtered) -> Outcome<Tracked> {
         let input = match &it.input {
             Some(input) => self.value(input)?,
             None => Tracked::default(),
         };
-        self.apply(it, input, at)
+        self.apply(it, input)
     }
 
-    fn apply(&mut self, it: &'e Filtered, input: Tracked, at: Place) -> Outcome<Tracked> {
+    fn apply(&mut self, it: &'e Filtered, input: Tracked) -> Outcome<Tracked> {
         let mut arguments = Arguments::default();
         arguments.push(input);
         let arguments = self.arguments(&it.arguments, None, arguments)?;
         self.look_at(&arguments, it.filter.passes_on);
-        self.native(arguments, it.filter.name, at, |native| (it.filter.apply)(native))
+        self.native(arguments, it.filter.name, it.own, |native| (it.filter.apply)(native))
     }
 
     /// Sends a captured text through the filters of its block.
@@ -200,7 +200,7 @@ impl<'e, W: Watch> Eval<'e, W> {
             Some(inner) => self.filtered(inner, text)?,
             None => text,
         };
-        self.apply(it, input, filters.at)
+        self.apply(it, input)
     }
 
     fn test(&mut self, it: &'e Tested, at: Place) -> Outcome<bool> {

@@ -103,7 +103,8 @@ impl Lowering<'_> {
             AstStmt::Extends(it) => (self.tag(it.span()), StmtKind::Extends(self.expr(&it.name))),
             AstStmt::Include(it) => {
                 let name = self.expr(&it.name);
-                (self.tag(it.span()), StmtKind::Include { name, ignore_missing: it.ignore_missing })
+                let inner = self.place(&range(it.span()));
+                (self.tag(it.span()), StmtKind::Include { name, ignore_missing: it.ignore_missing, inner })
             }
             AstStmt::Macro(it) => (self.tag(it.span()), StmtKind::Macro(Box::new(self.macro_(it, it.span())))),
             AstStmt::CallBlock(it) => {
@@ -310,7 +311,7 @@ impl Lowering<'_> {
                 let arguments = self.arguments(&it.args);
                 let range = input.as_ref().map_or(own.clone(), |input| self.from_left(input, own.end));
                 let filter = Filter::named(&without_blanks(it.name));
-                self.made(&range, ExprKind::Filter(Box::new(Filtered { filter, input, arguments })))
+                self.made(&range, ExprKind::Filter(Box::new(Filtered { own: self.place(&own), filter, input, arguments })))
             }
             Ast::Test(it) => {
                 let (input, arguments) = (self.expr(&it.expr), self.arguments(&it.args));
@@ -400,7 +401,7 @@ impl Lowering<'_> {
             }
             CallType::Method(object, name) => {
                 let object = self.expr(object);
-                (self.from_left(&object, 0).start, Callee::Method(object, name.into()))
+                (self.from_left(&object, 0).start, Callee::Method(object, name.into(), self.place(&own)))
             }
             CallType::Object(value) => {
                 let value = self.expr(value);

@@ -21,6 +21,14 @@ const SHORT_TEXT: usize = 64;
 /// What an include counts against the limit of nesting.
 const INCLUDE_DEPTH: usize = 10;
 
+/// What brings in another template.
+#[derive(Debug, Clone, Copy)]
+struct Entrance {
+    step: Step,
+    /// The tag without its braces, where failures say that they came through.
+    inner: Place,
+}
+
 impl<'e, W: Watch> Eval<'e, W> {
     /// Evaluates a template, and those that it extends.
     pub(super) fn template(&mut self, template: &'e Template) -> Outcome<()> {
@@ -68,7 +76,7 @@ impl<'e, W: Watch> Eval<'e, W> {
             StmtKind::Import { from, name } => self.import(from, name, at),
             StmtKind::FromImport { from, names } => self.from_import(from, names, at),
             StmtKind::Extends(name) => self.extend(name, at),
-            StmtKind::Include { name, ignore_missing } => self.include(name, *ignore_missing, at),
+            StmtKind::Include { name, ignore_missing, inner } => self.include(name, *ignore_missing, [at, *inner]),
             StmtKind::Macro(it) => {
                 let value = self.declare(it);
                 self.variables.set(&it.name, value);
@@ -448,7 +456,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         Ok(())
     }
 
-    fn include(&mut self, name: &'e Expr, ignore_missing: bool, at: Place) -> Outcome<()> {
+    fn include(&mut self, name: &'e Expr, ignore_missing: bool, [at, inner]: [Place; 2]) -> Outcome<()> {
         let named = self.value(name)?;
         if !W::FOLLOWS
             && let Some(text) = named.value.as_str()
@@ -459,11 +467,12 @@ impl<'e, W: Watch> Eval<'e, W> {
                 return self.write_text(&known.text, at);
             }
         }
-        self.included(&named, name.at, ignore_missing, Step { scope: Scope::Include, at })
+        let include = Entrance { step: Step { scope: Scope::Include, at }, inner };
+        self.included(&named, name.at, ignore_missing, include)
     }
 
     /// Runs the first template that there is of those that a value names.
-    fn included(&mut self, named: &Tracked, at: Place, ignore_missing: bool, step: Step) -> Outcome<()> {
+    fn included(&mut self, named: &Tracked, at: Place, ignore_missing: bool, by: Entrance) -> Outcome<()> {
         let choices: Vec<Value> = match named.value.as_object() {
             Some(list) => list.try_iter().into_iter().flatten().collect(),
             None => vec![named.value.clone()],
@@ -474,7 +483,7 @@ impl<'e, W: Watch> Eval<'e, W> {
                 return Err(Failure::at(at, invalid("template name was not a string")));
             };
             if let Some(template) = library.find(name) {
-                return self.run_included(template, step);
+                return self.run_included(template, by);
             }
         }
         match ignore_missing || choices.is_empty() {
@@ -483,27 +492,29 @@ impl<'e, W: Watch> Eval<'e, W> {
         }
     }
 
-    fn run_included(&mut self, template: &'e Template, step: Step) -> Outcome<()> {
-        self.variables.deepen(INCLUDE_DEPTH).map_err(|error| Failure::at(step.at, error))?;
+    fn run_included(&mut self, template: &'e Template, by: Entrance) -> Outcome<()> {
+        self.variables.deepen(INCLUDE_DEPTH).map_err(|error| Failure::at(by.inner, error))?;
         let depth = self.variables.open_scopes();
         let closure = self.variables.take_closure();
         let blocks = (std::mem::take(&mut self.blocks), std::mem::take(&mut self.extended));
         let escapes = std::mem::replace(&mut self.escapes, false);
         self.add_blocks(template);
-        let result = self.within(step, |eval| eval.template(template));
+        self.watch.entered(by.step);
+        let result = self.template(template);
+        self.watch.left();
         self.escapes = escapes;
         (self.blocks, self.extended) = blocks;
         self.variables.close_to(depth);
         self.variables.give_closure(closure);
         self.variables.rise(INCLUDE_DEPTH);
-        result
+        result.map_err(|failure| failure.through(Step { at: by.inner, ..by.step }))
     }
 
     fn import(&mut self, from: &'e Expr, name: &'e str, at: Place) -> Outcome<()> {
         self.begin_capture();
         self.variables.open().map_err(|error| Failure::at(at, error))?;
         let named = self.value(from)?;
-        self.included(&named, from.at, false, Step { scope: Scope::Import, at })?;
+        self.included(&named, from.at, false, Entrance { step: Step { scope: Scope::Import, at }, inner: at })?;
         let written = self.end_capture();
         let written = self.captured(written).value;
         let (mut values, mut origins) = (Members::new(), Vec::new());
@@ -522,7 +533,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         self.begin_discard();
         self.variables.open().map_err(|error| Failure::at(at, error))?;
         let named = self.value(from)?;
-        self.included(&named, from.at, false, Step { scope: Scope::Import, at })?;
+        self.included(&named, from.at, false, Entrance { step: Step { scope: Scope::Import, at }, inner: at })?;
         let mut found = Vec::with_capacity(names.len());
         for imported in names {
             found.push(self.value(&imported.name)?);

@@ -95,7 +95,7 @@ pub(super) enum StmtKind {
     Import { from: Expr, name: Box<str> },
     FromImport { from: Expr, names: Vec<Imported> },
     Extends(Expr),
-    Include { name: Expr, ignore_missing: bool },
+    Include { name: Expr, ignore_missing: bool, inner: Place },
     Macro(Box<Macro>),
     CallBlock(Box<Call>, Box<Macro>),
     Do(Box<Call>),
@@ -228,6 +228,8 @@ pub(super) struct Choice {
 /// `input | filter(arguments)`.
 #[derive(Debug)]
 pub(super) struct Filtered {
+    /// The filter with its arguments, without its input.
+    pub(super) own: Place,
     pub(super) filter: Filter,
     /// None for the first filter of a block, which gets the block's text.
     pub(super) input: Option<Expr>,
@@ -254,7 +256,8 @@ pub(super) struct Call {
 #[derive(Debug)]
 pub(super) enum Callee {
     Name(Box<str>),
-    Method(Expr, Box<str>),
+    /// A method, and where its name and its arguments stand.
+    Method(Expr, Box<str>, Place),
     Value(Expr),
     Block(Box<str>),
 }
