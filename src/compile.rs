@@ -1171,18 +1171,6 @@ mod tests {
         compiler.contexts.iter().map(|loaded| loaded.plain.proofs() + loaded.versions.proofs()).sum()
     }
 
-    fn leaves(value: &serde_json::Value, at: &Pointer, found: &mut Vec<Pointer>) {
-        match value {
-            serde_json::Value::Array(elements) => {
-                elements.iter().enumerate().for_each(|(index, it)| leaves(it, &at.element(index), found));
-            }
-            serde_json::Value::Object(members) => {
-                members.iter().for_each(|(name, it)| leaves(it, &at.member(name), found));
-            }
-            _ => found.push(at.clone()),
-        }
-    }
-
     #[test]
     fn agents_with_prompts_of_their_own_share_what_is_written_around_them() {
         let agents: Vec<(String, String)> = (0..4)

@@ -139,6 +139,7 @@ pub(super) fn run<'e, W: Watch>(
         most: input.most,
         is_full: false,
         loops: 0,
+        running: Vec::new(),
         watch,
     };
     eval.add_blocks(template);
@@ -200,6 +201,8 @@ struct Eval<'e, W> {
     is_full: bool,
     /// How many loops began.
     loops: usize,
+    /// The loops that run, also around the macro that does.
+    running: Vec<variables::Running<'e>>,
     watch: W,
 }
 

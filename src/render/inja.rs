@@ -197,7 +197,6 @@ pub(super) fn pairs(value: Tracked) -> Result<Tracked, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::render::eval::render_alone;
     use crate::repo::Dialect;
 

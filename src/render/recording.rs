@@ -233,6 +233,9 @@ impl Recording {
     pub(crate) fn written(&self, engine: &Engine, sources: &Sources, range: Range<usize>) -> Vec<Written> {
         let first = self.starts.partition_point(|&start| start < range.start).saturating_sub(1);
         let mut written = Vec::new();
+        if range.start >= self.told.text.len() && !range.is_empty() {
+            return vec![self.beyond(engine, sources, range)];
+        }
         for (index, run) in self.told.runs.iter().enumerate().skip(first) {
             let output = self.starts[index]..self.starts[index] + run.len;
             let overlaps = output.start < range.end && output.end > range.start;
@@ -245,6 +248,12 @@ impl Recording {
             }
         }
         written
+    }
+
+    /// What is behind the place up to which the template could be followed: it makes too many texts of texts.
+    fn beyond(&self, engine: &Engine, sources: &Sources, output: Range<usize>) -> Written {
+        let span = engine.place_span(sources, Place::new(self.template, &(0..0)));
+        Written { output, by: By::Computed(Vec::new()), span, tag: None, steps: Vec::new(), value: None }
     }
 
     /// The tags of the branches and loops that were gone into.

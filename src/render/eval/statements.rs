@@ -63,9 +63,9 @@ impl<'e, W: Watch> Eval<'e, W> {
             StmtKind::If(it) => self.condition(it, at),
             StmtKind::With(assignments, body) => self.with_block(assignments, body, at),
             StmtKind::Set(target, value) => {
-                let value = match target {
-                    Target::Member { .. } => self.kept(value, Holder::Namespace, Some(target))?,
-                    _ => self.kept(value, Holder::Variable, None)?,
+                let value = match target.is_in_namespace() {
+                    true => self.kept(value, Holder::Namespace, Some(target))?,
+                    false => self.kept(value, Holder::Variable, None)?,
                 };
                 self.assign(target, value)
             }
@@ -196,7 +196,7 @@ impl<'e, W: Watch> Eval<'e, W> {
             Some(filter) => self.filtered(filter, text)?,
         };
         let value = self.claimed(value, at);
-        if matches!(target, Target::Member { .. }) {
+        if target.is_in_namespace() {
             values::keep(&value.value, Holder::Namespace).map_err(|error| Failure::at(at, error))?;
         }
         self.assign(target, value)
@@ -257,7 +257,8 @@ impl<'e, W: Watch> Eval<'e, W> {
     fn passing(&mut self, it: &'e For, filter: &'e Expr, over: &Tracked) -> Outcome<Tracked> {
         let elements = self.elements(over, it.iter.at)?;
         let object = Arc::new(Loop::new(self.next_loop(), Vec::new(), 0, false));
-        self.open_loop(Running { object, node: None }, filter.at)?;
+        let running = Running { object, node: None, home: (self.template.number, self.block) };
+        self.open_loop(running, filter.at)?;
         let mut passing = Vec::new();
         for element in elements {
             self.step(filter.at)?;
@@ -309,7 +310,10 @@ impl<'e, W: Watch> Eval<'e, W> {
         let depth = around.map_or(0, |around| around.object.depth() + 1);
         let values = elements.iter().map(|element| element.value.clone()).collect();
         let object = Arc::new(Loop::new(self.next_loop(), values, depth, it.recursive));
-        self.open_loop(Running { object: Arc::clone(&object), node: Some(it) }, at)?;
+        let home = (self.template.number, self.block);
+        let running = Running { object: Arc::clone(&object), node: Some(it), home };
+        self.running.push(running.clone());
+        self.open_loop(running, at)?;
         let count = elements.len();
         for (index, element) in elements.into_iter().enumerate() {
             self.step(at)?;
@@ -320,6 +324,7 @@ impl<'e, W: Watch> Eval<'e, W> {
             self.body(&it.body)?;
         }
         object.go_to(count);
+        self.running.pop();
         self.variables.close();
         Ok(count > 0)
     }

@@ -128,6 +128,17 @@ pub(super) enum Target {
     Member { object: Box<Expr>, name: Box<str>, at: Place },
 }
 
+impl Target {
+    /// Returns whether a member of a namespace is assigned.
+    pub(super) fn is_in_namespace(&self) -> bool {
+        match self {
+            Target::Name(_) => false,
+            Target::List(_, targets) => targets.iter().any(Target::is_in_namespace),
+            Target::Member { .. } => true,
+        }
+    }
+}
+
 /// A `{% for %}`.
 #[derive(Debug)]
 pub(super) struct For {

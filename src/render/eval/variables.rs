@@ -20,6 +20,8 @@ pub(super) struct Running<'e> {
     pub(super) object: Arc<Loop>,
     /// The loop; none where it only looks for the elements that pass a condition.
     pub(super) node: Option<&'e For>,
+    /// The number of the template, and the block, that it stands in.
+    pub(super) home: (u32, Option<&'e str>),
 }
 
 /// One scope.
@@ -128,11 +130,6 @@ impl<'e> Variables<'e> {
     /// Returns the innermost loop.
     pub(super) fn running(&self) -> Option<&Running<'e>> {
         self.scopes.iter().rev().find_map(|scope| scope.running.as_ref())
-    }
-
-    /// Returns the loop of a number, if it runs here.
-    pub(super) fn loop_of(&self, number: usize) -> Option<&Running<'e>> {
-        self.scopes.iter().rev().filter_map(|scope| scope.running.as_ref()).find(|it| it.object.number == number)
     }
 
     /// Takes variables for the macros that the innermost scope declares.
