@@ -25,6 +25,7 @@ mod recording;
 mod recursion;
 mod rope;
 pub(crate) mod rules;
+mod slips;
 mod unclosed;
 mod unexpanded;
 mod values;
@@ -655,9 +656,9 @@ impl Renderer<'_> {
         let steps = steps * account::STEP;
         let cost = spent + 2 * text.len() as u64 + steps;
         let name = &self.engine.templates[id.0 as usize].name;
-        let text = outcome.map(|()| text).map_err(|failure| {
-            Box::new(errors::runtime(self.engine, sources, self.engine.kind_of(name), &failure))
-        });
+        let text = outcome
+            .map(|()| text)
+            .map_err(|failure| Box::new(errors::runtime(self.engine, sources, self.engine.kind_of(name), &failure)));
         Rendered { text, cost, steps }
     }
 }

@@ -75,12 +75,7 @@ pub(super) enum Callable {
 
 pub(super) fn analyse(text: &str, name: &str) -> Result<Analysis, Error> {
     let tree = machinery::parse(text, name, SyntaxConfig::default())?;
-    let mut walker = Walker {
-        found: Analysis::default(),
-        loops: Vec::new(),
-        macros: 0,
-        scope: Scope::default(),
-    };
+    let mut walker = Walker { found: Analysis::default(), loops: Vec::new(), macros: 0, scope: Scope::default() };
     walker.statement(&tree);
     Ok(walker.found)
 }

@@ -4,10 +4,11 @@ use std::error::Error as _;
 use std::ops::Range;
 
 use minijinja::machinery::{self, ast::Expr};
-use minijinja::{Error, ErrorKind};
+use minijinja::{Error, ErrorKind, Value};
 
-use super::eval::{Failure, Place};
+use super::eval::{Absent, AbsentKind, Failure, Place};
 use super::prompt::Refusal;
+use super::slips::{self, Slip};
 use super::unclosed::{self, OpenTag, Unbalanced};
 use super::{Engine, TemplateKind, functions, rules};
 use crate::conversation::TEMPLATE_DATA;
@@ -22,6 +23,9 @@ pub(super) fn syntax(engine: &Engine, sources: &Sources, name: &str, text: &str,
     let detail = error.detail().unwrap_or("the template does not parse");
     let at = |range: Range<usize>| engine.span(sources, name, clamp(&range, text));
     let finding = |range: &Range<usize>, message: String| Diagnostic::new(&rules::SYNTAX, at(range.clone()), message);
+    if let Some(Slip { range, message, help }) = slips::find(text, range.start) {
+        return finding(&range, message.to_owned()).help(help);
+    }
     if let Some(tag) = detail.strip_prefix("unknown statement ") {
         return misplaced_tag(
             tag,
@@ -168,11 +172,14 @@ fn describe(engine: &Engine, sources: &Sources, failure: &Failure, kind: Templat
     let detail = error.detail().unwrap_or_default();
     // Whatever the template wanted to do with it.
     if let Some(missing) = failure.missing {
-        return undefined(engine, sources, (missing, failure.at), kind);
+        return undefined(engine, sources, (missing, failure), kind);
     }
     let called = failure.called.as_deref().unwrap_or_default();
     let (rule, message): (&'static Rule, String) = match error.kind() {
-        ErrorKind::UndefinedError => return undefined(engine, sources, (failure.at, failure.at), kind),
+        ErrorKind::UndefinedError => {
+            let here = Absent { at: failure.at, kind: AbsentKind::Value };
+            return undefined(engine, sources, (here, failure), kind);
+        }
         ErrorKind::UnknownFunction => return unknown_function(called, span, kind),
         ErrorKind::MissingArgument | ErrorKind::TooManyArguments => return wrong_arguments(called, error, span),
         ErrorKind::WriteFailure if detail == functions::TOO_LARGE => {
@@ -201,9 +208,9 @@ fn describe(engine: &Engine, sources: &Sources, failure: &Failure, kind: Templat
         ErrorKind::CannotUnpack => {
             finding.help("a loop over an object by key and value is written `{% for key, value in object | items %}`")
         }
-        _ if rule == &rules::TOO_LARGE => finding
-            .label("the limit is reached here")
-            .help("look for a loop that repeats the whole history"),
+        _ if rule == &rules::TOO_LARGE => {
+            finding.label("the limit is reached here").help("look for a loop that repeats the whole history")
+        }
         _ => finding
             .help("the values of this context do not fit what the tag does with them: `reqc render` shows the rest"),
     }
@@ -270,40 +277,85 @@ fn wrong_arguments(called: &str, error: &Error, span: Span) -> Diagnostic {
     }
 }
 
-/// A value that is not there: `missing` is the expression that should have given it, `at` the one that uses it.
+/// A value that is not there.
 fn undefined(
     engine: &Engine,
     sources: &Sources,
-    (missing, at): (Place, Place),
+    (absent, failure): (Absent, &Failure),
     kind: TemplateKind,
 ) -> Diagnostic {
-    let expression = sources.slice(engine.place_span(sources, missing)).trim();
-    let (message, help) = match member_of(expression) {
-        Some((object, member)) => {
-            // A member that some conversations have is no slip.
-            let is_known = members().any(|known| known == member);
-            let near = did_you_mean(&member, members()).filter(|_| !is_known);
-            let guard = format!("if it may be absent, ask first: `{{% if {expression} is defined %}}`");
-            (format!("`{object}` has no `{member}`"), near.unwrap_or(guard))
+    let (missing, at) = (engine.place_span(sources, absent.at), engine.place_span(sources, failure.at));
+    let expression = sources.slice(missing).trim();
+    match absent.kind {
+        AbsentKind::Parameter => {
+            let message = format!("`{expression}` is a parameter, and the call of the macro gives it no value");
+            let finding = Diagnostic::new(&rules::UNDEFINED, at, message);
+            finding.related(missing, "the parameter").help("give it in the call, or declare a default: `name=\"\"`")
         }
-        _ if expression == "ctx" => (
-            "a system prompt sees no `ctx`".to_owned(),
-            "it is rendered before the conversation is: known are `language`, `project_name` and the file functions"
-                .to_owned(),
-        ),
-        _ if is_name(expression) => (format!("there is no variable `{expression}`"), variable_help(expression, kind)),
-        _ => (
-            match is_path(expression) {
-                true => format!("`{}` is undefined", cut(expression, 61)),
-                false => "a value here is undefined".to_owned(),
-            },
-            "if it may be absent, ask first with `is defined`".to_owned(),
-        ),
+        AbsentKind::Import => {
+            let message = format!("the imported template has no `{expression}`");
+            let finding = Diagnostic::new(&rules::UNDEFINED, missing, message);
+            finding
+                .related(at, "used here")
+                .help("import a macro or a variable that the other template sets at its top level")
+        }
+        AbsentKind::Value => {
+            // What gave it is the place, if it stands in the tag that uses it.
+            let is_here = failure.at.contains(absent.at) || engine.is_in_one_tag(absent.at, failure.at, sources);
+            let (message, help) = absence(expression, failure.object.as_ref(), kind);
+            Diagnostic::new(&rules::UNDEFINED, if is_here { missing } else { at }, message).help(help)
+        }
+    }
+}
+
+/// Returns the message about an expression that gives nothing, and what to write instead.
+fn absence(expression: &str, object: Option<&Value>, kind: TemplateKind) -> (String, String) {
+    const ASK: &str = "if it may be absent, ask first with `is defined`";
+    if let Some((holder, member)) = member_of(expression) {
+        return (format!("`{holder}` has no `{member}`"), member_help(expression, &member, object));
+    }
+    if expression == "ctx" {
+        let help =
+            "it is rendered before the conversation is: known are `language`, `project_name` and the file functions";
+        return ("a system prompt sees no `ctx`".to_owned(), help.to_owned());
+    }
+    match (is_name(expression), is_path(expression)) {
+        (true, _) => (format!("there is no variable `{expression}`"), variable_help(expression, kind)),
+        (_, true) => (format!("`{}` is undefined", cut(expression, 61)), ASK.to_owned()),
+        _ => ("a value here is undefined".to_owned(), ASK.to_owned()),
+    }
+}
+
+/// Returns what to write instead of a member that an object lacks.
+///
+/// The members of `ctx`, messages, blocks and tools are known: what another kind of object has, this one never has, and asking for
+/// it first would only hide the slip.
+fn member_help(expression: &str, member: &str, object: Option<&Value>) -> String {
+    let ask = || format!("if it may be absent, ask first: `{{% if {expression} is defined %}}`");
+    let Some((name, known)) = object.and_then(kind_of_object) else {
+        // A member that some conversations have is no slip.
+        let is_known = members().any(|known| known == member);
+        return did_you_mean(member, members()).filter(|_| !is_known).unwrap_or_else(ask);
     };
-    // What gave it is the place, if it stands in the tag that uses it.
-    let is_here = at.contains(missing) || engine.is_in_one_tag(missing, at, sources);
-    let span = engine.place_span(sources, if is_here { missing } else { at });
-    Diagnostic::new(&rules::UNDEFINED, span, message).help(help)
+    if known.contains(&member) {
+        return ask();
+    }
+    let (article, listed) = (if name == "ctx" { "" } else { "a " }, known.join("`, `"));
+    did_you_mean(member, known.iter().copied()).unwrap_or_else(|| format!("{article}{name} has `{listed}`"))
+}
+
+/// Returns what kind of template data an object is, and the members that such an object can have.
+fn kind_of_object(object: &Value) -> Option<(&'static str, &'static [&'static str])> {
+    let has = |member: &str| object.get_attr(member).is_ok_and(|member| !member.is_undefined());
+    let name = match () {
+        () if has("history") => "ctx",
+        () if has("role") && has("content_blocks") => "message",
+        () if has("type") => "block",
+        () if has("file_path") => "file",
+        () if has("schema") && has("name") => "tool",
+        () => return None,
+    };
+    TEMPLATE_DATA.into_iter().find(|(known, _)| *known == name)
 }
 
 impl Engine {

@@ -30,12 +30,13 @@ pub(super) use lower::lower;
 pub(super) use objects::{Function, Module, Namespace};
 pub(super) use trace::{Frame, Trace};
 pub(super) use tree::{Place, Template};
-pub(super) use value::{Arguments, Names, Native, Origin, Tracked, of_data, told_as};
+pub(super) use value::{Absent, AbsentKind, Arguments, Names, Native, Origin, Tracked, of_data, told_as};
 pub(super) use watch::Watch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use minijinja::{Error, State, Value};
 
 use super::MAX_OUTPUT as MAX_TEXT;
@@ -112,12 +113,7 @@ pub(super) struct Output<W> {
 }
 
 /// Evaluates a template.
-pub(super) fn run<'e, W: Watch>(
-    template: &'e Template,
-    input: Input<'e>,
-    state: State<'e, 'e>,
-    watch: W,
-) -> Output<W> {
+pub(super) fn run<'e, W: Watch>(template: &'e Template, input: Input<'e>, state: State<'e, 'e>, watch: W) -> Output<W> {
     let mut variables = Variables::new(input.globals);
     for (name, value) in input.data {
         let origin = if W::FOLLOWS { origin_of(&name) } else { Origin::Unknown };
@@ -140,10 +136,11 @@ pub(super) fn run<'e, W: Watch>(
         is_full: false,
         loops: 0,
         running: Vec::new(),
+        lacking: HashMap::default(),
         watch,
     };
     eval.add_blocks(template);
-    let outcome = eval.template(template);
+    let outcome = eval.template(template).map_err(|failure| eval.with_object(failure));
     let text = match eval.out.into_iter().next() {
         Some(Sink::Text(text)) => text,
         _ => Told::new(W::FOLLOWS),
@@ -201,12 +198,20 @@ struct Eval<'e, W> {
     is_full: bool,
     /// How many loops began.
     loops: usize,
+    /// The objects that lacked a member, by the expression that asked for it.
+    lacking: HashMap<Place, Value>,
     /// The loops that run, also around the macro that does.
     running: Vec<variables::Running<'e>>,
     watch: W,
 }
 
 impl<'e, W: Watch> Eval<'e, W> {
+    /// Adds the object that lacks what a render failed for.
+    fn with_object(&mut self, mut failure: Box<Failure>) -> Box<Failure> {
+        failure.object = failure.missing.and_then(|absent| self.lacking.remove(&absent.at));
+        failure
+    }
+
     fn step(&mut self, at: Place) -> Outcome<()> {
         self.watch.step().map_err(|error| Failure::at(at, error))
     }

@@ -54,14 +54,16 @@ impl Engine {
         let wanted = called.name.as_str();
         let (what, known): (&str, Vec<&str>) = match called.what {
             Callable::Function
-                if self.assigned.contains(wanted)
-                    || matches!(wanted, "loop" | "caller" | "super" | INDEX_FROM_0) =>
+                if self.assigned.contains(wanted) || matches!(wanted, "loop" | "caller" | "super" | INDEX_FROM_0) =>
             {
                 return None;
             }
             Callable::Function => {
                 let of_inja = inja::FUNCTIONS.iter().filter(|_| self.dialect == Dialect::Inja);
-                ("function", functions.iter().copied().chain(FUNCTIONS.map(|(name, _)| name)).chain(of_inja.copied()).collect())
+                (
+                    "function",
+                    functions.iter().copied().chain(FUNCTIONS.map(|(name, _)| name)).chain(of_inja.copied()).collect(),
+                )
             }
             Callable::Filter => ("filter", filter_names().collect()),
             Callable::Test => ("test", test_names().collect()),
@@ -101,7 +103,9 @@ impl Engine {
 fn elsewhere(name: &str, what: Callable) -> Option<String> {
     match what {
         Callable::Function if inja::FUNCTIONS.contains(&name) => inja::instead(name),
-        Callable::Function if filter_names().any(|filter| filter == name) => Some(format!("`{name}` is a filter: write `value | {name}`")),
+        Callable::Function if filter_names().any(|filter| filter == name) => {
+            Some(format!("`{name}` is a filter: write `value | {name}`"))
+        }
         Callable::Filter if BODY_FUNCTIONS.contains(&name) => {
             Some(format!("`{name}` is a function: write `{name}(value)`"))
         }

@@ -183,7 +183,8 @@ impl PromptScope {
         let Folders { project, config, home } = &self.folders;
         let values = [&self.language, &self.project_name, project, config, home];
         let variables = VARIABLES.into_iter().zip(values.map(|value| Value::from(Arc::clone(value))));
-        let functions = OWN_FUNCTIONS.into_iter().map(|(name, function)| (name, self.function(name, function, dialect)));
+        let functions =
+            OWN_FUNCTIONS.into_iter().map(|(name, function)| (name, self.function(name, function, dialect)));
         variables.chain(functions).map(|(name, value)| (Arc::from(name), value)).collect()
     }
 

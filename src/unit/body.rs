@@ -294,9 +294,7 @@ impl Plan<'_> {
     /// Whether a template may be rendered once for all prompts, and this agent's own be put into what it gives: it may if the template
     /// does no more with the prompt than to hand it on.
     pub(super) fn splices(&self, renderer: &Renderer<'_>, template: TemplateId) -> bool {
-        self.has_own_prompt(renderer)
-            && renderer.is_shared(template)
-            && renderer.reads_prompt(template)
+        self.has_own_prompt(renderer) && renderer.is_shared(template) && renderer.reads_prompt(template)
     }
 
     /// Everything that a template's fragment depends on.

@@ -523,12 +523,7 @@ impl<'a> Record<'a> {
         Some(self.recorded[index].whole.get_or_init(follow))
     }
 
-    fn follow(
-        &self,
-        splice: &Splice,
-        input: &BodyInput<'_>,
-        prompt: Option<&Arc<Recording>>,
-    ) -> Recording {
+    fn follow(&self, splice: &Splice, input: &BodyInput<'_>, prompt: Option<&Arc<Recording>>) -> Recording {
         self.renderer.record_body(splice.template, input, prompt)
     }
 

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use minijinja::value::{DynObject, Kwargs, Rest, Tuple, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, Value};
 
+use super::super::account;
 use super::super::eval::{Arguments, Namespace, Native, Origin, Tracked};
 use super::super::functions::{to_json, undefined};
 use super::super::rope::{Told, Writer};
 use super::super::values::{self, Holder, Members};
-use super::super::account;
 use super::texts::{Text, text_of};
 use super::{filter_named, invalid, test_named};
 
@@ -339,8 +339,7 @@ pub(super) fn range(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
         return Err(invalid("cannot create a range with a step of 0"));
     }
     let is_inside = move |number: &i64| if step > 0 { *number < end } else { *number > end };
-    let numbers =
-        std::iter::successors(Some(start), move |number| number.checked_add(step)).take_while(is_inside);
+    let numbers = std::iter::successors(Some(start), move |number| number.checked_add(step)).take_while(is_inside);
     let numbers: Vec<Value> = numbers.take(MAX + 1).map(Value::from).collect();
     if numbers.len() > MAX {
         return Err(invalid(format!("a range has at most {MAX} numbers")));

@@ -174,11 +174,7 @@ fn words(text: &str, limit: usize) -> impl Iterator<Item = &str> {
 }
 
 /// Parts of a text as a list, in the order in which they stand in it.
-fn listed<'t>(
-    native: &Native<'_, '_>,
-    text: &'t str,
-    parts: impl Iterator<Item = &'t str>,
-) -> Result<Tracked, Error> {
+fn listed<'t>(native: &Native<'_, '_>, text: &'t str, parts: impl Iterator<Item = &'t str>) -> Result<Tracked, Error> {
     account::make(text.len())?;
     let told = native.told(0, text);
     let (mut cutter, mut from, mut elements) = (Cutter::new(&told), 0, Vec::new());

@@ -8,7 +8,7 @@ use minijinja::{Error, ErrorKind, Value};
 use super::failure::{Failure, Outcome, invalid};
 use super::objects::{Function, Loop, MacroRef, NOT_CALLABLE};
 use super::tree::{Argument, Call, Callee, Macro, Place, Template};
-use super::value::{Arguments, Native, Origin, Tracked};
+use super::value::{Absent, AbsentKind, Arguments, Native, Origin, Tracked};
 use super::variables::{ClosureId, Running};
 use super::watch::Watch;
 use super::{Eval, Scope, Step, operators};
@@ -270,7 +270,7 @@ fn bind(node: &Macro, arguments: &Arguments) -> Result<(Vec<Tracked>, Option<Tra
                 used.push(name);
                 given
             }
-            (false, None) => Tracked::default(),
+            (false, None) => Tracked::missing(Absent { at: parameter.at, kind: AbsentKind::Parameter }),
         });
     }
     let caller = node.wants_caller.then(|| {

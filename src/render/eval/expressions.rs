@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use minijinja::value::{Tuple, ValueKind};
 use minijinja::Value;
+use minijinja::value::{Tuple, ValueKind};
 
 use super::super::rope::{Told, Writer};
 use super::super::values::{self, Members};
@@ -12,7 +12,7 @@ use super::failure::{Failure, Outcome, undefined};
 use super::lower::literal;
 use super::objects::{Module, Namespace};
 use super::tree::{Choice, Expr, ExprKind, Filtered, Place, Tested};
-use super::value::{Arguments, Origin, Tracked};
+use super::value::{Absent, Arguments, Origin, Tracked};
 use super::watch::Watch;
 use super::{Eval, operators};
 
@@ -79,9 +79,9 @@ impl<'e, W: Watch> Eval<'e, W> {
 
     fn variable(&self, name: &str, at: Place) -> Tracked {
         let found = self.variables.get(name);
-        let found = found.unwrap_or_else(|| Tracked { value: Value::UNDEFINED, origin: Origin::Missing(at) });
+        let found = found.unwrap_or_default();
         match (&found.origin, found.value.is_undefined()) {
-            (Origin::Unknown, true) => Tracked { origin: Origin::Missing(at), ..found },
+            (Origin::Unknown, true) => missing(at),
             _ => found,
         }
     }
@@ -104,6 +104,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         }
         let value = base.value.get_attr(name).map_err(|error| Failure::of(at, error, &base))?;
         if value.is_undefined() {
+            self.lacking.insert(at, base.value);
             return Ok(missing(at));
         }
         let origin = if W::FOLLOWS { self.member_origin(&base, name) } else { Origin::Unknown };
@@ -230,7 +231,7 @@ impl<'e, W: Watch> Eval<'e, W> {
 
 /// Returns a value that is not there, by the expression that asks for it.
 fn missing(at: Place) -> Tracked {
-    Tracked { value: Value::UNDEFINED, origin: Origin::Missing(at) }
+    Tracked::missing(Absent::value(at))
 }
 
 /// Returns the index that a key stands for in a list, from its end if it is negative.

@@ -3,9 +3,9 @@
 use minijinja::{Error, ErrorKind, Value};
 
 use super::super::functions::TOO_LARGE;
-use super::tree::Place;
-use super::value::{Arguments, Tracked};
 use super::Step;
+use super::tree::Place;
+use super::value::{Absent, Arguments, Tracked};
 
 /// What a part of a render gave.
 pub(super) type Outcome<T> = Result<T, Box<Failure>>;
@@ -17,8 +17,10 @@ pub(in super::super) struct Failure {
     pub(in super::super) error: Error,
     /// The expression or the tag.
     pub(in super::super) at: Place,
-    /// The expression that gave a value which is undefined, if that is what went wrong.
-    pub(in super::super) missing: Option<Place>,
+    /// What is not there, if that is what went wrong.
+    pub(in super::super) missing: Option<Absent>,
+    /// The object that lacks it, if it is a member.
+    pub(in super::super) object: Option<Value>,
     /// The name that is called, of a function that is not there or gets other arguments than it takes.
     pub(in super::super) called: Option<Box<str>>,
     /// How the render got there: the innermost step first.
@@ -27,12 +29,13 @@ pub(in super::super) struct Failure {
 
 impl Failure {
     pub(super) fn at(at: Place, error: Error) -> Box<Failure> {
-        Box::new(Failure { error, at, missing: None, called: None, steps: Vec::new() })
+        Box::new(Failure { error, at, missing: None, object: None, called: None, steps: Vec::new() })
     }
 
     /// Returns a failure about a value: it may be that the value is undefined.
     pub(super) fn of(at: Place, error: Error, value: &Tracked) -> Box<Failure> {
-        let missing = if value.value.is_undefined() { value.origin.missing().or(Some(at)) } else { None };
+        let missing =
+            if value.value.is_undefined() { value.origin.missing().or(Some(Absent::value(at))) } else { None };
         Box::new(Failure { missing, ..*Failure::at(at, error) })
     }
 

@@ -229,7 +229,11 @@ impl Lowering<'_> {
                 _ => Box::default(),
             };
             let default = index.checked_sub(without_default).and_then(|index| it.defaults.get(index));
-            parameters.push(Parameter { name, default: default.map(|default| self.expr(default)) });
+            parameters.push(Parameter {
+                at: self.place(&range(argument.span())),
+                name,
+                default: default.map(|default| self.expr(default)),
+            });
         }
         let body = self.statements(&it.body);
         Macro { name: it.name.into(), parameters, body, enclosed, wants_caller, at: self.tag(span) }
@@ -311,7 +315,10 @@ impl Lowering<'_> {
                 let arguments = self.arguments(&it.args);
                 let range = input.as_ref().map_or(own.clone(), |input| self.from_left(input, own.end));
                 let filter = Filter::named(&without_blanks(it.name));
-                self.made(&range, ExprKind::Filter(Box::new(Filtered { own: self.place(&own), filter, input, arguments })))
+                self.made(
+                    &range,
+                    ExprKind::Filter(Box::new(Filtered { own: self.place(&own), filter, input, arguments })),
+                )
             }
             Ast::Test(it) => {
                 let (input, arguments) = (self.expr(&it.expr), self.arguments(&it.args));

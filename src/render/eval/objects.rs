@@ -121,7 +121,16 @@ impl Loop {
 impl Object for Loop {
     fn enumerate(self: &Arc<Self>) -> Enumerator {
         Enumerator::Str(&[
-            "index0", "index", "length", "revindex", "revindex0", "first", "last", "depth", "depth0", "previtem",
+            "index0",
+            "index",
+            "length",
+            "revindex",
+            "revindex0",
+            "first",
+            "last",
+            "depth",
+            "depth0",
+            "previtem",
             "nextitem",
         ])
     }

@@ -113,7 +113,9 @@ fn operated<W: Watch>(
         BinOpKind::In => CompareOpKind::In,
         op => {
             [left, right].into_iter().for_each(|operand| eval.watch.looked_at(operand));
-            return calculated(op, left, right).map(Tracked::plain).map_err(|error| of_operands(at, error, left, right));
+            return calculated(op, left, right)
+                .map(Tracked::plain)
+                .map_err(|error| of_operands(at, error, left, right));
         }
     };
     compared(eval, operator, [left, right], at).map(Tracked::plain)
@@ -400,7 +402,8 @@ fn sliced(base: &Tracked, picked: &Picked, follows: bool, frame: u32) -> Result<
         }
         ValueKind::Seq | ValueKind::Iterable => {
             let all = elements(base)?;
-            let Tracked { value, origin } = Tracked::list(picked.of(all.len()).map(|index| all[index].clone()).collect());
+            let Tracked { value, origin } =
+                Tracked::list(picked.of(all.len()).map(|index| all[index].clone()).collect());
             match base.value.is_tuple() {
                 true => {
                     let values: Vec<Value> = value.try_iter()?.collect();

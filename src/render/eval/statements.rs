@@ -11,7 +11,7 @@ use super::super::{account, functions, inja};
 use super::failure::{Failure, Outcome, invalid, undefined};
 use super::objects::{Loop, Module, Namespace};
 use super::tree::{Emit, Expr, For, If, Imported, Place, Stmt, StmtKind, Target, Template};
-use super::value::{Origin, Tracked};
+use super::value::{Absent, AbsentKind, Origin, Tracked};
 use super::variables::Running;
 use super::watch::Watch;
 use super::{Blocks, Eval, Scope, Step, operators};
@@ -183,13 +183,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         Ok(())
     }
 
-    fn set_block(
-        &mut self,
-        target: &'e Target,
-        filter: Option<&'e Expr>,
-        body: &'e [Stmt],
-        at: Place,
-    ) -> Outcome<()> {
+    fn set_block(&mut self, target: &'e Target, filter: Option<&'e Expr>, body: &'e [Stmt], at: Place) -> Outcome<()> {
         let text = self.capture(Scope::SetBlock, body, at)?;
         let value = match filter {
             None => text,
@@ -382,7 +376,12 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 
     /// Evaluates what a variable or a namespace keeps: what could make values deeper and deeper is looked at.
-    pub(super) fn kept(&mut self, expression: &'e Expr, holder: Holder, target: Option<&'e Target>) -> Outcome<Tracked> {
+    pub(super) fn kept(
+        &mut self,
+        expression: &'e Expr,
+        holder: Holder,
+        target: Option<&'e Target>,
+    ) -> Outcome<Tracked> {
         operators::kept(self, expression, holder, target)
     }
 }
@@ -541,7 +540,11 @@ impl<'e, W: Watch> Eval<'e, W> {
         self.included(&named, from.at, false, Entrance { step: Step { scope: Scope::Import, at }, inner: at })?;
         let mut found = Vec::with_capacity(names.len());
         for imported in names {
-            found.push(self.value(&imported.name)?);
+            let value = self.value(&imported.name)?;
+            found.push(match value.is_missing() {
+                true => Tracked::missing(Absent { at: imported.name.at, kind: AbsentKind::Import }),
+                false => value,
+            });
         }
         self.variables.close();
         for (imported, value) in names.iter().zip(found).rev() {

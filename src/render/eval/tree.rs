@@ -87,15 +87,29 @@ pub(super) enum StmtKind {
     If(If),
     With(Vec<(Target, Expr)>, Vec<Stmt>),
     Set(Target, Expr),
-    SetBlock { target: Target, filter: Option<Expr>, body: Vec<Stmt> },
+    SetBlock {
+        target: Target,
+        filter: Option<Expr>,
+        body: Vec<Stmt>,
+    },
     AutoEscape(Expr, Vec<Stmt>),
     FilterBlock(Expr, Vec<Stmt>),
     /// A block that is written here, by its name.
     Block(Box<str>),
-    Import { from: Expr, name: Box<str> },
-    FromImport { from: Expr, names: Vec<Imported> },
+    Import {
+        from: Expr,
+        name: Box<str>,
+    },
+    FromImport {
+        from: Expr,
+        names: Vec<Imported>,
+    },
     Extends(Expr),
-    Include { name: Expr, ignore_missing: bool, inner: Place },
+    Include {
+        name: Expr,
+        ignore_missing: bool,
+        inner: Place,
+    },
     Macro(Box<Macro>),
     CallBlock(Box<Call>, Box<Macro>),
     Do(Box<Call>),
@@ -182,6 +196,8 @@ pub(super) struct Macro {
 /// A parameter of a macro.
 #[derive(Debug)]
 pub(super) struct Parameter {
+    /// Its name in the declaration.
+    pub(super) at: Place,
     pub(super) name: Box<str>,
     pub(super) default: Option<Expr>,
 }
@@ -201,8 +217,16 @@ pub(super) enum ExprKind {
     Var(Box<str>),
     /// `${PROJECT_DIR}` and its like in a prompt's own text.
     Folder(Box<str>),
-    Member { base: Box<Expr>, name: Box<str>, optional: bool },
-    Item { base: Box<Expr>, key: Box<Expr>, optional: bool },
+    Member {
+        base: Box<Expr>,
+        name: Box<str>,
+        optional: bool,
+    },
+    Item {
+        base: Box<Expr>,
+        key: Box<Expr>,
+        optional: bool,
+    },
     Slice(Box<Slice>),
     Not(Box<Expr>),
     Neg(Box<Expr>),

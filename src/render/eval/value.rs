@@ -23,8 +23,8 @@ pub(in super::super) enum Origin {
     /// Nothing is known, or nobody follows.
     #[default]
     Unknown,
-    /// An undefined value: the expression that gave it.
-    Missing(Place),
+    /// An undefined value: what should have given it.
+    Missing(Absent),
     /// The undefined value of an inline `if` without `else`, which counts as nothing.
     Nothing,
     /// A value of the data, as it is.
@@ -37,7 +37,37 @@ pub(in super::super) enum Origin {
     Map(Arc<[Origin]>),
 }
 
+/// Something that a template asks for and that is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) struct Absent {
+    pub(in super::super) at: Place,
+    pub(in super::super) kind: AbsentKind,
+}
+
+/// Kinds of things that are not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum AbsentKind {
+    /// A variable, a member or an element: the place is the expression that asks for it.
+    Value,
+    /// A parameter that a call gives no value: the place is its name in the declaration.
+    Parameter,
+    /// A name that the template does not have from which it is imported: the place is the name in the tag.
+    Import,
+}
+
+impl Absent {
+    /// Returns what is missing where an expression asks for it.
+    pub(super) fn value(at: Place) -> Absent {
+        Absent { at, kind: AbsentKind::Value }
+    }
+}
+
 impl Tracked {
+    /// Returns an undefined value.
+    pub(super) fn missing(absent: Absent) -> Tracked {
+        Tracked { value: Value::UNDEFINED, origin: Origin::Missing(absent) }
+    }
+
     /// Returns a value of which nothing is known.
     pub(in super::super) fn plain(value: impl Into<Value>) -> Tracked {
         Tracked { value: value.into(), origin: Origin::Unknown }
@@ -91,9 +121,9 @@ impl Origin {
     }
 
     /// Returns the expression that gave an undefined value, in the value or in what it holds.
-    pub(in super::super) fn missing(&self) -> Option<Place> {
+    pub(in super::super) fn missing(&self) -> Option<Absent> {
         match self {
-            Origin::Missing(place) => Some(*place),
+            Origin::Missing(absent) => Some(*absent),
             Origin::List(parts) | Origin::Map(parts) => parts.iter().find_map(Origin::missing),
             _ => None,
         }
@@ -135,7 +165,7 @@ impl Arguments {
     }
 
     /// Returns the expression that gave an undefined argument, or a part of one.
-    pub(in super::super) fn missing(&self) -> Option<Place> {
+    pub(in super::super) fn missing(&self) -> Option<Absent> {
         self.origins.iter().find_map(Origin::missing)
     }
 }

@@ -20,9 +20,9 @@
 use minijinja::Error;
 
 use super::super::rope::{FrameId, Told};
+use super::Step;
 use super::tree::Place;
 use super::value::Tracked;
-use super::Step;
 
 /// Is told what happens.
 pub(in super::super) trait Watch {
