@@ -528,7 +528,6 @@ impl Compiler {
                 spent.cost = spent.cost.saturating_add(work::of_body(spent.static_values, problems.len()));
                 if !problems.is_empty() {
                     let record = Record::new(plan, &self.repo.sources, renderer, request, &body);
-                    let record = record.expecting(problems.iter().map(|problem| problem.pointer.clone()));
                     self.locate(plan, loaded, &record, problems, (&mut spent.cost, findings));
                 }
                 Some((body, made.prompt))
@@ -1070,7 +1069,7 @@ mod tests {
         });
         // Three of each agent; those of the bundled profiles that all of them inherit are compiled for all.
         let (of_all, of_one) = compiler.engine.compiled();
-        assert!(of_all < 10 && (1..=64).contains(&of_one), "{of_all} {of_one}");
+        assert!(of_all < 30 && (1..=192).contains(&of_one), "{of_all} {of_one}");
         for (name, bodies) in run.results.iter().step_by(13) {
             let id = compiler.hierarchy.by_name(name).expect("an agent");
             assert!(bodies.len() > 40);
@@ -1084,7 +1083,7 @@ mod tests {
     /// It is rendered once, and may take as many steps as each conversation allows all the same.
     #[test]
     fn a_prompt_that_says_the_same_everywhere_has_the_steps_of_each_context() {
-        let agent = "name = 'A'\nextends = 'Base'\nsystem_prompt = '{% for i in range(80000) %}{% endfor %}x'";
+        let agent = "name = 'A'\nextends = 'Base'\nsystem_prompt = '{% for i in range(190000) %}{% endfor %}x'";
         let compiler = load(&[("agents/base.toml", BASE), ("agents/a.toml", agent)], None);
         let id = compiler.agents[0].0;
         let run = compiler.run(&Selection::default(), |agent| {
@@ -1170,51 +1169,6 @@ mod tests {
     /// How many requests were found to be the beginning of a later one, for all that make them from the same.
     fn proofs(compiler: &Compiler) -> usize {
         compiler.contexts.iter().map(|loaded| loaded.plain.proofs() + loaded.versions.proofs()).sum()
-    }
-
-    fn leaves(value: &serde_json::Value, at: &Pointer, found: &mut Vec<Pointer>) {
-        match value {
-            serde_json::Value::Array(elements) => {
-                elements.iter().enumerate().for_each(|(index, it)| leaves(it, &at.element(index), found));
-            }
-            serde_json::Value::Object(members) => {
-                members.iter().for_each(|(name, it)| leaves(it, &at.member(name), found));
-            }
-            _ => found.push(at.clone()),
-        }
-    }
-
-    #[test]
-    fn a_place_is_the_same_however_far_its_template_is_followed() {
-        let agent =
-            |base: &str| format!("name = 'A {base}'\nextends = '{base}'\nsystem_prompt = '{{{{ project_name }}}}'");
-        let bases =
-            ["OpenAI Chat", "Claude Chat", "Gemini Chat"].map(|base| (format!("agents/{base}.toml"), agent(base)));
-        let files: Vec<(&str, &str)> = bases.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-        let compiler = load(&files, None);
-        let agents = compiler.hierarchy.ids().filter(|&id| !compiler.hierarchy.get(id).is_abstract());
-        let loaded = compiler.context("tool-round-trip").expect("a bundled context");
-        let sources = &compiler.repo.sources;
-        let mut places = 0;
-        for plan in agents.filter_map(|id| compiler.plan(id)).filter(|plan| plan.kind == loaded.context.kind()) {
-            let renderer = compiler.engine.renderer(64);
-            let version = compiler.version(&plan, loaded, &renderer).result.expect("a version");
-            let request = loaded.request(&plan, &version, None);
-            let body = plan.body(sources, &renderer, &request).expect("a body");
-            let mut pointers = Vec::new();
-            leaves(body.value(), &Pointer::root(), &mut pointers);
-            let record = || Record::new(&plan, sources, &renderer, &request, &body);
-            let all = record().expecting(pointers.iter().cloned());
-            for pointer in pointers.iter().step_by(pointers.len().div_ceil(8)) {
-                assert_eq!(
-                    record().place(pointer, KeyOrValue::Value),
-                    all.place(pointer, KeyOrValue::Value),
-                    "{pointer}"
-                );
-                places += 1;
-            }
-        }
-        assert!(places > 15, "{places}");
     }
 
     #[test]

@@ -13,21 +13,19 @@ mod builtins;
 mod data;
 mod dialect;
 mod errors;
-mod flow;
+mod eval;
 mod functions;
-mod guards;
 mod included;
 mod includes;
 mod inja;
-mod instrument;
 mod limits;
 mod names;
-mod operators;
 mod prompt;
-mod ranges;
 mod recording;
 mod recursion;
+mod rope;
 pub(crate) mod rules;
+mod slips;
 mod unclosed;
 mod unexpanded;
 mod values;
@@ -38,7 +36,8 @@ pub use functions::IdRule;
 pub(crate) use included::{Keep, Space};
 pub use prompt::{Folders, PromptScope};
 pub(crate) use recording::Recording;
-pub use recording::{By, From as ComputedFrom, ReadFile, ReadPlace, Step, StepKind, Written};
+pub use recording::{By, From as ComputedFrom, Step, StepKind, Written};
+pub use rope::{ReadFile, ReadPlace};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -46,31 +45,26 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use foldhash::{HashMap, HashSet};
 use minijinja::syntax::SyntaxConfig;
-use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value, machinery};
+use minijinja::{Environment, Error, UndefinedBehavior, Value};
 
 use crate::diag::{Diagnostic, Suggestions};
 use crate::panics::{Panic, caught};
 use crate::repo::{Dialect, Repo};
 use crate::source::{FileId, OffsetMap, Sources, Span};
 use crate::toml;
-use alone::{Alone, Beside};
+use alone::Alone;
 use analyse::{Analysis, Callable};
-use flow::Flow;
-use guards::Guards;
+use eval::{Failure, Hole, Input, Output, Steps, Watch};
 use included::{Names, Repeated};
 
 /// Steps that every template may take.
 const BASE_FUEL: u64 = 200_000;
-/// The steps that a template is charged for which fails within them.
-const FEW_STEPS: u64 = 8_192;
-/// The most units that a template may have taken that is rendered again to find out.
-const FEW_UNITS: u64 = 100_000;
 /// Further steps per content block of the conversation.
 const FUEL_PER_BLOCK: u64 = 5_000;
 /// Steps that no template may take, however long the conversation is.
 const MAX_FUEL: u64 = 5_000_000;
-/// How deep macros, includes and blocks may nest; an include counts 10, a macro call 4.
-const RECURSION_LIMIT: usize = 300;
+/// How deep macros, includes, loops and blocks may nest; an include counts 10, a macro call 4.
+pub(crate) const RECURSION_LIMIT: usize = 300;
 /// The largest output of one template, in bytes.
 pub(crate) const MAX_OUTPUT: usize = 32 * 1024 * 1024;
 
@@ -129,10 +123,16 @@ impl TemplateSource<'_> {
 
 /// All templates of a repository.
 pub struct Engine {
+    /// What the engine's own filters ask for how they are to behave.
     environment: Environment<'static>,
+    /// The functions that templates may call, by name.
+    globals: BTreeMap<&'static str, Value>,
+    /// The names of templates, by their numbers.
+    numbered: Vec<Arc<str>>,
     places: HashMap<Arc<str>, TemplateOrigin>,
     analyses: HashMap<Arc<str>, Box<Analysis>>,
-    guards: HashMap<Arc<str>, Guards>,
+    /// The partials, ready to be evaluated.
+    trees: HashMap<Arc<str>, eval::Template>,
     partial_names: BTreeSet<Arc<str>>,
     /// Partials and templates with a finding: rendering them would only repeat it.
     broken: HashSet<Arc<str>>,
@@ -148,7 +148,6 @@ pub struct Engine {
     reads_of_partials: HashMap<Arc<str>, BTreeSet<String>>,
     /// The maps of literals that findings stand in.
     maps: Mutex<HashMap<Span, Arc<OffsetMap>>>,
-    recorder: recording::Recorder,
     /// The templates that are system prompts.
     prompts: HashSet<Arc<str>>,
     repeated: Arc<Repeated>,
@@ -159,10 +158,12 @@ pub struct Engine {
 
 struct Template {
     name: Arc<str>,
-    /// The profile's.
-    file: FileId,
-    /// What is compiled when it is rendered, as long as one agent alone uses it.
-    text: Option<Box<str>>,
+    /// Its number among all templates.
+    number: u32,
+    /// What is evaluated.
+    text: Box<str>,
+    /// The same, ready to be evaluated, once several agents use it.
+    tree: OnceLock<Arc<eval::Template>>,
     /// What it reads, includes followed.
     reads: BTreeSet<String>,
     /// Whether it may read the system prompt.
@@ -170,8 +171,6 @@ struct Template {
     usable: bool,
     /// How many agents use it.
     uses: usize,
-    /// Whether it does no more with the system prompt than to write it, once somebody asks.
-    only_writes_prompt: OnceLock<bool>,
     /// Whether it is a prompt that says the same in every context, once somebody asks.
     is_constant: OnceLock<bool>,
 }
@@ -180,10 +179,12 @@ impl Engine {
     /// Compiles and checks the partials of a repository.
     pub fn new(repo: &Repo) -> (Engine, Vec<Diagnostic>) {
         let mut engine = Engine {
-            environment: environment(repo.config.dialect),
+            environment: environment(),
+            globals: functions::globals(repo.config.dialect).into_iter().collect(),
+            numbered: Vec::new(),
             places: HashMap::default(),
             analyses: HashMap::default(),
-            guards: HashMap::default(),
+            trees: HashMap::default(),
             partial_names: repo.partials.keys().cloned().collect(),
             broken: HashSet::default(),
             templates: Vec::new(),
@@ -194,7 +195,6 @@ impl Engine {
             by_file: HashMap::default(),
             reads_of_partials: HashMap::default(),
             maps: Mutex::default(),
-            recorder: recording::Recorder::default(),
             prompts: HashSet::default(),
             repeated: Arc::default(),
             alone: Alone::default(),
@@ -205,7 +205,7 @@ impl Engine {
             let text = repo.sources.get(partial.file).text();
             let source = TemplateSource { name, origin: TemplateOrigin::File(partial.file), text, kind: None };
             if let Some(text) = engine.register(&repo.sources, &source, &mut findings) {
-                engine.compile(&repo.sources, name, text, &mut findings);
+                engine.compile(&repo.sources, name, &text, &mut findings);
             }
         }
         engine.check_partials(repo, &mut findings);
@@ -225,14 +225,12 @@ impl Engine {
         if let Some(&known) = self.by_span.get(&literal) {
             let template = &mut self.templates[known.0 as usize];
             template.uses += 1;
-            if template.usable {
-                self.share(known);
-            }
-            return self.templates[known.0 as usize].usable.then_some(known);
+            return template.usable.then_some(known);
         }
         let id = TemplateId(u32::try_from(self.templates.len()).expect("fewer than 2^32 templates"));
         let name: Arc<str> = Arc::from(format!("{OF_PROFILE}{}", id.0));
         let source = TemplateSource { name: &name, origin: TemplateOrigin::Toml(literal), text, kind: Some(kind) };
+        let number = self.next_number();
         let text = self.register(&repo.sources, &source, findings);
         if !self.broken.contains(&name) {
             self.check_functions(repo, &name, kind, findings);
@@ -246,13 +244,13 @@ impl Engine {
         let reads_prompt = included::can_read_prompt(&reads);
         self.templates.push(Template {
             name,
-            file: literal.file,
-            text: text.map(String::into_boxed_str),
+            number,
+            text: text.unwrap_or_default().into_boxed_str(),
+            tree: OnceLock::new(),
             reads,
             reads_prompt,
             usable,
             uses: 1,
-            only_writes_prompt: OnceLock::new(),
             is_constant: OnceLock::new(),
         });
         self.by_span.insert(literal, id);
@@ -295,19 +293,23 @@ impl Engine {
 
     /// A renderer whose limits fit conversations of up to `blocks` content blocks.
     pub fn renderer(&self, blocks: usize) -> Renderer<'_> {
-        let mut environment = self.environment.clone();
         let fuel = BASE_FUEL.saturating_add(FUEL_PER_BLOCK.saturating_mul(blocks as u64)).min(MAX_FUEL);
-        environment.set_fuel(Some(fuel));
-        Renderer { engine: self, environment, fuel, brief: OnceLock::new(), with_stand_ins: OnceLock::new() }
+        Renderer { engine: self, fuel }
     }
 
-    /// Checks one template text; `None` if it has findings, else the text that is to be compiled.
+    /// The number of the template that is registered next.
+    fn next_number(&self) -> u32 {
+        u32::try_from(self.numbered.len()).expect("fewer than 2^32 templates")
+    }
+
+    /// Checks one template text; `None` if it has findings, else the text that is to be evaluated.
     fn register(
         &mut self,
         sources: &Sources,
         template: &TemplateSource<'_>,
         findings: &mut Vec<Diagnostic>,
     ) -> Option<String> {
+        self.numbered.push(Arc::clone(template.name));
         self.places.insert(Arc::clone(template.name), template.origin);
         if template.is_prompt() {
             self.prompts.insert(Arc::clone(template.name));
@@ -316,31 +318,20 @@ impl Engine {
         self.checked(sources, template, &rewritten, findings)
     }
 
-    /// Compiles a partial into the environment; syntax errors become findings.
-    fn compile(&mut self, sources: &Sources, name: &Arc<str>, text: String, findings: &mut Vec<Diagnostic>) {
-        let original = sources.get(self.span(sources, name, 0..0).file).text();
-        match caught(|| self.environment.add_template_owned(name.to_string(), text)) {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => self.refuse(sources, name, original, &error, findings),
+    /// Makes a partial ready to be evaluated; syntax errors become findings.
+    fn compile(&mut self, sources: &Sources, name: &Arc<str>, text: &str, findings: &mut Vec<Diagnostic>) {
+        let number = self.next_number() - 1;
+        match caught(|| self.lowered(name, number, text)) {
+            Ok(Ok(tree)) => drop(self.trees.insert(Arc::clone(name), tree)),
+            Ok(Err(error)) => self.refuse(sources, name, text, &error, findings),
             Err(panic) => self.lost(sources, name, &panic, findings),
         }
     }
 
-    /// Whether the text that is compiled of a template can be parsed: guards make it longer and deeper.
-    fn is_parsed(
-        &mut self,
-        sources: &Sources,
-        name: &Arc<str>,
-        (text, original): (&str, &str),
-        findings: &mut Vec<Diagnostic>,
-    ) -> bool {
-        let syntax = syntax(self.dialect);
-        match caught(|| machinery::parse(text, name, syntax).map(drop)) {
-            Ok(Ok(())) => return true,
-            Ok(Err(error)) => self.refuse(sources, name, original, &error, findings),
-            Err(panic) => self.lost(sources, name, &panic, findings),
-        }
-        false
+    /// A template's text, ready to be evaluated.
+    fn lowered(&self, name: &str, number: u32, text: &str) -> Result<eval::Template, Error> {
+        let pairs = self.analyses.get(name).map(|analysis| analysis.pair_loops.as_slice()).unwrap_or_default();
+        eval::lower(text, self.dialect, number, pairs)
     }
 
     /// A template that does not parse.
@@ -406,7 +397,6 @@ impl Engine {
                 return None;
             }
         };
-        self.check_reserved(sources, name, &analysis, findings);
         let is_sound = self.check_places(sources, name, &analysis, findings);
         if analysis.namespace_members.len() > limits::MAX_MEMBERS {
             let what = format!("more than {} members of namespaces", limits::MAX_MEMBERS);
@@ -419,14 +409,9 @@ impl Engine {
         }
         let span = |range| self.span(sources, name, range);
         findings.extend(dialect::findings(rewritten, &analysis, self.dialect, span));
-        rewritten.pair_loops.iter().for_each(|range| analysis.edits.wrap(range, inja::PAIRS, ""));
-        let (guarded, guards) = std::mem::take(&mut analysis.edits).apply(&rewritten.text);
-        let is_certain = analysis.is_constant || template.kind.is_none();
-        self.guards.insert(Arc::clone(name), guards);
+        analysis.pair_loops.clone_from(&rewritten.pair_loops);
         self.analyses.insert(Arc::clone(name), Box::new(analysis));
-        // The engine compiles a partial at once, and says what is wrong with it.
-        let is_parsed = is_certain || self.is_parsed(sources, name, (&guarded, &rewritten.text), findings);
-        (is_sound && is_parsed).then_some(guarded)
+        is_sound.then(|| rewritten.text.clone())
     }
 
     /// What a template of a profile is for.
@@ -481,14 +466,9 @@ impl Engine {
         }
     }
 
-    /// The same for a range of the text that was compiled.
-    fn compiled_span(&self, sources: &Sources, name: &str, range: Range<usize>) -> Span {
-        self.span(sources, name, self.original_range(name, range))
-    }
-
-    /// The range of a template's own text that a range of the compiled one stands for.
-    fn original_range(&self, name: &str, range: Range<usize>) -> Range<usize> {
-        self.guards.get(name).map_or(range.clone(), |guards| guards.original(range))
+    /// The place in a file of a place in a template.
+    fn place_span(&self, sources: &Sources, place: eval::Place) -> Span {
+        self.span(sources, &self.numbered[place.template as usize], place.range())
     }
 
     /// Visits templates and everything that they include, each once, as long as `visit` says so.
@@ -502,21 +482,6 @@ impl Engine {
             let targets = analysis.includes.iter().flat_map(|include| &include.names);
             pending.extend(targets.filter_map(|target| self.partial_names.get(includes::full_name(target).as_ref())));
         }
-    }
-
-    /// Whether a template does no more with the system prompt than to write it, as far as can be told with little work.
-    fn only_writes_prompt(&self, name: &Arc<str>) -> bool {
-        /// How much is gone through for one template.
-        const MOST_FACTS: usize = 4_000;
-        let (mut flows, mut facts) = (BTreeMap::new(), 0);
-        self.follow(vec![name], &mut |name, analysis| {
-            let read = || Flow::of(&self.compiled_text(name).unwrap_or_default(), name);
-            let flow: &Flow = analysis.flow.get_or_init(read);
-            facts += flow.len();
-            flows.insert(Arc::clone(name), flow);
-            facts <= MOST_FACTS
-        });
-        facts <= MOST_FACTS && flow::only_writes(&flows)
     }
 
     /// Whether a prompt asks for nothing that differs between contexts: a setting of the conversation, a folder or a file.
@@ -547,16 +512,11 @@ impl Engine {
     }
 }
 
-/// An [`Engine`] with limits. Cheap to keep, not free to make: one per size of conversation.
+/// An [`Engine`] with limits for one size of conversation.
 pub struct Renderer<'e> {
     engine: &'e Engine,
-    environment: Environment<'static>,
     /// The steps that a template may take.
     fuel: u64,
-    /// The same environment with [`FEW_STEPS`].
-    brief: OnceLock<Environment<'static>>,
-    /// The same environment with what is known of partials.
-    with_stand_ins: OnceLock<Environment<'static>>,
 }
 
 /// What a template gave, and what that cost.
@@ -573,15 +533,6 @@ pub struct Rendered {
     pub steps: u64,
 }
 
-impl Rendered {
-    /// What a template gave that came to its end.
-    fn of(output: functions::Limited, spent: u64, steps: u64) -> Rendered {
-        let steps = steps * account::STEP;
-        let cost = spent + 2 * output.len() as u64 + steps;
-        Rendered { text: Ok(output.into_text()), cost, steps }
-    }
-}
-
 /// What a body template is rendered with.
 pub struct BodyInput<'a> {
     /// The conversation.
@@ -595,12 +546,10 @@ pub struct BodyInput<'a> {
 }
 
 impl BodyInput<'_> {
-    fn root(&self) -> Value {
-        Value::from_pairs(self.members())
-    }
-
-    fn members(&self) -> [(&'static str, Value); 2] {
-        [("ctx", self.context.with_system_prompt(self.system_prompt)), ("tool_id", self.ids.function())]
+    /// The variables of a template of a body.
+    fn variables(&self) -> Vec<(Arc<str>, Value)> {
+        let ctx = self.context.with_system_prompt(self.system_prompt);
+        vec![(Arc::from("ctx"), ctx), (Arc::from("tool_id"), self.ids.function())]
     }
 }
 
@@ -620,13 +569,6 @@ impl Renderer<'_> {
         self.engine.templates[id.0 as usize].reads.is_empty()
     }
 
-    /// Whether a template writes the system prompt and does nothing else with its text: whatever the prompt says, the same is
-    /// written around it.
-    pub(crate) fn only_writes_prompt(&self, id: TemplateId) -> bool {
-        let template = &self.engine.templates[id.0 as usize];
-        *template.only_writes_prompt.get_or_init(|| self.engine.only_writes_prompt(&template.name))
-    }
-
     /// Whether a prompt says the same in every context, if it takes no more steps than it may there.
     pub(crate) fn is_constant(&self, id: TemplateId) -> bool {
         let template = &self.engine.templates[id.0 as usize];
@@ -640,12 +582,33 @@ impl Renderer<'_> {
 
     /// Renders a template of a body.
     pub fn body(&self, sources: &Sources, id: TemplateId, input: &BodyInput<'_>) -> Rendered {
-        self.body_with_known(id, input).unwrap_or_else(|| self.render(sources, id, &input.root()))
+        let library = self.engine.library(input, self.fuel);
+        let watch = Steps::at_most(self.fuel);
+        let (output, spent) = self.run(id, (&library, input.variables()), None, watch);
+        self.rendered(sources, id, output.watch.taken(), (output.text.text, output.outcome), spent)
+    }
+
+    /// Renders a template of a body with a placeholder for the system prompt, and tells whether it does more with that than to hand
+    /// it on.
+    pub(crate) fn hollow_body(
+        &self,
+        sources: &Sources,
+        id: TemplateId,
+        input: &BodyInput<'_>,
+        placeholder: &str,
+    ) -> (Rendered, bool) {
+        let watch = (Steps::at_most(self.fuel), Hole::new(placeholder));
+        let (output, spent) = self.run(id, (self.engine, input.variables()), None, watch);
+        let (steps, hole) = output.watch;
+        let rendered = self.rendered(sources, id, steps.taken(), (output.text.text, output.outcome), spent);
+        (rendered, hole.was_looked_at())
     }
 
     /// Renders a system prompt.
     pub fn prompt(&self, sources: &Sources, id: TemplateId, scope: &Arc<PromptScope>) -> Rendered {
-        self.render(sources, id, &scope.root(self.engine.dialect))
+        let variables = scope.variables(self.engine.dialect);
+        let (output, spent) = self.run(id, (self.engine, variables), None, Steps::at_most(self.fuel));
+        self.rendered(sources, id, output.watch.taken(), (output.text.text, output.outcome), spent)
     }
 
     /// Who wrote a range of what a template gave.
@@ -668,79 +631,42 @@ impl Renderer<'_> {
         recording.call_for_text(self.engine, sources, at)
     }
 
-    fn render(&self, sources: &Sources, id: TemplateId, root: &Value) -> Rendered {
+    /// Evaluates a template; also gives the units of work that were spent, without those of steps and output.
+    fn run<W: Watch>(
+        &self,
+        id: TemplateId,
+        (library, data): (&dyn eval::Library, Vec<(Arc<str>, Value)>),
+        prompt: Option<Arc<rope::Told>>,
+        watch: W,
+    ) -> (Output<W>, u64) {
+        let tree = self.engine.tree(id);
+        let input = Input { library, globals: &self.engine.globals, data, prompt, most: MAX_OUTPUT };
+        account::metered(|| eval::run(&tree, input, self.engine.environment.empty_state(), watch))
+    }
+
+    /// What a template gave, and what that cost.
+    fn rendered(
+        &self,
+        sources: &Sources,
+        id: TemplateId,
+        steps: u64,
+        (text, outcome): (String, Result<(), Box<Failure>>),
+        spent: u64,
+    ) -> Rendered {
+        let steps = steps * account::STEP;
+        let cost = spent + 2 * text.len() as u64 + steps;
         let name = &self.engine.templates[id.0 as usize].name;
-        let home = self.engine.home(id, &self.environment, Beside::Partials);
-        let Run { steps, spent, output } = run(&home, name, root);
-        let error = match steps {
-            Ok(steps) => return Rendered::of(output, spent, steps),
-            Err(error) => error,
-        };
-        // Nobody knows how many steps it took.
-        let steps = if spent <= FEW_UNITS && self.fails_soon(id, root) { FEW_STEPS } else { self.fuel };
-        let is_in_macro = errors::is_in_macro(self.engine, &error);
-        let times = if output.is_full() || is_in_macro { account::TRACED } else { 1 };
-        let steps = steps * account::STEP * times;
-        let cost = (spent + 2 * output.len() as u64) * times + steps;
-        let finding = if output.is_full() {
-            let place = self.record_limit(sources, id, root);
-            errors::too_large(place.unwrap_or_else(|| self.engine.span(sources, name, 0..0)))
-        } else {
-            let steps = if is_in_macro { self.record_failure(sources, id, root) } else { Vec::new() };
-            errors::runtime(self.engine, sources, name, &error, &steps)
-        };
-        Rendered { text: Err(Box::new(finding)), cost, steps }
+        let text = outcome
+            .map(|()| text)
+            .map_err(|failure| Box::new(errors::runtime(self.engine, sources, self.engine.kind_of(name), &failure)));
+        Rendered { text, cost, steps }
     }
 }
 
-/// A template that was run, to its end or not.
-struct Run {
-    /// The steps that it took.
-    steps: Result<u64, Error>,
-    /// Units, without those of steps and output.
-    spent: u64,
-    output: functions::Limited,
-}
-
-fn run(environment: &Environment<'_>, name: &str, root: &Value) -> Run {
-    let mut output = functions::Limited::new(MAX_OUTPUT);
-    let (steps, spent) = account::metered(|| {
-        let template = environment.get_template(name)?;
-        let captured = template.render_captured_to(root.clone(), &mut output)?;
-        Ok(captured.state().fuel_levels().map_or(0, |(consumed, _)| consumed))
-    });
-    Run { steps, spent, output }
-}
-
-impl Renderer<'_> {
-    /// Whether a template that failed does so within a few steps: most mistakes show at the first message.
-    fn fails_soon(&self, id: TemplateId, root: &Value) -> bool {
-        let name = &self.engine.templates[id.0 as usize].name;
-        let brief = self.brief.get_or_init(|| {
-            let mut environment = self.environment.clone();
-            environment.set_fuel(Some(FEW_STEPS.min(self.fuel)));
-            environment
-        });
-        let brief = self.engine.home(id, brief, Beside::Partials);
-        let mut output = functions::Limited::new(MAX_OUTPUT);
-        let render = || brief.get_template(name)?.render_captured_to(root.clone(), &mut output).map(drop);
-        let (result, _) = account::metered(render);
-        let runs_out = |error: &Error| errors::chain(error).iter().any(|it| it.kind() == ErrorKind::OutOfFuel);
-        result.is_err_and(|error| !runs_out(&error))
-    }
-}
-
-fn environment(dialect: Dialect) -> Environment<'static> {
-    // What templates may call is on lists of ours.
+/// How the engine's own filters are to behave.
+fn environment() -> Environment<'static> {
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_auto_escape_callback(|_| AutoEscape::None);
-    environment.set_recursion_limit(RECURSION_LIMIT);
-    environment.set_debug(true);
-    environment.set_formatter(functions::emit);
-    environment.set_path_join_callback(|name, _| includes::full_name(name));
-    environment.set_syntax(syntax(dialect));
-    functions::install(&mut environment, dialect);
     environment
 }
 

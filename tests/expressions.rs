@@ -126,10 +126,6 @@ fn what_cannot_be_made_is_refused_before_it_is() {
         ("{{ 9999999999999999999999 ** 9999 }}", "template/failed"),
         ("{{ 1.5 | round(2000000000) }}", "template/failed"),
         ("{{ [3, 'a', none] | sort }}", "template/failed"),
-        ("{% set __w = 1 %}1", "template/syntax"),
-        ("{% macro __d(x) %}{% endmacro %}1", "template/syntax"),
-        ("{% for __g in [1] %}{% endfor %}1", "template/syntax"),
-        ("{% import 'm.jinja' as __n %}1", "template/syntax"),
         ("{{ __w(1) }}", "template/unknown-name"),
     ];
     for (template, code) in attacks {
@@ -244,11 +240,11 @@ fn shared_and_circular_values_end() {
 #[test]
 fn nothing_nests_without_end() {
     let attacks = [
-        "{% for i in range(30000) %}{% set ns.l = [ns.l] %}{% endfor %}",
-        "{% for i in range(30000) %}{% set l = [l] if i else [] %}{% endfor %}",
-        "{% for i in range(30000) %}{% set l = {'a': l} if i else {} %}{% endfor %}",
-        "{% for i in range(30000) %}{% set l = (l, 1) if i else () %}{% endfor %}",
-        "{% for i in range(30000) %}{% set l = dict(a=l) if i else dict() %}{% endfor %}",
+        "{% for i in range(90000) %}{% set ns.l = [ns.l] %}{% endfor %}",
+        "{% for i in range(90000) %}{% set l = [l] if i else [] %}{% endfor %}",
+        "{% for i in range(90000) %}{% set l = {'a': l} if i else {} %}{% endfor %}",
+        "{% for i in range(90000) %}{% set l = (l, 1) if i else () %}{% endfor %}",
+        "{% for i in range(90000) %}{% set l = dict(a=l) if i else dict() %}{% endfor %}",
         "{% macro m(x) %}{{ m([x]) }}{% endmacro %}{{ m(1) }}",
         "{% for x in [[1]] recursive %}{{ loop([[x]]) }}{% endfor %}",
     ];

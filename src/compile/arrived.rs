@@ -149,7 +149,7 @@ impl Compiler {
         let template = plan.surroundings?;
         let whole = renderer.prompt(self.sources(), template, scope).text.ok().filter(|whole| whole.trim() == text)?;
         let lead = whole.len() - whole.trim_start().len();
-        let recording = renderer.record_prompt(template, scope, &whole);
+        let recording = renderer.record_prompt(template, scope);
         Some(recording.written(&self.engine, self.sources(), lead + bytes.start..lead + bytes.end.min(text.len())))
     }
 }

@@ -391,8 +391,6 @@ pub struct ValueSource {
     pub data: Option<Pointer>,
     /// What a computed text was made of.
     pub made_of: Vec<Span>,
-    /// Why nobody can tell.
-    pub reason: Option<&'static str>,
     /// How many bytes of the rendered JSON these are.
     pub len: usize,
 }
@@ -411,14 +409,12 @@ pub enum SourceKind {
     Tag,
     /// Computed by a tag: an inferred place.
     Computed,
-    /// Nobody can tell.
-    Unknown,
 }
 
 impl SourceKind {
     /// Whether the place is inferred: what stands there takes part, but is not what was written.
     pub fn is_inferred(self) -> bool {
-        matches!(self, SourceKind::Computed | SourceKind::Unknown)
+        self == SourceKind::Computed
     }
 
     /// The name in reports.
@@ -429,7 +425,6 @@ impl SourceKind {
             SourceKind::File => "file",
             SourceKind::Tag => "tag",
             SourceKind::Computed => "computed",
-            SourceKind::Unknown => "unknown",
         }
     }
 }
@@ -537,7 +532,6 @@ impl Compiler {
                     steps: Vec::new(),
                     data: Some(path),
                     made_of: Vec::new(),
-                    reason: None,
                     len: 0,
                 }));
             }
@@ -598,7 +592,6 @@ impl Compiler {
             steps: written.steps,
             data: None,
             made_of: Vec::new(),
-            reason: None,
             len: written.output.len(),
         };
         match written.by {
@@ -622,7 +615,6 @@ impl Compiler {
                 source.kind = SourceKind::Computed;
                 source.made_of = from.iter().filter_map(|from| self.span_of(from, plan, loaded)).collect();
             }
-            By::Unknown(reason) => (source.kind, source.reason) = (SourceKind::Unknown, Some(reason)),
         }
         source
     }

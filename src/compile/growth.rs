@@ -192,7 +192,9 @@ impl Compiler {
         if let Some(broken) = later.checks.prefix_problem(pair, earlier.is_renewed, &earlier.proven) {
             return Some((broken, body));
         }
-        let holds = |key: &ProofKey| !key.is_for_any_prompt() || earlier.proven.holds_for_all(pair);
+        let is_looked_at = body.looks_at_prompt() || later.body.looks_at_prompt();
+        let holds_for_all = || !is_looked_at && earlier.proven.holds_for_all(pair);
+        let holds = |key: &ProofKey| !key.is_for_any_prompt() || holds_for_all();
         if let Some((memo, key)) = request.memo.zip(key.filter(holds)) {
             memo.prove(key, (&body, made.cost), later.prompt.as_ref());
         }

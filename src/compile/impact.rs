@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::touched::Named;
 use super::unfollowed::is_comment;
-use super::{Compiler, Explanation, Reach, SourceKind};
+use super::{Compiler, Explanation, Reach};
 use crate::diag::did_you_mean;
 use crate::json::Pointer;
 use crate::profile::Profile;
@@ -191,9 +191,6 @@ impl Compiler {
                 (unknown, is_unmade) = (Some(UNMADE), true);
                 continue;
             };
-            if explained.values.iter().flat_map(|it| &it.sources).any(|source| source.kind == SourceKind::Unknown) {
-                unknown = unknown.or(Some("what its templates write is not attributable"));
-            }
             let values = explained.values.iter().filter(|it| is_reached(it));
             let keys = explained.keys.iter().filter(|(_, key)| hits(key)).map(|(pointer, _)| pointer.clone());
             let pointers = values.map(|it| it.pointer.clone()).chain(keys).chain(removed.iter().cloned());

@@ -31,9 +31,8 @@ pub(super) const FILE: u64 = 10_000;
 
 /// An entry of a folder that is looked at.
 pub(super) const ENTRY: u64 = 1_000;
-
-/// How often a template is rendered whose output must be traced.
-pub(super) const TRACED: u64 = 3;
+/// A run of bytes whose writer is known.
+const RUN: u64 = 80;
 
 thread_local! {
     /// What the template that this thread renders may still spend.
@@ -55,6 +54,11 @@ pub(super) fn charge(units: u64) -> Result<(), Error> {
         Some(_) => Ok(()),
         None => Err(spent()),
     }
+}
+
+/// Charges for runs of bytes whose writers are followed. Whoever spends too much is told at the next charge.
+pub(super) fn follow(runs: usize) {
+    let _ = charge(RUN.saturating_mul(runs as u64));
 }
 
 /// Charges for bytes that are read.

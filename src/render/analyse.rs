@@ -2,18 +2,14 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
-use std::sync::OnceLock;
 
 use minijinja::Error;
 use minijinja::machinery::ast::{Call, CallArg, CallType, Expr, ForLoop, Macro, Stmt};
 use minijinja::machinery::{self, Span};
 use minijinja::syntax::SyntaxConfig;
 
-use super::flow::Flow;
-use super::guards::Edits;
-use super::recursion::{Misplaced, Recursion, Scope};
+use super::recursion::{Misplaced, Scope};
 use super::unexpanded::Unexpanded;
-use super::{instrument, operators};
 
 /// Stands among the members of `ctx` that are read for “any of them”.
 pub(super) const ALL_OF_CTX: &str = "*";
@@ -34,10 +30,8 @@ pub(super) struct Analysis {
     pub(super) variables: Vec<(String, Range<usize>)>,
     /// Members of namespaces that are assigned.
     pub(super) namespace_members: HashSet<String>,
-    /// The guards that its operations need.
-    pub(super) edits: Edits,
-    /// Uses of names that guards have.
-    pub(super) reserved: Vec<(String, Range<usize>)>,
+    /// What loops go over that go by key and value.
+    pub(super) pair_loops: Vec<Range<usize>>,
     /// What stands where the engine cannot run it.
     pub(super) misplaced: Vec<Misplaced>,
     /// The outermost loops, bodies included.
@@ -46,12 +40,8 @@ pub(super) struct Analysis {
     pub(super) set_in_loops: Vec<(String, Range<usize>)>,
     /// Texts with a folder's variable that expressions print.
     pub(super) unexpanded: Unexpanded,
-    /// Whether it is text without any tag.
-    pub(super) is_constant: bool,
     /// Whether it has blocks, or extends a template.
     pub(super) has_blocks: bool,
-    /// What it does with the system prompt, once somebody asks.
-    pub(super) flow: OnceLock<Flow>,
 }
 
 /// An `include`, `import`, `from` or `extends`.
@@ -85,16 +75,8 @@ pub(super) enum Callable {
 
 pub(super) fn analyse(text: &str, name: &str) -> Result<Analysis, Error> {
     let tree = machinery::parse(text, name, SyntaxConfig::default())?;
-    let mut walker = Walker {
-        found: Analysis::default(),
-        loops: Vec::new(),
-        macros: 0,
-        scope: Scope::default(),
-        recursion: Recursion::default(),
-    };
+    let mut walker = Walker { found: Analysis::default(), loops: Vec::new(), macros: 0, scope: Scope::default() };
     walker.statement(&tree);
-    walker.found.is_constant = !["{{", "{%", "{#"].iter().any(|tag| text.contains(tag));
-    walker.found.edits = instrument::edits(text, &tree, &walker.recursion);
     Ok(walker.found)
 }
 
@@ -109,7 +91,6 @@ struct Walker {
     /// How many macros are around it.
     macros: usize,
     scope: Scope,
-    recursion: Recursion,
 }
 
 impl Walker {
@@ -157,7 +138,7 @@ impl Walker {
                 self.include(&it.name, it.ignore_missing, is_plain);
             }
             Stmt::Macro(it) => {
-                self.assigned(it.name, range(it.span()));
+                self.assigned(it.name);
                 self.macro_body(it);
             }
             Stmt::CallBlock(it) => {
@@ -182,9 +163,6 @@ impl Walker {
                 self.expression(&it.expr);
                 self.found.unexpanded.set(it);
                 self.assign(&it.target, true);
-                if let (Expr::Var(name), Expr::Var(value)) = (&it.target, &it.expr) {
-                    self.scope.assigned(name.id, value.id == "loop");
-                }
             }
             Stmt::SetBlock(it) => {
                 it.filter.iter().for_each(|filter| self.expression(filter));
@@ -211,10 +189,9 @@ impl Walker {
             self.found.loops.push(range.clone());
         }
         self.loops.push(range);
-        let head = it.filter_expr.as_ref().unwrap_or(&it.iter);
-        self.scope.enter_loop(it.recursive, head.span().end_offset as usize);
+        self.scope.enter_loop();
         self.statements(&it.body);
-        self.scope.leave_loop(&mut self.recursion);
+        self.scope.leave_loop();
         self.loops.pop();
         self.statements(&it.else_body);
     }
@@ -244,7 +221,7 @@ impl Walker {
     fn assign(&mut self, target: &Expr<'_>, is_set: bool) {
         match target {
             Expr::Var(var) => {
-                self.assigned(var.id, range(var.span()));
+                self.assigned(var.id);
                 if let Some(outermost) = self.loops.first().filter(|_| is_set) {
                     self.found.set_in_loops.push((var.id.to_owned(), outermost.clone()));
                 }
@@ -257,18 +234,10 @@ impl Walker {
         }
     }
 
-    fn assigned(&mut self, name: &str, range: Range<usize>) {
+    fn assigned(&mut self, name: &str) {
         self.found.assigned.insert(name.to_owned());
         if self.loops.is_empty() && self.macros == 0 {
             self.found.set.insert(name.to_owned());
-        }
-        self.scope.assigned(name, false);
-        self.used(name, range);
-    }
-
-    fn used(&mut self, name: &str, range: Range<usize>) {
-        if name.starts_with(operators::RESERVED) {
-            self.found.reserved.push((name.to_owned(), range));
         }
     }
 
@@ -342,10 +311,6 @@ impl Walker {
             // Handed on as a whole: whoever gets it may read anything.
             self.found.reads.insert(ALL_OF_CTX.to_owned());
         }
-        if name == "loop" && self.scope.has_callable_loop() {
-            self.recursion.reads.push(range.clone());
-        }
-        self.used(name, range.clone());
         self.found.variables.push((name.to_owned(), range));
     }
 
@@ -353,7 +318,7 @@ impl Walker {
         match call.identify_call() {
             CallType::Function(name) => {
                 let range = self::range(call.expr.span());
-                self.found.misplaced.extend(self.scope.called(name, &range, &mut self.recursion));
+                self.found.misplaced.extend(self.scope.called(name, &range));
                 self.called(Callable::Function, name, range);
                 if name == "exists" {
                     return self.path_read(&call.args);

@@ -1,22 +1,18 @@
 //! Template data as the engine's values.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use minijinja::Value;
 use serde_json::{Number, Value as Json};
 
 use super::included::IncludedTexts;
-use super::recording::DataPlaces;
 use crate::conversation::{Conversation, DataValues};
-use crate::json::Pointer;
 
 /// The members of `ctx` for one conversation, built once and shared by all agents and threads.
 #[derive(Debug, Clone)]
 pub struct ContextData {
     members: Vec<(Arc<str>, Value)>,
     ctx: Value,
-    /// Where in `ctx` the values are that traces meet.
-    places: OnceLock<Arc<DataPlaces>>,
     included: IncludedTexts,
 }
 
@@ -26,21 +22,12 @@ impl ContextData {
         let data = conversation.template_data_in::<EngineValues>();
         let members: Vec<(Arc<str>, Value)> = data.into_iter().map(|(key, value)| (Arc::from(key), value)).collect();
         let ctx = Value::from_pairs(members.iter().cloned());
-        ContextData { members, ctx, places: OnceLock::new(), included: IncludedTexts::default() }
+        ContextData { members, ctx, included: IncludedTexts::default() }
     }
 
     /// What partials wrote for the conversation.
     pub(crate) fn included(&self) -> &IncludedTexts {
         &self.included
-    }
-
-    /// Where in `ctx` each value is, except for `ctx` itself and the system prompt.
-    pub(super) fn places(&self) -> &Arc<DataPlaces> {
-        self.places.get_or_init(|| {
-            let mut places = DataPlaces::default();
-            self.members.iter().for_each(|(name, value)| places.add(value, &Pointer::root().member(name)));
-            Arc::new(places)
-        })
     }
 
     /// `ctx` with a system prompt.
@@ -55,7 +42,7 @@ impl ContextData {
     }
 }
 
-/// The values of the engine. Each string keeps an address of its own, as in [`to_value`].
+/// The values of the engine.
 struct EngineValues;
 
 impl DataValues for EngineValues {
@@ -82,8 +69,7 @@ impl DataValues for EngineValues {
     }
 }
 
-/// A JSON value as a template value. Each string keeps an address of its own, so that a later trace can tell
-/// which leaf a piece of output came from.
+/// A JSON value as a template value.
 pub(super) fn to_value(json: &Json) -> Value {
     match json {
         Json::Null => Value::from(()),

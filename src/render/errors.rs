@@ -3,11 +3,14 @@
 use std::error::Error as _;
 use std::ops::Range;
 
-use minijinja::{Error, ErrorKind};
+use minijinja::machinery::{self, ast::Expr};
+use minijinja::{Error, ErrorKind, Value};
 
+use super::eval::{Absent, AbsentKind, Failure, Place};
 use super::prompt::Refusal;
+use super::slips::{self, Slip};
 use super::unclosed::{self, OpenTag, Unbalanced};
-use super::{Engine, Step, TemplateKind, functions, rules};
+use super::{Engine, TemplateKind, functions, rules};
 use crate::conversation::TEMPLATE_DATA;
 use crate::diag::{Diagnostic, Rule, did_you_mean};
 use crate::repo::Dialect;
@@ -20,6 +23,9 @@ pub(super) fn syntax(engine: &Engine, sources: &Sources, name: &str, text: &str,
     let detail = error.detail().unwrap_or("the template does not parse");
     let at = |range: Range<usize>| engine.span(sources, name, clamp(&range, text));
     let finding = |range: &Range<usize>, message: String| Diagnostic::new(&rules::SYNTAX, at(range.clone()), message);
+    if let Some(Slip { range, message, help }) = slips::find(text, range.start) {
+        return finding(&range, message.to_owned()).help(help);
+    }
     if let Some(tag) = detail.strip_prefix("unknown statement ") {
         return misplaced_tag(
             tag,
@@ -114,19 +120,13 @@ fn in_symbols(detail: &str) -> String {
     names.iter().fold(detail.to_owned(), |text, (name, symbol)| text.replace(name, symbol))
 }
 
-/// A template that failed while it was rendered. `steps` lead to where it did, the innermost first; without any, its includes do.
-pub(super) fn runtime(engine: &Engine, sources: &Sources, name: &str, error: &Error, steps: &[Step]) -> Diagnostic {
-    let chain = chain(error);
-    let innermost = chain[chain.len() - 1];
-    let place = |error: &Error| -> Option<Span> {
-        let name = error.name().filter(|name| engine.places.contains_key(*name))?;
-        Some(engine.compiled_span(sources, name, range_of(engine, error)))
-    };
-    if innermost.kind() == ErrorKind::OutOfFuel {
-        return endless(engine, sources, name, &chain);
+/// A template that failed while it was rendered.
+pub(super) fn runtime(engine: &Engine, sources: &Sources, kind: TemplateKind, failure: &Failure) -> Diagnostic {
+    let span = engine.place_span(sources, failure.at);
+    if failure.error.kind() == ErrorKind::OutOfFuel {
+        return endless(engine, sources, failure);
     }
-    let span = chain.iter().rev().find_map(|error| place(error)).unwrap_or_else(|| engine.span(sources, name, 0..0));
-    let refusal = innermost.source().and_then(|source| source.downcast_ref::<Refusal>());
+    let refusal = failure.error.source().and_then(|source| source.downcast_ref::<Refusal>());
     if let Some((refusal, file)) = refusal.and_then(|refusal| Some((refusal, refusal.file.as_deref()?))) {
         let id = sources.find_or_add(&file.path, || SourceText::salvage(&file.bytes));
         // What is no text stands for itself as one character.
@@ -135,85 +135,53 @@ pub(super) fn runtime(engine: &Engine, sources: &Sources, name: &str, error: &Er
         let finding = Diagnostic::new(refusal.rule, Span::new(id, wrong), refusal.message.clone());
         return finding.related(span, "read here").maybe_help(refusal.help.clone());
     }
-    let mut finding = match refusal {
+    let finding = match refusal {
         Some(refusal) => Diagnostic::new(refusal.rule, span, refusal.message.clone())
             .maybe_help(refusal.help.clone())
             .caused_by(refusal.cause.clone()),
-        None => describe(sources, innermost, span, engine.kind_of(name)),
+        None => describe(engine, sources, failure, kind),
     };
-    if !steps.is_empty() {
-        return steps.iter().fold(finding, |finding, step| finding.related(step.span, step.kind.phrase()));
-    }
-    for outer in chain[..chain.len() - 1].iter().rev() {
-        if let Some(place) = place(outer).filter(|place| *place != span) {
-            finding = finding.related(place, "included from here");
+    let steps = failure.steps.iter().filter_map(|step| Some((step.scope.kind()?, engine.place_span(sources, step.at))));
+    let mut last = finding.primary.span;
+    steps.fold(finding, |finding, (kind, place)| {
+        // The text of a `call` block is in the macro that the block calls.
+        match std::mem::replace(&mut last, place) == place {
+            true => finding,
+            false => finding.related(place, kind.phrase()),
         }
-    }
-    finding
-}
-
-/// Whether a template failed in the body of a macro: the engine does not say who called that.
-pub(super) fn is_in_macro(engine: &Engine, error: &Error) -> bool {
-    let is_inside = |error: &&Error| {
-        let text = engine.compiled_text(error.name()?)?;
-        let before = text.get(..error.range()?.start)?;
-        let opened = before.rfind("macro")?;
-        Some(!before[..opened].ends_with("end"))
-    };
-    chain(error).iter().any(|error| is_inside(error) == Some(true))
-}
-
-/// A template whose output reached the limit at `span`.
-pub(super) fn too_large(span: Span) -> Diagnostic {
-    let finding = Diagnostic::new(&rules::TOO_LARGE, span, "the template writes more than 32 MiB");
-    finding.label("the limit is reached here").help("look for a loop that repeats the whole history")
-}
-
-/// The range of an error in its template: at least its line, if the engine knows that.
-fn range_of(engine: &Engine, error: &Error) -> Range<usize> {
-    let line = || {
-        let text = engine.compiled_text(error.name()?)?;
-        let line = text.split('\n').nth(error.line()?.checked_sub(1)?)?;
-        let start = line.as_ptr() as usize - text.as_ptr() as usize + line.len() - line.trim_start().len();
-        Some(start..start + line.trim().len())
-    };
-    error.range().or_else(line).unwrap_or(0..0)
+    })
 }
 
 /// A template that ran out of steps. Where exactly depends on the conversation; the outermost loop around does not.
-fn endless(engine: &Engine, sources: &Sources, name: &str, chain: &[&Error]) -> Diagnostic {
-    let around = chain.iter().find_map(|error| {
-        let loops = |name: &str| Some(engine.analyses.get(name)?.loops.as_slice()).filter(|loops| !loops.is_empty());
-        let Some((inner, range)) = error.name().zip(error.range()) else {
-            // The engine does not always know where it stood: then the first loop is the best guess there is.
-            let name = error.name().unwrap_or(name);
-            return Some(engine.span(sources, name, loops(name)?[0].clone()));
-        };
-        let at = engine.original_range(inner, range).start;
-        let found = loops(inner)?.iter().find(|range| range.contains(&at))?;
-        Some(engine.span(sources, inner, found.clone()))
-    });
-    let span = around.unwrap_or_else(|| engine.span(sources, name, 0..0));
+fn endless(engine: &Engine, sources: &Sources, failure: &Failure) -> Diagnostic {
+    let around = |place: Place| {
+        let loops = &engine.analyses.get(&engine.numbered[place.template as usize])?.loops;
+        let found = loops.iter().find(|range| range.contains(&place.range().start))?;
+        Some(engine.place_span(sources, Place::new(place.template, found)))
+    };
+    let places = failure.steps.iter().rev().map(|step| step.at).chain([failure.at]);
+    let outermost = failure.steps.last().map_or(failure.at, |step| step.at);
+    let start = || engine.place_span(sources, Place::new(outermost.template, &(0..0)));
+    let span = { places }.find_map(around).unwrap_or_else(start);
     let help = "look for a loop that grows with itself; a normal template needs a few hundred steps per message";
     Diagnostic::new(&rules::TOO_MANY_STEPS, span, "the template takes too many steps").help(help)
 }
 
-/// The error and what caused it, the outermost first.
-pub(super) fn chain(error: &Error) -> Vec<&Error> {
-    fn cause(error: &Error) -> Option<&Error> {
-        error.source()?.downcast_ref::<Error>()
-    }
-    std::iter::successors(Some(error), |error| cause(error)).collect()
-}
-
-fn describe(sources: &Sources, error: &Error, span: Span, kind: TemplateKind) -> Diagnostic {
+fn describe(engine: &Engine, sources: &Sources, failure: &Failure, kind: TemplateKind) -> Diagnostic {
+    let (error, span) = (&failure.error, engine.place_span(sources, failure.at));
     let detail = error.detail().unwrap_or_default();
+    // Whatever the template wanted to do with it.
+    if let Some(missing) = failure.missing {
+        return undefined(engine, sources, (missing, failure), kind);
+    }
+    let called = failure.called.as_deref().unwrap_or_default();
     let (rule, message): (&'static Rule, String) = match error.kind() {
-        ErrorKind::UndefinedError => return undefined(sources, detail, span, kind),
-        // Whatever the engine wanted to do with it.
-        _ if detail.contains("` is undefined") => return undefined(sources, detail, span, kind),
-        ErrorKind::UnknownFunction => return unknown_function(sources, span, kind),
-        ErrorKind::MissingArgument | ErrorKind::TooManyArguments => return wrong_arguments(sources, error, span),
+        ErrorKind::UndefinedError => {
+            let here = Absent { at: failure.at, kind: AbsentKind::Value };
+            return undefined(engine, sources, (here, failure), kind);
+        }
+        ErrorKind::UnknownFunction => return unknown_function(called, span, kind),
+        ErrorKind::MissingArgument | ErrorKind::TooManyArguments => return wrong_arguments(called, error, span),
         ErrorKind::WriteFailure if detail == functions::TOO_LARGE => {
             (&rules::TOO_LARGE, "the template writes more than 32 MiB".into())
         }
@@ -240,17 +208,16 @@ fn describe(sources: &Sources, error: &Error, span: Span, kind: TemplateKind) ->
         ErrorKind::CannotUnpack => {
             finding.help("a loop over an object by key and value is written `{% for key, value in object | items %}`")
         }
-        _ if rule == &rules::TOO_LARGE => finding.help("look for a loop that repeats the whole history"),
+        _ if rule == &rules::TOO_LARGE => {
+            finding.label("the limit is reached here").help("look for a loop that repeats the whole history")
+        }
         _ => finding
             .help("the values of this context do not fit what the tag does with them: `reqc render` shows the rest"),
     }
 }
 
 /// A call of something that is no function where it is called; elsewhere a template gives the name to a value.
-fn unknown_function(sources: &Sources, span: Span, kind: TemplateKind) -> Diagnostic {
-    let written = sources.slice(span);
-    let name =
-        written.split(|c: char| !c.is_alphanumeric() && c != '_').find(|part| !part.is_empty()).unwrap_or_default();
+fn unknown_function(name: &str, span: Span, kind: TemplateKind) -> Diagnostic {
     let known = super::function_names(kind);
     let near = did_you_mean(name, known.iter().copied());
     let holding =
@@ -297,11 +264,7 @@ const CALLS: [(&str, &str); 17] = [
 ];
 
 /// A call with too few or too many arguments.
-fn wrong_arguments(sources: &Sources, error: &Error, span: Span) -> Diagnostic {
-    let written = sources.slice(span);
-    let name =
-        |text: &str| text.trim_start().chars().take_while(|&c| c.is_alphanumeric() || c == '_').collect::<String>();
-    let called = written.rsplit_once('|').map_or_else(|| name(written), |(_, filter)| name(filter));
+fn wrong_arguments(called: &str, error: &Error, span: Span) -> Diagnostic {
     let what = match error.kind() {
         ErrorKind::MissingArgument => "too few arguments",
         _ => "too many arguments",
@@ -314,67 +277,112 @@ fn wrong_arguments(sources: &Sources, error: &Error, span: Span) -> Diagnostic {
     }
 }
 
-fn undefined(sources: &Sources, detail: &str, span: Span, kind: TemplateKind) -> Diagnostic {
-    // The engine quotes the expression that gave the undefined value; else the tag itself is the best there is.
-    let quoted = detail.split('`').nth(1).map(|quoted| match quoted.split_once("(...)") {
-        Some((_, behind)) => with_object(sources, span, behind),
-        None => quoted.to_owned(),
-    });
-    let expression = quoted.unwrap_or_else(|| sources.slice(span).trim().to_owned());
-    let (message, help) = match expression.rsplit_once('.') {
-        Some((object, member)) if is_name(member) && is_path(object) => {
-            // A member that some conversations have is no slip.
-            let is_known = members().any(|known| known == member);
-            let near = did_you_mean(member, members()).filter(|_| !is_known);
-            let guard = format!("if it may be absent, ask first: `{{% if {expression} is defined %}}`");
-            (format!("`{object}` has no `{member}`"), near.unwrap_or(guard))
+/// A value that is not there.
+fn undefined(
+    engine: &Engine,
+    sources: &Sources,
+    (absent, failure): (Absent, &Failure),
+    kind: TemplateKind,
+) -> Diagnostic {
+    let (missing, at) = (engine.place_span(sources, absent.at), engine.place_span(sources, failure.at));
+    let expression = sources.slice(missing).trim();
+    match absent.kind {
+        AbsentKind::Parameter => {
+            let message = format!("`{expression}` is a parameter, and the call of the macro gives it no value");
+            let finding = Diagnostic::new(&rules::UNDEFINED, at, message);
+            finding.related(missing, "the parameter").help("give it in the call, or declare a default: `name=\"\"`")
         }
-        _ if expression == "ctx" => (
-            "a system prompt sees no `ctx`".to_owned(),
-            "it is rendered before the conversation is: known are `language`, `project_name` and the file functions"
-                .to_owned(),
-        ),
-        _ if is_name(&expression) => (format!("there is no variable `{expression}`"), variable_help(&expression, kind)),
-        _ => (
-            match is_path(&expression) {
-                true => format!("`{}` is undefined", cut(&expression, 61)),
-                false => "a value here is undefined".to_owned(),
-            },
-            "if it may be absent, ask first with `is defined`".to_owned(),
-        ),
+        AbsentKind::Import => {
+            let message = format!("the imported template has no `{expression}`");
+            let finding = Diagnostic::new(&rules::UNDEFINED, missing, message);
+            finding
+                .related(at, "used here")
+                .help("import a macro or a variable that the other template sets at its top level")
+        }
+        AbsentKind::Value => {
+            // What gave it is the place, if it stands in the tag that uses it.
+            let is_here = failure.at.contains(absent.at) || engine.is_in_one_tag(absent.at, failure.at, sources);
+            let (message, help) = absence(expression, failure.object.as_ref(), kind);
+            Diagnostic::new(&rules::UNDEFINED, if is_here { missing } else { at }, message).help(help)
+        }
+    }
+}
+
+/// Returns the message about an expression that gives nothing, and what to write instead.
+fn absence(expression: &str, object: Option<&Value>, kind: TemplateKind) -> (String, String) {
+    const ASK: &str = "if it may be absent, ask first with `is defined`";
+    if let Some((holder, member)) = member_of(expression) {
+        return (format!("`{holder}` has no `{member}`"), member_help(expression, &member, object));
+    }
+    if expression == "ctx" {
+        let help =
+            "it is rendered before the conversation is: known are `language`, `project_name` and the file functions";
+        return ("a system prompt sees no `ctx`".to_owned(), help.to_owned());
+    }
+    match (is_name(expression), is_path(expression)) {
+        (true, _) => (format!("there is no variable `{expression}`"), variable_help(expression, kind)),
+        (_, true) => (format!("`{}` is undefined", cut(expression, 61)), ASK.to_owned()),
+        _ => ("a value here is undefined".to_owned(), ASK.to_owned()),
+    }
+}
+
+/// Returns what to write instead of a member that an object lacks.
+///
+/// The members of `ctx`, messages, blocks and tools are known: what another kind of object has, this one never has, and asking for
+/// it first would only hide the slip.
+fn member_help(expression: &str, member: &str, object: Option<&Value>) -> String {
+    let ask = || format!("if it may be absent, ask first: `{{% if {expression} is defined %}}`");
+    let Some((name, known)) = object.and_then(kind_of_object) else {
+        // A member that some conversations have is no slip.
+        let is_known = members().any(|known| known == member);
+        return did_you_mean(member, members()).filter(|_| !is_known).unwrap_or_else(ask);
     };
-    Diagnostic::new(&rules::UNDEFINED, narrowed(sources, span, &expression), message).help(help)
+    if known.contains(&member) {
+        return ask();
+    }
+    let (article, listed) = (if name == "ctx" { "" } else { "a " }, known.join("`, `"));
+    did_you_mean(member, known.iter().copied()).unwrap_or_else(|| format!("{article}{name} has `{listed}`"))
 }
 
-/// An expression of which the engine knows only the end, since its object went through a guard: completed from the text before
-/// `span`.
-fn with_object(sources: &Sources, span: Span, end: &str) -> String {
-    let text = sources.get(span.file).text();
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '[' | ']');
-    let start = text[..span.start as usize].trim_end_matches(is_part).len();
-    let whole = &text[start..span.end as usize];
-    let found = whole.find(end).map_or(whole, |at| &whole[..at + end.len()]);
-    found.trim().to_owned()
-}
-
-/// The place of an expression inside a larger one, if it stands there as it is.
-fn narrowed(sources: &Sources, span: Span, expression: &str) -> Span {
-    let whole = sources.slice(span);
-    let is_apart = |at: usize| {
-        let before = whole[..at].chars().next_back();
-        let after = whole[at + expression.len()..].chars().next();
-        [before, after].iter().flatten().all(|c| !c.is_alphanumeric() && *c != '_') && before != Some('.')
+/// Returns what kind of template data an object is, and the members that such an object can have.
+fn kind_of_object(object: &Value) -> Option<(&'static str, &'static [&'static str])> {
+    let has = |member: &str| object.get_attr(member).is_ok_and(|member| !member.is_undefined());
+    let name = match () {
+        () if has("history") => "ctx",
+        () if has("role") && has("content_blocks") => "message",
+        () if has("type") => "block",
+        () if has("file_path") => "file",
+        () if has("schema") && has("name") => "tool",
+        () => return None,
     };
-    let found = whole.match_indices(expression).map(|(at, _)| at).find(|&at| is_apart(at));
-    let start = found.map(|at| span.start as usize + at).or_else(|| before(sources, span, expression));
-    start.map_or(span, |start| Span::new(span.file, start..start + expression.len()))
+    TEMPLATE_DATA.into_iter().find(|(known, _)| *known == name)
 }
 
-/// Where an expression stands before a place in the same tag: the engine names a filter for what it is given.
-fn before(sources: &Sources, span: Span, expression: &str) -> Option<usize> {
-    let text = sources.get(span.file).text().get(..span.start as usize)?;
-    let tag = text.rfind("{{").max(text.rfind("{%"))?;
-    text[tag..].rfind(expression).filter(|_| is_path(expression)).map(|at| tag + at)
+impl Engine {
+    /// Whether one place stands before another in the same tag.
+    fn is_in_one_tag(&self, first: Place, second: Place, sources: &Sources) -> bool {
+        if first.template != second.template || first.range().end > second.range().start {
+            return false;
+        }
+        let between = Place::new(first.template, &(first.range().end..second.range().start));
+        let between = sources.slice(self.place_span(sources, between));
+        !between.contains("}}") && !between.contains("%}")
+    }
+}
+
+/// An object and the name of a member of it, if an expression asks for one.
+fn member_of(expression: &str) -> Option<(String, String)> {
+    let tree = machinery::parse_expr(expression).ok()?;
+    let (object, member) = match &tree {
+        Expr::GetAttr(it) => (&expression[..expression.rfind('.')?], it.name.to_owned()),
+        Expr::GetItem(it) => {
+            let Expr::Const(name) = &it.subscript_expr else { return None };
+            (&expression[..expression.rfind('[')?], name.value.as_str()?.to_owned())
+        }
+        _ => return None,
+    };
+    let object = object.trim();
+    (is_path(object) && is_name(&member)).then(|| (object.to_owned(), member))
 }
 
 /// Whether a text is a variable, with members and elements behind it, or a literal: nothing that is open.

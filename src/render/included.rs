@@ -1,34 +1,20 @@
 //! What partials write, made once for a conversation: templates of a profile are often a line around what all others include.
 //!
 //! A partial writes the same wherever it is included if no name that it looks up can be one of the template's own. That is told from
-//! the texts alone ([`Engine::find_repeated`]). Where it holds, the engine is led to a template that writes the known text, and what the
-//! partial took is charged again: in text, cost and limits nothing differs. Whatever fails is rendered once more without any of this.
+//! the texts alone ([`Engine::find_repeated`]). Where it holds, the text is taken as it is known, and what the partial took is
+//! charged again: in text, cost and limits nothing differs. One that fails is evaluated where it stands.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use foldhash::{HashMap, HashSet};
-use minijinja::value::{Object, ObjectRepr};
-use minijinja::{Environment, Error, ErrorKind, State, Value};
+use minijinja::{Error, Value};
 
-use super::alone::Beside;
 use super::analyse::{ALL_OF_CTX, Analysis, Callable, Include};
-use super::{BodyInput, Engine, IdRule, Rendered, Renderer, TemplateId, account, includes};
+use super::eval::{self, Known, Names as Lookup, Steps};
+use super::{BodyInput, Engine, IdRule, MAX_OUTPUT, account, includes};
 
-/// Gives the text of the partial for which the template stands that calls it.
-const TEXT_OF: &str = "__k";
-/// Begins the name of a template that stands for a partial: no include can spell it.
-const STAND_IN: char = '\u{2}';
-/// Begins the name of a template that does nothing but include a partial.
-const ALONE: char = '\u{3}';
-/// The steps of a stand-in, and of a template that includes a partial, without those of the partial.
-const STAND_IN_STEPS: u64 = 2;
-const ALONE_STEPS: u64 = 2;
-/// The name under which [`TEXT_OF`] finds the texts of a conversation.
-const GIVEN: &str = "\u{2}";
 /// What templates of bodies are given.
 const DATA: [&str; 2] = ["ctx", "tool_id"];
 /// What holds a text, in bytes.
@@ -83,19 +69,9 @@ struct TextKey {
 /// What a partial wrote, and what that took.
 #[derive(Debug)]
 struct Text {
-    written: Box<str>,
+    written: Arc<str>,
     spent: u64,
     steps: u64,
-}
-
-impl Object for Text {
-    fn repr(self: &Arc<Self>) -> ObjectRepr {
-        ObjectRepr::Plain
-    }
-
-    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.written)
-    }
 }
 
 /// The partials that templates of bodies include, where they write what they write alone.
@@ -218,129 +194,92 @@ impl Engine {
         let are_known = names.len() <= MOST && !names.looked_up.contains("exists");
         self.names_of_partials.insert(partial, are_known.then_some(names));
     }
-
-    /// The environment in which templates of bodies are rendered first: what partials write there again and again comes from
-    /// what is known of them.
-    fn with_stand_ins(&self, environment: &Environment<'static>) -> Environment<'static> {
-        let mut environment = environment.clone();
-        for (partial, _) in self.repeated.users.iter().filter(|(_, users)| users.count > 1) {
-            let texts =
-                [(STAND_IN, format!("{{{{ {TEXT_OF}() }}}}")), (ALONE, format!("{{% include \"{partial}\" %}}"))];
-            for (mark, text) in texts {
-                let added = environment.add_template_owned(format!("{mark}{partial}"), text);
-                added.expect("the name has nothing that ends a literal");
-            }
-        }
-        environment.add_function(TEXT_OF, text_of);
-        let repeated = Arc::clone(&self.repeated);
-        environment.set_path_join_callback(move |name, parent| {
-            let full = includes::full_name(name);
-            if repeated.is_of_use(parent, &full) { Cow::Owned(format!("{STAND_IN}{full}")) } else { full }
-        });
-        environment
-    }
 }
 
 pub(super) fn can_read_prompt(reads: &BTreeSet<String>) -> bool {
     reads.contains("system_prompt") || reads.contains(ALL_OF_CTX)
 }
 
-/// What a template that is rendered is given, for the partials that it includes.
-#[derive(Debug)]
-struct Given {
-    repeated: Arc<Repeated>,
-    texts: IncludedTexts,
-    keep: Keep,
-    /// The data of templates.
-    data: [(&'static str, Value); 2],
-    ids: IdRule,
-    prompt: Option<Arc<str>>,
-    /// The steps that were not taken, less those of stand-ins: it wraps below zero.
-    saved: AtomicU64,
+/// Gives a template of a body the partials that it includes, and what is known of what they write.
+pub(super) struct BodyLibrary<'r> {
+    engine: &'r Engine,
+    input: &'r BodyInput<'r>,
+    /// The steps that a partial may take.
+    fuel: u64,
 }
 
-impl Object for Given {}
+impl Engine {
+    /// The partials for a template of a body.
+    pub(super) fn library<'r>(&'r self, input: &'r BodyInput<'r>, fuel: u64) -> BodyLibrary<'r> {
+        BodyLibrary { engine: self, input, fuel }
+    }
+}
 
-impl Given {
-    fn new(repeated: &Arc<Repeated>, input: &BodyInput<'_>, keep: &Keep) -> Given {
-        Given {
-            repeated: Arc::clone(repeated),
-            texts: input.context.included().clone(),
-            keep: keep.clone(),
-            data: input.members(),
-            ids: input.ids,
-            prompt: input.system_prompt.map(Arc::from),
-            saved: AtomicU64::new(0),
-        }
+impl eval::Library for Engine {
+    fn find(&self, name: &str) -> Option<&eval::Template> {
+        self.trees.get(includes::full_name(name).as_ref())
+    }
+}
+
+impl eval::Library for BodyLibrary<'_> {
+    fn find(&self, name: &str) -> Option<&eval::Template> {
+        self.engine.find(name)
     }
 
-    /// What a partial writes.
-    fn text(&self, state: &State<'_, '_>, partial: &str) -> Result<Arc<Text>, Error> {
-        let users = self.repeated.users.get(partial).ok_or_else(unknown)?;
-        let set = set_by_template(state, users)?;
-        let prompt = self.prompt.clone().filter(|_| users.reads_prompt);
-        if prompt.is_some() && !self.keep.with_prompt {
-            return self.render(state.env(), partial, &set).map(Arc::new);
+    fn known(&self, template: &eval::Template, name: &str, names: &dyn Lookup) -> Result<Option<Known>, Error> {
+        let Some(text) = self.text(template, name, names) else { return Ok(None) };
+        account::charge(text.spent)?;
+        Ok(Some(Known { text: Arc::clone(&text.written), steps: text.steps }))
+    }
+}
+
+impl BodyLibrary<'_> {
+    /// What a partial writes where a template includes it.
+    fn text(&self, template: &eval::Template, name: &str, names: &dyn Lookup) -> Option<Arc<Text>> {
+        let keep = self.input.keep.as_ref()?;
+        let (repeated, partial) = (&self.engine.repeated, includes::full_name(name));
+        if !repeated.is_of_use(self.engine.numbered.get(template.number as usize)?, &partial) {
+            return None;
         }
+        let (partial, users) = repeated.users.get_key_value(partial.as_ref())?;
+        let prompt = self.input.system_prompt.filter(|_| users.reads_prompt);
+        if prompt.is_some() && !keep.with_prompt {
+            return None;
+        }
+        let set = set_by_template(names, users)?;
         let texts = set.iter().map(|(name, value)| (Arc::clone(name), format!("{value:?}"))).collect();
-        let key = TextKey { partial: Arc::from(partial), ids: self.ids, prompt, set: texts };
-        let lock = || self.texts.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (partial, prompt) = (Arc::clone(partial), prompt.map(Arc::from));
+        let key = TextKey { partial: Arc::clone(&partial), ids: self.input.ids, prompt, set: texts };
+        let texts = &self.input.context.included().0;
+        let lock = || texts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = lock().get(&key) {
-            return Ok(Arc::clone(known));
+            return Some(Arc::clone(known));
         }
-        let text = Arc::new(self.render(state.env(), partial, &set)?);
-        match self.keep.space.take(text.written.len() + HOLDER) {
-            true => Ok(Arc::clone(lock().entry(key).or_insert(text))),
-            false => Ok(text),
+        let text = Arc::new(self.render(&partial, set)?);
+        match keep.space.take(text.written.len() + HOLDER) {
+            true => Some(Arc::clone(lock().entry(key).or_insert(text))),
+            false => Some(text),
         }
     }
 
-    fn render(&self, environment: &Environment<'_>, partial: &str, set: &[(Arc<str>, Value)]) -> Result<Text, Error> {
-        let data = self.data.iter().map(|(name, value)| (Value::from(*name), value.clone()));
-        let set = set.iter().map(|(name, value)| (Value::from(Arc::clone(name)), value.clone()));
-        let run = super::run(environment, &format!("{ALONE}{partial}"), &Value::from_pairs(data.chain(set)));
-        let steps = run.steps? - ALONE_STEPS;
-        Ok(Text { written: run.output.into_text().into(), spent: run.spent, steps })
+    /// What a partial writes by itself; `None` if it fails.
+    fn render(&self, partial: &str, set: Vec<(Arc<str>, Value)>) -> Option<Text> {
+        let mut data = self.input.variables();
+        data.extend(set);
+        let input =
+            eval::Input { library: self.engine, globals: &self.engine.globals, data, prompt: None, most: MAX_OUTPUT };
+        let (tree, state) = (self.engine.trees.get(partial)?, self.engine.environment.empty_state());
+        let (output, spent) = account::metered(|| eval::run(tree, input, state, Steps::at_most(self.fuel)));
+        output.outcome.ok()?;
+        Some(Text { written: output.text.text.into(), spent, steps: output.watch.taken() })
     }
 }
 
-/// What templates set that include a partial, where it is included: texts, numbers and the like.
-fn set_by_template(state: &State<'_, '_>, users: &Users) -> Result<Vec<(Arc<str>, Value)>, Error> {
-    let values = users.names.iter().filter_map(|name| Some((Arc::clone(name), state.lookup(name)?)));
+/// What templates set that include a partial, where it is included: texts, numbers and the like; `None` if it is something else.
+fn set_by_template(names: &dyn Lookup, users: &Users) -> Option<Vec<(Arc<str>, Value)>> {
+    let values = users.names.iter().filter_map(|name| Some((Arc::clone(name), names.lookup(name)?)));
     let values: Vec<(Arc<str>, Value)> = values.collect();
     // What holds others may change, and is more than a key should be.
     let is_plain = |value: &Value| !value.is_undefined() && value.as_object().is_none() && !value.is_safe();
-    if values.iter().all(|(_, value)| is_plain(value)) { Ok(values) } else { Err(unknown()) }
-}
-
-fn unknown() -> Error {
-    Error::from(ErrorKind::UnknownFunction)
-}
-
-fn text_of(state: &mut State<'_, '_>) -> Result<Value, Error> {
-    let given = state.lookup(GIVEN).and_then(|given| given.downcast_object::<Given>());
-    let partial = state.name().strip_prefix(STAND_IN);
-    let (given, partial) = given.zip(partial).ok_or_else(unknown)?;
-    let text = given.text(state, partial)?;
-    account::charge(text.spent)?;
-    given.saved.fetch_add(text.steps.wrapping_sub(STAND_IN_STEPS), Ordering::Relaxed);
-    Ok(Value::from_dyn_object(text))
-}
-
-impl Renderer<'_> {
-    /// Renders a template of a body with what is known of its partials; `None` if nothing is, and if anything goes wrong.
-    pub(super) fn body_with_known(&self, id: TemplateId, input: &BodyInput<'_>) -> Option<Rendered> {
-        let (keep, name) = (input.keep.as_ref()?, &self.engine.templates[id.0 as usize].name);
-        let included = self.engine.repeated.by_template.get(name)?;
-        if !included.iter().any(|partial| self.engine.repeated.is_of_use(name, partial)) {
-            return None;
-        }
-        let given = Arc::new(Given::new(&self.engine.repeated, input, keep));
-        let data = given.data.clone().into_iter();
-        let root = Value::from_pairs(data.chain([(GIVEN, Value::from_dyn_object(Arc::clone(&given)))]));
-        let environment = self.with_stand_ins.get_or_init(|| self.engine.with_stand_ins(&self.environment));
-        let run = super::run(&self.engine.home(id, environment, Beside::StandIns), name, &root);
-        let steps = run.steps.ok()?.wrapping_add(given.saved.load(Ordering::Relaxed));
-        (steps < self.fuel).then(|| Rendered::of(run.output, run.spent, steps))
-    }
+    values.iter().all(|(_, value)| is_plain(value)).then_some(values)
 }

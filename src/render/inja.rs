@@ -3,10 +3,12 @@
 //! Their meaning is that of inja 3.5, `include/inja/renderer.hpp` in github.com/pantor/inja; that of the file functions is
 //! [`prompt`](super::prompt)'s.
 
-use minijinja::value::{Rest, ValueKind};
-use minijinja::{Environment, Error, ErrorKind, State, Value};
+use minijinja::value::{ValueKind, from_args};
+use minijinja::{Error, ErrorKind, Value};
 
-use super::functions::undefined;
+use super::builtins::{Filter, Test};
+use super::eval::{Function, Native, Origin, Tracked};
+use super::functions::{INDEX_FROM_0, undefined};
 use super::{account, values};
 
 /// The functions beside those that every template has.
@@ -39,9 +41,6 @@ pub(super) const FUNCTIONS: [&str; 26] = [
     "upper",
 ];
 
-/// What iterates over an object by key and value; guards put it around.
-pub(super) const PAIRS: &str = "__kv";
-
 /// Functions that are filters here.
 const FILTERS: [&str; 13] = [
     "capitalize",
@@ -73,19 +72,27 @@ const TESTS: [(&str, &str); 10] = [
     ("isString", "string"),
 ];
 
-pub(super) fn install(environment: &mut Environment<'static>) {
-    for name in FILTERS {
-        let apply = move |state: &mut State, args: Rest<Value>| state.apply_filter(name, &args);
-        environment.add_function(name, apply);
-    }
-    for (name, test) in TESTS {
-        let perform = move |state: &mut State, args: Rest<Value>| state.perform_test(test, &args);
-        environment.add_function(name, perform);
-    }
-    environment.add_function("at", at);
-    environment.add_function("exists", exists);
-    environment.add_function("round", round);
-    environment.add_function(PAIRS, pairs);
+/// Returns the functions as values, by name.
+pub(super) fn functions() -> impl Iterator<Item = (&'static str, Value)> {
+    let filters = FILTERS.into_iter().map(|name| (name, Function::of(name, Filter::named(name).apply)));
+    let tests = TESTS.into_iter().map(|(name, test)| (name, asking(name, Test::named(test))));
+    let own = [
+        ("at", Function::of("at", at)),
+        ("exists", Function::of("exists", exists)),
+        ("round", Function::of("round", round)),
+        (INDEX_FROM_0, Function::of(INDEX_FROM_0, index)),
+    ];
+    filters.chain(tests).chain(own)
+}
+
+fn asking(name: &'static str, test: Test) -> Value {
+    Function::with(name, move |native| (test.ask)(native).map(Tracked::plain))
+}
+
+/// `loop.index`, which counts from 0.
+fn index(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
+    let (this,): (Value,) = from_args(&native.arguments.values)?;
+    this.get_attr("index0").map(Tracked::plain)
 }
 
 /// What to write instead of a function of inja in a repository that does not say that it uses inja.
@@ -109,40 +116,49 @@ fn switch(written: &str) -> String {
 }
 
 /// An element by its index, or a member by its name; an error if there is none.
-fn at(container: &Value, key: &Value) -> Result<Value, Error> {
+fn at(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
+    let (container, key): (&Value, &Value) = from_args(&native.arguments.values)?;
     account::read(values::breadth(container))?;
     let is_before_first = container.kind() != ValueKind::Map && key.as_i64().is_some_and(|index| index < 0);
     let found = match container.kind() {
         _ if is_before_first => Value::UNDEFINED,
-        ValueKind::Undefined => return Err(undefined(container)),
+        ValueKind::Undefined => return Err(undefined()),
         ValueKind::Map | ValueKind::Seq | ValueKind::Iterable => container.get_item(key)?,
         kind => return Err(Error::new(ErrorKind::InvalidOperation, format!("a {kind} has no elements"))),
     };
-    match found.is_undefined() {
-        true => Err(Error::new(ErrorKind::InvalidOperation, format!("there is no element {key}"))),
-        false => Ok(found),
+    if found.is_undefined() {
+        return Err(Error::new(ErrorKind::InvalidOperation, format!("there is no element {key}")));
     }
+    let within = &native.arguments.origins[0];
+    let origin = match (key.as_str(), key.as_usize()) {
+        (Some(name), _) => within.member(name, || values::position(container, name)),
+        (None, Some(index)) => within.element(index),
+        (None, None) => Origin::Unknown,
+    };
+    Ok(Tracked { value: found, origin })
 }
 
 /// Whether the template's data has a value at a path of names and indexes with dots between them.
-fn exists(state: &mut State, path: &str) -> Result<bool, Error> {
+fn exists(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
+    let (path,): (&str,) = from_args(&native.arguments.values)?;
     account::read(path.len())?;
     let mut names = path.split('.');
     let first = names.next().unwrap_or_default();
-    let Some(mut value) = state.lookup(first) else { return Ok(false) };
+    let Some(mut value) = native.names.lookup(first) else { return Ok(Tracked::plain(false)) };
     for name in names {
         let inner = match (value.kind(), name.parse::<usize>()) {
             (ValueKind::Seq, Ok(index)) => value.get_item(&Value::from(index)),
             (ValueKind::Map, _) => value.get_attr(name),
-            _ => return Ok(false),
+            _ => return Ok(Tracked::plain(false)),
         };
         value = inner?;
     }
-    Ok(!value.is_undefined())
+    Ok(Tracked::plain(!value.is_undefined()))
 }
 
 /// Rounds half away from zero; without digits behind the point the result is an integer.
-fn round(value: f64, precision: Option<i32>) -> Value {
+fn round(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
+    let (value, precision): (f64, Option<i32>) = from_args(&native.arguments.values)?;
     let precision = precision.unwrap_or(0);
     let scale = 10_f64.powi(precision);
     let rounded = (value * scale).round() / scale;
@@ -150,37 +166,43 @@ fn round(value: f64, precision: Option<i32>) -> Value {
         clippy::cast_possible_truncation,
         reason = "it is whole, and what does not fit ends at the largest integer"
     )]
-    match precision {
-        0 if rounded.is_finite() => Value::from(rounded as i64),
-        _ => Value::from(rounded),
-    }
+    Ok(match precision {
+        0 if rounded.is_finite() => Tracked::plain(rounded as i64),
+        _ => Tracked::plain(rounded),
+    })
 }
 
-/// The members of an object as pairs, sorted by name as inja's data are; anything else as it is.
-fn pairs(value: Value) -> Result<Value, Error> {
-    if value.kind() != ValueKind::Map {
+/// Returns the members of an object as pairs, sorted by name as inja's data are; anything else as it is.
+///
+/// # Errors
+///
+/// If there are too many of them.
+pub(super) fn pairs(value: Tracked) -> Result<Tracked, Error> {
+    if value.value.kind() != ValueKind::Map {
         return Ok(value);
     }
-    account::list(4 * values::breadth(&value))?;
-    let mut keys: Vec<Value> = value.try_iter()?.collect();
-    keys.sort();
-    let pair = |key: Value| Ok(Value::from(vec![key.clone(), value.get_item(&key)?]));
-    keys.into_iter().map(pair).collect::<Result<Vec<Value>, Error>>().map(Value::from)
+    account::list(4 * values::breadth(&value.value))?;
+    let mut keys: Vec<(usize, Value)> = value.value.try_iter()?.enumerate().collect();
+    keys.sort_by(|(_, one), (_, other)| one.cmp(other));
+    let mut pairs = Vec::with_capacity(keys.len());
+    for (index, key) in keys {
+        let member = Tracked {
+            value: value.value.get_item(&key)?,
+            origin: value.origin.member(key.as_str().unwrap_or_default(), || Some(index)),
+        };
+        pairs.push(Tracked::list(vec![Tracked::plain(key), member]));
+    }
+    Ok(Tracked::list(pairs))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::render::functions;
+    use crate::render::eval::render_alone;
     use crate::repo::Dialect;
 
     #[test]
     fn numbers_and_elements_are_those_of_the_original() {
-        let render = |template: &str| {
-            let mut environment = Environment::empty();
-            functions::install(&mut environment, Dialect::Inja);
-            environment.render_str(template, ()).map_err(|error| error.to_string())
-        };
+        let render = |template: &str| render_alone(template, Dialect::Inja);
         assert_eq!(render("{{ round(2.5) }} {{ round(2.46, 1) }} {{ round(-2.5, 0) }}").as_deref(), Ok("3 2.5 -3"));
         assert_eq!(render("{{ at([1, 2], 1) }}").as_deref(), Ok("2"));
         assert!(render("{{ at([1, 2], -1) }}").expect_err("before the first").contains("there is no element -1"));

@@ -4,10 +4,9 @@
 use std::sync::Arc;
 
 use super::analyse::{Analysis, Callable, Called};
-use super::builtins::{self, FILTERS, FUNCTIONS, TESTS};
+use super::builtins::{self, FUNCTIONS, filter_names, test_names};
 use super::functions::{BODY_FUNCTIONS, INDEX_FROM_0};
 use super::inja;
-use super::operators;
 use super::prompt::PROMPT_FUNCTIONS;
 use super::{Engine, TemplateKind, rules};
 use crate::diag::{Diagnostic, did_you_mean};
@@ -55,17 +54,19 @@ impl Engine {
         let wanted = called.name.as_str();
         let (what, known): (&str, Vec<&str>) = match called.what {
             Callable::Function
-                if self.assigned.contains(wanted) && !wanted.starts_with(operators::RESERVED)
-                    || matches!(wanted, "loop" | "caller" | "super" | INDEX_FROM_0) =>
+                if self.assigned.contains(wanted) || matches!(wanted, "loop" | "caller" | "super" | INDEX_FROM_0) =>
             {
                 return None;
             }
             Callable::Function => {
                 let of_inja = inja::FUNCTIONS.iter().filter(|_| self.dialect == Dialect::Inja);
-                ("function", functions.iter().copied().chain(FUNCTIONS).chain(of_inja.copied()).collect())
+                (
+                    "function",
+                    functions.iter().copied().chain(FUNCTIONS.map(|(name, _)| name)).chain(of_inja.copied()).collect(),
+                )
             }
-            Callable::Filter => ("filter", FILTERS.to_vec()),
-            Callable::Test => ("test", TESTS.to_vec()),
+            Callable::Filter => ("filter", filter_names().collect()),
+            Callable::Test => ("test", test_names().collect()),
             Callable::Method if REFUSED_METHODS.contains(&wanted) => ("method", Vec::new()),
             // Members of objects may be macros: that shows when they are called.
             Callable::Method => return None,
@@ -96,31 +97,15 @@ impl Engine {
         }
         analysis.misplaced.is_empty()
     }
-
-    /// Refuses variables with the names that guards have: whoever takes one switches its guard off.
-    pub(super) fn check_reserved(
-        &mut self,
-        sources: &Sources,
-        name: &Arc<str>,
-        analysis: &Analysis,
-        findings: &mut Vec<Diagnostic>,
-    ) {
-        for (variable, range) in &analysis.reserved {
-            let span = self.span(sources, name, range.clone());
-            let message =
-                format!("`{variable}` cannot be used: names that begin with `{}` are taken", operators::RESERVED);
-            findings
-                .push(Diagnostic::new(&rules::SYNTAX, span, message).help("give it a name without the underscores"));
-            self.broken.insert(Arc::clone(name));
-        }
-    }
 }
 
 /// Where a name exists instead: a filter called as a function, a function of the other kind of template.
 fn elsewhere(name: &str, what: Callable) -> Option<String> {
     match what {
         Callable::Function if inja::FUNCTIONS.contains(&name) => inja::instead(name),
-        Callable::Function if FILTERS.contains(&name) => Some(format!("`{name}` is a filter: write `value | {name}`")),
+        Callable::Function if filter_names().any(|filter| filter == name) => {
+            Some(format!("`{name}` is a filter: write `value | {name}`"))
+        }
         Callable::Filter if BODY_FUNCTIONS.contains(&name) => {
             Some(format!("`{name}` is a function: write `{name}(value)`"))
         }
@@ -135,20 +120,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lists_are_what_is_installed() {
-        let shown = format!("{:?}", super::super::environment(Dialect::Jinja));
-        let keys = |member: &str| {
-            let list =
-                shown.split(&format!("{member}: [")).nth(1).and_then(|rest| rest.split(']').next()).expect("listed");
-            list.split(", ").map(|key| key.trim_matches('"').to_owned()).collect::<Vec<_>>()
-        };
-        let sorted = |list: &[&str]| {
-            let mut list: Vec<String> = list.iter().map(|name| (*name).to_owned()).collect();
-            list.sort();
-            list
-        };
-        assert_eq!(keys("filters"), sorted(&FILTERS));
-        assert_eq!(keys("tests"), sorted(&TESTS));
+    fn the_lists_are_sorted() {
+        assert!(filter_names().is_sorted() && test_names().is_sorted());
     }
 
     #[test]
@@ -156,7 +129,7 @@ mod tests {
         for name in
             ["safe", "escape", "pprint", "batch", "slice", "format", "groupby", "dictsort", "chain", "zip", "sum"]
         {
-            assert!(!FILTERS.contains(&name));
+            assert!(filter_names().all(|filter| filter != name));
             assert!(builtins::instead(name, Callable::Filter).is_some(), "{name}");
         }
     }

@@ -1,11 +1,15 @@
 //! System prompts: their functions, and what these may read.
 
+use std::ops::Range;
 use std::sync::Arc;
 
+use minijinja::value::from_args;
 use minijinja::{Error, ErrorKind, Value};
 
+use super::builtins::Filter;
+use super::eval::{Function, Native, Tracked};
 use super::functions::text;
-use super::recording::{self, ReadFile, ReadPlace};
+use super::rope::{ReadFile, ReadPlace, Told, Writer};
 use super::{account, rules};
 use crate::diag::{Rule, did_you_mean};
 use crate::repo::Dialect;
@@ -175,60 +179,62 @@ enum ResolvedPath<'a> {
 
 impl PromptScope {
     /// The variables and functions of a prompt.
-    pub(super) fn root(self: &Arc<Self>, dialect: Dialect) -> Value {
+    pub(super) fn variables(self: &Arc<Self>, dialect: Dialect) -> Vec<(Arc<str>, Value)> {
         let Folders { project, config, home } = &self.folders;
         let values = [&self.language, &self.project_name, project, config, home];
         let variables = VARIABLES.into_iter().zip(values.map(|value| Value::from(Arc::clone(value))));
-        let functions = OWN_FUNCTIONS.into_iter().map(|(name, function)| (name, self.function(function, dialect)));
-        Value::from_pairs(variables.chain(functions))
+        let functions =
+            OWN_FUNCTIONS.into_iter().map(|(name, function)| (name, self.function(name, function, dialect)));
+        variables.chain(functions).map(|(name, value)| (Arc::from(name), value)).collect()
     }
 
-    fn function(self: &Arc<Self>, function: OwnFunction, dialect: Dialect) -> Value {
+    fn function(self: &Arc<Self>, name: &'static str, function: OwnFunction, dialect: Dialect) -> Value {
         let scope = Arc::clone(self);
         let is_inja = dialect == Dialect::Inja;
         match function {
-            OwnFunction::ReadFile => Value::from_function(move |path: &Value| scope.charged_read(text(path)?)),
-            OwnFunction::FileExists => Value::from_function(move |path: &Value| {
-                let path = text(path)?;
-                charge_path(path)?;
-                scope.exists(path, is_inja).map_err(Error::from)
+            OwnFunction::ReadFile => Function::with(name, move |native| {
+                let path = path(native)?;
+                scope.charged_read(&path, native.follows)
             }),
-            OwnFunction::ReadDir => Value::from_function(move |path: &Value| scope.charged_list(text(path)?)),
-            OwnFunction::AgentRole => Value::from_function(move |id: &Value| {
-                let id = text(id)?;
-                scope.charged_read(&format!(":/roles/{id}.md"))
+            OwnFunction::FileExists => Function::with(name, move |native| {
+                let path = path(native)?;
+                charge_path(&path)?;
+                Ok(Tracked::plain(scope.exists(&path, is_inja)?))
             }),
-            OwnFunction::HeadLines if is_inja => Value::from_function(lines_at_head),
-            OwnFunction::HeadLines => Value::from_function(head_lines),
-            OwnFunction::Basename => Value::from_function(|path: &Value| {
-                made(path, |path| path.rsplit('/').next().unwrap_or_default().to_owned())
+            OwnFunction::ReadDir => Function::with(name, move |native| scope.charged_list(&path(native)?)),
+            OwnFunction::AgentRole => Function::with(name, move |native| {
+                let path = format!(":/roles/{}.md", path(native)?);
+                scope.charged_read(&path, native.follows)
             }),
-            OwnFunction::Dirname if is_inja => Value::from_function(|path: &Value| made(path, folder)),
-            OwnFunction::Dirname => Value::from_function(|path: &Value| {
-                made(path, |path| path.rfind('/').map_or("", |at| &path[..at]).to_owned())
-            }),
-            OwnFunction::Ext if is_inja => Value::from_function(|path: &Value| made(path, suffix)),
-            OwnFunction::Ext => Value::from_function(|path: &Value| made(path, extension)),
-            OwnFunction::Lower => Value::from_function(|text: &Value| made(text, str::to_lowercase)),
-            OwnFunction::Upper => Value::from_function(|text: &Value| made(text, str::to_uppercase)),
+            OwnFunction::HeadLines if is_inja => Function::of(name, |native| head(native, lines_at_head)),
+            OwnFunction::HeadLines => Function::of(name, |native| head(native, head_lines)),
+            OwnFunction::Basename => Function::of(name, |native| part(native, basename)),
+            OwnFunction::Dirname if is_inja => Function::of(name, folder),
+            OwnFunction::Dirname => Function::of(name, |native| part(native, dirname)),
+            OwnFunction::Ext if is_inja => Function::of(name, |native| part(native, suffix)),
+            OwnFunction::Ext => Function::of(name, |native| part(native, extension)),
+            OwnFunction::Lower => Function::of(name, Filter::named("lower").apply),
+            OwnFunction::Upper => Function::of(name, Filter::named("upper").apply),
         }
     }
 
-    fn charged_read(&self, path: &str) -> Result<String, Error> {
+    fn charged_read(&self, path: &str, follows: bool) -> Result<Tracked, Error> {
         charge_path(path)?;
         let (text, file) = self.read_file(path)?;
         account::make(text.len())?;
-        recording::note_read(|| file, text.len());
-        Ok(text)
+        Ok(match follows {
+            true => Tracked::text(Told::one(&text, Writer::File { file: Arc::new(file), at: 0 })),
+            false => Tracked::plain(text),
+        })
     }
 
-    fn charged_list(&self, path: &str) -> Result<Vec<Value>, Error> {
+    fn charged_list(&self, path: &str) -> Result<Tracked, Error> {
         charge_path(path)?;
         let (names, looked_at) = self.read_dir(path)?;
         account::charge(account::ENTRY.saturating_mul(looked_at as u64))?;
         account::list(names.len())?;
         account::make(names.iter().map(String::len).sum())?;
-        Ok(names.into_iter().map(Value::from).collect())
+        Ok(Tracked::plain(names.into_iter().map(Value::from).collect::<Vec<Value>>()))
     }
 
     fn target(&self, path: &str) -> ResolvedPath<'_> {
@@ -386,46 +392,71 @@ fn charge_path(path: &str) -> Result<(), Error> {
     account::make(path.len())
 }
 
-/// What is made of a text, charged.
-fn made(value: &Value, change: impl Fn(&str) -> String) -> Result<String, Error> {
-    let text = text(value)?;
-    account::make(2 * text.len())?;
-    Ok(change(text))
+/// Returns the text that a function of files is given.
+fn path(native: &Native<'_, '_>) -> Result<String, Error> {
+    let (path,): (&Value,) = from_args(&native.arguments.values)?;
+    text(path).map(str::to_owned)
 }
 
-fn head_lines(value: &Value, count: i64) -> Result<String, Error> {
-    let text = text(value)?;
-    account::make(text.len())?;
-    Ok(text.split_inclusive('\n').take(usize::try_from(count).unwrap_or(0)).collect())
+/// Gives a part of the text that a function is given.
+fn part(native: &mut Native<'_, '_>, part: fn(&str) -> Range<usize>) -> Result<Tracked, Error> {
+    let (whole,): (&Value,) = from_args(&native.arguments.values)?;
+    let whole = text(whole)?;
+    account::make(2 * whole.len())?;
+    Ok(native.part(whole, part(whole)))
 }
 
-fn extension(path: &str) -> String {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    name.rfind('.').filter(|&at| at > 0).map_or("", |at| &name[at + 1..]).to_owned()
+/// Gives the first lines of a text.
+fn head(native: &mut Native<'_, '_>, end: fn(&str, usize) -> usize) -> Result<Tracked, Error> {
+    let (whole, count): (&Value, i64) = from_args(&native.arguments.values)?;
+    let whole = text(whole)?;
+    account::make(whole.len())?;
+    Ok(native.part(whole, 0..end(whole, usize::try_from(count).unwrap_or(0))))
 }
 
-/// The first lines without the last one's line end, as the original client has it: what `split` gives, joined again.
-fn lines_at_head(value: &Value, count: i64) -> Result<String, Error> {
-    let text = text(value)?;
-    account::make(text.len())?;
-    let count = usize::try_from(count).unwrap_or(0);
-    let end = text.match_indices('\n').nth(count.saturating_sub(1)).map_or(text.len(), |(at, _)| at);
-    Ok(if count == 0 { String::new() } else { text[..end].to_owned() })
+/// Where the first lines of a text end.
+fn head_lines(text: &str, count: usize) -> usize {
+    text.split_inclusive('\n').take(count).map(str::len).sum()
+}
+
+/// The same without the last one's line end, as the original client has it: what `split` gives, joined again.
+fn lines_at_head(text: &str, count: usize) -> usize {
+    match count.checked_sub(1) {
+        None => 0,
+        Some(last) => text.match_indices('\n').nth(last).map_or(text.len(), |(at, _)| at),
+    }
+}
+
+fn basename(path: &str) -> Range<usize> {
+    path.rfind('/').map_or(0, |at| at + 1)..path.len()
+}
+
+fn dirname(path: &str) -> Range<usize> {
+    0..path.rfind('/').unwrap_or(0)
+}
+
+fn extension(path: &str) -> Range<usize> {
+    let name = basename(path);
+    let dot = path[name.clone()].rfind('.').filter(|&at| at > 0);
+    dot.map_or(path.len(), |at| name.start + at + 1)..path.len()
 }
 
 /// The folder of a path as Qt's `QFileInfo::path` has it: `.` for a bare name.
-fn folder(path: &str) -> String {
+fn folder(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
+    let (path,): (&Value,) = from_args(&native.arguments.values)?;
+    let path = text(path)?;
+    account::make(2 * path.len())?;
     match path.rfind('/') {
-        None => ".".to_owned(),
-        Some(0) => "/".to_owned(),
-        Some(at) => path[..at].to_owned(),
+        None => Ok(native.computed(Value::from("."))),
+        Some(0) => Ok(native.part(path, 0..1)),
+        Some(at) => Ok(native.part(path, 0..at)),
     }
 }
 
 /// What follows the last dot of a name, as Qt's `QFileInfo::suffix` has it: also where nothing stands before the dot.
-fn suffix(path: &str) -> String {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    name.rfind('.').map_or("", |at| &name[at + 1..]).to_owned()
+fn suffix(path: &str) -> Range<usize> {
+    let name = basename(path);
+    path[name.clone()].rfind('.').map_or(path.len(), |at| name.start + at + 1)..path.len()
 }
 
 fn last_part(path: &str) -> String {
@@ -479,23 +510,21 @@ mod tests {
 
     #[test]
     fn text_helpers() {
-        let head = |text: &str, count| head_lines(&Value::from(text), count).expect("it is short");
-        assert_eq!(head("a\nb\nc", 2), "a\nb\n");
-        assert_eq!(head("a\nb\nc", 0), "");
-        assert_eq!(head("a", -1), "");
-        assert_eq!(extension("a/b.tar.gz"), "gz");
-        assert_eq!(extension(".bashrc"), "");
+        let head = |text: &'static str, count| &text[..head_lines(text, count)];
+        assert_eq!((head("a\nb\nc", 2), head("a\nb\nc", 0)), ("a\nb\n", ""));
+        let extension = |path: &'static str| &path[extension(path)];
+        assert_eq!((extension("a/b.tar.gz"), extension(".bashrc")), ("gz", ""));
+        let (base, dir) = (|path: &'static str| &path[basename(path)], |path: &'static str| &path[dirname(path)]);
+        assert_eq!((base("a/b"), base("b"), dir("a/b"), dir("b"), dir("/b")), ("b", "b", "a", "", ""));
     }
 
     #[test]
     fn text_helpers_of_the_original_client() {
-        let head = |text: &str, count| lines_at_head(&Value::from(text), count).expect("it is short");
-        assert_eq!(head("a\nb\nc", 2), "a\nb");
-        assert_eq!(head("a\nb\n", 2), "a\nb");
-        assert_eq!(head("a\nb\n", 3), "a\nb\n");
-        assert_eq!(head("\n\nb", 1), "");
-        assert_eq!((head("a", 0), head("a", -1), head("", 5)), (String::new(), String::new(), String::new()));
-        assert_eq!([folder("c.txt"), folder("a/b/c"), folder("/c"), folder("a/")], [".", "a/b", "/", "a"]);
+        let head = |text: &'static str, count| &text[..lines_at_head(text, count)];
+        assert_eq!((head("a\nb\nc", 2), head("a\nb\n", 2)), ("a\nb", "a\nb"));
+        assert_eq!((head("a\nb\n", 3), head("\n\nb", 1)), ("a\nb\n", ""));
+        assert_eq!((head("a", 0), head("", 5)), ("", ""));
+        let suffix = |path: &'static str| &path[suffix(path)];
         assert_eq!([suffix(".bashrc"), suffix("a/b.tar.gz"), suffix("a.b/c")], ["bashrc", "gz", ""]);
         assert!(scope().exists("src", true).expect("no error") && !scope().exists("src", false).expect("no error"));
     }

@@ -1,50 +1,17 @@
-//! Renders that tell who wrote each byte: the one place from which findings, explanations and diffs know it.
+//! Who wrote each byte of what a template gave: the one place from which findings, explanations and diffs know it.
 //!
-//! A template is rendered once more with [`marks`] in it. What the marked render writes must be what the plain one wrote, byte by
-//! byte; if it is not, the recording says so and names nobody. Plain renders know nothing of all this.
+//! A template is evaluated with a [`Trace`], which follows its texts; what that noted becomes a [`Recording`], which answers for
+//! ranges of the output.
 
-mod filters;
-mod marks;
-mod shadow;
-mod text;
-
-pub use text::{ReadFile, ReadPlace};
-
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 
-use minijinja::{Environment, Value};
-
-use super::dialect::PROMPT_VARIABLES;
-use super::{BodyInput, Engine, MAX_FUEL, MAX_OUTPUT, PromptScope, Renderer, TemplateId, account, functions};
+use super::eval::{Frame, Place, Scope, Trace};
+use super::rope::{self, FrameId, Input, ReadFile, Run, Told, Writer};
+use super::{BodyInput, Engine, PromptScope, Renderer, TemplateId};
 use crate::json::Pointer;
 use crate::source::{Sources, Span};
-use marks::{Node, NodeId, NodeKind, Scope};
-use shadow::{Frame, Nodes};
-use text::{FrameId, Input, Run, Told, Writer};
-
-pub(super) use shadow::{DataPlaces, note_read};
-
-/// Steps that a marked render may take: enough for any that a plain one may take.
-const STEPS: u64 = 16 * MAX_FUEL;
-/// How many marked templates of profiles are kept: those of the agents at work.
-const KEPT: usize = 64;
-
-/// All partials with marks, made when somebody first asks who wrote something.
-#[derive(Default)]
-pub(super) struct Recorder {
-    partials: OnceLock<Marked>,
-    templates: Mutex<HashMap<TemplateId, Arc<Marked>>>,
-}
-
-/// Marked templates that can be rendered.
-struct Marked {
-    environment: Environment<'static>,
-    nodes: Arc<Nodes>,
-    /// The templates' names, by their numbers.
-    names: Vec<Arc<str>>,
-}
 
 /// What a template wrote, and who wrote each byte.
 pub(crate) struct Recording {
@@ -54,14 +21,9 @@ pub(crate) struct Recording {
     /// Where the value starts that each run is a part of.
     values: Vec<Range<usize>>,
     frames: Vec<Frame>,
-    branches: BTreeSet<NodeId>,
-    /// The tag at which the output became too large.
-    stopped: Option<NodeId>,
-    /// Where the render ended, or failed.
-    last_frame: FrameId,
-    marked: Arc<Marked>,
-    /// From which byte on nobody can be named, and why.
-    unknown: Option<(usize, &'static str)>,
+    branches: BTreeSet<Place>,
+    /// The template, for what nobody wrote.
+    template: u32,
     /// That of the system prompt, to which some bytes belong.
     prompt: Option<Arc<Recording>>,
 }
@@ -113,16 +75,6 @@ pub enum By {
     Tag,
     /// Computed from these by the tag: an inferred place.
     Computed(Vec<From>),
-    /// Nobody can tell, and why.
-    Unknown(&'static str),
-}
-
-/// Where `${PROJECT_DIR}` and its like are written in a prompt's own text: a tag of two letters, behind its braces, stands for each.
-fn folder_variable(path: &Pointer, tag: Span) -> Option<Span> {
-    let name = path.tokens().next()?;
-    let (variable, _) = PROMPT_VARIABLES.iter().find(|(_, short)| *short == name)?;
-    let start = (tag.start as usize).checked_sub("{{".len())?;
-    Some(Span::new(tag.file, start..start + variable.len()))
 }
 
 /// What a computed text was made of.
@@ -195,152 +147,59 @@ impl StepKind {
     }
 }
 
-impl Engine {
-    fn marked_partials(&self) -> &Marked {
-        self.recorder.partials.get_or_init(|| {
-            let mut environment = super::environment(self.dialect);
-            shadow::install(&mut environment);
-            // Nobody sees its errors.
-            environment.set_debug(false);
-            environment.set_fuel(Some(STEPS));
-            let (mut nodes, mut names) = (Vec::new(), Vec::new());
-            for name in self.partial_names.iter().filter(|name| !self.broken.contains(*name)) {
-                self.add_marked(&mut environment, name, &mut names, &mut nodes, 0);
-            }
-            let nodes = Arc::new(Nodes { shared: Arc::new(nodes), own: Vec::new() });
-            Marked { environment, nodes, names }
-        })
-    }
-
-    fn marked(&self, id: TemplateId) -> Arc<Marked> {
-        let lock = || self.recorder.templates.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = lock().get(&id) {
-            return Arc::clone(known);
-        }
-        let partials = self.marked_partials();
-        let (mut environment, mut names) = (partials.environment.clone(), partials.names.clone());
-        let shared = Arc::clone(&partials.nodes.shared);
-        let mut own = Vec::new();
-        let first = NodeId::try_from(shared.len()).expect("fewer than 2^32 nodes");
-        self.add_marked(&mut environment, &self.templates[id.0 as usize].name, &mut names, &mut own, first);
-        let marked = Arc::new(Marked { environment, nodes: Arc::new(Nodes { shared, own }), names });
-        let mut known = lock();
-        if known.len() >= KEPT {
-            known.clear();
-        }
-        known.insert(id, Arc::clone(&marked));
-        marked
-    }
-
-    /// Adds a template with marks; one that cannot be marked as it is, so that the render can be told from a marked one.
-    fn add_marked(
-        &self,
-        environment: &mut Environment<'static>,
-        name: &Arc<str>,
-        names: &mut Vec<Arc<str>>,
-        nodes: &mut Vec<Node>,
-        first: NodeId,
-    ) {
-        let Some(compiled) = self.compiled_text(name) else { return };
-        let template = u32::try_from(names.len()).expect("fewer than 2^32 templates");
-        names.push(Arc::clone(name));
-        let before = nodes.len();
-        let original = |range: Range<usize>| self.original_range(name, range);
-        let text = marks::mark((&compiled, self.dialect), template, nodes, first, &original);
-        let added = text.and_then(|text| environment.add_template_owned(name.to_string(), text));
-        if added.is_err() {
-            nodes.truncate(before);
-            environment.add_template_owned(name.to_string(), compiled.into_owned()).expect("it was compiled before");
+impl Scope {
+    /// The kind of step that leads into the scope; none for an import, which writes nothing.
+    pub(super) fn kind(self) -> Option<StepKind> {
+        match self {
+            Scope::Include => Some(StepKind::Include),
+            Scope::Import => None,
+            Scope::Macro => Some(StepKind::Macro),
+            Scope::Caller => Some(StepKind::CallBlock),
+            Scope::SetBlock => Some(StepKind::SetBlock),
+            Scope::FilterBlock => Some(StepKind::FilterBlock),
         }
     }
 }
 
 impl Renderer<'_> {
-    /// Renders a template of a body again, to tell who wrote what. `text` is what it wrote; `enough` is how much of it is asked
-    /// for: what is behind may be unknown.
+    /// Evaluates a template of a body, and follows who writes what. `prompt` is the recording of the system prompt.
     pub(crate) fn record_body(
         &self,
         id: TemplateId,
         input: &BodyInput<'_>,
         prompt: Option<&Arc<Recording>>,
-        (text, enough): (&str, usize),
     ) -> Recording {
-        let (root, data) = (input.root(), Some(input.context.places()));
-        let told = prompt.map(|prompt| &prompt.told);
-        let mut recording = self.record(id, (&root, data), told, (Some(text), enough));
-        recording.prompt = prompt.cloned();
-        recording
+        let told = prompt.map(|prompt| Arc::new(prompt.told.clone()));
+        let (output, _) = self.run(id, (self.engine, input.variables()), told, Trace::default());
+        Recording { prompt: prompt.cloned(), ..self.recording(id, output.text, output.watch) }
     }
 
     /// The same for a system prompt.
-    pub(crate) fn record_prompt(&self, id: TemplateId, scope: &Arc<PromptScope>, text: &str) -> Recording {
-        self.record(id, (&scope.root(self.engine.dialect), None), None, (Some(text), usize::MAX))
+    pub(crate) fn record_prompt(&self, id: TemplateId, scope: &Arc<PromptScope>) -> Recording {
+        let variables = scope.variables(self.engine.dialect);
+        let (output, _) = self.run(id, (self.engine, variables), None, Trace::default());
+        self.recording(id, output.text, output.watch)
     }
 
-    /// What wrote the byte at which the output became too large.
-    pub(super) fn record_limit(&self, sources: &Sources, id: TemplateId, root: &Value) -> Option<Span> {
-        let recording = self.record(id, (root, None), None, (None, usize::MAX));
-        if let Some(tag) = recording.stopped {
-            return Some(recording.node_span(self.engine, sources, tag));
-        }
-        let len = recording.told.text.len();
-        let last = recording.written(self.engine, sources, len.saturating_sub(1)..len).pop();
-        last.map(|written| written.span)
-    }
-
-    /// The steps that led to where a template failed, the innermost first.
-    pub(super) fn record_failure(&self, sources: &Sources, id: TemplateId, root: &Value) -> Vec<Step> {
-        let recording = self.record(id, (root, None), None, (None, usize::MAX));
-        recording.steps(self.engine, sources, recording.last_frame)
-    }
-
-    /// `data` says where the values of a conversation are; without it, the root is gone through.
-    fn record(
-        &self,
-        id: TemplateId,
-        (root, data): (&Value, Option<&Arc<DataPlaces>>),
-        prompt: Option<&Told>,
-        (text, enough): (Option<&str>, usize),
-    ) -> Recording {
-        let marked = self.engine.marked(id);
-        let name = &self.engine.templates[id.0 as usize].name;
-        let mut output = functions::Limited::new(MAX_OUTPUT);
-        let render = || {
-            let template = marked.environment.get_template(name);
-            let rendered = template.map(|it| it.render_captured_to(root.clone(), &mut output));
-            // What was written before a failure is as good as all of it.
-            drop(rendered);
-        };
-        let ((told, log), _) =
-            account::metered(|| shadow::follow(Arc::clone(&marked.nodes), (root, data), prompt, enough, render));
-        let output = output.into_text();
-        let (told, unknown) = match text {
-            Some(text) if !told.is(text) || output != told.text => {
-                let reason = match log.gave_up() {
-                    true => "the template makes too many texts of texts to be followed",
-                    false => "the engine cannot be followed here",
-                };
-                let (told, known) = told.up_to(text);
-                (told, Some((known, reason)))
-            }
-            _ => (told, None),
-        };
-        let stopped = log.stopped_at();
-        let (frames, branches, last_frame) = (log.frames, log.branches, log.frame);
-        let (starts, values) = (told.starts(), told.values());
-        Recording { starts, values, told, frames, branches, stopped, last_frame, marked, unknown, prompt: None }
+    fn recording(&self, id: TemplateId, told: Told, trace: Trace) -> Recording {
+        let template = self.engine.templates[id.0 as usize].number;
+        Recording::new(told, trace.frames, trace.branches, template)
     }
 }
 
 impl Recording {
+    fn new(told: Told, frames: Vec<Frame>, branches: BTreeSet<Place>, template: u32) -> Recording {
+        let (starts, values) = (told.starts(), told.values());
+        Recording { told, starts, values, frames, branches, template, prompt: None }
+    }
+
     /// A system prompt of several parts, in order: the agent's own part with its recording, layers of the conversation with
     /// their number; joined as the whole prompt is. What the agent did not write, the tag writes that asks for the prompt.
     pub(crate) fn of_prompt<'p>(
         own: Option<&Recording>,
         parts: impl Iterator<Item = (Option<usize>, &'p str)>,
-        renderer: &Renderer<'_>,
     ) -> Recording {
-        let mut told = Told::default();
+        let mut told = Told::new(true);
         for (index, (layer, text)) in parts.enumerate() {
             if index > 0 {
                 told.push_one(crate::conversation::PROMPT_SEPARATOR, Writer::Tag);
@@ -358,15 +217,10 @@ impl Recording {
                 (None, None) => told.push_one(text, Writer::Computed { from: Arc::new([]) }),
             }
         }
-        let (frames, branches, marked) = match own {
-            Some(own) => (own.frames.clone(), own.branches.clone(), Arc::clone(&own.marked)),
-            None => (Vec::new(), BTreeSet::new(), Arc::new(renderer.engine.no_marks())),
-        };
-        // Where its own part begins does not matter: what is unknown of it is unknown of all.
-        let unknown = own.and_then(|own| own.unknown).map(|(_, reason)| (0, reason));
-        let (starts, values) = (told.starts(), told.values());
-        let (stopped, last_frame) = (None, 0);
-        Recording { starts, values, told, frames, branches, stopped, last_frame, marked, unknown, prompt: None }
+        match own {
+            Some(own) => Recording::new(told, own.frames.clone(), own.branches.clone(), own.template),
+            None => Recording::new(told, Vec::new(), BTreeSet::new(), 0),
+        }
     }
 
     /// The output.
@@ -379,6 +233,9 @@ impl Recording {
     pub(crate) fn written(&self, engine: &Engine, sources: &Sources, range: Range<usize>) -> Vec<Written> {
         let first = self.starts.partition_point(|&start| start < range.start).saturating_sub(1);
         let mut written = Vec::new();
+        if range.start >= self.told.text.len() && !range.is_empty() {
+            return vec![self.beyond(engine, sources, range)];
+        }
         for (index, run) in self.told.runs.iter().enumerate().skip(first) {
             let output = self.starts[index]..self.starts[index] + run.len;
             let overlaps = output.start < range.end && output.end > range.start;
@@ -393,9 +250,15 @@ impl Recording {
         written
     }
 
+    /// What is behind the place up to which the template could be followed: it makes too many texts of texts.
+    fn beyond(&self, engine: &Engine, sources: &Sources, output: Range<usize>) -> Written {
+        let span = engine.place_span(sources, Place::new(self.template, &(0..0)));
+        Written { output, by: By::Computed(Vec::new()), span, tag: None, steps: Vec::new(), value: None }
+    }
+
     /// The tags of the branches and loops that were gone into.
     pub(crate) fn branches(&self, engine: &Engine, sources: &Sources) -> Vec<Span> {
-        self.branches.iter().map(|&id| self.node_span(engine, sources, id)).collect()
+        self.branches.iter().map(|&place| engine.place_span(sources, place)).collect()
     }
 
     /// The tag that wrote nothing, somewhere in a range of the output.
@@ -404,7 +267,7 @@ impl Recording {
         let is_there = |(run, start): &(&Run, &usize)| {
             run.len == 0 && run.emission > 0 && (range.start..=range.end).contains(*start)
         };
-        { runs }.find(is_there).map(|(run, _)| run).and_then(|run| self.owner(run).tag_span(engine, sources, run))
+        { runs }.find(is_there).map(|(run, _)| run).and_then(|run| tag_span(engine, sources, run))
     }
 
     /// The outermost call of a macro, or the outermost tag that writes a capture, that gives a text and no JSON, as far as a byte of its
@@ -415,14 +278,13 @@ impl Recording {
         let mut found = None;
         while let Some((id, frame)) = next.and_then(|id| Some((id, self.frames.get(id as usize)?))) {
             next = frame.parent;
-            let gives_text =
-                |node| matches!(self.marked.nodes.get(node).kind, NodeKind::Enter(Scope::Macro(_) | Scope::Set));
-            if !frame.node.is_some_and(gives_text) {
-                continue;
-            }
+            let call = match frame.step.map(|step| (step.scope, step.at)) {
+                Some((Scope::Macro, call)) => Some(call),
+                Some((Scope::SetBlock, _)) => frame.written_by,
+                _ => continue,
+            };
             let Some(start) = self.text_before(id, index, at) else { break };
-            let call = frame.call.or_else(|| self.running_call(frame));
-            found = call.map(|call| (start, self.node_span(engine, sources, call)));
+            found = call.map(|call| (start, engine.place_span(sources, call)));
         }
         found
     }
@@ -437,7 +299,7 @@ impl Recording {
         let mut begin = self.starts[index];
         for (run, &start) in runs.take_while(|(run, _)| is_within(run)) {
             let words = &self.told.text[start..(start + run.len).min(at.max(start))];
-            if matches!(run.writer, Writer::Template { .. }) && words.contains(['"', '{', '}', '[', ']']) {
+            if matches!(run.writer, Writer::Template(_)) && words.contains(['"', '{', '}', '[', ']']) {
                 return None;
             }
             begin = start;
@@ -467,53 +329,25 @@ impl Recording {
         let text = &self.told.text[output.clone()];
         let source = run.source(text, inside.start - output.start, inside.len());
         let shifted = |at: usize| at + source.start..at + source.end;
-        let mut tag = owner.tag_span(engine, sources, run);
-        let start_of_file = || engine.span(sources, owner.marked.names.last().map_or("", |name| name), 0..0);
-        let mut span = tag.unwrap_or_else(start_of_file);
-        let by = match (&run.writer, self.unknown) {
-            (_, Some((known, reason))) if output.end > known => By::Unknown(reason),
-            (Writer::Template { template, at, len }, _) => {
-                let is_exact = *len == text::unescaped_len(text, run.escaped);
-                let range = if is_exact { shifted(*at) } else { *at..at + len };
-                span = owner.template_span(engine, sources, *template, range);
+        let tag = tag_span(engine, sources, run);
+        let start_of_template = || engine.place_span(sources, Place::new(owner.template, &(0..0)));
+        let mut span = tag.unwrap_or_else(start_of_template);
+        let by = match &run.writer {
+            Writer::Template(place) => {
+                let is_exact = place.len() == rope::unescaped_len(text, run.escaped);
+                let place = if is_exact { place.part(&source) } else { *place };
+                span = engine.place_span(sources, place);
                 By::Template
             }
-            (Writer::Data { path, .. }, _) if let Some(variable) = tag.and_then(|tag| folder_variable(path, tag)) => {
-                (span, tag) = (variable, Some(variable));
-                By::Template
-            }
-            (Writer::Data { path, at }, _) => By::Data { path: Arc::clone(path), bytes: shifted(*at) },
-            (Writer::File { file, at }, _) => By::File { file: Arc::clone(file), bytes: shifted(*at) },
-            (Writer::Tag, _) => By::Tag,
-            (Writer::Computed { from }, _) => {
-                By::Computed(from.iter().map(|input| owner.input(engine, sources, input)).collect())
+            Writer::Data { path, at } => By::Data { path: Arc::clone(path), bytes: shifted(*at) },
+            Writer::File { file, at } => By::File { file: Arc::clone(file), bytes: shifted(*at) },
+            Writer::Tag => By::Tag,
+            Writer::Computed { from } => {
+                By::Computed(from.iter().map(|input| computed_from(engine, sources, input)).collect())
             }
         };
         let value = (run.emission > 0).then(|| self.values[index].clone());
         Written { output: inside, by, span, tag, steps: owner.steps(engine, sources, run.frame), value }
-    }
-
-    fn input(&self, engine: &Engine, sources: &Sources, input: &Input) -> From {
-        match input {
-            Input::Data(path) => From::Data(Arc::clone(path)),
-            Input::File(file) => From::File(Arc::clone(file)),
-            Input::Template { template, at, len } => {
-                From::Template(self.template_span(engine, sources, *template, *at..at + len))
-            }
-        }
-    }
-
-    fn template_span(&self, engine: &Engine, sources: &Sources, template: u32, range: Range<usize>) -> Span {
-        engine.span(sources, &self.marked.names[template as usize], range)
-    }
-
-    fn node_span(&self, engine: &Engine, sources: &Sources, id: NodeId) -> Span {
-        let node = self.marked.nodes.get(id);
-        self.template_span(engine, sources, node.template, node.range.clone())
-    }
-
-    fn tag_span(&self, engine: &Engine, sources: &Sources, run: &Run) -> Option<Span> {
-        run.tag.map(|tag| self.node_span(engine, sources, tag))
     }
 
     fn steps(&self, engine: &Engine, sources: &Sources, frame: FrameId) -> Vec<Step> {
@@ -521,22 +355,8 @@ impl Recording {
         let mut next = Some(frame);
         while let Some(frame) = next.and_then(|frame| self.frames.get(frame as usize)) {
             next = frame.parent;
-            let Some(node) = frame.node else { continue };
-            let kind = match &self.marked.nodes.get(node).kind {
-                NodeKind::Include => StepKind::Include,
-                NodeKind::Enter(Scope::Macro(_)) => StepKind::Macro,
-                NodeKind::Enter(Scope::Caller) => StepKind::CallBlock,
-                NodeKind::Enter(Scope::Filter) => StepKind::FilterBlock,
-                NodeKind::Enter(Scope::Set) => StepKind::SetBlock,
-                _ => continue,
-            };
-            let call = || frame.call.or_else(|| self.call_block(frame)).or_else(|| self.running_call(frame));
-            let at = match kind {
-                StepKind::Macro => call(),
-                _ => Some(node),
-            };
-            let Some(at) = at else { continue };
-            let span = self.node_span(engine, sources, at);
+            let Some((kind, at)) = frame.step.and_then(|step| Some((step.scope.kind()?, step.at))) else { continue };
+            let span = engine.place_span(sources, at);
             // The text of a `call` block is in the macro that the block calls.
             if steps.last().is_none_or(|step: &Step| step.span != span) {
                 steps.push(Step { kind, span });
@@ -544,25 +364,16 @@ impl Recording {
         }
         steps
     }
+}
 
-    /// The `call` block that runs a macro.
-    fn call_block(&self, called: &Frame) -> Option<NodeId> {
-        let node = self.frames.get(called.parent? as usize)?.node?;
-        matches!(self.marked.nodes.get(node).kind, NodeKind::CallBlock).then_some(node)
-    }
-
-    /// The call of a macro that has not ended.
-    fn running_call(&self, called: &Frame) -> Option<NodeId> {
-        let NodeKind::Enter(Scope::Macro(name)) = &self.marked.nodes.get(called.node?).kind else { return None };
-        self.marked.nodes.call_from(called.before?, name)
+fn computed_from(engine: &Engine, sources: &Sources, input: &Input) -> From {
+    match input {
+        Input::Data(path) => From::Data(Arc::clone(path)),
+        Input::File(file) => From::File(Arc::clone(file)),
+        Input::Template(place) => From::Template(engine.place_span(sources, *place)),
     }
 }
 
-impl Engine {
-    /// No template at all: for prompts that none wrote.
-    fn no_marks(&self) -> Marked {
-        let partials = self.marked_partials();
-        let nodes = Arc::new(Nodes { shared: Arc::clone(&partials.nodes.shared), own: Vec::new() });
-        Marked { environment: partials.environment.clone(), nodes, names: partials.names.clone() }
-    }
+fn tag_span(engine: &Engine, sources: &Sources, run: &Run) -> Option<Span> {
+    run.tag.map(|tag| engine.place_span(sources, tag))
 }

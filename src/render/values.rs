@@ -116,7 +116,7 @@ fn keep_at(value: &Value, place: Holder, depth: usize) -> Result<(), Error> {
 
 /// What `import` gives: it holds the variables of a partial.
 fn is_module(object: &DynObject) -> bool {
-    object.type_name().ends_with("::Module")
+    object.downcast_ref::<super::eval::Module>().is_some()
 }
 
 fn check_depth(depth: usize) -> Result<(), Error> {
@@ -131,7 +131,7 @@ fn check_depth(depth: usize) -> Result<(), Error> {
 /// The elements of a list, the keys of an object, the characters of a text; charged.
 pub(super) fn elements(value: &Value) -> Result<Vec<Value>, Error> {
     if value.is_undefined() {
-        return Err(super::functions::undefined(value));
+        return Err(super::functions::undefined());
     }
     match value.as_object().map(shape) {
         Some(Shape::Elements(elements)) => {
@@ -162,5 +162,13 @@ pub(super) fn breadth(value: &Value) -> usize {
         Some(Shape::Members(_)) => 1,
         Some(Shape::Other) => value.len().unwrap_or(0),
         None => value.as_bytes().map_or(1, <[u8]>::len),
+    }
+}
+
+/// Returns the place of a member in the order of an object.
+pub(super) fn position(value: &Value, name: &str) -> Option<usize> {
+    match value.as_object().map(shape) {
+        Some(Shape::Members(members)) => members.get_index_of(&Value::from(name)),
+        _ => None,
     }
 }

@@ -87,12 +87,6 @@ fn source_text(source: &ValueSource, with_steps: bool, sources: &Sources) -> Tex
     source.made_of.iter().for_each(|span| line("  made of", *span));
     source.steps.iter().filter(|_| with_steps).for_each(|step| line(&format!("  {}", step.kind.at()), step.span));
     match (source.kind, source.span, &source.data) {
-        (SourceKind::Unknown, ..) => {
-            shown.push(&text!(
-                "  not attributable: {}\n",
-                source.reason.unwrap_or("the engine cannot be followed here")
-            ));
-        }
         (SourceKind::Data, None, Some(path)) => {
             shown.push(&text!("  {} `ctx{}`\n", padded("comes from"), path.as_str()));
         }
@@ -176,7 +170,6 @@ fn margin(explanation: &Explanation, sources: &Sources) -> Text {
     match (source.kind, source.span) {
         (SourceKind::Data | SourceKind::File, Some(span)) => text!("{} ← {}{}", tag, at(sources, span), more),
         (SourceKind::Computed, _) => text!("{} (computed){}", tag, more),
-        (SourceKind::Unknown, _) => text!("{} (not attributable)", tag),
         _ => text!("{}{}", tag, more),
     }
 }

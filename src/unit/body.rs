@@ -29,6 +29,7 @@ pub struct Body {
     steps: Steps,
     /// About how many bytes members hold that were put together from what templates gave.
     weight: usize,
+    looks_at_prompt: bool,
 }
 
 /// A value of a body that a template rendered.
@@ -80,6 +81,11 @@ impl Body {
         self.weight
             + self.members.weight()
             + own.map(|splice| self.members.shared_weight(&splice.pointer)).sum::<usize>()
+    }
+
+    /// Whether a template looks at the system prompt: then another prompt may give another body around it.
+    pub(crate) fn looks_at_prompt(&self) -> bool {
+        self.looks_at_prompt
     }
 
     /// How often the agent's own prompt was put into what other bodies hold too.
@@ -150,11 +156,15 @@ impl Plan<'_> {
             cost,
             most: cost,
             weight: 0,
+            looks_at_prompt: false,
         };
         let members = assembly.members(&self.body, only);
-        let (findings, splices, cost, weight) = (assembly.findings, assembly.splices, assembly.cost, assembly.weight);
+        let BodyBuilder { findings, splices, cost, weight, looks_at_prompt, .. } = assembly;
         let body = match findings.is_empty() {
-            true => self.complete(members, (splices, weight), request).map_err(|finding| vec![*finding]),
+            true => {
+                let body = self.complete(members, (splices, weight), request).map_err(|finding| vec![*finding]);
+                body.map(|body| Body { looks_at_prompt, ..body })
+            }
             false => Err(findings),
         };
         Made { body, cost, prompt: system_prompt }
@@ -186,7 +196,7 @@ impl Plan<'_> {
             members.push_front(Arc::from("model"), Member::Own(self.model(request.model).into()));
             steps.has_model = true;
         }
-        Ok(Body { members, value: OnceLock::new(), splices, steps, weight })
+        Ok(Body { members, value: OnceLock::new(), splices, steps, weight, looks_at_prompt: false })
     }
 
     /// The tools of a body: its own, and behind them the request's.
@@ -281,12 +291,10 @@ impl Plan<'_> {
         self.prompt.is_some_and(|prompt| !renderer.is_shared(prompt))
     }
 
-    /// Whether a template is rendered once for all prompts, and this agent's own is put into what it gives.
+    /// Whether a template may be rendered once for all prompts, and this agent's own be put into what it gives: it may if the template
+    /// does no more with the prompt than to hand it on.
     pub(super) fn splices(&self, renderer: &Renderer<'_>, template: TemplateId) -> bool {
-        self.has_own_prompt(renderer)
-            && renderer.is_shared(template)
-            && renderer.reads_prompt(template)
-            && renderer.only_writes_prompt(template)
+        self.has_own_prompt(renderer) && renderer.is_shared(template) && renderer.reads_prompt(template)
     }
 
     /// Everything that a template's fragment depends on.
@@ -339,6 +347,8 @@ struct BodyBuilder<'a> {
     most: u64,
     /// About how many bytes members hold that were put together.
     weight: usize,
+    /// Whether a template looks at the prompt, so that it was rendered for this one alone.
+    looks_at_prompt: bool,
 }
 
 impl BodyBuilder<'_> {
@@ -395,6 +405,7 @@ impl BodyBuilder<'_> {
         }
         let mut text = None;
         let spliced = self.spliced(template, literal, &at);
+        self.looks_at_prompt |= spliced.is_none() && self.renderer.reads_prompt(template);
         let found = spliced.unwrap_or_else(|| self.rendered(template, literal, &at, &mut text));
         let Costed { result, cost } = found;
         self.cost = self.cost.saturating_add(cost);

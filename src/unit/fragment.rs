@@ -124,9 +124,12 @@ impl Fragments<'_> {
 
     /// What a template gives for any system prompt, from a placeholder instead of one.
     pub(super) fn hollow(&self, template: TemplateId, literal: Span, at: &Pointer) -> Costed<Measured> {
-        let Rendered { text, cost, steps } = self.renderer.body(self.sources, template, self.input);
+        let mark = placeholder().mark();
+        let (rendered, is_looked_at) = self.renderer.hollow_body(self.sources, template, self.input, mark);
+        let Rendered { text, cost, steps } = rendered;
         let (mut fixed, growing) = (steps, cost.saturating_sub(steps));
         let hollow = match text {
+            _ if is_looked_at => Hollow::Unknown,
             Ok(rendered) if rendered.trim().is_empty() => Hollow::Value(None),
             Ok(rendered) => {
                 fixed = fixed.saturating_add(VALUE.saturating_mul(json::count_values(&rendered) as u64));
@@ -169,7 +172,7 @@ impl Fragments<'_> {
         text: &str,
         error: &JsonError,
     ) -> Diagnostic {
-        let recording = self.recording(template, text);
+        let recording = self.recording(template);
         let place = |range: &Range<usize>| self.written(&recording, range);
         let found = place(&error.range);
         let bare = self.bare_value(&recording, found.as_ref(), text, error);
@@ -236,11 +239,8 @@ impl Fragments<'_> {
 
     /// Who wrote what is no JSON. Whatever a system prompt says, what puts it into the body has to make JSON of it: who wrote the
     /// prompt is not asked.
-    fn recording(&self, template: TemplateId, text: &str) -> Recording {
-        // Trailing commas are spaces by now.
-        let rendered = self.renderer.body(self.sources, template, self.input).text;
-        let text = rendered.as_deref().unwrap_or(text);
-        self.renderer.record_body(template, self.input, None, (text, usize::MAX))
+    fn recording(&self, template: TemplateId) -> Recording {
+        self.renderer.record_body(template, self.input, None)
     }
 
     /// Who wrote the first byte of a range, or the last byte of the output.

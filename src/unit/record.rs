@@ -147,8 +147,6 @@ pub(crate) struct Record<'a> {
     recorded: Vec<Recorded>,
     /// The same with the placeholder instead of the system prompt.
     hollow: Vec<Recorded>,
-    /// Of which values places will be asked for.
-    expected: Vec<Pointer>,
     /// Of values that one tag wrote, by what followed it and where they begin, which value of the conversation each is: thousands
     /// of places may be in one.
     taken_over: RefCell<HashMap<(*const Recording, usize), Option<TakenOver>>>,
@@ -167,8 +165,8 @@ struct TakenOver {
 #[derive(Default)]
 struct Recorded {
     text: OnceCell<Option<Text>>,
-    /// Who wrote the beginning, as far as it was asked for.
-    beginning: OnceCell<(usize, Recording)>,
+    /// Who wrote it, but for what stands in the system prompt.
+    apart: OnceCell<Recording>,
     /// Who wrote all of it.
     whole: OnceCell<Recording>,
 }
@@ -197,16 +195,10 @@ impl<'a> Record<'a> {
         body: &'a Body,
     ) -> Record<'a> {
         let empty = || body.splices().iter().map(|_| Recorded::default()).collect();
-        let (recorded, hollow, expected) = (empty(), empty(), Vec::new());
+        let (recorded, hollow) = (empty(), empty());
         let (splices, prompt) = (SpliceIndex::new(body.splices()), OnceCell::new());
         let taken_over = RefCell::default();
-        Record { plan, sources, renderer, request, body, splices, prompt, recorded, hollow, expected, taken_over }
-    }
-
-    /// Says of which values places will be asked for: templates are followed no further than to the last of them.
-    #[must_use]
-    pub(crate) fn expecting(self, pointers: impl Iterator<Item = Pointer>) -> Record<'a> {
-        Record { expected: pointers.collect(), ..self }
+        Record { plan, sources, renderer, request, body, splices, prompt, recorded, hollow, taken_over }
     }
 
     /// The units of work that naming who wrote places costs, for each template that is asked.
@@ -383,13 +375,12 @@ impl<'a> Record<'a> {
         let range = range_of(text, inner, target)?;
         let prompt = self.system_prompt();
         let input = self.plan.input(self.renderer, self.request, prompt.as_ref());
-        let beginning = self.beginning(&self.recorded[index], (index, splice), &input, (text, &range));
+        let apart = self.recorded[index].apart.get_or_init(|| self.follow(splice, &input, None));
         let place = |recording| {
             let place = self.place_of((text, recording), range.clone(), splice);
             self.with_member(place, (text, recording), (inner, target), &range)
         };
-        let known = beginning.map(place);
-        known.filter(|place| !place.is_prompt()).or_else(|| Some(place(self.whole(index)?)))
+        Some(place(apart)).filter(|place| !place.is_prompt()).or_else(|| Some(place(self.whole(index)?)))
     }
 
     /// A place as it is for any system prompt; `None` if the prompt wrote it, or is shown beside it.
@@ -398,35 +389,11 @@ impl<'a> Record<'a> {
         let text = hollow.text.get_or_init(|| self.written(splice, &input)).as_ref()?;
         let range = range_of(text, inner, target)?;
         let shown = excerpt::shown(&range);
-        let whole = || hollow.whole.get_or_init(|| self.follow(splice, &input, None, (&text.text, usize::MAX)));
-        let recording = self.beginning(hollow, (index, splice), &input, (text, &range)).unwrap_or_else(whole);
+        let recording = hollow.apart.get_or_init(|| self.follow(splice, &input, None));
         let place = self.place_of((text, recording), range.clone(), splice);
         let place = self.with_member(place, (text, recording), (inner, target), &range);
         let is_apart = !place.is_prompt() && !placeholder().is_in(&shown, &placeholder().found_in(&text.text));
         is_apart.then_some(place)
-    }
-
-    /// Who wrote a range, by a recording that goes as far as the last place that will be asked for; `None` if the range is behind
-    /// that.
-    fn beginning<'r>(
-        &self,
-        recorded: &'r Recorded,
-        (index, splice): (usize, &Splice),
-        input: &BodyInput<'_>,
-        (text, range): (&Text, &Range<usize>),
-    ) -> Option<&'r Recording> {
-        let (end, recording) = recorded.beginning.get_or_init(|| {
-            let of_splice = |pointer: &Pointer| match self.owner(pointer) {
-                Owner::Splice(at, _, inner) if at == index => Some(inner),
-                _ => None,
-            };
-            // Problems are mostly in the order of the body.
-            let last = self.expected.iter().rev().find_map(of_splice);
-            let end = last.and_then(|inner| range_of(text, &inner, KeyOrValue::Value)).map_or(0, |range| range.end);
-            let end = end.max(range.end).max(range.start + 1);
-            (end, self.follow(splice, input, None, (&text.text, end)))
-        });
-        (range.end.max(range.start + 1) <= *end).then_some(recording)
     }
 
     fn place_of(&self, (text, recording): (&Text, &Recording), range: Range<usize>, splice: &Splice) -> Provenance {
@@ -545,24 +512,19 @@ impl<'a> Record<'a> {
 
     /// Who wrote all of it, also what stands in the system prompt.
     fn whole(&self, index: usize) -> Option<&Recording> {
-        let (splice, text) = (&self.body.splices()[index], self.text(index)?);
+        let splice = &self.body.splices()[index];
+        self.text(index)?;
         let follow = || {
             let prompt = self.system_prompt();
             let recorded = self.renderer.reads_prompt(splice.template).then(|| self.prompt()).flatten();
             let input = self.plan.input(self.renderer, self.request, prompt.as_ref());
-            self.follow(splice, &input, recorded, (&text.text, usize::MAX))
+            self.follow(splice, &input, recorded)
         };
         Some(self.recorded[index].whole.get_or_init(follow))
     }
 
-    fn follow(
-        &self,
-        splice: &Splice,
-        input: &BodyInput<'_>,
-        prompt: Option<&Arc<Recording>>,
-        asked: (&str, usize),
-    ) -> Recording {
-        self.renderer.record_body(splice.template, input, prompt, asked)
+    fn follow(&self, splice: &Splice, input: &BodyInput<'_>, prompt: Option<&Arc<Recording>>) -> Recording {
+        self.renderer.record_body(splice.template, input, prompt)
     }
 
     fn system_prompt(&self) -> Option<SystemPrompt> {
@@ -598,11 +560,11 @@ impl Plan<'_> {
         let conversation = &request.conversation.conversation;
         let template = self.prompt.filter(|_| !conversation.omit_system_prompt);
         let own = template.and_then(|template| {
-            let text = renderer.prompt(sources, template, request.scope).text.ok()?;
-            Some(renderer.record_prompt(template, request.scope, &text))
+            renderer.prompt(sources, template, request.scope).text.ok()?;
+            Some(renderer.record_prompt(template, request.scope))
         });
         let parts = conversation.prompt_parts(own.as_ref().map(Recording::text));
-        (!parts.is_empty()).then(|| Recording::of_prompt(own.as_ref(), parts.into_iter(), renderer))
+        (!parts.is_empty()).then(|| Recording::of_prompt(own.as_ref(), parts.into_iter()))
     }
 }
 

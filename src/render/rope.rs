@@ -1,9 +1,12 @@
 //! Texts that know who wrote each of their bytes.
+//!
+//! A [`Told`] is a text and its runs: stretches of bytes with one writer. Filters that keep content hand the runs on, cut and
+//! joined as the text is; whatever else is made of a text is [`Writer::Computed`].
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::marks::NodeId;
+use super::eval::Place;
 use crate::json::Pointer;
 
 /// How many runs a text may have: as many as a long history makes, fewer than a loop that doubles a text.
@@ -35,9 +38,8 @@ pub enum ReadPlace {
 /// Who wrote some bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Writer {
-    /// Text of a template, or a literal of an expression: the template, and where in its own text. As long as the bytes,
-    /// unless escapes were decoded.
-    Template { template: u32, at: usize, len: usize },
+    /// Text of a template, or a literal of an expression. As long as the bytes, unless escapes were decoded.
+    Template(Place),
     /// A leaf of the data, from a byte of its text on.
     Data { path: Arc<Pointer>, at: usize },
     /// A file that a prompt read, from a byte on.
@@ -53,7 +55,7 @@ pub(super) enum Writer {
 pub(super) enum Input {
     Data(Arc<Pointer>),
     File(Arc<ReadFile>),
-    Template { template: u32, at: usize, len: usize },
+    Template(Place),
 }
 
 /// A run of bytes with one writer.
@@ -64,7 +66,7 @@ pub(super) struct Run {
     /// How often the bytes were escaped as JSON since.
     pub(super) escaped: u8,
     /// The tag that wrote them first.
-    pub(super) tag: Option<NodeId>,
+    pub(super) tag: Option<Place>,
     /// Which of all emissions that was; 0 for literal text.
     pub(super) emission: u32,
     /// Where the render was then.
@@ -77,14 +79,62 @@ pub(super) struct Run {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Told {
     pub(super) text: String,
+    /// Empty where nobody asks for writers.
     pub(super) runs: Vec<Run>,
+    follows: bool,
 }
 
 impl Told {
     /// A text with one writer.
     pub(super) fn one(text: &str, writer: Writer) -> Told {
         let run = Run { len: text.len(), writer, escaped: 0, tag: None, emission: 0, frame: 0, recording: 0 };
-        Told { text: text.to_owned(), runs: vec![run] }
+        Told { text: text.to_owned(), runs: vec![run], follows: true }
+    }
+
+    /// No text yet; `follows` tells whether somebody asks who writes it.
+    pub(super) fn new(follows: bool) -> Told {
+        Told { text: String::new(), runs: Vec::new(), follows }
+    }
+
+    /// A text of which nobody asks who wrote it.
+    pub(super) fn unfollowed(text: &str) -> Told {
+        Told { text: text.to_owned(), runs: Vec::new(), follows: false }
+    }
+
+    /// Whether its writers are known.
+    pub(super) fn is_followed(&self) -> bool {
+        self.follows
+    }
+
+    /// Says where the render was when it was written.
+    pub(super) fn set_frame(&mut self, frame: FrameId) {
+        self.runs.iter_mut().for_each(|run| run.frame = frame);
+    }
+
+    /// Says which tag wrote it.
+    pub(super) fn set_tag(&mut self, tag: Place) {
+        self.runs.iter_mut().for_each(|run| run.tag = Some(tag));
+    }
+
+    /// Adds a text as a JSON string, of which nobody asks who wrote it.
+    pub(super) fn push_json(&mut self, text: &str) {
+        let json = serde_json::to_string(text).expect("a string serialises into memory");
+        self.text.push_str(&json);
+    }
+
+    /// Adds a text, and what wrote nothing in it.
+    pub(super) fn append(&mut self, other: &Told) {
+        match (other.text.is_empty(), other.runs.first()) {
+            (true, Some(nothing)) => self.push_nothing(nothing.clone()),
+            _ => self.push(other),
+        }
+    }
+
+    /// Notes that a tag wrote nothing.
+    pub(super) fn note_nothing(&mut self, tag: Place, emission: u32, frame: FrameId) {
+        let mut run = Told::one("", Writer::Computed { from: Arc::new([]) }).runs.remove(0);
+        (run.tag, run.emission, run.frame) = (Some(tag), emission, frame);
+        self.runs = vec![run];
     }
 
     pub(super) fn push(&mut self, other: &Told) {
@@ -93,6 +143,9 @@ impl Told {
             return;
         }
         self.text.push_str(&other.text);
+        if !self.follows {
+            return;
+        }
         match self.runs.len() + other.runs.len() > MAX_RUNS {
             false => self.runs.extend(other.runs.iter().cloned()),
             true => self.forget(),
@@ -100,40 +153,10 @@ impl Told {
     }
 
     /// Notes who wrote nothing.
-    pub(super) fn push_nothing(&mut self, run: Run) {
+    fn push_nothing(&mut self, run: Run) {
         if self.runs.len() < MAX_RUNS {
             self.runs.push(Run { len: 0, ..run });
         }
-    }
-
-    /// How many bytes a text begins with that another one has too, but for trailing commas, which may be spaces by now.
-    fn same(&self, text: &str) -> usize {
-        let is_same = |(told, written): &(u8, u8)| told == written || (*told, *written) == (b',', b' ');
-        self.text.bytes().zip(text.bytes()).take_while(is_same).count()
-    }
-
-    /// Whether it is a text that was written.
-    pub(super) fn is(&self, text: &str) -> bool {
-        self.text.len() == text.len() && (self.text == text || self.same(text) == text.len())
-    }
-
-    /// The same as far as it is a text that was written, up to the end of a run; the rest of that has no writer. Gives how many
-    /// bytes have.
-    pub(super) fn up_to(mut self, text: &str) -> (Told, usize) {
-        let same = self.same(text);
-        let (mut known, mut runs) = (0, 0);
-        while let Some(run) = self.runs.get(runs).filter(|run| known + run.len <= same) {
-            (known, runs) = (known + run.len, runs + 1);
-        }
-        self.runs.truncate(runs);
-        self.text.truncate(known);
-        self.push_one(&text[known..], Writer::Computed { from: Arc::new([]) });
-        (self, known)
-    }
-
-    /// About how many bytes it holds.
-    pub(super) fn weight(&self) -> usize {
-        self.text.len() + self.runs.len() * size_of::<Run>()
     }
 
     /// Takes a text that is made of too many parts for a computed one.
@@ -144,7 +167,10 @@ impl Told {
     }
 
     pub(super) fn push_one(&mut self, text: &str, writer: Writer) {
-        self.push(&Told::one(text, writer));
+        match self.follows {
+            true => self.push(&Told::one(text, writer)),
+            false => self.text.push_str(text),
+        }
     }
 
     /// Where each run starts.
@@ -181,7 +207,7 @@ impl Told {
             }
             start = end;
         }
-        Told { text: self.text[range].to_owned(), runs }
+        Told { text: self.text[range].to_owned(), runs, follows: self.follows }
     }
 
     /// The text as a JSON string.
@@ -204,9 +230,7 @@ impl Told {
         self.runs.iter().flat_map(|run| match &run.writer {
             Writer::Data { path, .. } => vec![Input::Data(Arc::clone(path))],
             Writer::File { file, .. } => vec![Input::File(Arc::clone(file))],
-            Writer::Template { template, at, len } => {
-                vec![Input::Template { template: *template, at: *at, len: *len }]
-            }
+            Writer::Template(place) => vec![Input::Template(*place)],
             Writer::Computed { from } => from.to_vec(),
             Writer::Tag => Vec::new(),
         })
@@ -248,7 +272,7 @@ impl<'t> Cutter<'t> {
             }
             (self.next, self.start, self.passed) = (self.next + 1, end, (0, 0));
         }
-        into.push(&Told { text: self.told.text[range].to_owned(), runs });
+        into.push(&Told { text: self.told.text[range].to_owned(), runs, follows: self.told.follows });
     }
 }
 
@@ -265,9 +289,7 @@ impl Run {
             times => whole == unescaped_len(text, times),
         };
         let writer = match &self.writer {
-            Writer::Template { template, at, len: whole } if is_exact(*whole) => {
-                Writer::Template { template: *template, at: at + source.start, len: source.len() }
-            }
+            Writer::Template(place) if is_exact(place.len()) => Writer::Template(place.part(&source)),
             Writer::Data { path, at } => Writer::Data { path: Arc::clone(path), at: at + source.start },
             Writer::File { file, at } => Writer::File { file: Arc::clone(file), at: at + source.start },
             other => other.clone(),

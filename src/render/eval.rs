@@ -1,0 +1,295 @@
+//! Evaluates templates: a walk over the engine's own syntax tree that can be watched.
+//!
+//! Input: a [`Template`], which [`lower`] makes of a text, the data, and a [`Watch`] that is told what happens. Output: the text,
+//! or a [`Failure`] that knows its place. Values, filters and arithmetic are minijinja's; what statements do is written here once,
+//! and a differential test holds it to the engine. Where a value came from travels beside it, as its [`Origin`].
+
+mod calls;
+mod charge;
+mod closure;
+#[cfg(test)]
+mod differential;
+mod expressions;
+mod failure;
+mod hole;
+mod lower;
+mod objects;
+mod operators;
+mod statements;
+mod tags;
+mod trace;
+mod tree;
+mod value;
+mod variables;
+mod watch;
+
+pub(super) use charge::Steps;
+pub(super) use failure::Failure;
+pub(super) use hole::Hole;
+pub(super) use lower::lower;
+pub(super) use objects::{Function, Module, Namespace};
+pub(super) use trace::{Frame, Trace};
+pub(super) use tree::{Place, Template};
+pub(super) use value::{Absent, AbsentKind, Arguments, Names, Native, Origin, Tracked, of_data, told_as};
+pub(super) use watch::Watch;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use foldhash::HashMap;
+use minijinja::{Error, State, Value};
+
+use super::MAX_OUTPUT as MAX_TEXT;
+use super::rope::Told;
+use calls::Declared;
+use failure::Outcome;
+use tree::Block;
+use variables::Variables;
+
+/// A scope that a render can be in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// `{% include %}`.
+    Include,
+    /// `{% import %}` and `{% from %}`.
+    Import,
+    /// The body of a macro.
+    Macro,
+    /// The body of a `{% call %}` block, which the macro asks for.
+    Caller,
+    /// `{% set %}…{% endset %}`.
+    SetBlock,
+    /// `{% filter %}`.
+    FilterBlock,
+}
+
+/// A step into a scope: from a tag, or for a macro from its call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) scope: Scope,
+    pub(super) at: Place,
+}
+
+/// Gives the templates that others include.
+pub(super) trait Library {
+    /// Returns the template that a name in an include leads to.
+    fn find(&self, name: &str) -> Option<&Template>;
+
+    /// Returns what a partial writes at its include in a template, and the steps that this takes, if that is known.
+    ///
+    /// # Errors
+    ///
+    /// If the work that it takes is too much.
+    fn known(&self, _template: &Template, _name: &str, _names: &dyn Names) -> Result<Option<Known>, Error> {
+        Ok(None)
+    }
+}
+
+/// What a partial writes, known beforehand.
+pub(super) struct Known {
+    pub(super) text: Arc<str>,
+    pub(super) steps: u64,
+}
+
+/// What a template is evaluated with.
+pub(super) struct Input<'e> {
+    pub(super) library: &'e dyn Library,
+    /// The functions that templates may call, by name.
+    pub(super) globals: &'e BTreeMap<&'static str, Value>,
+    /// The variables that it is given.
+    pub(super) data: Vec<(Arc<str>, Value)>,
+    /// The system prompt with its writers, if these are followed.
+    pub(super) prompt: Option<Arc<Told>>,
+    /// The most bytes that it may write.
+    pub(super) most: usize,
+}
+
+/// What a render gave.
+pub(super) struct Output<W> {
+    /// What was written, up to a failure if there was one.
+    pub(super) text: Told,
+    pub(super) outcome: Result<(), Box<Failure>>,
+    pub(super) watch: W,
+}
+
+/// Evaluates a template.
+pub(super) fn run<'e, W: Watch>(template: &'e Template, input: Input<'e>, state: State<'e, 'e>, watch: W) -> Output<W> {
+    let mut variables = Variables::new(input.globals);
+    for (name, value) in input.data {
+        let origin = if W::FOLLOWS { origin_of(&name) } else { Origin::Unknown };
+        variables.give(name, Tracked { value, origin });
+    }
+    let mut eval = Eval {
+        library: input.library,
+        state,
+        variables,
+        prompt: input.prompt,
+        macros: Vec::new(),
+        blocks: BTreeMap::new(),
+        extended: BTreeSet::new(),
+        block: None,
+        parent: None,
+        template,
+        escapes: false,
+        out: vec![Sink::Text(Told::new(W::FOLLOWS))],
+        most: input.most,
+        is_full: false,
+        loops: 0,
+        running: Vec::new(),
+        lacking: HashMap::default(),
+        watch,
+    };
+    eval.add_blocks(template);
+    let outcome = eval.template(template).map_err(|failure| eval.with_object(failure));
+    let text = match eval.out.into_iter().next() {
+        Some(Sink::Text(text)) => text,
+        _ => Told::new(W::FOLLOWS),
+    };
+    Output { text, outcome, watch: eval.watch }
+}
+
+/// `ctx` is the data, others are members beside it.
+fn origin_of(name: &str) -> Origin {
+    let root = crate::json::Pointer::root();
+    match name {
+        "ctx" => Origin::Data(Arc::new(root)),
+        name => Origin::Data(Arc::new(root.member(name))),
+    }
+}
+
+/// Where text goes.
+#[derive(Debug)]
+enum Sink {
+    Text(Told),
+    /// What is written is dropped: another template writes instead.
+    Nothing,
+}
+
+/// A block and those that it overrides.
+struct Blocks<'e> {
+    /// The innermost first.
+    all: Vec<&'e Block>,
+    /// Which of them runs.
+    depth: usize,
+}
+
+/// A render.
+struct Eval<'e, W> {
+    library: &'e dyn Library,
+    /// What the engine's own filters ask for.
+    state: State<'e, 'e>,
+    variables: Variables<'e>,
+    prompt: Option<Arc<Told>>,
+    macros: Vec<Declared<'e>>,
+    blocks: BTreeMap<&'e str, Blocks<'e>>,
+    /// The templates that were extended, by their numbers.
+    extended: BTreeSet<u32>,
+    /// The block that runs.
+    block: Option<&'e str>,
+    /// The template that the running one extends.
+    parent: Option<&'e Template>,
+    /// The template that runs.
+    template: &'e Template,
+    /// Whether captured text counts as escaped.
+    escapes: bool,
+    /// The output, and the captures that are open.
+    out: Vec<Sink>,
+    most: usize,
+    is_full: bool,
+    /// How many loops began.
+    loops: usize,
+    /// The objects that lacked a member, by the expression that asked for it.
+    lacking: HashMap<Place, Value>,
+    /// The loops that run, also around the macro that does.
+    running: Vec<variables::Running<'e>>,
+    watch: W,
+}
+
+impl<'e, W: Watch> Eval<'e, W> {
+    /// Adds the object that lacks what a render failed for.
+    fn with_object(&mut self, mut failure: Box<Failure>) -> Box<Failure> {
+        failure.object = failure.missing.and_then(|absent| self.lacking.remove(&absent.at));
+        failure
+    }
+
+    fn step(&mut self, at: Place) -> Outcome<()> {
+        self.watch.step().map_err(|error| Failure::at(at, error))
+    }
+
+    fn add_blocks(&mut self, template: &'e Template) {
+        for block in &template.blocks {
+            self.blocks.entry(&block.name).or_insert(Blocks { all: Vec::new(), depth: 0 }).all.push(block);
+        }
+    }
+
+    /// Writes a text.
+    fn write(&mut self, text: &Told, at: Place) -> Outcome<()> {
+        let is_output = self.out.len() == 1;
+        if let Some(Sink::Text(out)) = self.out.last_mut() {
+            if is_output && out.text.len() + text.text.len() > self.most {
+                self.is_full = true;
+                return Err(Failure::at(at, failure::too_large()));
+            }
+            out.append(text);
+        }
+        Ok(())
+    }
+
+    fn begin_capture(&mut self) {
+        self.out.push(Sink::Text(Told::new(W::FOLLOWS)));
+    }
+
+    fn begin_discard(&mut self) {
+        self.out.push(Sink::Nothing);
+    }
+
+    fn is_discarding(&self) -> bool {
+        matches!(self.out.last(), Some(Sink::Nothing))
+    }
+
+    /// Returns what was captured.
+    fn end_capture(&mut self) -> Told {
+        match self.out.pop() {
+            Some(Sink::Text(text)) => text,
+            _ => Told::new(W::FOLLOWS),
+        }
+    }
+
+    /// Returns a captured text as a value.
+    fn captured(&self, text: Told) -> Tracked {
+        let text = Tracked::text(text);
+        match (self.escapes, text.value.as_str()) {
+            (true, Some(safe)) => Tracked { value: Value::from_safe_string(safe.to_owned()), ..text },
+            _ => text,
+        }
+    }
+
+    /// Does something within a scope, whose failures lead through it.
+    fn within<R>(&mut self, step: Step, inner: impl FnOnce(&mut Self) -> Outcome<R>) -> Outcome<R> {
+        self.watch.entered(step);
+        let result = inner(self);
+        self.watch.left();
+        result.map_err(|failure| failure.through(step))
+    }
+}
+
+/// Renders a template that includes nothing.
+///
+/// # Errors
+///
+/// What went wrong, as text.
+#[cfg(test)]
+pub(super) fn render_alone(text: &str, dialect: crate::repo::Dialect) -> Result<String, String> {
+    struct Empty;
+    impl Library for Empty {
+        fn find(&self, _: &str) -> Option<&Template> {
+            None
+        }
+    }
+    let template = lower(text, dialect, 0, &[]).map_err(|error| error.to_string())?;
+    let globals = super::functions::globals(dialect).into_iter().collect();
+    let environment = super::environment();
+    let input = Input { library: &Empty, globals: &globals, data: Vec::new(), prompt: None, most: usize::MAX };
+    let output = run(&template, input, environment.empty_state(), ());
+    output.outcome.map(|()| output.text.text).map_err(|failure| failure.error.to_string())
+}

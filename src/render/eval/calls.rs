@@ -1,0 +1,371 @@
+//! Calls: of functions, macros, methods and loops.
+
+use std::sync::Arc;
+
+use minijinja::value::{DynObject, Kwargs, ValueKind};
+use minijinja::{Error, ErrorKind, Value};
+
+use super::failure::{Failure, Outcome, invalid};
+use super::objects::{Function, Loop, MacroRef, NOT_CALLABLE};
+use super::tree::{Argument, Call, Callee, Macro, Place, Template};
+use super::value::{Absent, AbsentKind, Arguments, Native, Origin, Tracked};
+use super::variables::{ClosureId, Running};
+use super::watch::Watch;
+use super::{Eval, Scope, Step, operators};
+
+/// What a macro counts against the limit of nesting.
+const MACRO_DEPTH: usize = 4;
+
+/// A macro that was declared.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Declared<'e> {
+    node: &'e Macro,
+    /// The template that declares it.
+    template: &'e Template,
+    enclosed: Option<ClosureId>,
+}
+
+/// The arguments of a call by name, as they are collected.
+#[derive(Debug, Default)]
+struct Named {
+    names: Vec<Box<str>>,
+    values: Vec<Value>,
+    origins: Vec<Origin>,
+}
+
+impl Named {
+    fn add(&mut self, name: &str, value: Tracked) {
+        match self.names.iter().position(|known| **known == *name) {
+            Some(at) => (self.values[at], self.origins[at]) = (value.value, value.origin),
+            None => {
+                self.names.push(name.into());
+                self.values.push(value.value);
+                self.origins.push(value.origin);
+            }
+        }
+    }
+
+    fn into_argument(self) -> Tracked {
+        let pairs = self.names.iter().map(|name| &**name).zip(self.values);
+        Tracked { value: Value::from(pairs.collect::<Kwargs>()), origin: Origin::Map(self.origins.into()) }
+    }
+}
+
+impl<'e, W: Watch> Eval<'e, W> {
+    /// Declares a macro, and returns it as a value.
+    pub(super) fn declare(&mut self, node: &'e Macro) -> Tracked {
+        let enclosed = self.variables.enclose(&node.enclosed);
+        let number = self.macros.len();
+        self.macros.push(Declared { node, template: self.template, enclosed });
+        Tracked::plain(Value::from_object(MacroRef::new(number, node)))
+    }
+
+    /// Calls something; `caller` is the body of a `{% call %}` block, `site` the place that a macro is said to be called from.
+    pub(super) fn call(&mut self, call: &'e Call, caller: Option<Tracked>, site: Place) -> Outcome<Tracked> {
+        match &call.callee {
+            Callee::Name(name) => {
+                let arguments = self.arguments(&call.arguments, caller, Arguments::default())?;
+                if &**name == "super" {
+                    return self.call_super(&arguments, call.at);
+                }
+                let Some(callee) = self.variables.get(name) else {
+                    let error = Error::new(ErrorKind::UnknownFunction, format!("{name} is unknown"));
+                    return Err(Failure::of_call(call.at, error, name, &Arguments::default()));
+                };
+                self.call_value(&callee, arguments, name, [call.at, site])
+            }
+            Callee::Block(name) => {
+                self.begin_capture();
+                if self.parent.is_none() && !self.is_discarding() {
+                    self.run_block(name, call.at)?;
+                }
+                let text = self.end_capture();
+                Ok(self.captured(text))
+            }
+            Callee::Method(object, name, own) => {
+                let object = self.value(object)?;
+                let arguments = self.arguments(&call.arguments, caller, Arguments::default())?;
+                self.call_method(&object, name, arguments, [*own, site])
+            }
+            Callee::Value(value) => {
+                let callee = self.value(value)?;
+                let arguments = self.arguments(&call.arguments, caller, Arguments::default())?;
+                self.call_value(&callee, arguments, "", [call.at, site])
+            }
+        }
+    }
+
+    fn call_super(&mut self, arguments: &Arguments, at: Place) -> Outcome<Tracked> {
+        if !arguments.values.is_empty() {
+            return Err(Failure::at(at, invalid("super() takes no arguments")));
+        }
+        self.begin_capture();
+        self.super_block(at)?;
+        let text = self.end_capture();
+        Ok(self.captured(text))
+    }
+
+    /// Calls a member of an object. Loops have two methods, which no template may ask for; other objects have none.
+    fn call_method(
+        &mut self,
+        object: &Tracked,
+        name: &str,
+        arguments: Arguments,
+        [at, site]: [Place; 2],
+    ) -> Outcome<Tracked> {
+        let member = object.value.as_object().and_then(|it| it.get_value(&Value::from(name)));
+        match member {
+            Some(member) => self.call_value(&Tracked::plain(member), arguments, name, [at, site]),
+            None => {
+                let message = format!("{} has no method named {name}", object.value.kind());
+                Err(Failure::of(at, Error::new(ErrorKind::UnknownMethod, message), object))
+            }
+        }
+    }
+
+    fn call_value(
+        &mut self,
+        callee: &Tracked,
+        arguments: Arguments,
+        name: &str,
+        [at, site]: [Place; 2],
+    ) -> Outcome<Tracked> {
+        let Some(object) = callee.value.as_object() else {
+            let error = invalid(format!("value of type {} is not callable", callee.value.kind()));
+            return Err(Failure::of(at, error, callee));
+        };
+        if let Some(function) = object.downcast::<Function>() {
+            self.look_at(&arguments, function.name == "tojson");
+            return self.native(arguments, function.name, at, |native| (function.call)(native));
+        }
+        if let Some(called) = object.downcast::<MacroRef>() {
+            return self.call_macro(&called, arguments, [at, site]);
+        }
+        match object.downcast::<Loop>() {
+            Some(called) => self.call_loop(&called, arguments, name, at),
+            None => {
+                let error = object.call(&mut self.state, &arguments.values).err();
+                let error = error.unwrap_or_else(|| invalid("this value is not callable"));
+                Err(Failure::of_call(at, error, name, &arguments))
+            }
+        }
+    }
+
+    /// Calls a function, a filter or a test of ours.
+    pub(super) fn native<R>(
+        &mut self,
+        arguments: Arguments,
+        name: &str,
+        at: Place,
+        call: impl for<'n> FnOnce(&mut Native<'n, 'e>) -> Result<R, Error>,
+    ) -> Outcome<R> {
+        let frame = self.watch.frame();
+        let mut native =
+            Native { arguments, follows: W::FOLLOWS, frame, state: &mut self.state, names: &self.variables };
+        let result = call(&mut native);
+        result.map_err(|error| Failure::of_call(at, error, name, &native.arguments))
+    }
+
+    /// Tells the watch that arguments are looked at, unless they are only handed on.
+    pub(super) fn look_at(&mut self, arguments: &Arguments, passes_on: bool) {
+        let skipped = usize::from(passes_on);
+        for (value, origin) in arguments.values.iter().zip(&arguments.origins).skip(skipped) {
+            self.watch.looked_at(&Tracked { value: value.clone(), origin: origin.clone() });
+        }
+    }
+
+    fn call_loop(&mut self, called: &Arc<Loop>, arguments: Arguments, name: &str, at: Place) -> Outcome<Tracked> {
+        let home = (self.template.number, self.block);
+        let is_it = |running: &&Running<'_>| running.object.number == called.number && running.home.0 == home.0;
+        let running = self.running.iter().find(is_it).filter(|it| !name.is_empty() && it.home.1 == home.1).cloned();
+        let Some(running) = running else {
+            return Err(Failure::at(at, invalid(NOT_CALLABLE)));
+        };
+        if arguments.values.len() != 1 {
+            return Err(Failure::at(at, invalid("loop() takes one argument")));
+        }
+        self.begin_capture();
+        self.recurse(&running, arguments.get(0), at)?;
+        let text = self.end_capture();
+        Ok(self.captured(text))
+    }
+}
+
+/// Macros.
+impl<'e, W: Watch> Eval<'e, W> {
+    fn call_macro(&mut self, called: &MacroRef, arguments: Arguments, [at, site]: [Place; 2]) -> Outcome<Tracked> {
+        let Some(&declared) = self.macros.get(called.number) else {
+            return Err(Failure::at(at, invalid("a macro can be called by templates only")));
+        };
+        let bound = bind(declared.node, &arguments);
+        let (values, caller) = bound.map_err(|error| Failure::of_call(at, error, &called.name, &arguments))?;
+        let step = match &*called.name {
+            "caller" => Step { scope: Scope::Caller, at: declared.node.at },
+            _ => Step { scope: Scope::Macro, at: site },
+        };
+        let before = self.variables.enter_macro(declared.enclosed, MACRO_DEPTH);
+        let before = before.map_err(|error| Failure::at(at, error))?;
+        let blocks = self.blocks.iter().map(|(name, it)| (*name, (it.all.len(), it.depth))).collect::<Vec<_>>();
+        let extended = self.extended.clone();
+        let around = (std::mem::replace(&mut self.template, declared.template), self.block.take(), self.parent.take());
+        self.begin_capture();
+        let result = self.within(step, |eval| {
+            if let Some(caller) = caller {
+                eval.variables.set("caller", caller);
+            }
+            eval.run_macro(declared.node, values)
+        });
+        let text = self.end_capture();
+        (self.template, self.block, self.parent) = around;
+        self.restore_blocks(&blocks);
+        self.extended = extended;
+        self.variables.leave_macro(before);
+        result?;
+        Ok(self.captured(text))
+    }
+
+    fn restore_blocks(&mut self, known: &[(&'e str, (usize, usize))]) {
+        self.blocks.retain(|name, _| known.iter().any(|(known, _)| known == name));
+        for (name, (count, depth)) in known {
+            if let Some(blocks) = self.blocks.get_mut(name) {
+                blocks.all.truncate(*count);
+                blocks.depth = *depth;
+            }
+        }
+    }
+
+    fn run_macro(&mut self, node: &'e Macro, mut values: Vec<Tracked>) -> Outcome<()> {
+        for parameter in node.parameters.iter().rev() {
+            let given = values.pop().unwrap_or_default();
+            let value = match &parameter.default {
+                Some(default) if given.value.is_undefined() => {
+                    self.kept(default, super::super::values::Holder::Variable, None)?
+                }
+                _ => given,
+            };
+            self.variables.set(&parameter.name, value);
+        }
+        self.body(&node.body)
+    }
+}
+
+/// Returns the values of a macro's parameters, and its caller if it asks for that.
+fn bind(node: &Macro, arguments: &Arguments) -> Result<(Vec<Tracked>, Option<Tracked>), Error> {
+    let named = arguments.values.last().filter(|last| last.is_kwargs());
+    let count = arguments.values.len() - usize::from(named.is_some());
+    if count > node.parameters.len() {
+        return Err(Error::from(ErrorKind::TooManyArguments));
+    }
+    let by_name = |name: &str| named.and_then(|named| member(named, arguments.origins.last(), name));
+    let mut used: Vec<&str> = Vec::new();
+    let mut values = Vec::with_capacity(node.parameters.len());
+    for (index, parameter) in node.parameters.iter().enumerate() {
+        let name = &*parameter.name;
+        values.push(match (index < count, by_name(name)) {
+            (true, Some(_)) => {
+                return Err(Error::new(ErrorKind::TooManyArguments, format!("duplicate argument `{name}`")));
+            }
+            (true, None) => arguments.get(index),
+            (false, Some(given)) => {
+                used.push(name);
+                given
+            }
+            (false, None) => Tracked::missing(Absent { at: parameter.at, kind: AbsentKind::Parameter }),
+        });
+    }
+    let caller = node.wants_caller.then(|| {
+        used.push("caller");
+        by_name("caller").unwrap_or_default()
+    });
+    let given = named.and_then(|named| named.try_iter().ok()).into_iter().flatten();
+    for key in given.filter(|key| key.as_str().is_some_and(|key| !used.contains(&key))) {
+        let message = format!("unknown keyword argument `{}`", key.as_str().unwrap_or_default());
+        return Err(Error::new(ErrorKind::TooManyArguments, message));
+    }
+    Ok((values, caller))
+}
+
+/// Returns an argument by its name.
+fn member(named: &Value, origin: Option<&Origin>, name: &str) -> Option<Tracked> {
+    let object = named.as_object()?;
+    let mut pairs = object.try_iter_pairs()?.enumerate();
+    let (index, (_, value)) = pairs.find(|(_, (key, _))| key.as_str() == Some(name))?;
+    let origin = origin.map_or(Origin::Unknown, |origin| origin.member(name, || Some(index)));
+    Some(Tracked { value, origin })
+}
+
+/// Arguments.
+impl<'e, W: Watch> Eval<'e, W> {
+    /// Adds the arguments of a call to those that are there.
+    pub(super) fn arguments(
+        &mut self,
+        given: &'e [Argument],
+        caller: Option<Tracked>,
+        mut arguments: Arguments,
+    ) -> Outcome<Arguments> {
+        for argument in given {
+            match argument {
+                Argument::Value(value) => {
+                    let value = self.value(value)?;
+                    arguments.push(value);
+                }
+                Argument::Spread(list) => {
+                    let value = self.value(list)?;
+                    operators::whole(&value.value, 1).map_err(|error| Failure::at(list.at, error))?;
+                    let elements = value.value.try_iter().map_err(|error| Failure::of(list.at, error, &value))?;
+                    for (index, element) in elements.enumerate() {
+                        arguments.push(Tracked { value: element, origin: value.origin.element(index) });
+                    }
+                }
+                Argument::Named(..) | Argument::SpreadNamed(_) => {}
+            }
+        }
+        let has_names = given.iter().any(|it| matches!(it, Argument::Named(..) | Argument::SpreadNamed(_)));
+        if has_names || caller.is_some() {
+            let named = self.named(given, caller)?;
+            arguments.push(named.into_argument());
+        }
+        Ok(arguments)
+    }
+
+    fn named(&mut self, given: &'e [Argument], caller: Option<Tracked>) -> Outcome<Named> {
+        let mut named = Named::default();
+        for argument in given {
+            match argument {
+                Argument::Named(name, value) => {
+                    let value = self.value(value)?;
+                    named.add(name, value);
+                }
+                Argument::SpreadNamed(map) => {
+                    let value = self.value(map)?;
+                    operators::whole(&value.value, 1).map_err(|error| Failure::at(map.at, error))?;
+                    self.spread(&value, map.at, &mut named)?;
+                }
+                Argument::Value(_) | Argument::Spread(_) => {}
+            }
+        }
+        if let Some(caller) = caller {
+            named.add("caller", caller);
+        }
+        Ok(named)
+    }
+
+    fn spread(&mut self, map: &Tracked, at: Place, named: &mut Named) -> Outcome<()> {
+        if map.is_missing() {
+            return Err(super::failure::undefined(at, map));
+        }
+        let pairs = map.value.as_object().filter(|_| map.value.kind() == ValueKind::Map);
+        let Some(pairs) = pairs.and_then(DynObject::try_iter_pairs) else {
+            let kind = map.value.kind();
+            let error = invalid(format!("attempted to apply keyword arguments from non map (got {kind})"));
+            return Err(Failure::at(at, error));
+        };
+        for (index, (key, value)) in pairs.enumerate() {
+            let Some(name) = key.as_str() else {
+                return Err(Failure::at(at, invalid("non string keys passed to kwargs")));
+            };
+            named.add(name, Tracked { value, origin: map.origin.member(name, || Some(index)) });
+        }
+        Ok(())
+    }
+}

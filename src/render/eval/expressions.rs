@@ -1,0 +1,246 @@
+//! What expressions give.
+
+use std::sync::Arc;
+
+use minijinja::Value;
+use minijinja::value::{Tuple, ValueKind};
+
+use super::super::rope::{Told, Writer};
+use super::super::values::{self, Members};
+use super::super::{account, functions};
+use super::failure::{Failure, Outcome, undefined};
+use super::lower::literal;
+use super::objects::{Module, Namespace};
+use super::tree::{Choice, Expr, ExprKind, Filtered, Place, Tested};
+use super::value::{Absent, Arguments, Origin, Tracked};
+use super::watch::Watch;
+use super::{Eval, operators};
+
+impl<'e, W: Watch> Eval<'e, W> {
+    /// Evaluates an expression.
+    pub(super) fn value(&mut self, expression: &'e Expr) -> Outcome<Tracked> {
+        let at = expression.at;
+        self.step(at)?;
+        match &expression.kind {
+            ExprKind::Const(value) => Ok(self.constant(value, at)),
+            ExprKind::Var(name) => Ok(self.variable(name, at)),
+            ExprKind::Folder(name) => Ok(self.folder(name, at)),
+            ExprKind::Member { base, name, optional } => {
+                let base = self.value(base)?;
+                self.member(base, name, *optional, at)
+            }
+            ExprKind::Item { base, key, optional } => {
+                let value = self.value(base)?;
+                self.item(value, key, *optional, at)
+            }
+            ExprKind::Slice(it) => operators::slice(self, it, at),
+            ExprKind::Not(inner) => {
+                let value = self.value(inner)?;
+                Ok(Tracked::plain(!self.is_true(&value, inner.at)?))
+            }
+            ExprKind::Neg(inner) => {
+                let value = self.value(inner)?;
+                operators::negated(&value, at)
+            }
+            ExprKind::And(left, right) => self.either(left, right, false),
+            ExprKind::Or(left, right) => self.either(left, right, true),
+            ExprKind::Binary(op, left, right) => operators::binary(self, *op, (left, right), at),
+            ExprKind::Compare(first, rest) => operators::compare(self, first, rest, at),
+            ExprKind::If(it) => self.choice(it),
+            ExprKind::Filter(it) => self.filter(it),
+            ExprKind::Test(it) => self.test(it, at).map(Tracked::plain),
+            ExprKind::Call(call) => self.call(call, None, at),
+            ExprKind::List(items) => Ok(Tracked::list(self.values(items)?)),
+            ExprKind::Tuple(items) => {
+                let Tracked { value, origin } = Tracked::list(self.values(items)?);
+                let tuple: Vec<Value> = value.try_iter().into_iter().flatten().collect();
+                Ok(Tracked { value: Value::from(Tuple::from(tuple)), origin })
+            }
+            ExprKind::Map(pairs) => self.map(pairs),
+        }
+    }
+
+    fn values(&mut self, items: &'e [Expr]) -> Outcome<Vec<Tracked>> {
+        items.iter().map(|item| self.value(item)).collect()
+    }
+
+    fn constant(&self, value: &Value, at: Place) -> Tracked {
+        if !W::FOLLOWS {
+            return Tracked::plain(value.clone());
+        }
+        let text = value.as_str().map(str::to_owned).or_else(|| functions::to_json(value).ok());
+        let Some(text) = text else { return Tracked::plain(value.clone()) };
+        // Without escapes it stands between the quotes as it is.
+        let exact = if at.len() == text.len() + 2 { at.inside() } else { at };
+        let mut told = Told::one(&text, Writer::Template(exact));
+        told.set_frame(self.watch.frame());
+        Tracked { value: value.clone(), origin: Origin::Text(Arc::new(told)) }
+    }
+
+    fn variable(&self, name: &str, at: Place) -> Tracked {
+        let found = self.variables.get(name);
+        let found = found.unwrap_or_default();
+        match (&found.origin, found.value.is_undefined()) {
+            (Origin::Unknown, true) => missing(at),
+            _ => found,
+        }
+    }
+
+    fn folder(&self, name: &str, at: Place) -> Tracked {
+        let found = self.variable(name, at);
+        let Some(text) = found.value.as_str().filter(|_| W::FOLLOWS) else { return found };
+        let mut told = Told::one(text, Writer::Template(at));
+        told.set_frame(self.watch.frame());
+        Tracked { origin: Origin::Text(Arc::new(told)), value: found.value.clone() }
+    }
+
+    /// Returns a member of an object; `optional` if the object may be missing.
+    fn member(&mut self, base: Tracked, name: &str, optional: bool, at: Place) -> Outcome<Tracked> {
+        if let Some(namespace) = base.value.downcast_object_ref::<Namespace>() {
+            return Ok(namespace.get(name).unwrap_or_else(|| missing(at)));
+        }
+        if base.value.is_undefined() {
+            return if optional { Ok(missing(at)) } else { Err(undefined(at, &base)) };
+        }
+        let value = base.value.get_attr(name).map_err(|error| Failure::of(at, error, &base))?;
+        if value.is_undefined() {
+            self.lacking.insert(at, base.value);
+            return Ok(missing(at));
+        }
+        let origin = if W::FOLLOWS { self.member_origin(&base, name) } else { Origin::Unknown };
+        Ok(Tracked { value, origin })
+    }
+
+    fn member_origin(&self, base: &Tracked, name: &str) -> Origin {
+        if let (true, "system_prompt", Some(prompt)) = (base.origin.is_root(), name, &self.prompt) {
+            return Origin::Text(Arc::clone(prompt));
+        }
+        if let Some(module) = base.value.downcast_object_ref::<Module>() {
+            let index = module.values.get_index_of(&Value::from(name));
+            return index.and_then(|index| module.origins.get(index)).cloned().unwrap_or_default();
+        }
+        base.origin.member(name, || values::position(&base.value, name))
+    }
+
+    fn item(&mut self, base: Tracked, key: &'e Expr, optional: bool, at: Place) -> Outcome<Tracked> {
+        let of_key = self.value(key)?;
+        if literal(key).is_none() || base.value.as_str().is_some() {
+            account::read(4 * values::breadth(&base.value)).map_err(|error| Failure::at(at, error))?;
+            operators::charge_large(&of_key.value).map_err(|error| Failure::at(at, error))?;
+        }
+        self.watch.looked_at(&of_key);
+        if let Some(name) = of_key.value.as_str().filter(|_| base.value.kind() == ValueKind::Map) {
+            return self.member(base, name, optional, at);
+        }
+        if base.value.is_undefined() {
+            return if optional { Ok(missing(at)) } else { Err(undefined(at, &base)) };
+        }
+        if base.value.as_str().is_some() {
+            self.watch.looked_at(&base);
+        }
+        let value = base.value.get_item(&of_key.value).map_err(|error| Failure::of(at, error, &base))?;
+        if value.is_undefined() {
+            return Ok(missing(at));
+        }
+        let origin = match index(&of_key.value, &base.value) {
+            Some(index) if base.value.as_str().is_none() => base.origin.element(index),
+            _ => Origin::Unknown,
+        };
+        Ok(Tracked { value, origin })
+    }
+
+    /// `left or right`, or `left and right`.
+    fn either(&mut self, left: &'e Expr, right: &'e Expr, wanted: bool) -> Outcome<Tracked> {
+        let value = self.value(left)?;
+        match self.is_true(&value, left.at)? == wanted {
+            true => Ok(value),
+            false => self.value(right),
+        }
+    }
+
+    fn choice(&mut self, it: &'e Choice) -> Outcome<Tracked> {
+        let test = self.value(&it.test)?;
+        if self.is_true(&test, it.test.at)? {
+            return self.value(&it.then);
+        }
+        match &it.otherwise {
+            Some(otherwise) => self.value(otherwise),
+            None => Ok(Tracked { value: Value::UNDEFINED, origin: Origin::Nothing }),
+        }
+    }
+
+    /// Returns whether a value counts as true.
+    pub(super) fn is_true(&self, value: &Tracked, at: Place) -> Outcome<bool> {
+        match value.is_missing() {
+            true => Err(undefined(at, value)),
+            false => Ok(value.value.is_true()),
+        }
+    }
+
+    fn filter(&mut self, it: &'e Filtered) -> Outcome<Tracked> {
+        let input = match &it.input {
+            Some(input) => self.value(input)?,
+            None => Tracked::default(),
+        };
+        self.apply(it, input)
+    }
+
+    fn apply(&mut self, it: &'e Filtered, input: Tracked) -> Outcome<Tracked> {
+        let mut arguments = Arguments::default();
+        arguments.push(input);
+        let arguments = self.arguments(&it.arguments, None, arguments)?;
+        self.look_at(&arguments, it.filter.passes_on);
+        self.native(arguments, it.filter.name, it.own, |native| (it.filter.apply)(native))
+    }
+
+    /// Sends a captured text through the filters of its block.
+    pub(super) fn filtered(&mut self, filters: &'e Expr, text: Tracked) -> Outcome<Tracked> {
+        let ExprKind::Filter(it) = &filters.kind else { return Ok(text) };
+        self.step(filters.at)?;
+        let input = match &it.input {
+            Some(inner) => self.filtered(inner, text)?,
+            None => text,
+        };
+        self.apply(it, input)
+    }
+
+    fn test(&mut self, it: &'e Tested, at: Place) -> Outcome<bool> {
+        let mut arguments = Arguments::default();
+        let input = self.value(&it.input)?;
+        arguments.push(input);
+        let arguments = self.arguments(&it.arguments, None, arguments)?;
+        self.look_at(&arguments, it.test.asks_kind);
+        self.native(arguments, it.test.name, at, |native| (it.test.ask)(native))
+    }
+
+    fn map(&mut self, pairs: &'e [(Expr, Expr)]) -> Outcome<Tracked> {
+        let (mut members, mut origins) = (Members::with_capacity(pairs.len()), Vec::with_capacity(pairs.len()));
+        for (key, value) in pairs {
+            let (at, key) = (key.at, self.value(key)?);
+            self.watch.looked_at(&key);
+            operators::charge_large(&key.value).map_err(|error| Failure::at(at, error))?;
+            let value = self.value(value)?;
+            match members.insert_full(key.value, value.value) {
+                (at, Some(_)) => origins[at] = value.origin,
+                (_, None) => origins.push(value.origin),
+            }
+        }
+        Ok(Tracked { value: Value::from_object(members), origin: Origin::Map(origins.into()) })
+    }
+}
+
+/// Returns a value that is not there, by the expression that asks for it.
+fn missing(at: Place) -> Tracked {
+    Tracked::missing(Absent::value(at))
+}
+
+/// Returns the index that a key stands for in a list, from its end if it is negative.
+fn index(key: &Value, list: &Value) -> Option<usize> {
+    match key.as_usize() {
+        Some(index) => Some(index),
+        None => {
+            let back = usize::try_from(key.as_i64()?.unsigned_abs()).ok()?;
+            list.len()?.checked_sub(back)
+        }
+    }
+}

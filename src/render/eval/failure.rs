@@ -1,0 +1,76 @@
+//! What went wrong in a render, and where.
+
+use minijinja::{Error, ErrorKind, Value};
+
+use super::super::functions::TOO_LARGE;
+use super::Step;
+use super::tree::Place;
+use super::value::{Absent, Arguments, Tracked};
+
+/// What a part of a render gave.
+pub(super) type Outcome<T> = Result<T, Box<Failure>>;
+
+/// A render that failed.
+#[derive(Debug)]
+pub(in super::super) struct Failure {
+    /// What went wrong.
+    pub(in super::super) error: Error,
+    /// The expression or the tag.
+    pub(in super::super) at: Place,
+    /// What is not there, if that is what went wrong.
+    pub(in super::super) missing: Option<Absent>,
+    /// The object that lacks it, if it is a member.
+    pub(in super::super) object: Option<Value>,
+    /// The name that is called, of a function that is not there or gets other arguments than it takes.
+    pub(in super::super) called: Option<Box<str>>,
+    /// How the render got there: the innermost step first.
+    pub(in super::super) steps: Vec<Step>,
+}
+
+impl Failure {
+    pub(super) fn at(at: Place, error: Error) -> Box<Failure> {
+        Box::new(Failure { error, at, missing: None, object: None, called: None, steps: Vec::new() })
+    }
+
+    /// Returns a failure about a value: it may be that the value is undefined.
+    pub(super) fn of(at: Place, error: Error, value: &Tracked) -> Box<Failure> {
+        let missing =
+            if value.value.is_undefined() { value.origin.missing().or(Some(Absent::value(at))) } else { None };
+        Box::new(Failure { missing, ..*Failure::at(at, error) })
+    }
+
+    /// Returns the failure of a call.
+    pub(super) fn of_call(at: Place, error: Error, name: &str, arguments: &Arguments) -> Box<Failure> {
+        let missing = arguments.missing().filter(|_| is_undefined(&error) || has_undefined(&arguments.values));
+        Box::new(Failure { missing, called: Some(name.into()), ..*Failure::at(at, error) })
+    }
+
+    /// Returns the failure with a step more that led to it.
+    pub(super) fn through(mut self: Box<Self>, step: Step) -> Box<Failure> {
+        self.steps.push(step);
+        self
+    }
+}
+
+fn is_undefined(error: &Error) -> bool {
+    error.kind() == ErrorKind::UndefinedError
+}
+
+fn has_undefined(values: &[Value]) -> bool {
+    values.iter().any(Value::is_undefined)
+}
+
+/// The error for a value that is undefined and may not be used.
+pub(super) fn undefined(at: Place, value: &Tracked) -> Box<Failure> {
+    Failure::of(at, Error::from(ErrorKind::UndefinedError), value)
+}
+
+/// The error for an operation that is not possible.
+pub(super) fn invalid(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
+    Error::new(ErrorKind::InvalidOperation, message)
+}
+
+/// The error for more output than there may be.
+pub(super) fn too_large() -> Error {
+    Error::new(ErrorKind::WriteFailure, TOO_LARGE)
+}

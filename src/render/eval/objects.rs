@@ -1,0 +1,227 @@
+//! What templates hold beside data: functions, macros, loops, namespaces and modules.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use minijinja::value::{Enumerator, Object, ObjectRepr};
+use minijinja::{Error, ErrorKind, State, Value};
+
+use super::super::builtins::Apply;
+use super::super::values::Members;
+use super::value::{Native, Origin, Tracked};
+
+/// What a function of ours does.
+type Does = dyn for<'n, 'e> Fn(&mut Native<'n, 'e>) -> Result<Tracked, Error> + Send + Sync;
+
+/// A function of ours.
+pub(in super::super) struct Function {
+    pub(super) name: &'static str,
+    pub(super) call: Box<Does>,
+}
+
+impl Function {
+    /// Returns a function as a value.
+    pub(in super::super) fn of(name: &'static str, apply: Apply) -> Value {
+        Function::with(name, apply)
+    }
+
+    /// Returns a function that holds something as a value.
+    pub(in super::super) fn with(
+        name: &'static str,
+        call: impl for<'n, 'e> Fn(&mut Native<'n, 'e>) -> Result<Tracked, Error> + Send + Sync + 'static,
+    ) -> Value {
+        Value::from_object(Function { name, call: Box::new(call) })
+    }
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "<function {}>", self.name)
+    }
+}
+
+impl Object for Function {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+}
+
+/// A macro, by its number in the render that declared it.
+#[derive(Debug)]
+pub(super) struct MacroRef {
+    pub(super) number: usize,
+    pub(super) name: Box<str>,
+    parameters: Vec<Value>,
+    wants_caller: bool,
+}
+
+impl MacroRef {
+    pub(super) fn new(number: usize, declared: &super::tree::Macro) -> MacroRef {
+        let parameters = declared.parameters.iter().map(|parameter| Value::from(&*parameter.name)).collect();
+        MacroRef { number, name: declared.name.clone(), parameters, wants_caller: declared.wants_caller }
+    }
+}
+
+impl Object for MacroRef {
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Str(&["name", "arguments", "caller"])
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        match key.as_str()? {
+            "name" => Some(Value::from(&*self.name)),
+            "arguments" => Some(self.parameters.iter().cloned().collect()),
+            "caller" => Some(Value::from(self.wants_caller)),
+            _ => None,
+        }
+    }
+
+    fn call(self: &Arc<Self>, _: &mut State<'_, '_>, _: &[Value]) -> Result<Value, Error> {
+        Err(Error::new(ErrorKind::InvalidOperation, "a macro can be called by templates only"))
+    }
+
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "<macro {}>", self.name)
+    }
+}
+
+/// `loop`: where a loop is.
+#[derive(Debug)]
+pub(super) struct Loop {
+    /// Which loop of the render it is.
+    pub(super) number: usize,
+    elements: Vec<Value>,
+    index: AtomicUsize,
+    depth: usize,
+    /// Whether it can be called.
+    pub(super) recursive: bool,
+}
+
+/// The index of a loop that has not begun.
+const NOT_BEGUN: usize = usize::MAX;
+
+impl Loop {
+    pub(super) fn new(number: usize, elements: Vec<Value>, depth: usize, recursive: bool) -> Loop {
+        Loop { number, elements, index: AtomicUsize::new(NOT_BEGUN), depth, recursive }
+    }
+
+    /// Goes to an element, or behind the last one.
+    pub(super) fn go_to(&self, index: usize) {
+        self.index.store(index, Ordering::Relaxed);
+    }
+
+    /// Returns how deep it nests in itself.
+    pub(super) fn depth(&self) -> usize {
+        self.depth
+    }
+}
+
+impl Object for Loop {
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Str(&[
+            "index0",
+            "index",
+            "length",
+            "revindex",
+            "revindex0",
+            "first",
+            "last",
+            "depth",
+            "depth0",
+            "previtem",
+            "nextitem",
+        ])
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        self.get_value_by_str(key.as_str()?)
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        let (index, len) = (self.index.load(Ordering::Relaxed), self.elements.len());
+        if index == NOT_BEGUN {
+            return Some(Value::UNDEFINED);
+        }
+        let element = |at: Option<usize>| at.and_then(|at| self.elements.get(at)).cloned().unwrap_or_default();
+        Some(match key {
+            "index" => Value::from(index + 1),
+            "index0" => Value::from(index),
+            "length" => Value::from(len),
+            "revindex" => Value::from(len.saturating_sub(index)),
+            "revindex0" => Value::from(len.saturating_sub(index).saturating_sub(1)),
+            "first" => Value::from(index == 0),
+            "last" => Value::from(len == 0 || index == len - 1),
+            "depth" => Value::from(self.depth + 1),
+            "depth0" => Value::from(self.depth),
+            "previtem" => element(index.checked_sub(1)),
+            "nextitem" => element(index.checked_add(1)),
+            _ => return None,
+        })
+    }
+
+    fn call(self: &Arc<Self>, _: &mut State<'_, '_>, _: &[Value]) -> Result<Value, Error> {
+        Err(Error::new(ErrorKind::InvalidOperation, NOT_CALLABLE))
+    }
+
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "<loop {}/{}>", self.index.load(Ordering::Relaxed), self.elements.len())
+    }
+}
+
+/// What is said of a loop that is called from elsewhere.
+pub(super) const NOT_CALLABLE: &str =
+    "a loop can be called only inside of itself, by `loop(…)` or by a name that `{% set name = loop %}` gives it";
+
+/// A namespace: the only object whose members templates assign.
+#[derive(Debug, Default)]
+pub(in super::super) struct Namespace(Mutex<BTreeMap<Arc<str>, Tracked>>);
+
+impl Namespace {
+    /// Returns a namespace with members.
+    pub(in super::super) fn new(members: impl Iterator<Item = (Arc<str>, Tracked)>) -> Namespace {
+        Namespace(Mutex::new(members.collect()))
+    }
+
+    pub(super) fn set(&self, name: &str, value: Tracked) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name.into(), value);
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<Tracked> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+}
+
+impl Object for Namespace {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        self.get(key.as_str()?).map(|member| member.value)
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        let members = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Enumerator::Values(members.keys().cloned().map(Value::from).collect())
+    }
+}
+
+/// What `{% import %}` gives: the variables of a template, and what it wrote.
+#[derive(Debug)]
+pub(in super::super) struct Module {
+    pub(super) values: Members,
+    pub(super) origins: Vec<Origin>,
+    pub(super) written: Value,
+}
+
+impl Object for Module {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        self.values.get(key).cloned()
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Values(self.values.keys().cloned().collect())
+    }
+
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.written)
+    }
+}

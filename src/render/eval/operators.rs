@@ -1,0 +1,539 @@
+//! Operators: what the engine keeps private of them, and what they charge.
+//!
+//! Arithmetic is the engine's own: a tree of two literals and the operator is evaluated by it. What it says of a failure is
+//! worded here.
+
+use minijinja::machinery::Span;
+use minijinja::machinery::ast::{self, BinOpKind, CompareOpKind, Spanned};
+use minijinja::value::{Tuple, ValueKind};
+use minijinja::{Error, ErrorKind, Value};
+
+use super::super::rope::Told;
+use super::super::values::{self, Holder};
+use super::super::{account, functions};
+use super::failure::{Failure, Outcome, invalid, too_large, undefined};
+use super::tree::{Expr, ExprKind, Place, Slice, Target};
+use super::value::{Tracked, elements};
+use super::watch::Watch;
+use super::{Eval, MAX_TEXT};
+
+/// The longest list that adding or repeating may make.
+const MAX_ELEMENTS: usize = 1_000_000;
+/// Texts up to this size are small, in bytes: comparing with them is a matter of one step.
+const SMALL_TEXT: usize = 1_024;
+
+/// The two operands of an operator.
+type Operands<'e> = (&'e Expr, &'e Expr);
+
+/// Charges for a value of which all may be read, as often as it is read.
+///
+/// # Errors
+///
+/// If that is too much work, or the value nests too deeply.
+pub(super) fn whole(value: &Value, times: u64) -> Result<(), Error> {
+    match value.as_object() {
+        // A list or an object as text is a good deal longer than its parts.
+        Some(_) => {
+            let units = values::weigh(value)?;
+            account::charge(units.saturating_mul(4 * times - 1))
+        }
+        None => {
+            let len = value.as_bytes().map_or(0, <[u8]>::len);
+            if len > MAX_TEXT {
+                return Err(too_large());
+            }
+            account::charge(2 * times * len as u64)
+        }
+    }
+}
+
+fn is_small(value: &Value) -> bool {
+    value.as_object().is_none() && value.as_bytes().is_none_or(|bytes| bytes.len() <= SMALL_TEXT)
+}
+
+/// Charges for a value that is not small.
+///
+/// # Errors
+///
+/// If that is too much work.
+pub(super) fn charge_large(value: &Value) -> Result<(), Error> {
+    if is_small(value) { Ok(()) } else { whole(value, 1) }
+}
+
+/// Charges for a comparison: nothing if one side is small.
+fn charge_both(left: &Value, right: &Value) -> Result<(), Error> {
+    if is_small(left) || is_small(right) {
+        return Ok(());
+    }
+    whole(left, 1)?;
+    whole(right, 1)
+}
+
+/// Charges for looking for one value in another.
+fn charge_search(needle: &Value, hay: &Value) -> Result<(), Error> {
+    if hay.as_str().is_some() && !is_small(needle) {
+        whole(needle, 1)?;
+    }
+    match is_small(needle) {
+        true => account::read(4 * values::breadth(hay)),
+        false => whole(hay, 1),
+    }
+}
+
+/// Evaluates `left op right`.
+pub(super) fn binary<'e, W: Watch>(
+    eval: &mut Eval<'e, W>,
+    op: BinOpKind,
+    (left, right): Operands<'e>,
+    at: Place,
+) -> Outcome<Tracked> {
+    let (one, other) = (eval.value(left)?, eval.value(right)?);
+    operated(eval, op, [&one, &other], at)
+}
+
+/// Applies an operator to two values.
+fn operated<W: Watch>(
+    eval: &mut Eval<'_, W>,
+    op: BinOpKind,
+    [left, right]: [&Tracked; 2],
+    at: Place,
+) -> Outcome<Tracked> {
+    match op {
+        BinOpKind::Concat => return joined(eval, left, right, at),
+        BinOpKind::Add => return sum(eval, left, right, at),
+        _ => {}
+    }
+    let operator = match op {
+        BinOpKind::Eq => CompareOpKind::Eq,
+        BinOpKind::Ne => CompareOpKind::Ne,
+        BinOpKind::Lt => CompareOpKind::Lt,
+        BinOpKind::Lte => CompareOpKind::Lte,
+        BinOpKind::Gt => CompareOpKind::Gt,
+        BinOpKind::Gte => CompareOpKind::Gte,
+        BinOpKind::In => CompareOpKind::In,
+        op => {
+            [left, right].into_iter().for_each(|operand| eval.watch.looked_at(operand));
+            return calculated(op, left, right)
+                .map(Tracked::plain)
+                .map_err(|error| of_operands(at, error, left, right));
+        }
+    };
+    compared(eval, operator, [left, right], at).map(Tracked::plain)
+}
+
+fn of_operands(at: Place, error: Error, left: &Tracked, right: &Tracked) -> Box<Failure> {
+    let culprit = if left.value.is_undefined() { left } else { right };
+    Failure::of(at, error, culprit)
+}
+
+/// Calculates with numbers, and repeats texts and lists.
+fn calculated(op: BinOpKind, left: &Tracked, right: &Tracked) -> Result<Value, Error> {
+    // The engine would repeat a tuple before anybody could ask how long it gets.
+    let (left, right) = match op {
+        BinOpKind::Mul => (untupled(&left.value), untupled(&right.value)),
+        _ => (left.value.clone(), right.value.clone()),
+    };
+    let made = by_engine(op, &left, &right).ok_or_else(|| impossible(op, &left, &right))?;
+    match made.kind() {
+        ValueKind::String => {
+            let len = made.as_bytes().map_or(0, <[u8]>::len);
+            if len > MAX_TEXT {
+                return Err(too_large());
+            }
+            account::make(len)?;
+            Ok(made)
+        }
+        ValueKind::Seq | ValueKind::Iterable => {
+            if made.len().unwrap_or(0) > MAX_ELEMENTS {
+                return Err(too_large());
+            }
+            Ok(Value::from(values::elements(&made)?))
+        }
+        _ => Ok(made),
+    }
+}
+
+fn untupled(value: &Value) -> Value {
+    match value.downcast_object_ref::<Tuple>() {
+        Some(tuple) => Value::from(tuple.to_vec()),
+        None => value.clone(),
+    }
+}
+
+/// Lets the engine evaluate an operator over two literals.
+fn by_engine(op: BinOpKind, left: &Value, right: &Value) -> Option<Value> {
+    let literal = |value: &Value| ast::Expr::Const(Spanned::new(ast::Const { value: value.clone() }, Span::default()));
+    let operation = ast::BinOp { op, left: literal(left), right: literal(right) };
+    ast::Expr::BinOp(Spanned::new(operation, Span::default())).as_const()
+}
+
+/// Says why the engine could not.
+fn impossible(op: BinOpKind, left: &Value, right: &Value) -> Error {
+    let sign = match op {
+        BinOpKind::Add => "+",
+        BinOpKind::Sub => "-",
+        BinOpKind::Mul => "*",
+        BinOpKind::Div => "/",
+        BinOpKind::FloorDiv => "//",
+        BinOpKind::Rem => "%",
+        _ => "**",
+    };
+    let is_number = |value: &Value| matches!(value.kind(), ValueKind::Number | ValueKind::Bool);
+    if op_is_mul(op) && (is_repeatable(left) || is_repeatable(right)) {
+        return not_repeatable(left, right);
+    }
+    match is_number(left) && is_number(right) {
+        true => invalid(format!("unable to calculate {left} {sign} {right}")),
+        false => {
+            let (left, right) = (left.kind(), right.kind());
+            invalid(format!("tried to use {sign} operator on unsupported types {left} and {right}"))
+        }
+    }
+}
+
+fn op_is_mul(op: BinOpKind) -> bool {
+    matches!(op, BinOpKind::Mul)
+}
+
+fn is_repeatable(value: &Value) -> bool {
+    matches!(value.kind(), ValueKind::String | ValueKind::Seq | ValueKind::Iterable)
+}
+
+/// Says why a text or a list could not be repeated.
+fn not_repeatable(left: &Value, right: &Value) -> Error {
+    let is_text = left.as_str().is_some() || right.as_str().is_some();
+    let times = if is_repeatable(left) && (left.as_str().is_some() || !is_text) { right } else { left };
+    match (is_text, times.as_usize()) {
+        (true, None) => invalid("strings can only be multiplied with integers"),
+        (true, Some(_)) => invalid("repeated string is too large"),
+        (false, None) => invalid("sequences and iterables can only be multiplied with integers"),
+        (false, Some(_)) => invalid("repeated sequence is too large"),
+    }
+}
+
+/// `-value`.
+pub(super) fn negated(value: &Tracked, at: Place) -> Outcome<Tracked> {
+    let literal = ast::Expr::Const(Spanned::new(ast::Const { value: value.value.clone() }, Span::default()));
+    let negation = ast::UnaryOp { op: ast::UnaryOpKind::Neg, expr: literal };
+    let made = ast::Expr::UnaryOp(Spanned::new(negation, Span::default())).as_const();
+    let error = || match value.value.kind() {
+        ValueKind::Number => invalid("overflow"),
+        _ => Error::from(ErrorKind::InvalidOperation),
+    };
+    made.map(Tracked::plain).ok_or_else(|| Failure::of(at, error(), value))
+}
+
+/// `left ~ right`.
+fn joined<W: Watch>(eval: &mut Eval<'_, W>, left: &Tracked, right: &Tracked, at: Place) -> Outcome<Tracked> {
+    for operand in [right, left] {
+        if operand.is_missing() {
+            return Err(undefined(at, operand));
+        }
+    }
+    let mut made = Told::new(W::FOLLOWS);
+    for operand in [left, right] {
+        whole(&operand.value, 1).map_err(|error| Failure::at(at, error))?;
+        match operand.value.as_str() {
+            Some(text) => eval.push(&mut made, operand, text),
+            None => {
+                eval.watch.looked_at(operand);
+                eval.push(&mut made, operand, &operand.value.to_string());
+            }
+        }
+    }
+    Ok(Tracked::text(made))
+}
+
+impl<W: Watch> Eval<'_, W> {
+    /// Puts a value's text behind another text.
+    fn push(&self, made: &mut Told, value: &Tracked, text: &str) {
+        match W::FOLLOWS {
+            true => made.push(&super::told_as(value, text, true, self.watch.frame())),
+            false => made.text.push_str(text),
+        }
+    }
+}
+
+/// `left + right`.
+fn sum<W: Watch>(eval: &mut Eval<'_, W>, left: &Tracked, right: &Tracked, at: Place) -> Outcome<Tracked> {
+    if let (Some(one), Some(other)) = (left.value.as_str(), right.value.as_str()) {
+        let len = one.len() + other.len();
+        let error = if len > MAX_TEXT { Err(too_large()) } else { account::make(len) };
+        error.map_err(|error| Failure::at(at, error))?;
+        let mut made = Told::new(W::FOLLOWS);
+        eval.push(&mut made, left, one);
+        eval.push(&mut made, right, other);
+        return Ok(Tracked::text(made));
+    }
+    let is_list = |value: &Tracked| matches!(value.value.kind(), ValueKind::Seq | ValueKind::Iterable);
+    if is_list(left) && is_list(right) && left.value.is_tuple() == right.value.is_tuple() {
+        return added(left, right).map_err(|error| Failure::at(at, error));
+    }
+    [left, right].into_iter().for_each(|operand| eval.watch.looked_at(operand));
+    let made = calculated(BinOpKind::Add, left, right);
+    made.map(Tracked::plain).map_err(|error| of_operands(at, error, left, right))
+}
+
+/// Adds two lists.
+fn added(left: &Tracked, right: &Tracked) -> Result<Tracked, Error> {
+    let len = left.value.len().unwrap_or(0) + right.value.len().unwrap_or(0);
+    if len > MAX_ELEMENTS {
+        return Err(too_large());
+    }
+    let mut all = elements(left)?;
+    all.extend(elements(right)?);
+    let Tracked { value, origin } = Tracked::list(all);
+    match left.value.is_tuple() {
+        true => {
+            let values: Vec<Value> = value.try_iter()?.collect();
+            Ok(Tracked { value: Value::from(Tuple::from(values)), origin })
+        }
+        false => Ok(Tracked { value, origin }),
+    }
+}
+
+/// Evaluates `first op a op b …`.
+pub(super) fn compare<'e, W: Watch>(
+    eval: &mut Eval<'e, W>,
+    first: &'e Expr,
+    rest: &'e [(CompareOpKind, Expr)],
+    at: Place,
+) -> Outcome<Tracked> {
+    let mut left = eval.value(first)?;
+    for (op, operand) in rest {
+        let right = eval.value(operand)?;
+        if !compared(eval, *op, [&left, &right], at)? {
+            return Ok(Tracked::plain(false));
+        }
+        left = right;
+    }
+    Ok(Tracked::plain(true))
+}
+
+/// Compares two values.
+fn compared<W: Watch>(
+    eval: &mut Eval<'_, W>,
+    op: CompareOpKind,
+    [left, right]: [&Tracked; 2],
+    at: Place,
+) -> Outcome<bool> {
+    let is_search = matches!(op, CompareOpKind::In | CompareOpKind::NotIn);
+    let order = if is_search { [right, left] } else { [left, right] };
+    for operand in order {
+        if operand.is_missing() {
+            return Err(undefined(at, operand));
+        }
+    }
+    let charged = match is_search {
+        true => charge_search(&left.value, &right.value),
+        false => charge_both(&left.value, &right.value),
+    };
+    charged.map_err(|error| Failure::at(at, error))?;
+    note_looks(eval, op, [left, right]);
+    let (one, other) = (&left.value, &right.value);
+    Ok(match op {
+        CompareOpKind::Eq => one == other,
+        CompareOpKind::Ne => one != other,
+        CompareOpKind::Lt => one < other,
+        CompareOpKind::Lte => one <= other,
+        CompareOpKind::Gt => one > other,
+        CompareOpKind::Gte => one >= other,
+        CompareOpKind::In | CompareOpKind::NotIn => {
+            let found = by_engine(BinOpKind::In, one, other);
+            let error = || invalid("cannot perform a containment check on this value");
+            let found = found.ok_or_else(|| of_operands(at, error(), left, right))?.is_true();
+            found != matches!(op, CompareOpKind::NotIn)
+        }
+    })
+}
+
+/// A text that is there is not empty, and no number: whether it equals such a value says nothing of the text.
+fn note_looks<W: Watch>(eval: &mut Eval<'_, W>, op: CompareOpKind, operands: [&Tracked; 2]) {
+    let is_equality = matches!(op, CompareOpKind::Eq | CompareOpKind::Ne);
+    let says_nothing = |value: &Value| value.as_object().is_none() && value.as_str().is_none_or(str::is_empty);
+    if is_equality && operands.iter().any(|operand| says_nothing(&operand.value)) {
+        return;
+    }
+    operands.into_iter().for_each(|operand| eval.watch.looked_at(operand));
+}
+
+/// Evaluates `base[start:stop:step]`, as Python has it.
+pub(super) fn slice<'e, W: Watch>(eval: &mut Eval<'e, W>, it: &'e Slice, at: Place) -> Outcome<Tracked> {
+    let base = eval.value(&it.base)?;
+    let mut bounds = [None, None, None];
+    for (bound, given) in bounds.iter_mut().zip([&it.start, &it.stop, &it.step]) {
+        if let Some(given) = given {
+            let value = eval.value(given)?;
+            *bound = self::bound(&value.value).map_err(|error| Failure::of(at, error, &value))?;
+        }
+    }
+    eval.watch.looked_at(&base);
+    let [start, stop, step] = bounds;
+    let step = step.unwrap_or(1);
+    if step == 0 {
+        return Err(Failure::at(at, invalid("cannot slice by a step of 0")));
+    }
+    let picked = Picked { start, stop, step };
+    sliced(&base, &picked, W::FOLLOWS, eval.watch.frame()).map_err(|error| Failure::of(at, error, &base))
+}
+
+/// Which elements of a list a slice has; the step is not 0.
+struct Picked {
+    start: Option<i64>,
+    stop: Option<i64>,
+    step: i64,
+}
+
+fn sliced(base: &Tracked, picked: &Picked, follows: bool, frame: u32) -> Result<Tracked, Error> {
+    match base.value.kind() {
+        ValueKind::Undefined => Err(functions::undefined()),
+        ValueKind::None => Ok(Tracked::plain(Vec::<Value>::new())),
+        ValueKind::String => {
+            let text = base.value.as_str().unwrap_or_default();
+            account::make(4 * text.len())?;
+            let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+            let told = super::told_as(base, text, follows, frame);
+            let mut made = Told::new(follows);
+            for index in picked.of(starts.len()) {
+                let end = starts.get(index + 1).copied().unwrap_or(text.len());
+                made.push(&told.part(starts[index]..end));
+            }
+            Ok(Tracked::text(made))
+        }
+        ValueKind::Seq | ValueKind::Iterable => {
+            let all = elements(base)?;
+            let Tracked { value, origin } =
+                Tracked::list(picked.of(all.len()).map(|index| all[index].clone()).collect());
+            match base.value.is_tuple() {
+                true => {
+                    let values: Vec<Value> = value.try_iter()?.collect();
+                    Ok(Tracked { value: Value::from(Tuple::from(values)), origin })
+                }
+                false => Ok(Tracked { value, origin }),
+            }
+        }
+        kind => Err(invalid(format!("value of type {kind} cannot be sliced"))),
+    }
+}
+
+fn bound(value: &Value) -> Result<Option<i64>, Error> {
+    match value.is_none() {
+        true => Ok(None),
+        false => i64::try_from(value.clone()).map(Some),
+    }
+}
+
+impl Picked {
+    /// The indices in a list of so many elements.
+    fn of(&self, len: usize) -> impl Iterator<Item = usize> + use<> {
+        let Picked { start, stop, step } = *self;
+        let count = i64::try_from(len).unwrap_or(i64::MAX);
+        let (lowest, highest) = if step > 0 { (0, count) } else { (-1, count - 1) };
+        let clamped = |index: i64| {
+            let from_start = if index < 0 { index.saturating_add(count) } else { index };
+            from_start.clamp(lowest, highest)
+        };
+        let first = start.map_or(if step > 0 { lowest } else { highest }, clamped);
+        let end = stop.map_or(if step > 0 { highest } else { lowest }, clamped);
+        let is_inside = move |index: &i64| if step > 0 { *index < end } else { *index > end };
+        let indices = std::iter::successors(Some(first), move |index| index.checked_add(step)).take_while(is_inside);
+        indices.filter_map(move |index| usize::try_from(index).ok().filter(|index| *index < len))
+    }
+}
+
+/// Evaluates what a variable or a namespace keeps: what could make values deeper and deeper is looked at.
+///
+/// A variable may keep data as they are; what is looked at are lists and objects that the template makes. A namespace outlives
+/// loops, and could come to hold itself: there everything is looked at but what it holds already.
+pub(super) fn kept<'e, W: Watch>(
+    eval: &mut Eval<'e, W>,
+    expression: &'e Expr,
+    holder: Holder,
+    target: Option<&'e Target>,
+) -> Outcome<Tracked> {
+    let at = expression.at;
+    match &expression.kind {
+        ExprKind::If(it) => {
+            let test = eval.value(&it.test)?;
+            match (eval.is_true(&test, it.test.at)?, &it.otherwise) {
+                (true, _) => kept(eval, &it.then, holder, target),
+                (false, Some(otherwise)) => kept(eval, otherwise, holder, target),
+                (false, None) => eval.value(expression),
+            }
+        }
+        ExprKind::Binary(BinOpKind::Add, left, right) => {
+            let one = kept(eval, left, holder, target)?;
+            let other = kept(eval, right, holder, target)?;
+            operated(eval, BinOpKind::Add, [&one, &other], at)
+        }
+        _ if target.is_some_and(|target| is_same(expression, target)) => eval.value(expression),
+        _ => {
+            let value = eval.value(expression)?;
+            if holder == Holder::Namespace || makes(expression) {
+                values::keep(&value.value, holder).map_err(|error| Failure::at(at, error))?;
+            }
+            Ok(value)
+        }
+    }
+}
+
+/// Whether an expression may give a list or an object that the template makes of others.
+fn makes(expression: &Expr) -> bool {
+    match &expression.kind {
+        ExprKind::List(items) | ExprKind::Tuple(items) => items.iter().any(|item| !is_flat(item)),
+        ExprKind::Map(pairs) => pairs.iter().any(|(_, value)| !is_flat(value)),
+        ExprKind::Binary(BinOpKind::Mul, left, right) | ExprKind::And(left, right) | ExprKind::Or(left, right) => {
+            makes(left) || makes(right)
+        }
+        ExprKind::Slice(it) => makes(&it.base),
+        ExprKind::Filter(it) => {
+            matches!(it.filter.name, "items" | "map")
+                || it.input.as_ref().is_some_and(makes)
+                || it.arguments.iter().any(|argument| makes(argument.expression()))
+        }
+        _ => false,
+    }
+}
+
+/// Whether an expression gives a text or a number.
+fn is_flat(expression: &Expr) -> bool {
+    matches!(
+        expression.kind,
+        ExprKind::Const(_)
+            | ExprKind::Binary(BinOpKind::Concat, ..)
+            | ExprKind::Compare(..)
+            | ExprKind::Test(_)
+            | ExprKind::Not(_)
+            | ExprKind::Neg(_)
+    )
+}
+
+/// Whether an expression reads what the target holds already.
+fn is_same(expression: &Expr, target: &Target) -> bool {
+    let (ExprKind::Member { base, name, .. }, Target::Member { object, name: assigned, .. }) =
+        (&expression.kind, target)
+    else {
+        return false;
+    };
+    let (ExprKind::Var(read), ExprKind::Var(written)) = (&base.kind, &object.kind) else { return false };
+    name == assigned && read == written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_are_those_of_python() {
+        let slice = |start, stop, step| Picked { start, stop, step }.of(5).collect::<Vec<_>>();
+        assert_eq!(slice(None, None, -1), [4, 3, 2, 1, 0]);
+        assert_eq!(slice(Some(-2), None, 1), [3, 4]);
+        assert_eq!(slice(None, Some(-2), 2), [0, 2]);
+        assert_eq!(slice(Some(3), Some(0), -2), [3, 1]);
+        assert_eq!(slice(Some(1), Some(-9), -1), [1, 0]);
+        assert_eq!(slice(Some(i64::MIN), Some(i64::MAX), i64::MAX), [0]);
+        assert_eq!(slice(Some(i64::MAX), Some(i64::MIN), i64::MIN), [4]);
+        assert_eq!(slice(Some(9), None, 1), [0; 0]);
+        assert_eq!(Picked { start: None, stop: None, step: -1 }.of(0).count(), 0);
+    }
+}

@@ -1,0 +1,134 @@
+//! Where tags and parentheses stand: the engine's tree does not say.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
+
+use minijinja::machinery::{self, Token};
+
+use super::super::syntax;
+use crate::repo::Dialect;
+
+/// The tags of a template.
+#[derive(Debug, Default)]
+pub(super) struct Tags {
+    /// The range of each, braces included, by where its keyword begins.
+    ranges: BTreeMap<usize, Range<usize>>,
+    /// The `else` of each `if` and `for`, by where that one's keyword begins.
+    elses: HashMap<usize, Range<usize>>,
+    /// Where the keyword of each `elif` begins.
+    elifs: HashSet<usize>,
+}
+
+/// A tag while its tokens go by.
+struct OpenTag {
+    start: usize,
+    keyword: Option<(String, usize)>,
+}
+
+impl Tags {
+    /// Finds the tags of a text that parses.
+    pub(super) fn of(text: &str, dialect: Dialect) -> Tags {
+        let mut tags = Tags::default();
+        let (mut open, mut around) = (None, Vec::new());
+        for (token, span) in machinery::tokenize(text, false, syntax(dialect)).map_while(Result::ok) {
+            let range = span.start_offset as usize..span.end_offset as usize;
+            match (token, &mut open) {
+                (Token::BlockStart, _) => open = Some(OpenTag { start: range.start, keyword: None }),
+                (Token::BlockEnd, Some(_)) => {
+                    if let Some(OpenTag { start, keyword: Some((keyword, at)) }) = open.take() {
+                        tags.add(&keyword, at, start..range.end, &mut around);
+                    }
+                }
+                (Token::Ident(name), Some(tag)) if tag.keyword.is_none() => {
+                    tag.keyword = Some((name.to_owned(), range.start));
+                }
+                _ => {}
+            }
+        }
+        tags
+    }
+
+    /// Adds a tag; `around` are the keywords of the `if` and `for` that are open.
+    fn add(&mut self, keyword: &str, at: usize, tag: Range<usize>, around: &mut Vec<usize>) {
+        match keyword {
+            "if" | "for" => around.push(at),
+            "endif" | "endfor" => drop(around.pop()),
+            "elif" => drop(self.elifs.insert(at)),
+            "else" => {
+                if let Some(opened) = around.last() {
+                    self.elses.insert(*opened, tag.clone());
+                }
+            }
+            _ => {}
+        }
+        self.ranges.insert(at, tag);
+    }
+
+    /// Returns the tag whose keyword begins at an offset, or the last one before it.
+    pub(super) fn around(&self, at: usize) -> Option<&Range<usize>> {
+        self.ranges.range(..=at).next_back().map(|(_, tag)| tag)
+    }
+
+    /// Returns the `else` tag of the `if` or `for` whose keyword begins at an offset.
+    pub(super) fn else_of(&self, at: usize) -> Option<Range<usize>> {
+        self.elses.get(&at).cloned()
+    }
+
+    /// Returns whether the keyword at an offset is an `elif`.
+    pub(super) fn is_elif(&self, at: usize) -> bool {
+        self.elifs.contains(&at)
+    }
+}
+
+/// Which side of its operator an operand stands on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Left,
+    Right,
+}
+
+/// The parentheses of a template's expressions, and what stands between them.
+#[derive(Debug)]
+pub(super) struct Parentheses(Vec<(Sign, Range<usize>)>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    Open,
+    Close,
+    Other,
+}
+
+impl Parentheses {
+    /// Finds the parentheses of a text that parses.
+    pub(super) fn of(text: &str, dialect: Dialect) -> Parentheses {
+        let tokens = machinery::tokenize(text, false, syntax(dialect)).map_while(Result::ok);
+        let signs = tokens.map(|(token, span)| {
+            let sign = match token {
+                Token::ParenOpen => Sign::Open,
+                Token::ParenClose => Sign::Close,
+                _ => Sign::Other,
+            };
+            (sign, span.start_offset as usize..span.end_offset as usize)
+        });
+        Parentheses(signs.collect())
+    }
+
+    /// Returns the range of an operand with the parentheses around it.
+    pub(super) fn operand(&self, inner: &Range<usize>, side: Side) -> Range<usize> {
+        let mut range = inner.clone();
+        let mut before = self.0.partition_point(|(_, token)| token.start < range.start);
+        let mut after = self.0.partition_point(|(_, token)| token.start < range.end);
+        loop {
+            let open = before.checked_sub(1).map(|index| &self.0[index]).filter(|(sign, _)| *sign == Sign::Open);
+            let close = self.0.get(after).filter(|(sign, _)| *sign == Sign::Close);
+            let is_enclosed = match side {
+                Side::Left => close.is_some(),
+                Side::Right => open.is_some(),
+            };
+            let (Some((_, open)), Some((_, close)), true) = (open, close, is_enclosed) else { return range };
+            range = open.start..close.end;
+            before -= 1;
+            after += 1;
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Follows who writes each byte: the scopes that the render is in, the branches that it takes, and which tag wrote what.
+
+use std::collections::BTreeSet;
+
+use super::super::rope::{FrameId, Told};
+use super::tree::Place;
+use super::watch::Watch;
+use super::{Scope, Step};
+
+/// A scope that the render entered.
+#[derive(Debug, Clone)]
+pub(in super::super) struct Frame {
+    pub(in super::super) parent: Option<FrameId>,
+    /// What begins it; none for the template itself.
+    pub(in super::super) step: Option<Step>,
+    /// Of what a `set` block captured, the tag that wrote it first.
+    pub(in super::super) written_by: Option<Place>,
+}
+
+/// What is known of who wrote what.
+#[derive(Debug)]
+pub(in super::super) struct Trace {
+    pub(in super::super) frames: Vec<Frame>,
+    /// The frame that the render is in.
+    pub(in super::super) frame: FrameId,
+    pub(in super::super) branches: BTreeSet<Place>,
+    emissions: u32,
+}
+
+impl Default for Trace {
+    fn default() -> Trace {
+        let outermost = Frame { parent: None, step: None, written_by: None };
+        Trace { frames: vec![outermost], frame: 0, branches: BTreeSet::new(), emissions: 0 }
+    }
+}
+
+impl Trace {
+    /// Takes what no tag wrote yet for a tag's, here.
+    fn claim(&mut self, text: &mut Told, tag: Place) {
+        self.emissions += 1;
+        for run in text.runs.iter_mut().filter(|run| run.tag.is_none() && run.recording == 0) {
+            (run.tag, run.emission, run.frame) = (Some(tag), self.emissions, self.frame);
+        }
+    }
+
+    /// Notes that a tag writes what was captured before.
+    fn note_captures(&mut self, text: &Told, tag: Place) {
+        let here = self.frame;
+        for runs in text.runs.chunk_by(|one, next| one.frame == next.frame && one.recording == next.recording) {
+            let run = &runs[0];
+            let mut next = Some(run.frame).filter(|frame| *frame != here && run.recording == 0);
+            while let Some(frame) = next.and_then(|id| self.frames.get_mut(id as usize)) {
+                next = frame.parent.filter(|parent| *parent != here);
+                if frame.written_by.is_none() && frame.step.is_some_and(|step| step.scope == Scope::SetBlock) {
+                    frame.written_by = Some(tag);
+                }
+            }
+        }
+    }
+}
+
+impl Watch for Trace {
+    const FOLLOWS: bool = true;
+
+    fn branched(&mut self, at: Place) {
+        self.branches.insert(at);
+    }
+
+    fn entered(&mut self, step: Step) {
+        let parent = Some(self.frame);
+        self.frame = FrameId::try_from(self.frames.len()).unwrap_or(FrameId::MAX);
+        self.frames.push(Frame { parent, step: Some(step), written_by: None });
+    }
+
+    fn left(&mut self) {
+        self.frame = self.frames.get(self.frame as usize).and_then(|frame| frame.parent).unwrap_or(0);
+    }
+
+    fn frame(&self) -> FrameId {
+        self.frame
+    }
+
+    fn writes(&mut self, text: &mut Told, tag: Place) {
+        self.claim(text, tag);
+        self.note_captures(text, tag);
+        if text.text.is_empty() {
+            text.note_nothing(tag, self.emissions, self.frame);
+        }
+    }
+
+    fn captured(&mut self, text: &mut Told, tag: Place) {
+        self.claim(text, tag);
+    }
+}

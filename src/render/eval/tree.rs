@@ -1,0 +1,315 @@
+//! A template as it is evaluated: the engine's syntax tree with places in the author's text, owned.
+//!
+//! Nodes say where they stand, so that whatever happens at one of them can be told there.
+
+use std::ops::Range;
+
+use minijinja::Value;
+use minijinja::machinery::ast::{BinOpKind, CompareOpKind};
+
+use super::super::builtins::{Filter, Test};
+
+/// A place in a template's own text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(in super::super) struct Place {
+    /// The template's number in its engine.
+    pub(in super::super) template: u32,
+    start: u32,
+    end: u32,
+}
+
+impl Place {
+    /// Returns the place of a range of bytes. Templates are shorter than 2^32 bytes.
+    pub(in super::super) fn new(template: u32, range: &Range<usize>) -> Place {
+        let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        Place { template, start: offset(range.start), end: offset(range.end) }
+    }
+
+    /// Returns the range of bytes.
+    pub(in super::super) fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
+    /// Returns the part of the place that `range` counts from its start.
+    pub(in super::super) fn part(self, range: &Range<usize>) -> Place {
+        let start = self.start as usize;
+        Place::new(self.template, &(start + range.start..start + range.end))
+    }
+
+    /// Returns the place without a byte at each end: a literal without its quotes.
+    pub(in super::super) fn inside(self) -> Place {
+        Place { start: self.start + 1, end: self.end.saturating_sub(1), ..self }
+    }
+
+    /// Returns whether another place lies within this one.
+    pub(in super::super) fn contains(self, other: Place) -> bool {
+        self.template == other.template && self.start <= other.start && other.end <= self.end
+    }
+
+    /// Returns the number of bytes.
+    pub(in super::super) fn len(self) -> usize {
+        self.end.saturating_sub(self.start) as usize
+    }
+}
+
+/// A template.
+#[derive(Debug)]
+pub(in super::super) struct Template {
+    /// Its number in its engine.
+    pub(in super::super) number: u32,
+    pub(super) body: Vec<Stmt>,
+    /// Its blocks, wherever they stand.
+    pub(super) blocks: Vec<Block>,
+}
+
+/// A `{% block %}`.
+#[derive(Debug)]
+pub(super) struct Block {
+    pub(super) name: Box<str>,
+    pub(super) required: bool,
+    pub(super) body: Vec<Stmt>,
+}
+
+/// A statement.
+#[derive(Debug)]
+pub(super) struct Stmt {
+    /// The tag, with its braces; literal text as it stands.
+    pub(super) at: Place,
+    pub(super) kind: StmtKind,
+}
+
+/// What a statement does.
+#[derive(Debug)]
+pub(super) enum StmtKind {
+    Raw(Box<str>),
+    Emit(Emit),
+    For(Box<For>),
+    If(If),
+    With(Vec<(Target, Expr)>, Vec<Stmt>),
+    Set(Target, Expr),
+    SetBlock {
+        target: Target,
+        filter: Option<Expr>,
+        body: Vec<Stmt>,
+    },
+    AutoEscape(Expr, Vec<Stmt>),
+    FilterBlock(Expr, Vec<Stmt>),
+    /// A block that is written here, by its name.
+    Block(Box<str>),
+    Import {
+        from: Expr,
+        name: Box<str>,
+    },
+    FromImport {
+        from: Expr,
+        names: Vec<Imported>,
+    },
+    Extends(Expr),
+    Include {
+        name: Expr,
+        ignore_missing: bool,
+        inner: Place,
+    },
+    Macro(Box<Macro>),
+    CallBlock(Box<Call>, Box<Macro>),
+    Do(Box<Call>),
+}
+
+/// What `{{ … }}` writes.
+#[derive(Debug)]
+pub(super) enum Emit {
+    Value(Expr),
+    /// `{{ super() }}`.
+    Super,
+    /// `{{ loop(…) }}`: the loop around runs again, over this.
+    Loop(Expr),
+    /// `{{ self.name() }}`.
+    Block(Box<str>),
+}
+
+/// A name of `{% from … import … %}`.
+#[derive(Debug)]
+pub(super) struct Imported {
+    pub(super) name: Expr,
+    pub(super) target: Target,
+}
+
+/// What is assigned.
+#[derive(Debug)]
+pub(super) enum Target {
+    Name(Box<str>),
+    List(Place, Vec<Target>),
+    Member { object: Box<Expr>, name: Box<str>, at: Place },
+}
+
+impl Target {
+    /// Returns whether a member of a namespace is assigned.
+    pub(super) fn is_in_namespace(&self) -> bool {
+        match self {
+            Target::Name(_) => false,
+            Target::List(_, targets) => targets.iter().any(Target::is_in_namespace),
+            Target::Member { .. } => true,
+        }
+    }
+}
+
+/// A `{% for %}`.
+#[derive(Debug)]
+pub(super) struct For {
+    pub(super) target: Target,
+    pub(super) iter: Expr,
+    /// Whether it goes over an object by key and value, as inja does.
+    pub(super) by_pairs: bool,
+    pub(super) filter: Option<Expr>,
+    pub(super) recursive: bool,
+    pub(super) body: Vec<Stmt>,
+    pub(super) otherwise: Vec<Stmt>,
+    /// The `{% else %}` tag.
+    pub(super) else_at: Place,
+}
+
+/// An `{% if %}` or `{% elif %}`.
+#[derive(Debug)]
+pub(super) struct If {
+    pub(super) test: Expr,
+    pub(super) body: Vec<Stmt>,
+    /// What follows `{% else %}`, or the one `{% elif %}`.
+    pub(super) otherwise: Vec<Stmt>,
+    /// The `{% else %}` tag, if that is what follows.
+    pub(super) else_at: Option<Place>,
+}
+
+/// A `{% macro %}`, or the body of a `{% call %}`.
+#[derive(Debug)]
+pub(super) struct Macro {
+    pub(super) name: Box<str>,
+    pub(super) parameters: Vec<Parameter>,
+    pub(super) body: Vec<Stmt>,
+    /// The variables that it takes from where it is declared.
+    pub(super) enclosed: Vec<Box<str>>,
+    /// Whether it asks for its `caller`.
+    pub(super) wants_caller: bool,
+    /// The tag that begins it.
+    pub(super) at: Place,
+}
+
+/// A parameter of a macro.
+#[derive(Debug)]
+pub(super) struct Parameter {
+    /// Its name in the declaration.
+    pub(super) at: Place,
+    pub(super) name: Box<str>,
+    pub(super) default: Option<Expr>,
+}
+
+/// An expression.
+#[derive(Debug)]
+pub(super) struct Expr {
+    /// Without parentheses around it.
+    pub(super) at: Place,
+    pub(super) kind: ExprKind,
+}
+
+/// What an expression does.
+#[derive(Debug)]
+pub(super) enum ExprKind {
+    Const(Value),
+    Var(Box<str>),
+    /// `${PROJECT_DIR}` and its like in a prompt's own text.
+    Folder(Box<str>),
+    Member {
+        base: Box<Expr>,
+        name: Box<str>,
+        optional: bool,
+    },
+    Item {
+        base: Box<Expr>,
+        key: Box<Expr>,
+        optional: bool,
+    },
+    Slice(Box<Slice>),
+    Not(Box<Expr>),
+    Neg(Box<Expr>),
+    And(Box<Expr>, Box<Expr>),
+    Or(Box<Expr>, Box<Expr>),
+    Binary(BinOpKind, Box<Expr>, Box<Expr>),
+    Compare(Box<Expr>, Vec<(CompareOpKind, Expr)>),
+    If(Box<Choice>),
+    Filter(Box<Filtered>),
+    Test(Box<Tested>),
+    Call(Box<Call>),
+    List(Vec<Expr>),
+    Tuple(Vec<Expr>),
+    Map(Vec<(Expr, Expr)>),
+}
+
+/// `base[start:stop:step]`.
+#[derive(Debug)]
+pub(super) struct Slice {
+    pub(super) base: Expr,
+    pub(super) start: Option<Expr>,
+    pub(super) stop: Option<Expr>,
+    pub(super) step: Option<Expr>,
+}
+
+/// `then if test else otherwise`.
+#[derive(Debug)]
+pub(super) struct Choice {
+    pub(super) test: Expr,
+    pub(super) then: Expr,
+    pub(super) otherwise: Option<Expr>,
+}
+
+/// `input | filter(arguments)`.
+#[derive(Debug)]
+pub(super) struct Filtered {
+    /// The filter with its arguments, without its input.
+    pub(super) own: Place,
+    pub(super) filter: Filter,
+    /// None for the first filter of a block, which gets the block's text.
+    pub(super) input: Option<Expr>,
+    pub(super) arguments: Vec<Argument>,
+}
+
+/// `input is test(arguments)`.
+#[derive(Debug)]
+pub(super) struct Tested {
+    pub(super) test: Test,
+    pub(super) input: Expr,
+    pub(super) arguments: Vec<Argument>,
+}
+
+/// A call.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) at: Place,
+    pub(super) callee: Callee,
+    pub(super) arguments: Vec<Argument>,
+}
+
+/// What is called.
+#[derive(Debug)]
+pub(super) enum Callee {
+    Name(Box<str>),
+    /// A method, and where its name and its arguments stand.
+    Method(Expr, Box<str>, Place),
+    Value(Expr),
+    Block(Box<str>),
+}
+
+/// An argument of a call.
+#[derive(Debug)]
+pub(super) enum Argument {
+    Value(Expr),
+    Named(Box<str>, Expr),
+    Spread(Expr),
+    SpreadNamed(Expr),
+}
+
+impl Argument {
+    /// Returns the expression that gives it.
+    pub(super) fn expression(&self) -> &Expr {
+        let (Argument::Value(it) | Argument::Named(_, it) | Argument::Spread(it) | Argument::SpreadNamed(it)) = self;
+        it
+    }
+}

@@ -1,0 +1,250 @@
+//! The variables that a template sees: scope within scope, as the engine nests them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use minijinja::{Error, Value};
+
+use super::failure::invalid;
+use super::objects::Loop;
+use super::tree::For;
+use super::value::{Names, Origin, Tracked};
+use crate::render::RECURSION_LIMIT;
+
+/// The number of what macros of one scope enclose.
+pub(super) type ClosureId = usize;
+
+/// A loop that runs.
+#[derive(Debug, Clone)]
+pub(super) struct Running<'e> {
+    pub(super) object: Arc<Loop>,
+    /// The loop; none where it only looks for the elements that pass a condition.
+    pub(super) node: Option<&'e For>,
+    /// The number of the template, and the block, that it stands in.
+    pub(super) home: (u32, Option<&'e str>),
+}
+
+/// One scope.
+#[derive(Debug, Default)]
+pub(super) struct Scope<'e> {
+    locals: Vec<(&'e str, Tracked)>,
+    running: Option<Running<'e>>,
+    /// What macros that are declared here enclose: they see what is assigned later too.
+    closure: Option<ClosureId>,
+    /// What the macro that runs here encloses.
+    enclosed: Option<ClosureId>,
+}
+
+/// All scopes of a render.
+#[derive(Debug)]
+pub(super) struct Variables<'e> {
+    globals: &'e BTreeMap<&'static str, Value>,
+    /// What the template was given.
+    data: Vec<(Arc<str>, Tracked)>,
+    /// The scopes that are open, the innermost last.
+    scopes: Vec<Scope<'e>>,
+    /// How deep the render was before the first of them.
+    outside: usize,
+    closures: Vec<Vec<(&'e str, Tracked)>>,
+}
+
+impl<'e> Variables<'e> {
+    pub(super) fn new(globals: &'e BTreeMap<&'static str, Value>) -> Variables<'e> {
+        Variables { globals, data: Vec::new(), scopes: vec![Scope::default()], outside: 0, closures: Vec::new() }
+    }
+
+    /// Gives the template a variable.
+    pub(super) fn give(&mut self, name: Arc<str>, value: Tracked) {
+        self.data.push((name, value));
+    }
+
+    /// Returns the value of a variable.
+    pub(super) fn get(&self, name: &str) -> Option<Tracked> {
+        for scope in self.scopes.iter().rev() {
+            if let Some(value) = find(&scope.locals, name) {
+                return Some(value.clone());
+            }
+            if let Some(running) = scope.running.as_ref().filter(|running| running.node.is_some() && name == "loop") {
+                return Some(Tracked::plain(Value::from_dyn_object(Arc::clone(&running.object))));
+            }
+            if let Some(value) = scope.enclosed.and_then(|id| find(&self.closures[id], name)) {
+                return Some(value.clone());
+            }
+        }
+        let given = self.data.iter().find(|(known, _)| **known == *name).map(|(_, value)| value.clone());
+        given.or_else(|| self.globals.get(name).cloned().map(Tracked::plain))
+    }
+
+    /// Assigns a variable of the innermost scope.
+    pub(super) fn set(&mut self, name: &'e str, value: Tracked) {
+        let Some(scope) = self.scopes.last_mut() else { return };
+        if let Some(closure) = scope.closure {
+            put(&mut self.closures[closure], name, value.clone());
+        }
+        put(&mut scope.locals, name, value);
+    }
+
+    /// Opens a scope.
+    ///
+    /// # Errors
+    ///
+    /// If scopes nest too deeply.
+    pub(super) fn open(&mut self) -> Result<(), Error> {
+        self.scopes.push(Scope::default());
+        self.check_depth().inspect_err(|_| drop(self.scopes.pop()))
+    }
+
+    /// Opens the scope of a loop.
+    ///
+    /// # Errors
+    ///
+    /// If scopes nest too deeply.
+    pub(super) fn open_loop(&mut self, running: Running<'e>) -> Result<(), Error> {
+        self.open()?;
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.running = Some(running);
+        }
+        Ok(())
+    }
+
+    pub(super) fn close(&mut self) {
+        self.scopes.pop();
+    }
+
+    /// Closes scopes that a failure left open.
+    pub(super) fn close_to(&mut self, depth: usize) {
+        self.scopes.truncate(depth);
+    }
+
+    pub(super) fn open_scopes(&self) -> usize {
+        self.scopes.len()
+    }
+
+    /// Forgets what the body of a loop assigned.
+    pub(super) fn clear(&mut self) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.locals.clear();
+        }
+    }
+
+    /// Returns the innermost loop.
+    pub(super) fn running(&self) -> Option<&Running<'e>> {
+        self.scopes.iter().rev().find_map(|scope| scope.running.as_ref())
+    }
+
+    /// Takes variables for the macros that the innermost scope declares.
+    pub(super) fn enclose(&mut self, names: &'e [Box<str>]) -> Option<ClosureId> {
+        let known = self.scopes.last().and_then(|scope| scope.closure);
+        if names.is_empty() {
+            return known;
+        }
+        let id = known.unwrap_or_else(|| {
+            self.closures.push(Vec::new());
+            self.closures.len() - 1
+        });
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.closure = Some(id);
+        }
+        for name in names {
+            if find(&self.closures[id], name).is_none() {
+                let value = self.get(name).unwrap_or_default();
+                put(&mut self.closures[id], name, value);
+            }
+        }
+        Some(id)
+    }
+
+    /// Takes away what macros of the innermost scope enclose; [`Variables::give_closure`] puts it back.
+    pub(super) fn take_closure(&mut self) -> Option<ClosureId> {
+        self.scopes.last_mut().and_then(|scope| scope.closure.take())
+    }
+
+    pub(super) fn give_closure(&mut self, closure: Option<ClosureId>) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.closure = closure;
+        }
+    }
+
+    /// Goes deeper without a scope.
+    ///
+    /// # Errors
+    ///
+    /// If that is too deep.
+    pub(super) fn deepen(&mut self, by: usize) -> Result<(), Error> {
+        self.outside += by;
+        self.check_depth().inspect_err(|_| self.outside -= by)
+    }
+
+    pub(super) fn rise(&mut self, by: usize) {
+        self.outside -= by;
+    }
+
+    /// Leaves all scopes for those of a macro. [`Variables::leave_macro`] brings them back.
+    ///
+    /// # Errors
+    ///
+    /// If that is too deep.
+    pub(super) fn enter_macro(&mut self, enclosed: Option<ClosureId>, cost: usize) -> Result<Outside<'e>, Error> {
+        let before = Outside { scopes: std::mem::take(&mut self.scopes), outside: self.outside };
+        self.outside += before.scopes.len() + cost;
+        self.scopes.push(Scope::default());
+        self.scopes.push(Scope { enclosed, ..Scope::default() });
+        match self.check_depth() {
+            Ok(()) => Ok(before),
+            Err(error) => {
+                self.leave_macro(before);
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) fn leave_macro(&mut self, before: Outside<'e>) {
+        (self.scopes, self.outside) = (before.scopes, before.outside);
+    }
+
+    /// Returns the variables of the innermost scope that others may import, by name.
+    pub(super) fn exported(&self) -> Vec<(&'e str, Tracked)> {
+        let locals = self.scopes.last().map(|scope| scope.locals.as_slice()).unwrap_or_default();
+        let mut exported: Vec<_> = locals.iter().filter(|(name, _)| !name.starts_with('_')).cloned().collect();
+        exported.sort_by_key(|(name, _)| *name);
+        exported
+    }
+
+    fn check_depth(&self) -> Result<(), Error> {
+        match self.outside + self.scopes.len() > RECURSION_LIMIT {
+            true => Err(invalid("recursion limit exceeded")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The scopes around the call of a macro.
+#[derive(Debug)]
+pub(super) struct Outside<'e> {
+    scopes: Vec<Scope<'e>>,
+    outside: usize,
+}
+
+impl Names for Variables<'_> {
+    fn lookup(&self, name: &str) -> Option<Value> {
+        self.get(name).map(|found| found.value)
+    }
+}
+
+fn find<'v>(variables: &'v [(&str, Tracked)], name: &str) -> Option<&'v Tracked> {
+    variables.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| value)
+}
+
+fn put<'e>(variables: &mut Vec<(&'e str, Tracked)>, name: &'e str, value: Tracked) {
+    match variables.iter_mut().find(|(known, _)| *known == name) {
+        Some((_, known)) => *known = value,
+        None => variables.push((name, value)),
+    }
+}
+
+impl Origin {
+    /// Returns whether it is the data as a whole.
+    pub(super) fn is_root(&self) -> bool {
+        matches!(self, Origin::Data(path) if path.as_str().is_empty())
+    }
+}

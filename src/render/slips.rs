@@ -1,0 +1,114 @@
+//! Slips that the parser would tell in words of its own, at a place where nobody made them.
+
+use std::ops::Range;
+
+use minijinja::machinery::{self, Token};
+use minijinja::syntax::SyntaxConfig;
+
+/// A mistake that is recognised by what stands there.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Slip {
+    pub(super) range: Range<usize>,
+    pub(super) message: &'static str,
+    pub(super) help: &'static str,
+}
+
+/// Returns the slip that made a template fail to parse at byte `at`, if it is one of those known here.
+pub(super) fn find(text: &str, at: usize) -> Option<Slip> {
+    conflict(text).or_else(|| comment(text, at)).or_else(|| within_tag(text, at))
+}
+
+/// The marks that git writes around the sides of a conflict.
+const CONFLICT_MARKS: [&str; 3] = ["<<<<<<< ", ">>>>>>> ", "||||||| "];
+
+fn conflict(text: &str) -> Option<Slip> {
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        if let Some(mark) = CONFLICT_MARKS.iter().find(|mark| line.starts_with(**mark)) {
+            let range = start..start + mark.trim_end().len();
+            let (message, help) =
+                ("a merge conflict was left in the template", "keep the lines of one side, and remove the marks");
+            return Some(Slip { range, message, help });
+        }
+        start += line.len();
+    }
+    None
+}
+
+/// `{#` without `#}`.
+fn comment(text: &str, at: usize) -> Option<Slip> {
+    let start = text[..text.floor_char_boundary(at.min(text.len()))].rfind("{#")?;
+    (!text[start..].contains("#}")).then_some(Slip {
+        range: start..start + 2,
+        message: "this comment is never closed: `#}` is missing",
+        help: "write `#}` behind it",
+    })
+}
+
+/// What is wrong with the tag that the parser stopped in.
+fn within_tag(text: &str, at: usize) -> Option<Slip> {
+    let mut open: Vec<Range<usize>> = Vec::new();
+    let mut braces: Option<Range<usize>> = None;
+    let mut is_block = false;
+    for token in machinery::tokenize(text, false, SyntaxConfig::default()) {
+        let Ok((token, span)) = token else { return None };
+        let range = span.start_offset as usize..span.end_offset as usize;
+        match token {
+            Token::BlockStart | Token::VariableStart => {
+                (is_block, braces) = (matches!(token, Token::BlockStart), None);
+                open.clear();
+            }
+            Token::ParenOpen => open.push(range.clone()),
+            Token::ParenClose => drop(open.pop()),
+            Token::BraceOpen if text[range.start..].starts_with("{{") => {
+                braces = braces.or(Some(range.start..range.start + 2))
+            }
+            _ => {}
+        }
+        if range.end > at {
+            return told(&token, is_block, braces, open.pop());
+        }
+    }
+    None
+}
+
+fn told(token: &Token<'_>, is_block: bool, braces: Option<Range<usize>>, open: Option<Range<usize>>) -> Option<Slip> {
+    if let (true, Some(range)) = (is_block, braces) {
+        return Some(Slip {
+            range,
+            message: "`{{` stands inside of a tag",
+            help: "a tag takes the expression alone: write `{% if value %}`",
+        });
+    }
+    let ends_tag = matches!(token, Token::VariableEnd | Token::BlockEnd);
+    open.filter(|_| ends_tag).map(|range| Slip {
+        range,
+        message: "this `(` is never closed",
+        help: "write `)` behind the last argument",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The text at the slip, and its message.
+    fn found(text: &str) -> Option<(String, &'static str)> {
+        let error = machinery::parse(text, "", SyntaxConfig::default()).err()?;
+        let at = error.range().map_or(text.len(), |range| range.start);
+        find(text, at).map(|slip| (text[slip.range].to_owned(), slip.message))
+    }
+
+    #[test]
+    fn slips_are_told_where_they_were_made() {
+        let told = |text: &str| found(text).unwrap_or_else(|| panic!("{text}"));
+        assert_eq!(told("{{ tojson(x }}").0, "(");
+        assert_eq!(told("{{ tojson((x) }} {{ y }}"), ("(".to_owned(), "this `(` is never closed"));
+        assert_eq!(told("{% if {{ x }} %}{% endif %}"), ("{{".to_owned(), "`{{` stands inside of a tag"));
+        assert_eq!(told("a {# b\n{{ c }}").0, "{#");
+        let conflict = "{% for x in y %}\n<<<<<<< HEAD\n{% endfor %}\n=======\n{% endfor %}\n>>>>>>> b\n";
+        assert_eq!(told(conflict), ("<<<<<<<".to_owned(), "a merge conflict was left in the template"));
+        assert_eq!(found("{% if x %}{{ y | }}{% endif %}"), None);
+        assert_eq!(found("{{ {'a': {'b': 1}} }}"), None);
+    }
+}
