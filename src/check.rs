@@ -11,6 +11,7 @@ pub(crate) mod prefix;
 pub(crate) mod protocol;
 pub(crate) mod schema;
 mod subject;
+mod taken;
 
 pub use families::check_families;
 pub(crate) use found::Places;
@@ -27,7 +28,7 @@ use subject::{Destination, Subject};
 
 use crate::diag::{Rule, Severity};
 use crate::json::Pointer;
-use crate::provider::{ClientApi, MODEL_PLACEHOLDER, Server, WireFormat};
+use crate::provider::{ApiHeaders, ClientApi, MODEL_PLACEHOLDER, Server, WireFormat};
 use crate::repo::{Family, Instance};
 use crate::source::Span;
 use crate::unit::{Body, CheckId, Followed, Kept, MemberRef, Plan};
@@ -120,8 +121,8 @@ fn drop_told(problems: &mut Vec<Problem>, of_schema: usize) {
 #[derive(Debug, Default)]
 pub(crate) struct Routes(Mutex<HashMap<RouteKey, usize>>);
 
-/// Wire format, server, version of the API and model.
-type RouteKey = (WireFormat, Server, Option<String>, Option<String>);
+/// Wire format, server, version and beta features of the API, and model.
+type RouteKey = (WireFormat, Server, ApiHeaders, Option<String>);
 
 impl Routes {
     /// The numbers of a route. `None` beyond what can be counted: then everything is looked at.
@@ -145,13 +146,27 @@ struct RouteIds {
     tools: CheckId,
 }
 
+/// Where a body goes that no plan made.
+pub struct Recipient<'r> {
+    /// The wire format.
+    pub wire: WireFormat,
+    /// The server.
+    pub server: Server,
+    /// The provider instance, whose fields are taken too.
+    pub instance: Option<(&'r Instance, ClientApi)>,
+    /// The model, unless the body names it.
+    pub model: Option<&'r str>,
+    /// The headers that the request has.
+    pub headers: ApiHeaders,
+}
+
 /// What bodies that go to one place are checked by.
 pub struct Checks {
     schemas: AgentSchemas,
     wire: WireFormat,
     server: Server,
     model: Option<String>,
-    version: Option<String>,
+    headers: ApiHeaders,
     families: Vec<Arc<Family>>,
     /// What is known of `model`.
     facts: ModelFacts,
@@ -180,30 +195,23 @@ impl Checks {
             wire: plan.wire,
             server,
             model: Some(plan.model(model).to_owned()),
-            version: plan.api_version().map(str::to_owned),
+            headers: plan.api_headers(),
             families: families.to_vec(),
             facts: ModelFacts::default(),
             ids: None,
             options: Mutex::default(),
         };
-        let key = (checks.wire, server, checks.version.clone(), checks.model.clone());
+        let key = (checks.wire, server, checks.headers.clone(), checks.model.clone());
         Checks { ids: schemas.routes.numbers(key), ..checks.with_facts() }
     }
 
     /// The checks of bodies that no plan made.
-    pub fn of_wire(
-        schemas: &Schemas,
-        families: &[Arc<Family>],
-        wire: WireFormat,
-        server: Server,
-        instance: Option<(&Instance, ClientApi)>,
-        model: Option<&str>,
-    ) -> Checks {
-        let version = instance.and_then(|(instance, api)| api.version(instance, [])).map(str::to_owned);
+    pub fn of_recipient(schemas: &Schemas, families: &[Arc<Family>], to: Recipient<'_>) -> Checks {
+        let Recipient { wire, server, instance, model, headers } = to;
         let schemas = schemas.for_server(wire, Some(server), instance).at(server);
         let (model, families) = (model.map(str::to_owned), families.to_vec());
         let (facts, options) = (ModelFacts::default(), Mutex::default());
-        Checks { schemas, wire, server, model, version, families, facts, ids: None, options }.with_facts()
+        Checks { schemas, wire, server, model, headers, families, facts, ids: None, options }.with_facts()
     }
 
     fn with_facts(self) -> Checks {
@@ -212,7 +220,7 @@ impl Checks {
     }
 
     fn facts_of(&self, model: Option<&str>) -> ModelFacts {
-        let route = Route { wire: self.wire, server: self.server, version: self.version.as_deref() };
+        let route = Route { wire: self.wire, server: self.server, headers: &self.headers };
         ModelFacts::of(&self.families, route, model.filter(|model| *model != MODEL_PLACEHOLDER))
     }
 
@@ -337,7 +345,7 @@ impl Checks {
     fn accepts_options(&self, body: &Body, are_right: bool) -> bool {
         let of_conversation = history::members_of_conversation(self.wire);
         // What is known of a model may be about its conversation.
-        let is_apart = !of_conversation.iter().any(|name| self.facts.speak_of(name));
+        let is_apart = !of_conversation.iter().any(|name| self.facts.speak_of(self.wire, name));
         let members: Vec<_> = if is_apart { self.options(body).collect() } else { body.members().collect() };
         let members = members.into_iter().map(|member| (member.name, member.shared_value()));
         let subject = Subject::new(self.destination(), &self.facts, members);

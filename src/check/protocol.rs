@@ -119,6 +119,9 @@ macro_rules! body_rule {
     (Body and $of_history:ident, $severity:ident $code:literal, $summary:literal, $page:expr) => {
         body_rule!(@Body, Some($of_history), $severity $code, $summary, $page);
     };
+    (Options and $of_history:ident, $severity:ident $code:literal, $summary:literal, $page:expr) => {
+        body_rule!(@Options, Some($of_history), $severity $code, $summary, $page);
+    };
     ($scope:ident, $severity:ident $code:literal, $summary:literal, $page:expr) => {
         body_rule!(@$scope, None, $severity $code, $summary, $page);
     };
@@ -184,6 +187,17 @@ static ALL: &[&BodyRule] = &[
 /// The declarations of all rules.
 pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
     ALL.iter().map(|rule| &rule.rule)
+}
+
+/// How much the rules find that look beside the conversation alone, what is known of models left out.
+pub(super) fn count_options(subject: &Subject<'_>) -> usize {
+    let mut found = Found::new(ALL[0]);
+    let of_options = ALL.iter().filter(|rule| rule.scope == Scope::Options && rule.rule.code != model_parameter::RULE.rule.code);
+    for rule in of_options {
+        found.next(rule);
+        (rule.check)(subject, &mut found);
+    }
+    found.len()
 }
 
 /// What the rules of some scopes find in a body, in the order of the rules.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::address::{Address, Endpoint};
 use super::recognise::begins_with;
 use crate::json::{self, JsonError, Pointer};
-use crate::provider::WireFormat;
+use crate::provider::{ApiHeaders, WireFormat};
 
 /// A request body, and what is known of it without looking into it.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +20,8 @@ pub struct FoundBody {
     pub at: Pointer,
     /// Where it was sent, if what is around it says so.
     pub endpoint: Option<Endpoint>,
+    /// The headers that it was sent with, as far as what is around it says so.
+    pub headers: ApiHeaders,
     /// Whether the model is named elsewhere, as in Mistral's batches.
     pub has_model_elsewhere: bool,
 }
@@ -63,6 +65,7 @@ struct Here {
     address: Address,
     /// Whether a URL stands around it.
     has_url: bool,
+    headers: ApiHeaders,
     /// Whether it is a line of a batch.
     is_of_batch: bool,
     /// Whether it is an entry of a capture: of those most are no requests to a model.
@@ -183,6 +186,7 @@ impl Finder {
             string: here.string,
             at: here.at,
             endpoint,
+            headers: here.headers,
             has_model_elsewhere: here.is_of_batch && !here.has_url,
         });
     }
@@ -219,8 +223,34 @@ fn around(members: &Map<String, Value>, here: &Here) -> Here {
         // A line of Anthropic's batches wraps the body as `params`, with its model.
         is_of_batch: here.is_of_batch || members.contains_key("custom_id") && members.contains_key("body"),
         address,
+        headers: headers(members).unwrap_or_else(|| here.headers.clone()),
         ..here.clone()
     }
+}
+
+/// The headers of a request, in the forms of logs: an object of texts or of lists of texts, or a list of objects with
+/// `name` and `value`, as HAR files have it. `None` if they say neither version nor beta features.
+fn headers(members: &Map<String, Value>) -> Option<ApiHeaders> {
+    let found = ["headers", "request_headers", "requestHeaders"].into_iter().find_map(|name| members.get(name))?;
+    let mut pairs: Vec<(&str, &str)> = Vec::new();
+    match found {
+        Value::Object(headers) => {
+            for (name, value) in headers {
+                let values = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+                pairs.extend(values.iter().filter_map(Value::as_str).map(|value| (name.as_str(), value)));
+            }
+        }
+        Value::Array(headers) => {
+            pairs.extend(headers.iter().filter_map(named_header));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+    Some(ApiHeaders::read(pairs)).filter(|headers| !headers.is_unknown())
+}
+
+/// The name and the value of a header of a HAR file.
+fn named_header(header: &Value) -> Option<(&str, &str)> {
+    Some((header.get("name")?.as_str()?, header.get("value")?.as_str()?))
 }
 
 #[cfg(test)]

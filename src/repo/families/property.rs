@@ -23,6 +23,8 @@ pub enum Property {
     BoundThinking,
     /// Whether it takes images.
     Images,
+    /// Whether it takes audio.
+    Audio,
     /// Whether images and documents may come by their address on the web.
     MediaUrls,
     /// Whether results of tools may hold images.
@@ -33,7 +35,7 @@ pub enum Property {
 
 impl Property {
     /// Every property.
-    pub const ALL: [Property; 13] = [
+    pub const ALL: [Property; 14] = [
         Property::Prefill,
         Property::SystemMessages,
         Property::UserAfterResults,
@@ -44,6 +46,7 @@ impl Property {
         Property::ForcedCalls,
         Property::BoundThinking,
         Property::Images,
+        Property::Audio,
         Property::MediaUrls,
         Property::ResultImages,
         Property::UserCitations,
@@ -62,6 +65,7 @@ impl Property {
             Property::ForcedCalls => "forced_calls",
             Property::BoundThinking => "bound_thinking",
             Property::Images => "images",
+            Property::Audio => "audio",
             Property::MediaUrls => "media_urls",
             Property::ResultImages => "result_images",
             Property::UserCitations => "user_citations",
@@ -92,6 +96,7 @@ impl Property {
             Property::ForcedCalls => ("takes a forced call while it thinks", "refuses a forced call while it thinks"),
             Property::BoundThinking => ("thinking is bound to what stands before it", "thinking is bound to nothing"),
             Property::Images => ("takes images", "takes no images"),
+            Property::Audio => ("takes audio", "takes no audio"),
             Property::MediaUrls => (
                 "fetches images and documents by their web address",
                 "fetches no images or documents by their web address",
