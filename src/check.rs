@@ -24,6 +24,7 @@ use serde_json::Value;
 
 use families::{ModelFacts, Route};
 use protocol::Scope;
+use schema::{Proposal, spelling};
 use subject::{Destination, Subject};
 
 use crate::diag::{Rule, Severity};
@@ -231,30 +232,59 @@ impl Checks {
     pub fn problems(&self, body: &Body) -> Vec<Problem> {
         let known = self.known_options(body);
         let asked = known.filter(|are_right| *are_right).map(|_| history::members_of_conversation(self.wire));
-        let mut problems = self.schemas.problems_of_body(body, asked);
+        let is_taken = |proposal: &Proposal<'_>| {
+            let members = body.members().map(|member| (member.name, member.value()));
+            self.facts.take(&Subject::new(self.destination(), &self.facts, members), proposal)
+        };
+        let schema::Verdict { mut problems, respelt } = self.schemas.ask_of_body(body, asked, &is_taken);
         let of_schema = problems.len();
-        let accepts_options = || known.is_some() || self.accepts_options(body, of_schema == 0);
-        let more = self.protocol_problems(body, self.is_readable(&problems), accepts_options);
-        problems.extend(more);
+        match respelt {
+            Some(respelt) => {
+                let more = self.protocol_problems_of(&respelt, self.is_readable(&problems));
+                problems.extend(at_places_of(body.value(), more));
+            }
+            None => {
+                let accepts_options = || known.is_some() || self.accepts_options(body, of_schema == 0);
+                problems.extend(self.protocol_problems(body, self.is_readable(&problems), accepts_options));
+            }
+        }
         drop_told(&mut problems, of_schema);
         problems
     }
 
     /// As [`Checks::problems`], of a body that no plan made.
     pub fn problems_of(&self, body: &Value) -> Vec<Problem> {
-        let mut problems = self.schemas.problems(body);
+        let facts = self.facts_of_body(body);
+        let facts = facts.as_ref().unwrap_or(&self.facts);
+        let is_taken = |proposal: &Proposal<'_>| facts.take(&self.subject_of(body, facts), proposal);
+        let schema::Verdict { mut problems, respelt } = self.schemas.ask(body, &is_taken);
         let of_schema = problems.len();
-        let members = body.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value));
-        let named = body.get("model").and_then(Value::as_str);
-        let facts = named.filter(|named| self.model.as_deref() != Some(named)).map(|named| self.facts_of(Some(named)));
-        let destination = self.destination();
-        let destination = Destination { model: named.or(destination.model), ..destination };
-        let subject = Subject::new(destination, facts.as_ref().unwrap_or(&self.facts), members);
-        if self.is_readable(&problems) {
-            problems.extend(protocol::check(&subject, &[Scope::History]));
-        }
-        problems.extend(protocol::check(&subject, Scope::OF_OTHERS));
+        let more = self.protocol_problems_of(respelt.as_ref().unwrap_or(body), self.is_readable(&problems));
+        problems.extend(if respelt.is_some() { at_places_of(body, more) } else { more });
         drop_told(&mut problems, of_schema);
+        problems
+    }
+
+    /// What is known of the model that a body names, if it is another one than the client's.
+    fn facts_of_body(&self, body: &Value) -> Option<ModelFacts> {
+        let named = body.get("model").and_then(Value::as_str);
+        named.filter(|named| self.model.as_deref() != Some(named)).map(|named| self.facts_of(Some(named)))
+    }
+
+    fn subject_of<'b>(&'b self, body: &'b Value, facts: &'b ModelFacts) -> Subject<'b> {
+        let members = body.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value));
+        let destination = self.destination();
+        let model = body.get("model").and_then(Value::as_str).or(destination.model);
+        Subject::new(Destination { model, ..destination }, facts, members)
+    }
+
+    /// What the rules of protocols find in a body that no plan made, or that its schema spells in another way.
+    fn protocol_problems_of(&self, body: &Value, is_readable: bool) -> Vec<Problem> {
+        let facts = self.facts_of_body(body);
+        let subject = self.subject_of(body, facts.as_ref().unwrap_or(&self.facts));
+        let history: &[Scope] = if is_readable { &[Scope::History] } else { &[] };
+        let mut problems = protocol::check(&subject, history);
+        problems.extend(protocol::check(&subject, Scope::OF_OTHERS));
         problems
     }
 
@@ -380,6 +410,12 @@ impl Checks {
     fn destination(&self) -> Destination<'_> {
         Destination { wire: self.wire, server: self.server, model: self.model.as_deref() }
     }
+}
+
+/// Problems of a respelt body, at the places of the body as it was written.
+fn at_places_of(body: &Value, problems: Vec<Problem>) -> Vec<Problem> {
+    let at_place = |problem: Problem| Problem { pointer: spelling::original(problem.pointer.as_str(), body), ..problem };
+    problems.into_iter().map(at_place).collect()
 }
 
 fn value_of(member: MemberRef<'_>, is_shared: bool) -> &Value {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::history::member_of;
+use super::schema::Proposal;
 use super::subject::Subject;
 use crate::diag::{Diagnostic, Severity, did_you_mean};
 use crate::provider::{ApiHeaders, Server, WireFormat};
@@ -117,6 +118,17 @@ impl ModelFacts {
         let facts = self.families.iter().flat_map(|(family, _)| &family.facts);
         let is_about = |fact: &&Fact| fact.at.contains(place) && is_of_wire(fact, subject.wire) && holds(fact, subject);
         facts.filter(is_about).map(|fact| &fact.demand)
+    }
+
+    /// Whether nothing that is known speaks against a proposal for a body.
+    pub(crate) fn take(&self, subject: &Subject<'_>, proposal: &Proposal<'_>) -> bool {
+        let (at, value) = match proposal {
+            Proposal::Field { at } => (at, None),
+            Proposal::Value { at, text } => (at, Some(Value::from(*text))),
+        };
+        let facts = self.families.iter().flat_map(|(family, _)| &family.facts);
+        let mut about = facts.filter(|fact| fact.at.iter().any(|place| place.is_at(at)) && is_of_wire(fact, subject.wire));
+        about.all(|fact| is_proposable(&fact.demand, value.as_ref()) || !holds(fact, subject))
     }
 
     /// How much a body does against what is known, whatever is about the history alone.
@@ -236,6 +248,15 @@ impl Standing {
     /// How bad something is that is known to be as bad as this.
     fn at_most(self, level: Severity) -> Severity {
         if self == Standing::Certain { level } else { Severity::Warning }
+    }
+}
+
+/// Whether a demand takes a value; without one, some value of the member.
+fn is_proposable(demand: &Demand, value: Option<&Value>) -> bool {
+    match (demand, value) {
+        (demand, Some(value)) => is_met(demand, value),
+        (Demand::Absent { values, .. }, None) => !values.is_empty(),
+        (Demand::Value { .. }, None) => true,
     }
 }
 

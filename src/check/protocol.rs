@@ -25,12 +25,14 @@ mod json_mode;
 mod late_breakpoint;
 mod limit;
 mod media_source;
+mod media_type;
 mod missing_companion;
 mod model_media;
 mod model_parameter;
 mod model_prefill;
 mod orphan_result;
 mod pairing;
+mod participant_name;
 mod prefill;
 mod result_order;
 mod result_role;
@@ -154,6 +156,7 @@ static ALL: &[&BodyRule] = &[
     &empty_error_result::RULE,
     &result_order::RULE,
     &result_role::RULE,
+    &participant_name::RULE,
     &item_id::RULE,
     &turn_order::RULE,
     &system_message::RULE,

@@ -119,3 +119,175 @@ fn replaced(value: &Value, wanted: &Value, by: &Value) -> Value {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::super::{Checks, Problem, Recipient, Schemas};
+    use super::*;
+    use crate::diag::Severity;
+    use crate::json::Pointer;
+    use crate::provider::{ApiHeaders, Server, WireFormat};
+    use crate::repo::{Condition, Fact, Family, LoadOptions, Repo, State, load};
+    use crate::system::Embedded;
+    use crate::world::MemoryWorld;
+
+    fn bundled() -> Repo {
+        load(Arc::new(MemoryWorld::default()), Arc::new(Embedded::bundled()), LoadOptions::default()).repo
+    }
+
+    /// A model of each pattern of a family.
+    fn models(family: &Family) -> Vec<String> {
+        let plain = family.models.iter().map(|pattern| pattern.text.value.replace('*', ""));
+        plain.filter(|name| !name.is_empty() && !name.contains(['[', '{', '?'])).collect()
+    }
+
+    /// The server that a family was seen at.
+    fn server(family: &Family) -> Server {
+        let named = family.servers.first().map(|name| name.value.to_string());
+        named.and_then(|name| Server::ALL.into_iter().find(|server| server.name() == name)).unwrap_or(Server::Unknown)
+    }
+
+    /// Puts a value at a place, with what is needed on the way.
+    fn put(body: &mut Value, place: &Pointer, value: Value) {
+        let mut at = body;
+        for token in place.tokens() {
+            if token == "*" {
+                if !at.is_array() {
+                    *at = json!([{}]);
+                }
+                at = &mut at[0];
+            } else {
+                if !at.is_object() {
+                    *at = json!({});
+                }
+                at = &mut at[token.as_str()];
+            }
+        }
+        *at = value;
+    }
+
+    /// A body in which a fact holds, with a value at one of its places.
+    fn body(fact: &Fact, place: &Pointer, model: &str, value: Value) -> Value {
+        let mut body = json!({"model": model});
+        for Condition { at, is } in &fact.when {
+            match is {
+                State::Present(false) => {}
+                State::Present(true) => put(&mut body, &at.pointer, json!("some")),
+                State::OneOf(values) => put(&mut body, &at.pointer, values[0].clone()),
+            }
+        }
+        put(&mut body, place, value);
+        body
+    }
+
+    fn problems(repo: &Repo, wire: WireFormat, server: Server, body: &Value) -> Vec<Problem> {
+        let model = body.get("model").and_then(Value::as_str);
+        let to = Recipient { wire, server, instance: None, model, headers: ApiHeaders::UNKNOWN };
+        Checks::of_recipient(&Schemas::new(repo).0, &repo.families, to).problems_of(body)
+    }
+
+    /// The words between backticks.
+    fn quoted(text: &str) -> impl Iterator<Item = &str> {
+        text.split('`').skip(1).step_by(2)
+    }
+
+    /// Every text that some fact takes at a place: what a help proposes there, it proposes as a value.
+    fn values(repo: &Repo, place: &Pointer) -> Vec<String> {
+        let facts = repo.families.iter().flat_map(|family| &family.facts);
+        let about = facts.filter(|fact| fact.at.iter().any(|at| at.pointer == *place));
+        let listed = about.flat_map(|fact| match &fact.demand {
+            Demand::Value { one_of, .. } => one_of.as_slice(),
+            Demand::Absent { values, .. } => values.as_slice(),
+        });
+        listed.filter_map(|value| value.as_str().map(str::to_owned)).collect()
+    }
+
+    fn is_error_at(problem: &Problem, place: &Pointer) -> bool {
+        let is_error = problem.severity.unwrap_or(problem.rule.severity) == Severity::Error;
+        is_error && problem.pointer == *place
+    }
+
+    /// Whatever a finding about a model proposes, by its message, its help or the schema's, the model takes at that place.
+    #[test]
+    fn no_advice_leads_to_the_next_refusal() {
+        let repo = bundled();
+        let mut asked = 0;
+        for family in &repo.families {
+            for (wire, model) in family.wires.iter().flat_map(|wire| models(family).into_iter().map(move |it| (wire, it))) {
+                let wire = WireFormat::from_name(&wire.value).expect("a wire format");
+                for fact in &family.facts {
+                    for place in &fact.at {
+                        asked += advice_holds(&repo, (wire, server(family)), fact, &place.pointer, &model);
+                    }
+                }
+            }
+        }
+        assert!(asked > 500, "{asked}");
+    }
+
+    /// Tries what is proposed in the place of a wrong value. Returns how many proposals there were.
+    fn advice_holds(
+        repo: &Repo,
+        (wire, server): (WireFormat, Server),
+        fact: &Fact,
+        place: &Pointer,
+        model: &str,
+    ) -> usize {
+        let at = Pointer::parse(&place.as_str().replace("/*", "/0"));
+        let known = values(repo, place);
+        let mut wrong: Vec<Value> = known.iter().map(|value| json!(value)).collect();
+        wrong.push(json!("nonsense"));
+        let mut asked = 0;
+        for value in wrong {
+            let broken = body(fact, place, model, value);
+            for problem in problems(repo, wire, server, &broken).iter().filter(|it| is_error_at(it, &at)) {
+                let text = format!("{} {}", problem.help.as_deref().unwrap_or_default(), taken_in(&problem.message));
+                for proposed in quoted(&text).filter(|word| known.iter().any(|value| value == word)) {
+                    asked += 1;
+                    let mended = body(fact, place, model, json!(proposed));
+                    let still = problems(repo, wire, server, &mended);
+                    let still: Vec<_> = still.iter().filter(|it| is_error_at(it, &at)).map(|it| &it.message).collect();
+                    assert!(still.is_empty(), "{model} at {at}: {} → `{proposed}`: {still:?}", problem.message);
+                }
+            }
+        }
+        asked
+    }
+
+    /// What of a message lists values that are taken.
+    fn taken_in(message: &str) -> &str {
+        message.split_once(" takes ").map_or("", |(_, taken)| taken.split(", while").next().unwrap_or(taken))
+    }
+
+    /// A member that is to be used instead is one that the model takes.
+    #[test]
+    fn no_member_is_proposed_that_is_refused() {
+        let repo = bundled();
+        let mut asked = 0;
+        for family in &repo.families {
+            for fact in &family.facts {
+                let Demand::Absent { instead: Some(instead), .. } = &fact.demand else { continue };
+                let beside = fact.at[0].pointer.parent().unwrap_or_else(Pointer::root);
+                let own = Pointer::parse(&format!("/{}", instead.replace('.', "/")));
+                let place = if instead.contains('.') { own } else { beside.member(instead) };
+                for (wire, model) in family.wires.iter().flat_map(|it| models(family).into_iter().map(move |m| (it, m))) {
+                    let wire = WireFormat::from_name(&wire.value).expect("a wire format");
+                    if !fact.wires.is_empty() && !fact.wires.iter().any(|name| &*name.value == wire.name()) {
+                        continue;
+                    }
+                    asked += 1;
+                    let mended = body(fact, &place, &model, json!(1024));
+                    let wrong = problems(&repo, wire, server(family), &mended);
+                    let unknown = wrong.iter().find(|it| it.pointer == place && it.about == super::super::About::Presence);
+                    let unknown = unknown.or_else(|| wrong.iter().find(|it| it.pointer == place && it.rule.code == "schema/unknown-field"));
+                    assert!(unknown.is_none(), "{model}: {unknown:?}");
+                }
+            }
+        }
+        assert!(asked > 5, "{asked}");
+    }
+}

@@ -82,8 +82,11 @@ impl Here {
 /// How many things may be wrapped around a body.
 const DEEPEST: usize = 6;
 
-/// What wraps a body: the members of batches (`body`, `params`), logs and captures that hold one.
-const WRAPPERS: [&str; 12] = [
+/// The members of batches that hold requests: Anthropic's and Gemini's, and xAI's.
+const LISTS: [&str; 2] = ["requests", "batch_requests"];
+
+/// What wraps a body: the members of batches (`body`, `params`, and xAI's), logs and captures that hold one.
+const WRAPPERS: [&str; 15] = [
     "body",
     "params",
     "request",
@@ -96,6 +99,9 @@ const WRAPPERS: [&str; 12] = [
     "payload",
     "data",
     "input",
+    "batch_request",
+    "chat_get_completion",
+    "responses",
 ];
 
 struct Finder {
@@ -122,9 +128,9 @@ impl Finder {
         if is_capture(&members) {
             return self.capture(&mut members, &here);
         }
-        if let Some(Value::Array(requests)) = members.get_mut("requests") {
-            let requests = std::mem::take(requests);
-            return self.each(requests, &Here { address: Address::Unknown, has_url: false, ..here.below("requests") });
+        let list = LISTS.into_iter().find(|name| members.get(*name).is_some_and(Value::is_array));
+        if let Some((name, Value::Array(requests))) = list.and_then(|name| Some((name, members.remove(name)?))) {
+            return self.each(requests, &Here { address: Address::Unknown, has_url: false, ..here.below(name) });
         }
         let wrapper = wrapper(&members).filter(|_| here.depth < DEEPEST);
         match wrapper.filter(|_| !self.is_body(&members)) {
@@ -273,9 +279,26 @@ mod tests {
         assert_eq!(places(json!([body, body])), ["/0", "/1"]);
         assert_eq!(places(json!({"custom_id": "a", "params": body})), ["/params"]);
         assert_eq!(places(json!({"requests": [{"custom_id": "a", "params": body}]})), ["/requests/0/params"]);
+        let of_xai = json!({"batch_requests": [{"batch_request_id": "0", "batch_request": {"responses": body}}]});
+        assert_eq!(places(of_xai), ["/batch_requests/0/batch_request/responses"]);
         assert_eq!(places(json!({"key": "a", "request": {"contents": []}})), ["/request"]);
         assert_eq!(places(json!({"request": {"url": "/v1/messages", "body": body.to_string()}})), ["/request/body"]);
         assert_eq!(places(json!({"input": body, "output": {}})), ["/input"]);
+    }
+
+    #[test]
+    fn headers_of_logs_tell_version_and_betas() {
+        let body = json!({"model": "m", "messages": []});
+        let version = |headers: Value| {
+            let line = json!({"url": "/v1/messages", "headers": headers, "body": body});
+            find(line, None).bodies[0].headers.version.clone()
+        };
+        let expected = Some("2023-06-01".to_owned());
+        assert_eq!(version(json!({"anthropic-version": "2023-06-01"})), expected);
+        assert_eq!(version(json!({"Anthropic-Version": ["2023-06-01"]})), expected);
+        assert_eq!(version(json!([{"name": "anthropic-version", "value": "2023-06-01"}])), expected);
+        assert_eq!(version(json!({"x-api-key": "k"})), None);
+        assert_eq!(version(json!(null)), None);
     }
 
     #[test]

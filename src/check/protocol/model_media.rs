@@ -129,7 +129,7 @@ fn address(wire: WireFormat, part: &Value) -> Option<&Value> {
 }
 
 /// Whether an address is one of Google's own: a file that was uploaded, or a video of `YouTube`.
-fn is_known_to_google(uri: &Value) -> bool {
+pub(super) fn is_known_to_google(uri: &Value) -> bool {
     let own = ["generativelanguage.googleapis.com", "youtube.com", "youtu.be"];
     let host = uri.as_str().and_then(|uri| uri.split("://").nth(1)).and_then(|rest| rest.split(['/', '?']).next());
     host.is_some_and(|host| own.iter().any(|known| host == *known || host.ends_with(&format!(".{known}"))))

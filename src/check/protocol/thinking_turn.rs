@@ -12,13 +12,15 @@ body_rule! {
     "Reasoning goes back as a part of the turn that it led to.\n\n\
      Anthropic refuses an assistant message whose last block is thinking. With `thinking.type` \"enabled\", the assistant turn \
      whose calls are being answered starts with its thinking: *Expected `thinking` or `redacted_thinking`, but found `tool_use`*. \
-     OpenAI's Responses API wants the item that a reasoning item led to right behind it, and where nothing is stored \
+     OpenAI's Responses API wants the item that a reasoning item led to right behind it, with its `id` if the reasoning has one, and where nothing is stored \
      (`store = false`) its `encrypted_content`; `content` of a replayed item is reported as unknown by some, and so is a call with an \
      `id` whose reasoning is missing: these are warnings. Kimi refuses calls without their `reasoning_content` while it thinks; for \
      DeepSeek reports disagree, a warning.\n\n\
      * wrong: reasoning, then the user\n\
      * right: reasoning, the answer or call that followed it, then the user\n\n\
-     Sources, seen in November 2026: tailcallhq/forgecode#2107; zed-industries/zed#33317; vercel/ai#7099 and #7543; \
+     Recorded: reasoning with its `id` before a message without one, refused: *was provided without its required following item* \
+     (pydantic/pydantic-ai, cassette test_openai_responses_thinking_with_modified_history). Before a call without one it is a \
+     warning. Other sources, seen in November 2026: tailcallhq/forgecode#2107; zed-industries/zed#33317; vercel/ai#7099 and #7543; \
      continuedev/continue#11994 against jin-bo/agentao#321; decolua/9router#2497; continuedev/continue#11600; \
      earendil-works/pi#3636 against langchain-ai/langchain#34166."
 }
@@ -79,7 +81,7 @@ fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-fn reasoning_item<'b>(item: &'b Value, next: Option<&Value>, is_stored: bool, found: &mut Found<'b>) {
+fn reasoning_item<'b>(item: &'b Value, next: Option<&'b Value>, is_stored: bool, found: &mut Found<'b>) {
     if !next.is_some_and(is_of_assistant) {
         let note = found.at(item, "nothing that the model said follows this reasoning");
         note.help("send the message or call that came after it, or leave the reasoning out");
@@ -88,11 +90,26 @@ fn reasoning_item<'b>(item: &'b Value, next: Option<&Value>, is_stored: bool, fo
             found.at(item, "this reasoning has no `encrypted_content`, and nothing is stored: the API cannot find it");
         note.help("send `encrypted_content` as it came, or leave the item out");
     }
+    if let Some(next) = next.filter(|next| is_of_assistant(next)) {
+        lost_id(item, next, found);
+    }
     if !elements(item.get("content")).is_empty() {
         let note =
             found.at_member(item, "content", "`content` of a reasoning item is reported as an unknown parameter");
         note.warning().help("leave it out: `encrypted_content` holds it");
     }
+}
+
+/// The item behind reasoning with an id has its own, by which the server knows that they belong together.
+fn lost_id<'b>(item: &'b Value, next: &'b Value, found: &mut Found<'b>) {
+    let has_id = |item: &Value| item.get("id").is_some_and(|id| !id.is_null());
+    if !has_id(item) || has_id(next) {
+        return;
+    }
+    let message = "this reasoning has an `id`, and the item that follows it lost its own: the server does not find it";
+    let note = found.at(item, message);
+    let note = if is_assistant(next) { note } else { note.warning() };
+    note.help("send both with their ids as they came, both without, or leave the reasoning out");
 }
 
 /// Whether an item is one that the model made.

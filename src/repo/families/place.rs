@@ -32,6 +32,18 @@ impl MemberPath {
         self.steps.first().is_none_or(|step| &*step.name == member || step.snake.as_deref() == Some(member))
     }
 
+    /// Whether a place of a body is one of these members.
+    pub fn is_at(&self, place: &Pointer) -> bool {
+        let mut tokens = place.tokens();
+        let is_next = |step: &Step| {
+            tokens.next().is_some_and(|token| match &*step.name {
+                "*" => token.bytes().all(|byte| byte.is_ascii_digit()),
+                name => token == name || step.snake.as_deref() == Some(&*token),
+            })
+        };
+        self.steps.iter().all(is_next) && tokens.next().is_none()
+    }
+
     /// The values there; `null` counts as none. `member` gives the members of the body by name, and `both` says whether
     /// names have two spellings.
     pub fn find<'b>(&self, both: bool, member: impl Fn(&str) -> Option<&'b Value>) -> Vec<&'b Value> {

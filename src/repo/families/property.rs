@@ -15,6 +15,8 @@ pub enum Property {
     ShortCallIds,
     /// Whether calls in the current turn must carry their signatures.
     SignedCalls,
+    /// Whether a choice among functions may stand beside built-in tools alone.
+    BuiltinChoice,
     /// Whether it thinks unless it is told not to.
     ThinksByDefault,
     /// Whether `tool_choice` may ask for a call while the model thinks.
@@ -35,13 +37,14 @@ pub enum Property {
 
 impl Property {
     /// Every property.
-    pub const ALL: [Property; 14] = [
+    pub const ALL: [Property; 15] = [
         Property::Prefill,
         Property::SystemMessages,
         Property::UserAfterResults,
         Property::MixedResults,
         Property::ShortCallIds,
         Property::SignedCalls,
+        Property::BuiltinChoice,
         Property::ThinksByDefault,
         Property::ForcedCalls,
         Property::BoundThinking,
@@ -61,6 +64,7 @@ impl Property {
             Property::MixedResults => "mixed_results",
             Property::ShortCallIds => "short_call_ids",
             Property::SignedCalls => "signed_calls",
+            Property::BuiltinChoice => "builtin_choice",
             Property::ThinksByDefault => "thinks_by_default",
             Property::ForcedCalls => "forced_calls",
             Property::BoundThinking => "bound_thinking",
@@ -92,6 +96,10 @@ impl Property {
             Property::SignedCalls => {
                 ("wants the signatures of calls in the current turn", "takes calls without signatures")
             }
+            Property::BuiltinChoice => (
+                "takes a choice among functions beside built-in tools alone",
+                "refuses a choice among functions beside built-in tools alone",
+            ),
             Property::ThinksByDefault => ("thinks unless it is told not to", "thinks only if it is told to"),
             Property::ForcedCalls => ("takes a forced call while it thinks", "refuses a forced call while it thinks"),
             Property::BoundThinking => ("thinking is bound to what stands before it", "thinking is bound to nothing"),
