@@ -232,11 +232,8 @@ impl Checks {
     pub fn problems(&self, body: &Body) -> Vec<Problem> {
         let known = self.known_options(body);
         let asked = known.filter(|are_right| *are_right).map(|_| history::members_of_conversation(self.wire));
-        let is_taken = |proposal: &Proposal<'_>| {
-            let members = body.members().map(|member| (member.name, member.value()));
-            self.facts.take(&Subject::new(self.destination(), &self.facts, members), proposal)
-        };
-        let schema::Verdict { mut problems, respelt } = self.schemas.ask_of_body(body, asked, &is_taken);
+        let schema::Verdict { mut problems, respelt } =
+            self.schemas.ask_of_body(body, asked, &|proposal| self.takes(body, proposal));
         let of_schema = problems.len();
         match respelt {
             Some(respelt) => {
@@ -256,13 +253,19 @@ impl Checks {
     pub fn problems_of(&self, body: &Value) -> Vec<Problem> {
         let facts = self.facts_of_body(body);
         let facts = facts.as_ref().unwrap_or(&self.facts);
-        let is_taken = |proposal: &Proposal<'_>| facts.take(&self.subject_of(body, facts), proposal);
-        let schema::Verdict { mut problems, respelt } = self.schemas.ask(body, &is_taken);
+        let schema::Verdict { mut problems, respelt } =
+            self.schemas.ask(body, &|proposal| facts.take(&self.subject_of(body, facts), proposal));
         let of_schema = problems.len();
         let more = self.protocol_problems_of(respelt.as_ref().unwrap_or(body), self.is_readable(&problems));
         problems.extend(if respelt.is_some() { at_places_of(body, more) } else { more });
         drop_told(&mut problems, of_schema);
         problems
+    }
+
+    /// Whether the model takes what a help would propose for a body.
+    fn takes(&self, body: &Body, proposal: &Proposal<'_>) -> bool {
+        let members = body.members().map(|member| (member.name, member.value()));
+        self.facts.take(&Subject::new(self.destination(), &self.facts, members), proposal)
     }
 
     /// What is known of the model that a body names, if it is another one than the client's.
@@ -414,8 +417,10 @@ impl Checks {
 
 /// Problems of a respelt body, at the places of the body as it was written.
 fn at_places_of(body: &Value, problems: Vec<Problem>) -> Vec<Problem> {
-    let at_place = |problem: Problem| Problem { pointer: spelling::original(problem.pointer.as_str(), body), ..problem };
-    problems.into_iter().map(at_place).collect()
+    problems
+        .into_iter()
+        .map(|problem| Problem { pointer: spelling::original(problem.pointer.as_str(), body), ..problem })
+        .collect()
 }
 
 fn value_of(member: MemberRef<'_>, is_shared: bool) -> &Value {

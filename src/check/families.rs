@@ -110,14 +110,11 @@ impl ModelFacts {
     }
 
     /// What is asked of a member, of everything that is known and holds for a body.
-    pub(crate) fn demands<'f>(
-        &'f self,
-        subject: &Subject<'_>,
-        place: &MemberPath,
-    ) -> impl Iterator<Item = &'f Demand> {
+    pub(crate) fn demands<'f>(&'f self, subject: &Subject<'_>, place: &MemberPath) -> impl Iterator<Item = &'f Demand> {
         let facts = self.families.iter().flat_map(|(family, _)| &family.facts);
-        let is_about = |fact: &&Fact| fact.at.contains(place) && is_of_wire(fact, subject.wire) && holds(fact, subject);
-        facts.filter(is_about).map(|fact| &fact.demand)
+        facts
+            .filter(|fact| fact.at.contains(place) && is_of_wire(fact, subject.wire) && holds(fact, subject))
+            .map(|fact| &fact.demand)
     }
 
     /// Whether nothing that is known speaks against a proposal for a body.
@@ -127,7 +124,8 @@ impl ModelFacts {
             Proposal::Value { at, text } => (at, Some(Value::from(*text))),
         };
         let facts = self.families.iter().flat_map(|(family, _)| &family.facts);
-        let mut about = facts.filter(|fact| fact.at.iter().any(|place| place.is_at(at)) && is_of_wire(fact, subject.wire));
+        let mut about =
+            facts.filter(|fact| fact.at.iter().any(|place| place.is_at(at)) && is_of_wire(fact, subject.wire));
         about.all(|fact| is_proposable(&fact.demand, value.as_ref()) || !holds(fact, subject))
     }
 
@@ -152,11 +150,7 @@ impl ModelFacts {
         self.worst(subject, |fact| is_of_history(fact, subject.wire))
     }
 
-    fn worst<'f, 'b>(
-        &'f self,
-        subject: &Subject<'b>,
-        is_asked: impl Fn(&Fact) -> bool,
-    ) -> Vec<Breach<'f, 'b>> {
+    fn worst<'f, 'b>(&'f self, subject: &Subject<'b>, is_asked: impl Fn(&Fact) -> bool) -> Vec<Breach<'f, 'b>> {
         let mut breaches: Vec<Breach<'f, 'b>> = Vec::new();
         for known in &self.families {
             let facts = known.0.facts.iter().filter(|fact| is_asked(fact));
@@ -205,8 +199,7 @@ fn fact_breaches<'f, 'b>(
         }
         let severity = standing.at_most(fact.level);
         let is_conditional = *standing == Standing::Conditional;
-        let breach = |value| Breach { family, fact, place, value, severity, is_conditional };
-        breaches.extend(wrong.into_iter().map(breach));
+        breaches.extend(wrong.into_iter().map(|value| Breach { family, fact, place, value, severity, is_conditional }));
     }
 }
 
@@ -262,8 +255,8 @@ fn is_proposable(demand: &Demand, value: Option<&Value>) -> bool {
 
 /// Whether what a fact presupposes is so.
 fn holds(fact: &Fact, subject: &Subject<'_>) -> bool {
-    let is = |condition: &Condition| is_so(condition, subject);
-    fact.when.iter().all(is) && !fact.unless.iter().any(is)
+    fact.when.iter().all(|condition| is_so(condition, subject))
+        && !fact.unless.iter().any(|condition| is_so(condition, subject))
 }
 
 fn is_so(condition: &Condition, subject: &Subject<'_>) -> bool {
@@ -277,9 +270,7 @@ fn is_so(condition: &Condition, subject: &Subject<'_>) -> bool {
 /// Whether a value is what is asked.
 pub(super) fn is_met(demand: &Demand, value: &Value) -> bool {
     match demand {
-        Demand::Absent { values, .. } => {
-            !values.is_empty() && !values.iter().any(|other| is_same(value, other))
-        }
+        Demand::Absent { values, .. } => !values.is_empty() && !values.iter().any(|other| is_same(value, other)),
         Demand::Value { one_of, least, most } => {
             let in_range = |number: f64| {
                 (least.is_some() || most.is_some())

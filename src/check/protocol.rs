@@ -195,7 +195,8 @@ pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
 /// How much the rules find that look beside the conversation alone, what is known of models left out.
 pub(super) fn count_options(subject: &Subject<'_>) -> usize {
     let mut found = Found::new(ALL[0]);
-    let of_options = ALL.iter().filter(|rule| rule.scope == Scope::Options && rule.rule.code != model_parameter::RULE.rule.code);
+    let of_options =
+        ALL.iter().filter(|rule| rule.scope == Scope::Options && rule.rule.code != model_parameter::RULE.rule.code);
     for rule in of_options {
         found.next(rule);
         (rule.check)(subject, &mut found);

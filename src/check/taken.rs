@@ -47,15 +47,6 @@ impl Taken {
             false => self.demand.taken(),
         }
     }
-
-    /// The single values, without those of a range.
-    #[cfg(test)]
-    pub(crate) fn values(&self) -> &[Value] {
-        match &self.demand {
-            Demand::Value { one_of, .. } => one_of,
-            Demand::Absent { .. } => &[],
-        }
-    }
 }
 
 /// A demand that no value breaks, and that lists none.
@@ -75,7 +66,8 @@ fn narrowed(known: Demand, other: &Demand) -> Demand {
             let in_range = Demand::Value { one_of: Vec::new(), least, most };
             one_of.retain(|value| is_met(other, value));
             let missing = |value: &&Value| !one_of.iter().any(|known| is_same(known, value));
-            let more: Vec<Value> = listed.iter().filter(missing).filter(|value| is_met(&in_range, value)).cloned().collect();
+            let more: Vec<Value> =
+                listed.iter().filter(missing).filter(|value| is_met(&in_range, value)).cloned().collect();
             one_of.extend(more);
             let is_bounded = (least.is_some() || most.is_some()) && (lowest.is_some() || highest.is_some());
             let least = least.into_iter().chain(*lowest).reduce(f64::max).filter(|_| is_bounded);
@@ -122,11 +114,12 @@ fn replaced(value: &Value, wanted: &Value, by: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::sync::Arc;
 
     use serde_json::json;
 
-    use super::super::{Checks, Problem, Recipient, Schemas};
+    use super::super::{About, Checks, Problem, Recipient, Schemas};
     use super::*;
     use crate::diag::Severity;
     use crate::json::Pointer;
@@ -135,8 +128,42 @@ mod tests {
     use crate::system::Embedded;
     use crate::world::MemoryWorld;
 
-    fn bundled() -> Repo {
-        load(Arc::new(MemoryWorld::default()), Arc::new(Embedded::bundled()), LoadOptions::default()).repo
+    /// What is bundled.
+    struct Bundled {
+        repo: Repo,
+        schemas: Schemas,
+    }
+
+    /// Where a body goes, and the fact that it breaks.
+    struct Case<'c> {
+        wire: WireFormat,
+        server: Server,
+        model: String,
+        fact: &'c Fact,
+    }
+
+    impl Bundled {
+        fn load() -> Bundled {
+            let nothing = Arc::new(MemoryWorld::default());
+            let repo = load(nothing, Arc::new(Embedded::bundled()), LoadOptions::default()).repo;
+            Bundled { schemas: Schemas::new(&repo).0, repo }
+        }
+
+        /// Every fact, for the first model of each of its wire formats and patterns.
+        fn cases(&self) -> Vec<Case<'_>> {
+            let mut cases = Vec::new();
+            for family in &self.repo.families {
+                for wire in family.wires.iter().filter_map(|name| WireFormat::from_name(&name.value)) {
+                    for fact in &family.facts {
+                        let is_known = fact.wires.is_empty() || fact.wires.iter().any(|it| &*it.value == wire.name());
+                        let server = server(family);
+                        let models = models(family).into_iter().filter(|_| is_known);
+                        cases.extend(models.map(|model| Case { wire, server, model, fact }));
+                    }
+                }
+            }
+            cases
+        }
     }
 
     /// A model of each pattern of a family.
@@ -184,10 +211,11 @@ mod tests {
         body
     }
 
-    fn problems(repo: &Repo, wire: WireFormat, server: Server, body: &Value) -> Vec<Problem> {
-        let model = body.get("model").and_then(Value::as_str);
-        let to = Recipient { wire, server, instance: None, model, headers: ApiHeaders::UNKNOWN };
-        Checks::of_recipient(&Schemas::new(repo).0, &repo.families, to).problems_of(body)
+    fn problems(bundled: &Bundled, case: &Case<'_>, body: &Value) -> Vec<Problem> {
+        let Case { wire, server, model, .. } = case;
+        let headers = ApiHeaders::UNKNOWN;
+        let to = Recipient { wire: *wire, server: *server, instance: None, model: Some(model), headers };
+        Checks::of_recipient(&bundled.schemas, &bundled.repo.families, to).problems_of(body)
     }
 
     /// The words between backticks.
@@ -196,7 +224,7 @@ mod tests {
     }
 
     /// Every text that some fact takes at a place: what a help proposes there, it proposes as a value.
-    fn values(repo: &Repo, place: &Pointer) -> Vec<String> {
+    fn values(repo: &Repo, place: &Pointer) -> BTreeSet<String> {
         let facts = repo.families.iter().flat_map(|family| &family.facts);
         let about = facts.filter(|fact| fact.at.iter().any(|at| at.pointer == *place));
         let listed = about.flat_map(|fact| match &fact.demand {
@@ -214,43 +242,30 @@ mod tests {
     /// Whatever a finding about a model proposes, by its message, its help or the schema's, the model takes at that place.
     #[test]
     fn no_advice_leads_to_the_next_refusal() {
-        let repo = bundled();
+        let bundled = Bundled::load();
+        let places = |case: &Case<'_>| case.fact.at.iter().map(|place| place.pointer.clone()).collect::<Vec<_>>();
         let mut asked = 0;
-        for family in &repo.families {
-            for (wire, model) in family.wires.iter().flat_map(|wire| models(family).into_iter().map(move |it| (wire, it))) {
-                let wire = WireFormat::from_name(&wire.value).expect("a wire format");
-                for fact in &family.facts {
-                    for place in &fact.at {
-                        asked += advice_holds(&repo, (wire, server(family)), fact, &place.pointer, &model);
-                    }
-                }
-            }
+        for case in bundled.cases() {
+            asked += places(&case).iter().map(|place| advice_holds(&bundled, &case, place)).sum::<usize>();
         }
         assert!(asked > 500, "{asked}");
     }
 
     /// Tries what is proposed in the place of a wrong value. Returns how many proposals there were.
-    fn advice_holds(
-        repo: &Repo,
-        (wire, server): (WireFormat, Server),
-        fact: &Fact,
-        place: &Pointer,
-        model: &str,
-    ) -> usize {
+    fn advice_holds(bundled: &Bundled, case: &Case<'_>, place: &Pointer) -> usize {
         let at = Pointer::parse(&place.as_str().replace("/*", "/0"));
-        let known = values(repo, place);
-        let mut wrong: Vec<Value> = known.iter().map(|value| json!(value)).collect();
-        wrong.push(json!("nonsense"));
+        let known = values(&bundled.repo, place);
         let mut asked = 0;
-        for value in wrong {
-            let broken = body(fact, place, model, value);
-            for problem in problems(repo, wire, server, &broken).iter().filter(|it| is_error_at(it, &at)) {
+        for value in known.iter().map(String::as_str).chain(["nonsense"]) {
+            let broken = body(case.fact, place, &case.model, json!(value));
+            for problem in problems(bundled, case, &broken).iter().filter(|it| is_error_at(it, &at)) {
                 let text = format!("{} {}", problem.help.as_deref().unwrap_or_default(), taken_in(&problem.message));
-                for proposed in quoted(&text).filter(|word| known.iter().any(|value| value == word)) {
+                for proposed in quoted(&text).filter(|word| known.contains(*word)) {
                     asked += 1;
-                    let mended = body(fact, place, model, json!(proposed));
-                    let still = problems(repo, wire, server, &mended);
+                    let mended = body(case.fact, place, &case.model, json!(proposed));
+                    let still = problems(bundled, case, &mended);
                     let still: Vec<_> = still.iter().filter(|it| is_error_at(it, &at)).map(|it| &it.message).collect();
+                    let model = &case.model;
                     assert!(still.is_empty(), "{model} at {at}: {} → `{proposed}`: {still:?}", problem.message);
                 }
             }
@@ -266,27 +281,19 @@ mod tests {
     /// A member that is to be used instead is one that the model takes.
     #[test]
     fn no_member_is_proposed_that_is_refused() {
-        let repo = bundled();
+        let bundled = Bundled::load();
         let mut asked = 0;
-        for family in &repo.families {
-            for fact in &family.facts {
-                let Demand::Absent { instead: Some(instead), .. } = &fact.demand else { continue };
-                let beside = fact.at[0].pointer.parent().unwrap_or_else(Pointer::root);
-                let own = Pointer::parse(&format!("/{}", instead.replace('.', "/")));
-                let place = if instead.contains('.') { own } else { beside.member(instead) };
-                for (wire, model) in family.wires.iter().flat_map(|it| models(family).into_iter().map(move |m| (it, m))) {
-                    let wire = WireFormat::from_name(&wire.value).expect("a wire format");
-                    if !fact.wires.is_empty() && !fact.wires.iter().any(|name| &*name.value == wire.name()) {
-                        continue;
-                    }
-                    asked += 1;
-                    let mended = body(fact, &place, &model, json!(1024));
-                    let wrong = problems(&repo, wire, server(family), &mended);
-                    let unknown = wrong.iter().find(|it| it.pointer == place && it.about == super::super::About::Presence);
-                    let unknown = unknown.or_else(|| wrong.iter().find(|it| it.pointer == place && it.rule.code == "schema/unknown-field"));
-                    assert!(unknown.is_none(), "{model}: {unknown:?}");
-                }
-            }
+        for case in bundled.cases() {
+            let Demand::Absent { instead: Some(instead), .. } = &case.fact.demand else { continue };
+            let place = match instead.split_once('.') {
+                Some(_) => Pointer::parse(&format!("/{}", instead.replace('.', "/"))),
+                None => case.fact.at[0].pointer.parent().unwrap_or_else(Pointer::root).member(instead),
+            };
+            asked += 1;
+            let wrong = problems(&bundled, &case, &body(case.fact, &place, &case.model, json!(1024)));
+            let is_refused = |it: &&Problem| it.about == About::Presence || it.rule.code == "schema/unknown-field";
+            let refused = wrong.iter().filter(|it| it.pointer == place).find(is_refused);
+            assert!(refused.is_none(), "{}: {refused:?}", case.model);
         }
         assert!(asked > 5, "{asked}");
     }

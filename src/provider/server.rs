@@ -92,12 +92,9 @@ impl Server {
     /// lost, or read more than anybody wrote down.
     pub fn refuses_unknown_fields(self) -> bool {
         match self {
-            Server::Anthropic
-            | Server::OpenAi
-            | Server::Google
-            | Server::Vertex
-            | Server::Mistral
-            | Server::Groq => true,
+            Server::Anthropic | Server::OpenAi | Server::Google | Server::Vertex | Server::Mistral | Server::Groq => {
+                true
+            }
             Server::OpenRouter
             | Server::DeepSeek
             | Server::Qwen

@@ -13,8 +13,8 @@ use crate::conversation::TaskKind;
 use crate::diag::{Diagnostic, Suggestions, listed};
 use crate::json::{self, Pointer};
 use crate::provider::{
-    ApiHeaders, Breakpoint, CachePlan, CacheTtl, Capability, ClientApi, MODEL_PLACEHOLDER, RequestLine, UrlParts, WireFormat,
-    request_line, rules as provider_rules,
+    ApiHeaders, Breakpoint, CachePlan, CacheTtl, Capability, ClientApi, MODEL_PLACEHOLDER, RequestLine, UrlParts,
+    WireFormat, request_line, rules as provider_rules,
 };
 use crate::render::{Engine, TemplateId, TemplateKind, is_template};
 use crate::repo::{Instance, LayerKind, Repo};

@@ -207,7 +207,9 @@ fn google<'b>(found: &mut Found<'b>, part: &'b Value) {
             _ => "images are PNG, JPEG, WebP, HEIC or HEIF; documents PDF or text",
         };
         found.at_member(data, name, message).help(help);
-    } else if let Some(real) = text_of(data, "data").and_then(media_type::media_type).filter(|real| is_other(media_type, real)) {
+    } else if let Some(real) =
+        text_of(data, "data").and_then(media_type::media_type).filter(|real| is_other(media_type, real))
+    {
         mismatch(found, data, name, real);
     }
 }

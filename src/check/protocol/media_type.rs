@@ -47,9 +47,12 @@ const SIGNATURES: [(usize, &[u8], &str); 23] = [
 pub(super) fn media_type(base64: &str) -> Option<&'static str> {
     let start = base64.get(..LOOKED_AT.min(base64.len() / 4 * 4))?;
     let bytes = LENIENT.decode(start).ok()?;
-    let begins = |(at, known, _): &&(usize, &[u8], &str)| bytes.get(*at..).is_some_and(|rest| rest.starts_with(known));
-    let known = SIGNATURES.iter().find(begins).map(|(_, _, media_type)| *media_type);
-    known.or_else(|| is_text(&bytes).then_some("text/plain"))
+    let known = SIGNATURES.iter().find(|(at, known, _)| begins(&bytes, *at, known));
+    known.map(|(_, _, media_type)| *media_type).or_else(|| is_text(&bytes).then_some("text/plain"))
+}
+
+fn begins(bytes: &[u8], at: usize, known: &[u8]) -> bool {
+    bytes.get(at..).is_some_and(|rest| rest.starts_with(known))
 }
 
 /// The fewest bytes by which text is recognised.
@@ -57,8 +60,8 @@ const LEAST_TEXT: usize = 12;
 
 /// Whether bytes are printable ASCII. No format of images begins so.
 fn is_text(bytes: &[u8]) -> bool {
-    let is_printable = |byte: &u8| byte.is_ascii_graphic() || matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
-    bytes.len() >= LEAST_TEXT && bytes.iter().all(is_printable)
+    bytes.len() >= LEAST_TEXT
+        && bytes.iter().all(|byte| byte.is_ascii_graphic() || matches!(byte, b' ' | b'\n' | b'\r' | b'\t'))
 }
 
 /// The media type and the Base64 of a `data:` URL.

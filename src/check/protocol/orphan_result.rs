@@ -35,8 +35,13 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 /// Whether an item of another kind has the id: the Responses API takes a `function_call_output` for a `tool_search_call`, too.
 fn answers_other_item(subject: &Subject<'_>, id: Option<&str>) -> bool {
-    let has_id = |part: &Part<'_>| matches!(part.kind, Kind::Other(_)) && text_of(part.value, "call_id") == id;
-    subject.wire == WireFormat::OpenAiResponses && id.is_some() && subject.history().parts().any(|(_, part)| has_id(part))
+    subject.wire == WireFormat::OpenAiResponses
+        && id.is_some()
+        && subject.history().parts().any(|(_, part)| is_other_with_id(part, id))
+}
+
+fn is_other_with_id(part: &Part<'_>, id: Option<&str>) -> bool {
+    matches!(part.kind, Kind::Other(_)) && text_of(part.value, "call_id") == id
 }
 
 fn message(result: &Outcome<'_>) -> String {

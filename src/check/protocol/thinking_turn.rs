@@ -102,7 +102,6 @@ fn reasoning_item<'b>(item: &'b Value, next: Option<&'b Value>, is_stored: bool,
 
 /// The item behind reasoning with an id has its own, by which the server knows that they belong together.
 fn lost_id<'b>(item: &'b Value, next: &'b Value, found: &mut Found<'b>) {
-    let has_id = |item: &Value| item.get("id").is_some_and(|id| !id.is_null());
     if !has_id(item) || has_id(next) {
         return;
     }
@@ -110,6 +109,10 @@ fn lost_id<'b>(item: &'b Value, next: &'b Value, found: &mut Found<'b>) {
     let note = found.at(item, message);
     let note = if is_assistant(next) { note } else { note.warning() };
     note.help("send both with their ids as they came, both without, or leave the reasoning out");
+}
+
+fn has_id(item: &Value) -> bool {
+    item.get("id").is_some_and(|id| !id.is_null())
 }
 
 /// Whether an item is one that the model made.

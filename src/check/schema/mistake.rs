@@ -57,7 +57,11 @@ pub(super) enum Hint {
     /// All the fields that there are.
     Fields(Vec<String>),
     /// All the values that there are, of the value or of a member that it lacks, behind some words.
-    Known { words: &'static str, member: Option<String>, names: Vec<String> },
+    Known {
+        words: &'static str,
+        member: Option<String>,
+        names: Vec<String>,
+    },
     /// The member of this object that the field belongs in.
     Within(Pointer),
     /// Fields that it holds, and that belong where it stands.
@@ -114,9 +118,8 @@ impl Mistake {
     pub(super) fn proposing(self, is_taken: impl Fn(&Proposal<'_>) -> bool) -> Mistake {
         let at = self.pointer.clone();
         let takes_value = |at: &Pointer, name: &String| is_taken(&Proposal::Value { at, text: name });
-        let takes_field = |name: &String| {
-            at.parent().is_none_or(|object| is_taken(&Proposal::Field { at: &object.member(name) }))
-        };
+        let takes_field =
+            |name: &String| at.parent().is_none_or(|object| is_taken(&Proposal::Field { at: &object.member(name) }));
         let is_field = self.what == What::Unknown;
         let hint = match self.hint {
             Hint::Meant(mut names) => {

@@ -1,7 +1,7 @@
 //! Bodies in another spelling than their schema's.
 //!
 //! A server that reads protocol buffers takes the names of fields in `camelCase` and in `snake_case`, those of enumerations in
-//! any case and as numbers, a single value for a list of one, numbers as texts, and `null` for what is left out. A schema with
+//! any case, a single value for a list of one, numbers as texts, and `null` for what is left out. A schema with
 //! `"x-reqc-spelling": "protobuf"` says each name once, in `camelCase`: a body is respelt before it is asked, and what is wrong is
 //! told at the body's own places. Rules of protocols look at the respelt body, too.
 //!
@@ -111,11 +111,9 @@ fn reshape(schema: &Value, value: &mut Value) -> bool {
             None if is_type("array") => Some(Value::from(vec![value.clone()])),
             None => None,
         },
-        // Enumerations count their values, which no schema says: any of them stands for the number.
-        Value::Number(number) if number.is_u64() && schema.get("enum").is_some() => {
-            schema.get("enum").and_then(|values| values.get(0)).cloned()
+        Value::Object(_) | Value::Number(_) | Value::Bool(_) if is_type("array") => {
+            Some(Value::from(vec![value.clone()]))
         }
-        Value::Object(_) | Value::Number(_) | Value::Bool(_) if is_type("array") => Some(Value::from(vec![value.clone()])),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => None,
     };
     let is_other = reshaped.as_ref().is_some_and(|reshaped| reshaped != value);
