@@ -11,6 +11,7 @@ pub(crate) mod prefix;
 pub(crate) mod protocol;
 pub(crate) mod schema;
 mod subject;
+mod taken;
 
 pub use families::check_families;
 pub(crate) use found::Places;
@@ -23,11 +24,12 @@ use serde_json::Value;
 
 use families::{ModelFacts, Route};
 use protocol::Scope;
+use schema::{Proposal, spelling};
 use subject::{Destination, Subject};
 
 use crate::diag::{Rule, Severity};
 use crate::json::Pointer;
-use crate::provider::{ClientApi, MODEL_PLACEHOLDER, Server, WireFormat};
+use crate::provider::{ApiHeaders, ClientApi, MODEL_PLACEHOLDER, Server, WireFormat};
 use crate::repo::{Family, Instance};
 use crate::source::Span;
 use crate::unit::{Body, CheckId, Followed, Kept, MemberRef, Plan};
@@ -120,8 +122,8 @@ fn drop_told(problems: &mut Vec<Problem>, of_schema: usize) {
 #[derive(Debug, Default)]
 pub(crate) struct Routes(Mutex<HashMap<RouteKey, usize>>);
 
-/// Wire format, server, version of the API and model.
-type RouteKey = (WireFormat, Server, Option<String>, Option<String>);
+/// Wire format, server, version and beta features of the API, and model.
+type RouteKey = (WireFormat, Server, ApiHeaders, Option<String>);
 
 impl Routes {
     /// The numbers of a route. `None` beyond what can be counted: then everything is looked at.
@@ -145,13 +147,27 @@ struct RouteIds {
     tools: CheckId,
 }
 
+/// Where a body goes that no plan made.
+pub struct Recipient<'r> {
+    /// The wire format.
+    pub wire: WireFormat,
+    /// The server.
+    pub server: Server,
+    /// The provider instance, whose fields are taken too.
+    pub instance: Option<(&'r Instance, ClientApi)>,
+    /// The model, unless the body names it.
+    pub model: Option<&'r str>,
+    /// The headers that the request has.
+    pub headers: ApiHeaders,
+}
+
 /// What bodies that go to one place are checked by.
 pub struct Checks {
     schemas: AgentSchemas,
     wire: WireFormat,
     server: Server,
     model: Option<String>,
-    version: Option<String>,
+    headers: ApiHeaders,
     families: Vec<Arc<Family>>,
     /// What is known of `model`.
     facts: ModelFacts,
@@ -180,30 +196,23 @@ impl Checks {
             wire: plan.wire,
             server,
             model: Some(plan.model(model).to_owned()),
-            version: plan.api_version().map(str::to_owned),
+            headers: plan.api_headers(),
             families: families.to_vec(),
             facts: ModelFacts::default(),
             ids: None,
             options: Mutex::default(),
         };
-        let key = (checks.wire, server, checks.version.clone(), checks.model.clone());
+        let key = (checks.wire, server, checks.headers.clone(), checks.model.clone());
         Checks { ids: schemas.routes.numbers(key), ..checks.with_facts() }
     }
 
     /// The checks of bodies that no plan made.
-    pub fn of_wire(
-        schemas: &Schemas,
-        families: &[Arc<Family>],
-        wire: WireFormat,
-        server: Server,
-        instance: Option<(&Instance, ClientApi)>,
-        model: Option<&str>,
-    ) -> Checks {
-        let version = instance.and_then(|(instance, api)| api.version(instance, [])).map(str::to_owned);
+    pub fn of_recipient(schemas: &Schemas, families: &[Arc<Family>], to: Recipient<'_>) -> Checks {
+        let Recipient { wire, server, instance, model, headers } = to;
         let schemas = schemas.for_server(wire, Some(server), instance).at(server);
         let (model, families) = (model.map(str::to_owned), families.to_vec());
         let (facts, options) = (ModelFacts::default(), Mutex::default());
-        Checks { schemas, wire, server, model, version, families, facts, ids: None, options }.with_facts()
+        Checks { schemas, wire, server, model, headers, families, facts, ids: None, options }.with_facts()
     }
 
     fn with_facts(self) -> Checks {
@@ -212,7 +221,7 @@ impl Checks {
     }
 
     fn facts_of(&self, model: Option<&str>) -> ModelFacts {
-        let route = Route { wire: self.wire, server: self.server, version: self.version.as_deref() };
+        let route = Route { wire: self.wire, server: self.server, headers: &self.headers };
         ModelFacts::of(&self.families, route, model.filter(|model| *model != MODEL_PLACEHOLDER))
     }
 
@@ -223,30 +232,62 @@ impl Checks {
     pub fn problems(&self, body: &Body) -> Vec<Problem> {
         let known = self.known_options(body);
         let asked = known.filter(|are_right| *are_right).map(|_| history::members_of_conversation(self.wire));
-        let mut problems = self.schemas.problems_of_body(body, asked);
+        let schema::Verdict { mut problems, respelt } =
+            self.schemas.ask_of_body(body, asked, &|proposal| self.takes(body, proposal));
         let of_schema = problems.len();
-        let accepts_options = || known.is_some() || self.accepts_options(body, of_schema == 0);
-        let more = self.protocol_problems(body, self.is_readable(&problems), accepts_options);
-        problems.extend(more);
+        match respelt {
+            Some(respelt) => {
+                let more = self.protocol_problems_of(&respelt, self.is_readable(&problems));
+                problems.extend(at_places_of(body.value(), more));
+            }
+            None => {
+                let accepts_options = || known.is_some() || self.accepts_options(body, of_schema == 0);
+                problems.extend(self.protocol_problems(body, self.is_readable(&problems), accepts_options));
+            }
+        }
         drop_told(&mut problems, of_schema);
         problems
     }
 
     /// As [`Checks::problems`], of a body that no plan made.
     pub fn problems_of(&self, body: &Value) -> Vec<Problem> {
-        let mut problems = self.schemas.problems(body);
+        let facts = self.facts_of_body(body);
+        let facts = facts.as_ref().unwrap_or(&self.facts);
+        let schema::Verdict { mut problems, respelt } =
+            self.schemas.ask(body, &|proposal| facts.take(&self.subject_of(body, facts), proposal));
         let of_schema = problems.len();
-        let members = body.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value));
-        let named = body.get("model").and_then(Value::as_str);
-        let facts = named.filter(|named| self.model.as_deref() != Some(named)).map(|named| self.facts_of(Some(named)));
-        let destination = self.destination();
-        let destination = Destination { model: named.or(destination.model), ..destination };
-        let subject = Subject::new(destination, facts.as_ref().unwrap_or(&self.facts), members);
-        if self.is_readable(&problems) {
-            problems.extend(protocol::check(&subject, &[Scope::History]));
-        }
-        problems.extend(protocol::check(&subject, Scope::OF_OTHERS));
+        let more = self.protocol_problems_of(respelt.as_ref().unwrap_or(body), self.is_readable(&problems));
+        problems.extend(if respelt.is_some() { at_places_of(body, more) } else { more });
         drop_told(&mut problems, of_schema);
+        problems
+    }
+
+    /// Whether the model takes what a help would propose for a body.
+    fn takes(&self, body: &Body, proposal: &Proposal<'_>) -> bool {
+        let members = body.members().map(|member| (member.name, member.value()));
+        self.facts.take(&Subject::new(self.destination(), &self.facts, members), proposal)
+    }
+
+    /// What is known of the model that a body names, if it is another one than the client's.
+    fn facts_of_body(&self, body: &Value) -> Option<ModelFacts> {
+        let named = body.get("model").and_then(Value::as_str);
+        named.filter(|named| self.model.as_deref() != Some(named)).map(|named| self.facts_of(Some(named)))
+    }
+
+    fn subject_of<'b>(&'b self, body: &'b Value, facts: &'b ModelFacts) -> Subject<'b> {
+        let members = body.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value));
+        let destination = self.destination();
+        let model = body.get("model").and_then(Value::as_str).or(destination.model);
+        Subject::new(Destination { model, ..destination }, facts, members)
+    }
+
+    /// What the rules of protocols find in a body that no plan made, or that its schema spells in another way.
+    fn protocol_problems_of(&self, body: &Value, is_readable: bool) -> Vec<Problem> {
+        let facts = self.facts_of_body(body);
+        let subject = self.subject_of(body, facts.as_ref().unwrap_or(&self.facts));
+        let history: &[Scope] = if is_readable { &[Scope::History] } else { &[] };
+        let mut problems = protocol::check(&subject, history);
+        problems.extend(protocol::check(&subject, Scope::OF_OTHERS));
         problems
     }
 
@@ -337,7 +378,7 @@ impl Checks {
     fn accepts_options(&self, body: &Body, are_right: bool) -> bool {
         let of_conversation = history::members_of_conversation(self.wire);
         // What is known of a model may be about its conversation.
-        let is_apart = !of_conversation.iter().any(|name| self.facts.speak_of(name));
+        let is_apart = !of_conversation.iter().any(|name| self.facts.speak_of(self.wire, name));
         let members: Vec<_> = if is_apart { self.options(body).collect() } else { body.members().collect() };
         let members = members.into_iter().map(|member| (member.name, member.shared_value()));
         let subject = Subject::new(self.destination(), &self.facts, members);
@@ -372,6 +413,14 @@ impl Checks {
     fn destination(&self) -> Destination<'_> {
         Destination { wire: self.wire, server: self.server, model: self.model.as_deref() }
     }
+}
+
+/// Problems of a respelt body, at the places of the body as it was written.
+fn at_places_of(body: &Value, problems: Vec<Problem>) -> Vec<Problem> {
+    problems
+        .into_iter()
+        .map(|problem| Problem { pointer: spelling::original(problem.pointer.as_str(), body), ..problem })
+        .collect()
 }
 
 fn value_of(member: MemberRef<'_>, is_shared: bool) -> &Value {

@@ -754,7 +754,7 @@ impl Compiler {
     #[cfg(feature = "runtime")]
     pub(crate) fn price(&self, plan: &Plan<'_>, model: Option<&str>) -> Option<Price> {
         let server = Server::by_host(UrlParts::of(&plan.instance.url.value).host()).unwrap_or(Server::Unknown);
-        let route = families::Route { wire: plan.wire, server, version: None };
+        let route = families::Route { wire: plan.wire, server, headers: &plan.api_headers() };
         ModelFacts::of(&self.repo.families, route, Some(plan.model(model))).price()
     }
 

@@ -6,6 +6,7 @@
 mod api;
 mod blocks;
 mod cache;
+mod headers;
 mod instances;
 mod request;
 pub(crate) mod rules;
@@ -17,6 +18,7 @@ pub use crate::profile::Breakpoint;
 pub use api::{Auth, Capability, ClientApi};
 pub(crate) use cache::{CacheMark, CachePlace, Cacheable, LOOKBACK, add_cache_control};
 pub use cache::{CachePlan, CacheTtl};
+pub use headers::ApiHeaders;
 pub use instances::{check_instances, origins};
 pub(crate) use request::UrlParts;
 pub(crate) use request::is_in_the_clear;

@@ -19,7 +19,7 @@ use reqc::Compiler;
 use reqc::check::Problem;
 use reqc::compile::{LintTarget, all_rules, rule};
 use reqc::diag::{Rank, Severity, citations};
-use reqc::provider::{Server, WireFormat};
+use reqc::provider::{ApiHeaders, Server, WireFormat};
 use reqc::repo::LoadOptions;
 use reqc::system::Embedded;
 use reqc::world::MemoryWorld;
@@ -189,7 +189,11 @@ fn problems(compiler: &Compiler, wire: WireFormat, case: &Value) -> Result<Vec<P
     // The instance brings the fields of its server.
     let instances = &compiler.repo().instances;
     let instance = case.get("provider").and_then(Value::as_str).and_then(|name| instances.get(name));
-    let target = LintTarget { instance, server, model: case.get("model").and_then(Value::as_str) };
+    let model = case.get("model").and_then(Value::as_str);
+    let named = case.get("headers").and_then(Value::as_object);
+    let named = named.map(|headers| headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?))));
+    let headers = named.map(ApiHeaders::read);
+    let target = LintTarget { instance, server, model, headers };
     let body = case.get("body").ok_or("the file has no `body`")?;
     Ok(compiler.problems_of_body(body, wire, &target))
 }

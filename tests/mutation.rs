@@ -178,7 +178,9 @@ fn renamed(members: &Map<String, Value>, name: &str) -> Map<String, Value> {
 
 fn swapped(value: &Value) -> Value {
     match value {
-        Value::Bool(_) | Value::Number(_) => json!(value.to_string()),
+        Value::Bool(_) => json!(value.to_string()),
+        // Servers that read protocol buffers take numbers as texts.
+        Value::Number(_) => json!(true),
         Value::String(_) => json!(7),
         _ => json!({}),
     }

@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::history::member_of;
+use super::schema::Proposal;
 use super::subject::Subject;
 use crate::diag::{Diagnostic, Severity, did_you_mean};
-use crate::provider::{Server, WireFormat};
+use crate::provider::{ApiHeaders, Server, WireFormat};
 use crate::repo::{Condition, Demand, Fact, Family, MemberPath, ModelName, Property, Repo, State, rules};
 use crate::source::Spanned;
 
@@ -24,12 +26,18 @@ pub(crate) struct ModelFacts {
 enum Standing {
     /// It was seen there.
     Certain,
-    /// It was seen elsewhere, with the same model, or holds for a version of the API that may not be this one.
+    /// It was seen elsewhere, with the same model.
     Likely,
+    /// It holds for a version of the API, or without a beta feature, and nobody says what this request asks for.
+    Conditional,
 }
 
 /// Something that a body does against what is known.
 pub(crate) struct Breach<'f, 'b> {
+    /// The family that says so.
+    pub(crate) family: &'f Family,
+    /// Whether it depends on headers that are not known.
+    pub(crate) is_conditional: bool,
     /// What is known.
     pub(crate) fact: &'f Fact,
     /// The member.
@@ -47,8 +55,8 @@ pub(crate) struct Route<'r> {
     pub(crate) wire: WireFormat,
     /// The server.
     pub(crate) server: Server,
-    /// The version of the API that a header asks for, if it is known.
-    pub(crate) version: Option<&'r str>,
+    /// The version and the beta features of the API that its headers ask for.
+    pub(crate) headers: &'r ApiHeaders,
 }
 
 impl ModelFacts {
@@ -56,9 +64,9 @@ impl ModelFacts {
     /// the API: only one server has those.
     pub(crate) fn of(families: &[Arc<Family>], route: Route<'_>, model: Option<&str>) -> ModelFacts {
         let model = model.map(ModelName::new);
-        let is_of_version = |family: &Family| family.from_version.is_some() && route.server == Server::Anthropic;
-        let has = |family: &Family| model.as_ref().map_or_else(|| is_of_version(family), |model| family.has(model));
-        let fits = |family: &&Arc<Family>| is_named(&family.wires, route.wire.name()) && has(family);
+        let fits = |family: &&Arc<Family>| {
+            is_named(&family.wires, route.wire.name()) && has(family, model.as_ref(), route.server)
+        };
         let standing = |family: &Arc<Family>| Some((Arc::clone(family), Standing::of(family, route)?));
         ModelFacts { families: families.iter().filter(fits).filter_map(standing).collect() }
     }
@@ -78,9 +86,11 @@ impl ModelFacts {
         self.property(property).and_then(|(is_taken, level)| (!is_taken).then_some(level))
     }
 
-    /// Whether anything that is known is about a member of the body, or presupposes something of it.
-    pub(crate) fn speak_of(&self, member: &str) -> bool {
+    /// Whether anything that is known is about a member of the body, or presupposes something of it, beside what is about the
+    /// history alone.
+    pub(crate) fn speak_of(&self, wire: WireFormat, member: &str) -> bool {
         let facts = self.families.iter().flat_map(|(family, _)| &family.facts);
+        let facts = facts.filter(|fact| !is_of_history(fact, wire));
         let conditions = |fact: &'_ Fact| fact.when.iter().chain(&fact.unless).any(|it| it.at.is_below(member));
         facts.into_iter().any(|fact| fact.at.iter().any(|place| place.is_below(member)) || conditions(fact))
     }
@@ -99,15 +109,55 @@ impl ModelFacts {
         certain.find_map(|(family, _)| family.price.clone())
     }
 
-    /// What a body does against what is known: the worst of each member.
-    pub(crate) fn breaches<'f, 'b>(&'f self, subject: &Subject<'b>) -> Vec<Breach<'f, 'b>> {
-        let mut breaches: Vec<Breach<'f, 'b>> = Vec::new();
-        for (family, standing) in &self.families {
-            for fact in &family.facts {
-                fact_breaches(fact, standing.at_most(fact.level), subject, &mut breaches);
-            }
+    /// What is asked of a member, of everything that is known and holds for a body.
+    pub(crate) fn demands<'f>(&'f self, subject: &Subject<'_>, place: &MemberPath) -> impl Iterator<Item = &'f Demand> {
+        let facts = self.families.iter().flat_map(|(family, _)| &family.facts);
+        facts
+            .filter(|fact| fact.at.contains(place) && is_of_wire(fact, subject.wire) && holds(fact, subject))
+            .map(|fact| &fact.demand)
+    }
+
+    /// Whether nothing that is known speaks against a proposal for a body.
+    pub(crate) fn take(&self, subject: &Subject<'_>, proposal: &Proposal<'_>) -> bool {
+        let (at, value) = match proposal {
+            Proposal::Field { at } => (at, None),
+            Proposal::Value { at, text } => (at, Some(Value::from(*text))),
+        };
+        let facts = self.families.iter().flat_map(|(family, _)| &family.facts);
+        let mut about =
+            facts.filter(|fact| fact.at.iter().any(|place| place.is_at(at)) && is_of_wire(fact, subject.wire));
+        about.all(|fact| is_proposable(&fact.demand, value.as_ref()) || !holds(fact, subject))
+    }
+
+    /// How much a body does against what is known, whatever is about the history alone.
+    pub(crate) fn count(&self, subject: &Subject<'_>) -> usize {
+        let mut breaches = Vec::new();
+        for known in &self.families {
+            let facts = known.0.facts.iter().filter(|fact| !is_of_history(fact, subject.wire));
+            facts.for_each(|fact| fact_breaches(known, fact, subject, &mut breaches));
         }
-        breaches.sort_by_key(|breach| std::cmp::Reverse(breach.severity));
+        breaches.len()
+    }
+
+    /// What a body does against what is known: the worst of each value. Facts about the history alone are asked apart:
+    /// [`ModelFacts::breaches_of_history`].
+    pub(crate) fn breaches<'f, 'b>(&'f self, subject: &Subject<'b>) -> Vec<Breach<'f, 'b>> {
+        self.worst(subject, |fact| !is_of_history(fact, subject.wire))
+    }
+
+    /// The same of facts about the history alone.
+    pub(crate) fn breaches_of_history<'f, 'b>(&'f self, subject: &Subject<'b>) -> Vec<Breach<'f, 'b>> {
+        self.worst(subject, |fact| is_of_history(fact, subject.wire))
+    }
+
+    fn worst<'f, 'b>(&'f self, subject: &Subject<'b>, is_asked: impl Fn(&Fact) -> bool) -> Vec<Breach<'f, 'b>> {
+        let mut breaches: Vec<Breach<'f, 'b>> = Vec::new();
+        for known in &self.families {
+            let facts = known.0.facts.iter().filter(|fact| is_asked(fact));
+            facts.for_each(|fact| fact_breaches(known, fact, subject, &mut breaches));
+        }
+        // Of several that speak against one value, the one that leaves the fewest has the help that holds for all.
+        breaches.sort_by_key(|breach| (std::cmp::Reverse(breach.severity), breach.fact.demand.choices()));
         let mut told: Vec<*const Value> = Vec::new();
         breaches.retain(|breach| {
             let address = std::ptr::from_ref(breach.value);
@@ -119,21 +169,45 @@ impl ModelFacts {
     }
 }
 
+/// Whether a fact is known of a wire format.
+fn is_of_wire(fact: &Fact, wire: WireFormat) -> bool {
+    fact.wires.is_empty() || is_named(&fact.wires, wire.name())
+}
+
+/// Whether a family speaks of a model. Of one that nobody names yet, a rule of the server holds, and what holds for a
+/// version of Anthropic's API: no other server has those.
+fn has(family: &Family, model: Option<&ModelName>, server: Server) -> bool {
+    let is_of_version = family.from_version.is_some() && server == Server::Anthropic;
+    model.map_or(family.of_server || is_of_version, |model| family.has(model))
+}
+
+/// Adds what a body does against a fact.
 fn fact_breaches<'f, 'b>(
+    (family, standing): &'f (Arc<Family>, Standing),
     fact: &'f Fact,
-    severity: Severity,
     subject: &Subject<'b>,
     breaches: &mut Vec<Breach<'f, 'b>>,
 ) {
-    if !fact.wires.is_empty() && !is_named(&fact.wires, subject.wire.name()) {
+    if !is_of_wire(fact, subject.wire) {
         return;
     }
     for place in &fact.at {
-        let Some(value) = subject.at(place) else { continue };
-        if !is_met(&fact.demand, value) && holds(fact, subject) {
-            breaches.push(Breach { fact, place, value, severity });
+        let mut wrong = subject.at(place);
+        wrong.retain(|value| !is_met(&fact.demand, value));
+        if wrong.is_empty() || !holds(fact, subject) {
+            continue;
         }
+        let severity = standing.at_most(fact.level);
+        let is_conditional = *standing == Standing::Conditional;
+        breaches.extend(wrong.into_iter().map(|value| Breach { family, fact, place, value, severity, is_conditional }));
     }
+}
+
+/// Whether a fact speaks of the history alone: bodies that share it share what is found.
+fn is_of_history(fact: &Fact, wire: WireFormat) -> bool {
+    let Some(history) = member_of(wire) else { return false };
+    let conditions = fact.when.iter().chain(&fact.unless).map(|condition| &condition.at);
+    fact.at.iter().chain(conditions).all(|place| place.is_below(history))
 }
 
 impl Standing {
@@ -144,15 +218,21 @@ impl Standing {
             matches!(route.server, Server::LmStudio | Server::Ollama | Server::LlamaCpp | Server::OpenRouter);
         let at_server = match is_named(&family.servers, route.server.name()) {
             true => Standing::Certain,
-            false if is_own_rule => return None,
+            false if is_own_rule || family.of_server => return None,
             false if family.servers.is_empty() => Standing::Certain,
             false => Standing::Likely,
         };
-        match (family.from_version.as_deref(), route.version) {
-            (None, _) => Some(at_server),
-            (Some(_), None) => Some(Standing::Likely),
+        let of_version = match (family.from_version.as_deref(), route.headers.version.as_deref()) {
+            (None, _) => at_server,
+            (Some(_), None) => Standing::Conditional,
             // Versions are dates.
-            (Some(first), Some(version)) => (version >= first).then_some(at_server),
+            (Some(first), Some(version)) if version >= first => at_server,
+            (Some(_), Some(_)) => return None,
+        };
+        match family.without_beta.as_deref().map(|beta| route.headers.has_beta(beta)) {
+            None | Some(Some(false)) => Some(of_version),
+            Some(None) => Some(Standing::Conditional),
+            Some(Some(true)) => None,
         }
     }
 }
@@ -164,19 +244,33 @@ impl Standing {
     }
 }
 
-/// Whether what a fact presupposes is so.
-fn holds(fact: &Fact, subject: &Subject<'_>) -> bool {
-    let is = |condition: &Condition| match (&condition.is, subject.at(&condition.at)) {
-        (State::Present(wanted), value) => value.is_some() == *wanted,
-        (State::OneOf(values), Some(value)) => values.iter().any(|other| is_same(value, other)),
-        (State::OneOf(_), None) => false,
-    };
-    fact.when.iter().all(is) && !fact.unless.iter().any(is)
+/// Whether a demand takes a value; without one, some value of the member.
+fn is_proposable(demand: &Demand, value: Option<&Value>) -> bool {
+    match (demand, value) {
+        (demand, Some(value)) => is_met(demand, value),
+        (Demand::Absent { values, .. }, None) => !values.is_empty(),
+        (Demand::Value { .. }, None) => true,
+    }
 }
 
-fn is_met(demand: &Demand, value: &Value) -> bool {
+/// Whether what a fact presupposes is so.
+fn holds(fact: &Fact, subject: &Subject<'_>) -> bool {
+    fact.when.iter().all(|condition| is_so(condition, subject))
+        && !fact.unless.iter().any(|condition| is_so(condition, subject))
+}
+
+fn is_so(condition: &Condition, subject: &Subject<'_>) -> bool {
+    let found = subject.at(&condition.at);
+    match &condition.is {
+        State::Present(wanted) => found.is_empty() != *wanted,
+        State::OneOf(values) => found.iter().any(|value| values.iter().any(|other| is_same(value, other))),
+    }
+}
+
+/// Whether a value is what is asked.
+pub(super) fn is_met(demand: &Demand, value: &Value) -> bool {
     match demand {
-        Demand::Absent { .. } => false,
+        Demand::Absent { values, .. } => !values.is_empty() && !values.iter().any(|other| is_same(value, other)),
         Demand::Value { one_of, least, most } => {
             let in_range = |number: f64| {
                 (least.is_some() || most.is_some())
@@ -189,7 +283,7 @@ fn is_met(demand: &Demand, value: &Value) -> bool {
 }
 
 /// Whether two values are the same to a server: numbers by value, words without case, as proto3 JSON reads them.
-fn is_same(value: &Value, other: &Value) -> bool {
+pub(super) fn is_same(value: &Value, other: &Value) -> bool {
     match (value, other) {
         (Value::String(value), Value::String(other)) => value.eq_ignore_ascii_case(other),
         (Value::Number(value), Value::Number(other)) => value.as_f64() == other.as_f64(),
@@ -232,7 +326,8 @@ mod tests {
     use crate::repo::{LoadOptions, load};
     use crate::world::MemoryWorld;
 
-    const ROUTE: Route<'_> = Route { wire: WireFormat::OpenAiChat, server: Server::OpenAi, version: None };
+    const UNKNOWN: ApiHeaders = ApiHeaders::UNKNOWN;
+    const ROUTE: Route<'_> = Route { wire: WireFormat::OpenAiChat, server: Server::OpenAi, headers: &UNKNOWN };
 
     /// Families by name, pattern and further keys.
     fn families(entries: &[(&str, &str, &str)]) -> Vec<Arc<Family>> {
@@ -272,8 +367,10 @@ mod tests {
             ("Seen", "m", "servers = [\"OpenAI\"]\nprefill = false"),
             ("Dated", "d", "from_version = \"2026-10-21\"\nprefill = false"),
         ]);
-        let severity = |model, server, version| {
-            let facts = ModelFacts::of(&families, Route { server, version, ..ROUTE }, Some(model));
+        let severity = |model, server, version: Option<&str>| {
+            let named = version.map(|version| ("anthropic-version", version));
+            let headers = ApiHeaders::read(named);
+            let facts = ModelFacts::of(&families, Route { server, headers: &headers, ..ROUTE }, Some(model));
             facts.property(Property::Prefill).map(|(_, severity)| severity)
         };
         assert_eq!(severity("m", Server::OpenAi, None), Some(Severity::Error));

@@ -55,6 +55,10 @@ impl<'b> Found<'b> {
         self.marks.is_empty()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.marks.len()
+    }
+
     /// Something is wrong with a value.
     pub(crate) fn at(&mut self, value: &'b Value, message: impl Into<String>) -> Note<'_, 'b> {
         self.mark(Spot::Value(value), message.into())

@@ -25,12 +25,14 @@ mod json_mode;
 mod late_breakpoint;
 mod limit;
 mod media_source;
+mod media_type;
 mod missing_companion;
 mod model_media;
 mod model_parameter;
 mod model_prefill;
 mod orphan_result;
 mod pairing;
+mod participant_name;
 mod prefill;
 mod result_order;
 mod result_role;
@@ -119,6 +121,9 @@ macro_rules! body_rule {
     (Body and $of_history:ident, $($rest:tt)+) => {
         body_rule!(@Body, Some($of_history), $($rest)+);
     };
+    (Options and $of_history:ident, $($rest:tt)+) => {
+        body_rule!(@Options, Some($of_history), $($rest)+);
+    };
     ($scope:ident, $($rest:tt)+) => {
         body_rule!(@$scope, None, $($rest)+);
     };
@@ -155,6 +160,7 @@ static ALL: &[&BodyRule] = &[
     &empty_error_result::RULE,
     &result_order::RULE,
     &result_role::RULE,
+    &participant_name::RULE,
     &item_id::RULE,
     &turn_order::RULE,
     &system_message::RULE,
@@ -188,6 +194,18 @@ static ALL: &[&BodyRule] = &[
 /// The declarations of all rules.
 pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
     ALL.iter().map(|rule| &rule.rule)
+}
+
+/// How much the rules find that look beside the conversation alone, what is known of models left out.
+pub(super) fn count_options(subject: &Subject<'_>) -> usize {
+    let mut found = Found::new(ALL[0]);
+    let of_options =
+        ALL.iter().filter(|rule| rule.scope == Scope::Options && rule.rule.code != model_parameter::RULE.rule.code);
+    for rule in of_options {
+        found.next(rule);
+        (rule.check)(subject, &mut found);
+    }
+    found.len()
 }
 
 /// What the rules of some scopes find in a body, in the order of the rules.

@@ -16,7 +16,7 @@ mod mistake;
 mod node;
 mod pattern;
 pub(crate) mod rules;
-mod spelling;
+pub(crate) mod spelling;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -29,6 +29,7 @@ use graph::Refusal;
 use serde_json::Value;
 
 use explain::MAX_PROBLEMS;
+pub(crate) use mistake::Proposal;
 use mistake::{Hint, Mistake, What};
 
 use super::{Problem, Routes};
@@ -189,6 +190,18 @@ impl Schemas {
     }
 }
 
+/// Tells whether a model takes what a help would propose.
+pub(super) type IsTaken<'t> = &'t dyn Fn(&Proposal<'_>) -> bool;
+
+/// What schemas say of a body.
+#[derive(Default)]
+pub(super) struct Verdict {
+    /// What is wrong with it, in the order of the schema, at its own places.
+    pub(super) problems: Vec<Problem>,
+    /// The body as its schema spells it, if it spells it in another way.
+    pub(super) respelt: Option<Value>,
+}
+
 impl AgentSchemas {
     /// The same for a server: one that passes over fields that it does not know gets a warning of them. What a repository's own
     /// schema refuses stays an error.
@@ -205,30 +218,52 @@ impl AgentSchemas {
 
     /// What is wrong with a body, in the order of the schema. A schema that cannot be used is wrong with every body.
     pub fn problems(&self, body: &Value) -> Vec<Problem> {
-        self.problems_of(Input::Value(body))
+        self.ask(body, &|_| true).problems
+    }
+
+    /// As [`AgentSchemas::problems`], with the body as its schema spells it. Advice proposes only what `is_taken`.
+    pub(super) fn ask(&self, body: &Value, is_taken: IsTaken<'_>) -> Verdict {
+        self.verdict_on(Input::Value(body), is_taken)
     }
 
     /// As [`AgentSchemas::problems`], without another look at values that other bodies hold too. `asked` are the names of members
     /// beside which all others are known to be right.
-    pub(super) fn problems_of_body(&self, body: &Body, asked: Option<&'static [&'static str]>) -> Vec<Problem> {
-        self.problems_of(Input::Body(body, asked))
+    pub(super) fn ask_of_body(
+        &self,
+        body: &Body,
+        asked: Option<&'static [&'static str]>,
+        is_taken: IsTaken<'_>,
+    ) -> Verdict {
+        self.verdict_on(Input::Body(body, asked), is_taken)
     }
 
-    fn problems_of(&self, subject: Input<'_>) -> Vec<Problem> {
+    fn verdict_on(&self, subject: Input<'_>, is_taken: IsTaken<'_>) -> Verdict {
         let mut mistakes = self.mistakes(subject);
         if mistakes.is_empty() {
-            return Vec::new();
+            return Verdict::default();
         }
         // Each name is in a schema once; a body in its other spelling is refused, and asked again in this one.
         let respelt = self.documents().find_map(|schema| spelling::respelt(schema, || subject.value()));
-        if let Some(respelt) = respelt {
-            mistakes = self.mistakes(Input::Respelt { value: &respelt, original: subject.value() });
+        let respelt = respelt.or_else(|| self.without_nulls(subject.value(), &mistakes));
+        if let Some(respelt) = &respelt {
+            mistakes = self.mistakes(Input::Respelt { value: respelt, original: subject.value() });
         }
+        Verdict { problems: self.told(mistakes, subject, is_taken), respelt }
+    }
+
+    /// The body without each `null` that is a mistake, for a server that reads it as absent.
+    fn without_nulls(&self, body: &Value, mistakes: &[Mistake]) -> Option<Value> {
+        self.passes_over?;
+        let is_null = |mistake: &&Mistake| matches!(mistake.what, What::Unfit { found: "null", .. });
+        spelling::without_nulls(body, mistakes.iter().filter(is_null).map(|mistake| &mistake.pointer))
+    }
+
+    fn told(&self, mut mistakes: Vec<Mistake>, subject: Input<'_>, is_taken: IsTaken<'_>) -> Vec<Problem> {
         mistakes.retain_mut(|mistake| !self.allowed.iter().any(|entry| entry.lets_pass(mistake, subject.value())));
         mistake::drop_misspelt(&mut mistakes);
         mistakes.dedup_by(|next, kept| mistake::absorb(kept, next));
         cut(&mut mistakes);
-        mistakes.into_iter().map(|mistake| mistake.told(self.variant())).collect()
+        mistakes.into_iter().map(|mistake| mistake.proposing(is_taken).told(self.variant())).collect()
     }
 
     /// Tells these schemas from others: a wire format with the same extensions has them once.

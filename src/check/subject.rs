@@ -47,6 +47,15 @@ impl<'b> Subject<'b> {
         Subject { wire, server, model, facts, members, history: OnceCell::new() }
     }
 
+    /// The same destination with other members.
+    pub(crate) fn with_members<'o>(&'o self, members: impl Iterator<Item = (&'o str, &'o Value)>) -> Subject<'o>
+    where
+        'b: 'o,
+    {
+        let destination = Destination { wire: self.wire, server: self.server, model: self.model };
+        Subject::new(destination, self.facts, members)
+    }
+
     /// A member of the body; one that is `null` counts as absent.
     pub(crate) fn member(&self, name: &str) -> Option<&'b Value> {
         let found = self.members.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
@@ -58,8 +67,8 @@ impl<'b> Subject<'b> {
         self.member(camel).or_else(|| self.member(snake))
     }
 
-    /// The value at a place, in either of Gemini's spellings; `null` counts as absent.
-    pub(crate) fn at(&self, place: &MemberPath) -> Option<&'b Value> {
+    /// The values at a place, in either of Gemini's spellings; `null` counts as absent.
+    pub(crate) fn at(&self, place: &MemberPath) -> Vec<&'b Value> {
         place.find(self.wire == WireFormat::GoogleGenerateContent, |name| self.member(name))
     }
 

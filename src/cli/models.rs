@@ -100,7 +100,8 @@ fn document(family: &Family) -> Value {
     let globs = |list: &[ModelPattern]| list.iter().map(|it| it.text.value.to_string()).collect::<Vec<_>>();
     let mut document = json!({
         "name": &*family.name.value, "models": globs(&family.models), "except": globs(&family.except),
-        "wires": texts(&family.wires), "servers": texts(&family.servers), "from_version": family.from_version.as_deref(),
+        "wires": texts(&family.wires), "servers": texts(&family.servers), "of_server": family.of_server,
+        "from_version": family.from_version.as_deref(), "without_beta": family.without_beta.as_deref(),
         "source": family.origin.source.as_deref(), "rank": family.origin.rank().map(Rank::name),
         "seen": family.origin.seen.as_deref(),
         "reasoned_calls": family.reasoned_calls.map(Severity::name), "cache_minimum": family.cache_minimum,
@@ -122,13 +123,18 @@ fn price_document(price: &Price) -> Value {
 }
 
 fn fact_document(fact: &Fact) -> Value {
-    let (instead, one_of, least, most) = match &fact.demand {
-        Demand::Absent { instead } => (instead.as_deref(), None, None, None),
-        Demand::Value { one_of, least, most } => (None, Some(one_of), *least, *most),
+    let (instead, values) = match &fact.demand {
+        Demand::Absent { instead, values } => (instead.as_deref(), Some(values)),
+        Demand::Value { .. } => (None, None),
+    };
+    let (one_of, least, most) = match &fact.demand {
+        Demand::Absent { .. } => (None, None, None),
+        Demand::Value { one_of, least, most } => (Some(one_of), *least, *most),
     };
     json!({
         "at": fact.at.iter().map(|place| place.pointer.as_str()).collect::<Vec<_>>(),
-        "refused": one_of.is_none(), "instead": instead, "one_of": one_of, "least": least, "most": most,
+        "refused": one_of.is_none(), "instead": instead, "values": values,
+        "one_of": one_of, "least": least, "most": most,
         "when": conditions(&fact.when), "unless": conditions(&fact.unless),
         "wires": fact.wires.iter().map(|name| &*name.value).collect::<Vec<_>>(), "level": fact.level.name(),
         "says": fact.says.as_deref(), "help": fact.help.as_deref(),

@@ -11,9 +11,9 @@ pub use files::{LintedBodies, Linting};
 use serde_json::Value;
 
 use super::Compiler;
-use crate::check::{Checks, Problem};
+use crate::check::{Checks, Problem, Recipient};
 use crate::lint::{Unrecognised, recognise_among};
-use crate::provider::{ClientApi, Server, UrlParts, WireFormat, is_openai_model};
+use crate::provider::{ApiHeaders, ClientApi, Server, UrlParts, WireFormat, is_openai_model};
 use crate::repo::{Instance, LayerKind};
 
 /// Where a body goes that no profile made.
@@ -25,6 +25,8 @@ pub struct LintTarget<'t> {
     pub server: Option<Server>,
     /// The model, unless the body names it.
     pub model: Option<&'t str>,
+    /// The headers of the request; without them those that the instance sends count, if it is known.
+    pub headers: Option<ApiHeaders>,
 }
 
 impl LintTarget<'_> {
@@ -95,7 +97,10 @@ impl Compiler {
     pub fn problems_of_body(&self, body: &Value, wire: WireFormat, target: &LintTarget<'_>) -> Vec<Problem> {
         let instance = target.instance.and_then(|instance| Some((instance, api(instance)?)));
         let server = server_of(body, wire, target);
-        Checks::of_wire(&self.schemas, &self.repo.families, wire, server, instance, target.model).problems_of(body)
+        let of_instance = || instance.map(|(instance, api)| api.api_headers(instance, []));
+        let headers = target.headers.clone().or_else(of_instance).unwrap_or_default();
+        let to = Recipient { wire, server, instance, model: target.model, headers };
+        Checks::of_recipient(&self.schemas, &self.repo.families, to).problems_of(body)
     }
 
     /// The provider instance of a host, the repository's own first.

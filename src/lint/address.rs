@@ -42,7 +42,7 @@ const PATHS: [(&str, WireFormat); 9] = [
 ];
 
 /// How the paths of other endpoints of the same servers end.
-const OTHERS: [&str; 18] = [
+const OTHERS: [&str; 19] = [
     "/completions",
     "/embeddings",
     "/moderations",
@@ -60,6 +60,7 @@ const OTHERS: [&str; 18] = [
     "/rerank",
     "/tokenize",
     "/files",
+    "/batches",
     "/models",
 ];
 

@@ -7,7 +7,7 @@ use super::address::{Address, Endpoint};
 use super::batch::Envelope;
 use super::recognise::begins_with;
 use crate::json::{self, JsonError, Pointer};
-use crate::provider::WireFormat;
+use crate::provider::{ApiHeaders, WireFormat};
 
 /// A request body, and what is known of it without looking into it.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +21,8 @@ pub struct FoundBody {
     pub at: Pointer,
     /// Where it was sent, if what is around it says so.
     pub endpoint: Option<Endpoint>,
+    /// The headers that it was sent with, as far as what is around it says so.
+    pub headers: ApiHeaders,
     /// Whether the model is named elsewhere, as in Mistral's batches.
     pub has_model_elsewhere: bool,
 }
@@ -66,6 +68,7 @@ struct Here {
     address: Address,
     /// Whether a URL stands around it.
     has_url: bool,
+    headers: ApiHeaders,
     /// Whether it is a line of a batch.
     is_of_batch: bool,
     /// Whether it is an entry of a capture: of those most are no requests to a model.
@@ -94,8 +97,11 @@ impl Here {
 /// How many things may be wrapped around a body.
 const DEEPEST: usize = 6;
 
-/// What wraps a body: the members of batches (`body`, `params`), logs and captures that hold one.
-const WRAPPERS: [&str; 12] = [
+/// The members of batches that hold requests: Anthropic's and Gemini's, and xAI's.
+const LISTS: [&str; 2] = ["requests", "batch_requests"];
+
+/// What wraps a body: the members of batches (`body`, `params`, and xAI's), logs and captures that hold one.
+const WRAPPERS: [&str; 15] = [
     "body",
     "params",
     "request",
@@ -108,6 +114,9 @@ const WRAPPERS: [&str; 12] = [
     "payload",
     "data",
     "input",
+    "batch_request",
+    "chat_get_completion",
+    "responses",
 ];
 
 struct Finder {
@@ -134,10 +143,10 @@ impl Finder {
         if is_capture(&members) {
             return self.capture(&mut members, &here);
         }
-        if let Some(Value::Array(requests)) = members.get_mut("requests") {
-            let requests = std::mem::take(requests);
+        let list = LISTS.into_iter().find(|name| members.get(*name).is_some_and(Value::is_array));
+        if let Some((name, Value::Array(requests))) = list.and_then(|name| Some((name, members.remove(name)?))) {
             let here =
-                Here { address: Address::Unknown, has_url: false, within: Within::Requests, ..here.below("requests") };
+                Here { address: Address::Unknown, has_url: false, within: Within::Requests, ..here.below(name) };
             return self.each(requests, &here);
         }
         if self.is_empty_envelope(&members, &here) {
@@ -215,6 +224,7 @@ impl Finder {
             string: here.string,
             at: here.at,
             endpoint,
+            headers: here.headers,
             has_model_elsewhere: here.is_of_batch && !here.has_url,
         });
     }
@@ -252,8 +262,34 @@ fn around(members: &Map<String, Value>, here: &Here) -> Here {
         // A line of Anthropic's batches wraps the body as `params`, with its model.
         is_of_batch: here.is_of_batch || members.contains_key("custom_id") && members.contains_key("body"),
         address,
+        headers: headers(members).unwrap_or_else(|| here.headers.clone()),
         ..here.clone()
     }
+}
+
+/// The headers of a request, in the forms of logs: an object of texts or of lists of texts, or a list of objects with
+/// `name` and `value`, as HAR files have it. `None` if they say neither version nor beta features.
+fn headers(members: &Map<String, Value>) -> Option<ApiHeaders> {
+    let found = ["headers", "request_headers", "requestHeaders"].into_iter().find_map(|name| members.get(name))?;
+    let mut pairs: Vec<(&str, &str)> = Vec::new();
+    match found {
+        Value::Object(headers) => {
+            for (name, value) in headers {
+                let values = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+                pairs.extend(values.iter().filter_map(Value::as_str).map(|value| (name.as_str(), value)));
+            }
+        }
+        Value::Array(headers) => {
+            pairs.extend(headers.iter().filter_map(named_header));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+    Some(ApiHeaders::read(pairs)).filter(|headers| !headers.is_unknown())
+}
+
+/// The name and the value of a header of a HAR file.
+fn named_header(header: &Value) -> Option<(&str, &str)> {
+    Some((header.get("name")?.as_str()?, header.get("value")?.as_str()?))
 }
 
 #[cfg(test)]
@@ -276,9 +312,26 @@ mod tests {
         assert_eq!(places(json!([body, body])), ["/0", "/1"]);
         assert_eq!(places(json!({"custom_id": "a", "params": body})), ["/params"]);
         assert_eq!(places(json!({"requests": [{"custom_id": "a", "params": body}]})), ["/requests/0/params"]);
+        let of_xai = json!({"batch_requests": [{"batch_request_id": "0", "batch_request": {"responses": body}}]});
+        assert_eq!(places(of_xai), ["/batch_requests/0/batch_request/responses"]);
         assert_eq!(places(json!({"key": "a", "request": {"contents": []}})), ["/request"]);
         assert_eq!(places(json!({"request": {"url": "/v1/messages", "body": body.to_string()}})), ["/request/body"]);
         assert_eq!(places(json!({"input": body, "output": {}})), ["/input"]);
+    }
+
+    #[test]
+    fn headers_of_logs_tell_version_and_betas() {
+        let body = json!({"model": "m", "messages": []});
+        let version = |headers: Value| {
+            let line = json!({"url": "/v1/messages", "headers": headers, "body": body});
+            find(line, None).bodies[0].headers.version.clone()
+        };
+        let expected = Some("2023-06-01".to_owned());
+        assert_eq!(version(json!({"anthropic-version": "2023-06-01"})), expected);
+        assert_eq!(version(json!({"Anthropic-Version": ["2023-06-01"]})), expected);
+        assert_eq!(version(json!([{"name": "anthropic-version", "value": "2023-06-01"}])), expected);
+        assert_eq!(version(json!({"x-api-key": "k"})), None);
+        assert_eq!(version(json!(null)), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Client APIs: the wire format, authentication and capabilities of each.
 
-use super::WireFormat;
+use super::{ApiHeaders, WireFormat};
 use crate::repo::Instance;
 
 /// How a client talks to a provider.
@@ -171,17 +171,19 @@ impl ClientApi {
         }
     }
 
-    /// The version of the API that requests of an instance, and of a profile with headers of its own, ask for, where there are
-    /// versions.
-    pub fn version<'h>(
+    /// The version and the beta features that requests of an instance, and of a profile with headers of its own, ask for;
+    /// nothing is known where an API has neither.
+    pub fn api_headers<'h>(
         self,
         instance: &'h Instance,
         own: impl IntoIterator<Item = (&'h str, &'h str)>,
-    ) -> Option<&'h str> {
-        let (wanted, usual) = self.headers().iter().find(|(name, _)| *name == "anthropic-version")?;
-        let headers = instance.headers.iter().map(|(name, value)| (&**name, &**value)).chain(own);
-        let said = headers.filter(|(name, _)| name.eq_ignore_ascii_case(wanted)).last();
-        Some(said.map_or(usual, |(_, version)| version))
+    ) -> ApiHeaders {
+        let usual = self.headers();
+        if !usual.iter().any(|(name, _)| *name == "anthropic-version") {
+            return ApiHeaders::default();
+        }
+        let of_instance = instance.headers.iter().map(|(name, value)| (&**name, &**value));
+        ApiHeaders::read(usual.iter().copied().chain(of_instance).chain(own))
     }
 
     /// Whether a profile may ask for something.

@@ -200,7 +200,9 @@ mod tests {
                 "anthropic-beta: c"
             ]
         );
-        assert_eq!(ClientApi::Claude.version(&instance, []), Some("2023-06-01"));
-        assert_eq!(ClientApi::Claude.version(&instance, [("anthropic-version", "2026-10-21")]), Some("2026-10-21"));
+        let headers = ClientApi::Claude.api_headers(&instance, own);
+        assert_eq!((headers.version.as_deref(), headers.has_beta("c")), (Some("2023-06-01"), Some(true)));
+        let headers = ClientApi::Claude.api_headers(&instance, [("anthropic-version", "2026-10-21")]);
+        assert_eq!(headers.version.as_deref(), Some("2026-10-21"));
     }
 }

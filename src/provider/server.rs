@@ -13,6 +13,8 @@ pub enum Server {
     OpenAi,
     /// Google's Gemini API.
     Google,
+    /// Vertex AI, Google's cloud.
+    Vertex,
     /// Mistral AI, also for Codestral.
     Mistral,
     /// OpenRouter.
@@ -39,10 +41,11 @@ pub enum Server {
 
 impl Server {
     /// Every server.
-    pub const ALL: [Server; 14] = [
+    pub const ALL: [Server; 15] = [
         Server::Anthropic,
         Server::OpenAi,
         Server::Google,
+        Server::Vertex,
         Server::Mistral,
         Server::OpenRouter,
         Server::DeepSeek,
@@ -62,6 +65,7 @@ impl Server {
             Server::Anthropic => "Anthropic",
             Server::OpenAi => "OpenAI",
             Server::Google => "Google",
+            Server::Vertex => "Vertex AI",
             Server::Mistral => "Mistral",
             Server::OpenRouter => "OpenRouter",
             Server::DeepSeek => "DeepSeek",
@@ -88,7 +92,9 @@ impl Server {
     /// lost, or read more than anybody wrote down.
     pub fn refuses_unknown_fields(self) -> bool {
         match self {
-            Server::Anthropic | Server::OpenAi | Server::Google | Server::Mistral | Server::Groq => true,
+            Server::Anthropic | Server::OpenAi | Server::Google | Server::Vertex | Server::Mistral | Server::Groq => {
+                true
+            }
             Server::OpenRouter
             | Server::DeepSeek
             | Server::Qwen
@@ -111,6 +117,7 @@ impl Server {
         let known = [
             ("anthropic.com", Server::Anthropic),
             ("openai.com", Server::OpenAi),
+            ("aiplatform.googleapis.com", Server::Vertex),
             ("googleapis.com", Server::Google),
             ("mistral.ai", Server::Mistral),
             ("openrouter.ai", Server::OpenRouter),
@@ -121,6 +128,10 @@ impl Server {
             ("moonshot.ai", Server::Moonshot),
             ("moonshot.cn", Server::Moonshot),
         ];
+        // Regions stand in front: `europe-west4-aiplatform.googleapis.com`.
+        if host.ends_with("-aiplatform.googleapis.com") {
+            return Some(Server::Vertex);
+        }
         let is_below =
             |domain: &str| host.strip_suffix(domain).is_some_and(|before| before.is_empty() || before.ends_with('.'));
         known.into_iter().find(|(domain, _)| is_below(domain)).map(|(_, server)| server)
@@ -159,6 +170,9 @@ mod tests {
         assert_eq!(Server::by_host("api.openai.com"), Some(Server::OpenAi));
         assert_eq!(Server::by_host("dashscope-intl.aliyuncs.com"), Some(Server::Qwen));
         assert_eq!(Server::by_host("notopenai.com"), None);
+        assert_eq!(Server::by_host("europe-west4-aiplatform.googleapis.com"), Some(Server::Vertex));
+        assert_eq!(Server::by_host("aiplatform.googleapis.com"), Some(Server::Vertex));
+        assert_eq!(Server::by_host("generativelanguage.googleapis.com"), Some(Server::Google));
         assert_eq!(Server::by_host(UrlParts::of("https://user@api.x.ai:443/v1?a").host()), Some(Server::XAi));
         assert_eq!(Server::by_host(UrlParts::of("http://localhost:8080/v1").host()), None);
     }

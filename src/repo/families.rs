@@ -28,16 +28,18 @@ use crate::toml::{Kind, Node, Table};
 pub const FAMILIES_KEYS: [&str; 2] = ["schema_version", "family"];
 
 /// Every key of a `[[family]]` entry.
-pub const FAMILY_KEYS: [&str; 26] = joined(OWN_KEYS, PROPERTY_KEYS);
+pub const FAMILY_KEYS: [&str; 30] = joined(OWN_KEYS, PROPERTY_KEYS);
 
 /// Keys of a family that are no properties.
-const OWN_KEYS: [&str; 13] = [
+const OWN_KEYS: [&str; 15] = [
     "name",
     "models",
     "except",
     "wires",
     "servers",
+    "of_server",
     "from_version",
+    "without_beta",
     "source",
     "seen",
     "reasoned_calls",
@@ -62,7 +64,7 @@ const PROPERTY_KEYS: [&str; Property::ALL.len()] = {
 const FACT_KEYS: [&str; 9] = ["at", "when", "unless", "wires", "level", "says", "help", "source", "seen"];
 
 /// Every key of a `[[family.refuses]]` entry.
-pub const REFUSES_KEYS: [&str; 10] = joined(FACT_KEYS, ["instead"]);
+pub const REFUSES_KEYS: [&str; 11] = joined(FACT_KEYS, ["instead", "values"]);
 
 /// Every key of a `[[family.takes]]` entry.
 pub const TAKES_KEYS: [&str; 12] = joined(FACT_KEYS, ["one_of", "least", "most"]);
@@ -100,8 +102,12 @@ pub struct Family {
     pub wires: Vec<Spanned<Arc<str>>>,
     /// The servers that this is known of; empty for all that serve these models.
     pub servers: Vec<Spanned<Arc<str>>>,
+    /// Whether it is a rule of these servers for every model, named or not: elsewhere it says nothing.
+    pub of_server: bool,
     /// The version of the API, as a header names it, from which on it is so; `None` for all.
     pub from_version: Option<Arc<str>>,
+    /// The beta feature, as a header names it, with which it is not so.
+    pub without_beta: Option<Arc<str>>,
     /// Where it was found, and when.
     pub origin: Origin,
     /// What it says of these models, yes or no.
@@ -181,6 +187,8 @@ pub enum Demand {
     Absent {
         /// The member to use instead.
         instead: Option<Arc<str>>,
+        /// The values that are refused; if there are none, every value is.
+        values: Vec<Value>,
     },
     /// Its value must be one of these, or a number in this range.
     Value {
@@ -283,7 +291,9 @@ impl Family {
         let (name, models) = (reader.string("name"), reader.patterns("models"));
         let except = reader.patterns("except").unwrap_or_default();
         let (wires, servers, origin) = (reader.names("wires"), reader.names("servers"), reader.origin());
+        let of_server = reader.boolean("of_server").is_some_and(|it| it.value);
         let from_version = reader.string("from_version").map(|it| it.value);
+        let without_beta = reader.string("without_beta").map(|it| it.value);
         let reasoned_calls = reader.level("reasoned_calls");
         let said = |property: Property| Some((property, reader.boolean(property.key())?.value));
         let properties = Property::ALL.into_iter().filter_map(said).collect();
@@ -298,7 +308,9 @@ impl Family {
             except,
             wires,
             servers,
+            of_server,
             from_version,
+            without_beta,
             origin,
             properties,
             reasoned_calls,
@@ -375,14 +387,10 @@ impl Demand {
     /// What the keys of an entry ask; `None` if one has a finding.
     fn read(reader: &mut Reader<'_, '_>, known: &[&str]) -> Option<Demand> {
         if known.contains(&"instead") {
-            return Some(Demand::Absent { instead: reader.string("instead").map(|it| it.value) });
+            let values = reader.listed_values("values")?;
+            return Some(Demand::Absent { instead: reader.string("instead").map(|it| it.value), values });
         }
-        let one_of = match reader.get("one_of") {
-            Some(node) => {
-                Some(reader.values("one_of", node)?).filter(|values| reader.is_filled("one_of", node, values))?
-            }
-            None => Vec::new(),
-        };
+        let one_of = reader.listed_values("one_of")?;
         Some(Demand::Value { one_of, least: reader.number("least")?, most: reader.number("most")? })
     }
 
@@ -494,6 +502,12 @@ impl<'t> Reader<'t, '_> {
                 None
             }
         }
+    }
+
+    /// The values of a list that must not be empty; none if the key is absent, `None` if it has a finding.
+    fn listed_values(&mut self, key: &str) -> Option<Vec<Value>> {
+        let Some(node) = self.get(key) else { return Some(Vec::new()) };
+        Some(self.values(key, node)?).filter(|values| self.is_filled(key, node, values))
     }
 
     fn is_filled(&mut self, key: &str, node: &Node, values: &[Value]) -> bool {

@@ -13,8 +13,8 @@ use crate::conversation::TaskKind;
 use crate::diag::{Diagnostic, Suggestions, listed};
 use crate::json::{self, Pointer};
 use crate::provider::{
-    Breakpoint, CachePlan, CacheTtl, Capability, ClientApi, MODEL_PLACEHOLDER, RequestLine, UrlParts, WireFormat,
-    request_line, rules as provider_rules,
+    ApiHeaders, Breakpoint, CachePlan, CacheTtl, Capability, ClientApi, MODEL_PLACEHOLDER, RequestLine, UrlParts,
+    WireFormat, request_line, rules as provider_rules,
 };
 use crate::render::{Engine, TemplateId, TemplateKind, is_template};
 use crate::repo::{Instance, LayerKind, Repo};
@@ -200,9 +200,9 @@ impl<'r> Plan<'r> {
         self.profile.headers().map(|(name, value)| (name, value.value))
     }
 
-    /// The version of the API that requests ask for, where there are versions.
-    pub fn api_version(&self) -> Option<&'r str> {
-        self.api.version(self.instance, self.headers())
+    /// The version and the beta features of the API that requests ask for.
+    pub fn api_headers(&self) -> ApiHeaders {
+        self.api.api_headers(self.instance, self.headers())
     }
 
     /// Where a setting is written.

@@ -22,7 +22,8 @@ body_rule! {
      Gemini:\n\n\
      * `timeRangeFilter` of `googleSearch` needs both ends; `excludeDomains` exists on Vertex only\n\
      * `fileSearch` needs `fileSearchStoreNames`\n\
-     * built-in tools beside function declarations need `includeServerSideToolInvocations` in `toolConfig` (Gemini 3 and later)\n\n\
+     * built-in tools beside function declarations need `includeServerSideToolInvocations` in `toolConfig` (Gemini 3 and later; \
+     not on Vertex AI, which takes both as they are)\n\n\
      llama.cpp's Responses endpoint takes functions only.\n\n\
      * wrong: `{ \"type\": \"mcp\", \"server_label\": \"wiki\" }`\n\
      * right: `{ \"type\": \"mcp\", \"server_label\": \"wiki\", \"server_url\": \"https://example.org/mcp\" }`",
@@ -51,9 +52,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         (WireFormat::AnthropicMessages, Server::Anthropic) => anthropic(subject, &tools, found),
         (WireFormat::OpenAiResponses, Server::OpenAi) => tools.iter().for_each(|tool| responses(tool, found)),
         (WireFormat::OpenAiResponses, Server::LlamaCpp) => tools.iter().for_each(|tool| llamacpp(tool, found)),
-        (WireFormat::GoogleGenerateContent, _) => {
-            tools.iter().for_each(|tool| google(tool, found));
-            google_beside_functions(subject, &tools, found);
+        (WireFormat::GoogleGenerateContent, server) => {
+            tools.iter().for_each(|tool| google(tool, server, found));
+            if server != Server::Vertex {
+                google_beside_functions(subject, &tools, found);
+            }
         }
         _ => {}
     }
@@ -203,11 +206,11 @@ fn google_beside_functions<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>]
     }
 }
 
-fn google<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
+fn google<'b>(tool: &DeclaredTool<'b>, server: Server, found: &mut Found<'b>) {
     let either = |object: &'b Value, camel: &str, snake: &str| object.get(camel).or_else(|| object.get(snake));
     if tool.kind == "googleSearch" || tool.kind == "google_search" {
         for name in ["excludeDomains", "exclude_domains", "blockingConfidence", "blocking_confidence"] {
-            if tool.object.get(name).is_some() {
+            if server != Server::Vertex && tool.object.get(name).is_some() {
                 found
                     .at_member(tool.object, name, format!("the Gemini API knows no `{name}`: it exists on Vertex only"))
                     .help("leave it out");

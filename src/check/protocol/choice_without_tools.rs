@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use super::tools::{DeclaredTool, Which, choice, lets_tools_mix, tools};
 use super::{Found, Subject, body_rule};
+use crate::diag::Severity;
 use crate::provider::{Server, WireFormat};
+use crate::repo::Property;
 
 body_rule! {
     Options, Error "protocol/choice-without-tools", "a choice of tools is made, and there are no tools",
@@ -13,12 +15,14 @@ body_rule! {
      | OpenAI, Chat Completions | `tool_choice` (but `none`), `parallel_tool_calls` |\n\
      | OpenAI, Responses | `tool_choice` that asks for a call; `auto` and `none` are taken |\n\
      | Anthropic | `any` and `tool`; `none` was refused in a report of 2025, a warning; `auto` is taken |\n\
-     | Gemini | `functionCallingConfig` without function declarations, built-in tools or not, unless \
-     `includeServerSideToolInvocations` is set |\n\n\
+     | Gemini | `functionCallingConfig` without tools; with built-in tools alone, too, for models up to 2.5 \
+     (`builtin_choice` in `model-families.toml`), a warning for others, unless `includeServerSideToolInvocations` is set |\n\n\
      Other servers: a choice that asks for a call is a warning, since no call can come.\n\n\
      * wrong: `tool_choice = \"required\"` in a body without `tools`\n\
      * right: both under the same condition: `{% if ctx.tools is defined %}`",
     seen "2026-11" {
+        "recorded: pydantic-ai, test_google_image_generation_with_web_search":
+            "Gemini: mode `ANY` with a search alone, taken",
         "writer/writer-framework#1013":
             "OpenAI: *'tool_choice' is only allowed when 'tools' are specified*",
         "vllm-project/vllm#40399": "OpenAI's Responses, checked against the API",
@@ -44,7 +48,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_none = matches!(choice.which, Which::None);
     let is_sure = match (subject.wire, subject.server) {
         (WireFormat::OpenAiChat, Server::OpenAi) if !is_none => true,
-        (WireFormat::GoogleGenerateContent, _) => true,
+        (WireFormat::GoogleGenerateContent, _) => {
+            let refused = subject.facts.refuses(Property::BuiltinChoice);
+            tools(subject).is_empty() || refused == Some(Severity::Error)
+        }
         (WireFormat::AnthropicMessages, Server::Anthropic) | (WireFormat::OpenAiResponses, Server::OpenAi)
             if choice.is_forced() =>
         {

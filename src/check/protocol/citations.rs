@@ -49,7 +49,11 @@ fn by_user<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let inner = |block: &'b Value| elements(block.get("content").filter(|_| is_of_type(block, "search_result")));
     let texts = of_user.flat_map(|block| std::iter::once(block).chain(inner(block)));
     for text in texts.filter(|block| is_of_type(block, "text") && !elements(block.get("citations")).is_empty()) {
-        let note = found.at_member(text, "citations", "a text of the user carries no citations");
+        let note = found.at_member(
+            text,
+            "citations",
+            "a text of the user carries no citations from `anthropic-version` 2026-10-21 on",
+        );
         note.of_model().level(severity).help("leave them out: those of the assistant's texts stay");
     }
 }

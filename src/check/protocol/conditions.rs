@@ -125,8 +125,8 @@ impl Test {
             Test::IsTrue => value == Some(&Value::Bool(true)),
             Test::IsFalse => value == Some(&Value::Bool(false)),
             Test::IsNotTrue => value != Some(&Value::Bool(true)),
-            Test::Says(texts) => text.is_some_and(|text| texts.contains(&text)),
-            Test::SaysNoneOf(texts) => text.is_some_and(|text| !texts.contains(&text)),
+            Test::Says(texts) => text.is_some_and(|text| is_among(texts, text)),
+            Test::SaysNoneOf(texts) => text.is_some_and(|text| !is_among(texts, text)),
             Test::Holds => match value {
                 Some(Value::Array(elements)) => !elements.is_empty(),
                 Some(Value::Object(members)) => !members.is_empty(),
@@ -140,6 +140,12 @@ impl Test {
             Test::IsObject => value.is_some_and(Value::is_object),
         }
     }
+}
+
+/// Whether a word is one of several. Gemini reads those of enumerations in any case; other servers refuse other spellings, which their
+/// schemas tell.
+fn is_among(words: &[&str], word: &str) -> bool {
+    words.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
 /// Finds the combinations of a table.

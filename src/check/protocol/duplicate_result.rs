@@ -21,7 +21,7 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let answers = Answers::of(subject.wire);
+    let answers = Answers::of(subject);
     if answers == Answers::Anywhere {
         return;
     }

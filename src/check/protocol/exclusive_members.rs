@@ -88,7 +88,7 @@ combinations! {
         "keep one of them";
 
     refused GEMINI: ("toolConfig.functionCallingConfig.allowedFunctionNames", Holds)
-        with ("toolConfig.functionCallingConfig.mode", SaysNoneOf(&["ANY", "VALIDATED", "any"]));
+        with ("toolConfig.functionCallingConfig.mode", SaysNoneOf(&["ANY", "VALIDATED"]));
         "`allowedFunctionNames` goes with mode `ANY` or `VALIDATED` only";
         "set `mode` to `ANY`, or leave the names out";
 

@@ -10,15 +10,20 @@ use crate::repo::Property;
 
 body_rule! {
     Options, Error "protocol/forced-choice", "a tool call is forced while thinking is on",
-    "A model that thinks decides itself whether it calls a tool. Anthropic, DeepSeek, Qwen and Kimi refuse `tool_choice` that asks for a \
-     call together with thinking. Models that think unless it is turned off stand in `model-families.toml` \
-     (`thinks_by_default`, `forced_calls`): DeepSeek's and Kimi's. OpenRouter drops the \
+    "A model that thinks decides itself whether it calls a tool. Anthropic refuses `tool_choice` that asks for a call together with a \
+     budget of thinking (`thinking.type` \"enabled\"), and takes it with \"adaptive\" thinking; but Claude Opus 5.5, Sonnet 5.5, Fable 5.1 and \
+     Mythos 5.1 always think and never take it. DeepSeek, Qwen and Kimi refuse it together with thinking. What is known of models stands in \
+     `model-families.toml` (`thinks_by_default`, `forced_calls`). OpenRouter drops the \
      reasoning of Anthropic's models in silence, which is a warning.\n\n\
-     * wrong: `thinking = { type = \"adaptive\" }` and `tool_choice = { type = \"any\" }`\n\
+     * wrong: `thinking = { type = \"enabled\", budget_tokens = 2048 }` and `tool_choice = { type = \"any\" }`\n\
      * right: `tool_choice = { type = \"auto\" }`, and the wish in the prompt",
     seen "2026-11" {
+        "recorded: pydantic-ai, test_anthropic_opus_46_adaptive_thinking_accepts_tool_output":
+            "Claude Opus 4.6: `any` with adaptive thinking, taken",
+        "https://platform.claude.com/docs/en/about-claude/models/opus-5-5/whats-new-opus-5-5":
+            "Claude Opus 5.5 always thinks",
         "https://platform.claude.com/docs/en/build-with-claude/extended-thinking":
-            "Claude: only `auto` and `none` while it thinks",
+            "Claude: only `auto` and `none` with a budget of thinking",
         "can1357/oh-my-pi#341":
             "Claude: *Thinking may not be enabled when tool_choice forces tool use*",
         "pydantic/pydantic-ai#6957": "Claude: the same refusal",
@@ -29,6 +34,9 @@ body_rule! {
             "Kimi: *tool_choice 'specified' is incompatible with thinking enabled*",
     }
 }
+
+/// The help where thinking cannot be turned off.
+const LET_CHOOSE: &str = "write `auto`, and say in the prompt which tool to call";
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if subject.wire == WireFormat::GoogleGenerateContent {
@@ -41,9 +49,18 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         return;
     }
     let Some(level) = refused(subject) else { return };
-    let note =
-        found.at(choice.value, "this asks for a call of a tool, which the server refuses while the model thinks");
-    note.level(level).help("let the model choose and say in the prompt which tool to call, or turn thinking off");
+    let is_of_claude = subject.wire == WireFormat::AnthropicMessages;
+    let always = is_of_claude && subject.facts.refuses(Property::ForcedCalls).is_some();
+    let (message, help) = match always {
+        true => ("this asks for a call of a tool, which the model refuses", LET_CHOOSE),
+        false => (
+            "this asks for a call of a tool, which the server refuses while the model thinks",
+            "let the model choose and say in the prompt which tool to call, or turn thinking off",
+        ),
+    };
+    let note = found.at(choice.value, message);
+    let note = if always { note.of_model() } else { note };
+    note.level(level).help(help);
 }
 
 /// How bad a forced call is, if the model is to think.
@@ -56,7 +73,8 @@ fn refused(subject: &Subject<'_>) -> Option<Severity> {
     match (subject.wire, subject.server) {
         (WireFormat::AnthropicMessages, server) => {
             let level = if server == Server::Anthropic { Severity::Error } else { Severity::Warning };
-            matches!(thinking, Some("enabled" | "adaptive" | "between_tools")).then_some(level)
+            let is_manual = thinking == Some("enabled");
+            subject.facts.refuses(Property::ForcedCalls).or(is_manual.then_some(level))
         }
         (WireFormat::OpenAiChat, Server::DeepSeek) if thinking == Some("enabled") => Some(Severity::Error),
         (WireFormat::OpenAiChat, Server::Qwen) => {

@@ -3,17 +3,25 @@
 use serde_json::Value;
 
 use super::super::history::{Entry, Kind, Role, text_of};
+use super::media_type::{self, of_data_url};
+use super::model_media::is_known_to_google;
 use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
     History, Error "protocol/media-source", "an image or a document comes in a way that the server does not read",
     "Some servers fetch an image by its URL, others want its bytes in Base64; some take a few media types only, and none takes a \
-     picture whose bytes are of another type than it says. Images in results of tools are refused by OpenAI, LM Studio, DeepSeek and \
-     Groq.\n\n\
+     picture whose bytes are of another type than it says, or are no picture at all. Images in results of tools are refused by OpenAI, \
+     LM Studio, DeepSeek and Groq. OpenAI takes documents as files, no audio and no video.\n\n\
      * wrong: `\"image_url\": {\"url\": \"https://…\"}` for LM Studio or Ollama\n\
-     * right: `\"image_url\": {\"url\": \"data:image/png;base64,…\"}`",
+     * right: `\"image_url\": {\"url\": \"data:image/png;base64,…\"}`\n\
+     * wrong: `{\"type\": \"input_file\", \"file_data\": \"data:audio/mpeg;base64,…\"}` for OpenAI\n\
+     * right: a transcript of it",
     seen "2026-11" {
+        "recorded: openllmetry, test_vision_base64":
+            "OpenAI: *You uploaded an unsupported image* for text as `image/jpeg`",
+        "recorded: pydantic-ai, test_multimodal_tool_return_matrix":
+            "OpenAI: *unsupported MIME type 'audio/mpeg'*; Gemini takes a file of its Files API in a result",
         "pkg:pypi/anthropic@2.12#types/base64_image_source_param.py":
             "Claude: the media types of images",
         "https://ai.google.dev/gemini-api/docs/image-understanding":
@@ -72,12 +80,17 @@ fn result<'b>(subject: &Subject<'b>, found: &mut Found<'b>, message: &'b Value) 
             let blocks = message.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
             blocks.iter().for_each(|block| anthropic(found, block));
         }
+        WireFormat::OpenAiResponses => {
+            let parts = message.get("output").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            parts.iter().for_each(|part| responses(subject, found, part));
+        }
         WireFormat::GoogleGenerateContent => {
             let response = message.get("functionResponse").or_else(|| message.get("function_response"));
             let parts = response.and_then(|response| response.get("parts")).and_then(Value::as_array);
             for part in parts.into_iter().flatten() {
                 google(found, part);
                 let file = part.get("fileData").or_else(|| part.get("file_data"));
+                let file = file.filter(|_| subject.server == Server::Google);
                 if let Some((file, name)) = file.and_then(|file| Some((file, web_address(file)?))) {
                     found
                         .at_member(file, name, "Gemini reads no web addresses in results of functions")
@@ -89,9 +102,10 @@ fn result<'b>(subject: &Subject<'b>, found: &mut Found<'b>, message: &'b Value) 
     }
 }
 
-/// The name of the member that holds a web address, if it does.
+/// The name of the member that holds a web address of others, if it does: files that were uploaded have addresses too.
 fn web_address(file: &Value) -> Option<&'static str> {
-    ["fileUri", "file_uri"].into_iter().find(|name| text_of(file, name).is_some_and(is_web))
+    let is_foreign = |value: &Value| value.as_str().is_some_and(is_web) && !is_known_to_google(value);
+    ["fileUri", "file_uri"].into_iter().find(|name| file.get(*name).is_some_and(is_foreign))
 }
 
 fn is_web(url: &str) -> bool {
@@ -105,7 +119,43 @@ fn chat<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
             found.at(part, "llama.cpp takes no files").help("send text, or an image");
         }
         Server::LmStudio | Server::Ollama if kind == "image_url" => local_image(subject, found, part),
+        Server::OpenAi if kind == "file" => openai_file(found, part.get("file").unwrap_or(part)),
         _ => {}
+    }
+    if let Some(image) = part.get("image_url") {
+        openai_image(subject, found, image.get("url").unwrap_or(image));
+    }
+}
+
+/// The types of images that OpenAI takes, whatever their `data:` URL says.
+const OPENAI_IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/// An image in a `data:` URL whose bytes are none.
+fn openai_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, url: &'b Value) {
+    let Some((_, data)) = url.as_str().and_then(of_data_url) else { return };
+    if let Some(real) = media_type::media_type(data).filter(|real| !OPENAI_IMAGES.contains(real)) {
+        let note = found.at(url, format!("the bytes are of the type `{real}`, and images are PNG, JPEG, GIF or WebP"));
+        let note = if subject.server == Server::OpenAi { note } else { note.warning() };
+        note.help("send the picture that was meant");
+    }
+}
+
+/// How addresses of audio and video end.
+const SOUND_AND_VIDEO: [&str; 10] = [".mp3", ".wav", ".ogg", ".flac", ".m4a", ".aac", ".mp4", ".webm", ".mov", ".avi"];
+
+/// A file that is no document.
+fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
+    let help = "OpenAI takes documents and texts as files: send a transcript, or pictures";
+    if let Some((said, _)) = text_of(file, "file_data").and_then(of_data_url)
+        && ["audio/", "video/"].iter().any(|kind| said.starts_with(kind))
+    {
+        let message = format!("OpenAI takes no files of the type `{}`", crate::text::cut(said, 60));
+        found.at_member(file, "file_data", message).help(help);
+    }
+    let path = text_of(file, "file_url").and_then(|url| url.split(['?', '#']).next()).map(str::to_lowercase);
+    if let Some(end) = SOUND_AND_VIDEO.iter().find(|end| path.as_ref().is_some_and(|path| path.ends_with(*end))) {
+        let message = format!("this file looks like audio or video (`{end}`), which OpenAI refuses");
+        found.at_member(file, "file_url", message).warning().help(help);
     }
 }
 
@@ -133,6 +183,11 @@ fn local_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value
 fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
     if subject.server == Server::LlamaCpp && text_of(part, "type") == Some("input_file") {
         found.at(part, "llama.cpp takes no files").help("send text, or an image");
+    } else if subject.server == Server::OpenAi && text_of(part, "type") == Some("input_file") {
+        openai_file(found, part);
+    }
+    if let Some(url) = part.get("image_url") {
+        openai_image(subject, found, url);
     }
 }
 
@@ -164,7 +219,9 @@ fn google<'b>(found: &mut Found<'b>, part: &'b Value) {
             _ => "images are PNG, JPEG, WebP, HEIC or HEIF; documents PDF or text",
         };
         found.at_member(data, name, message).help(help);
-    } else if let Some(real) = text_of(data, "data").and_then(picture_type).filter(|real| is_other(media_type, real)) {
+    } else if let Some(real) =
+        text_of(data, "data").and_then(media_type::media_type).filter(|real| is_other(media_type, real))
+    {
         mismatch(found, data, name, real);
     }
 }
@@ -172,23 +229,18 @@ fn google<'b>(found: &mut Found<'b>, part: &'b Value) {
 fn anthropic<'b>(found: &mut Found<'b>, block: &'b Value) {
     let Some(source) = block.get("source").filter(|source| text_of(source, "type") == Some("base64")) else { return };
     let (Some(media_type), Some(data)) = (text_of(source, "media_type"), text_of(source, "data")) else { return };
-    if let Some(real) = picture_type(data).filter(|real| is_other(media_type, real)) {
+    if let Some(real) = media_type::media_type(data).filter(|real| is_other(media_type, real)) {
         mismatch(found, source, "media_type", real);
     }
 }
 
+/// Whether bytes are of another type than an image says. HEIF has several names.
 fn is_other(said: &str, real: &str) -> bool {
-    said.starts_with("image/") && said != real
+    let is_heif = |name: &str| matches!(name, "image/heic" | "image/heif");
+    said.starts_with("image/") && said != real && !(is_heif(said) && is_heif(real))
 }
 
 fn mismatch<'b>(found: &mut Found<'b>, holder: &'b Value, name: &'static str, real: &str) {
     let message = format!("the bytes are of the type `{real}`");
     found.at_member(holder, name, message).help(format!("write `{real}`, or send the picture that was meant"));
-}
-
-/// The type of a picture, by the first bytes of its Base64.
-fn picture_type(base64: &str) -> Option<&'static str> {
-    let known =
-        [("iVBORw0KGgo", "image/png"), ("/9j/", "image/jpeg"), ("R0lGOD", "image/gif"), ("UklGR", "image/webp")];
-    known.into_iter().find(|(start, _)| base64.starts_with(start)).map(|(_, media_type)| media_type)
 }

@@ -11,15 +11,16 @@ use crate::repo::Property;
 use crate::text::cut;
 
 body_rule! {
-    History, Error "protocol/model-media", "the model does not take an image, or not in this way",
+    History, Error "protocol/model-media", "the model does not take an image or audio, or not in this way",
     "Models of one API differ in what they see. A model for texts alone refuses a request with an image: *Invalid content type. \
      image_url is only supported by certain models* (OpenAI), *unknown variant `image_url`, expected `text`* (DeepSeek). Others take \
-     images, but none in results of tools, or none by their address on the web.\n\n\
+     images, but none in results of tools, or none by their address on the web. Most of OpenAI's chat models take no audio: *Content \
+     blocks are expected to be either text or image_url type*.\n\n\
      * wrong: `{\"type\": \"image_url\", …}` for `deepseek-chat` or `gpt-3.5-turbo`\n\
      * right: a description of the image in words, or a model that sees\n\
      * wrong: `{\"fileData\": {\"fileUri\": \"https://example.com/cat.png\"}}` for `gemini-2.0-flash`\n\
      * right: the bytes as `inlineData`, or a file that was uploaded before\n\n\
-     Which models that is stands in `model-families.toml` (`images`, `result_images`, `media_urls`), with its source. What server and \
+     Which models that is stands in `model-families.toml` (`images`, `audio`, `result_images`, `media_urls`), with its source. What server and \
      format demand of images is told by `protocol/media-source`.",
     seen "2026-11" {
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
@@ -35,15 +36,20 @@ body_rule! {
 /// What is known against images for a model.
 struct Refused {
     images: Option<Severity>,
+    audio: Option<Severity>,
     in_results: Option<Severity>,
     urls: Option<Severity>,
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let of = |property| subject.facts.refuses(property);
-    let refused =
-        Refused { images: of(Property::Images), in_results: of(Property::ResultImages), urls: of(Property::MediaUrls) };
-    if let Refused { images: None, in_results: None, urls: None } = refused {
+    let refused = Refused {
+        images: of(Property::Images),
+        audio: of(Property::Audio),
+        in_results: of(Property::ResultImages),
+        urls: of(Property::MediaUrls),
+    };
+    if let Refused { images: None, audio: None, in_results: None, urls: None } = refused {
         return;
     }
     for (_, part) in subject.history().parts() {
@@ -69,6 +75,9 @@ fn media<'b>(subject: &Subject<'b>, refused: &Refused, part: &'b Value, found: &
         note.of_model()
             .level(level)
             .help("leave it out, say in words what it shows, or choose a model that takes images");
+    } else if let Some(level) = refused.audio.filter(|_| is_audio(subject.wire, part)) {
+        let note = found.at(part, format!("{} takes no audio", model(subject)));
+        note.of_model().level(level).help("send a transcript, or choose a model that takes audio");
     } else if let Some((level, address)) = refused.urls.and_then(|level| Some((level, address(subject.wire, part)?))) {
         let note = found.at(address, format!("{} fetches nothing from the web", model(subject)));
         note.of_model().level(level).help("send the bytes in Base64, or upload the file first");
@@ -95,13 +104,22 @@ fn is_image(wire: WireFormat, part: &Value) -> bool {
     match wire {
         WireFormat::AnthropicMessages => is_type(part, "image"),
         WireFormat::OpenAiResponses => is_type(part, "input_image"),
-        WireFormat::GoogleGenerateContent => {
-            let holder = either(part, "inlineData", "inline_data").or_else(|| either(part, "fileData", "file_data"));
-            let media_type = holder.and_then(|holder| either(holder, "mimeType", "mime_type"));
-            media_type.and_then(Value::as_str).is_some_and(|media_type| media_type.starts_with("image/"))
-        }
+        WireFormat::GoogleGenerateContent => media_type(part).is_some_and(|known| known.starts_with("image/")),
         _ => is_type(part, "image_url"),
     }
+}
+
+fn is_audio(wire: WireFormat, part: &Value) -> bool {
+    match wire {
+        WireFormat::GoogleGenerateContent => media_type(part).is_some_and(|known| known.starts_with("audio/")),
+        _ => is_type(part, "input_audio"),
+    }
+}
+
+/// The media type that a part of Gemini's says.
+fn media_type(part: &Value) -> Option<&str> {
+    let holder = either(part, "inlineData", "inline_data").or_else(|| either(part, "fileData", "file_data"))?;
+    either(holder, "mimeType", "mime_type")?.as_str()
 }
 
 /// The member that holds an address on the web.
@@ -120,7 +138,7 @@ fn address(wire: WireFormat, part: &Value) -> Option<&Value> {
 }
 
 /// Whether an address is one of Google's own: a file that was uploaded, or a video of `YouTube`.
-fn is_known_to_google(uri: &Value) -> bool {
+pub(super) fn is_known_to_google(uri: &Value) -> bool {
     let own = ["generativelanguage.googleapis.com", "youtube.com", "youtu.be"];
     let host = uri.as_str().and_then(|uri| uri.split("://").nth(1)).and_then(|rest| rest.split(['/', '?']).next());
     host.is_some_and(|host| own.iter().any(|known| host == *known || host.ends_with(&format!(".{known}"))))

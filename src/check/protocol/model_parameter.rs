@@ -5,15 +5,19 @@ use serde_json::Value;
 use super::{Found, Subject, body_rule};
 use crate::check::About;
 use crate::check::families::Breach;
+use crate::check::taken::Taken;
 use crate::repo::Demand;
 use crate::text::cut;
 
 body_rule! {
-    Options, Error "protocol/model-parameter", "the model refuses a member of the request, or its value",
+    Options and of_history, Error "protocol/model-parameter", "the model refuses a member of the request, or its value",
     "Models of one API differ in what they take. Claude Opus 4.7 and later refuse `temperature`; GPT-5 and the o-series want \
      `max_completion_tokens` for `max_tokens`; each model has its own efforts of reasoning, and its own largest `max_tokens`. \
      The API answers with status 400, for every request. What a model ignores, what reports disagree on, and what was seen at \
-     another server than the one that is asked, is a warning.\n\n\
+     another server than the one that is asked, is a warning. So is what holds from a version of the API on, if the headers of \
+     the request are not known: the message then names the version.\n\n\
+     Some servers have rules of this kind for all models. DeepSeek, for example, takes `text` and `json_object` for \
+     `response_format.type`, and no `developer` messages.\n\n\
      * wrong: `temperature = 0.2` with `claude-opus-4-7`\n\
      * right: no `temperature`\n\
      * wrong: `reasoning_effort = \"minimal\"` with `gpt-5.1`\n\
@@ -31,40 +35,70 @@ body_rule! {
     }
 }
 
+/// Facts about what stands beside the history, or depends on it.
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    for breach in subject.facts.breaches(subject) {
-        let note = found.at(breach.value, message(&breach, subject.model.unwrap_or("this model")));
-        let note = match breach.fact.demand {
-            Demand::Absent { .. } => note.about(About::Presence),
-            Demand::Value { .. } => note.about(About::Form),
+    tell(subject.facts.breaches(subject), subject, found);
+}
+
+/// Facts about the history alone.
+fn of_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    tell(subject.facts.breaches_of_history(subject), subject, found);
+}
+
+fn tell<'b>(breaches: Vec<Breach<'_, 'b>>, subject: &Subject<'b>, found: &mut Found<'b>) {
+    for breach in breaches {
+        let taken = Taken::instead_of(&breach, subject);
+        let note = found.at(breach.value, message(&breach, &taken, subject.model));
+        let note = match &breach.fact.demand {
+            Demand::Absent { values, .. } if values.is_empty() => note.about(About::Presence),
+            Demand::Absent { .. } | Demand::Value { .. } => note.about(About::Form),
         };
-        note.of_model().level(breach.severity).help(help(&breach));
+        let note = if breach.family.of_server { note } else { note.of_model() };
+        note.level(breach.severity).help(help(&breach, &taken));
     }
 }
 
-fn message(breach: &Breach<'_, '_>, model: &str) -> String {
-    let (fact, name, model) = (breach.fact, breach.place.name(), cut(model, 60));
+fn message(breach: &Breach<'_, '_>, taken: &Taken, model: Option<&str>) -> String {
+    let (fact, name) = (breach.fact, breach.place.name());
+    let who = match breach.family.of_server {
+        true => breach.family.servers.first().map_or("this server", |server| &server.value),
+        false => model.unwrap_or("this model"),
+    };
+    let (who, when) = (cut(who, 60), condition(breach));
     if let Some(says) = &fact.says {
-        return format!("`{name}` with {model}: {says}");
+        return format!("`{name}` with {who}: {says}{when}");
     }
     let conditions = fact.conditions();
+    let value = cut(&shown(breach.value), 60).into_owned();
     match &fact.demand {
-        Demand::Absent { .. } => format!("{model} refuses `{name}`{conditions}"),
-        demand @ Demand::Value { .. } => {
-            let value = cut(&shown(breach.value), 60).into_owned();
-            format!("`{name}` is {value}, and {model} takes {}{conditions}", demand.taken())
-        }
+        Demand::Absent { values, .. } if values.is_empty() => format!("{who} refuses `{name}`{conditions}{when}"),
+        Demand::Absent { .. } => format!("`{name}` is {value}, which {who} refuses{conditions}{when}"),
+        Demand::Value { .. } => format!("`{name}` is {value}, and {who} takes {}{conditions}{when}", taken.told()),
     }
 }
 
-fn help(breach: &Breach<'_, '_>) -> String {
+/// The version of the API from which on it is so, or the beta feature without which.
+fn condition(breach: &Breach<'_, '_>) -> String {
+    let version = breach.family.from_version.as_ref().map(|from| format!(" from `anthropic-version` {from} on"));
+    let beta = breach.family.without_beta.as_ref().map(|beta| format!(" without the beta header `{beta}`"));
+    let conditions: Vec<String> = version.into_iter().chain(beta).collect();
+    match (conditions.is_empty(), breach.is_conditional) {
+        (true, _) => String::new(),
+        (false, false) => conditions.concat(),
+        (false, true) => format!("{} (the headers of this request are not known)", conditions.concat()),
+    }
+}
+
+fn help(breach: &Breach<'_, '_>, taken: &Taken) -> String {
     if let Some(help) = &breach.fact.help {
         return help.to_string();
     }
     match &breach.fact.demand {
-        Demand::Absent { instead: Some(other) } => format!("write `{other}` for it"),
-        Demand::Absent { instead: None } => "leave it out".to_owned(),
-        demand @ Demand::Value { one_of, .. } if one_of.is_empty() => format!("write {}", demand.taken()),
+        Demand::Absent { instead: Some(other), .. } => format!("write `{other}` for it"),
+        Demand::Absent { instead: None, values } if values.is_empty() => "leave it out".to_owned(),
+        Demand::Absent { .. } => "leave it out, or write another value".to_owned(),
+        Demand::Value { .. } if taken.is_nothing() => "leave it out".to_owned(),
+        Demand::Value { one_of, .. } if one_of.is_empty() => format!("write {}", taken.told()),
         Demand::Value { .. } => "write a value that the model takes, or leave it out".to_owned(),
     }
 }

@@ -2,7 +2,8 @@
 
 use super::pairing::{Answers, Pairs, has_ids, is_refused};
 use super::{Found, Subject, body_rule};
-use crate::check::history::Outcome;
+use crate::check::history::{Kind, Outcome, Part, text_of};
+use crate::provider::WireFormat;
 
 body_rule! {
     History, Error "protocol/orphan-result", "a tool result answers no call",
@@ -25,17 +26,30 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let answers = Answers::of(subject.wire);
+    let answers = Answers::of(subject);
     if answers == Answers::Anywhere || subject.is_continued() {
         return;
     }
-    let is_told = |result: &Outcome<'_>| result.id.is_some() || !has_ids(subject.wire);
+    let is_told = |result: &Outcome<'_>| {
+        (result.id.is_some() || !has_ids(subject.wire)) && !answers_other_item(subject, result.id)
+    };
     let pairs = Pairs::of(subject.history(), answers);
     for stray in pairs.strays.iter().filter(|stray| !stray.is_second && is_told(&stray.result)) {
         let note = found.at(stray.value, message(&stray.result));
         let note = if is_refused(subject) { note } else { note.warning() };
         note.help("keep the message that calls the tool whenever its result is kept, with the same id");
     }
+}
+
+/// Whether an item of another kind has the id: the Responses API takes a `function_call_output` for a `tool_search_call`, too.
+fn answers_other_item(subject: &Subject<'_>, id: Option<&str>) -> bool {
+    subject.wire == WireFormat::OpenAiResponses
+        && id.is_some()
+        && subject.history().parts().any(|(_, part)| is_other_with_id(part, id))
+}
+
+fn is_other_with_id(part: &Part<'_>, id: Option<&str>) -> bool {
+    matches!(part.kind, Kind::Other(_)) && text_of(part.value, "call_id") == id
 }
 
 fn message(result: &Outcome<'_>) -> String {

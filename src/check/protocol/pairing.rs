@@ -18,6 +18,8 @@ pub(super) enum Answers {
     Next,
     /// In the messages of tools right behind it.
     Following,
+    /// In the items of tools right behind it and the calls that follow it at once.
+    BehindCalls,
     /// In any later item.
     Later,
     /// Nowhere in particular: the format has no rule.
@@ -25,29 +27,48 @@ pub(super) enum Answers {
 }
 
 impl Answers {
-    /// Anthropic: the next message. Chat Completions and Mistral: tool messages before anything else. Responses: by `call_id`.
-    /// Gemini: the next content. Ollama renders whatever comes.
-    pub(super) fn of(wire: WireFormat) -> Answers {
-        match wire {
-            WireFormat::AnthropicMessages | WireFormat::GoogleGenerateContent => Answers::Next,
-            WireFormat::OpenAiChat | WireFormat::MistralChat => Answers::Following,
-            WireFormat::OpenAiResponses => Answers::Later,
-            WireFormat::OllamaChat
-            | WireFormat::MistralFim
-            | WireFormat::OllamaGenerate
-            | WireFormat::LlamaCppInfill => Answers::Anywhere,
+    /// Anthropic: the next message. Chat Completions and Mistral: tool messages before anything else. Responses: by `call_id`;
+    /// but DeepSeek makes messages of the items, and a call begins a new one behind anything but a call. Gemini: the next
+    /// content. Ollama renders whatever comes.
+    pub(super) fn of(subject: &Subject<'_>) -> Answers {
+        match (subject.wire, subject.server) {
+            (WireFormat::AnthropicMessages | WireFormat::GoogleGenerateContent, _) => Answers::Next,
+            (WireFormat::OpenAiChat | WireFormat::MistralChat, _) => Answers::Following,
+            (WireFormat::OpenAiResponses, Server::DeepSeek) => Answers::BehindCalls,
+            (WireFormat::OpenAiResponses, _) => Answers::Later,
+            (
+                WireFormat::OllamaChat
+                | WireFormat::MistralFim
+                | WireFormat::OllamaGenerate
+                | WireFormat::LlamaCppInfill,
+                _,
+            ) => Answers::Anywhere,
         }
+    }
+
+    /// The first entry behind an entry's calls: Anthropic and Gemini put together what one side says in a row.
+    pub(super) fn start(self, entries: &[Entry<'_>], at: usize) -> usize {
+        let later = entries.get(at + 1..).unwrap_or_default();
+        let same_turn = match self {
+            Answers::Next => later.iter().take_while(|entry| entry.role == Role::Assistant).count(),
+            Answers::BehindCalls => later.iter().take_while(|entry| is_call_or_thinking(entry)).count(),
+            Answers::Following | Answers::Later | Answers::Anywhere => 0,
+        };
+        at + 1 + same_turn
     }
 
     /// The first entry in which results of an entry's calls are looked for no longer.
     pub(super) fn end(self, entries: &[Entry<'_>], at: usize) -> usize {
-        let later = entries.get(at + 1..).unwrap_or_default();
+        let start = self.start(entries, at);
+        let later = entries.get(start..).unwrap_or_default();
         let reach = match self {
             Answers::Next => later.len().min(1),
-            Answers::Following => later.iter().take_while(|entry| entry.role == Role::Tool).count(),
+            Answers::Following | Answers::BehindCalls => {
+                later.iter().take_while(|entry| entry.role == Role::Tool).count()
+            }
             Answers::Later | Answers::Anywhere => later.len(),
         };
-        at + 1 + reach
+        start + reach
     }
 
     /// Where the results belong, in words.
@@ -55,6 +76,7 @@ impl Answers {
         match self {
             Answers::Next => "in the next message",
             Answers::Following => "in tool messages right behind the call",
+            Answers::BehindCalls => "right behind the call and the calls that follow it",
             Answers::Later | Answers::Anywhere => "behind the call",
         }
     }
@@ -102,19 +124,20 @@ impl<'b> Pairs<'b> {
     pub(super) fn of(history: &History<'b>, answers: Answers) -> Pairs<'b> {
         let mut pairs = Pairs { calls: Vec::new(), strays: Vec::new() };
         let mut index = Index::default();
-        // The entry whose calls were last, and where the server stops to look for their results.
-        let mut reach = (0, 0);
+        let mut turn = Turn::default();
         for (at, part) in history.parts() {
             if let Some(call) = part.call() {
-                if reach.0 != at || reach.1 == 0 {
-                    reach = (at, answers.end(&history.entries, at));
+                if at >= turn.start {
+                    turn = Turn::of(answers, &history.entries, at);
                 }
                 index.add(&call, pairs.calls.len());
                 pairs.calls.push(MatchedCall { entry: at, value: part.value, call, answer: None });
             } else if let Some(result) = part.outcome() {
                 let is_in_reach = |call: &MatchedCall<'_>| match answers {
                     Answers::Later | Answers::Anywhere => true,
-                    _ => call.entry == reach.0 && at < reach.1,
+                    Answers::Next | Answers::Following | Answers::BehindCalls => {
+                        (turn.first..turn.start).contains(&call.entry) && at < turn.end
+                    }
                 };
                 pairs.answer(at, part.value, result, &index, is_in_reach);
             }
@@ -145,6 +168,29 @@ impl<'b> Pairs<'b> {
             }
         }
     }
+}
+
+/// The entries whose calls are answered together.
+#[derive(Default)]
+struct Turn {
+    /// The first of them.
+    first: usize,
+    /// The first entry behind them.
+    start: usize,
+    /// The first entry in which their results are looked for no longer.
+    end: usize,
+}
+
+impl Turn {
+    /// The turn that begins with an entry.
+    fn of(answers: Answers, entries: &[Entry<'_>], first: usize) -> Turn {
+        Turn { first, start: answers.start(entries, first), end: answers.end(entries, first) }
+    }
+}
+
+/// Whether an item is a call, or the reasoning before one.
+fn is_call_or_thinking(entry: &Entry<'_>) -> bool {
+    entry.role == Role::Assistant && entry.parts.iter().all(|part| part.call().is_some() || part.is_thinking())
 }
 
 /// Calls by what results name.

@@ -12,12 +12,13 @@ body_rule! {
     "Reasoning goes back as a part of the turn that it led to.\n\n\
      Anthropic refuses an assistant message whose last block is thinking. With `thinking.type` \"enabled\", the assistant turn \
      whose calls are being answered starts with its thinking: *Expected `thinking` or `redacted_thinking`, but found `tool_use`*. \
-     OpenAI's Responses API wants the item that a reasoning item led to right behind it, and where nothing is stored \
+     OpenAI's Responses API wants the item that a reasoning item led to right behind it, with its `id` if the reasoning has one, and where nothing is stored \
      (`store = false`) its `encrypted_content`; `content` of a replayed item is reported as unknown by some, and so is a call with an \
      `id` whose reasoning is missing: these are warnings. Kimi refuses calls without their `reasoning_content` while it thinks; for \
      DeepSeek reports disagree, a warning.\n\n\
      * wrong: reasoning, then the user\n\
-     * right: reasoning, the answer or call that followed it, then the user",
+     * right: reasoning, the answer or call that followed it, then the user\n\n\
+     Reasoning with its `id` before a call without one is a warning.",
     seen "2026-11" {
         "recorded: pydantic-ai, tests/models/cassettes/test_openai_responses/test_openai_responses_thinking_with_modified_history.yaml":
             "OpenAI: *was provided without its required following item*",
@@ -94,7 +95,7 @@ fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-fn reasoning_item<'b>(item: &'b Value, next: Option<&Value>, is_stored: bool, found: &mut Found<'b>) {
+fn reasoning_item<'b>(item: &'b Value, next: Option<&'b Value>, is_stored: bool, found: &mut Found<'b>) {
     if !next.is_some_and(is_of_assistant) {
         let note = found.at(item, "nothing that the model said follows this reasoning");
         note.help("send the message or call that came after it, or leave the reasoning out");
@@ -103,11 +104,29 @@ fn reasoning_item<'b>(item: &'b Value, next: Option<&Value>, is_stored: bool, fo
             found.at(item, "this reasoning has no `encrypted_content`, and nothing is stored: the API cannot find it");
         note.help("send `encrypted_content` as it came, or leave the item out");
     }
+    if let Some(next) = next.filter(|next| is_of_assistant(next)) {
+        lost_id(item, next, found);
+    }
     if !elements(item.get("content")).is_empty() {
         let note =
             found.at_member(item, "content", "`content` of a reasoning item is reported as an unknown parameter");
         note.warning().help("leave it out: `encrypted_content` holds it");
     }
+}
+
+/// The item behind reasoning with an id has its own, by which the server knows that they belong together.
+fn lost_id<'b>(item: &'b Value, next: &'b Value, found: &mut Found<'b>) {
+    if !has_id(item) || has_id(next) {
+        return;
+    }
+    let message = "this reasoning has an `id`, and the item that follows it lost its own: the server does not find it";
+    let note = found.at(item, message);
+    let note = if is_assistant(next) { note } else { note.warning() };
+    note.help("send both with their ids as they came, both without, or leave the reasoning out");
+}
+
+fn has_id(item: &Value) -> bool {
+    item.get("id").is_some_and(|id| !id.is_null())
 }
 
 /// Whether an item is one that the model made.

@@ -178,11 +178,12 @@ fn google_choice<'b>(subject: &Subject<'b>) -> Option<Choice<'b>> {
     let config = subject.either("toolConfig", "tool_config")?;
     let value = config.get("functionCallingConfig").or_else(|| config.get("function_calling_config"))?;
     let names = value.get("allowedFunctionNames").or_else(|| value.get("allowed_function_names"));
-    let is_forced = text(value, "mode") == Some("ANY");
+    let is_mode = |name: &str| text(value, "mode").is_some_and(|mode| mode.eq_ignore_ascii_case(name));
+    let is_forced = is_mode("ANY");
     let function = |name: &'b Value| Chosen { value: name, kind: "function", name: name.as_str() };
     let which = match elements(names) {
         [] if is_forced => Which::Some,
-        [] if text(value, "mode") == Some("NONE") => Which::None,
+        [] if is_mode("NONE") => Which::None,
         [] => Which::Free,
         names => Which::These(names.iter().map(function).collect(), is_forced),
     };

@@ -8,9 +8,10 @@ use crate::repo::Property;
 body_rule! {
     History, Error "protocol/turn-order", "the order of the messages is refused",
     "Formats differ in what may follow what:\n\n\
-     * Anthropic: the first message is the user's, unless it holds a compaction. Messages of one role in a row are put together by the server\n\
+     * Anthropic: older reports say that the first message has to be the user's, unless it holds a compaction. It is taken by now: a \
+     warning. Messages of one role in a row are put together by the server\n\
      * Gemini: a conversation of one content is the user's; a call of a function follows a content of the user, so it cannot be \
-     first, nor follow another content of the model: put both into one\n\
+     first, nor follow a text of the model in a content of its own: put both into one. Contents with calls may follow each other\n\
      * Mistral: after an assistant message no `system`, after a tool message none either; a single message is not the assistant's. \
      `user` after `tool` is refused by deployments older than mistral-common 1.11.1 of April 2026: a warning, but for models that \
      are newer (`user_after_results = true` in `model-families.toml`). `bridge` in the bundled templates puts words of the assistant \
@@ -20,6 +21,10 @@ body_rule! {
      * wrong, Gemini: `user`, `model` with text, `model` with `functionCall`\n\
      * right, Gemini: `user`, `model` with text and `functionCall`",
     seen "2026-11" {
+        "recorded: pydantic-ai, test_anthropic_model_empty_message_on_history":
+            "Claude: a first message of the assistant, taken",
+        "recorded: pydantic-ai, test_cross_provider_capability_replay":
+            "Gemini: two contents with calls in a row, taken",
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
             "Mistral: what may follow what",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
@@ -55,9 +60,9 @@ fn anthropic<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
         let note = found.at_member(
             first.value,
             "role",
-            "the first message is the assistant's: the API wants the user's first",
+            "the first message is the assistant's: some reports say that the API wants the user's first",
         );
-        note.help("begin with a message of the user");
+        note.warning().help("begin with a message of the user");
     }
 }
 
@@ -78,7 +83,8 @@ fn google<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
             Some(Role::Assistant) => "this content calls a function, and the one before it is the model's too",
             Some(_) => continue,
         };
-        if calls {
+        let goes_on = before.is_some_and(|before| before.parts.iter().any(|part| part.call().is_some()));
+        if calls && !goes_on {
             found
                 .at(entry.value, message)
                 .help("put what the model says and calls into one content, behind one of the user");

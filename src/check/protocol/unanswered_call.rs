@@ -11,7 +11,9 @@ body_rule! {
     History, Error "protocol/unanswered-call", "a tool call has no result where the API looks for it",
     "A model that called a tool waits for what it gave. Anthropic wants every result in the next message, Chat Completions and \
      Mistral in tool messages before anything else, Gemini as many responses as calls in the next content, and the Responses API \
-     an output with the same `call_id` later on. A message in between, or a result that a template drops, makes the API refuse the \
+     an output with the same `call_id` later on. Anthropic and Gemini put together what the model says in a row: there, two messages with \
+     calls are one turn. DeepSeek makes messages of the items of the Responses API, and wants the outputs right behind the calls of a message. \
+     A message in between, or a result that a template drops, makes the API refuse the \
      request. Local and unknown servers take it, and the model has to guess: there it is a warning.\n\n\
      The finding stands at the call; if one message separates the call from its result, at that message; if Gemini gets fewer \
      responses than there are calls, at the content with the responses.\n\n\
@@ -19,6 +21,10 @@ body_rule! {
      * wrong: Anthropic, two calls, and their results in two messages\n\
      * right: assistant with `tool_calls`, `tool` for each of them, then `user`",
     seen "2026-11" {
+        "recorded: pydantic-ai, test_cross_provider_capability_replay":
+            "Claude and Gemini: calls in two messages in a row, then all results, taken",
+        "recorded: pydantic-ai, test_deepseek_responses_rejects_interleaved_function_calls":
+            "DeepSeek: *No tool output found for tool call*",
         "https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls":
             "Claude: results follow at once",
         "https://platform.claude.com/docs/en/agents-and-tools/tool-use/parallel-tool-use":
@@ -37,7 +43,7 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let answers = Answers::of(subject.wire);
+    let answers = Answers::of(subject);
     if answers == Answers::Anywhere {
         return;
     }
@@ -60,7 +66,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 /// The entry that is at fault, if it is not the call: the only one before the result, or responses that are too few.
 fn place(subject: &Subject<'_>, history: &History<'_>, answers: Answers, asked: &MatchedCall<'_>) -> Option<usize> {
-    let next = asked.entry + 1;
+    let next = answers.start(&history.entries, asked.entry);
     let is_gemini = subject.wire == WireFormat::GoogleGenerateContent;
     if is_gemini && history.entries.get(next).is_some_and(|entry| responses(entry) > 0) {
         return Some(next);
@@ -71,7 +77,7 @@ fn place(subject: &Subject<'_>, history: &History<'_>, answers: Answers, asked: 
         between = (next..late).filter(|at| responses(&history.entries[*at]) == 0).collect();
     }
     match between.as_slice() {
-        [at] if late == at + 1 || answers == Answers::Following => Some(*at),
+        [at] if late == at + 1 || matches!(answers, Answers::Following | Answers::BehindCalls) => Some(*at),
         _ => None,
     }
 }

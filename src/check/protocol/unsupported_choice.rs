@@ -10,7 +10,7 @@ body_rule! {
      * LM Studio takes `none`, `auto` and `required`, and refuses an object\n\
      * llama.cpp takes an object as `auto`, without a word: a warning\n\
      * Ollama reads no `tool_choice` at all: a warning, unless it is `auto`\n\n\
-     Gemini takes `allowedFunctionNames` with the modes `ANY` and `VALIDATED` only.\n\n\
+     Gemini takes `allowedFunctionNames` with the modes `ANY` and `VALIDATED` only, written in any case.\n\n\
      * wrong, for LM Studio: `tool_choice = { type = \"function\", function = { name = \"get_weather\" } }`\n\
      * right: `tool_choice = \"required\"`, with that tool alone in `tools`",
     seen "2026-11" {
@@ -48,7 +48,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 fn names_without_mode<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let Some(Choice { value, which: Which::These(..) }) = choice(subject) else { return };
-    if !matches!(text(value, "mode"), Some("ANY" | "VALIDATED")) {
+    let takes_names = |mode: &str| ["ANY", "VALIDATED"].iter().any(|known| mode.eq_ignore_ascii_case(known));
+    if !text(value, "mode").is_some_and(takes_names) {
         let camel = value.get("allowedFunctionNames").is_some();
         let name = if camel { "allowedFunctionNames" } else { "allowed_function_names" };
         let note =

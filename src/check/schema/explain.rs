@@ -171,11 +171,14 @@ impl<'s> Explaining<'s> {
                 self.mistakes.push(Mistake { what, ..Mistake::value(place, String::new(), hint) });
             }
             Pick::Missing { member } => {
-                let help = match choice.of_shape((self.schema, path), member, found) {
-                    Some(meant) => format!("it says what this is: `{meant}`, by its other fields"),
-                    None => format!("it says what this is: {}", few(&choice.known())),
+                let hint = match choice.of_shape((self.schema, path), member, found) {
+                    Some(meant) => Hint::Other(format!("it says what this is: `{meant}`, by its other fields")),
+                    None => {
+                        let (words, names) = ("it says what this is: ", choice.known());
+                        Hint::Known { words, member: Some(member.to_owned()), names }
+                    }
                 };
-                self.mistakes.push(Mistake::missing(at.clone(), member, Hint::Other(help)));
+                self.mistakes.push(Mistake::missing(at.clone(), member, hint));
             }
         }
         true
@@ -328,7 +331,7 @@ fn meant(name: &str, known: &[String]) -> Option<Hint> {
 fn meant_or_known(value: &str, known: &[String]) -> Hint {
     // `null` is another way to leave a field out.
     let written = || known.iter().filter(|known| *known != "null").cloned().collect();
-    let all = || Hint::Other(format!("known: {}", few(&by_nearness(value, written()))));
+    let all = || Hint::Known { words: "known: ", member: None, names: by_nearness(value, written()) };
     meant(value, known).unwrap_or_else(all)
 }
 

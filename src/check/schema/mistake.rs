@@ -40,6 +40,14 @@ pub(super) enum What {
     Other(String),
 }
 
+/// Something that advice proposes.
+pub(crate) enum Proposal<'p> {
+    /// A field, by its place.
+    Field { at: &'p Pointer },
+    /// A text as the value at a place.
+    Value { at: &'p Pointer, text: &'p str },
+}
+
 /// Advice on a mistake.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Hint {
@@ -48,6 +56,12 @@ pub(super) enum Hint {
     Meant(Vec<String>),
     /// All the fields that there are.
     Fields(Vec<String>),
+    /// All the values that there are, of the value or of a member that it lacks, behind some words.
+    Known {
+        words: &'static str,
+        member: Option<String>,
+        names: Vec<String>,
+    },
     /// The member of this object that the field belongs in.
     Within(Pointer),
     /// Fields that it holds, and that belong where it stands.
@@ -99,6 +113,33 @@ pub(super) fn fold(mistakes: &mut Vec<Mistake>) {
 }
 
 impl Mistake {
+    /// The same without what `is_taken` says no to, of what its advice proposes: models of one API differ in what they take.
+    #[must_use]
+    pub(super) fn proposing(self, is_taken: impl Fn(&Proposal<'_>) -> bool) -> Mistake {
+        let at = self.pointer.clone();
+        let takes_value = |at: &Pointer, name: &String| is_taken(&Proposal::Value { at, text: name });
+        let takes_field =
+            |name: &String| at.parent().is_none_or(|object| is_taken(&Proposal::Field { at: &object.member(name) }));
+        let is_field = self.what == What::Unknown;
+        let hint = match self.hint {
+            Hint::Meant(mut names) => {
+                names.retain(|name| if is_field { takes_field(name) } else { takes_value(&at, name) });
+                if names.is_empty() { Hint::None } else { Hint::Meant(names) }
+            }
+            Hint::Fields(mut names) => {
+                names.retain(takes_field);
+                if names.is_empty() { Hint::None } else { Hint::Fields(names) }
+            }
+            Hint::Known { words, member, mut names } => {
+                let place = member.as_ref().map_or_else(|| at.clone(), |member| at.member(member));
+                names.retain(|name| takes_value(&place, name));
+                if names.is_empty() { Hint::None } else { Hint::Known { words, member, names } }
+            }
+            other @ (Hint::None | Hint::Within(_) | Hint::Unwrap(_) | Hint::Other(_)) => other,
+        };
+        Mistake { hint, ..self }
+    }
+
     fn lacks(&self, name: &str) -> bool {
         matches!(&self.what, What::Missing(names) if names.iter().any(|known| known == name))
     }
@@ -183,6 +224,7 @@ impl Mistake {
             Hint::None => None,
             Hint::Meant(near) => one_of(&near.iter().map(String::as_str).collect::<Vec<_>>()),
             Hint::Fields(known) => Some(format!("known fields: {}", few(&known))),
+            Hint::Known { words, names, .. } => Some(format!("{words}{}", few(&names))),
             Hint::Within(holder) => {
                 let name = self.pointer.tokens().last().unwrap_or_default();
                 Some(format!("`{name}` belongs in `{holder}`"))

@@ -1,8 +1,11 @@
 //! Bodies in another spelling than their schema's.
 //!
-//! A server that reads protocol buffers takes the names of fields in `camelCase` and in `snake_case`, and those of
-//! enumerations in any case. A schema with `"x-reqc-spelling": "protobuf"` says each name once, in `camelCase`: a body is
-//! respelt before it is asked, and what is wrong is told in the body's own names.
+//! A server that reads protocol buffers takes the names of fields in `camelCase` and in `snake_case`, those of enumerations in
+//! any case, a single value for a list of one, numbers as texts, and `null` for what is left out. A schema with
+//! `"x-reqc-spelling": "protobuf"` says each name once, in `camelCase`: a body is respelt before it is asked, and what is wrong is
+//! told at the body's own places. Rules of protocols look at the respelt body, too.
+//!
+//! Servers that pass over unknown fields take `null` for what is left out: [`without_nulls`].
 //! Source: the JSON mapping of protocol buffers, <https://protobuf.dev/programming-guides/json/>, seen in November 2026.
 
 use serde_json::{Map, Value};
@@ -25,16 +28,34 @@ pub(super) fn has_two(schema: &Value) -> bool {
 }
 
 /// Where a place of a respelt body is in the body as it was written.
-pub(super) fn original(place: &str, body: &Value) -> Pointer {
+pub(crate) fn original(place: &str, body: &Value) -> Pointer {
     let mut found = Some(body);
     let mut pointer = Pointer::root();
     for token in Pointer::parse(place).tokens() {
+        // A single value stands for a list of one.
+        if token == "0" && found.is_some_and(|value| !value.is_array() && value.get("0").is_none()) {
+            continue;
+        }
         let members = found.and_then(Value::as_object).filter(|members| !members.contains_key(&token));
         let written = members.and_then(|members| members.keys().find(|name| camel_case(name).as_ref() == Some(&token)));
         pointer = pointer.member(written.unwrap_or(&token));
         found = body.pointer(pointer.as_str());
     }
     pointer
+}
+
+/// A body without members that are `null`, those at some places; `None` if there are none.
+pub(super) fn without_nulls<'p>(body: &Value, places: impl Iterator<Item = &'p Pointer>) -> Option<Value> {
+    let mut without = None;
+    for place in places {
+        let (Some(object), Some(name)) = (place.parent(), place.tokens().last()) else { continue };
+        if body.pointer(place.as_str()).is_some_and(Value::is_null) {
+            let copy: &mut Value = without.get_or_insert_with(|| body.clone());
+            let members = copy.pointer_mut(object.as_str()).and_then(Value::as_object_mut);
+            members.and_then(|members| members.shift_remove(&name));
+        }
+    }
+    without
 }
 
 /// The `camelCase` of a name in `snake_case`.
@@ -49,32 +70,57 @@ pub(super) fn camel_case(name: &str) -> Option<String> {
     (camel != name).then_some(camel)
 }
 
-/// Gives a value the names of its schema. Returns whether that changed anything.
+/// Gives a value the names and the forms of its schema. Returns whether that changed anything.
 fn respell(document: &Value, schema: &Value, value: &mut Value) -> bool {
     let schema = follow(document, schema);
-    match value {
-        Value::Object(members) => {
-            let renamed = rename(schema, members);
-            members.iter_mut().fold(renamed, |changed, (name, member)| match schema_of(schema, name) {
-                Some(schema) => respell(document, schema, member) || changed,
-                None => changed,
-            })
-        }
+    let reshaped = reshape(schema, value);
+    let inner = match value {
+        Value::Object(members) => respell_members(document, schema, members),
         Value::Array(elements) => match schema.get("items") {
             Some(items) => {
-                elements.iter_mut().map(|it| respell(document, items, it)).filter(|changed| *changed).count() > 0
+                elements.iter_mut().fold(false, |changed, element| respell(document, items, element) || changed)
             }
             None => false,
         },
-        Value::String(text) => match listed(schema, text) {
-            Some(listed) if listed != text => {
-                listed.clone_into(text);
-                true
-            }
-            _ => false,
-        },
-        _ => false,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    };
+    inner || reshaped
+}
+
+fn respell_members(document: &Value, schema: &Value, members: &mut Map<String, Value>) -> bool {
+    let is_known = schema.get("properties").is_some() && schema.get("x-reqc-free").is_none();
+    let before = members.len();
+    if is_known {
+        members.retain(|_, member| !member.is_null());
     }
+    let changed = rename(schema, members) || members.len() < before;
+    members.iter_mut().fold(changed, |changed, (name, member)| match schema_of(schema, name) {
+        Some(schema) => respell(document, schema, member) || changed,
+        None => changed,
+    })
+}
+
+/// Gives a value the type that its schema asks for, where another one says the same. Returns whether that changed it.
+fn reshape(schema: &Value, value: &mut Value) -> bool {
+    let is_type = |name: &str| schema.get("type").is_some_and(|wanted| wanted == name);
+    let reshaped = match &*value {
+        Value::String(text) => match listed(schema, text) {
+            Some(listed) => Some(Value::from(listed)),
+            None if is_type("integer") => text.parse::<i64>().ok().map(Value::from),
+            None if is_type("number") => text.parse::<f64>().ok().map(Value::from),
+            None if is_type("array") => Some(Value::from(vec![value.clone()])),
+            None => None,
+        },
+        Value::Object(_) | Value::Number(_) | Value::Bool(_) if is_type("array") => {
+            Some(Value::from(vec![value.clone()]))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => None,
+    };
+    let is_other = reshaped.as_ref().is_some_and(|reshaped| reshaped != value);
+    if let Some(reshaped) = reshaped.filter(|_| is_other) {
+        *value = reshaped;
+    }
+    is_other
 }
 
 fn schema_of<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
@@ -136,6 +182,37 @@ mod tests {
         assert_eq!(respelt, expected);
         let place = original("/systemInstruction/parts/1/inlineData/x", &body);
         assert_eq!(place.as_str(), "/system_instruction/parts/1/inline_data/x");
+    }
+
+    #[test]
+    fn lists_of_one_numbers_and_nulls_have_several_forms() {
+        let schema = json!({
+            "x-reqc-spelling": "protobuf",
+            "properties": {
+                "tools": {"type": "array", "items": {"properties": {"functionDeclarations": {"type": "array", "items": {}}}}},
+                "config": {"properties": {"topK": {"type": "integer"}, "temperature": {"type": "number"}, "seed": {}}}
+            }
+        });
+        let body = json!({
+            "tools": {"function_declarations": {"name": "a"}},
+            "config": {"top_k": "5", "temperature": "0.5", "seed": null}
+        });
+        let respelt = respelt(&schema, || &body).expect("other forms");
+        let expected = json!({
+            "tools": [{"functionDeclarations": [{"name": "a"}]}],
+            "config": {"topK": 5, "temperature": 0.5}
+        });
+        assert_eq!(respelt, expected);
+        let place = original("/tools/0/functionDeclarations/0/name", &body);
+        assert_eq!(place.as_str(), "/tools/function_declarations/name");
+    }
+
+    #[test]
+    fn nulls_at_some_places_are_left_out() {
+        let body = json!({"a": null, "b": [{"c": null, "d": 1}]});
+        let places = [Pointer::parse("/b/0/c"), Pointer::parse("/b/0/d")];
+        assert_eq!(without_nulls(&body, places.iter()), Some(json!({"a": null, "b": [{"d": 1}]})));
+        assert_eq!(without_nulls(&body, places[1..].iter()), None);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::diag::{Diagnostic, Rule};
 use crate::json::{self, JsonError, Pointer};
 use crate::lint::{Endpoint, Envelope, Flaw, FoundBody, Harvest, Places, Unrecognised, find, recognise_among, rules};
 use crate::panics::{PANIC, caught};
-use crate::provider::{MODEL_PLACEHOLDER, Server, WireFormat};
+use crate::provider::{ApiHeaders, MODEL_PLACEHOLDER, Server, WireFormat};
 use crate::repo::Instance;
 use crate::source::{FileId, Span};
 
@@ -116,13 +116,14 @@ impl Judge<'_> {
     }
 
     fn body(&self, body: FoundBody) -> JudgedBody {
-        let FoundBody { value, string, at, endpoint, has_model_elsewhere } = body;
+        let FoundBody { value, string, at, endpoint, headers, has_model_elsewhere } = body;
         let endpoint = endpoint.as_ref();
         let linted = caught(|| {
             let wire = self.wire.or(endpoint.map(|endpoint| endpoint.wire));
             let wire = wire.map_or_else(|| self.recognised(&value, has_model_elsewhere), Ok)?;
             let target = self.target_of(wire, endpoint, has_model_elsewhere);
-            self.compiler.lint(&value, Some(wire), &target)
+            let headers = (!headers.is_unknown()).then_some(headers).or(target.headers);
+            self.compiler.lint(&value, Some(wire), &LintTarget { headers, ..target })
         });
         let (wire, problems) = match linted {
             Ok(Ok(linted)) => (Some(linted.wire), linted.problems),
@@ -152,10 +153,13 @@ impl Judge<'_> {
         let instance = named.or_else(|| self.compiler.instance_at(&endpoint?.host, wire));
         let of_url = || endpoint.filter(|_| named.is_none()).and_then(|endpoint| endpoint.server);
         let model = self.target.model.or(endpoint.and_then(|endpoint| endpoint.model.as_deref()));
+        // An instance that the host alone tells says nothing of the headers that somebody else's program sent.
+        let unknown = || instance.filter(|_| named.is_none()).map(|_| ApiHeaders::default());
         LintTarget {
             instance,
             server: self.target.server.or_else(of_url),
             model: model.or(has_model.then_some(MODEL_PLACEHOLDER)),
+            headers: self.target.headers.clone().or_else(unknown),
         }
     }
 }

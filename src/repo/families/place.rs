@@ -32,10 +32,28 @@ impl MemberPath {
         self.steps.first().is_none_or(|step| &*step.name == member || step.snake.as_deref() == Some(member))
     }
 
-    /// The value there, if there is one; `null` counts as none. `member` gives the members of the body by name.
-    pub fn find<'b>(&self, both: bool, member: impl Fn(&str) -> Option<&'b Value>) -> Option<&'b Value> {
-        let (first, rest) = self.steps.split_first()?;
-        find_in(rest, both, first.find(both, member)?)
+    /// Whether a place of a body is one of these members.
+    pub fn is_at(&self, place: &Pointer) -> bool {
+        let mut tokens = place.tokens();
+        let is_next = |step: &Step| {
+            tokens.next().is_some_and(|token| match &*step.name {
+                "*" => token.bytes().all(|byte| byte.is_ascii_digit()),
+                name => token == name || step.snake.as_deref() == Some(&*token),
+            })
+        };
+        self.steps.iter().all(is_next) && tokens.next().is_none()
+    }
+
+    /// The values there; `null` counts as none. `member` gives the members of the body by name, and `both` says whether
+    /// names have two spellings.
+    pub fn find<'b>(&self, both: bool, member: impl Fn(&str) -> Option<&'b Value>) -> Vec<&'b Value> {
+        let mut found = Vec::new();
+        if let Some((first, rest)) = self.steps.split_first()
+            && let Some(value) = first.find(both, member)
+        {
+            find_in(rest, both, value, &mut found);
+        }
+        found
     }
 
     /// The name as people say it: `reasoning.effort`.
@@ -45,12 +63,25 @@ impl MemberPath {
     }
 }
 
-/// The value behind some steps, of which `*` stands for the first element where the others lead somewhere.
-fn find_in<'b>(steps: &[Step], both: bool, value: &'b Value) -> Option<&'b Value> {
-    match steps {
-        [] => (!value.is_null()).then_some(value),
-        [any, rest @ ..] if &*any.name == "*" => value.as_array()?.iter().find_map(|it| find_in(rest, both, it)),
-        [step, rest @ ..] => find_in(rest, both, step.find(both, |name| value.get(name))?),
+/// Adds the values behind some steps, of which `*` stands for each element of a list. A value that is no list counts as
+/// its only element, as servers that read protocol buffers have it.
+fn find_in<'b>(steps: &[Step], both: bool, value: &'b Value, found: &mut Vec<&'b Value>) {
+    match (steps, value) {
+        ([], Value::Null) => {}
+        ([], value) => found.push(value),
+        ([any, rest @ ..], Value::Array(elements)) if &*any.name == "*" => {
+            elements.iter().for_each(|element| find_in(rest, both, element, found));
+        }
+        ([any, rest @ ..], value) if &*any.name == "*" => {
+            if both {
+                find_in(rest, both, value, found);
+            }
+        }
+        ([step, rest @ ..], value) => {
+            if let Some(inner) = step.find(both, |name| value.get(name)) {
+                find_in(rest, both, inner, found);
+            }
+        }
     }
 }
 

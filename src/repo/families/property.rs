@@ -15,6 +15,8 @@ pub enum Property {
     ShortCallIds,
     /// Whether calls in the current turn must carry their signatures.
     SignedCalls,
+    /// Whether a choice among functions may stand beside built-in tools alone.
+    BuiltinChoice,
     /// Whether it thinks unless it is told not to.
     ThinksByDefault,
     /// Whether `tool_choice` may ask for a call while the model thinks.
@@ -23,6 +25,8 @@ pub enum Property {
     BoundThinking,
     /// Whether it takes images.
     Images,
+    /// Whether it takes audio.
+    Audio,
     /// Whether images and documents may come by their address on the web.
     MediaUrls,
     /// Whether results of tools may hold images.
@@ -33,17 +37,19 @@ pub enum Property {
 
 impl Property {
     /// Every property.
-    pub const ALL: [Property; 13] = [
+    pub const ALL: [Property; 15] = [
         Property::Prefill,
         Property::SystemMessages,
         Property::UserAfterResults,
         Property::MixedResults,
         Property::ShortCallIds,
         Property::SignedCalls,
+        Property::BuiltinChoice,
         Property::ThinksByDefault,
         Property::ForcedCalls,
         Property::BoundThinking,
         Property::Images,
+        Property::Audio,
         Property::MediaUrls,
         Property::ResultImages,
         Property::UserCitations,
@@ -58,10 +64,12 @@ impl Property {
             Property::MixedResults => "mixed_results",
             Property::ShortCallIds => "short_call_ids",
             Property::SignedCalls => "signed_calls",
+            Property::BuiltinChoice => "builtin_choice",
             Property::ThinksByDefault => "thinks_by_default",
             Property::ForcedCalls => "forced_calls",
             Property::BoundThinking => "bound_thinking",
             Property::Images => "images",
+            Property::Audio => "audio",
             Property::MediaUrls => "media_urls",
             Property::ResultImages => "result_images",
             Property::UserCitations => "user_citations",
@@ -88,10 +96,15 @@ impl Property {
             Property::SignedCalls => {
                 ("wants the signatures of calls in the current turn", "takes calls without signatures")
             }
+            Property::BuiltinChoice => (
+                "takes a choice among functions beside built-in tools alone",
+                "refuses a choice among functions beside built-in tools alone",
+            ),
             Property::ThinksByDefault => ("thinks unless it is told not to", "thinks only if it is told to"),
             Property::ForcedCalls => ("takes a forced call while it thinks", "refuses a forced call while it thinks"),
             Property::BoundThinking => ("thinking is bound to what stands before it", "thinking is bound to nothing"),
             Property::Images => ("takes images", "takes no images"),
+            Property::Audio => ("takes audio", "takes no audio"),
             Property::MediaUrls => (
                 "fetches images and documents by their web address",
                 "fetches no images or documents by their web address",

@@ -10,10 +10,11 @@ impl Family {
         let tokens = |least: i64| format!("a prefix of less than {least} tokens is not cached");
         let reasoned = |_| "wants `reasoning_content` of messages with calls back while it thinks".to_owned();
         let version = |first: &std::sync::Arc<str>| format!("from version {first} of the API on");
+        let beta = self.without_beta.as_ref().map(|name| format!("without the beta feature `{name}`"));
         let properties = self.properties.iter().map(|(property, is)| property.told(*is).to_owned());
         let price = self.price.as_ref().map(Price::told);
         let others = [self.reasoned_calls.map(reasoned), self.cache_minimum.map(tokens), price].into_iter().flatten();
-        self.from_version.as_ref().map(version).into_iter().chain(properties).chain(others).collect()
+        self.from_version.as_ref().map(version).into_iter().chain(beta).chain(properties).chain(others).collect()
     }
 }
 
@@ -38,6 +39,9 @@ impl Fact {
         let names: Vec<String> = self.at.iter().map(named).collect();
         let names = listed(&names, "and");
         let demand = match &self.demand {
+            Demand::Absent { values, .. } if !values.is_empty() => {
+                format!("refuses {} for {names}", self.demand.refused())
+            }
             Demand::Absent { .. } => format!("refuses {names}"),
             demand @ Demand::Value { .. } => format!("takes {} for {names}", demand.taken()),
         };
@@ -55,6 +59,14 @@ impl Fact {
 }
 
 impl Demand {
+    /// How many single values are taken: the fewer, the stricter it is.
+    pub fn choices(&self) -> usize {
+        match self {
+            Demand::Value { one_of, .. } => one_of.len(),
+            Demand::Absent { .. } => 0,
+        }
+    }
+
     /// Which values are taken, in words.
     pub fn taken(&self) -> String {
         let Demand::Value { one_of, least, most } = self else { return "nothing".to_owned() };
@@ -66,6 +78,16 @@ impl Demand {
             (None, None) => {}
         }
         listed(&taken, "or")
+    }
+}
+
+impl Demand {
+    /// Which values are refused, in words; empty if all are, or if only those are known that are taken.
+    pub fn refused(&self) -> String {
+        match self {
+            Demand::Absent { values, .. } => listed(&values.iter().map(shown).collect::<Vec<_>>(), "and"),
+            Demand::Value { .. } => String::new(),
+        }
     }
 }
 

@@ -1,0 +1,105 @@
+//! What bytes are, by how they begin: what rules about images and files share.
+
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+/// Base64 as it comes: padded or not, and cut off.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
+
+/// How many characters of Base64 are looked at: a multiple of four.
+const LOOKED_AT: usize = 64;
+
+/// Beginnings that tell a media type: the offset, the bytes there, and the type.
+/// Source: the list of file signatures of the formats' own specifications.
+const SIGNATURES: [(usize, &[u8], &str); 23] = [
+    (0, b"\x89PNG\r\n\x1a\n", "image/png"),
+    (0, b"\xff\xd8\xff", "image/jpeg"),
+    (0, b"GIF8", "image/gif"),
+    (8, b"WEBP", "image/webp"),
+    (8, b"WAVE", "audio/wav"),
+    (8, b"AVI ", "video/x-msvideo"),
+    (4, b"ftypavi", "image/avif"),
+    (4, b"ftyphei", "image/heic"),
+    (4, b"ftyphev", "image/heic"),
+    (4, b"ftypmif1", "image/heif"),
+    (4, b"ftypM4A", "audio/mp4"),
+    (4, b"ftyp", "video/mp4"),
+    (0, b"II*\0", "image/tiff"),
+    (0, b"MM\0*", "image/tiff"),
+    (0, b"%PDF", "application/pdf"),
+    (0, b"ID3", "audio/mpeg"),
+    (0, b"\xff\xfb", "audio/mpeg"),
+    (0, b"\xff\xf3", "audio/mpeg"),
+    (0, b"OggS", "audio/ogg"),
+    (0, b"fLaC", "audio/flac"),
+    (0, b"\x1a\x45\xdf\xa3", "video/webm"),
+    (0, b"PK\x03\x04", "application/zip"),
+    (0, b"<svg", "image/svg+xml"),
+];
+
+/// Returns the media type of bytes in Base64 by their beginning, or `None` if it tells none.
+pub(super) fn media_type(base64: &str) -> Option<&'static str> {
+    let start = base64.get(..LOOKED_AT.min(base64.len() / 4 * 4))?;
+    let bytes = LENIENT.decode(start).ok()?;
+    let known = SIGNATURES.iter().find(|(at, known, _)| begins(&bytes, *at, known));
+    known.map(|(_, _, media_type)| *media_type).or_else(|| is_text(&bytes).then_some("text/plain"))
+}
+
+fn begins(bytes: &[u8], at: usize, known: &[u8]) -> bool {
+    bytes.get(at..).is_some_and(|rest| rest.starts_with(known))
+}
+
+/// The fewest bytes by which text is recognised.
+const LEAST_TEXT: usize = 12;
+
+/// Whether bytes are printable ASCII. No format of images begins so.
+fn is_text(bytes: &[u8]) -> bool {
+    bytes.len() >= LEAST_TEXT
+        && bytes.iter().all(|byte| byte.is_ascii_graphic() || matches!(byte, b' ' | b'\n' | b'\r' | b'\t'))
+}
+
+/// The media type and the Base64 of a `data:` URL.
+pub(super) fn of_data_url(url: &str) -> Option<(&str, &str)> {
+    let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
+    let media_type = head.strip_suffix(";base64")?.split(';').next()?;
+    Some((media_type, data))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beginnings_tell_the_type() {
+        let known = [
+            ("iVBORw0KGgoAAAANSUhEUg", "image/png"),
+            ("/9j/4AAQSkZJRgABAQ", "image/jpeg"),
+            ("R0lGODlhAQABAAAAACw=", "image/gif"),
+            ("UklGRiQAAABXRUJQVlA4IBgAAAA=", "image/webp"),
+            ("UklGRiQAAABXQVZFZm10IBAAAAA=", "audio/wav"),
+            ("JVBERi0xLjQKJcOkw7zDtsOf", "application/pdf"),
+            ("UGxlYXNlIHNldCBhIHVzZXItYWdlbnQ=", "text/plain"),
+            ("SUQzBAAAAAAAI1RTU0UAAAAP", "audio/mpeg"),
+        ];
+        for (base64, expected) in known {
+            assert_eq!(media_type(base64), Some(expected), "{base64}");
+        }
+        for other in ["", "AAAA", "!!!!", "aGVsbG8=", "AAECAwQFBgcICQoLDA0ODw=="] {
+            assert_eq!(media_type(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn data_urls_are_taken_apart() {
+        assert_eq!(of_data_url("data:image/png;base64,AAAA"), Some(("image/png", "AAAA")));
+        assert_eq!(of_data_url("data:audio/mpeg;name=a.mp3;base64,AAAA"), Some(("audio/mpeg", "AAAA")));
+        assert_eq!(of_data_url("data:text/plain,hello"), None);
+        assert_eq!(of_data_url("https://example.org/a,b"), None);
+    }
+}

@@ -1,0 +1,38 @@
+//! `protocol/participant-name`: the name of a participant that OpenAI does not take.
+
+use super::{Found, Subject, body_rule};
+use crate::check::history::{Role, text_of};
+use crate::provider::{Server, WireFormat};
+
+body_rule! {
+    History, Error "protocol/participant-name", "the name of a participant holds what OpenAI refuses",
+    "Messages of Chat Completions may name who speaks. OpenAI takes names without white space and without `<`, `|`, `\\\\`, `/` and `>`.\n\n\
+     * wrong: `{ \"role\": \"user\", \"name\": \"Ada Lovelace\", … }`\n\
+     * right: `{ \"role\": \"user\", \"name\": \"ada_lovelace\", … }`\n\n\
+     Sources, seen in November 2026: OpenAI's error *string does not match pattern* in FlowiseAI/Flowise#2948, \
+     danny-avila/LibreChat#1075 and ag2ai/ag2#451; langchain-ai/langgraph#277."
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if (subject.wire, subject.server) != (WireFormat::OpenAiChat, Server::OpenAi) {
+        return;
+    }
+    // OpenAI does not read the name of a result.
+    for entry in subject.history().entries.iter().filter(|entry| entry.role != Role::Tool) {
+        let Some(name) = text_of(entry.value, "name") else { continue };
+        let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let Some(odd) = name.chars().find(|c| !is_plain(c)) else { continue };
+        let refused = name.chars().find(|c| c.is_whitespace() || "<|\\/>".contains(*c));
+        let message = match refused {
+            Some(wrong) => format!("a name cannot hold {}", shown(wrong)),
+            None => format!("some reports say that a name cannot hold {}", shown(odd)),
+        };
+        let note = found.at_member(entry.value, "name", message);
+        let note = if refused.is_some() { note } else { note.warning() };
+        note.help("write letters, digits, `_` and `-`");
+    }
+}
+
+fn shown(wrong: char) -> String {
+    if wrong.is_whitespace() { "white space".to_owned() } else { format!("`{wrong}`") }
+}

@@ -1,0 +1,300 @@
+//! Which values a member may have, by everything that is known of the model: what a message lists and a help proposes.
+//!
+//! Several families may each allow some values of one member. Only what all of them allow is listed, and of that only what leads
+//! to no other finding in the same body: `between_tools` for `thinking.type`, for instance, goes with some efforts alone.
+
+use serde_json::Value;
+
+use super::families::{Breach, is_met, is_same};
+use super::protocol;
+use super::subject::Subject;
+use crate::repo::Demand;
+
+/// The values of a member that the model takes.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    /// As the keys of a `[[family.takes]]` say it. Nothing at all if no value is taken.
+    demand: Demand,
+    is_nothing: bool,
+}
+
+impl Taken {
+    /// The values that may stand in the place of a refused one, the rest of the body as it is.
+    pub(crate) fn instead_of(breach: &Breach<'_, '_>, subject: &Subject<'_>) -> Taken {
+        let mut demands = subject.facts.demands(subject, breach.place);
+        let first = demands.by_ref().find(|demand| matches!(demand, Demand::Value { .. }));
+        let all = subject.facts.demands(subject, breach.place);
+        let mut demand = all.fold(first.cloned().unwrap_or_else(anything), narrowed);
+        let is_of_history = super::history::member_of(subject.wire).is_some_and(|name| breach.place.is_below(name));
+        if let Demand::Value { one_of, .. } = &mut demand
+            && !is_of_history
+        {
+            one_of.retain(|value| is_harmless(value, breach.value, subject));
+        }
+        let is_nothing = matches!(&demand, Demand::Value { one_of, least: None, most: None } if one_of.is_empty());
+        Taken { demand, is_nothing }
+    }
+
+    /// Whether no value is known to be taken.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.is_nothing
+    }
+
+    /// The values in words.
+    pub(crate) fn told(&self) -> String {
+        match self.is_nothing {
+            true => "no value that goes with the rest of the body".to_owned(),
+            false => self.demand.taken(),
+        }
+    }
+}
+
+/// A demand that no value breaks, and that lists none.
+fn anything() -> Demand {
+    Demand::Value { one_of: Vec::new(), least: None, most: None }
+}
+
+/// What two demands both take.
+fn narrowed(known: Demand, other: &Demand) -> Demand {
+    let Demand::Value { mut one_of, least, most } = known else { return known };
+    match other {
+        Demand::Absent { values, .. } => {
+            one_of.retain(|value| !values.is_empty() && !values.iter().any(|refused| is_same(value, refused)));
+            Demand::Value { one_of, least, most }
+        }
+        Demand::Value { one_of: listed, least: lowest, most: highest } => {
+            let in_range = Demand::Value { one_of: Vec::new(), least, most };
+            one_of.retain(|value| is_met(other, value));
+            let missing = |value: &&Value| !one_of.iter().any(|known| is_same(known, value));
+            let more: Vec<Value> =
+                listed.iter().filter(missing).filter(|value| is_met(&in_range, value)).cloned().collect();
+            one_of.extend(more);
+            let is_bounded = (least.is_some() || most.is_some()) && (lowest.is_some() || highest.is_some());
+            let least = least.into_iter().chain(*lowest).reduce(f64::max).filter(|_| is_bounded);
+            let most = most.into_iter().chain(*highest).reduce(f64::min).filter(|_| is_bounded);
+            Demand::Value { one_of, least, most }
+        }
+    }
+}
+
+/// Whether a value in the place of a refused one leads to no other finding.
+fn is_harmless(value: &Value, refused: &Value, subject: &Subject<'_>) -> bool {
+    let Some((name, member)) = subject.members().find(|(_, member)| holds(member, refused)) else { return true };
+    let mended = replaced(member, refused, value);
+    let members = subject.members().map(|(other, member)| (other, if other == name { &mended } else { member }));
+    let changed = subject.with_members(members);
+    // The refused value is one finding at least, which is to be gone.
+    subject.facts.count(&changed) < subject.facts.count(subject)
+        && protocol::count_options(&changed) <= protocol::count_options(subject)
+}
+
+/// Whether a value stands in another one, by its address.
+fn holds(value: &Value, wanted: &Value) -> bool {
+    std::ptr::eq(value, wanted)
+        || match value {
+            Value::Array(elements) => elements.iter().any(|element| holds(element, wanted)),
+            Value::Object(members) => members.values().any(|member| holds(member, wanted)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        }
+}
+
+/// A copy of a value with another one in the place of `wanted`.
+fn replaced(value: &Value, wanted: &Value, by: &Value) -> Value {
+    if std::ptr::eq(value, wanted) {
+        return by.clone();
+    }
+    match value {
+        Value::Array(elements) => elements.iter().map(|element| replaced(element, wanted, by)).collect(),
+        Value::Object(members) => {
+            members.iter().map(|(name, member)| (name.clone(), replaced(member, wanted, by))).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::super::{About, Checks, Problem, Recipient, Schemas};
+    use super::*;
+    use crate::diag::Severity;
+    use crate::json::Pointer;
+    use crate::provider::{ApiHeaders, Server, WireFormat};
+    use crate::repo::{Condition, Fact, Family, LoadOptions, Repo, State, load};
+    use crate::system::Embedded;
+    use crate::world::MemoryWorld;
+
+    /// What is bundled.
+    struct Bundled {
+        repo: Repo,
+        schemas: Schemas,
+    }
+
+    /// Where a body goes, and the fact that it breaks.
+    struct Case<'c> {
+        wire: WireFormat,
+        server: Server,
+        model: String,
+        fact: &'c Fact,
+    }
+
+    impl Bundled {
+        fn load() -> Bundled {
+            let nothing = Arc::new(MemoryWorld::default());
+            let repo = load(nothing, Arc::new(Embedded::bundled()), LoadOptions::default()).repo;
+            Bundled { schemas: Schemas::new(&repo).0, repo }
+        }
+
+        /// Every fact, for the first model of each of its wire formats and patterns.
+        fn cases(&self) -> Vec<Case<'_>> {
+            let mut cases = Vec::new();
+            for family in &self.repo.families {
+                for wire in family.wires.iter().filter_map(|name| WireFormat::from_name(&name.value)) {
+                    for fact in &family.facts {
+                        let is_known = fact.wires.is_empty() || fact.wires.iter().any(|it| &*it.value == wire.name());
+                        let server = server(family);
+                        let models = models(family).into_iter().filter(|_| is_known);
+                        cases.extend(models.map(|model| Case { wire, server, model, fact }));
+                    }
+                }
+            }
+            cases
+        }
+    }
+
+    /// A model of each pattern of a family.
+    fn models(family: &Family) -> Vec<String> {
+        let plain = family.models.iter().map(|pattern| pattern.text.value.replace('*', ""));
+        plain.filter(|name| !name.is_empty() && !name.contains(['[', '{', '?'])).collect()
+    }
+
+    /// The server that a family was seen at.
+    fn server(family: &Family) -> Server {
+        let named = family.servers.first().map(|name| name.value.to_string());
+        named.and_then(|name| Server::ALL.into_iter().find(|server| server.name() == name)).unwrap_or(Server::Unknown)
+    }
+
+    /// Puts a value at a place, with what is needed on the way.
+    fn put(body: &mut Value, place: &Pointer, value: Value) {
+        let mut at = body;
+        for token in place.tokens() {
+            if token == "*" {
+                if !at.is_array() {
+                    *at = json!([{}]);
+                }
+                at = &mut at[0];
+            } else {
+                if !at.is_object() {
+                    *at = json!({});
+                }
+                at = &mut at[token.as_str()];
+            }
+        }
+        *at = value;
+    }
+
+    /// A body in which a fact holds, with a value at one of its places.
+    fn body(fact: &Fact, place: &Pointer, model: &str, value: Value) -> Value {
+        let mut body = json!({"model": model});
+        for Condition { at, is } in &fact.when {
+            match is {
+                State::Present(false) => {}
+                State::Present(true) => put(&mut body, &at.pointer, json!("some")),
+                State::OneOf(values) => put(&mut body, &at.pointer, values[0].clone()),
+            }
+        }
+        put(&mut body, place, value);
+        body
+    }
+
+    fn problems(bundled: &Bundled, case: &Case<'_>, body: &Value) -> Vec<Problem> {
+        let Case { wire, server, model, .. } = case;
+        let headers = ApiHeaders::UNKNOWN;
+        let to = Recipient { wire: *wire, server: *server, instance: None, model: Some(model), headers };
+        Checks::of_recipient(&bundled.schemas, &bundled.repo.families, to).problems_of(body)
+    }
+
+    /// The words between backticks.
+    fn quoted(text: &str) -> impl Iterator<Item = &str> {
+        text.split('`').skip(1).step_by(2)
+    }
+
+    /// Every text that some fact takes at a place: what a help proposes there, it proposes as a value.
+    fn values(repo: &Repo, place: &Pointer) -> BTreeSet<String> {
+        let facts = repo.families.iter().flat_map(|family| &family.facts);
+        let about = facts.filter(|fact| fact.at.iter().any(|at| at.pointer == *place));
+        let listed = about.flat_map(|fact| match &fact.demand {
+            Demand::Value { one_of, .. } => one_of.as_slice(),
+            Demand::Absent { values, .. } => values.as_slice(),
+        });
+        listed.filter_map(|value| value.as_str().map(str::to_owned)).collect()
+    }
+
+    fn is_error_at(problem: &Problem, place: &Pointer) -> bool {
+        let is_error = problem.severity.unwrap_or(problem.rule.severity) == Severity::Error;
+        is_error && problem.pointer == *place
+    }
+
+    /// Whatever a finding about a model proposes, by its message, its help or the schema's, the model takes at that place.
+    #[test]
+    fn no_advice_leads_to_the_next_refusal() {
+        let bundled = Bundled::load();
+        let places = |case: &Case<'_>| case.fact.at.iter().map(|place| place.pointer.clone()).collect::<Vec<_>>();
+        let mut asked = 0;
+        for case in bundled.cases() {
+            asked += places(&case).iter().map(|place| advice_holds(&bundled, &case, place)).sum::<usize>();
+        }
+        assert!(asked > 500, "{asked}");
+    }
+
+    /// Tries what is proposed in the place of a wrong value. Returns how many proposals there were.
+    fn advice_holds(bundled: &Bundled, case: &Case<'_>, place: &Pointer) -> usize {
+        let at = Pointer::parse(&place.as_str().replace("/*", "/0"));
+        let known = values(&bundled.repo, place);
+        let mut asked = 0;
+        for value in known.iter().map(String::as_str).chain(["nonsense"]) {
+            let broken = body(case.fact, place, &case.model, json!(value));
+            for problem in problems(bundled, case, &broken).iter().filter(|it| is_error_at(it, &at)) {
+                let text = format!("{} {}", problem.help.as_deref().unwrap_or_default(), taken_in(&problem.message));
+                for proposed in quoted(&text).filter(|word| known.contains(*word)) {
+                    asked += 1;
+                    let mended = body(case.fact, place, &case.model, json!(proposed));
+                    let still = problems(bundled, case, &mended);
+                    let still: Vec<_> = still.iter().filter(|it| is_error_at(it, &at)).map(|it| &it.message).collect();
+                    let model = &case.model;
+                    assert!(still.is_empty(), "{model} at {at}: {} → `{proposed}`: {still:?}", problem.message);
+                }
+            }
+        }
+        asked
+    }
+
+    /// What of a message lists values that are taken.
+    fn taken_in(message: &str) -> &str {
+        message.split_once(" takes ").map_or("", |(_, taken)| taken.split(", while").next().unwrap_or(taken))
+    }
+
+    /// A member that is to be used instead is one that the model takes.
+    #[test]
+    fn no_member_is_proposed_that_is_refused() {
+        let bundled = Bundled::load();
+        let mut asked = 0;
+        for case in bundled.cases() {
+            let Demand::Absent { instead: Some(instead), .. } = &case.fact.demand else { continue };
+            let place = match instead.split_once('.') {
+                Some(_) => Pointer::parse(&format!("/{}", instead.replace('.', "/"))),
+                None => case.fact.at[0].pointer.parent().unwrap_or_else(Pointer::root).member(instead),
+            };
+            asked += 1;
+            let wrong = problems(&bundled, &case, &body(case.fact, &place, &case.model, json!(1024)));
+            let is_refused = |it: &&Problem| it.about == About::Presence || it.rule.code == "schema/unknown-field";
+            let refused = wrong.iter().filter(|it| it.pointer == place).find(is_refused);
+            assert!(refused.is_none(), "{}: {refused:?}", case.model);
+        }
+        assert!(asked > 5, "{asked}");
+    }
+}

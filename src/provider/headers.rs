@@ -1,0 +1,81 @@
+//! Headers of a request that decide what its API takes.
+
+/// The version and the beta features that a request asks for, as far as its headers are known.
+///
+/// Anthropic alone has both: <https://platform.claude.com/docs/en/api/versioning>, <https://platform.claude.com/docs/en/api/beta-headers>.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct ApiHeaders {
+    /// The date in `anthropic-version`; `None` if it is not known.
+    pub version: Option<String>,
+    /// The names in `anthropic-beta`; `None` if they are not known.
+    pub betas: Option<Vec<String>>,
+}
+
+impl ApiHeaders {
+    /// The headers of a request of which nothing is known.
+    pub const UNKNOWN: ApiHeaders = ApiHeaders { version: None, betas: None };
+
+    /// Reads headers by name and value; names in any case. Of a header that is there twice the last one counts, and a list
+    /// of beta features goes on. Headers with a version are taken as complete: without `anthropic-beta` they ask for no beta
+    /// feature. Logs that leave out headers leave out both.
+    pub fn read<'h>(headers: impl IntoIterator<Item = (&'h str, &'h str)>) -> ApiHeaders {
+        let mut read = ApiHeaders::default();
+        for (name, value) in headers {
+            if name.eq_ignore_ascii_case("anthropic-version") && is_date(value.trim()) {
+                read.version = Some(value.trim().to_owned());
+            } else if name.eq_ignore_ascii_case("anthropic-beta") {
+                let names = value.split(',').map(str::trim).filter(|name| !name.is_empty());
+                read.betas.get_or_insert_default().extend(names.map(str::to_owned));
+            }
+        }
+        if read.version.is_some() {
+            read.betas.get_or_insert_default();
+        }
+        read
+    }
+
+    /// Whether nothing of them is known.
+    pub fn is_unknown(&self) -> bool {
+        self.version.is_none() && self.betas.is_none()
+    }
+
+    /// Whether the request asks for a beta feature; `None` if that is not known.
+    pub fn has_beta(&self, name: &str) -> Option<bool> {
+        self.betas.as_ref().map(|betas| betas.iter().any(|beta| beta == name))
+    }
+}
+
+/// Whether a text is a date such as `2023-06-01`. Placeholders of logs are none.
+fn is_date(text: &str) -> bool {
+    let form = b"dddd-dd-dd";
+    text.len() == form.len()
+        && text.bytes().zip(form).all(|(byte, form)| match form {
+            b'd' => byte.is_ascii_digit(),
+            other => byte == *other,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_and_betas_are_read_in_any_case() {
+        let read = ApiHeaders::read([
+            ("Anthropic-Version", "2023-06-01"),
+            ("ANTHROPIC-BETA", "files-api-2025-04-14, skills-2025-10-02"),
+        ]);
+        assert_eq!(read.version.as_deref(), Some("2023-06-01"));
+        assert_eq!(read.has_beta("skills-2025-10-02"), Some(true));
+        assert_eq!(read.has_beta("skills"), Some(false));
+    }
+
+    #[test]
+    fn what_is_not_there_is_unknown_unless_the_version_is() {
+        assert!(ApiHeaders::read([("content-type", "application/json")]).is_unknown());
+        assert!(ApiHeaders::read([("anthropic-version", "**REDACTED**")]).is_unknown());
+        assert_eq!(ApiHeaders::read([("anthropic-version", "2023-06-01")]).has_beta("x"), Some(false));
+        assert_eq!(ApiHeaders::read([("anthropic-beta", "x")]).version, None);
+    }
+}
