@@ -916,6 +916,13 @@ pub struct PromptEnvironment {
 }
 
 impl PromptEnvironment {
+    /// Whether two show the same: the very same project, under the same names.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn is_same(&self, other: &PromptEnvironment) -> bool {
+        let names = (&self.project_name, &self.language, &self.folders);
+        Arc::ptr_eq(&self.project, &other.project) && names == (&other.project_name, &other.language, &other.folders)
+    }
+
     /// The virtual project of a context.
     pub fn of(context: &Context) -> PromptEnvironment {
         PromptEnvironment::of_state(&context.project, &context.language)

@@ -20,6 +20,7 @@
 //! - [`stream`]: bytes of an answer → events and an [`Answer`], one decoder per wire format. Pure.
 //! - [`Session`]: the history, and one [`Run`] at a time about it: a message, the model's answers, tools, an outcome;
 //!   [`AgentLoop`]: the same under [`hooks`].
+//! - [`SessionPool`]: a few one-shot sessions of each agent, for work beside a chat.
 //! - [`tool_loop`]: when tools run, and when that ends.
 //! - [`tools`]: what a tool is.
 //! - [`Secrets`]: where keys come from.
@@ -32,6 +33,7 @@ mod exchange;
 mod failure;
 pub mod hooks;
 pub mod image;
+mod pool;
 mod redact;
 mod run;
 mod secret;
@@ -51,6 +53,7 @@ pub use crate::repo::{HttpSpec, KeyHeader, ProgramSpec, SecretRef, ServerConnect
 pub use agent::{Agent, CompileError, Compiled};
 pub use error::{Category, Error};
 pub use event::{Answer, Event, MalformedInput, Outcome, Refusal, ResponseInfo, StopReason, ToolCall};
+pub use pool::{PoolOptions, PooledSession, SessionPool};
 pub use run::{Run, TextAnswer};
 pub use secret::{ExposeSecret, MemorySecrets, SecretError, SecretString, Secrets};
 pub use session::{AgentLoop, Session, SessionStart};

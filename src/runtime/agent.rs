@@ -191,6 +191,15 @@ impl Agent {
         self.compiler.plan(self.id).expect("only usable agents are made").wire
     }
 
+    /// Whether two agents make the same requests: of one compiler, with one model, policy and environment.
+    pub(super) fn is_same(&self, other: &Agent) -> bool {
+        let policies = (self.policy.as_ref().map(Arc::as_ptr), other.policy.as_ref().map(Arc::as_ptr));
+        Arc::ptr_eq(&self.compiler, &other.compiler)
+            && (self.id, &self.model) == (other.id, &other.model)
+            && policies.0 == policies.1
+            && self.environment.is_same(&other.environment)
+    }
+
     /// The repository it comes from.
     pub fn compiler(&self) -> &Arc<Compiler> {
         &self.compiler

@@ -89,6 +89,29 @@ impl Session {
         Session { shared: Arc::new(shared) }
     }
 
+    /// Makes the session one about another conversation, with the settings and the tools of a new one. Nothing may be in flight.
+    pub(super) fn reset(&self, conversation: Conversation) {
+        let shared = &self.shared;
+        let state = State::new(&shared.agent, conversation);
+        let old = std::mem::replace(&mut *shared.state(), state);
+        *lock(&shared.tool_loop) = ToolLoop::default();
+        shared.round_limit.store(PLAIN_LIMIT, Ordering::Relaxed);
+        shared.tools_at_once.store(TOOLS_AT_ONCE, Ordering::Relaxed);
+        *lock(&shared.run_timeout) = None;
+        // Tools of the host are dropped while nothing is locked.
+        drop(old);
+    }
+
+    /// Whether no request is in flight.
+    pub(super) fn is_idle(&self) -> bool {
+        lock(&self.shared.flight).ended.is_cancelled()
+    }
+
+    /// Whether nobody else has a handle of this session: neither a clone nor a request.
+    pub(super) fn is_only_handle(&self) -> bool {
+        Arc::strong_count(&self.shared) == 1
+    }
+
     /// A session whose every step is a line of a journal before the model sees it: a new one, or one that was loaded. If the
     /// loaded one was interrupted in the middle of a turn, it gets an item that says so.
     ///
@@ -291,6 +314,6 @@ impl Shared {
 }
 
 /// A lock that outlives panics of other holders: what it guards is changed in single steps.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -19,6 +19,7 @@ mod library;
 mod mcp;
 mod one_path;
 mod poison;
+mod pool;
 mod provider_blocks;
 mod renewal;
 mod send;
