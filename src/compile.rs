@@ -750,6 +750,15 @@ impl Compiler {
         given.filter(|model| !model.trim().is_empty()).or_else(own).filter(|model| !model.trim().is_empty())
     }
 
+    /// The context window of a model in tokens, if that is known.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn context_window(&self, plan: &Plan<'_>, model: Option<&str>) -> Option<u64> {
+        let server = Server::by_host(UrlParts::of(&plan.instance.url.value).host()).unwrap_or(Server::Unknown);
+        let route = families::Route { wire: plan.wire, server, version: None };
+        let facts = ModelFacts::of(&self.repo.families, route, Some(plan.model(model)));
+        facts.value(|family| family.context_window).and_then(|(window, _)| u64::try_from(window).ok())
+    }
+
     /// What tokens of a request cost, where that is known of its server and model. A server is known by the host of its URL alone: a
     /// proxy has prices of its own.
     #[cfg(feature = "runtime")]

@@ -102,6 +102,7 @@ pub mod source;
 #[expect(clippy::disallowed_methods, reason = "this module is what the others are told to use instead")]
 pub mod system;
 pub mod text;
+pub mod tokens;
 #[doc(hidden)]
 pub mod toml;
 #[doc(hidden)]

@@ -21,12 +21,14 @@
 //! - [`Session`]: the history, and one [`Run`] at a time about it: a message, the model's answers, tools, an outcome;
 //!   [`AgentLoop`]: the same under [`hooks`].
 //! - [`SessionPool`]: a few one-shot sessions of each agent, for work beside a chat.
+//! - [`Compression`]: a summary in the place of what was said.
 //! - [`tool_loop`]: when tools run, and when that ends.
 //! - [`tools`]: what a tool is.
 //! - [`Secrets`]: where keys come from.
 //! - [`trust`]: what a repository asks for that only a person can allow.
 
 mod agent;
+mod compression;
 mod error;
 mod event;
 mod exchange;
@@ -51,6 +53,7 @@ pub use crate::provider::{ClientApi, Header, HeaderValue, RequestLine, WireForma
 #[doc(inline)]
 pub use crate::repo::{HttpSpec, KeyHeader, ProgramSpec, SecretRef, ServerConnection, ServerSpec, ToolSpec, ToolsFile};
 pub use agent::{Agent, CompileError, Compiled};
+pub use compression::{AutoCompression, Compression};
 pub use error::{Category, Error};
 pub use event::{Answer, Event, MalformedInput, Outcome, Refusal, ResponseInfo, StopReason, ToolCall};
 pub use pool::{PoolOptions, PooledSession, SessionPool};

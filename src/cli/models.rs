@@ -99,6 +99,7 @@ fn document(family: &Family) -> Value {
         "wires": texts(&family.wires), "servers": texts(&family.servers), "from_version": family.from_version.as_deref(),
         "source": family.origin.source.as_deref(), "seen": family.origin.seen.as_deref(),
         "reasoned_calls": family.reasoned_calls.map(Severity::name), "cache_minimum": family.cache_minimum,
+        "context_window": family.context_window,
         "price": family.price.as_ref().map(price_document),
         "facts": family.facts.iter().map(fact_document).collect::<Vec<_>>(),
     });

@@ -6,10 +6,12 @@ mod agent_loop;
 #[cfg(target_os = "linux")]
 mod children;
 mod client;
+mod compression;
 mod cost;
 mod deadline;
 mod edges;
 mod example;
+mod examples;
 mod faults;
 mod fixture;
 mod hostile;
