@@ -10,6 +10,8 @@ mod parts;
 mod scan;
 mod vocabulary;
 
+use std::cell::RefCell;
+
 use serde_json::Value;
 
 use crate::provider::WireFormat;
@@ -54,8 +56,18 @@ impl TokenEstimate {
     /// ```
     pub fn of(body: &Value, wire: WireFormat, model: &str) -> TokenEstimate {
         let vocabulary = Vocabulary::of(model, wire);
-        let counter = parts::Counter { vocabulary, wire, model: media::PictureRule::of(model, wire) };
+        let pictures = media::PictureRule::of(model, wire);
+        let counter = parts::Counter { count: &|text| vocabulary.count(text), wire, pictures };
         TokenEstimate { parts: counter.parts(body), vocabulary, is_tokenized: vocabulary.has_tokenizer() }
+    }
+
+    /// Returns the texts that are counted of a body: what a tokenizer is asked for to measure how good an estimate is.
+    pub fn texts(body: &Value, wire: WireFormat) -> Vec<String> {
+        let texts = RefCell::new(Vec::new());
+        let pictures = media::PictureRule::of("", wire);
+        let counter = parts::Counter { count: &|text| keep(text, &texts), wire, pictures };
+        counter.parts(body);
+        texts.into_inner()
     }
 
     /// Returns the sum of all parts.
@@ -74,6 +86,12 @@ impl TokenEstimate {
         self.parts.iter_mut().for_each(|part| part.tokens = calibration.corrected(part.tokens));
         self
     }
+}
+
+/// Keeps a text in place of counting it.
+fn keep(text: &str, texts: &RefCell<Vec<String>>) -> u64 {
+    texts.borrow_mut().push(text.to_owned());
+    0
 }
 
 /// What was learned from answers: how a provider's count of input tokens compares with the estimate. One for each model.

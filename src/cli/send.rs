@@ -27,7 +27,9 @@ use tokio::runtime::Runtime;
 use tools::Tools;
 
 pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Outcome {
-    let mut opened = options.with_bundled().open_one(&send.agent)?;
+    let everything = options.with_bundled();
+    // Which agent compresses the chat is known once all are.
+    let mut opened = if send.compress { everything.open()? } else { everything.open_one(&send.agent)? };
     let input = match Input::read(options, send, &mut opened, terminal) {
         Ok(input) => input,
         Err(Unusable::Failure(failure)) => return Err(failure),

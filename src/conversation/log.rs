@@ -363,7 +363,7 @@ impl Log {
                 let known = self.history.len();
                 Err(format!("{messages} messages are taken back, but there are only {known}").into())
             }
-            Entry::Summary(summary) if summary.messages == 0 || summary.messages > self.history.len() => {
+            Entry::Summary(summary) if summary.messages > self.history.len() => {
                 let known = self.history.len();
                 Err(format!("a summary stands for {} messages, but there are {known}", summary.messages).into())
             }
@@ -445,7 +445,8 @@ impl Log {
         results.blocks.insert(at, result);
     }
 
-    /// Adds an entry and gives its complete line, with the newline. An [`Entry::Retract`] takes back no more than there is.
+    /// Adds an entry and gives its complete line, with the newline. An [`Entry::Retract`] takes back no more than there is, an
+    /// [`Entry::Summary`] stands for no more.
     pub fn append(&mut self, entry: Entry) -> &str {
         let kept: Result<(), std::convert::Infallible> = self.append_kept(entry, |_| Ok(()));
         kept.expect("nothing refuses it");
@@ -461,7 +462,7 @@ impl Log {
         let entry = match entry {
             Entry::Retract { messages } => Entry::Retract { messages: messages.min(self.history.len()) },
             Entry::Summary(summary) => {
-                Entry::Summary(Summary { messages: summary.messages.clamp(1, self.history.len().max(1)), ..summary })
+                Entry::Summary(Summary { messages: summary.messages.min(self.history.len()), ..summary })
             }
             entry => entry,
         };

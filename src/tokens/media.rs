@@ -9,7 +9,6 @@
 use base64::Engine as _;
 use serde_json::{Map, Value};
 
-use super::Vocabulary;
 use crate::provider::WireFormat;
 use crate::repo::ModelName;
 
@@ -113,8 +112,8 @@ impl PictureRule {
         known.map_or_else(|| usual(wire), |(_, rule)| *rule)
     }
 
-    /// The tokens of a medium.
-    pub(super) fn tokens(self, media: &Media<'_>, vocabulary: Vocabulary) -> u64 {
+    /// The tokens of a medium; `count` counts one that is a text.
+    pub(super) fn tokens(self, media: &Media<'_>, count: &dyn Fn(&str) -> u64) -> u64 {
         match media {
             Media::Image(data) => self.picture(size(data)),
             Media::RemoteImage => self.picture(None),
@@ -122,7 +121,7 @@ impl PictureRule {
                 let bytes = data.len() as u64 / 4 * 3;
                 bytes.div_ceil(PAGE.0) * PAGE.1
             }
-            Media::Document(Some(text)) => vocabulary.count(text),
+            Media::Document(Some(text)) => count(text),
             Media::Document(None) => PAGE.1,
             Media::Audio { data, format } => seconds(data.len() as u64 / 4 * 3, format) * 32,
         }

@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value};
 
+use super::TokenPart;
 use super::media::{self, PictureRule};
-use super::{TokenPart, Vocabulary};
 use crate::provider::WireFormat;
 
 /// What tokens are for.
@@ -144,13 +144,14 @@ const UNREAD: [&str; 22] = [
 const AS_JSON: [&str; 5] = ["input", "args", "arguments", "response", "parameters"];
 
 /// Counts the tokens of a body.
-pub(super) struct Counter {
-    pub(super) vocabulary: Vocabulary,
+pub(super) struct Counter<'c> {
+    /// Counts a text.
+    pub(super) count: &'c dyn Fn(&str) -> u64,
     pub(super) wire: WireFormat,
-    pub(super) model: PictureRule,
+    pub(super) pictures: PictureRule,
 }
 
-impl Counter {
+impl Counter<'_> {
     pub(super) fn parts(&self, body: &Value) -> Vec<TokenPart> {
         let (places, frame) = (places(self.wire), frame(self.wire));
         let mut parts = Vec::new();
@@ -215,7 +216,7 @@ impl Counter {
 
     fn object(&self, members: &Map<String, Value>) -> u64 {
         if let Some(media) = media::of(members) {
-            return self.model.tokens(&media, self.vocabulary);
+            return self.pictures.tokens(&media, self.count);
         }
         let read = members.iter().filter(|(name, _)| !UNREAD.contains(&name.as_str()));
         let tokens = read.map(|(name, value)| match AS_JSON.contains(&name.as_str()) && !value.is_string() {
@@ -228,14 +229,14 @@ impl Counter {
     /// A text; one that is a medium counts as that.
     fn text(&self, text: &str) -> u64 {
         match media::of_text(text) {
-            Some(media) => self.model.tokens(&media, self.vocabulary),
-            None => self.vocabulary.count(text),
+            Some(media) => self.pictures.tokens(&media, self.count),
+            None => (self.count)(text),
         }
     }
 
     /// The tokens of a value that a model reads as JSON.
     fn json(&self, value: &Value) -> u64 {
-        self.vocabulary.count(&value.to_string())
+        (self.count)(&value.to_string())
     }
 }
 
