@@ -58,7 +58,8 @@ fn new(agent: &Agent, transport: &Transport) -> Session {
 }
 
 fn compiler() -> Compiler {
-    Compiler::load(Arc::new(MemoryWorld::default()), Arc::new(Embedded::bundled()), LoadOptions::default())
+    let options = LoadOptions { with_bundled: true, ..LoadOptions::default() };
+    Compiler::load(Arc::new(MemoryWorld::default()), Arc::new(Embedded::bundled()), options)
 }
 
 fn agent(compiler: &Arc<Compiler>) -> Agent {
