@@ -1,5 +1,6 @@
-//! What a session of a pool costs, against one that is made anew, and against one whose agent is looked up, too. `cargo bench --bench pool`
-//! prints medians of interleaved runs; trust the ratios, not the times.
+//! What a session of a pool costs, against one that is made anew, and against one whose agent is
+//! looked up, too. `cargo bench --bench pool` prints medians of interleaved runs; trust the ratios,
+//! not the times.
 
 use std::hint::black_box;
 use std::sync::Arc;

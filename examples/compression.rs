@@ -1,10 +1,12 @@
-//! A long chat in a small window: a summary takes the place of what was said before the window is full.
+//! A long chat in a small window: a summary takes the place of what was said before the window is
+//! full.
 //!
 //! ```sh
 //! cargo run --example compression -- "Claude Chat" chat.jsonl
 //! ```
 //!
-//! Type `/compress` to compress now, `/tokens` to see what the next request takes. An empty line ends the chat.
+//! Type `/compress` to compress now, `/tokens` to see what the next request takes. An empty line
+//! ends the chat.
 
 use std::error::Error;
 use std::io::BufRead;
@@ -35,7 +37,8 @@ pub(crate) struct Chat {
 }
 
 impl Chat {
-    /// Opens the chat of a file. The agent for summaries is that of the roster `chat_compression`, or the bundled one for the same provider.
+    /// Opens the chat of a file. The agent for summaries is that of the roster `chat_compression`,
+    /// or the bundled one for the same provider.
     pub(crate) fn open(
         repository: &OpenedRepository,
         agent: &str,

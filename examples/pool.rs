@@ -25,7 +25,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A line for each file, in their order. However many there are, the pool lets only a few requests run at a time.
+/// A line for each file, in their order. However many there are, the pool lets only a few requests
+/// run at a time.
 pub(crate) async fn describe_all(
     pool: &SessionPool,
     agent: &Agent,
@@ -44,7 +45,8 @@ pub(crate) async fn describe_all(
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
-/// What a file is about. The session is empty when it is acquired, and goes back to the pool at the end of this function.
+/// What a file is about. The session is empty when it is acquired, and goes back to the pool at the
+/// end of this function.
 async fn describe(pool: &SessionPool, agent: &Agent, file: &std::path::Path) -> Result<String, RunError> {
     let session = pool.acquire(agent).await;
     session.send(format!("In one line: what may be in a file called {}?", file.display())).text().await

@@ -1,6 +1,8 @@
-//! What is counted of bodies, and what is estimated for it, for `scripts/token-error`, which asks real tokenizers.
+//! What is counted of bodies, and what is estimated for it, for `scripts/token-error`, which asks
+//! real tokenizers.
 //!
-//! Reads a line of JSON for each body, `{"wire", "body"}`, and writes one: `{"wire", "texts", "estimated"}`, with a total for each vocabulary.
+//! Reads a line of JSON for each body, `{"wire", "body"}`, and writes one: `{"wire", "texts",
+//! "estimated"}`, with a total for each vocabulary.
 
 use std::error::Error;
 use std::io::BufRead;

@@ -1,4 +1,5 @@
-//! What a request of anybody's takes: the tokens of a body, part by part, and what of it is worth to be shortened.
+//! What a request of anybody's takes: the tokens of a body, part by part, and what of it is worth
+//! to be shortened.
 //!
 //! ```sh
 //! cargo run --example tokens -- anthropic-messages claude-sonnet-5 < body.json

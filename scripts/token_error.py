@@ -57,11 +57,10 @@ def tokenizers(work, lines):
 
     data = Path(mistral_common.__file__).parent / "data" / "tekken_240911.json"
     tekken = Tekkenizer.from_file(str(data))
-    counts = {
-        "o200k": [sum(map(bpe_openai.o200k_base().count, line["texts"])) for line in lines],
-        "cl100k": [sum(map(bpe_openai.cl100k_base().count, line["texts"])) for line in lines],
-        "mistral": [sum(len(tekken.encode(text, bos=False, eos=False)) for text in line["texts"]) for line in lines],
-    }
+    counts = {"mistral": [sum(len(tekken.encode(text, bos=False, eos=False)) for text in line["texts"]) for line in lines]}
+    for name in ("o200k", "cl100k"):
+        encode = bpe_openai.get_encoding(f"{name}_base").encode_ordinary
+        counts[name] = [sum(len(encode(text)) for text in line["texts"]) for line in lines]
     for name in ("claude", "gemini"):
         file = Path(work) / f"{name}.txt"
         if file.exists():

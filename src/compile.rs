@@ -925,7 +925,7 @@ pub struct PromptEnvironment {
 }
 
 impl PromptEnvironment {
-    /// Whether two show the same: the very same project, under the same names.
+    /// Returns `true` if two show the same: the very same project, under the same names.
     #[cfg(feature = "runtime")]
     pub(crate) fn is_same(&self, other: &PromptEnvironment) -> bool {
         let names = (&self.project_name, &self.language, &self.folders);

@@ -1,9 +1,11 @@
 //! How many tokens a request takes, before it is sent: part by part.
 //!
-//! Input: a request body, its wire format and its model. Output: a [`TokenEstimate`] with a part for the system prompt, the tools and each
-//! message. Text is counted by the model's own tokenizer where the feature `tokenizers` has it, otherwise by what kinds of
-//! pieces it is made of ([`scan`]); images by the rules of their providers ([`media`]). A [`Calibration`] learns from the `usage` of answers what
-//! a model's provider counts more or less. Knows neither profiles nor the disk, and sends nothing.
+//! Input: a request body, its wire format and its model. Output: a [`TokenEstimate`] with a part
+//! for the system prompt, the tools and each message. Text is counted by the model's own tokenizer
+//! where the feature `tokenizers` has it, otherwise by what kinds of pieces it is made of
+//! ([`scan`]); images by the rules of their providers ([`media`]). A [`Calibration`] learns from
+//! the `usage` of answers what a model's provider counts more or less. Knows neither profiles nor
+//! the disk, and sends nothing.
 
 mod media;
 mod parts;
@@ -22,11 +24,12 @@ pub use vocabulary::Vocabulary;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct TokenEstimate {
-    /// What the tokens are for, in the order of the body. Their sum is the total.
+    /// The parts, in the order of the body. Their sum is the total.
     pub parts: Vec<TokenPart>,
     /// The vocabulary by which text was counted.
     pub vocabulary: Vocabulary,
-    /// Whether that vocabulary's tokenizer counted the text; if not, the text was estimated by what it is made of.
+    /// `true` if that vocabulary's tokenizer counted the text, `false` if it was estimated by what
+    /// it is made of.
     pub is_tokenized: bool,
 }
 
@@ -36,7 +39,7 @@ pub struct TokenEstimate {
 pub struct TokenPart {
     /// The kind of part.
     pub kind: PartKind,
-    /// Where it stands in the body, as a JSON pointer; empty for what the server adds.
+    /// Its JSON pointer in the body; empty for what the server adds.
     pub pointer: String,
     /// The tokens.
     pub tokens: u64,
@@ -61,7 +64,8 @@ impl TokenEstimate {
         TokenEstimate { parts: counter.parts(body), vocabulary, is_tokenized: vocabulary.has_tokenizer() }
     }
 
-    /// Returns the texts that are counted of a body: what a tokenizer is asked for to measure how good an estimate is.
+    /// Returns the texts that are counted of a body: what a tokenizer is asked for to measure how
+    /// good an estimate is.
     pub fn texts(body: &Value, wire: WireFormat) -> Vec<String> {
         let texts = RefCell::new(Vec::new());
         let pictures = media::PictureRule::of("", wire);
@@ -94,7 +98,8 @@ fn keep(text: &str, texts: &RefCell<Vec<String>>) -> u64 {
     0
 }
 
-/// What was learned from answers: how a provider's count of input tokens compares with the estimate. One for each model.
+/// A correction that is learned from answers: how a provider's count of input tokens compares with
+/// the estimate. One for each model.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Calibration {
@@ -104,15 +109,16 @@ pub struct Calibration {
     counted: f64,
 }
 
-/// How much of what is known stays when another answer tells its count.
+/// The weight of what is known when another answer tells its count.
 const KEPT: f64 = 0.7;
 
-/// The most that a calibration corrects an estimate by, both ways: a count beyond it is of something else, such as a gateway's own prompt.
+/// The most that a calibration corrects an estimate by, both ways: a count beyond it is of
+/// something else, such as a gateway's own prompt.
 const MOST: f64 = 3.0;
 
 impl Calibration {
-    /// Learns from an answer: the uncalibrated estimate of its request, and the input tokens of its `usage`, cached ones included. A server that
-    /// counts nothing teaches nothing.
+    /// Learns from an answer: the uncalibrated estimate of its request, and the input tokens of its
+    /// `usage`, cached ones included. A server that counts nothing teaches nothing.
     #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^53")]
     pub fn learn(&mut self, estimated: u64, counted: u64) {
         if estimated > 0 && counted > 0 {
@@ -121,7 +127,8 @@ impl Calibration {
         }
     }
 
-    /// Returns what an estimate is multiplied by: 1 before anything was learned, and between ⅓ and 3.
+    /// Returns what an estimate is multiplied by: 1 before anything was learned, and between ⅓ and
+    /// 3.
     pub fn factor(&self) -> f64 {
         if self.estimated > 0.0 { (self.counted / self.estimated).clamp(1.0 / MOST, MOST) } else { 1.0 }
     }

@@ -17,7 +17,7 @@ use crate::text::{Text, text};
 use crate::tokens::{TokenEstimate, TokenPart};
 use crate::unit::Plan;
 
-/// What is printed of a request.
+/// The part of a request that is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// The body on many lines.
@@ -129,11 +129,14 @@ const WIDEST_POINTER: usize = 60;
 
 /// The estimate for programs.
 fn tokens_document(estimate: &TokenEstimate) -> Value {
-    let part = |part: &TokenPart| json!({"kind": part.kind.name(), "pointer": part.pointer, "tokens": part.tokens});
     json!({
         "total": estimate.total(), "vocabulary": estimate.vocabulary.name(), "is_tokenized": estimate.is_tokenized,
-        "parts": estimate.parts.iter().map(part).collect::<Vec<_>>(),
+        "parts": estimate.parts.iter().map(part_document).collect::<Vec<_>>(),
     })
+}
+
+fn part_document(part: &TokenPart) -> Value {
+    json!({"kind": part.kind.name(), "pointer": part.pointer, "tokens": part.tokens})
 }
 
 /// The whole request for programs: what `request.json` has, and the body.

@@ -50,7 +50,7 @@ pub struct Log {
     usage: Usage,
     instructions: Option<Box<Instructions>>,
     bound: Box<Bound>,
-    /// Whether the history begins with a summary.
+    /// `true` if the history begins with a summary.
     is_summarised: bool,
 }
 
@@ -92,7 +92,7 @@ pub struct Sent {
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// How many messages and items at the beginning of the history it stands for; an earlier summary counts as one. Of the items, the latest
+    /// The number of messages and items at the beginning of the history that it stands for; an earlier summary counts as one. Of the items, the latest
     /// word on surroundings and the latest version of each attached file stay, behind the summary.
     pub messages: usize,
     /// The exact text that the model sees, as a message of the user.
@@ -425,7 +425,7 @@ impl Log {
         self.items = kept.chain(rest.into_iter().map(|(at, item)| (at - end + begin, item))).collect();
         let (_, cut_off) = parted(std::mem::take(&mut self.cut_off), end);
         self.cut_off = cut_off.into_iter().map(|(at, why)| (at - end + begin, why)).collect();
-        self.bound = Box::new(Bound { from: self.history.len(), sent: Vec::new() });
+        *self.bound = Bound { from: self.history.len(), sent: Vec::new() };
         if self.history.len() == begin {
             self.collecting = None;
         }
@@ -552,12 +552,12 @@ impl Log {
         })
     }
 
-    /// Whether the history begins with a summary.
+    /// Returns `true` if the history begins with a summary.
     pub fn is_summarised(&self) -> bool {
         self.is_summarised
     }
 
-    /// Whether nothing was said since a summary; items are not looked at.
+    /// Returns `true` if nothing was said since a summary; items are not looked at.
     pub fn ends_with_summary(&self) -> bool {
         self.is_summarised && self.history.iter().rposition(|message| message.item.is_none()) == Some(0)
     }

@@ -24,6 +24,8 @@ pub struct Agent {
     compiler: Arc<Compiler>,
     id: ProfileId,
     name: Arc<str>,
+    /// The wire format of its requests: it follows from the profile, which is merged for that.
+    wire: WireFormat,
     environment: PromptEnvironment,
     model: Option<Arc<str>>,
     policy: Option<Arc<PolicyOptions>>,
@@ -166,7 +168,8 @@ impl Agent {
         match usable.clone().find(|&id| **named(id) == *name) {
             Some(id) => {
                 let name = Arc::clone(named(id));
-                Ok(Agent { compiler, id, name, environment, model: None, policy: None, ahead: Arc::default() })
+                let wire = compiler.plan(id).expect("it is usable").wire;
+                Ok(Agent { compiler, id, name, wire, environment, model: None, policy: None, ahead: Arc::default() })
             }
             None => {
                 let help = did_you_mean(name, usable.map(|id| named(id).as_ref()));
@@ -198,10 +201,10 @@ impl Agent {
 
     /// The wire format of its requests.
     pub(super) fn wire(&self) -> WireFormat {
-        self.compiler.plan(self.id).expect("only usable agents are made").wire
+        self.wire
     }
 
-    /// Whether two agents make the same requests: of one compiler, with one model, policy and environment.
+    /// Returns `true` if two agents make the same requests: of one compiler, with one model, policy and environment.
     pub(super) fn is_same(&self, other: &Agent) -> bool {
         let policies = (self.policy.as_ref().map(Arc::as_ptr), other.policy.as_ref().map(Arc::as_ptr));
         Arc::ptr_eq(&self.compiler, &other.compiler)
@@ -252,9 +255,9 @@ impl Agent {
         let plan = self.compiler.plan(id).expect("it was routed to, or has a plan");
         let has_model = self.compiler.client_model(&plan, None).or(plan.default_model()).is_some();
         let model = self.model.clone().filter(|_| !has_model);
-        let name = Arc::clone(plan.name());
+        let (name, wire) = (Arc::clone(plan.name()), plan.wire);
         let (compiler, environment) = (Arc::clone(&self.compiler), self.environment.clone());
-        Ok(Agent { compiler, id, name, environment, model, policy: self.policy.clone(), ahead: Arc::default() })
+        Ok(Agent { compiler, id, name, wire, environment, model, policy: self.policy.clone(), ahead: Arc::default() })
     }
 
     /// Returns the context window of its model in tokens, if `model-families.toml` knows it.

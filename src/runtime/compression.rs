@@ -7,30 +7,34 @@ use super::pool::SessionPool;
 use super::{Category, Error};
 use crate::conversation::{DEFAULT_PRIORITY, SystemLayer};
 
-/// How a chat is compressed: an agent of its own, in a one-shot session, writes a summary, and the chat goes on with that in the place of what it
-/// stands for. See [`Session::compress`](super::Session::compress).
+/// The way a chat is compressed: an agent of its own, in a one-shot session, writes a summary, and
+/// the chat goes on with that in the place of what it stands for. See
+/// [`Session::compress`](super::Session::compress).
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Compression {
-    /// Where the agent's session comes from. Give a session of this pool no compression by the same agent: it would wait for itself where all
-    /// places are taken.
+    /// The pool that the agent's session comes from. Give a session of this pool no compression by
+    /// the same agent: it would wait for itself where all places are taken.
     pub pool: SessionPool,
-    /// The agent that writes the summary, for instance [`Agent::compression_agent`] of that of the chat.
+    /// The agent that writes the summary, for instance [`Agent::compression_agent`] of that of the
+    /// chat.
     pub agent: Agent,
-    /// How many of the latest turns stay as they are, 0 by default. A turn that has no complete answer always stays.
+    /// The number of latest turns that stay as they are, 0 by default. A turn that has no complete
+    /// answer always stays.
     pub keep_turns: usize,
-    /// What the agent is told in the layer `compression` of its system prompt, beside its own prompt.
+    /// The text that the agent gets in the layer `compression` of its system prompt, beside its own
+    /// prompt.
     pub guidance: Arc<str>,
 }
 
 /// The layer of the agent's system prompt that [`Compression::guidance`] is in.
 const LAYER: &str = "compression";
 
-/// What an agent is told unless the host says something else.
+/// The guidance of an agent unless the host gives another.
 const GUIDANCE: &str = "Your summary takes the place of the conversation: whoever goes on sees the summary and nothing else of what was said. \
                         Write names, numbers, paths and quoted code exactly as they are.";
 
-/// What stands before a summary in the history.
+/// The words before a summary in the history.
 const BEFORE: &str = "[Summary of the conversation so far, which it replaces]\n\n";
 
 impl Compression {
@@ -61,19 +65,22 @@ pub(super) fn shown(summary: &str) -> Arc<str> {
     format!("{BEFORE}{}", summary.trim()).into()
 }
 
-/// When a chat is compressed by itself: [`Session::set_auto_compression`](super::Session::set_auto_compression).
+/// Automatic compression of a chat:
+/// [`Session::set_auto_compression`](super::Session::set_auto_compression).
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct AutoCompression {
-    /// How.
+    /// The agent and the pool.
     pub compression: Compression,
     /// The share of the context window from which on a request is too large, 0.8 by default.
     pub share: f64,
-    /// The context window in tokens. By default that of the model, if `model-families.toml` knows it.
+    /// The context window in tokens. By default that of the model, if `model-families.toml` knows
+    /// it.
     pub window: Option<u64>,
 }
 
-/// The share of the window that is used unless the host says something else: the rest is for the answer.
+/// The share of the window that is used unless the host says something else: the rest is for the
+/// answer.
 const SHARE: f64 = 0.8;
 
 impl AutoCompression {

@@ -27,7 +27,7 @@ pub enum Event {
     /// A summary took the place of the beginning of the history. Thinking behind it is left out from here on for APIs that bind it to what stood
     /// before.
     Compressed {
-        /// How many messages and items the summary stands for.
+        /// The number of messages and items that the summary stands for.
         messages: usize,
         /// The exact text that the model sees in their place.
         summary: Arc<str>,

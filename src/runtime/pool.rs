@@ -1,7 +1,9 @@
-//! A bounded pool of one-shot sessions, for work beside a chat: a summary, a title, a commit message.
+//! A bounded pool of one-shot sessions, for work beside a chat: a summary, a title, a commit
+//! message.
 //!
-//! Input: an [`Agent`]. Output: a [`PooledSession`] that knows nothing of who had it before. How many there are at a time is bounded for each
-//! agent, and whoever waits for one is served in the order of asking.
+//! Input: an [`Agent`]. Output: a [`PooledSession`] that knows nothing of who had it before. How
+//! many there are at a time is bounded for each agent, and whoever waits for one is served in the
+//! order of asking.
 
 use std::fmt;
 use std::ops::Deref;
@@ -35,16 +37,18 @@ struct Shared {
     transport: Transport,
     options: PoolOptions,
     /// One for each agent; the one that was asked for last stands last.
-    shelves: Mutex<Vec<Arc<Shelf>>>,
+    stocks: Mutex<Vec<Arc<Stock>>>,
 }
 
 /// The limits of a [`SessionPool`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolOptions {
-    /// The most sessions of one agent that are in use at the same time, 4 by default; 0 counts as 1.
+    /// The most sessions of one agent that are in use at the same time, 4 by default; 0 counts as
+    /// 1.
     pub sessions: usize,
-    /// The most agents whose idle sessions are kept, 32 by default. Sessions that are in use do not count.
+    /// The most agents whose idle sessions are kept, 32 by default. Sessions that are in use do not
+    /// count.
     pub agents: usize,
 }
 
@@ -63,15 +67,16 @@ impl PoolOptions {
 }
 
 /// The sessions of one agent.
-struct Shelf {
+struct Stock {
     agent: Agent,
     /// A permit for each session in use.
     permits: Arc<Semaphore>,
     idle: Mutex<Vec<Session>>,
 }
 
-/// A session of a [`SessionPool`]: without history, layers and tools when it is acquired. Dropping it cancels what it still does and gives
-/// it back; its place is free for others once that has ended.
+/// A session of a [`SessionPool`]: without history, layers and tools when it is acquired. Dropping
+/// it cancels what it still does and gives it back; its place is free for others once that has
+/// ended.
 ///
 /// A clone of the session that outlives this still works, but the pool forgets it.
 pub struct PooledSession {
@@ -82,86 +87,93 @@ pub struct PooledSession {
 /// A session that is in use.
 struct Lease {
     session: Session,
-    shelf: Arc<Shelf>,
+    stock: Arc<Stock>,
     permit: OwnedSemaphorePermit,
-    /// Where the end of its request can be waited for, if it was acquired within a runtime.
+    /// The runtime that it was acquired in, if any: the end of its request is waited for there.
     runtime: Option<Handle>,
 }
 
 impl SessionPool {
-    /// A pool without sessions. They are made when they are first needed, and share this transport's connections.
+    /// A pool without sessions. They are made when they are first needed, and share this
+    /// transport's connections.
     pub fn new(transport: Transport, options: PoolOptions) -> SessionPool {
-        SessionPool { shared: Arc::new(Shared { transport, options, shelves: Mutex::default() }) }
+        SessionPool { shared: Arc::new(Shared { transport, options, stocks: Mutex::default() }) }
     }
 
-    /// Waits for a session of an agent: empty, as if it were new. Who asked first is served first. Dropping the future gives the place in the
-    /// queue up, and loses no session.
+    /// Waits for a session of an agent: empty, as if it were new. Who asked first is served first.
+    /// Dropping the future gives the place in the queue up, and loses no session.
     ///
-    /// Sessions are shared between equal agents: of the same compiler, with the same model, policy and environment.
+    /// Sessions are shared between equal agents: of the same compiler, with the same model, policy
+    /// and environment.
     pub async fn acquire(&self, agent: &Agent) -> PooledSession {
         self.acquire_for(agent, Conversation::default()).await
     }
 
-    /// As [`SessionPool::acquire`], for a session that begins with a conversation: a history, layers, or a gap to fill.
+    /// As [`SessionPool::acquire`], for a session that begins with a conversation: a history,
+    /// layers, or a gap to fill.
     pub async fn acquire_for(&self, agent: &Agent, conversation: Conversation) -> PooledSession {
-        let shelf = self.shared.shelf(agent);
-        let permit = Arc::clone(&shelf.permits).acquire_owned().await.expect("nobody closes it");
+        let stock = self.shared.stock(agent);
+        let permit = Arc::clone(&stock.permits).acquire_owned().await.expect("nobody closes it");
         // A statement of its own: the lock is not held while a session is made.
-        let idle = lock(&shelf.idle).pop();
+        let idle = lock(&stock.idle).pop();
         let session = match idle {
+            // It was cleared when it was given back.
+            Some(session) if conversation == Conversation::default() => session,
             Some(session) => {
                 session.reset(conversation);
                 session
             }
-            None => Session::new(shelf.agent.clone(), self.shared.transport.clone(), conversation),
+            None => Session::new(stock.agent.clone(), self.shared.transport.clone(), conversation),
         };
         let runtime = Handle::try_current().ok();
-        PooledSession { lease: Some(Lease { session, shelf, permit, runtime }) }
+        PooledSession { lease: Some(Lease { session, stock, permit, runtime }) }
     }
 
-    /// Returns how many sessions of an agent are in use: acquired, or ending what they still did when they were given back.
+    /// Returns how many sessions of an agent are in use: acquired, or ending what they still did
+    /// when they were given back.
     pub fn in_use(&self, agent: &Agent) -> usize {
-        let shelves = lock(&self.shared.shelves);
-        let shelf = shelves.iter().find(|shelf| shelf.agent.is_same(agent));
-        shelf.map_or(0, |shelf| self.shared.options.sessions.max(1) - shelf.permits.available_permits())
+        let stocks = lock(&self.shared.stocks);
+        let stock = stocks.iter().find(|stock| stock.agent.is_same(agent));
+        stock.map_or(0, |stock| self.shared.options.sessions.max(1) - stock.permits.available_permits())
     }
 
     /// Returns how many sessions of an agent lie idle.
     pub fn idle(&self, agent: &Agent) -> usize {
-        let shelves = lock(&self.shared.shelves);
-        let shelf = shelves.iter().find(|shelf| shelf.agent.is_same(agent));
-        shelf.map_or(0, |shelf| lock(&shelf.idle).len())
+        let stocks = lock(&self.shared.stocks);
+        let stock = stocks.iter().find(|stock| stock.agent.is_same(agent));
+        stock.map_or(0, |stock| lock(&stock.idle).len())
     }
 }
 
 impl Shared {
-    /// The shelf of an agent, which is the latest from now on.
-    fn shelf(&self, agent: &Agent) -> Arc<Shelf> {
-        let mut shelves = lock(&self.shelves);
-        let known = shelves.iter().position(|shelf| shelf.agent.is_same(agent));
-        let shelf = match known {
-            Some(at) => shelves.remove(at),
-            None => Arc::new(Shelf::new(agent, self.options.sessions)),
+    /// The stock of an agent, which is the latest from now on.
+    fn stock(&self, agent: &Agent) -> Arc<Stock> {
+        let mut stocks = lock(&self.stocks);
+        let known = stocks.iter().position(|stock| stock.agent.is_same(agent));
+        let stock = match known {
+            Some(at) => stocks.remove(at),
+            None => Arc::new(Stock::new(agent, self.options.sessions)),
         };
-        shelves.push(Arc::clone(&shelf));
-        forget_oldest(&mut shelves, self.options.agents.max(1));
-        shelf
+        stocks.push(Arc::clone(&stock));
+        forget_oldest(&mut stocks, self.options.agents.max(1));
+        stock
     }
 }
 
-/// Removes shelves that nobody uses or waits for, until there are no more than `most`, the oldest first.
-fn forget_oldest(shelves: &mut Vec<Arc<Shelf>>, most: usize) {
-    while shelves.len() > most
-        && let Some(unused) = shelves.iter().position(|shelf| Arc::strong_count(shelf) == 1)
+/// Removes stocks that nobody uses or waits for, until there are no more than `most`, the oldest
+/// first.
+fn forget_oldest(stocks: &mut Vec<Arc<Stock>>, most: usize) {
+    while stocks.len() > most
+        && let Some(unused) = stocks.iter().position(|stock| Arc::strong_count(stock) == 1)
     {
-        shelves.remove(unused);
+        stocks.remove(unused);
     }
 }
 
-impl Shelf {
-    fn new(agent: &Agent, sessions: usize) -> Shelf {
+impl Stock {
+    fn new(agent: &Agent, sessions: usize) -> Stock {
         let permits = Arc::new(Semaphore::new(sessions.clamp(1, Semaphore::MAX_PERMITS)));
-        Shelf { agent: agent.clone(), permits, idle: Mutex::default() }
+        Stock { agent: agent.clone(), permits, idle: Mutex::default() }
     }
 }
 
@@ -180,11 +192,11 @@ impl Lease {
 
     /// Keeps the session for the next one who asks, unless somebody else has a handle of it too.
     fn put_back(self) {
-        let Lease { session, shelf, permit, .. } = self;
+        let Lease { session, stock, permit, .. } = self;
         if session.is_idle() && session.is_only_handle() {
             // What it was about is gone now, not once somebody asks.
             session.reset(Conversation::default());
-            lock(&shelf.idle).push(session);
+            lock(&stock.idle).push(session);
         }
         // Who is next finds the session.
         drop(permit);
@@ -192,7 +204,8 @@ impl Lease {
 }
 
 impl PooledSession {
-    /// Gives the session back, and waits until what it still did has been cancelled and has ended. Dropping it does the same without waiting.
+    /// Gives the session back, and waits until what it still did has been cancelled and has ended.
+    /// Dropping it does the same without waiting.
     pub async fn release(self) {
         self.cancel();
         self.idle().await;
@@ -218,7 +231,7 @@ impl Drop for PooledSession {
 
 impl fmt::Debug for PooledSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let agent = self.lease.as_ref().map(|lease| lease.shelf.agent.name());
+        let agent = self.lease.as_ref().map(|lease| lease.stock.agent.name());
         f.debug_struct("PooledSession").field("agent", &agent).finish_non_exhaustive()
     }
 }

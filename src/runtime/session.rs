@@ -48,7 +48,7 @@ struct Shared {
     tools_at_once: AtomicUsize,
     /// How long a run may take as a whole.
     run_timeout: Mutex<Option<Duration>>,
-    /// When the chat is compressed by itself.
+    /// Automatic compression, if it is on.
     auto_compression: Mutex<Option<AutoCompression>>,
     flight: Mutex<Flight>,
 }
@@ -109,12 +109,12 @@ impl Session {
         drop((old, auto_compression));
     }
 
-    /// Whether no request is in flight.
+    /// Returns `true` if no request is in flight.
     pub(super) fn is_idle(&self) -> bool {
         lock(&self.shared.flight).ended.is_cancelled()
     }
 
-    /// Whether nobody else has a handle of this session: neither a clone nor a request.
+    /// Returns `true` if nobody else has a handle of this session: neither a clone nor a request.
     pub(super) fn is_only_handle(&self) -> bool {
         Arc::strong_count(&self.shared) == 1
     }

@@ -1,10 +1,13 @@
 //! Images, documents and recordings of a body, and what they take.
 //!
-//! Rules for images: Anthropic's as measured (<https://huggingface.co/datasets/JOHNISKING/image-token-cost>: one token for each patch of 28 × 28
-//! pixels, the image scaled down to 1568 tokens, or to 2000 pixels for Claude 5.5) and documented (<https://platform.claude.com/docs/en/build-with-claude/vision>);
-//! OpenAI's by tiles and patches (<https://platform.openai.com/docs/guides/images-vision>), for GPT-5.4 and later as measured there;
-//! Gemini's by tiles of 258 (<https://ai.google.dev/gemini-api/docs/tokens>), for Gemini 3 as measured there.
-//! Documents and recordings have no published rule that their bytes decide: they are guessed by their size.
+//! Rules for images: Anthropic's as measured
+//! (<https://huggingface.co/datasets/JOHNISKING/image-token-cost>: one token for each patch of 28 ×
+//! 28 pixels, the image scaled down to 1568 tokens, or to 2000 pixels for Claude 5.5) and
+//! documented (<https://platform.claude.com/docs/en/build-with-claude/vision>); OpenAI's by tiles
+//! and patches (<https://platform.openai.com/docs/guides/images-vision>), for GPT-5.4 and later as
+//! measured there; Gemini's by tiles of 258 (<https://ai.google.dev/gemini-api/docs/tokens>), for
+//! Gemini 3 as measured there. Documents and recordings have no published rule that their bytes
+//! decide: they are guessed by their size.
 
 use base64::Engine as _;
 use serde_json::{Map, Value};
@@ -45,7 +48,8 @@ fn of_mime<'b>(data: &'b str, mime: &'b str) -> Option<Media<'b>> {
     }
 }
 
-/// The medium that a text is: a data URL, the address of an image, or base64 of an image as Ollama takes it.
+/// The medium that a text is: a data URL, the address of an image, or base64 of an image as Ollama
+/// takes it.
 pub(super) fn of_text(text: &str) -> Option<Media<'_>> {
     if let Some((mime, data)) = text.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,")) {
         return of_mime(data, mime);
@@ -55,12 +59,14 @@ pub(super) fn of_text(text: &str) -> Option<Media<'_>> {
     is_bare.then_some(Media::Image(text))
 }
 
-/// By which rule a model's images count.
+/// The rule by which a model's images count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PictureRule {
-    /// Patches of so many pixels, with a factor in thousandths; the image is scaled down to a longest side and a number of patches.
+    /// Patches of so many pixels, with a factor in thousandths; the image is scaled down to a
+    /// longest side and a number of patches.
     Patches { side: u32, thousandths: u64, longest: u32, most: u64 },
-    /// A base and tiles of 512 pixels, of an image that is scaled to 2048 and then to 768 pixels on its shorter side.
+    /// A base and tiles of 512 pixels, of an image that is scaled to 2048 and then to 768 pixels on
+    /// its shorter side.
     Tiles { base: u64, tile: u64 },
     /// Tiles of 768 pixels with 258 tokens each.
     GeminiTiles,
@@ -71,7 +77,7 @@ pub(super) enum PictureRule {
 const CLAUDE: PictureRule = PictureRule::Patches { side: 28, thousandths: 1_000, longest: 1_568, most: 1_568 };
 const LATE_CLAUDE: PictureRule = PictureRule::Patches { side: 28, thousandths: 1_000, longest: 2_000, most: 4_784 };
 const LATE_GPT: PictureRule = PictureRule::Patches { side: 32, thousandths: 1_200, longest: 6_000, most: 10_000 };
-/// What vision models that are served locally mostly do.
+/// The rule of most vision models that are served locally.
 const OPEN: PictureRule = PictureRule::Patches { side: 28, thousandths: 1_000, longest: 4_096, most: 4_096 };
 
 /// Beginnings of names of models, in normal form, and their rules: the first that fits counts.
@@ -102,7 +108,8 @@ const RULES: [(&str, PictureRule); 21] = [
 /// Bytes of a document for a page, and the tokens of one.
 const PAGE: (u64, u64) = (50_000, 2_000);
 
-/// The most base64 that is decoded to find an image's size: it stands in the beginning, behind a thumbnail at most.
+/// The most base64 that is decoded to find an image's size: it stands in the beginning, behind a
+/// thumbnail at most.
 const HEAD: usize = 256 * 1024;
 
 impl PictureRule {
@@ -127,7 +134,8 @@ impl PictureRule {
         }
     }
 
-    /// The tokens of an image; one whose size nobody knows counts as one of a thousand pixels each way.
+    /// The tokens of an image; one whose size nobody knows counts as one of a thousand pixels each
+    /// way.
     fn picture(self, size: Option<Size>) -> u64 {
         let size = size.unwrap_or(Size { width: 1_024, height: 1_024 });
         match self {
@@ -183,7 +191,7 @@ impl Size {
         Size { width: side(self.width).max(1), height: side(self.height).max(1) }
     }
 
-    /// How many squares of this side cover it.
+    /// Returns the number of squares of this side that cover it.
     fn patches(self, side: u32) -> u64 {
         u64::from(self.width.div_ceil(side)) * u64::from(self.height.div_ceil(side))
     }
@@ -199,7 +207,8 @@ fn size(data: &str) -> Option<Size> {
     Some(Size { width: u32::try_from(size.width).ok()?.max(1), height: u32::try_from(size.height).ok()?.max(1) })
 }
 
-/// How long a recording is, guessed by its bytes: 32 KB a second without compression, 16 KB with it.
+/// Returns the length of a recording in seconds, guessed by its bytes: 32 KB a second without
+/// compression, 16 KB with it.
 fn seconds(bytes: u64, format: &str) -> u64 {
     let each = if format.contains("wav") { 32_000 } else { 16_000 };
     bytes.div_ceil(each)

@@ -1,7 +1,8 @@
 //! The parts of a body, and what of them a model reads.
 //!
-//! What each wire format calls its parts is a table here. Within a part, texts count and settings do not: roles, ids, signatures, markers of the
-//! cache. What a server adds (the frame of each message, the prompt for tools) is counted where its size is published.
+//! What each wire format calls its parts is a table here. Within a part, texts count and settings
+//! do not: roles, ids, signatures, markers of the cache. What a server adds (the frame of each
+//! message, the prompt for tools) is counted where its size is published.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +10,7 @@ use super::TokenPart;
 use super::media::{self, PictureRule};
 use crate::provider::WireFormat;
 
-/// What tokens are for.
+/// A kind of part of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PartKind {
@@ -21,9 +22,9 @@ pub enum PartKind {
     Schema,
     /// One message or item of the conversation.
     Message,
-    /// What a completion is made from: text before and after the gap.
+    /// The text before and after the gap of a completion.
     Prompt,
-    /// What the server adds to every request.
+    /// Tokens that the server adds to every request.
     Frame,
 }
 
@@ -45,7 +46,7 @@ impl PartKind {
     }
 }
 
-/// Where the parts of a body stand. Members that a body lacks do not count.
+/// The places of the parts of a body. Members that a body lacks do not count.
 struct Places {
     system: &'static [&'static str],
     /// Arrays of messages, or one text.
@@ -56,7 +57,7 @@ struct Places {
 
 const NOWHERE: Places = Places { system: &[], messages: &[], schema: &[], prompt: &[] };
 
-/// Where the parts of each wire format stand; tools are `/tools` in all.
+/// Returns the places of the parts of each wire format; tools are `/tools` in all.
 fn places(wire: WireFormat) -> Places {
     match wire {
         WireFormat::AnthropicMessages => Places {
@@ -88,7 +89,7 @@ fn places(wire: WireFormat) -> Places {
     }
 }
 
-/// What a server adds to what a body says, in tokens.
+/// The tokens that a server adds to those of a body.
 struct Frame {
     request: u64,
     message: u64,
@@ -98,9 +99,11 @@ struct Frame {
     tool: u64,
 }
 
-/// What is known of that. OpenAI: 3 tokens for each message and 3 before the answer (its cookbook, “How to count tokens with tiktoken”), and about a
-/// dozen for each function. Anthropic: 346 tokens explain tools to Claude 4 (<https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview>).
-/// Chat templates of open models put 4 around a message.
+/// Returns what a server adds, as far as it is published. OpenAI: 3 tokens for each message and 3
+/// before the answer (its cookbook, “How to count tokens with tiktoken”), and about a dozen for
+/// each function. Anthropic: 346 tokens explain tools to Claude 4
+/// (<https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview>). Chat templates of
+/// open models put 4 around a message.
 fn frame(wire: WireFormat) -> Frame {
     match wire {
         WireFormat::AnthropicMessages => Frame { request: 3, message: 4, tools: 346, tool: 12 },

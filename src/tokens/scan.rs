@@ -1,12 +1,13 @@
 //! What kinds of pieces a text is made of.
 //!
-//! Tokenizers first split a text into words, groups of digits, runs of marks and of spaces, then each piece into tokens of their vocabulary. The
-//! second step needs the vocabulary; how many pieces of which kind there are does not, and tells most of it.
+//! Tokenizers first split a text into words, groups of digits, runs of marks and of spaces, then
+//! each piece into tokens of their vocabulary. The second step needs the vocabulary; how many
+//! pieces of which kind there are does not, and tells most of it.
 
 /// The kinds of pieces.
 pub(super) const KINDS: usize = 26;
 
-/// How many pieces, or characters of them, there are of each kind.
+/// The number of pieces, or of their characters, of each kind.
 pub(super) type Pieces = [u64; KINDS];
 
 /// A kind of piece, and what is counted of it.
@@ -63,7 +64,7 @@ enum Kind {
     Spaces,
 }
 
-/// What a character is.
+/// The class of a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
     Letter,
@@ -114,7 +115,7 @@ pub(super) fn pieces(text: &str) -> Pieces {
 
 struct Scan {
     pieces: Pieces,
-    /// Whether a space, a line's end or the beginning stands before what comes.
+    /// `true` if a space, a line's end or the beginning stands before the next piece.
     is_spaced: bool,
 }
 
@@ -217,8 +218,8 @@ fn run(text: &str, of: Class) -> usize {
     text.char_indices().find(|(_, c)| class(*c) != of).map_or(text.len(), |(at, _)| at)
 }
 
-/// The length of the word that a text begins with: capitals, then small letters. The last of several capitals begins the next word, as in
-/// `HTTPServer`.
+/// The length of the word that a text begins with: capitals, then small letters. The last of
+/// several capitals begins the next word, as in `HTTPServer`.
 fn word(text: &str) -> usize {
     let (mut has_small, mut capitals, mut last) = (false, 0, 0);
     for (at, c) in text.char_indices() {
@@ -246,7 +247,7 @@ const MOST_NOISE: usize = 4096;
 #[derive(Debug, Clone, Copy, Default)]
 struct Run {
     length: usize,
-    /// Whether its letters and digits change too often to be words.
+    /// `true` if its letters and digits change too often to be words.
     is_noise: bool,
 }
 
@@ -264,12 +265,13 @@ impl Run {
     }
 }
 
-/// Whether a byte may be part of a run.
+/// Returns `true` if a byte may be part of a run.
 fn is_part(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'_' | b'-')
 }
 
-/// Whether two neighbours are of different kinds, as those of a word are not: digits, capitals, small letters. A capital may begin a word.
+/// Returns `true` if two neighbours are of different kinds, as those of a word are not: digits,
+/// capitals, small letters. A capital may begin a word.
 fn is_change(first: u8, second: u8) -> bool {
     let are_both = first.is_ascii_alphanumeric() && second.is_ascii_alphanumeric();
     let is_digit = first.is_ascii_digit() != second.is_ascii_digit();

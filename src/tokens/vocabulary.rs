@@ -1,8 +1,9 @@
 //! Which vocabulary a model's text is counted by, and what each kind of piece takes in it.
 //!
-//! OpenAI's two and Mistral's are published. Google publishes that of Gemma, which its documentation of Gemini names; Anthropic published one for
-//! Claude 2 and none since. The figures were fitted to those by `scripts/token-error`; [`Calibration`](super::Calibration) brings in what a provider
-//! counts otherwise.
+//! OpenAI's two and Mistral's are published. Google publishes that of Gemma, which its
+//! documentation of Gemini names; Anthropic published one for Claude 2 and none since. The figures
+//! were fitted to those by `scripts/token-error`; [`Calibration`](super::Calibration) brings in
+//! what a provider counts otherwise.
 
 use super::scan::{self, KINDS};
 use crate::provider::WireFormat;
@@ -14,7 +15,8 @@ use crate::repo::ModelName;
 pub enum Vocabulary {
     /// OpenAI's `o200k_base`: GPT-4o and later, gpt-oss.
     O200k,
-    /// OpenAI's `cl100k_base`: GPT-4 and GPT-3.5. Those of Llama 3 and Qwen are made from it, and come near it.
+    /// OpenAI's `cl100k_base`: GPT-4 and GPT-3.5. Those of Llama 3 and Qwen are made from it, and
+    /// come near it.
     Cl100k,
     /// Anthropic's for Claude 2, the last one that was published.
     Claude,
@@ -24,7 +26,8 @@ pub enum Vocabulary {
     Mistral,
 }
 
-/// Beginnings of names of models, in normal form, and their vocabularies: the first that fits counts.
+/// Beginnings of names of models, in normal form, and their vocabularies: the first that fits
+/// counts.
 const BY_NAME: [(&str, Vocabulary); 24] = [
     ("gpt-4o", Vocabulary::O200k),
     ("gpt-4-1", Vocabulary::O200k),
@@ -68,14 +71,16 @@ impl Vocabulary {
         }
     }
 
-    /// Returns the vocabulary of a model, or that which most models of a wire format have if the name says nothing.
+    /// Returns the vocabulary of a model, or that which most models of a wire format have if the
+    /// name says nothing.
     pub fn of(model: &str, wire: WireFormat) -> Vocabulary {
         let name = ModelName::new(model);
         let known = BY_NAME.iter().find(|(begins, _)| name.normal().starts_with(begins));
         known.map_or_else(|| usual(wire), |(_, vocabulary)| *vocabulary)
     }
 
-    /// Returns how many tokens a text takes: counted if this crate has the tokenizer, otherwise estimated.
+    /// Returns how many tokens a text takes: counted if this crate has the tokenizer, otherwise
+    /// estimated.
     pub fn count(self, text: &str) -> u64 {
         self.tokenized(text).unwrap_or_else(|| self.estimated(text))
     }
@@ -89,7 +94,7 @@ impl Vocabulary {
         if text.is_empty() { 0 } else { tokens.max(1) }
     }
 
-    /// What a piece of each kind takes on average.
+    /// Returns the tokens that a piece of each kind takes on average.
     fn weights(self) -> &'static Weights {
         match self {
             Vocabulary::O200k => &O200K,
@@ -100,7 +105,7 @@ impl Vocabulary {
         }
     }
 
-    /// Whether this build counts by the vocabulary's own tokenizer.
+    /// Returns `true` if this build counts by the vocabulary's own tokenizer.
     pub fn has_tokenizer(self) -> bool {
         self.tokenized("").is_some()
     }
@@ -141,8 +146,9 @@ fn usual(wire: WireFormat) -> Vocabulary {
     }
 }
 
-/// What pieces take in a vocabulary, in the order of their kinds. They were fitted by least squares to 2,433 texts of 115 kinds: code, prose, JSON,
-/// requests, keys, and translations into 100 languages.
+/// The tokens of a piece in a vocabulary, in the order of the kinds. They were fitted by least
+/// squares to 2,433 texts of 115 kinds: code, prose, JSON, requests, keys, and translations into
+/// 100 languages.
 type Weights = [f64; KINDS];
 
 /// Fitted to `o200k_base`.

@@ -1,4 +1,5 @@
-//! A summary in the place of what was said: what it stands for, what stays, and that nothing is lost wherever a process is killed.
+//! A summary in the place of what was said: what it stands for, what stays, and that nothing is
+//! lost wherever a process is killed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -363,7 +364,8 @@ async fn a_summary_that_fails_by_itself_is_a_warning_and_the_request_is_sent() {
     assert_eq!(server.received().len(), 4);
 }
 
-/// Where a process is killed: at the step with this number, of all writes to the journal, requests and pieces of answers.
+/// Where a process is killed: at the step with this number, of all writes to the journal, requests
+/// and pieces of answers.
 struct Reaper {
     at: usize,
     steps: AtomicUsize,
@@ -473,7 +475,8 @@ impl Stream for Pieces {
     }
 }
 
-/// A process: goes on with what the journal holds until everything is done, or until it is killed. Says whether it was.
+/// A process: goes on with what the journal holds until everything is done, or until it is killed.
+/// Says whether it was.
 async fn process(compiler: &Arc<Compiler>, kept: &Arc<Mutex<Vec<u8>>>, at: usize) -> bool {
     let reaper = Reaper::new(at);
     let work = work(Arc::clone(compiler), Arc::clone(kept), Arc::clone(&reaper));

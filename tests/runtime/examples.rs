@@ -1,4 +1,5 @@
-//! The programs of `examples/` that have a part of the runtime each, as their readers would run them.
+//! The programs of `examples/` that have a part of the runtime each, as their readers would run
+//! them.
 
 #[path = "../../examples/compression.rs"]
 #[expect(dead_code, reason = "it is a program: its `main` reads the terminal")]

@@ -1,4 +1,5 @@
-//! A pool of one-shot sessions: what is acquired is empty, the bound holds, and nothing that a user does spoils it for others.
+//! A pool of one-shot sessions: what is acquired is empty, the bound holds, and nothing that a user
+//! does spoils it for others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +19,8 @@ const BOUND: usize = 5;
 const TASKS: usize = 64;
 const ACQUISITIONS: usize = 10_000;
 
-/// A server in memory: answers at once, or never, as the message wants. Counts the requests that are open.
+/// A server in memory: answers at once, or never, as the message wants. Counts the requests that
+/// are open.
 #[derive(Default)]
 struct Memory {
     open: AtomicUsize,

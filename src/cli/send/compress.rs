@@ -28,7 +28,7 @@ pub(super) fn compile(agent: &Agent, input: &Input) -> Result<Compilation, Failu
     }
 }
 
-/// How the session is compressed: by an agent with the policy of the repository.
+/// Returns the compression of the session: by an agent with the policy of the repository.
 pub(super) fn compression(command: &Command<'_>, agent: Agent, transport: &Transport) -> Compression {
     let agent = if command.send.force { agent } else { agent.checked(command.opened.policy.clone()) };
     Compression::new(SessionPool::new(transport.clone(), PoolOptions::default()), agent)

@@ -1,7 +1,8 @@
-//! A summary in the place of what was said: what it can stand for, how it is made, and what is left of a request that fails.
+//! A summary in the place of what was said: what it can stand for, how it is made, and what is left
+//! of a request that fails.
 //!
-//! One line of the journal makes the difference: before it the chat is as it was, behind it the summary counts. Nothing else is written, so that
-//! a process may be killed anywhere in between.
+//! One line of the journal makes the difference: before it the chat is as it was, behind it the
+//! summary counts. Nothing else is written, so that a process may be killed anywhere in between.
 
 use super::super::compression::{AutoCompression, Compression, shown};
 use super::super::{Category, Error, Event, Outcome, Run, StopReason, TextAnswer};
@@ -13,34 +14,36 @@ use crate::conversation::{Block, Conversation, Message, Role, Task};
 
 /// The beginning of a history that a summary can stand for.
 pub(super) struct Compressible {
-    /// What the agent is asked about.
+    /// The request for the agent.
     conversation: Conversation,
-    /// How many messages that are.
+    /// The number of messages in it.
     messages: usize,
 }
 
-/// How much of the agent's work the reader of the chat is told.
+/// The part of the agent's events that the reader of the chat gets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Told {
-    /// All of it: it is what was asked for.
+    /// All of them: the summary is what was asked for.
     All,
-    /// What may take long or goes wrong: something else was asked for.
+    /// Retries and warnings: something else was asked for.
     Little,
 }
 
 impl State {
-    /// What a summary can stand for; `None` if it would stand for nothing that was said.
+    /// Returns the part of the history that a summary can stand for; `None` if no answer is in it.
     pub(super) fn compressible(&self, keep_turns: usize) -> Option<Compressible> {
         let messages = self.cut(keep_turns)?;
         let history = self.history()[..messages].to_vec();
-        // Thinking is bound to the requests of the chat. What came with turns is part of the history.
+        // Thinking is bound to the requests of the chat. What came with turns is part of the
+        // history.
         let conversation =
             Conversation { task: Task::Chat(history), bound_from: messages, is_told: true, ..Conversation::default() };
         Some(Compressible { conversation, messages })
     }
 
-    /// How many messages a summary stands for. It parts no call from its result, keeps the latest turns that it has to, and what came since the
-    /// last answer. Of a single long turn that still runs, all but its last round can go.
+    /// Returns the number of messages that a summary stands for. It parts no call from its result,
+    /// keeps the latest turns that it has to, and what came since the last answer. Of a single long
+    /// turn that still runs, all but its last round can go.
     fn cut(&self, keep_turns: usize) -> Option<usize> {
         let history = self.history();
         let is_open = self.is_open();
@@ -56,7 +59,8 @@ impl State {
         [Some(by_turn), within].into_iter().flatten().find(|&cut| says_something(&history[..cut]))
     }
 
-    /// Where turns of the person begin, with the items that came before the message.
+    /// Returns the places where turns of the person begin, with the items that came before the
+    /// message.
     fn turns(&self, end: usize) -> Vec<usize> {
         let history = &self.history()[..end];
         let written = history.iter().enumerate().filter(|(_, message)| self.is_written(message)).map(|(at, _)| at);
@@ -67,14 +71,14 @@ impl State {
         begins.collect()
     }
 
-    /// Whether a person wrote a message: it brings no results.
+    /// Returns `true` if a person wrote the message: it brings no results.
     fn is_written(&self, message: &Message) -> bool {
         let brings_results = message.blocks.iter().any(|block| self.is_result(block));
         message.role == Role::User && message.item.is_none() && !brings_results
     }
 }
 
-/// Whether a model said anything in some messages: a summary alone is none of its answers.
+/// Returns `true` if the model answered in some messages: a summary alone is no answer.
 fn says_something(history: &[Message]) -> bool {
     let mut answers = history.iter().filter(|message| message.role == Role::Assistant);
     answers.any(|answer| answer.blocks.iter().any(Block::says_something))
@@ -88,7 +92,8 @@ impl RequestTask<'_> {
         Ok(StopReason::EndTurn)
     }
 
-    /// Compresses the chat if a request is too large, and says whether it did. If that fails the request is sent as it is: its server may take it.
+    /// Compresses the chat if a request is too large, and says whether it did. If that fails the
+    /// request is sent as it is: its server may take it.
     pub(super) async fn compress_if_full(&self, tokens: u64) -> Result<bool, Stop> {
         let Some(auto) = self.too_large(tokens) else { return Ok(false) };
         let compressible = self.shared.state().compressible(auto.compression.keep_turns);
@@ -104,7 +109,7 @@ impl RequestTask<'_> {
         }
     }
 
-    /// How to compress the chat, if a request with so many tokens is too large.
+    /// Returns the way to compress the chat, if a request with so many tokens is too large.
     fn too_large(&self, tokens: u64) -> Option<AutoCompression> {
         let auto = lock(&self.shared.auto_compression).clone()?;
         let tokens = self.shared.state().calibration().corrected(tokens);
@@ -125,7 +130,7 @@ impl RequestTask<'_> {
         let summary = Summary {
             agent: Some(compression.agent.name().clone()),
             usage: session.usage(),
-            ..Summary::new(messages, shown(&text?))
+            ..Summary::new(messages, shown(text?))
         };
         state.summarise(summary.clone()).map_err(not_compressed)?;
         drop(state);

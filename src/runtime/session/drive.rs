@@ -59,7 +59,7 @@ pub(super) struct RequestTask<'a> {
     in_turn: AtomicBool,
     /// Whether anything of its answer is in the history.
     has_kept: AtomicBool,
-    /// Whether compressing the chat failed, and is not tried again.
+    /// `true` once compressing the chat failed: it is not tried again.
     has_given_up: AtomicBool,
 }
 

@@ -45,7 +45,7 @@ pub(super) struct State {
     renews: bool,
     /// What the request in flight says, in short.
     asked: Option<Sent>,
-    /// What answers told of the tokens that requests take.
+    /// The correction of estimates that answers taught.
     calibration: Calibration,
 }
 
@@ -204,12 +204,12 @@ impl State {
         self.wire.own_blocks().open_calls(self.history()).into_iter().cloned().collect()
     }
 
-    /// Whether the last turn has no complete answer.
+    /// Returns `true` if the last turn has no complete answer.
     pub(super) fn is_open(&self) -> bool {
         self.log.is_interrupted() || self.has_open_calls()
     }
 
-    /// Whether a block is a result, whatever its form.
+    /// Returns `true` if a block is a result, whatever its form.
     pub(super) fn is_result(&self, block: &Block) -> bool {
         matches!(block, Block::ToolResult { .. }) || self.wire.own_blocks().is_result(block)
     }
@@ -219,7 +219,7 @@ impl State {
         self.calibration.learn(estimated, usage.input);
     }
 
-    /// What answers told of the tokens that requests take.
+    /// Returns the correction of estimates that answers taught.
     pub(super) fn calibration(&self) -> &Calibration {
         &self.calibration
     }
