@@ -41,6 +41,7 @@ use clap::CommandFactory;
 
 use args::{Args, Command, ContextAction};
 use options::Options;
+use render::Shape;
 use terminal::Terminal;
 
 use crate::compile::Report;
@@ -187,7 +188,15 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
         Command::Models { name } => models::run(&options, name.as_deref(), terminal),
         Command::Tree => tree::run(&options, terminal),
         Command::Show { agent } => show::run(&options, &agent, terminal),
-        Command::Render { agent, curl, compact } => render::run(&options, &agent, (curl, compact), terminal),
+        Command::Render { agent, curl, compact, tokens } => {
+            let shape = match (curl, compact, tokens) {
+                (true, ..) => Shape::Curl,
+                (_, true, _) => Shape::Compact,
+                (.., true) => Shape::Tokens,
+                _ => Shape::Pretty,
+            };
+            render::run(&options, &agent, shape, terminal)
+        }
         #[cfg(feature = "runtime")]
         Command::Providers => providers::run(&options, terminal),
         #[cfg(feature = "runtime")]

@@ -749,6 +749,15 @@ impl Compiler {
         given.filter(|model| !model.trim().is_empty()).or_else(own).filter(|model| !model.trim().is_empty())
     }
 
+    /// The context window of a model in tokens, if that is known.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn context_window(&self, plan: &Plan<'_>, model: Option<&str>) -> Option<u64> {
+        let server = Server::by_host(UrlParts::of(&plan.instance.url.value).host()).unwrap_or(Server::Unknown);
+        let route = families::Route { wire: plan.wire, server, version: None };
+        let facts = ModelFacts::of(&self.repo.families, route, Some(plan.model(model)));
+        facts.value(|family| family.context_window).and_then(|(window, _)| u64::try_from(window).ok())
+    }
+
     /// What tokens of a request cost, where that is known of its server and model. A server is known by the host of its URL alone: a
     /// proxy has prices of its own.
     #[cfg(feature = "runtime")]
@@ -915,6 +924,13 @@ pub struct PromptEnvironment {
 }
 
 impl PromptEnvironment {
+    /// Returns `true` if two show the same: the very same project, under the same names.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn is_same(&self, other: &PromptEnvironment) -> bool {
+        let names = (&self.project_name, &self.language, &self.folders);
+        Arc::ptr_eq(&self.project, &other.project) && names == (&other.project_name, &other.language, &other.folders)
+    }
+
     /// The virtual project of a context.
     pub fn of(context: &Context) -> PromptEnvironment {
         PromptEnvironment::of_state(&context.project, &context.language)

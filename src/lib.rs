@@ -17,6 +17,7 @@
 //! 6. `render`: checks and compiles templates, then gives text.
 //! 7. `unit`: the plan of an agent × a conversation → [`Body`], through `json` and the steps of `provider`.
 //! 8. `check`: bodies against the schemas of their wire formats.
+//!    [`tokens`]: what a body takes.
 //! 9. [`golden`] and [`diff`]: bodies against files, changes as data. [`review`]: which edits of sources caused them. [`lint`]: bodies that nobody here compiled.
 //! 10. [`report`]: findings ([`diag`]) and changes as text.
 //! 11. `runtime` (a default feature): the same bodies, sent; answers as typed events, tools in a loop.
@@ -102,6 +103,7 @@ pub mod source;
 #[expect(clippy::disallowed_methods, reason = "this module is what the others are told to use instead")]
 pub mod system;
 pub mod text;
+pub mod tokens;
 #[doc(hidden)]
 pub mod toml;
 #[doc(hidden)]

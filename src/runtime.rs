@@ -20,18 +20,22 @@
 //! - [`stream`]: bytes of an answer → events and an [`Answer`], one decoder per wire format. Pure.
 //! - [`Session`]: the history, and one [`Run`] at a time about it: a message, the model's answers, tools, an outcome;
 //!   [`AgentLoop`]: the same under [`hooks`].
+//! - [`SessionPool`]: a few one-shot sessions of each agent, for work beside a chat.
+//! - [`Compression`]: a summary in the place of what was said.
 //! - [`tool_loop`]: when tools run, and when that ends.
 //! - [`tools`]: what a tool is.
 //! - [`Secrets`]: where keys come from.
 //! - [`trust`]: what a repository asks for that only a person can allow.
 
 mod agent;
+mod compression;
 mod error;
 mod event;
 mod exchange;
 mod failure;
 pub mod hooks;
 pub mod image;
+mod pool;
 mod redact;
 mod run;
 mod secret;
@@ -49,8 +53,10 @@ pub use crate::provider::{ClientApi, Header, HeaderValue, RequestLine, WireForma
 #[doc(inline)]
 pub use crate::repo::{HttpSpec, KeyHeader, ProgramSpec, SecretRef, ServerConnection, ServerSpec, ToolSpec, ToolsFile};
 pub use agent::{Agent, CompileError, Compiled};
+pub use compression::{AutoCompression, Compression};
 pub use error::{Category, Error};
 pub use event::{Answer, Event, MalformedInput, Outcome, Refusal, ResponseInfo, StopReason, ToolCall};
+pub use pool::{PoolOptions, PooledSession, SessionPool};
 pub use run::{Run, TextAnswer};
 pub use secret::{ExposeSecret, MemorySecrets, SecretError, SecretString, Secrets};
 pub use session::{AgentLoop, Session, SessionStart};

@@ -912,6 +912,22 @@ fn render_prints_what_the_golden_file_holds() {
 }
 
 #[test]
+fn render_prints_what_a_request_takes() {
+    let (_scratch, root) = repository(&[("agents/helper.toml", AGENT)]);
+    let ran = reqc(&root, &["render", "Helper", "--context", "tool-turn", "--tokens"]);
+    let ran =
+        if ran.code == 0 { ran } else { reqc(&root, &["render", "Helper", "--context", "plain-turn", "--tokens"]) };
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains(" system   /messages/0\n") && ran.out.contains(" total, estimated with"), "{}", ran.out);
+    let json = reqc(&root, &["render", "Helper", "--context", "plain-turn", "--tokens", "--format", "json"]).out;
+    let document: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let parts = document["parts"].as_array().expect("parts");
+    let sum: u64 = parts.iter().filter_map(|part| part["tokens"].as_u64()).sum();
+    assert_eq!(document["total"].as_u64(), Some(sum));
+    assert_eq!(reqc(&root, &["render", "Helper", "--context", "plain-turn", "--tokens", "--compact"]).code, 2);
+}
+
+#[test]
 fn completions_and_help_are_printed() {
     let scratch = tempfile::tempdir().expect("a folder");
     let run = reqc(scratch.path(), &["completions", "bash"]);

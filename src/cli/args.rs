@@ -140,6 +140,9 @@ pub(super) enum Command {
         /// Print the body on one line, as it goes over the wire
         #[arg(long, conflicts_with = "curl")]
         compact: bool,
+        /// Print how many tokens the request takes, part by part, instead of the body
+        #[arg(long, conflicts_with_all = ["curl", "compact"])]
+        tokens: bool,
     },
     /// Tell who wrote a value of a body, or each line
     #[command(visible_alias = "why")]
@@ -414,6 +417,9 @@ pub(super) struct Send {
     /// Go on with a saved session; without `--save` the file grows
     #[arg(long, value_name = "FILE")]
     pub(super) resume: Option<PathBuf>,
+    /// Replace the conversation so far with a summary first; the agent for it is that of the roster `chat_compression`
+    #[arg(long, conflicts_with_all = ["dry_run", "curl"])]
+    pub(super) compress: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -105,6 +105,7 @@ fn document(family: &Family) -> Value {
         "source": family.origin.source.as_deref(), "rank": family.origin.rank().map(Rank::name),
         "seen": family.origin.seen.as_deref(),
         "reasoned_calls": family.reasoned_calls.map(Severity::name), "cache_minimum": family.cache_minimum,
+        "context_window": family.context_window,
         "price": family.price.as_ref().map(price_document),
         "facts": family.facts.iter().map(fact_document).collect::<Vec<_>>(),
     });

@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::args::Format;
 use super::options::{Opened, Options};
@@ -13,9 +13,24 @@ use crate::diag::Diagnostic;
 use crate::golden;
 use crate::resolve::ProfileId;
 use crate::source::{MAX_SOURCE_BYTES, SourceText};
+use crate::text::{Text, text};
+use crate::tokens::{TokenEstimate, TokenPart};
 use crate::unit::Plan;
 
-pub(super) fn run(options: &Options, agent: &str, (curl, compact): (bool, bool), terminal: &mut Terminal) -> Outcome {
+/// The part of a request that is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// The body on many lines.
+    Pretty,
+    /// The body on one line.
+    Compact,
+    /// A curl command.
+    Curl,
+    /// The tokens that it takes.
+    Tokens,
+}
+
+pub(super) fn run(options: &Options, agent: &str, shape: Shape, terminal: &mut Terminal) -> Outcome {
     let opened = options.open_one(agent)?;
     let id = opened.agent(agent)?;
     let compiler = &opened.compiler;
@@ -36,11 +51,18 @@ pub(super) fn run(options: &Options, agent: &str, (curl, compact): (bool, bool),
             show_findings(options, &opened.report_of(findings), terminal);
             return Ok(Status::Findings);
         }
-        Ok(body) if curl => {
+        Ok(body) if shape == Shape::Tokens => {
+            let estimate = TokenEstimate::of(body.value(), plan.wire, plan.model(model));
+            match options.format {
+                Format::Json => terminal.json(&tokens_document(&estimate)),
+                _ => terminal.text(&tokens_table(&estimate)),
+            }
+        }
+        Ok(body) if shape == Shape::Curl => {
             terminal.text(&crate::export::curl(&plan.request_line(model), &body.pretty(), &opened.root));
         }
         Ok(body) if options.format == Format::Json => terminal.json(&request(&plan, model, &body)),
-        Ok(body) if compact => terminal.body(&(body.compact() + "\n")),
+        Ok(body) if shape == Shape::Compact => terminal.body(&(body.compact() + "\n")),
         Ok(body) => terminal.body(&body.pretty()),
     }
     Ok(Status::Clean)
@@ -83,6 +105,38 @@ fn of_file(
         return Err(Failure::new(format!("`{}` is a {kind} agent, and `{shown}` is no {kind}", plan.name())));
     }
     Ok(opened.compiler.live_body(plan, conversation, &setting, model))
+}
+
+/// The estimate for people: a line for each part.
+fn tokens_table(estimate: &TokenEstimate) -> Text {
+    let how = if estimate.is_tokenized { "counted" } else { "estimated" };
+    let mut table = text!("");
+    for part in &estimate.parts {
+        let place = Text::line(&part.pointer).cut(WIDEST_POINTER);
+        table.push(&text!("{} {} {}\n", format!("{:>9}", part.tokens), format!("{:<8}", part.kind.name()), place));
+    }
+    table.push(&text!(
+        "{} total, {} with the vocabulary {}\n",
+        format!("{:>9}", estimate.total()),
+        how,
+        estimate.vocabulary.name()
+    ));
+    table
+}
+
+/// The columns that a pointer may take.
+const WIDEST_POINTER: usize = 60;
+
+/// The estimate for programs.
+fn tokens_document(estimate: &TokenEstimate) -> Value {
+    json!({
+        "total": estimate.total(), "vocabulary": estimate.vocabulary.name(), "is_tokenized": estimate.is_tokenized,
+        "parts": estimate.parts.iter().map(part_document).collect::<Vec<_>>(),
+    })
+}
+
+fn part_document(part: &TokenPart) -> Value {
+    json!({"kind": part.kind.name(), "pointer": part.pointer, "tokens": part.tokens})
 }
 
 /// The whole request for programs: what `request.json` has, and the body.

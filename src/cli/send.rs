@@ -1,5 +1,6 @@
 //! `reqc send`: one request to a real server, its answer as it comes.
 
+mod compress;
 mod input;
 mod output;
 mod signals;
@@ -15,7 +16,8 @@ use crate::compile::Report;
 use crate::diag::Diagnostic;
 use crate::runtime::trust::{Bundled, Grant};
 use crate::runtime::{
-    Agent, Category, CompileError, Compiled, Error, Event, Outcome as Ended, Run, Session, Transport, TransportOptions,
+    Agent, Category, CompileError, Compiled, Compression, Error, Event, Outcome as Ended, Run, Session, Transport,
+    TransportOptions,
 };
 use crate::system::{Embedded, JournalFile, RunningTools, SystemClock, SystemSecrets, TrustFolder};
 use crate::world::Journal;
@@ -25,7 +27,9 @@ use tokio::runtime::Runtime;
 use tools::Tools;
 
 pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Outcome {
-    let mut opened = options.with_bundled().open_one(&send.agent)?;
+    let everything = options.with_bundled();
+    // Which agent compresses the chat is known once all are.
+    let mut opened = if send.compress { everything.open()? } else { everything.open_one(&send.agent)? };
     let input = match Input::read(options, send, &mut opened, terminal) {
         Ok(input) => input,
         Err(Unusable::Failure(failure)) => return Err(failure),
@@ -36,7 +40,12 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
     };
     let agent = Agent::new(Arc::clone(&opened.compiler), &send.agent, input.environment.clone()).map_err(failure)?;
     let agent = agent.with_model(options.model.as_deref());
-    let checked = match compile(&agent, &input)? {
+    let compressor = send.compress.then(|| agent.compression_agent()).transpose().map_err(failure)?;
+    let checked = match &compressor {
+        Some(compressor) if input.blocks.is_none() => compress::compile(compressor, &input)?,
+        _ => compile(&agent, &input)?,
+    };
+    let checked = match checked {
         Ok(checked) => checked,
         Err(found) => return Ok(show_findings(options, &opened.report_of(found), terminal)),
     };
@@ -53,7 +62,13 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
     }
     terminal.findings_aside(options.format, &found);
     match is_sent(send) {
-        true => deliver(&Command { options, send, opened: &opened }, agent, &checked, input, terminal),
+        true => deliver(
+            &Command { options, send, opened: &opened },
+            Agents { agent, compressor },
+            &checked,
+            input,
+            terminal,
+        ),
         false => Ok(show(send, &opened, compiled, is_refused, terminal)),
     }
 }
@@ -97,28 +112,41 @@ struct Command<'c> {
     opened: &'c Opened,
 }
 
+/// The agent of the chat, and the one that compresses it first, if one does.
+struct Agents {
+    agent: Agent,
+    compressor: Option<Agent>,
+}
+
 /// Sends the request once everything that it needs is allowed, and prints what comes back.
 fn deliver(
     command: &Command<'_>,
-    agent: Agent,
+    Agents { agent, compressor }: Agents,
     checked: &Checked,
     mut input: Input,
     terminal: &mut Terminal,
 ) -> Outcome {
     let Command { options, send, opened } = command;
     let secrets = SystemSecrets::new(&opened.root);
-    let wanted = wanted(opened, &checked.compiled, &input, &secrets)?;
+    let mut wanted = wanted(opened, &checked.compiled, &input, &secrets)?;
+    if let Some(compressor) = &compressor {
+        let compiled = compress::compile(compressor, &input)?;
+        let more = compiled.ok().map(|checked| server_grant(opened, &checked.compiled, &secrets)).transpose()?;
+        wanted.extend(more.flatten().filter(|grant| !wanted.contains(grant)));
+    }
     trust::ask(&opened.root, &wanted, send.trust, &TrustFolder::of_person(&opened.root))?;
     let transport = Transport::new(Arc::new(secrets), TransportOptions::default()).with_clock(Arc::new(SystemClock));
     let engine = Engine::start(&mut input, &transport)?;
     if input.tools.as_ref().is_some_and(Tools::has_servers)
+        && (input.blocks.is_some() || compressor.is_none())
         && let Some(status) = look_again(command, &agent, checked, &input, terminal)?
     {
         return Ok(status);
     }
     let agent = if send.force { agent } else { agent.checked(opened.policy.clone()) };
+    let compression = compressor.map(|compressor| compress::compression(command, compressor, &transport));
     let mut printer = Printer::new(options.format, terminal);
-    let (session, ended) = talk(command, agent, transport, input, &engine, &mut printer)?;
+    let (session, ended) = talk(command, Talk { agent, transport, compression }, input, &engine, &mut printer)?;
     drop(engine);
     printer.end(&session, &checked.compiled, &ended);
     match &ended {
@@ -208,12 +236,18 @@ fn refuse(options: &Options, found: &Report, terminal: &mut Terminal) -> Status 
 
 /// What only the person can allow: all but the program's own servers and keys.
 fn wanted(opened: &Opened, compiled: &Compiled, input: &Input, secrets: &SystemSecrets) -> Result<Vec<Grant>, Failure> {
+    let server = server_grant(opened, compiled, secrets)?;
+    let tools = input.tools.as_ref().map(|tools| tools.grants(&opened.root, secrets)).transpose()?;
+    Ok(server.into_iter().chain(tools.unwrap_or_default()).collect())
+}
+
+/// What only the person can allow of a request's server and key.
+fn server_grant(opened: &Opened, compiled: &Compiled, secrets: &SystemSecrets) -> Result<Option<Grant>, Failure> {
     let instance = opened.compiler.repo().instances.get(&compiled.instance).expect("it was compiled with it");
     let key_file = instance.api_key_ref.as_ref().and_then(|reference| secrets.file_of(&reference.value));
     let server = Grant::of_request(compiled, key_file.as_deref()).map_err(failure)?;
     let is_own = Bundled::read(Arc::new(Embedded::bundled())).covers(&server);
-    let tools = input.tools.as_ref().map(|tools| tools.grants(&opened.root, secrets)).transpose()?;
-    Ok(Some(server).filter(|_| !is_own).into_iter().chain(tools.unwrap_or_default()).collect())
+    Ok(Some(server).filter(|_| !is_own))
 }
 
 fn failure(error: Error) -> Failure {
@@ -229,11 +263,17 @@ fn status(ended: &Ended) -> Status {
     }
 }
 
+/// Who sends, and what is compressed first.
+struct Talk {
+    agent: Agent,
+    transport: Transport,
+    compression: Option<Compression>,
+}
+
 /// Sends, and prints what happens until the request has ended.
 fn talk(
     Command { options, send, .. }: &Command<'_>,
-    agent: Agent,
-    transport: Transport,
+    Talk { agent, transport, compression }: Talk,
     input: Input,
     engine: &Engine,
     printer: &mut Printer<'_>,
@@ -247,6 +287,12 @@ fn talk(
         session.set_tools(tools.set);
     }
     let ended = engine.run(async {
+        if let Some(compression) = &compression {
+            let ended = compress::first(&session, compression, input.blocks.is_some(), printer).await;
+            if input.blocks.is_none() || !matches!(ended, Ended::Finished(_)) {
+                return ended;
+            }
+        }
         let run = match input.blocks {
             Some(blocks) => session.send(blocks),
             None => session.proceed(),

@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{Compiler, rules};
+use crate::conversation::TaskKind;
 use crate::diag::{Diagnostic, Suggestions};
 use crate::profile::MATCH_KEYS;
 use crate::repo::{FileToRoute, Matcher, Mismatch, Repo, Roster};
@@ -63,6 +64,22 @@ impl Compiler {
         Route { agent: None, passed }
     }
 
+    /// The agent that compresses the chats of another: the first of the roster `chat_compression` that can be used and accepts every file, or,
+    /// in a repository without that roster, the first with the tag `compression` that uses the same provider instance.
+    pub fn compression_agent(&self, chat: ProfileId) -> Option<ProfileId> {
+        let roster = self.repo().rosters.iter().find(|roster| *roster.name.value == *COMPRESSION_ROSTER);
+        if let Some(roster) = roster {
+            return self.route(roster, &FileToRoute::new("", None)).agent;
+        }
+        let instance = &self.plan(chat)?.instance.name.value;
+        let usable = self.agents.iter().filter(|(_, usable)| *usable).map(|(id, _)| *id);
+        usable
+            .filter(|id| self.resolve(*id).is_some_and(|profile| profile.strings("tags").contains(&COMPRESSION_TAG)))
+            .find(|id| {
+                self.plan(*id).is_some_and(|plan| plan.kind == TaskKind::Chat && plan.instance.name.value == *instance)
+            })
+    }
+
     /// An agent that could be sent.
     fn candidate(&self, name: &str) -> Option<(ProfileId, ResolvedProfile<'_>)> {
         let id = self.hierarchy.by_name(name).filter(|&id| !self.hierarchy.get(id).is_abstract())?;
@@ -70,6 +87,12 @@ impl Compiler {
         (!is_broken).then(|| self.resolve(id).map(|profile| (id, profile)))?
     }
 }
+
+/// The roster of the agents that compress chats.
+const COMPRESSION_ROSTER: &str = "chat_compression";
+
+/// The tag of agents that compress chats.
+const COMPRESSION_TAG: &str = "compression";
 
 /// What a profile's `match` accepts.
 fn matcher(profile: &ResolvedProfile<'_>) -> Matcher {

@@ -50,6 +50,8 @@ pub struct Log {
     usage: Usage,
     instructions: Option<Box<Instructions>>,
     bound: Box<Bound>,
+    /// `true` if the history begins with a summary.
+    is_summarised: bool,
 }
 
 /// What thinking of the history is bound to.
@@ -83,6 +85,34 @@ pub struct Sent {
     pub parts: usize,
     /// A digest of them, as hexadecimal digits.
     pub digest: Arc<str>,
+}
+
+/// A summary, and what it stands for: from its line on the history begins with it, in the place of what was said up to then. The log keeps the
+/// lines of that.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// The number of messages and items at the beginning of the history that it stands for; an earlier summary counts as one. Of the items, the latest
+    /// word on surroundings and the latest version of each attached file stay, behind the summary.
+    pub messages: usize,
+    /// The exact text that the model sees, as a message of the user.
+    pub text: Arc<str>,
+    /// The agent that wrote it, if one did.
+    pub agent: Option<Arc<str>>,
+    /// The tokens that it took. They count as those of an answer.
+    pub usage: Usage,
+}
+
+impl Summary {
+    /// A summary that nobody paid for.
+    pub fn new(messages: usize, text: impl Into<Arc<str>>) -> Summary {
+        Summary { messages, text: text.into(), ..Summary::default() }
+    }
+
+    /// The message that stands for it in a history. It is the user's: what a model wrote about what tools said is no word of the host program.
+    fn to_message(&self) -> Message {
+        Message { role: Role::User, blocks: vec![Block::Text(Arc::clone(&self.text))], item: None }
+    }
 }
 
 /// The first line of a log.
@@ -121,6 +151,8 @@ pub enum Entry {
         /// How many.
         messages: usize,
     },
+    /// A summary takes the place of the beginning of the history.
+    Summary(Summary),
     /// Tokens were spent; added up over the log, also if messages are taken back.
     Usage(Usage),
 }
@@ -252,6 +284,30 @@ fn ids_of_call(block: &Block) -> Vec<Arc<str>> {
     }
 }
 
+/// The entries of a map below a place, and all others.
+fn parted<T>(mut all: BTreeMap<usize, T>, at: usize) -> (BTreeMap<usize, T>, BTreeMap<usize, T>) {
+    let rest = all.split_off(&at);
+    (all, rest)
+}
+
+/// The items that stay where a summary stands for others: the latest word on surroundings, and the latest version of each attached file.
+fn latest(items: BTreeMap<usize, Item>) -> Vec<Item> {
+    let mut seen = HashSet::new();
+    let mut latest: Vec<Item> = Vec::new();
+    for item in items.into_values().rev() {
+        let subject = match &item {
+            Item::FileAttachment { file_path, .. } => Some(Some(Arc::clone(file_path))),
+            item if item.as_surroundings().is_some() => Some(None),
+            _ => None,
+        };
+        if subject.is_some_and(|subject| seen.insert(subject)) {
+            latest.push(item);
+        }
+    }
+    latest.reverse();
+    latest
+}
+
 impl Log {
     /// The log of a session that begins, with its header.
     pub fn new(agent: impl Into<Arc<str>>) -> Log {
@@ -275,6 +331,7 @@ impl Log {
             usage: Usage::default(),
             instructions: None,
             bound: Box::default(),
+            is_summarised: false,
         }
     }
 
@@ -306,6 +363,10 @@ impl Log {
                 let known = self.history.len();
                 Err(format!("{messages} messages are taken back, but there are only {known}").into())
             }
+            Entry::Summary(summary) if summary.messages > self.history.len() => {
+                let known = self.history.len();
+                Err(format!("a summary stands for {} messages, but there are {known}", summary.messages).into())
+            }
             _ => {
                 self.push(entry, raw);
                 Ok(())
@@ -331,6 +392,7 @@ impl Log {
                 let said = self.history.len();
                 self.bound.from = if is_first { instructions.bound_from.min(said) } else { said };
             }
+            Entry::Summary(summary) => self.summarise(summary),
             Entry::Sent(sent) => self.bound.sent.push((self.history.len(), sent.clone())),
             Entry::Retract { messages } => {
                 self.history.truncate(self.history.len().saturating_sub(*messages));
@@ -339,6 +401,7 @@ impl Log {
                 self.bound.from = self.bound.from.min(self.history.len());
                 self.bound.sent.retain(|(at, _)| *at < self.history.len());
                 self.collecting = None;
+                self.is_summarised &= !self.history.is_empty();
             }
         }
         self.lines.push(Line { raw, entry: Some(entry) });
@@ -347,6 +410,27 @@ impl Log {
     fn add(&mut self, message: Message) {
         self.history.push(message);
         self.collecting = None;
+    }
+
+    /// Puts a summary in the place of what it stands for. Thinking behind it was bound to that.
+    fn summarise(&mut self, summary: &Summary) {
+        let end = summary.messages.min(self.history.len());
+        let (items, rest) = parted(std::mem::take(&mut self.items), end);
+        let items = latest(items);
+        // The summary and the items that stay.
+        let begin = 1 + items.len();
+        let messages = std::iter::once(summary.to_message()).chain(items.iter().map(Item::to_message));
+        self.history.splice(..end, messages.collect::<Vec<_>>());
+        let kept = items.into_iter().enumerate().map(|(at, item)| (1 + at, item));
+        self.items = kept.chain(rest.into_iter().map(|(at, item)| (at - end + begin, item))).collect();
+        let (_, cut_off) = parted(std::mem::take(&mut self.cut_off), end);
+        self.cut_off = cut_off.into_iter().map(|(at, why)| (at - end + begin, why)).collect();
+        *self.bound = Bound { from: self.history.len(), sent: Vec::new() };
+        if self.history.len() == begin {
+            self.collecting = None;
+        }
+        self.usage = self.usage.plus(summary.usage);
+        self.is_summarised = true;
     }
 
     /// Adds a result to those of the same answer, at its call's place.
@@ -361,7 +445,8 @@ impl Log {
         results.blocks.insert(at, result);
     }
 
-    /// Adds an entry and gives its complete line, with the newline. An [`Entry::Retract`] takes back no more than there is.
+    /// Adds an entry and gives its complete line, with the newline. An [`Entry::Retract`] takes back no more than there is, an
+    /// [`Entry::Summary`] stands for no more.
     pub fn append(&mut self, entry: Entry) -> &str {
         let kept: Result<(), std::convert::Infallible> = self.append_kept(entry, |_| Ok(()));
         kept.expect("nothing refuses it");
@@ -376,6 +461,9 @@ impl Log {
     pub fn append_kept<E>(&mut self, entry: Entry, keep: impl FnOnce(&str) -> Result<(), E>) -> Result<(), E> {
         let entry = match entry {
             Entry::Retract { messages } => Entry::Retract { messages: messages.min(self.history.len()) },
+            Entry::Summary(summary) => {
+                Entry::Summary(Summary { messages: summary.messages.min(self.history.len()), ..summary })
+            }
             entry => entry,
         };
         let raw = write::entry(&entry, self.lines.len() + 1);
@@ -451,6 +539,8 @@ impl Log {
             return false;
         }
         let last = self.history.iter().rev().find(|message| message.item.is_none());
+        // A summary is nothing that somebody waits for an answer to.
+        let last = last.filter(|_| !self.ends_with_summary());
         last.is_some_and(|message| match message.role {
             Role::User => true,
             Role::Assistant => {
@@ -460,6 +550,16 @@ impl Log {
             }
             Role::System => false,
         })
+    }
+
+    /// Returns `true` if the history begins with a summary.
+    pub fn is_summarised(&self) -> bool {
+        self.is_summarised
+    }
+
+    /// Returns `true` if nothing was said since a summary; items are not looked at.
+    pub fn ends_with_summary(&self) -> bool {
+        self.is_summarised && self.history.iter().rposition(|message| message.item.is_none()) == Some(0)
     }
 
     /// Why the answer that the history ends with is not complete; `None` if it is, or if there is none. Items are not looked

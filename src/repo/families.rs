@@ -28,10 +28,10 @@ use crate::toml::{Kind, Node, Table};
 pub const FAMILIES_KEYS: [&str; 2] = ["schema_version", "family"];
 
 /// Every key of a `[[family]]` entry.
-pub const FAMILY_KEYS: [&str; 30] = joined(OWN_KEYS, PROPERTY_KEYS);
+pub const FAMILY_KEYS: [&str; 31] = joined(OWN_KEYS, PROPERTY_KEYS);
 
 /// Keys of a family that are no properties.
-const OWN_KEYS: [&str; 15] = [
+const OWN_KEYS: [&str; 16] = [
     "name",
     "models",
     "except",
@@ -44,6 +44,7 @@ const OWN_KEYS: [&str; 15] = [
     "seen",
     "reasoned_calls",
     "cache_minimum",
+    "context_window",
     "price",
     "refuses",
     "takes",
@@ -116,6 +117,8 @@ pub struct Family {
     pub reasoned_calls: Option<Severity>,
     /// The shortest prefix that is cached, in tokens.
     pub cache_minimum: Option<i64>,
+    /// The most tokens of a request and its answer together.
+    pub context_window: Option<i64>,
     /// What tokens cost.
     pub price: Option<Price>,
     /// What is known of members of bodies.
@@ -298,6 +301,7 @@ impl Family {
         let said = |property: Property| Some((property, reader.boolean(property.key())?.value));
         let properties = Property::ALL.into_iter().filter_map(said).collect();
         let cache_minimum = reader.integer("cache_minimum").map(|it| it.value);
+        let context_window = reader.integer("context_window").map(|it| it.value);
         let price = Price::read(&mut reader);
         let mut facts = Fact::read_all(&mut reader, "refuses", &REFUSAL);
         facts.extend(Fact::read_all(&mut reader, "takes", &TAKEN));
@@ -315,6 +319,7 @@ impl Family {
             properties,
             reasoned_calls,
             cache_minimum,
+            context_window,
             price,
             facts,
         })

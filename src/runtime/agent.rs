@@ -15,6 +15,7 @@ use crate::diag::{Diagnostic, Severity, did_you_mean};
 use crate::provider::{ClientApi, HeaderValue, MODEL_PLACEHOLDER, RequestLine, UrlParts, WireFormat, is_in_the_clear};
 use crate::repo::{Kept, Price};
 use crate::resolve::ProfileId;
+use crate::tokens::TokenEstimate;
 use crate::unit::{Body, Plan};
 
 /// An agent of a repository, ready to make requests. Cheap to clone.
@@ -23,6 +24,8 @@ pub struct Agent {
     compiler: Arc<Compiler>,
     id: ProfileId,
     name: Arc<str>,
+    /// The wire format of its requests: it follows from the profile, which is merged for that.
+    wire: WireFormat,
     environment: PromptEnvironment,
     model: Option<Arc<str>>,
     policy: Option<Arc<PolicyOptions>>,
@@ -55,11 +58,18 @@ pub struct Compiled {
     pub wire: WireFormat,
     /// The name of the provider instance.
     pub instance: Arc<str>,
+    /// The model's name.
+    model: Arc<str>,
     /// What its tokens cost, if that is known.
     price: Option<(Price, Kept)>,
 }
 
 impl Compiled {
+    /// Estimates the tokens that it takes, part by part.
+    pub fn estimate(&self) -> TokenEstimate {
+        TokenEstimate::of(self.body.value(), self.wire, &self.model)
+    }
+
     /// What an answer to it cost, in US dollars: its tokens alone. `None` if a price that counts here is not known.
     pub fn cost(&self, usage: &Usage) -> Option<f64> {
         let (price, kept) = self.price.as_ref()?;
@@ -94,6 +104,8 @@ pub(super) struct Made {
     pub(super) sent: Option<Sent>,
     /// Whether thinking of the history is bound to nothing else than it says.
     pub(super) is_bound: bool,
+    /// The tokens that it takes, estimated.
+    pub(super) tokens: u64,
 }
 
 /// Why a request could not be compiled.
@@ -156,7 +168,8 @@ impl Agent {
         match usable.clone().find(|&id| **named(id) == *name) {
             Some(id) => {
                 let name = Arc::clone(named(id));
-                Ok(Agent { compiler, id, name, environment, model: None, policy: None, ahead: Arc::default() })
+                let wire = compiler.plan(id).expect("it is usable").wire;
+                Ok(Agent { compiler, id, name, wire, environment, model: None, policy: None, ahead: Arc::default() })
             }
             None => {
                 let help = did_you_mean(name, usable.map(|id| named(id).as_ref()));
@@ -188,7 +201,16 @@ impl Agent {
 
     /// The wire format of its requests.
     pub(super) fn wire(&self) -> WireFormat {
-        self.compiler.plan(self.id).expect("only usable agents are made").wire
+        self.wire
+    }
+
+    /// Returns `true` if two agents make the same requests: of one compiler, with one model, policy and environment.
+    pub(super) fn is_same(&self, other: &Agent) -> bool {
+        let policies = (self.policy.as_ref().map(Arc::as_ptr), other.policy.as_ref().map(Arc::as_ptr));
+        Arc::ptr_eq(&self.compiler, &other.compiler)
+            && (self.id, &self.model) == (other.id, &other.model)
+            && policies.0 == policies.1
+            && self.environment.is_same(&other.environment)
     }
 
     /// The repository it comes from.
@@ -205,6 +227,44 @@ impl Agent {
         let (plan, model) = self.plan_for(&conversation)?;
         let body = self.compiler.live_body(&plan, conversation, &self.environment, model);
         Ok(self.compiled(&plan, model, body.map_err(CompileError::Findings)?))
+    }
+
+    /// Estimates the tokens of the request for a conversation, part by part.
+    ///
+    /// # Errors
+    ///
+    /// As [`Agent::compile`].
+    pub fn estimate(&self, conversation: Conversation) -> Result<TokenEstimate, Error> {
+        let compiled = self.compile(conversation).map_err(|error| error.into_error(&self.compiler))?;
+        Ok(compiled.estimate())
+    }
+
+    /// The agent that compresses chats of this one: the first of the roster `chat_compression`, or, in a repository without that roster, the first
+    /// with the tag `compression` that uses the same provider instance. If nothing else names a model, it gets that of this agent.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    pub fn compression_agent(&self) -> Result<Agent, Error> {
+        let id = self.compiler.compression_agent(self.id).ok_or_else(|| {
+            let message = format!("no agent compresses the chats of `{}`", self.name);
+            let help =
+                "name one in the roster `chat_compression` of rosters.toml; the agents of a roster may match no files";
+            Error::new(Category::Config, message).detail(help)
+        })?;
+        let plan = self.compiler.plan(id).expect("it was routed to, or has a plan");
+        let has_model = self.compiler.client_model(&plan, None).or(plan.default_model()).is_some();
+        let model = self.model.clone().filter(|_| !has_model);
+        let (name, wire) = (Arc::clone(plan.name()), plan.wire);
+        let (compiler, environment) = (Arc::clone(&self.compiler), self.environment.clone());
+        Ok(Agent { compiler, id, name, wire, environment, model, policy: self.policy.clone(), ahead: Arc::default() })
+    }
+
+    /// Returns the context window of its model in tokens, if `model-families.toml` knows it.
+    pub fn context_window(&self) -> Option<u64> {
+        let plan = self.compiler.plan(self.id).expect("only usable agents are made");
+        let model = self.compiler.client_model(&plan, self.model.as_deref());
+        self.compiler.context_window(&plan, model)
     }
 
     /// Both [`Agent::compile`] and [`Agent::findings`], of one body: half the work. A session of this agent that sends this request next
@@ -342,7 +402,8 @@ impl Agent {
                 let compiled = agent.compile_checked(conversation)?;
                 let sent = compiled.wire.binds_thinking().then(|| sent::sent(&compiled.body));
                 let is_bound = bound_to.is_none_or(|earlier| agent.keeps_bound(&compiled, &earlier));
-                Ok(Made { compiled, prompt, sent, is_bound })
+                let tokens = compiled.estimate().total();
+                Ok(Made { compiled, prompt, sent, is_bound, tokens })
             });
             // Nobody waits any more if the request was cancelled.
             let _ = sender.send(compiled);
@@ -383,7 +444,8 @@ impl Agent {
             false => line.url.clone(),
         };
         let price = self.compiler.price(plan, model).and_then(|price| Some((price, kept(body.value())?)));
-        Compiled { line, target, body, api: plan.api, wire: plan.wire, instance, price }
+        let model = plan.model(model).into();
+        Compiled { line, target, body, api: plan.api, wire: plan.wire, instance, model, price }
     }
 }
 

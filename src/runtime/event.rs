@@ -24,6 +24,16 @@ pub enum Event {
     /// to which thinking is bound, or because an older program's log does not say what it is bound to. For APIs that bind thinking to what
     /// stood before it, thinking of earlier messages is left out from here on.
     Renewed,
+    /// A summary took the place of the beginning of the history. Thinking behind it is left out from here on for APIs that bind it to what stood
+    /// before.
+    Compressed {
+        /// The number of messages and items that the summary stands for.
+        messages: usize,
+        /// The exact text that the model sees in their place.
+        summary: Arc<str>,
+        /// The tokens that the summary took.
+        usage: Usage,
+    },
     /// A body is about to be sent; rounds count from 1.
     TurnStart {
         /// The round of the tool loop.

@@ -188,7 +188,7 @@ impl TextAnswer {
     }
 
     /// The text, if the model said all of it.
-    fn complete(&self) -> Result<&str, Error> {
+    pub(super) fn complete(&self) -> Result<&str, Error> {
         match &self.outcome {
             Outcome::Finished(StopReason::EndTurn | StopReason::StopSequence | StopReason::Other(_)) => Ok(&self.text),
             Outcome::Finished(stop) => Err(Error::new(

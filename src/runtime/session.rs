@@ -1,6 +1,7 @@
 //! A session: a conversation that grows, and requests about it.
 
 mod calls;
+mod compress;
 mod drive;
 mod state;
 
@@ -12,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Error;
 use super::agent::Agent;
+use super::compression::{AutoCompression, Compression};
 use super::hooks::{Hooks, MessageHook, NoHooks};
 use super::run::{self, Run};
 use super::tool_loop::{AGENT_LIMIT, PLAIN_LIMIT, TOOLS_AT_ONCE, ToolLoop};
@@ -19,6 +21,7 @@ use super::tools::ToolSet;
 use super::transport::Transport;
 use crate::conversation::{Content, Conversation, Item, Message, SystemLayer, Usage};
 use crate::diag::Diagnostic;
+use crate::tokens::TokenEstimate;
 use crate::world::Journal;
 use drive::{Deadline, Policy, RequestTask, Start};
 pub use state::SessionStart;
@@ -45,6 +48,8 @@ struct Shared {
     tools_at_once: AtomicUsize,
     /// How long a run may take as a whole.
     run_timeout: Mutex<Option<Duration>>,
+    /// Automatic compression, if it is on.
+    auto_compression: Mutex<Option<AutoCompression>>,
     flight: Mutex<Flight>,
 }
 
@@ -84,9 +89,34 @@ impl Session {
             round_limit: AtomicU32::new(PLAIN_LIMIT),
             tools_at_once: AtomicUsize::new(TOOLS_AT_ONCE),
             run_timeout: Mutex::default(),
+            auto_compression: Mutex::default(),
             flight: Mutex::new(flight),
         };
         Session { shared: Arc::new(shared) }
+    }
+
+    /// Makes the session one about another conversation, with the settings and the tools of a new one. Nothing may be in flight.
+    pub(super) fn reset(&self, conversation: Conversation) {
+        let shared = &self.shared;
+        let state = State::new(&shared.agent, conversation);
+        let old = std::mem::replace(&mut *shared.state(), state);
+        *lock(&shared.tool_loop) = ToolLoop::default();
+        shared.round_limit.store(PLAIN_LIMIT, Ordering::Relaxed);
+        shared.tools_at_once.store(TOOLS_AT_ONCE, Ordering::Relaxed);
+        *lock(&shared.run_timeout) = None;
+        let auto_compression = lock(&shared.auto_compression).take();
+        // Tools of the host are dropped while nothing is locked.
+        drop((old, auto_compression));
+    }
+
+    /// Returns `true` if no request is in flight.
+    pub(super) fn is_idle(&self) -> bool {
+        lock(&self.shared.flight).ended.is_cancelled()
+    }
+
+    /// Returns `true` if nobody else has a handle of this session: neither a clone nor a request.
+    pub(super) fn is_only_handle(&self) -> bool {
+        Arc::strong_count(&self.shared) == 1
     }
 
     /// A session whose every step is a line of a journal before the model sees it: a new one, or one that was loaded. If the
@@ -115,6 +145,45 @@ impl Session {
     /// history that ends with a complete answer has nothing to be answered, and the request fails.
     pub fn proceed(&self) -> Run {
         self.start(Start::Proceed, self.plain())
+    }
+
+    /// Lets an agent write a summary of what was said, and goes on with it in the place of that. The run is the agent's: its text is the summary,
+    /// its usage and cost become the session's. What stays as it is, what becomes of thinking, images, calls and items, and what
+    /// the log holds is described in `docs/sessions.md`, “Summaries”.
+    ///
+    /// Fails as [`Category::Config`](super::Category::Config) if there is nothing to compress, and as the agent's request does. Then, and if it is
+    /// cancelled, the session is as it was.
+    pub fn compress(&self, compression: &Compression) -> Run {
+        self.start(Start::Compress(Box::new(compression.clone())), self.plain())
+    }
+
+    /// Compresses the chat by itself before a request that takes more than a share of the model's context window, also between rounds of tools;
+    /// `None`, the default, never does. The run tells of it with [`Event::Compressed`](super::Event::Compressed). If the summary
+    /// fails, a warning says so and the request is sent as it is. Holds for the requests from here on.
+    ///
+    /// # Errors
+    ///
+    /// The context window is not known, or the share is not between 0 and 1.
+    pub fn set_auto_compression(&self, auto: Option<AutoCompression>) -> Result<(), Error> {
+        if let Some(auto) = &auto {
+            auto.most(&self.shared.agent)?;
+        }
+        *lock(&self.shared.auto_compression) = auto;
+        Ok(())
+    }
+
+    /// Estimates the tokens of the request that would be sent now, part by part, corrected by what answers of this session counted. Makes the
+    /// body, so it takes as long as that.
+    ///
+    /// # Errors
+    ///
+    /// The request cannot be compiled.
+    pub fn estimate(&self) -> Result<TokenEstimate, Error> {
+        let (conversation, calibration) = {
+            let state = self.shared.state();
+            (state.to_ask().conversation, state.calibration().clone())
+        };
+        Ok(self.shared.agent.estimate(conversation)?.calibrated(&calibration))
     }
 
     /// The same session with hooks around every turn, tool and message, and a limit of [`AGENT_LIMIT`] rounds. Who wants to look at the hooks
@@ -291,6 +360,6 @@ impl Shared {
 }
 
 /// A lock that outlives panics of other holders: what it guards is changed in single steps.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -8,7 +8,7 @@ use reqc::conversation::log::Log;
 use reqc::conversation::{Block, Conversation, Item, Message, Role, SystemLayer, Task, Tool};
 use reqc::repo::LoadOptions;
 use reqc::runtime::tools::{FnTool, ToolOutput, ToolSet};
-use reqc::runtime::{Agent, Event, Outcome, Session, SessionStart};
+use reqc::runtime::{Agent, Compression, Event, Outcome, PoolOptions, Session, SessionPool, SessionStart};
 use reqc::system::{Disk, Embedded};
 use reqc::world::{MemoryJournal, MemoryWorld};
 use serde_json::json;
@@ -339,4 +339,27 @@ async fn a_session_that_only_goes_on_is_never_renewed() {
         }
     }
     assert!(last(&server).1 > 4, "{}", last(&server).1);
+}
+
+#[tokio::test]
+async fn thinking_behind_a_summary_is_left_out_where_it_is_bound_to_what_stood_before() {
+    for model in [BINDS, "claude-sonnet-4-5"] {
+        let server = Server::start(|number, _| thinks(number)).await;
+        let (project, journal) = (tempfile::tempdir().expect("a folder"), MemoryJournal::default());
+        write(project.path(), "Notes.");
+        let agent = || agent(&server.url, project.path(), &profile(model, ""));
+        let session = session_of(agent(), &journal, Conversation::default());
+        send(&session).await;
+        send(&session).await;
+        let pool = SessionPool::new(transport(), PoolOptions::default());
+        let compression = Compression::new(pool, agent()).keeping(1);
+        session.compress(&compression).text().await.expect("a summary");
+        assert!(!send(&session).await, "the system prompt is as it was");
+        assert_eq!(last(&server).1, 0, "{model}");
+        assert!(last(&server).0.contains("Notes."), "{model}");
+        // Thinking since then is bound to what is there now.
+        let again = session_of(agent(), &journal, Conversation::default());
+        assert!(!send(&again).await);
+        assert_eq!(last(&server).1, 1, "{model}");
+    }
 }

@@ -577,3 +577,70 @@ async fn programs_of_tools_toml_run_in_a_loop() {
     assert_eq!(messages.as_array().unwrap().last().unwrap()["content"], "{\"TEXT\":\"HEY\"}");
     assert_eq!(server.received()[0].json()["tools"][0]["function"]["name"], "shout");
 }
+
+/// The same repository with an agent that compresses its chats.
+fn with_compression(root: &Path) {
+    let presser = "name = \"Presser\"\nextends = \"OpenAI Compatible Chat Compression\"\nprovider_instance = \"Scripted\"\n\
+                   model = \"m\"\n";
+    write(root, "agents/presser.toml", presser);
+    write(root, "rosters.toml", "[[roster]]\nname = \"chat_compression\"\nagents = [\"Presser\"]\n");
+}
+
+#[tokio::test]
+async fn compress_puts_a_summary_in_the_place_of_a_session() {
+    let server = Server::start(|_, request| {
+        let body = request.json().to_string();
+        says(if body.contains("Compress the conversation so far.") { "A summary." } else { "An answer." })
+    })
+    .await;
+    let root = repository(&server.url);
+    let nobody = reqc(root.path(), &["Tester", "-m", "One?", "--save", "chat.jsonl", "--compress"], "").await;
+    assert_eq!(nobody.code, 2, "{}", nobody.err);
+    with_compression(root.path());
+    let nothing = reqc(root.path(), &["Tester", "-m", "One?", "--compress"], "").await;
+    assert_eq!(nothing.code, 2, "{}", nothing.err);
+    assert!(nothing.err.contains("there is nothing to compress"), "{}", nothing.err);
+    assert!(server.received().is_empty());
+    reqc(root.path(), &["Tester", "-m", "One?", "--save", "chat.jsonl"], "").await;
+
+    let ran = reqc(root.path(), &["Tester", "--resume", "chat.jsonl", "--compress"], "").await;
+    assert_eq!((ran.code, ran.out.as_str()), (0, "A summary.\n"), "{}", ran.err);
+    assert!(ran.err.contains("2 messages were compressed: a summary stands for them"), "{}", ran.err);
+    reqc(root.path(), &["Tester", "-m", "Two?", "--resume", "chat.jsonl"], "").await;
+    let arguments = ["Tester", "-m", "Three?", "--resume", "chat.jsonl", "--compress", "--format", "events"];
+    let ran = reqc(root.path(), &arguments, "").await;
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let events: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!((&events[0]["event"], &events[0]["messages"]), (&"compressed".into(), &3.into()));
+    assert_eq!(events.iter().filter(|event| event["event"] == "done").count(), 1);
+    let last = server.received().last().expect("a request").json().to_string();
+    assert!(last.contains("A summary.") && last.contains("Three?") && !last.contains("Two?"), "{last}");
+    let log = std::fs::read(root.path().join("chat.jsonl")).expect("it is there");
+    let loaded = Log::parse(&log).expect("it loads").log.expect("a header");
+    assert_eq!((loaded.to_text().as_bytes(), loaded.history().len()), (log.as_slice(), 3));
+    assert!(loaded.to_text().contains("Two?"), "the log keeps what was said");
+    let again = reqc(root.path(), &["Tester", "--resume", "chat.jsonl", "--compress", "--dry-run"], "").await;
+    assert_eq!(again.code, 2, "{}", again.err);
+}
+
+#[tokio::test]
+async fn compress_also_asks_before_it_sends_to_a_server_of_the_repository() {
+    let (server, other) = (Server::start(|_, _| says("Yes.")).await, Server::start(|_, _| says("A summary.")).await);
+    let root = repository(&server.url);
+    with_compression(root.path());
+    let provider = format!("name = \"Other\"\nclient_api = \"OpenAI Compatible\"\nurl = \"{}/v1\"\n", other.url);
+    write(root.path(), "providers/other.toml", provider);
+    let presser = "name = \"Presser\"\nextends = \"OpenAI Compatible Chat Compression\"\nprovider_instance = \"Other\"\n\
+                   model = \"m\"\n";
+    write(root.path(), "agents/presser.toml", presser);
+    reqc(root.path(), &["Tester", "-m", "One?", "--save", "chat.jsonl"], "").await;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    command.args(["send", "Tester", "--resume", "chat.jsonl", "--compress"]).current_dir(root.path());
+    command.env("SCRIPTED_KEY", KEY).env("CI", "1").env("XDG_STATE_HOME", root.path().join("state"));
+    let output = command.stdin(Stdio::null()).output().await.expect("it runs");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && told.contains(&other.url), "{told}");
+    assert!(other.received().is_empty());
+    let ran = reqc(root.path(), &["Tester", "--resume", "chat.jsonl", "--compress"], "").await;
+    assert_eq!((ran.code, ran.out.as_str(), other.received().len()), (0, "A summary.\n", 1), "{}", ran.err);
+}

@@ -78,6 +78,9 @@ impl Printer<'_> {
                 let called = if name.is_empty() { block.kind().to_owned() } else { format!("{} {name}", block.kind()) };
                 self.note(&format!("{called}: a call in the provider's own form, which no tool here takes"));
             }
+            Event::Compressed { messages, .. } => {
+                self.note(&format!("{messages} messages were compressed: a summary stands for them"));
+            }
             Event::Renewed => {
                 self.note("the system prompt and the tools are new: thinking from before may be left out");
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::{CutOff, Entry, Header, Instructions, Sent, VERSION};
+use super::{CutOff, Entry, Header, Instructions, Sent, Summary, VERSION};
 use crate::conversation::{
     Audio, Block, DEFAULT_PRIORITY, Document, DocumentSource, Image, Item, ItemKind, Message, PodEvent, ProviderBlock,
     Role, SystemLayer, Tool, Usage,
@@ -79,6 +79,7 @@ pub(in crate::conversation) fn entry_of(line: &Object) -> Read<Entry> {
         "instructions" => Entry::Instructions(instructions(line)?),
         "sent" => Entry::Sent(sent(line)?),
         "usage" => Entry::Usage(usage(line)?),
+        "summary" => Entry::Summary(summary(line)?),
         "session" => return Err("the session begins a second time".into()),
         kind => match ItemKind::from_name(kind) {
             Some(kind) => Entry::Item(item(kind, line)?),
@@ -288,6 +289,15 @@ fn instructions(line: &Object) -> Read<Instructions> {
 
 fn sent(line: &Object) -> Read<Sent> {
     Ok(Sent { parts: line.size("parts")?.ok_or("`parts` is missing")?, digest: line.text("digest")? })
+}
+
+fn summary(line: &Object) -> Read<Summary> {
+    let messages = line.size("messages")?.ok_or("`messages` is missing")?;
+    let usage = match line.0.get("usage") {
+        None => Usage::default(),
+        Some(value) => usage(&Object::of(value.clone(), "`usage`")?)?,
+    };
+    Ok(Summary { messages, text: line.text("text")?, agent: line.optional("agent")?, usage })
 }
 
 pub(in crate::conversation) fn tool(value: &Value) -> Read<Tool> {

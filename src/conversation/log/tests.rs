@@ -280,6 +280,7 @@ fn entry() -> impl Strategy<Value = Entry> {
         1 => usage.prop_map(Entry::Usage),
         1 => instructions().prop_map(Entry::Instructions),
         1 => (0..3usize, text()).prop_map(|(parts, digest)| Entry::Sent(Sent { parts, digest })),
+        1 => (1..5usize, text()).prop_map(|(messages, text)| Entry::Summary(Summary::new(messages, text))),
     ]
 }
 
@@ -309,8 +310,12 @@ proptest! {
     /// Serde has the same form for each line, but for its number, and for messages, items and blocks that of contexts.
     #[test]
     fn serde_has_the_form_of_lines(entry in entry()) {
-        // Nothing can be taken back here.
-        let entry = if matches!(entry, Entry::Retract { .. }) { Entry::Retract { messages: 0 } } else { entry };
+        // Nothing can be taken back here, and nothing was said.
+        let entry = match entry {
+            Entry::Retract { .. } => Entry::Retract { messages: 0 },
+            Entry::Summary(summary) => Entry::Summary(Summary { messages: 0, ..summary }),
+            entry => entry,
+        };
         let mut log = Log::new("A");
         let line = log.append(entry.clone()).to_owned();
         let without_number = line.replace(",\"line\":2}\n", "}");
@@ -423,4 +428,68 @@ fn a_result_may_answer_a_call_in_the_providers_own_form() {
     let call = json!({"kind": "message", "role": "assistant", "content": [block_json(&Block::Provider(call))]});
     let result = json!({"kind": "tool_result", "tool_use_id": "c", "content": ""});
     assert!(Log::parse(format!("{HEADER}{call}\n{result}\n").as_bytes()).is_ok());
+}
+
+/// A log with two turns: surroundings and a file in the first, an answer that was cut off in the second.
+fn two_turns() -> Log {
+    let file = |content: &str| Item::FileAttachment { text: content.into(), file_path: "a".into(), bytes: None };
+    let mut log = Log::new("A");
+    log.append(Entry::Item(Item::surroundings("Here.".into())));
+    log.append(Entry::Item(file("old")));
+    log.append(user("one"));
+    log.append(answer(vec![Block::Text("1".into())]));
+    log.append(Entry::Item(file("new")));
+    log.append(user("two"));
+    let message = Message::assistant("2");
+    log.append(Entry::Partial { message, cut_off: CutOff::Cancelled });
+    log
+}
+
+fn texts(log: &Log) -> Vec<String> {
+    log.history().iter().map(Message::text).collect()
+}
+
+#[test]
+fn a_summary_stands_for_the_beginning_and_what_is_known_of_the_rest_moves_along() {
+    let mut log = two_turns();
+    let usage = Usage { input: 7, ..Usage::default() };
+    let line =
+        log.append(Entry::Summary(Summary { agent: Some("B".into()), usage, ..Summary::new(5, "S") })).to_owned();
+    let begins = "{\"kind\":\"summary\",\"messages\":5,\"text\":\"S\",\"agent\":\"B\",\"usage\":{\"input\":7,";
+    assert!(line.starts_with(begins) && line.ends_with(",\"line\":9}\n"), "{line}");
+    assert_eq!(texts(&log), ["S", "Here.", "new", "two", "2"]);
+    assert_eq!((log.cut_off(), log.is_interrupted()), (Some(CutOff::Cancelled), true));
+    assert_eq!(log.items().map(Item::kind).collect::<Vec<_>>(), [ItemKind::Notification, ItemKind::FileAttachment]);
+    assert_eq!((log.bound_from(), log.usage().input, log.is_summarised()), (5, 7, true));
+    let loaded = Log::parse(log.to_text().as_bytes()).expect("it was written here").log;
+    assert_eq!(loaded.as_ref(), Some(&log));
+
+    // A second one stands for the first, and what is taken back is counted in what is left.
+    log.append(Entry::Summary(Summary::new(9, "T")));
+    assert_eq!(texts(&log), ["T", "Here.", "new"]);
+    assert!(log.ends_with_summary() && !log.is_interrupted());
+    log.append(Entry::Retract { messages: 2 });
+    log.append(user("three"));
+    assert_eq!((texts(&log), log.is_interrupted()), (vec!["T".to_owned(), "three".to_owned()], true));
+    log.append(Entry::Retract { messages: 2 });
+    assert!(!log.is_summarised() && log.history().is_empty());
+    let text = log.to_text();
+    assert_eq!(Log::parse(text.as_bytes()).expect("it was written here").log, Some(log));
+}
+
+#[test]
+fn a_summary_of_what_is_not_there_is_an_error() {
+    let lines = format!("{HEADER}{}{{\"kind\":\"summary\",\"messages\":3,\"text\":\"S\"}}\n", two_lines());
+    assert_eq!(problem(&lines), (4, "a summary stands for 3 messages, but there are 2".to_owned()));
+    let lines = format!("{HEADER}{}{{\"kind\":\"summary\",\"messages\":2,\"text\":\"S\"}}\n", two_lines());
+    let log = Log::parse(lines.as_bytes()).expect("a usage is not needed").log.expect("a header");
+    assert_eq!(texts(&log), ["S"]);
+}
+
+/// A question and an answer, as lines.
+fn two_lines() -> String {
+    let mut log = Log::new("A");
+    log.append(user("one"));
+    log.append(answer(vec![Block::Text("1".into())]));
+    log.lines().skip(1).collect()
 }

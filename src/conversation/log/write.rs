@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Entry, Header, Instructions, Sent, VERSION};
+use super::{Entry, Header, Instructions, Sent, Summary, VERSION};
 use crate::conversation::{Block, Document, Image, Item, Message, ProviderBlock, SystemLayer, Tool, Usage};
 
 /// Arguments nested deeper than this are written as a string of JSON: a line holds them some levels down, and what was
@@ -44,6 +44,7 @@ pub(in crate::conversation) fn members(entry: &Entry) -> Map<String, Value> {
             line.insert("messages".into(), (*messages).into());
             line
         }
+        Entry::Summary(it) => summary(it),
         Entry::Usage(it) => {
             let mut line = object("usage");
             line.extend(usage(*it));
@@ -108,6 +109,15 @@ fn sent(it: &Sent) -> Map<String, Value> {
     let mut line = object("sent");
     line.insert("parts".into(), it.parts.into());
     line.insert("digest".into(), (*it.digest).into());
+    line
+}
+
+fn summary(it: &Summary) -> Map<String, Value> {
+    let mut line = object("summary");
+    line.insert("messages".into(), it.messages.into());
+    line.insert("text".into(), (*it.text).into());
+    text(&mut line, "agent", it.agent.as_deref());
+    line.insert("usage".into(), Value::Object(usage(it.usage)));
     line
 }
 

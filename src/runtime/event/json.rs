@@ -27,6 +27,9 @@ impl Event {
             Event::Message(message) => named("message", message_json(message)),
             Event::Item(item) => json!({"event": "item", "kind": item.kind().name(), "text": &**item.text()}),
             Event::Renewed => json!({"event": "renewed"}),
+            Event::Compressed { messages, summary, usage } => json!({
+                "event": "compressed", "messages": messages, "summary": &**summary, "usage": usage.to_json(),
+            }),
             Event::TurnStart { round } => json!({"event": "turn_start", "round": round}),
             Event::AnswerStart(info) => named("answer_start", info.to_json()),
             Event::Text(text) => json!({"event": "text", "text": text}),

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::super::agent::{Compiled, Made};
+use super::super::compression::Compression;
 use super::super::exchange::{Ended, Exchange, RoundContext};
 use super::super::hooks::{Hooks, MessageDecision, MessageHook, RoundDecision};
 use super::super::redact::Redactor;
@@ -28,6 +29,8 @@ pub(super) enum Start {
     Message(Vec<Block>),
     /// What is there.
     Proceed,
+    /// Nothing: a summary takes the place of what is there.
+    Compress(Box<Compression>),
 }
 
 /// How a request is driven.
@@ -43,7 +46,7 @@ pub(super) struct Policy {
 
 /// One request, from its start to its outcome.
 pub(super) struct RequestTask<'a> {
-    shared: &'a Shared,
+    pub(super) shared: &'a Shared,
     pub(super) policy: Policy,
     pub(super) emitter: Emitter,
     /// Cancelled when the request is, and when its time is over.
@@ -56,6 +59,18 @@ pub(super) struct RequestTask<'a> {
     in_turn: AtomicBool,
     /// Whether anything of its answer is in the history.
     has_kept: AtomicBool,
+    /// `true` once compressing the chat failed: it is not tried again.
+    has_given_up: AtomicBool,
+}
+
+/// A request that was compiled, and what belongs to it.
+struct Ready {
+    compiled: Compiled,
+    /// The tools that the model is told of.
+    tools: ToolSet,
+    id_prefix: String,
+    /// The tokens that it takes, as far as that is known.
+    tokens: u64,
 }
 
 impl Drop for RequestTask<'_> {
@@ -134,8 +149,8 @@ impl<'a> RequestTask<'a> {
     ) -> RequestTask<'a> {
         let request = lock(&shared.tool_loop).open(policy.limit);
         let cancel = cancel.child_token();
-        let (is_late, in_turn, has_kept) = Default::default();
-        RequestTask { shared, policy, emitter, cancel, deadline, is_late, request, in_turn, has_kept }
+        let (is_late, in_turn, has_kept, has_given_up) = Default::default();
+        RequestTask { shared, policy, emitter, cancel, deadline, is_late, request, in_turn, has_kept, has_given_up }
     }
 
     /// Stops the request when its time is over. What it does then is its own business: this never ends.
@@ -163,7 +178,7 @@ impl<'a> RequestTask<'a> {
         let watch = self.watch();
         let ended = tokio::select! {
             biased;
-            ended = self.rounds(start) => ended,
+            ended = self.work(start) => ended,
             never = watch => match never {},
         };
         let outcome = match ended {
@@ -178,6 +193,21 @@ impl<'a> RequestTask<'a> {
         // The state of the loop is gone before anybody hears of the end.
         lock(&self.shared.tool_loop).close(self.request);
         self.emitter.done(outcome)
+    }
+
+    async fn work(&mut self, start: Start) -> Result<StopReason, Stop> {
+        match start {
+            Start::Compress(compression) => self.compress(&compression).await,
+            start @ (Start::Message(_) | Start::Proceed) => self.rounds(start).await,
+        }
+    }
+
+    pub(super) fn has_given_up_compression(&self) -> bool {
+        self.has_given_up.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn give_up_compression(&self) {
+        self.has_given_up.store(true, Ordering::Relaxed);
     }
 
     async fn rounds(&mut self, start: Start) -> Result<StopReason, Stop> {
@@ -224,7 +254,9 @@ impl<'a> RequestTask<'a> {
         self.in_turn.store(true, Ordering::Relaxed);
         self.has_kept.store(false, Ordering::Relaxed);
         self.emitter.emit(Event::TurnStart { round });
-        let (compiled, tools, id_prefix) = self.compile().await?;
+        let ready = self.compile().await?;
+        let ready = if self.compress_if_full(ready.tokens).await? { self.compile().await? } else { ready };
+        let Ready { compiled, tools, id_prefix, tokens } = ready;
         if compiled.exposes_key() {
             tracing::warn!(url = compiled.address(), "the key travels in the clear: use https");
         }
@@ -236,12 +268,15 @@ impl<'a> RequestTask<'a> {
         };
         let exchange = context.exchange(&compiled, id_prefix).await;
         self.tell_cost(&compiled, &exchange);
+        if matches!(exchange.ended, Ended::Complete(_)) {
+            self.shared.state().learn(tokens, &exchange.answer.usage);
+        }
         Ok((exchange, tools))
     }
 
     /// Compiles what is there. System prompt and tools are kept if they are new, and renewed if anything else became new to which thinking
     /// of the history is bound.
-    async fn compile(&self) -> Result<(Compiled, ToolSet, String), Stop> {
+    async fn compile(&self) -> Result<Ready, Stop> {
         loop {
             let RoundInput { conversation, tools, id_prefix, is_new, bound_to } = self.shared.state().to_ask();
             let said = (conversation.tools.clone(), conversation.system_layers.clone());
@@ -250,7 +285,7 @@ impl<'a> RequestTask<'a> {
                 None => conversation,
             };
             let made = self.shared.agent.compile_apart(conversation, bound_to);
-            let Made { compiled, prompt, sent, is_bound } = self.unless_cancelled(made).await??;
+            let Made { compiled, prompt, sent, is_bound, tokens } = self.unless_cancelled(made).await??;
             let mut state = self.shared.state();
             if !is_bound {
                 state.renew();
@@ -262,7 +297,7 @@ impl<'a> RequestTask<'a> {
             state.sends(sent);
             drop(state);
             self.tell_news();
-            return Ok((compiled, tools, id_prefix));
+            return Ok(Ready { compiled, tools, id_prefix, tokens });
         }
     }
 

@@ -7,11 +7,13 @@ use super::super::agent::Agent;
 use super::super::tools::{ToolOutput, ToolSet};
 use super::super::{Category, Error, Event};
 use super::Start;
-use crate::conversation::log::{CutOff, Entry, Instructions, Log, Sent};
+use super::compress::Compressible;
+use crate::conversation::log::{CutOff, Entry, Instructions, Log, Sent, Summary};
 use crate::conversation::{
     Block, Conversation, Item, Message, ProviderBlock, Role, SystemLayer, Task, TaskKind, Tool, Usage, turn_from,
 };
 use crate::provider::WireFormat;
+use crate::tokens::Calibration;
 use crate::world::{AccessError, Journal};
 
 /// A session's state.
@@ -43,6 +45,8 @@ pub(super) struct State {
     renews: bool,
     /// What the request in flight says, in short.
     asked: Option<Sent>,
+    /// The correction of estimates that answers taught.
+    calibration: Calibration,
 }
 
 /// What a round is about.
@@ -128,6 +132,7 @@ impl State {
             wire: agent.wire(),
             renews: false,
             asked: None,
+            calibration: Calibration::default(),
         }
     }
 
@@ -197,6 +202,26 @@ impl State {
     /// The calls in the provider's own form that wait for a result.
     pub(super) fn own_calls(&self) -> Vec<ProviderBlock> {
         self.wire.own_blocks().open_calls(self.history()).into_iter().cloned().collect()
+    }
+
+    /// Returns `true` if the last turn has no complete answer.
+    pub(super) fn is_open(&self) -> bool {
+        self.log.is_interrupted() || self.has_open_calls()
+    }
+
+    /// Returns `true` if a block is a result, whatever its form.
+    pub(super) fn is_result(&self, block: &Block) -> bool {
+        matches!(block, Block::ToolResult { .. }) || self.wire.own_blocks().is_result(block)
+    }
+
+    /// Learns from an answer what the provider counts for a request.
+    pub(super) fn learn(&mut self, estimated: u64, usage: &Usage) {
+        self.calibration.learn(estimated, usage.input);
+    }
+
+    /// Returns the correction of estimates that answers taught.
+    pub(super) fn calibration(&self) -> &Calibration {
+        &self.calibration
     }
 
     /// Whether calls of the last answer have no results, whatever their form.
@@ -315,6 +340,24 @@ impl State {
         }
     }
 
+    /// Begins to compress the chat: from here on items wait.
+    pub(super) fn begin_compression(&mut self, keep_turns: usize) -> Result<Compressible, Error> {
+        let compressible = self.compressible(keep_turns).ok_or_else(|| {
+            config("there is nothing to compress").detail("nothing was answered before what has to stay as it is")
+        })?;
+        self.busy = true;
+        Ok(compressible)
+    }
+
+    /// Puts a summary into the place of what it stands for.
+    pub(super) fn summarise(&mut self, summary: Summary) -> Result<(), Error> {
+        self.record(Entry::Summary(summary))?;
+        self.given = None;
+        // Thinking that is left is bound to what the summary stands for.
+        self.frame.bound_from = self.history().len();
+        Ok(())
+    }
+
     /// Closes what was open before a request. Results and items of the host stay, whatever comes of the request: `before` counts them.
     fn settle_before(&mut self, start: &Start, before: &mut usize) -> Result<(), Error> {
         if matches!(start, Start::Message(blocks) if self.has_results(blocks)) {
@@ -352,11 +395,12 @@ impl State {
             Start::Proceed if self.is_chat() && self.history().is_empty() => {
                 Err(config("there is nothing to go on with: the history is empty"))
             }
-            Start::Proceed if self.ends_with_an_answer() => {
+            Start::Proceed if self.ends_with_an_answer() || self.log.ends_with_summary() => {
                 Err(config("there is nothing to answer: the history ends with the model's answer")
                     .detail("send a message, or inject an item"))
             }
-            Start::Proceed => Ok(()),
+            // What is compressed begins in a way of its own.
+            Start::Proceed | Start::Compress(_) => Ok(()),
         }
     }
 

@@ -1,0 +1,237 @@
+//! A bounded pool of one-shot sessions, for work beside a chat: a summary, a title, a commit
+//! message.
+//!
+//! Input: an [`Agent`]. Output: a [`PooledSession`] that knows nothing of who had it before. How
+//! many there are at a time is bounded for each agent, and whoever waits for one is served in the
+//! order of asking.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex};
+
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::agent::Agent;
+use super::session::{Session, lock};
+use super::transport::Transport;
+use crate::conversation::Conversation;
+
+/// One-shot sessions, for each agent a few. Cheap to clone: clones are the same pool.
+///
+/// ```no_run
+/// # async fn title(repository: &reqc::system::OpenedRepository) -> Result<String, reqc::runtime::Error> {
+/// use reqc::runtime::{PoolOptions, SessionPool};
+///
+/// let pool = SessionPool::new(repository.transport(), PoolOptions::default());
+/// let session = pool.acquire(&repository.agent("Claude Chat")?).await;
+/// session.send("A title for a page about monads?").text().await
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct SessionPool {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    transport: Transport,
+    options: PoolOptions,
+    /// One for each agent; the one that was asked for last stands last.
+    stocks: Mutex<Vec<Arc<Stock>>>,
+}
+
+/// The limits of a [`SessionPool`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PoolOptions {
+    /// The most sessions of one agent that are in use at the same time, 4 by default; 0 counts as
+    /// 1.
+    pub sessions: usize,
+    /// The most agents whose idle sessions are kept, 32 by default. Sessions that are in use do not
+    /// count.
+    pub agents: usize,
+}
+
+impl Default for PoolOptions {
+    fn default() -> PoolOptions {
+        PoolOptions { sessions: 4, agents: 32 }
+    }
+}
+
+impl PoolOptions {
+    /// With another number of sessions of one agent.
+    #[must_use]
+    pub fn with_sessions(self, sessions: usize) -> PoolOptions {
+        PoolOptions { sessions, ..self }
+    }
+}
+
+/// The sessions of one agent.
+struct Stock {
+    agent: Agent,
+    /// A permit for each session in use.
+    permits: Arc<Semaphore>,
+    idle: Mutex<Vec<Session>>,
+}
+
+/// A session of a [`SessionPool`]: without history, layers and tools when it is acquired. Dropping
+/// it cancels what it still does and gives it back; its place is free for others once that has
+/// ended.
+///
+/// A clone of the session that outlives this still works, but the pool forgets it.
+pub struct PooledSession {
+    /// There until this is dropped.
+    lease: Option<Lease>,
+}
+
+/// A session that is in use.
+struct Lease {
+    session: Session,
+    stock: Arc<Stock>,
+    permit: OwnedSemaphorePermit,
+    /// The runtime that it was acquired in, if any: the end of its request is waited for there.
+    runtime: Option<Handle>,
+}
+
+impl SessionPool {
+    /// A pool without sessions. They are made when they are first needed, and share this
+    /// transport's connections.
+    pub fn new(transport: Transport, options: PoolOptions) -> SessionPool {
+        SessionPool { shared: Arc::new(Shared { transport, options, stocks: Mutex::default() }) }
+    }
+
+    /// Waits for a session of an agent: empty, as if it were new. Who asked first is served first.
+    /// Dropping the future gives the place in the queue up, and loses no session.
+    ///
+    /// Sessions are shared between equal agents: of the same compiler, with the same model, policy
+    /// and environment.
+    pub async fn acquire(&self, agent: &Agent) -> PooledSession {
+        self.acquire_for(agent, Conversation::default()).await
+    }
+
+    /// As [`SessionPool::acquire`], for a session that begins with a conversation: a history,
+    /// layers, or a gap to fill.
+    pub async fn acquire_for(&self, agent: &Agent, conversation: Conversation) -> PooledSession {
+        let stock = self.shared.stock(agent);
+        let permit = Arc::clone(&stock.permits).acquire_owned().await.expect("nobody closes it");
+        // A statement of its own: the lock is not held while a session is made.
+        let idle = lock(&stock.idle).pop();
+        let session = match idle {
+            // It was cleared when it was given back.
+            Some(session) if conversation == Conversation::default() => session,
+            Some(session) => {
+                session.reset(conversation);
+                session
+            }
+            None => Session::new(stock.agent.clone(), self.shared.transport.clone(), conversation),
+        };
+        let runtime = Handle::try_current().ok();
+        PooledSession { lease: Some(Lease { session, stock, permit, runtime }) }
+    }
+
+    /// Returns how many sessions of an agent are in use: acquired, or ending what they still did
+    /// when they were given back.
+    pub fn in_use(&self, agent: &Agent) -> usize {
+        let stocks = lock(&self.shared.stocks);
+        let stock = stocks.iter().find(|stock| stock.agent.is_same(agent));
+        stock.map_or(0, |stock| self.shared.options.sessions.max(1) - stock.permits.available_permits())
+    }
+
+    /// Returns how many sessions of an agent lie idle.
+    pub fn idle(&self, agent: &Agent) -> usize {
+        let stocks = lock(&self.shared.stocks);
+        let stock = stocks.iter().find(|stock| stock.agent.is_same(agent));
+        stock.map_or(0, |stock| lock(&stock.idle).len())
+    }
+}
+
+impl Shared {
+    /// The stock of an agent, which is the latest from now on.
+    fn stock(&self, agent: &Agent) -> Arc<Stock> {
+        let mut stocks = lock(&self.stocks);
+        let known = stocks.iter().position(|stock| stock.agent.is_same(agent));
+        let stock = match known {
+            Some(at) => stocks.remove(at),
+            None => Arc::new(Stock::new(agent, self.options.sessions)),
+        };
+        stocks.push(Arc::clone(&stock));
+        forget_oldest(&mut stocks, self.options.agents.max(1));
+        stock
+    }
+}
+
+/// Removes stocks that nobody uses or waits for, until there are no more than `most`, the oldest
+/// first.
+fn forget_oldest(stocks: &mut Vec<Arc<Stock>>, most: usize) {
+    while stocks.len() > most
+        && let Some(unused) = stocks.iter().position(|stock| Arc::strong_count(stock) == 1)
+    {
+        stocks.remove(unused);
+    }
+}
+
+impl Stock {
+    fn new(agent: &Agent, sessions: usize) -> Stock {
+        let permits = Arc::new(Semaphore::new(sessions.clamp(1, Semaphore::MAX_PERMITS)));
+        Stock { agent: agent.clone(), permits, idle: Mutex::default() }
+    }
+}
+
+impl Lease {
+    /// Gives the session back now if it does nothing any more, else once it has ended.
+    fn end(self) {
+        let waiting = if self.session.is_idle() { None } else { self.runtime.clone() };
+        match waiting {
+            None => self.put_back(),
+            Some(runtime) => drop(runtime.spawn(async move {
+                self.session.idle().await;
+                self.put_back();
+            })),
+        }
+    }
+
+    /// Keeps the session for the next one who asks, unless somebody else has a handle of it too.
+    fn put_back(self) {
+        let Lease { session, stock, permit, .. } = self;
+        if session.is_idle() && session.is_only_handle() {
+            // What it was about is gone now, not once somebody asks.
+            session.reset(Conversation::default());
+            lock(&stock.idle).push(session);
+        }
+        // Who is next finds the session.
+        drop(permit);
+    }
+}
+
+impl PooledSession {
+    /// Gives the session back, and waits until what it still did has been cancelled and has ended.
+    /// Dropping it does the same without waiting.
+    pub async fn release(self) {
+        self.cancel();
+        self.idle().await;
+    }
+}
+
+impl Deref for PooledSession {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        &self.lease.as_ref().expect("it is there until this is dropped").session
+    }
+}
+
+impl Drop for PooledSession {
+    fn drop(&mut self) {
+        if let Some(lease) = self.lease.take() {
+            lease.session.cancel();
+            lease.end();
+        }
+    }
+}
+
+impl fmt::Debug for PooledSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let agent = self.lease.as_ref().map(|lease| lease.stock.agent.name());
+        f.debug_struct("PooledSession").field("agent", &agent).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,172 @@
+//! A summary in the place of what was said: what it can stand for, how it is made, and what is left
+//! of a request that fails.
+//!
+//! One line of the journal makes the difference: before it the chat is as it was, behind it the
+//! summary counts. Nothing else is written, so that a process may be killed anywhere in between.
+
+use super::super::compression::{AutoCompression, Compression, shown};
+use super::super::{Category, Error, Event, Outcome, Run, StopReason, TextAnswer};
+use super::drive::{RequestTask, Stop};
+use super::lock;
+use super::state::State;
+use crate::conversation::log::Summary;
+use crate::conversation::{Block, Conversation, Message, Role, Task};
+
+/// The beginning of a history that a summary can stand for.
+pub(super) struct Compressible {
+    /// The request for the agent.
+    conversation: Conversation,
+    /// The number of messages in it.
+    messages: usize,
+}
+
+/// The part of the agent's events that the reader of the chat gets.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// All of them: the summary is what was asked for.
+    All,
+    /// Retries and warnings: something else was asked for.
+    Little,
+}
+
+impl State {
+    /// Returns the part of the history that a summary can stand for; `None` if no answer is in it.
+    pub(super) fn compressible(&self, keep_turns: usize) -> Option<Compressible> {
+        let messages = self.cut(keep_turns)?;
+        let history = self.history()[..messages].to_vec();
+        // Thinking is bound to the requests of the chat. What came with turns is part of the
+        // history.
+        let conversation =
+            Conversation { task: Task::Chat(history), bound_from: messages, is_told: true, ..Conversation::default() };
+        Some(Compressible { conversation, messages })
+    }
+
+    /// Returns the number of messages that a summary stands for. It parts no call from its result,
+    /// keeps the latest turns that it has to, and what came since the last answer. Of a single long
+    /// turn that still runs, all but its last round can go.
+    fn cut(&self, keep_turns: usize) -> Option<usize> {
+        let history = self.history();
+        let is_open = self.is_open();
+        let end = history.iter().rposition(|message| message.item.is_none())? + 1;
+        let turns = self.turns(end);
+        let by_turn = match keep_turns.max(usize::from(is_open)) {
+            0 => end,
+            // With fewer turns than that, all of them stay.
+            keep => turns.len().checked_sub(keep).map_or(0, |first| turns[first]),
+        };
+        let last_answer = history.iter().rposition(|message| message.role == Role::Assistant);
+        let within = last_answer.filter(|_| is_open && keep_turns == 0);
+        [Some(by_turn), within].into_iter().flatten().find(|&cut| says_something(&history[..cut]))
+    }
+
+    /// Returns the places where turns of the person begin, with the items that came before the
+    /// message.
+    fn turns(&self, end: usize) -> Vec<usize> {
+        let history = &self.history()[..end];
+        let written = history.iter().enumerate().filter(|(_, message)| self.is_written(message)).map(|(at, _)| at);
+        let begins = written.map(|at| {
+            let items = history[..at].iter().rev().take_while(|message| message.item.is_some()).count();
+            at - items
+        });
+        begins.collect()
+    }
+
+    /// Returns `true` if a person wrote the message: it brings no results.
+    fn is_written(&self, message: &Message) -> bool {
+        let brings_results = message.blocks.iter().any(|block| self.is_result(block));
+        message.role == Role::User && message.item.is_none() && !brings_results
+    }
+}
+
+/// Returns `true` if the model answered in some messages: a summary alone is no answer.
+fn says_something(history: &[Message]) -> bool {
+    let mut answers = history.iter().filter(|message| message.role == Role::Assistant);
+    answers.any(|answer| answer.blocks.iter().any(Block::says_something))
+}
+
+impl RequestTask<'_> {
+    /// Compresses the chat because somebody asked for it.
+    pub(super) async fn compress(&self, compression: &Compression) -> Result<StopReason, Stop> {
+        let compressible = self.shared.state().begin_compression(compression.keep_turns)?;
+        self.summarise(compression, compressible, Told::All).await?;
+        Ok(StopReason::EndTurn)
+    }
+
+    /// Compresses the chat if a request is too large, and says whether it did. If that fails the
+    /// request is sent as it is: its server may take it.
+    pub(super) async fn compress_if_full(&self, tokens: u64) -> Result<bool, Stop> {
+        let Some(auto) = self.too_large(tokens) else { return Ok(false) };
+        let compressible = self.shared.state().compressible(auto.compression.keep_turns);
+        let Some(compressible) = compressible else { return Ok(false) };
+        match self.summarise(&auto.compression, compressible, Told::Little).await {
+            Ok(()) => Ok(true),
+            Err(Stop::Failed(error)) => {
+                self.give_up_compression();
+                self.emitter.emit(Event::Warning(format!("{error}: the request is sent as it is")));
+                Ok(false)
+            }
+            Err(stop) => Err(stop),
+        }
+    }
+
+    /// Returns the way to compress the chat, if a request with so many tokens is too large.
+    fn too_large(&self, tokens: u64) -> Option<AutoCompression> {
+        let auto = lock(&self.shared.auto_compression).clone()?;
+        let tokens = self.shared.state().calibration().corrected(tokens);
+        let is_full = auto.most(&self.shared.agent).is_ok_and(|most| tokens >= most);
+        (is_full && !self.has_given_up_compression()).then_some(auto)
+    }
+
+    /// Lets the agent write a summary, and puts it into the place of what it stands for.
+    async fn summarise(&self, compression: &Compression, part: Compressible, told: Told) -> Result<(), Stop> {
+        let Compressible { conversation, messages } = part;
+        let acquired = compression.pool.acquire_for(&compression.agent, conversation);
+        let session = self.unless_cancelled(acquired).await?;
+        session.set_layer(compression.layer());
+        let answer = self.unless_cancelled(self.read(session.proceed(), told)).await?;
+        let text = summary_of(&answer).map_err(not_compressed);
+        let mut state = self.shared.state();
+        state.add_cost(session.cost());
+        let summary = Summary {
+            agent: Some(compression.agent.name().clone()),
+            usage: session.usage(),
+            ..Summary::new(messages, shown(text?))
+        };
+        state.summarise(summary.clone()).map_err(not_compressed)?;
+        drop(state);
+        self.emitter.emit(Event::Compressed { messages, summary: summary.text, usage: summary.usage });
+        Ok(())
+    }
+
+    /// Reads what the agent says, and tells of it as much as the reader of the chat wants.
+    async fn read(&self, mut run: Run, told: Told) -> TextAnswer {
+        let mut text = String::new();
+        while let Some(event) = run.next().await {
+            match event {
+                Event::Done(outcome) => return TextAnswer { text, outcome },
+                Event::TurnStart { .. } => text.clear(),
+                Event::Text(ref piece) => text.push_str(piece),
+                _ => {}
+            }
+            let is_trouble = matches!(event, Event::Retry { .. } | Event::Warning(_));
+            if told == Told::All || is_trouble {
+                self.emitter.emit(event);
+            }
+        }
+        TextAnswer { text, outcome: Outcome::Cancelled }
+    }
+}
+
+/// The summary that an answer is: whole, and not empty.
+fn summary_of(answer: &TextAnswer) -> Result<&str, Error> {
+    match answer.complete()? {
+        text if text.trim().is_empty() => Err(Error::new(Category::Provider, "the agent's answer has no text")),
+        text => Ok(text),
+    }
+}
+
+/// Why a chat is as it was.
+fn not_compressed(error: Error) -> Error {
+    let message = format!("the conversation was not compressed: {}", error.message);
+    Error { message, ..error }
+}

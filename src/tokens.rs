@@ -1,0 +1,230 @@
+//! How many tokens a request takes, before it is sent: part by part.
+//!
+//! Input: a request body, its wire format and its model. Output: a [`TokenEstimate`] with a part
+//! for the system prompt, the tools and each message. Text is counted by the model's own tokenizer
+//! where the feature `tokenizers` has it, otherwise by what kinds of pieces it is made of
+//! ([`scan`]); images by the rules of their providers ([`media`]). A [`Calibration`] learns from
+//! the `usage` of answers what a model's provider counts more or less. Knows neither profiles nor
+//! the disk, and sends nothing.
+
+mod media;
+mod parts;
+mod scan;
+mod vocabulary;
+
+use std::cell::RefCell;
+
+use serde_json::Value;
+
+use crate::provider::WireFormat;
+pub use parts::PartKind;
+pub use vocabulary::Vocabulary;
+
+/// The tokens that a request takes, as far as that can be known before it is sent.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct TokenEstimate {
+    /// The parts, in the order of the body. Their sum is the total.
+    pub parts: Vec<TokenPart>,
+    /// The vocabulary by which text was counted.
+    pub vocabulary: Vocabulary,
+    /// `true` if that vocabulary's tokenizer counted the text, `false` if it was estimated by what
+    /// it is made of.
+    pub is_tokenized: bool,
+}
+
+/// The tokens of one part of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TokenPart {
+    /// The kind of part.
+    pub kind: PartKind,
+    /// Its JSON pointer in the body; empty for what the server adds.
+    pub pointer: String,
+    /// The tokens.
+    pub tokens: u64,
+}
+
+impl TokenEstimate {
+    /// Estimates a request body.
+    ///
+    /// ```
+    /// use reqc::runtime::WireFormat;
+    /// use reqc::tokens::{PartKind, TokenEstimate};
+    ///
+    /// let body = serde_json::json!({"system": "Be brief.", "messages": [{"role": "user", "content": "What is a monad?"}]});
+    /// let estimate = TokenEstimate::of(&body, WireFormat::AnthropicMessages, "claude-sonnet-5");
+    /// assert_eq!(estimate.parts[0].kind, PartKind::System);
+    /// assert!((10..40).contains(&estimate.total()));
+    /// ```
+    pub fn of(body: &Value, wire: WireFormat, model: &str) -> TokenEstimate {
+        let vocabulary = Vocabulary::of(model, wire);
+        let pictures = media::PictureRule::of(model, wire);
+        let counter = parts::Counter { count: &|text| vocabulary.count(text), wire, pictures };
+        TokenEstimate { parts: counter.parts(body), vocabulary, is_tokenized: vocabulary.has_tokenizer() }
+    }
+
+    /// Returns the texts that are counted of a body: what a tokenizer is asked for to measure how
+    /// good an estimate is.
+    pub fn texts(body: &Value, wire: WireFormat) -> Vec<String> {
+        let texts = RefCell::new(Vec::new());
+        let pictures = media::PictureRule::of("", wire);
+        let counter = parts::Counter { count: &|text| keep(text, &texts), wire, pictures };
+        counter.parts(body);
+        texts.into_inner()
+    }
+
+    /// Returns the sum of all parts.
+    pub fn total(&self) -> u64 {
+        self.parts.iter().map(|part| part.tokens).sum()
+    }
+
+    /// Returns the sum of the parts of a kind.
+    pub fn of_kind(&self, kind: PartKind) -> u64 {
+        self.parts.iter().filter(|part| part.kind == kind).map(|part| part.tokens).sum()
+    }
+
+    /// The same estimate, corrected by what a calibration has learned.
+    #[must_use]
+    pub fn calibrated(mut self, calibration: &Calibration) -> TokenEstimate {
+        self.parts.iter_mut().for_each(|part| part.tokens = calibration.corrected(part.tokens));
+        self
+    }
+}
+
+/// Keeps a text in place of counting it.
+fn keep(text: &str, texts: &RefCell<Vec<String>>) -> u64 {
+    texts.borrow_mut().push(text.to_owned());
+    0
+}
+
+/// A correction that is learned from answers: how a provider's count of input tokens compares with
+/// the estimate. One for each model.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Calibration {
+    /// The tokens that were estimated for the answers so far, later ones counting more.
+    estimated: f64,
+    /// The tokens that the provider counted.
+    counted: f64,
+}
+
+/// The weight of what is known when another answer tells its count.
+const KEPT: f64 = 0.7;
+
+/// The most that a calibration corrects an estimate by, both ways: a count beyond it is of
+/// something else, such as a gateway's own prompt.
+const MOST: f64 = 3.0;
+
+impl Calibration {
+    /// Learns from an answer: the uncalibrated estimate of its request, and the input tokens of its
+    /// `usage`, cached ones included. A server that counts nothing teaches nothing.
+    #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^53")]
+    pub fn learn(&mut self, estimated: u64, counted: u64) {
+        if estimated > 0 && counted > 0 {
+            self.estimated = self.estimated * KEPT + estimated as f64;
+            self.counted = self.counted * KEPT + counted as f64;
+        }
+    }
+
+    /// Returns what an estimate is multiplied by: 1 before anything was learned, and between ⅓ and
+    /// 3.
+    pub fn factor(&self) -> f64 {
+        if self.estimated > 0.0 { (self.counted / self.estimated).clamp(1.0 / MOST, MOST) } else { 1.0 }
+    }
+
+    /// Returns an estimate as it is corrected.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "counts of tokens are small and not negative"
+    )]
+    pub fn corrected(&self, tokens: u64) -> u64 {
+        (tokens as f64 * self.factor()).round() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_calibration_follows_what_the_provider_counts_and_believes_no_nonsense() {
+        let mut calibration = Calibration::default();
+        assert_eq!(calibration.corrected(1_000), 1_000);
+        calibration.learn(1_000, 1_300);
+        assert_eq!(calibration.corrected(1_000), 1_300);
+        for _ in 0..20 {
+            calibration.learn(2_000, 2_200);
+        }
+        assert!((calibration.factor() - 1.1).abs() < 0.001, "{}", calibration.factor());
+        calibration.learn(0, 50);
+        calibration.learn(50, 0);
+        assert!((calibration.factor() - 1.1).abs() < 0.001);
+        calibration.learn(1, u64::MAX);
+        assert!((calibration.factor() - 3.0).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn parts_add_up_in_every_wire_format() {
+        let message = json!([{"role": "user", "content": "What is a monad?"}]);
+        let bodies = [
+            (WireFormat::AnthropicMessages, json!({"system": "Be brief.", "messages": message})),
+            (WireFormat::OpenAiChat, json!({"messages": message})),
+            (WireFormat::OpenAiResponses, json!({"input": "What is a monad?"})),
+            (WireFormat::GoogleGenerateContent, json!({"contents": [{"parts": [{"text": "What is a monad?"}]}]})),
+            (WireFormat::MistralChat, json!({"messages": message})),
+            (WireFormat::MistralFim, json!({"prompt": "What is", "suffix": " a monad?"})),
+            (WireFormat::OllamaChat, json!({"messages": message})),
+            (WireFormat::OllamaGenerate, json!({"prompt": "What is a monad?"})),
+            (WireFormat::LlamaCppInfill, json!({"input_prefix": "What is", "input_suffix": " a monad?"})),
+        ];
+        for (wire, body) in bodies {
+            let estimate = TokenEstimate::of(&body, wire, "m");
+            assert!((4..30).contains(&estimate.total()), "{wire:?} {estimate:?}");
+            for part in estimate.parts.iter().filter(|part| !part.pointer.is_empty()) {
+                assert!(body.pointer(&part.pointer).is_some(), "{wire:?} {}", part.pointer);
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_counted_that_no_model_reads() {
+        let plain = json!({"messages": [{"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm."}]}]});
+        let mut signed = plain.clone();
+        signed["messages"][0]["content"][0]["signature"] = json!("A".repeat(10_000));
+        signed["messages"][0]["content"][0]["cache_control"] = json!({"type": "ephemeral"});
+        let count = |body: &Value| TokenEstimate::of(body, WireFormat::AnthropicMessages, "claude-sonnet-5").total();
+        assert_eq!(count(&plain), count(&signed));
+    }
+
+    #[test]
+    fn an_image_counts_by_its_size_and_not_by_its_bytes() {
+        use base64::Engine;
+        let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
+        png.extend(1024u32.to_be_bytes());
+        png.extend(1024u32.to_be_bytes());
+        png.extend([8, 2, 0, 0, 0]);
+        png.extend(std::iter::repeat_n(7, 900_000));
+        let data = base64::engine::general_purpose::STANDARD.encode(&png);
+        let source = json!({"type": "base64", "media_type": "image/png", "data": data});
+        let claude = json!({"messages": [{"role": "user", "content": [{"type": "image", "source": source}]}]});
+        let total = TokenEstimate::of(&claude, WireFormat::AnthropicMessages, "claude-haiku-4-5").total();
+        assert!((1_369..1_390).contains(&total), "37 patches of 28 pixels each way, and the message: {total}");
+        let url = format!("data:image/png;base64,{data}");
+        let gpt =
+            json!({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]});
+        let total = TokenEstimate::of(&gpt, WireFormat::OpenAiChat, "gpt-4o").total();
+        assert!((765..780).contains(&total), "four tiles of 170 and 85, and the message: {total}");
+        let total = TokenEstimate::of(&gpt, WireFormat::OpenAiChat, "gpt-5.6-terra").total();
+        assert!((1_229..1_245).contains(&total), "32 patches of 32 pixels each way, by 1.2: {total}");
+        let part = json!({"inlineData": {"mimeType": "image/png", "data": data}});
+        let gemini = json!({"contents": [{"role": "user", "parts": [part]}]});
+        let total = TokenEstimate::of(&gemini, WireFormat::GoogleGenerateContent, "gemini-2.5-pro").total();
+        assert!((1_032..1_050).contains(&total), "four tiles of 258: {total}");
+        let ollama = json!({"messages": [{"role": "user", "content": "Look.", "images": [data]}]});
+        let total = TokenEstimate::of(&ollama, WireFormat::OllamaChat, "qwen3-vl:8b").total();
+        assert!((500..2_000).contains(&total), "{total}");
+    }
+}

@@ -1,0 +1,215 @@
+//! Images, documents and recordings of a body, and what they take.
+//!
+//! Rules for images: Anthropic's as measured
+//! (<https://huggingface.co/datasets/JOHNISKING/image-token-cost>: one token for each patch of 28 ×
+//! 28 pixels, the image scaled down to 1568 tokens, or to 2000 pixels for Claude 5.5) and
+//! documented (<https://platform.claude.com/docs/en/build-with-claude/vision>); OpenAI's by tiles
+//! and patches (<https://platform.openai.com/docs/guides/images-vision>), for GPT-5.4 and later as
+//! measured there; Gemini's by tiles of 258 (<https://ai.google.dev/gemini-api/docs/tokens>), for
+//! Gemini 3 as measured there. Documents and recordings have no published rule that their bytes
+//! decide: they are guessed by their size.
+
+use base64::Engine as _;
+use serde_json::{Map, Value};
+
+use crate::provider::WireFormat;
+use crate::repo::ModelName;
+
+/// Something in a body that is no text.
+pub(super) enum Media<'b> {
+    /// An image in base64.
+    Image(&'b str),
+    /// An image that the provider gets itself: nobody here knows its size.
+    RemoteImage,
+    /// A document in base64, or one that the provider gets itself.
+    Document(Option<&'b str>),
+    /// A recording in base64, with its MIME type or format.
+    Audio { data: &'b str, format: &'b str },
+}
+
+/// The medium that an object is, if it is one.
+pub(super) fn of(members: &Map<String, Value>) -> Option<Media<'_>> {
+    let text = |name: &str| members.get(name).and_then(Value::as_str);
+    let mime = ["media_type", "mimeType", "mime_type", "format"].iter().find_map(|name| text(name));
+    match (text("data"), mime, text("type")) {
+        (Some(data), Some(mime), _) => of_mime(data, mime),
+        (None, _, Some("url")) if text("url").is_some() => Some(Media::RemoteImage),
+        _ => None,
+    }
+}
+
+/// The medium that base64 of a MIME type is. A document whose data is a text is none.
+fn of_mime<'b>(data: &'b str, mime: &'b str) -> Option<Media<'b>> {
+    match mime.split_once('/').map_or(mime, |(family, _)| family) {
+        "image" => Some(Media::Image(data)),
+        "audio" | "wav" | "mp3" | "ogg" | "flac" => Some(Media::Audio { data, format: mime }),
+        "application" => Some(Media::Document(Some(data))),
+        _ => None,
+    }
+}
+
+/// The medium that a text is: a data URL, the address of an image, or base64 of an image as Ollama
+/// takes it.
+pub(super) fn of_text(text: &str) -> Option<Media<'_>> {
+    if let Some((mime, data)) = text.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,")) {
+        return of_mime(data, mime);
+    }
+    let is_bare =
+        text.len() > 64 && ["iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR"].iter().any(|head| text.starts_with(head));
+    is_bare.then_some(Media::Image(text))
+}
+
+/// The rule by which a model's images count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PictureRule {
+    /// Patches of so many pixels, with a factor in thousandths; the image is scaled down to a
+    /// longest side and a number of patches.
+    Patches { side: u32, thousandths: u64, longest: u32, most: u64 },
+    /// A base and tiles of 512 pixels, of an image that is scaled to 2048 and then to 768 pixels on
+    /// its shorter side.
+    Tiles { base: u64, tile: u64 },
+    /// Tiles of 768 pixels with 258 tokens each.
+    GeminiTiles,
+    /// The same for every image.
+    Fixed(u64),
+}
+
+const CLAUDE: PictureRule = PictureRule::Patches { side: 28, thousandths: 1_000, longest: 1_568, most: 1_568 };
+const LATE_CLAUDE: PictureRule = PictureRule::Patches { side: 28, thousandths: 1_000, longest: 2_000, most: 4_784 };
+const LATE_GPT: PictureRule = PictureRule::Patches { side: 32, thousandths: 1_200, longest: 6_000, most: 10_000 };
+/// The rule of most vision models that are served locally.
+const OPEN: PictureRule = PictureRule::Patches { side: 28, thousandths: 1_000, longest: 4_096, most: 4_096 };
+
+/// Beginnings of names of models, in normal form, and their rules: the first that fits counts.
+const RULES: [(&str, PictureRule); 21] = [
+    ("claude-opus-5-5", LATE_CLAUDE),
+    ("claude-sonnet-5-5", LATE_CLAUDE),
+    ("claude-fable", LATE_CLAUDE),
+    ("claude-mythos", LATE_CLAUDE),
+    ("claude", CLAUDE),
+    ("gpt-4o-mini", PictureRule::Tiles { base: 2_833, tile: 5_667 }),
+    ("gpt-4-1-mini", PictureRule::Patches { side: 32, thousandths: 1_620, longest: 2_048, most: 1_536 }),
+    ("gpt-4-1-nano", PictureRule::Patches { side: 32, thousandths: 2_460, longest: 2_048, most: 1_536 }),
+    ("o4-mini", PictureRule::Patches { side: 32, thousandths: 1_720, longest: 2_048, most: 1_536 }),
+    ("gpt-5-mini", PictureRule::Patches { side: 32, thousandths: 1_620, longest: 2_048, most: 1_536 }),
+    ("gpt-5-nano", PictureRule::Patches { side: 32, thousandths: 2_460, longest: 2_048, most: 1_536 }),
+    ("gpt-5-1", PictureRule::Tiles { base: 70, tile: 140 }),
+    ("gpt-5-2", PictureRule::Tiles { base: 70, tile: 140 }),
+    ("gpt-5-3", PictureRule::Tiles { base: 70, tile: 140 }),
+    ("gpt-5-", LATE_GPT),
+    ("gpt-5", PictureRule::Tiles { base: 70, tile: 140 }),
+    ("gpt-6", LATE_GPT),
+    ("o1", PictureRule::Tiles { base: 75, tile: 150 }),
+    ("o3", PictureRule::Tiles { base: 75, tile: 150 }),
+    ("gemini-2", PictureRule::GeminiTiles),
+    ("gemini-1", PictureRule::GeminiTiles),
+];
+
+/// Bytes of a document for a page, and the tokens of one.
+const PAGE: (u64, u64) = (50_000, 2_000);
+
+/// The most base64 that is decoded to find an image's size: it stands in the beginning, behind a
+/// thumbnail at most.
+const HEAD: usize = 256 * 1024;
+
+impl PictureRule {
+    pub(super) fn of(model: &str, wire: WireFormat) -> PictureRule {
+        let name = ModelName::new(model);
+        let known = RULES.iter().find(|(begins, _)| name.normal().starts_with(begins));
+        known.map_or_else(|| usual(wire), |(_, rule)| *rule)
+    }
+
+    /// The tokens of a medium; `count` counts one that is a text.
+    pub(super) fn tokens(self, media: &Media<'_>, count: &dyn Fn(&str) -> u64) -> u64 {
+        match media {
+            Media::Image(data) => self.picture(size(data)),
+            Media::RemoteImage => self.picture(None),
+            Media::Document(Some(data)) if data.len() > 64 => {
+                let bytes = data.len() as u64 / 4 * 3;
+                bytes.div_ceil(PAGE.0) * PAGE.1
+            }
+            Media::Document(Some(text)) => count(text),
+            Media::Document(None) => PAGE.1,
+            Media::Audio { data, format } => seconds(data.len() as u64 / 4 * 3, format) * 32,
+        }
+    }
+
+    /// The tokens of an image; one whose size nobody knows counts as one of a thousand pixels each
+    /// way.
+    fn picture(self, size: Option<Size>) -> u64 {
+        let size = size.unwrap_or(Size { width: 1_024, height: 1_024 });
+        match self {
+            PictureRule::Patches { side, thousandths, longest, most } => {
+                let patches = size.within(longest).patches(side).min(most);
+                (patches * thousandths).div_ceil(1_000)
+            }
+            PictureRule::Tiles { base, tile } => base + tile * size.within(2_048).shorter_within(768).patches(512),
+            PictureRule::GeminiTiles if size.width.max(size.height) <= 384 => 258,
+            PictureRule::GeminiTiles => 258 * size.patches(768),
+            PictureRule::Fixed(tokens) => tokens,
+        }
+    }
+}
+
+/// The rule of most models that a wire format reaches.
+fn usual(wire: WireFormat) -> PictureRule {
+    match wire {
+        WireFormat::AnthropicMessages => CLAUDE,
+        WireFormat::OpenAiChat | WireFormat::OpenAiResponses => PictureRule::Tiles { base: 85, tile: 170 },
+        WireFormat::GoogleGenerateContent => PictureRule::Fixed(1_090),
+        WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => OPEN,
+    }
+}
+
+/// An image's size in pixels.
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    width: u32,
+    height: u32,
+}
+
+impl Size {
+    /// Scaled down until the longer side has so many pixels at most.
+    fn within(self, longest: u32) -> Size {
+        self.scaled(longest, self.width.max(self.height))
+    }
+
+    /// Scaled down until the shorter side has so many pixels at most.
+    fn shorter_within(self, shortest: u32) -> Size {
+        self.scaled(shortest, self.width.min(self.height))
+    }
+
+    fn scaled(self, wanted: u32, is: u32) -> Size {
+        if is <= wanted {
+            return self;
+        }
+        let side = |pixels: u32| u32::try_from(u64::from(pixels) * u64::from(wanted) / u64::from(is)).unwrap_or(wanted);
+        Size { width: side(self.width).max(1), height: side(self.height).max(1) }
+    }
+
+    /// Returns the number of squares of this side that cover it.
+    fn patches(self, side: u32) -> u64 {
+        u64::from(self.width.div_ceil(side)) * u64::from(self.height.div_ceil(side))
+    }
+}
+
+/// The size of an image in base64, if it says one.
+fn size(data: &str) -> Option<Size> {
+    let data = data.as_bytes();
+    // Whole groups of four characters.
+    let head = &data[..data.len().min(HEAD) / 4 * 4];
+    let bytes = base64::engine::general_purpose::STANDARD.decode(head).ok()?;
+    let size = imagesize::blob_size(&bytes).ok()?;
+    Some(Size { width: u32::try_from(size.width).ok()?.max(1), height: u32::try_from(size.height).ok()?.max(1) })
+}
+
+/// Returns the length of a recording in seconds, guessed by its bytes: 32 KB a second without
+/// compression, 16 KB with it.
+fn seconds(bytes: u64, format: &str) -> u64 {
+    let each = if format.contains("wav") { 32_000 } else { 16_000 };
+    bytes.div_ceil(each)
+}

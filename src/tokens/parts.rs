@@ -1,0 +1,252 @@
+//! The parts of a body, and what of them a model reads.
+//!
+//! What each wire format calls its parts is a table here. Within a part, texts count and settings
+//! do not: roles, ids, signatures, markers of the cache. What a server adds (the frame of each
+//! message, the prompt for tools) is counted where its size is published.
+
+use serde_json::{Map, Value};
+
+use super::TokenPart;
+use super::media::{self, PictureRule};
+use crate::provider::WireFormat;
+
+/// A kind of part of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PartKind {
+    /// The system prompt.
+    System,
+    /// The definitions of tools, and what the server adds to explain them.
+    Tools,
+    /// The schema of a structured answer.
+    Schema,
+    /// One message or item of the conversation.
+    Message,
+    /// The text before and after the gap of a completion.
+    Prompt,
+    /// Tokens that the server adds to every request.
+    Frame,
+}
+
+impl PartKind {
+    /// Every kind.
+    pub const ALL: [PartKind; 6] =
+        [PartKind::System, PartKind::Tools, PartKind::Schema, PartKind::Message, PartKind::Prompt, PartKind::Frame];
+
+    /// Returns the stable lower-case name.
+    pub fn name(self) -> &'static str {
+        match self {
+            PartKind::System => "system",
+            PartKind::Tools => "tools",
+            PartKind::Schema => "schema",
+            PartKind::Message => "message",
+            PartKind::Prompt => "prompt",
+            PartKind::Frame => "frame",
+        }
+    }
+}
+
+/// The places of the parts of a body. Members that a body lacks do not count.
+struct Places {
+    system: &'static [&'static str],
+    /// Arrays of messages, or one text.
+    messages: &'static [&'static str],
+    schema: &'static [&'static str],
+    prompt: &'static [&'static str],
+}
+
+const NOWHERE: Places = Places { system: &[], messages: &[], schema: &[], prompt: &[] };
+
+/// Returns the places of the parts of each wire format; tools are `/tools` in all.
+fn places(wire: WireFormat) -> Places {
+    match wire {
+        WireFormat::AnthropicMessages => Places {
+            system: &["/system"],
+            messages: &["/messages"],
+            schema: &["/output_config/format", "/output_format"],
+            ..NOWHERE
+        },
+        WireFormat::OpenAiChat | WireFormat::MistralChat => {
+            Places { messages: &["/messages"], schema: &["/response_format"], ..NOWHERE }
+        }
+        WireFormat::OpenAiResponses => {
+            Places { system: &["/instructions"], messages: &["/input"], schema: &["/text/format"], ..NOWHERE }
+        }
+        WireFormat::GoogleGenerateContent => Places {
+            system: &["/systemInstruction", "/system_instruction"],
+            messages: &["/contents"],
+            schema: &["/generationConfig/responseSchema", "/generationConfig/responseJsonSchema"],
+            ..NOWHERE
+        },
+        WireFormat::OllamaChat => Places { messages: &["/messages"], schema: &["/format"], ..NOWHERE },
+        WireFormat::OllamaGenerate => {
+            Places { system: &["/system"], schema: &["/format"], prompt: &["/prompt", "/suffix", "/images"], ..NOWHERE }
+        }
+        WireFormat::MistralFim => Places { prompt: &["/prompt", "/suffix"], ..NOWHERE },
+        WireFormat::LlamaCppInfill => {
+            Places { prompt: &["/input_extra", "/input_prefix", "/prompt", "/input_suffix"], ..NOWHERE }
+        }
+    }
+}
+
+/// The tokens that a server adds to those of a body.
+struct Frame {
+    request: u64,
+    message: u64,
+    /// Once, if there are tools.
+    tools: u64,
+    /// For each tool.
+    tool: u64,
+}
+
+/// Returns what a server adds, as far as it is published. OpenAI: 3 tokens for each message and 3
+/// before the answer (its cookbook, “How to count tokens with tiktoken”), and about a dozen for
+/// each function. Anthropic: 346 tokens explain tools to Claude 4
+/// (<https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview>). Chat templates of
+/// open models put 4 around a message.
+fn frame(wire: WireFormat) -> Frame {
+    match wire {
+        WireFormat::AnthropicMessages => Frame { request: 3, message: 4, tools: 346, tool: 12 },
+        WireFormat::OpenAiChat | WireFormat::OpenAiResponses => Frame { request: 3, message: 3, tools: 12, tool: 12 },
+        WireFormat::GoogleGenerateContent => Frame { request: 0, message: 2, tools: 0, tool: 8 },
+        WireFormat::MistralChat => Frame { request: 1, message: 2, tools: 2, tool: 8 },
+        WireFormat::OllamaChat => Frame { request: 3, message: 4, tools: 150, tool: 8 },
+        WireFormat::OllamaGenerate | WireFormat::MistralFim | WireFormat::LlamaCppInfill => {
+            Frame { request: 4, message: 0, tools: 0, tool: 0 }
+        }
+    }
+}
+
+/// Members that no model reads: they name, order or mark something, or are sealed.
+const UNREAD: [&str; 22] = [
+    "type",
+    "role",
+    "id",
+    "call_id",
+    "tool_call_id",
+    "tool_use_id",
+    "signature",
+    "thought_signature",
+    "thoughtSignature",
+    "encrypted_content",
+    "cache_control",
+    "media_type",
+    "mimeType",
+    "mime_type",
+    "status",
+    "detail",
+    "phase",
+    "prefix",
+    "strict",
+    "is_error",
+    "citations",
+    "container",
+];
+
+/// Members whose value a model reads as JSON, names of members included.
+const AS_JSON: [&str; 5] = ["input", "args", "arguments", "response", "parameters"];
+
+/// Counts the tokens of a body.
+pub(super) struct Counter<'c> {
+    /// Counts a text.
+    pub(super) count: &'c dyn Fn(&str) -> u64,
+    pub(super) wire: WireFormat,
+    pub(super) pictures: PictureRule,
+}
+
+impl Counter<'_> {
+    pub(super) fn parts(&self, body: &Value) -> Vec<TokenPart> {
+        let (places, frame) = (places(self.wire), frame(self.wire));
+        let mut parts = Vec::new();
+        if frame.request > 0 {
+            parts.push(TokenPart { kind: PartKind::Frame, pointer: String::new(), tokens: frame.request });
+        }
+        self.add_whole(body, places.system, PartKind::System, &mut parts);
+        self.add_tools(body, &frame, &mut parts);
+        self.add_whole(body, places.schema, PartKind::Schema, &mut parts);
+        for place in places.messages {
+            self.add_messages(body, place, frame.message, &mut parts);
+        }
+        self.add_whole(body, places.prompt, PartKind::Prompt, &mut parts);
+        parts
+    }
+
+    /// Adds members that are one part each.
+    fn add_whole(&self, body: &Value, places: &[&str], kind: PartKind, parts: &mut Vec<TokenPart>) {
+        for place in places {
+            let Some(value) = body.pointer(place).filter(|value| !value.is_null()) else { continue };
+            let tokens = match kind {
+                PartKind::Schema => self.json(value),
+                _ => self.value(value),
+            };
+            parts.push(TokenPart { kind, pointer: (*place).to_owned(), tokens });
+        }
+    }
+
+    fn add_tools(&self, body: &Value, frame: &Frame, parts: &mut Vec<TokenPart>) {
+        let Some(tools) = body.get("tools").and_then(Value::as_array).filter(|tools| !tools.is_empty()) else { return };
+        let texts: u64 = tools.iter().map(|tool| self.json(tool)).sum();
+        let tokens = texts + frame.tools + frame.tool * tools.len() as u64;
+        parts.push(TokenPart { kind: PartKind::Tools, pointer: "/tools".to_owned(), tokens });
+    }
+
+    /// Adds the messages of an array, or a text that stands for one.
+    fn add_messages(&self, body: &Value, place: &str, around: u64, parts: &mut Vec<TokenPart>) {
+        match body.pointer(place) {
+            Some(Value::Array(messages)) => {
+                for (at, message) in messages.iter().enumerate() {
+                    let pointer = format!("{place}/{at}");
+                    parts.push(TokenPart { kind: kind(message), pointer, tokens: self.value(message) + around });
+                }
+            }
+            Some(text @ Value::String(_)) => {
+                let tokens = self.value(text) + around;
+                parts.push(TokenPart { kind: PartKind::Message, pointer: place.to_owned(), tokens });
+            }
+            _ => {}
+        }
+    }
+
+    /// The tokens of what a model reads of a value.
+    fn value(&self, value: &Value) -> u64 {
+        match value {
+            Value::String(text) => self.text(text),
+            Value::Array(elements) => elements.iter().map(|element| self.value(element)).sum(),
+            Value::Object(members) => self.object(members),
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        }
+    }
+
+    fn object(&self, members: &Map<String, Value>) -> u64 {
+        if let Some(media) = media::of(members) {
+            return self.pictures.tokens(&media, self.count);
+        }
+        let read = members.iter().filter(|(name, _)| !UNREAD.contains(&name.as_str()));
+        let tokens = read.map(|(name, value)| match AS_JSON.contains(&name.as_str()) && !value.is_string() {
+            true => self.json(value),
+            false => self.value(value),
+        });
+        tokens.sum()
+    }
+
+    /// A text; one that is a medium counts as that.
+    fn text(&self, text: &str) -> u64 {
+        match media::of_text(text) {
+            Some(media) => self.pictures.tokens(&media, self.count),
+            None => (self.count)(text),
+        }
+    }
+
+    /// The tokens of a value that a model reads as JSON.
+    fn json(&self, value: &Value) -> u64 {
+        (self.count)(&value.to_string())
+    }
+}
+
+/// The kind of part that a message is.
+fn kind(message: &Value) -> PartKind {
+    match message.get("role").and_then(Value::as_str) {
+        Some("system" | "developer") => PartKind::System,
+        _ => PartKind::Message,
+    }
+}

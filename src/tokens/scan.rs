@@ -1,0 +1,281 @@
+//! What kinds of pieces a text is made of.
+//!
+//! Tokenizers first split a text into words, groups of digits, runs of marks and of spaces, then
+//! each piece into tokens of their vocabulary. The second step needs the vocabulary; how many
+//! pieces of which kind there are does not, and tells most of it.
+
+/// The kinds of pieces.
+pub(super) const KINDS: usize = 26;
+
+/// The number of pieces, or of their characters, of each kind.
+pub(super) type Pieces = [u64; KINDS];
+
+/// A kind of piece, and what is counted of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+enum Kind {
+    /// Words behind a space, of up to 4 letters.
+    Spaced4,
+    /// Of up to 8.
+    Spaced8,
+    /// Longer ones.
+    Spaced12,
+    /// Letters beyond the twelfth of these.
+    SpacedMore,
+    /// Words behind anything else, as in names of code: of up to 2 letters.
+    Joined2,
+    /// Of up to 5.
+    Joined5,
+    /// Longer ones.
+    Joined9,
+    /// Letters beyond the ninth of these.
+    JoinedMore,
+    /// Letters of words in capitals.
+    Capitals,
+    /// Groups of up to three digits.
+    DigitGroups,
+    /// Digits.
+    Digits,
+    /// Runs of punctuation.
+    MarkRuns,
+    /// Characters beyond the first of these.
+    Marks,
+    /// Runs of spaces that join no word.
+    SpaceRuns,
+    /// Runs of line ends.
+    LineEnds,
+    /// Characters of what is no words: base64, hashes, keys.
+    Noise,
+    /// Words with Latin letters beyond ASCII.
+    LatinWords,
+    /// Their letters.
+    Latin,
+    Cyrillic,
+    Han,
+    Kana,
+    Hangul,
+    /// Words in other alphabets, Cyrillic included.
+    OtherWords,
+    /// Their letters, Cyrillic ones not included.
+    OtherLetters,
+    /// Emoji, arrows and all the rest.
+    Symbols,
+    /// Characters beyond the first of runs of spaces.
+    Spaces,
+}
+
+/// The class of a character.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Letter,
+    Digit,
+    Mark,
+    Space,
+    Line,
+    Cyrillic,
+    Han,
+    Kana,
+    Hangul,
+    Other,
+    Symbol,
+}
+
+fn class(c: char) -> Class {
+    match c {
+        'a'..='z' | 'A'..='Z' | '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' => Class::Letter,
+        '0'..='9' => Class::Digit,
+        '\n' | '\r' => Class::Line,
+        ' ' | '\t' => Class::Space,
+        '\0'..='\u{7f}' => Class::Mark,
+        '\u{400}'..='\u{52f}' => Class::Cyrillic,
+        '\u{3040}'..='\u{30ff}' => Class::Kana,
+        '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' => Class::Han,
+        '\u{ac00}'..='\u{d7af}' | '\u{1100}'..='\u{11ff}' => Class::Hangul,
+        c if c.is_alphabetic() => Class::Other,
+        _ => Class::Symbol,
+    }
+}
+
+/// Counts the pieces of a text. Each byte is looked at a few times at most.
+pub(super) fn pieces(text: &str) -> Pieces {
+    let mut scan = Scan { pieces: [0; KINDS], is_spaced: true };
+    let (mut rest, mut words) = (text, 0);
+    while let Some(first) = rest.chars().next() {
+        // A run that is no noise as a whole is not looked at again from its middle.
+        let run = if words == 0 { Run::at(rest.as_bytes()) } else { Run::default() };
+        let length = match run.is_noise {
+            true => scan.noise(run.length),
+            false => scan.take(rest, class(first)),
+        };
+        words = words.max(run.length).saturating_sub(length);
+        rest = &rest[length..];
+    }
+    scan.pieces
+}
+
+struct Scan {
+    pieces: Pieces,
+    /// `true` if a space, a line's end or the beginning stands before the next piece.
+    is_spaced: bool,
+}
+
+impl Scan {
+    fn add(&mut self, kind: Kind, count: usize) {
+        self.pieces[kind as usize] += count as u64;
+    }
+
+    /// Takes noise; its length.
+    fn noise(&mut self, length: usize) -> usize {
+        self.add(Kind::Noise, length);
+        self.is_spaced = false;
+        length
+    }
+
+    /// Takes the next piece, whose first character is of this class; its length in bytes.
+    fn take(&mut self, rest: &str, class: Class) -> usize {
+        let length = match class {
+            Class::Letter => word(rest),
+            _ => run(rest, class),
+        };
+        let piece = &rest[..length];
+        match class {
+            Class::Letter => self.word(piece),
+            Class::Space => self.spaces(piece, &rest[length..]),
+            _ => self.run(piece, class),
+        }
+        self.is_spaced = matches!(class, Class::Space | Class::Line);
+        length
+    }
+
+    /// A word in Latin letters.
+    fn word(&mut self, word: &str) {
+        let letters = word.chars().count();
+        if !word.is_ascii() {
+            self.add(Kind::LatinWords, 1);
+            self.add(Kind::Latin, letters);
+        } else if letters > 1 && word.bytes().all(|byte| byte.is_ascii_uppercase()) {
+            self.add(Kind::Capitals, letters);
+            self.add(Kind::Joined2, usize::from(!self.is_spaced));
+        } else if self.is_spaced {
+            self.add(
+                [Kind::Spaced4, Kind::Spaced8, Kind::Spaced12][usize::from(letters > 4) + usize::from(letters > 8)],
+                1,
+            );
+            self.add(Kind::SpacedMore, letters.saturating_sub(12));
+        } else {
+            self.add(
+                [Kind::Joined2, Kind::Joined5, Kind::Joined9][usize::from(letters > 2) + usize::from(letters > 5)],
+                1,
+            );
+            self.add(Kind::JoinedMore, letters.saturating_sub(9));
+        }
+    }
+
+    /// A run of spaces. A single one belongs to the word or the mark behind it.
+    fn spaces(&mut self, spaces: &str, rest: &str) {
+        let next = rest.chars().next().map(class);
+        let joins = match next {
+            Some(Class::Letter | Class::Mark | Class::Cyrillic | Class::Hangul | Class::Other) => true,
+            Some(Class::Digit | Class::Space | Class::Line | Class::Han | Class::Kana | Class::Symbol) | None => false,
+        };
+        self.add(Kind::SpaceRuns, usize::from(spaces.len() > 1 || !joins));
+        self.add(Kind::Spaces, spaces.len() - 1);
+    }
+
+    /// Any other run of characters of one class.
+    fn run(&mut self, run: &str, class: Class) {
+        let characters = run.chars().count();
+        match class {
+            Class::Digit => {
+                self.add(Kind::DigitGroups, characters.div_ceil(3));
+                self.add(Kind::Digits, characters);
+            }
+            Class::Mark => {
+                self.add(Kind::MarkRuns, 1);
+                self.add(Kind::Marks, characters - 1);
+            }
+            Class::Line => self.add(Kind::LineEnds, 1),
+            Class::Cyrillic => {
+                self.add(Kind::OtherWords, 1);
+                self.add(Kind::Cyrillic, characters);
+            }
+            Class::Other => {
+                self.add(Kind::OtherWords, 1);
+                self.add(Kind::OtherLetters, characters);
+            }
+            Class::Han => self.add(Kind::Han, characters),
+            Class::Kana => self.add(Kind::Kana, characters),
+            Class::Hangul => self.add(Kind::Hangul, characters),
+            Class::Symbol => self.add(Kind::Symbols, characters),
+            // These have functions of their own.
+            Class::Letter | Class::Space => {}
+        }
+    }
+}
+
+/// The length of the characters of one class that a text begins with.
+fn run(text: &str, of: Class) -> usize {
+    text.char_indices().find(|(_, c)| class(*c) != of).map_or(text.len(), |(at, _)| at)
+}
+
+/// The length of the word that a text begins with: capitals, then small letters. The last of
+/// several capitals begins the next word, as in `HTTPServer`.
+fn word(text: &str) -> usize {
+    let (mut has_small, mut capitals, mut last) = (false, 0, 0);
+    for (at, c) in text.char_indices() {
+        let is_capital = c.is_uppercase();
+        if class(c) != Class::Letter || (is_capital && has_small) {
+            return at;
+        }
+        if !is_capital && capitals > 1 && !has_small {
+            return last;
+        }
+        has_small |= !is_capital;
+        capitals += usize::from(is_capital);
+        last = at;
+    }
+    text.len()
+}
+
+/// The shortest run that may be noise.
+const LEAST_NOISE: usize = 16;
+
+/// The longest run that is looked at as a whole.
+const MOST_NOISE: usize = 4096;
+
+/// A run of letters, digits and what stands between them in base64, hashes and names.
+#[derive(Debug, Clone, Copy, Default)]
+struct Run {
+    length: usize,
+    /// `true` if its letters and digits change too often to be words.
+    is_noise: bool,
+}
+
+impl Run {
+    /// The run that a text begins with; its length is 0 if there is none.
+    fn at(text: &[u8]) -> Run {
+        if !text.first().is_some_and(u8::is_ascii_alphanumeric) {
+            return Run::default();
+        }
+        let length = text.iter().take(MOST_NOISE).take_while(|byte| is_part(**byte)).count();
+        let run = &text[..length];
+        let changes = run.windows(2).filter(|pair| is_change(pair[0], pair[1])).count();
+        let is_noise = length >= LEAST_NOISE && changes * 6 >= length && run.iter().any(u8::is_ascii_digit);
+        Run { length, is_noise }
+    }
+}
+
+/// Returns `true` if a byte may be part of a run.
+fn is_part(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'_' | b'-')
+}
+
+/// Returns `true` if two neighbours are of different kinds, as those of a word are not: digits,
+/// capitals, small letters. A capital may begin a word.
+fn is_change(first: u8, second: u8) -> bool {
+    let are_both = first.is_ascii_alphanumeric() && second.is_ascii_alphanumeric();
+    let is_digit = first.is_ascii_digit() != second.is_ascii_digit();
+    let is_capital = first.is_ascii_uppercase() != second.is_ascii_uppercase();
+    let begins_word = first.is_ascii_uppercase() && second.is_ascii_lowercase();
+    are_both && (is_digit || is_capital) && !begins_word
+}
