@@ -14,6 +14,8 @@ pub(super) struct Frame {
     pub(super) event: Option<String>,
     /// The text; usually one JSON value.
     pub(super) data: String,
+    /// Whether some of its bytes were no UTF-8, and are replacement characters now.
+    pub(super) has_replacements: bool,
 }
 
 /// Cuts an answer into frames.
@@ -61,6 +63,14 @@ impl Framer {
         matches!(self.kind, Kind::Whole(_))
     }
 
+    /// Takes the names of fields that came and that the standard does not know.
+    pub(super) fn unknown_fields(&mut self) -> Vec<String> {
+        match &mut self.kind {
+            Kind::Sse(sse) => sse.unknown_fields(),
+            Kind::Undecided(_) | Kind::Lines(_) | Kind::Whole(_) => Vec::new(),
+        }
+    }
+
     /// What is left where the connection ends.
     pub(super) fn finish(&mut self) -> Option<Frame> {
         match &mut self.kind {
@@ -98,9 +108,10 @@ fn take_line(line: &mut Vec<u8>, bytes: &[u8], limits: Limits) -> Result<(usize,
 
 /// A frame, unless it has no text.
 pub(super) fn frame(event: Option<String>, data: &[u8]) -> Option<Frame> {
+    let has_replacements = std::str::from_utf8(data).is_err();
     let data = String::from_utf8_lossy(data);
     let data = data.trim();
-    (!data.is_empty()).then(|| Frame { event, data: data.to_owned() })
+    (!data.is_empty()).then(|| Frame { event, data: data.to_owned(), has_replacements })
 }
 
 /// Refuses what has grown over its limit.

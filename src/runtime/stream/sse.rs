@@ -25,7 +25,15 @@ pub(super) struct Sse {
     data: Vec<u8>,
     /// Whether the lines are bare JSON.
     bare: bool,
+    /// Fields with a name that the standard does not know, as far as nobody asked for them.
+    unknown_fields: Vec<String>,
 }
+
+/// How many fields are remembered until somebody asks for them.
+const MOST_FIELDS: usize = 8;
+
+/// The longest name of a field that is remembered, in bytes.
+const LONGEST_FIELD: usize = 80;
 
 impl Sse {
     /// Takes bytes up to the end of the next line: how many, and the event that they complete.
@@ -74,8 +82,20 @@ impl Sse {
                 self.event = Some("error".to_owned());
                 self.add(value);
             }
+            // A comment; the state of a connection that nobody takes up again.
+            b"" | b"id" | b"retry" => {}
+            unknown if self.unknown_fields.len() < MOST_FIELDS => {
+                let name = &unknown[..unknown.len().min(LONGEST_FIELD)];
+                self.unknown_fields.push(String::from_utf8_lossy(name).into_owned());
+            }
+            // Told of by those before it.
             _ => {}
         }
+    }
+
+    /// Takes the names of fields that the standard does not know.
+    pub(super) fn unknown_fields(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.unknown_fields)
     }
 
     fn add(&mut self, text: &[u8]) {
