@@ -155,7 +155,13 @@ fn start() -> ExitCode {
         Err(error) => return Terminal::usage(&error),
     };
     let mut terminal = Terminal::new(args.common.color, args.common.quiet);
+    #[cfg(feature = "runtime")]
+    let sends_for_programs = args.sends_for_programs();
     let status = run(args, &mut terminal).unwrap_or_else(|failure| {
+        #[cfg(feature = "runtime")]
+        if let Some(format) = sends_for_programs {
+            send::end_unsent(format, &failure, &mut terminal);
+        }
         Terminal::fail(&failure.message, failure.help.as_deref());
         Status::Failed
     });

@@ -237,6 +237,16 @@ impl Args {
         let is_empty = is_empty && !matches!(self.command, Command::Send(_));
         is_empty
     }
+
+    /// The format in which programs read what `reqc send` does, if this is that command and they do.
+    #[cfg(feature = "runtime")]
+    pub(super) fn sends_for_programs(&self) -> Option<Format> {
+        if !matches!(self.command, Command::Send(_)) {
+            return None;
+        }
+        let shown = self.common.formats.iter().filter(|asked| asked.file.is_none());
+        shown.map(|asked| asked.format).find(|format| matches!(format, Format::Json | Format::Events))
+    }
 }
 
 #[derive(Debug, clap::Args)]

@@ -577,3 +577,80 @@ async fn programs_of_tools_toml_run_in_a_loop() {
     assert_eq!(messages.as_array().unwrap().last().unwrap()["content"], "{\"TEXT\":\"HEY\"}");
     assert_eq!(server.received()[0].json()["tools"][0]["function"]["name"], "shout");
 }
+
+/// One way in which nothing is sent.
+struct UnsentCase {
+    arguments: &'static [&'static str],
+    /// What the outcome's message or detail says.
+    says: &'static str,
+    code: i32,
+}
+
+const fn unsent(arguments: &'static [&'static str], says: &'static str, code: i32) -> UnsentCase {
+    UnsentCase { arguments, says, code }
+}
+
+/// Programs read one object a line, and the last one is the outcome, also if nothing is sent.
+#[tokio::test]
+async fn nothing_sent_is_an_outcome_too() {
+    let server = Server::start(|_, _| says("ok")).await;
+    let root = repository(&server.url);
+    let extends = "extends = \"Tester\"\n";
+    write(root.path(), "agents/wrong.toml", format!("name = \"Wrong\"\n{extends}[body]\ntemperature = 7\n"));
+    write(
+        root.path(),
+        "agents/broken.toml",
+        format!("name = \"Broken\"\n{extends}[body]\nx = \"{{{{ ctx.nothing }}}}\"\n"),
+    );
+    write(root.path(), "agents/lost.toml", "name = \"Lost\"\nextends = \"Nobody\"\n");
+    write(
+        root.path(),
+        "agents/keyless.toml",
+        format!("name = \"Keyless\"\n{extends}provider_instance = \"Keyless\"\n"),
+    );
+    let keyless = "name = \"Keyless\"\nclient_api = \"OpenAI Compatible\"\nurl = \"http://127.0.0.1:9\"\n\
+                   api_key_ref = \"env:REQC_NOT_SET\"\n";
+    write(root.path(), "providers/keyless.toml", keyless);
+    write(root.path(), "bad_tools.toml", "[[tool]]\nnonsense = 1\n");
+    write(root.path(), "server.toml", "[[server]]\nname = \"s\"\nprogram = \"/nowhere/at/all\"\n");
+    write(root.path(), "log.jsonl", "no log\n");
+    let cases = [
+        unsent(&["Nobody", "-m", "Hi"], "Nobody", 2),
+        unsent(&["Wrong", "-m", "Hi"], "mistakes", 1),
+        unsent(&["Broken", "-m", "Hi"], "mistakes", 1),
+        unsent(&["Lost", "-m", "Hi"], "Nobody", 1),
+        unsent(&["Keyless", "-m", "Hi"], "REQC_NOT_SET", 2),
+        unsent(&["Tester"], "nothing to send", 2),
+        unsent(&["Tester", "-m", "Hi", "--tools", "bad_tools.toml"], "mistakes", 1),
+        unsent(&["Tester", "-m", "Hi", "--tools", "server.toml"], "s", 2),
+        unsent(&["Tester", "-m", "Hi", "--tools", "missing.toml"], "missing.toml", 2),
+        unsent(&["Tester", "-m", "Hi", "--image", "missing.png"], "missing.png", 2),
+        unsent(&["Tester", "--resume", "missing.jsonl"], "missing.jsonl", 2),
+        unsent(&["Tester", "--resume", "log.jsonl"], "log.jsonl", 2),
+        unsent(&["Tester", "-m", "Hi", "--save", "log.jsonl"], "log.jsonl", 2),
+        unsent(&["Tester", "-m", "Hi", "--context", "missing"], "missing", 2),
+        unsent(&["Tester", "-m", "Hi", "--deny", "no/rule"], "no/rule", 2),
+        unsent(&["Tester", "-m", "Hi", "-C", "missing"], "missing", 2),
+        unsent(&["Tester", "-m", "Hi", "--format", "sarif=x"], "this command", 2),
+        unsent(&["Tester", "what"], "what", 2),
+    ];
+    for UnsentCase { arguments, says, code } in cases {
+        for format in ["events", "json"] {
+            let ran = reqc(root.path(), &[arguments, &["--format", format]].concat(), "").await;
+            let text = if format == "json" { ran.out.replace('\n', " ") } else { ran.out.clone() };
+            let objects: Vec<Value> = text
+                .lines()
+                .map(|line| {
+                    serde_json::from_str(line).unwrap_or_else(|_| panic!("{arguments:?} {format}: {}", ran.out))
+                })
+                .collect();
+            let last = objects.last().unwrap_or_else(|| panic!("{arguments:?} {format}: no outcome; {}", ran.err));
+            let outcome = if format == "json" { &last["outcome"] } else { last };
+            assert_eq!(outcome["state"], "failed", "{arguments:?} {format}: {last}");
+            assert!(format == "json" || last["event"] == "done", "{last}");
+            assert!(last.to_string().contains(says), "{arguments:?} {format}: {last}");
+            assert_eq!(ran.code, code, "{arguments:?} {format}: {}{}", ran.out, ran.err);
+        }
+    }
+    assert!(server.received().is_empty());
+}

@@ -4,8 +4,10 @@ use serde_json::{Value, json};
 
 use super::super::Terminal;
 use super::super::args::Format;
+use crate::compile::Report;
 use crate::provider::Header;
-use crate::runtime::{Compiled, Event, Outcome, Refusal, Session};
+use crate::report::findings_json;
+use crate::runtime::{Compiled, Error, Event, Outcome, Refusal, Session, Usage};
 use crate::text::{Text, cut, text};
 
 /// The request as it would be sent; keys stay placeholders.
@@ -15,6 +17,30 @@ pub(super) fn dry_run(compiled: &Compiled) -> Text {
         head.push(&text!("{}: {}\n", name, value.to_string()));
     }
     text!("{}\n{}", head, Text::json_text(&compiled.body.pretty()))
+}
+
+/// Ends standard output for programs if nothing was sent: with the outcome, and with the findings that are its reason.
+pub(super) fn end_unsent(format: Format, error: Error, found: Option<&Report>, terminal: &mut Terminal) {
+    let outcome = Outcome::Failed(error);
+    let mut last = match format {
+        Format::Events => Event::Done(outcome).to_json(),
+        _ => json!({
+            "request": null,
+            "outcome": outcome.to_json(),
+            "text": "",
+            "tool_calls": [],
+            "provider_blocks": [],
+            "usage": Usage::default().to_json(),
+            "cost_usd": null,
+        }),
+    };
+    if let Some(found) = found {
+        last["diagnostics"] = findings_json(found).into();
+    }
+    match format {
+        Format::Events => terminal.json_line(&last),
+        _ => terminal.json(&last),
+    }
 }
 
 /// Prints events as they come.
