@@ -14,6 +14,8 @@ mod formats;
 mod impact;
 mod import;
 mod init;
+#[cfg(feature = "runtime")]
+mod installed;
 mod lint;
 mod list;
 mod man;
@@ -190,7 +192,11 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
         Command::Impact { place } => impact::run(&options, &place, terminal),
         Command::Contexts => list::contexts(&options, terminal),
         Command::Context { action: ContextAction::Import(import) } => import::run(&options, &import, terminal),
-        Command::Models { name } => models::run(&options, name.as_deref(), terminal),
+        #[cfg(feature = "runtime")]
+        Command::Models { installed: Some(instance), trust, .. } => {
+            installed::run(&options, &instance, trust, terminal)
+        }
+        Command::Models { name, .. } => models::run(&options, name.as_deref(), terminal),
         Command::Tree => tree::run(&options, terminal),
         Command::Show { agent } => show::run(&options, &agent, terminal),
         Command::Render { agent, curl, compact } => render::run(&options, &agent, (curl, compact), terminal),

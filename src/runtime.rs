@@ -21,17 +21,22 @@
 //! - [`Session`]: the history, and one [`Run`] at a time about it: a message, the model's answers, tools, an outcome;
 //!   [`AgentLoop`]: the same under [`hooks`].
 //! - [`tool_loop`]: when tools run, and when that ends.
+//! - [`ModelList`]: the models that a server offers.
+//! - [`clean`]: answers of completion agents without fences and echoes.
 //! - [`tools`]: what a tool is.
 //! - [`Secrets`]: where keys come from.
 //! - [`trust`]: what a repository asks for that only a person can allow.
 
 mod agent;
+pub mod clean;
+pub mod content;
 mod error;
 mod event;
 mod exchange;
 mod failure;
 pub mod hooks;
 pub mod image;
+mod installed;
 mod redact;
 mod run;
 mod secret;
@@ -51,6 +56,7 @@ pub use crate::repo::{HttpSpec, KeyHeader, ProgramSpec, SecretRef, ServerConnect
 pub use agent::{Agent, CompileError, Compiled};
 pub use error::{Category, Error};
 pub use event::{Answer, Event, MalformedInput, Outcome, Refusal, ResponseInfo, StopReason, ToolCall};
+pub use installed::{InstalledModel, ModelList};
 pub use run::{Run, TextAnswer};
 pub use secret::{ExposeSecret, MemorySecrets, SecretError, SecretString, Secrets};
 pub use session::{AgentLoop, Session, SessionStart};

@@ -6,6 +6,7 @@ mod signals;
 mod tools;
 mod trust;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::args::{Format, Send};
@@ -20,7 +21,7 @@ use crate::runtime::{
 use crate::system::{Embedded, JournalFile, RunningTools, SystemClock, SystemSecrets, TrustFolder};
 use crate::world::Journal;
 use input::{Input, Resumed, Unusable};
-use output::Printer;
+use output::{Held, Printer};
 use tokio::runtime::Runtime;
 use tools::Tools;
 
@@ -28,9 +29,9 @@ use tools::Tools;
 enum Unsent {
     Failure(Failure),
     /// What the request would be made from has mistakes.
-    Findings(Report),
+    Findings(Box<Report>),
     /// The request has mistakes.
-    Refused(Report),
+    Refused(Box<Report>),
 }
 
 impl From<Failure> for Unsent {
@@ -84,16 +85,20 @@ fn attempt(options: &Options, send: &Send, terminal: &mut Terminal) -> Result<St
     let input = match Input::read(options, send, &mut opened, terminal) {
         Ok(input) => input,
         Err(Unusable::Failure(failure)) => return Err(failure.into()),
-        Err(Unusable::Findings(found)) => return Err(Unsent::Findings(opened.report_of(found))),
+        Err(Unusable::Findings(found)) => return Err(Unsent::Findings(opened.report_of(found).into())),
         Err(Unusable::FindingsIn(sources, found)) => {
-            return Err(Unsent::Findings(opened.report_in(sources, found)));
+            return Err(Unsent::Findings(opened.report_in(sources, found).into()));
         }
     };
     let agent = Agent::new(Arc::clone(&opened.compiler), &send.agent, input.environment.clone()).map_err(failure)?;
     let agent = agent.with_model(options.model.as_deref());
+    let agent = match input::session_files(options, send)? {
+        Some(files) => agent.with_content(Arc::new(files)),
+        None => agent,
+    };
     let checked = match compile(&agent, &input)? {
         Ok(checked) => checked,
-        Err(found) => return Err(Unsent::Findings(opened.report_of(found))),
+        Err(found) => return Err(Unsent::Findings(opened.report_of(found).into())),
     };
     if checked.compiled.exposes_key() {
         Terminal::warn(&format!("the key travels in the clear to {}: use https", checked.compiled.address()));
@@ -104,7 +109,7 @@ fn attempt(options: &Options, send: &Send, terminal: &mut Terminal) -> Result<St
     let (compiled, found) = (&checked.compiled, opened.report_of(checked.found.clone()));
     let is_refused = found.fails() && !send.force;
     if is_refused && is_sent(send) {
-        return Err(Unsent::Refused(found));
+        return Err(Unsent::Refused(found.into()));
     }
     terminal.findings_aside(options.format, &found);
     match is_sent(send) {
@@ -170,7 +175,8 @@ fn deliver(
         look_again(command, &agent, checked, &input, terminal)?;
     }
     let agent = if send.force { agent } else { agent.checked(opened.policy.clone()) };
-    let mut printer = Printer::new(options.format, terminal);
+    let held = send.clean.then(|| Held::for_task(&input.base.task));
+    let mut printer = Printer::new(options.format, terminal).cleaning(held);
     let (session, ended) = talk(command, agent, transport, input, &engine, &mut printer)?;
     drop(engine);
     printer.end(&session, &checked.compiled, &ended);
@@ -231,12 +237,12 @@ fn look_again(
 ) -> Result<(), Unsent> {
     let mut found = match compile(agent, input)? {
         Ok(checked) => checked.found,
-        Err(found) => return Err(Unsent::Findings(opened.report_of(found))),
+        Err(found) => return Err(Unsent::Findings(opened.report_of(found).into())),
     };
     found.retain(|finding| !before.found.contains(finding));
     let found = opened.report_of(found);
     if found.fails() && !send.force {
-        return Err(Unsent::Refused(found));
+        return Err(Unsent::Refused(found.into()));
     }
     terminal.findings_aside(options.format, &found);
     Ok(())
@@ -262,7 +268,14 @@ fn wanted(opened: &Opened, compiled: &Compiled, input: &Input, secrets: &SystemS
     Ok(Some(server).filter(|_| !is_own).into_iter().chain(tools.unwrap_or_default()).collect())
 }
 
-fn failure(error: Error) -> Failure {
+/// Goes on if the person allows what the program does not bring itself.
+pub(super) fn allow(root: &Path, wanted: &[Grant], flag: bool) -> Result<(), Failure> {
+    let bundled = Bundled::read(Arc::new(Embedded::bundled()));
+    let wanted: Vec<Grant> = wanted.iter().filter(|grant| !bundled.covers(grant)).cloned().collect();
+    trust::ask(root, &wanted, flag, &TrustFolder::of_person(root))
+}
+
+pub(super) fn failure(error: Error) -> Failure {
     let failure = Failure::new(error.message);
     error.detail.into_iter().fold(failure, Failure::help)
 }

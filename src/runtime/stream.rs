@@ -162,6 +162,11 @@ impl Decoder {
         &self.info
     }
 
+    /// How many bytes of content came: all but comments and white space, with which servers keep a connection open.
+    pub fn content_bytes(&self) -> usize {
+        self.framer.content_bytes()
+    }
+
     /// Whether the answer has come to its end: nothing that follows matters.
     pub fn is_complete(&self) -> bool {
         self.answer.is_closed() || self.outcome.is_some()

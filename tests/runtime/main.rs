@@ -6,6 +6,7 @@ mod agent_loop;
 #[cfg(target_os = "linux")]
 mod children;
 mod client;
+mod content;
 mod cost;
 mod deadline;
 mod edges;
@@ -13,6 +14,7 @@ mod example;
 mod faults;
 mod fixture;
 mod hostile;
+mod installed;
 mod killed;
 mod library;
 #[cfg(unix)]

@@ -22,6 +22,8 @@ pub(super) struct Frame {
 pub(super) struct Framer {
     kind: Kind,
     limits: Limits,
+    /// How many bytes came that are neither comments nor white space.
+    content_bytes: usize,
 }
 
 enum Kind {
@@ -35,11 +37,26 @@ enum Kind {
 impl Framer {
     /// A framer for an answer that says to be framed like this.
     pub(super) fn new(framing: Framing, limits: Limits) -> Framer {
-        Framer { kind: Kind::Undecided(framing), limits }
+        Framer { kind: Kind::Undecided(framing), limits, content_bytes: 0 }
+    }
+
+    /// How many bytes came that are neither comments nor white space.
+    pub(super) fn content_bytes(&self) -> usize {
+        self.content_bytes
     }
 
     /// Takes bytes up to the end of the next line: how many, and the frame that they complete.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(usize, Option<Frame>), Error> {
+        let taken = self.take_line(bytes)?;
+        let is_comment = matches!(&self.kind, Kind::Sse(sse) if sse.was_comment());
+        if !is_comment && !matches!(self.kind, Kind::Undecided(_)) {
+            let content = bytes[..taken.0].iter().filter(|byte| !byte.is_ascii_whitespace()).count();
+            self.content_bytes = self.content_bytes.saturating_add(content);
+        }
+        Ok(taken)
+    }
+
+    fn take_line(&mut self, bytes: &[u8]) -> Result<(usize, Option<Frame>), Error> {
         match &mut self.kind {
             Kind::Undecided(framing) => {
                 let skipped = bytes.iter().position(|byte| !is_skipped(*byte)).unwrap_or(bytes.len());

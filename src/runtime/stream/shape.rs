@@ -368,11 +368,11 @@ impl Row {
         let names = quoted(member.names).into_iter();
         match member.fate {
             Fate::Text | Fate::Number | Fate::Flag | Fate::Any | Fate::Within(_) | Fate::Words(_) | Fate::Apart(_) => {
-                self.read.extend(names)
+                self.read.extend(names);
             }
             Fate::Kept => self.kept.extend(names),
             Fate::Beside | Fate::BesideInPieces => {
-                self.kept.extend(names.map(|name| format!("{name} (not sent back)")))
+                self.kept.extend(names.map(|name| format!("{name} (not sent back)")));
             }
             Fate::Always(texts) => {
                 let texts = quoted(texts).join(" or ");

@@ -25,6 +25,8 @@ pub(super) struct Sse {
     data: Vec<u8>,
     /// Whether the lines are bare JSON.
     bare: bool,
+    /// Whether the line that was last taken, or is being taken, is a comment.
+    is_comment: bool,
     /// Fields with a name that the standard does not know, as far as nobody asked for them.
     unknown_fields: Vec<String>,
 }
@@ -44,12 +46,18 @@ impl Sse {
         let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
         self.line.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
         within(self.line.len(), limits.line, "a line of the stream", "bytes")?;
+        self.is_comment = self.line.first() == Some(&b':');
         let Some(end) = end else { return Ok((bytes.len(), None)) };
         self.after_return = bytes[end] == b'\r';
         let line = std::mem::take(&mut self.line);
         let frame = self.take_line(&line);
         within(self.data.len(), limits.event, "an event of the stream", "bytes")?;
         Ok((end + 1, frame))
+    }
+
+    /// Whether the bytes that were last taken are of a comment.
+    pub(super) fn was_comment(&self) -> bool {
+        self.is_comment
     }
 
     /// The event that was never ended.
