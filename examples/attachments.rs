@@ -10,7 +10,7 @@ use reqc::runtime::{Category, Error, Session, SessionStart};
 use reqc::system::{FolderContent, JournalFile, OpenedRepository, open_repository};
 
 /// Asks about a file below a folder, and writes the session beside it.
-pub async fn ask(
+pub(crate) async fn ask(
     repository: &OpenedRepository,
     agent: &str,
     folder: &Path,

@@ -24,7 +24,7 @@ pub trait ContentLoader: Send + Sync {
     ///
     /// # Errors
     ///
-    /// A phrase that goes on after the reference, for instance "does not exist".
+    /// A phrase that says why there are none, for instance "there is no such file".
     fn load(&self, reference: &str) -> Result<Vec<u8>, AccessError>;
 }
 
@@ -86,7 +86,7 @@ fn load(content: &StoredContent, loader: Option<&dyn ContentLoader>) -> Result<B
         let help = "the host gives a `ContentLoader` to the agent; `reqc send` reads files beside the session";
         return Err(failed("cannot be loaded: there is nothing to load it with").detail(help));
     };
-    let bytes = loader.load(reference).map_err(|why| failed(&why.to_string()))?;
+    let bytes = loader.load(reference).map_err(|why| failed(&format!("cannot be loaded: {why}")))?;
     if bytes.len() as u64 != content.bytes || trust::digest(&bytes) != *content.sha256 {
         let help = "put back what it was, so that the session goes on as it was";
         return Err(failed("is not what it was when it joined the session").detail(help));

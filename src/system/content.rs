@@ -29,7 +29,7 @@ impl FolderContent {
     /// It cannot be read, is too large, or of no kind that a message can carry.
     pub fn store(&self, path: &str) -> Result<StoredContent, Error> {
         let bytes = self.load(path);
-        let bytes = bytes.map_err(|why| Error::new(Category::Config, format!("`{path}` {why}")))?;
+        let bytes = bytes.map_err(|why| Error::new(Category::Config, format!("`{path}` cannot be attached: {why}")))?;
         stored(path, &bytes)
     }
 }
@@ -40,7 +40,7 @@ impl ContentLoader for FolderContent {
             && !reference.contains(['\\', ':'])
             && reference.split('/').all(|part| !matches!(part, "" | "." | ".."));
         if !is_below {
-            return Err("is no path below the folder of the session".into());
+            return Err("it is no path below the folder of the session".into());
         }
         self.0.read_within(reference, MAX_BYTES).map_err(|error| error.to_string().into())
     }

@@ -250,7 +250,9 @@ mod tests {
         assert_eq!(said(JournalFile::open(&at("none"))), "`~/none` does not exist");
         let inner = said(JournalFile::open_or_create(&at("no/a")));
         assert_eq!(inner, "`~/no/a` cannot be made: the folder `~/no` does not exist");
-        fs::write(at("file"), "").expect("writable");
+        fs::write(at("empty"), "").expect("writable");
+        assert!(JournalFile::create(&at("empty")).is_ok(), "it holds nothing");
+        fs::write(at("file"), "notes").expect("writable");
         assert!(JournalFile::create(&at("file")).expect_err("taken").to_string().ends_with("is there already"));
         assert!(JournalFile::open(&at("file/a")).is_err());
     }

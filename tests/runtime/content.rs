@@ -30,7 +30,7 @@ async fn a_session_refers_to_files_beside_it() {
     assert!(changed.code == 2 && changed.err.contains("is not what it was"), "{}", changed.err);
     std::fs::remove_file(at("tree.png")).expect("it is there");
     let gone = run(root.path(), &again).await;
-    assert!(gone.code == 2 && gone.err.contains("`tree.png` does not exist"), "{}", gone.err);
+    assert!(gone.code == 2 && gone.err.contains("`tree.png` cannot be loaded: there is no such file"), "{}", gone.err);
     assert_eq!(std::fs::read(at("s.jsonl")).expect("it is saved"), before, "nothing is lost or added");
     assert_eq!(server.received().len(), 2, "nothing was sent");
 
