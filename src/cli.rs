@@ -14,6 +14,8 @@ mod formats;
 mod impact;
 mod import;
 mod init;
+#[cfg(feature = "runtime")]
+mod installed;
 mod lint;
 mod list;
 mod man;
@@ -156,7 +158,13 @@ fn start() -> ExitCode {
         Err(error) => return Terminal::usage(&error),
     };
     let mut terminal = Terminal::new(args.common.color, args.common.quiet);
+    #[cfg(feature = "runtime")]
+    let sends_for_programs = args.sends_for_programs();
     let status = run(args, &mut terminal).unwrap_or_else(|failure| {
+        #[cfg(feature = "runtime")]
+        if let Some(format) = sends_for_programs {
+            send::end_unsent(format, &failure, &mut terminal);
+        }
         Terminal::fail(&failure.message, failure.help.as_deref());
         Status::Failed
     });
@@ -185,7 +193,11 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
         Command::Impact { place } => impact::run(&options, &place, terminal),
         Command::Contexts => list::contexts(&options, terminal),
         Command::Context { action: ContextAction::Import(import) } => import::run(&options, &import, terminal),
-        Command::Models { name } => models::run(&options, name.as_deref(), terminal),
+        #[cfg(feature = "runtime")]
+        Command::Models { installed: Some(instance), trust, .. } => {
+            installed::run(&options, &instance, trust, terminal)
+        }
+        Command::Models { name, .. } => models::run(&options, name.as_deref(), terminal),
         Command::Tree => tree::run(&options, terminal),
         Command::Show { agent } => show::run(&options, &agent, terminal),
         Command::Render { agent, curl, compact, tokens } => {

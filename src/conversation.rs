@@ -230,6 +230,8 @@ pub enum Block {
     Document(Document),
     /// A recording.
     Audio(Audio),
+    /// An image, a document or a recording that the host keeps: its bytes come when a request is made.
+    Stored(StoredContent),
     /// What one provider said or did in a form of its own.
     Provider(ProviderBlock),
 }
@@ -288,6 +290,19 @@ pub struct Audio {
     pub data: Arc<str>,
     /// The MIME type, for instance `audio/wav`.
     pub media_type: Arc<str>,
+}
+
+/// A reference to content that the host keeps elsewhere. It holds what is needed to know the same bytes again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredContent {
+    /// What the host finds it by, for instance a path.
+    pub reference: Arc<str>,
+    /// The MIME type, which says whether it is an image, a recording or a document.
+    pub media_type: Arc<str>,
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// The SHA-256 of its bytes, in hexadecimal.
+    pub sha256: Arc<str>,
 }
 
 /// A piece of an answer that only its provider understands: a tool that the server ran and its result, citations of a

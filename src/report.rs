@@ -27,6 +27,8 @@ pub use github::Github;
 pub use gitlab::Gitlab;
 pub use human::Human;
 pub use json::Json;
+#[cfg(feature = "runtime")]
+pub(crate) use json::findings as findings_json;
 pub use junit::Junit;
 pub use lowered::lowered_text;
 pub use markdown::Markdown;

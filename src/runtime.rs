@@ -23,11 +23,15 @@
 //! - [`SessionPool`]: a few one-shot sessions of each agent, for work beside a chat.
 //! - [`Compression`]: a summary in the place of what was said.
 //! - [`tool_loop`]: when tools run, and when that ends.
+//! - [`ModelList`]: the models that a server offers.
+//! - [`clean`]: answers of completion agents without fences and echoes.
 //! - [`tools`]: what a tool is.
 //! - [`Secrets`]: where keys come from.
 //! - [`trust`]: what a repository asks for that only a person can allow.
 
 mod agent;
+pub mod clean;
+pub mod content;
 mod compression;
 mod error;
 mod event;
@@ -35,6 +39,7 @@ mod exchange;
 mod failure;
 pub mod hooks;
 pub mod image;
+mod installed;
 mod pool;
 mod redact;
 mod run;
@@ -56,6 +61,7 @@ pub use agent::{Agent, CompileError, Compiled};
 pub use compression::{AutoCompression, Compression};
 pub use error::{Category, Error};
 pub use event::{Answer, Event, MalformedInput, Outcome, Refusal, ResponseInfo, StopReason, ToolCall};
+pub use installed::{InstalledModel, ModelList};
 pub use pool::{PoolOptions, PooledSession, SessionPool};
 pub use run::{Run, TextAnswer};
 pub use secret::{ExposeSecret, MemorySecrets, SecretError, SecretString, Secrets};

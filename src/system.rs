@@ -6,6 +6,8 @@
 //! path, byte for byte, with `/` between parts.
 
 mod bounded;
+#[cfg(feature = "runtime")]
+mod content;
 mod disk;
 mod embedded;
 mod git;
@@ -24,6 +26,8 @@ mod tools;
 #[cfg(feature = "runtime")]
 mod trust;
 
+#[cfg(feature = "runtime")]
+pub use content::FolderContent;
 pub use disk::Disk;
 pub use embedded::Embedded;
 pub use git::GitRevision;

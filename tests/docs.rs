@@ -1,7 +1,7 @@
 //! The documents say what the code does: `docs/rules.md` is written by the code, references name every key, function
 //! and command, and links lead somewhere.
 //!
-//! `REQC_UPDATE_DOCS=1 cargo test --test docs` rewrites `docs/rules.md`.
+//! `REQC_UPDATE_DOCS=1 cargo test --test docs` rewrites `docs/rules.md` and `docs/answers.md`.
 
 #![expect(clippy::disallowed_methods, reason = "the test reads documents and runs the binary")]
 
@@ -42,8 +42,16 @@ fn has_name(text: &str, name: &str) -> bool {
 
 #[test]
 fn the_page_of_rules_is_up_to_date() {
-    let path = "docs/rules.md";
-    let written = rules();
+    is_up_to_date("docs/rules.md", rules());
+}
+
+#[cfg(feature = "runtime")]
+#[test]
+fn the_page_of_answers_is_up_to_date() {
+    is_up_to_date("docs/answers.md", answers());
+}
+
+fn is_up_to_date(path: &str, written: String) {
     if updating() {
         fs::write(root().join(path), written).expect("docs/ can be written");
         return;
@@ -52,6 +60,33 @@ fn the_page_of_rules_is_up_to_date() {
         document(path) == written,
         "{path} is out of date: run `REQC_UPDATE_DOCS=1 cargo test --test docs` and look at the change"
     );
+}
+
+/// What becomes of each part of an answer, one table per decoder.
+#[cfg(feature = "runtime")]
+fn answers() -> String {
+    let mut text = String::from(
+        "# Parts of an answer\n\n<!-- Written by tests/docs.rs from the tables in src/runtime/stream/*.rs. Change those, \
+         then run REQC_UPDATE_DOCS=1 cargo test --test docs -->\n\nFor each wire format, the members that a decoder \
+         knows at each place of an answer:\n\n\
+         - *read*: it becomes text, thinking, a call, usage, or the outcome.\n\
+         - *kept*: it stands in a `provider_block` as it came. What is \"not sent back\" is for the host alone.\n\
+         - *ignored on purpose*: it says nothing that a host would miss, for the reason given.\n\
+         - *anything else*: a member or type that is not listed is kept, or a `warning` event names it, once per \
+         request. `null` and empty values say nothing and draw no warning.\n",
+    );
+    let formats = [
+        ("Anthropic Messages", WireFormat::AnthropicMessages),
+        ("Chat Completions, and Mistral's two formats", WireFormat::OpenAiChat),
+        ("OpenAI Responses", WireFormat::OpenAiResponses),
+        ("Gemini", WireFormat::GoogleGenerateContent),
+        ("Ollama", WireFormat::OllamaChat),
+        ("llama.cpp infill", WireFormat::LlamaCppInfill),
+    ];
+    for (title, wire) in formats {
+        let _ = write!(text, "\n## {title}\n\n{}", reqc::runtime::stream::markdown_of(wire));
+    }
+    text
 }
 
 /// All rules as one page: an index, then each page in order of its code.

@@ -5,10 +5,14 @@
 //!
 //! Each transcript is replayed whole, byte by byte, and cut in two at every place: the events must be the same. Each
 //! beginning of one must fail, or give the same answer as the whole. Altered ones must end, without a panic, in one way.
+//! What no decoder knows is put into each of them, and must not be lost without a word (`lost`).
 //!
 //! `REQC_UPDATE_STREAMS=1 cargo test --test streams` writes the expectations. Read them.
 
 #![expect(clippy::disallowed_methods, reason = "the test itself reads and writes the transcripts")]
+
+#[path = "streams/lost.rs"]
+mod lost;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -80,6 +84,11 @@ fn main() {
     let all = transcripts();
     let compiler = Arc::new(compiler(&all));
     let mut trials: Vec<Trial> = all.iter().cloned().map(|transcript| trial(transcript, &compiler)).collect();
+    let lost = all.iter().cloned().map(|transcript| {
+        let name = format!("lost/{}", transcript.name);
+        Trial::test(name, move || lost::check(&transcript))
+    });
+    trials.extend(lost);
     trials.push(Trial::test("altered", move || altered(&all)));
     trials.push(Trial::test("random", random));
     trials.push(Trial::test("limits", limits));

@@ -172,6 +172,14 @@ pub(super) enum Command {
         /// The model's name, as it is sent
         #[arg(value_parser = filled)]
         name: Option<String>,
+        /// List the models that the server of a provider instance offers
+        #[cfg(feature = "runtime")]
+        #[arg(long, value_name = "INSTANCE", conflicts_with = "name", value_parser = filled)]
+        installed: Option<String>,
+        /// With `--installed`: allow the request, now and later
+        #[cfg(feature = "runtime")]
+        #[arg(long, requires = "installed")]
+        trust: bool,
     },
     /// List provider instances, and whether their keys are found; no key is printed
     #[cfg(feature = "runtime")]
@@ -239,6 +247,16 @@ impl Args {
         #[cfg(feature = "runtime")]
         let is_empty = is_empty && !matches!(self.command, Command::Send(_));
         is_empty
+    }
+
+    /// The format in which programs read what `reqc send` does, if this is that command and they do.
+    #[cfg(feature = "runtime")]
+    pub(super) fn sends_for_programs(&self) -> Option<Format> {
+        if !matches!(self.command, Command::Send(_)) {
+            return None;
+        }
+        let shown = self.common.formats.iter().filter(|asked| asked.file.is_none());
+        shown.map(|asked| asked.format).find(|format| matches!(format, Format::Json | Format::Events))
     }
 }
 
@@ -396,6 +414,9 @@ pub(super) struct Send {
     /// An image of the message: a file or a URL (repeatable)
     #[arg(long = "image", value_name = "FILE|URL")]
     pub(super) images: Vec<String>,
+    /// A file of the message that the session refers to and does not hold: a path below the session's folder (repeatable)
+    #[arg(long = "attach", value_name = "FILE")]
+    pub(super) attached: Vec<String>,
     /// Tools that the agent may run; docs/tools.md describes the file
     #[arg(long, value_name = "FILE")]
     pub(super) tools: Option<PathBuf>,
@@ -405,6 +426,9 @@ pub(super) struct Send {
     /// Send the request although it has mistakes that `reqc check` refuses
     #[arg(long)]
     pub(super) force: bool,
+    /// Remove code fences, and text repeated from around the gap, from the printed answer
+    #[arg(long)]
+    pub(super) clean: bool,
     /// Print the request and send nothing
     #[arg(long)]
     pub(super) dry_run: bool,

@@ -7,11 +7,12 @@ mod signals;
 mod tools;
 mod trust;
 
+use std::path::Path;
 use std::sync::Arc;
 
-use super::args::Send;
+use super::args::{Format, Send};
 use super::options::{Opened, Options};
-use super::{Failure, Outcome, Status, Terminal, show_findings};
+use super::{Failure, Outcome, Status, Terminal};
 use crate::compile::Report;
 use crate::diag::Diagnostic;
 use crate::runtime::trust::{Bundled, Grant};
@@ -22,24 +23,83 @@ use crate::runtime::{
 use crate::system::{Embedded, JournalFile, RunningTools, SystemClock, SystemSecrets, TrustFolder};
 use crate::world::Journal;
 use input::{Input, Resumed, Unusable};
-use output::Printer;
+use output::{Held, Printer};
 use tokio::runtime::Runtime;
 use tools::Tools;
 
+/// Why nothing is sent.
+enum Unsent {
+    Failure(Failure),
+    /// What the request would be made from has mistakes.
+    Findings(Box<Report>),
+    /// The request has mistakes.
+    Refused(Box<Report>),
+}
+
+impl From<Failure> for Unsent {
+    fn from(failure: Failure) -> Unsent {
+        Unsent::Failure(failure)
+    }
+}
+
+/// Sends, and prints what happens. For programs, standard output ends in one way, also if nothing is sent: a failure that this
+/// returns ends it where the command was started, by [`end_unsent`].
 pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Outcome {
+    match attempt(options, send, terminal) {
+        Ok(status) => Ok(status),
+        Err(Unsent::Failure(failure)) => Err(failure),
+        Err(Unsent::Findings(found)) => {
+            show_unsent(options, &found, "nothing was sent: the files of the agent have mistakes", terminal);
+            Ok(Status::Findings)
+        }
+        Err(Unsent::Refused(found)) => {
+            show_unsent(options, &found, HAS_MISTAKES, terminal);
+            Terminal::fail(HAS_MISTAKES, Some("`--force` sends it all the same"));
+            Ok(Status::Findings)
+        }
+    }
+}
+
+const HAS_MISTAKES: &str = "nothing was sent: the request has mistakes";
+
+/// Shows findings because of which nothing is sent.
+fn show_unsent(options: &Options, found: &Report, why: &str, terminal: &mut Terminal) {
+    match options.format {
+        Format::Json | Format::Events => {
+            terminal.findings_aside(options.format, found);
+            let first = found.findings.first().map(|finding| finding.message.as_str());
+            let error = first.into_iter().fold(Error::new(Category::Config, why), Error::detail);
+            output::end_unsent(options.format, error, Some(found), terminal);
+        }
+        format => terminal.findings(format, found),
+    }
+}
+
+/// Ends standard output for programs after a failure before anything was sent.
+pub(super) fn end_unsent(format: Format, failure: &Failure, terminal: &mut Terminal) {
+    let error = Error::new(Category::Config, failure.message.as_str());
+    let error = failure.help.iter().fold(error, |error, help| error.detail(help.as_str()));
+    output::end_unsent(format, error, None, terminal);
+}
+
+fn attempt(options: &Options, send: &Send, terminal: &mut Terminal) -> Result<Status, Unsent> {
     let everything = options.with_bundled();
     // Which agent compresses the chat is known once all are.
     let mut opened = if send.compress { everything.open()? } else { everything.open_one(&send.agent)? };
     let input = match Input::read(options, send, &mut opened, terminal) {
         Ok(input) => input,
-        Err(Unusable::Failure(failure)) => return Err(failure),
-        Err(Unusable::Findings(found)) => return Ok(show_findings(options, &opened.report_of(found), terminal)),
+        Err(Unusable::Failure(failure)) => return Err(failure.into()),
+        Err(Unusable::Findings(found)) => return Err(Unsent::Findings(opened.report_of(found).into())),
         Err(Unusable::FindingsIn(sources, found)) => {
-            return Ok(show_findings(options, &opened.report_in(sources, found), terminal));
+            return Err(Unsent::Findings(opened.report_in(sources, found).into()));
         }
     };
     let agent = Agent::new(Arc::clone(&opened.compiler), &send.agent, input.environment.clone()).map_err(failure)?;
     let agent = agent.with_model(options.model.as_deref());
+    let agent = match input::session_files(options, send)? {
+        Some(files) => agent.with_content(Arc::new(files)),
+        None => agent,
+    };
     let compressor = send.compress.then(|| agent.compression_agent()).transpose().map_err(failure)?;
     let checked = match &compressor {
         Some(compressor) if input.blocks.is_none() => compress::compile(compressor, &input)?,
@@ -47,7 +107,7 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
     };
     let checked = match checked {
         Ok(checked) => checked,
-        Err(found) => return Ok(show_findings(options, &opened.report_of(found), terminal)),
+        Err(found) => return Err(Unsent::Findings(opened.report_of(found).into())),
     };
     if checked.compiled.exposes_key() {
         Terminal::warn(&format!("the key travels in the clear to {}: use https", checked.compiled.address()));
@@ -58,7 +118,7 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
     let (compiled, found) = (&checked.compiled, opened.report_of(checked.found.clone()));
     let is_refused = found.fails() && !send.force;
     if is_refused && is_sent(send) {
-        return Ok(refuse(options, &found, terminal));
+        return Err(Unsent::Refused(found.into()));
     }
     terminal.findings_aside(options.format, &found);
     match is_sent(send) {
@@ -125,7 +185,7 @@ fn deliver(
     checked: &Checked,
     mut input: Input,
     terminal: &mut Terminal,
-) -> Outcome {
+) -> Result<Status, Unsent> {
     let Command { options, send, opened } = command;
     let secrets = SystemSecrets::new(&opened.root);
     let mut wanted = wanted(opened, &checked.compiled, &input, &secrets)?;
@@ -137,15 +197,14 @@ fn deliver(
     trust::ask(&opened.root, &wanted, send.trust, &TrustFolder::of_person(&opened.root))?;
     let transport = Transport::new(Arc::new(secrets), TransportOptions::default()).with_clock(Arc::new(SystemClock));
     let engine = Engine::start(&mut input, &transport)?;
-    if input.tools.as_ref().is_some_and(Tools::has_servers)
-        && (input.blocks.is_some() || compressor.is_none())
-        && let Some(status) = look_again(command, &agent, checked, &input, terminal)?
-    {
-        return Ok(status);
+    let is_compiled = input.blocks.is_some() || compressor.is_none();
+    if is_compiled && input.tools.as_ref().is_some_and(Tools::has_servers) {
+        look_again(command, &agent, checked, &input, terminal)?;
     }
     let agent = if send.force { agent } else { agent.checked(opened.policy.clone()) };
     let compression = compressor.map(|compressor| compress::compression(command, compressor, &transport));
-    let mut printer = Printer::new(options.format, terminal);
+    let held = send.clean.then(|| Held::for_task(&input.base.task));
+    let mut printer = Printer::new(options.format, terminal).cleaning(held);
     let (session, ended) = talk(command, Talk { agent, transport, compression }, input, &engine, &mut printer)?;
     drop(engine);
     printer.end(&session, &checked.compiled, &ended);
@@ -196,25 +255,25 @@ impl Drop for Engine {
     }
 }
 
-/// Compiles and checks the request again, once it has the tools of servers. Gives a status if it must not be sent.
+/// Compiles and checks the request again, once it has the tools of servers.
 fn look_again(
     Command { options, send, opened }: &Command<'_>,
     agent: &Agent,
     before: &Checked,
     input: &Input,
     terminal: &mut Terminal,
-) -> Result<Option<Status>, Failure> {
+) -> Result<(), Unsent> {
     let mut found = match compile(agent, input)? {
         Ok(checked) => checked.found,
-        Err(found) => return Ok(Some(show_findings(options, &opened.report_of(found), terminal))),
+        Err(found) => return Err(Unsent::Findings(opened.report_of(found).into())),
     };
     found.retain(|finding| !before.found.contains(finding));
     let found = opened.report_of(found);
     if found.fails() && !send.force {
-        return Ok(Some(refuse(options, &found, terminal)));
+        return Err(Unsent::Refused(found.into()));
     }
     terminal.findings_aside(options.format, &found);
-    Ok(None)
+    Ok(())
 }
 
 /// Shows why a later request of the tool loop was not sent, if that is what the session failed with.
@@ -225,13 +284,6 @@ fn refuse_next(options: &Options, found: &Report, terminal: &Terminal) -> Status
     terminal.findings_aside(options.format, found);
     Terminal::fail("the next request was not sent: it has mistakes", Some("`--force` sends it all the same"));
     Status::Findings
-}
-
-/// Shows why a request is not sent.
-fn refuse(options: &Options, found: &Report, terminal: &mut Terminal) -> Status {
-    let status = show_findings(options, found, terminal);
-    Terminal::fail("nothing was sent: the request has mistakes", Some("`--force` sends it all the same"));
-    status
 }
 
 /// What only the person can allow: all but the program's own servers and keys.
@@ -250,7 +302,14 @@ fn server_grant(opened: &Opened, compiled: &Compiled, secrets: &SystemSecrets) -
     Ok(Some(server).filter(|_| !is_own))
 }
 
-fn failure(error: Error) -> Failure {
+/// Goes on if the person allows what the program does not bring itself.
+pub(super) fn allow(root: &Path, wanted: &[Grant], flag: bool) -> Result<(), Failure> {
+    let bundled = Bundled::read(Arc::new(Embedded::bundled()));
+    let wanted: Vec<Grant> = wanted.iter().filter(|grant| !bundled.covers(grant)).cloned().collect();
+    trust::ask(root, &wanted, flag, &TrustFolder::of_person(root))
+}
+
+pub(super) fn failure(error: Error) -> Failure {
     let failure = Failure::new(error.message);
     error.detail.into_iter().fold(failure, Failure::help)
 }

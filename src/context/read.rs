@@ -528,6 +528,7 @@ impl<'a> Reader<'a> {
                 Block::Image(_) => ("an image", Role::User),
                 Block::Document(_) => ("a document", Role::User),
                 Block::Audio(_) => ("audio", Role::User),
+                Block::Stored(_) => ("stored content", Role::User),
                 Block::Text(_) | Block::Provider(_) => continue,
             };
             if role != owner {

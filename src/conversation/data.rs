@@ -174,6 +174,10 @@ fn block_data<D: DataValues>(block: &Block, tool_names: &HashMap<&str, &str>) ->
         Block::Audio(audio) => {
             vec![kind("audio"), ("data", D::text(&audio.data)), ("media_type", D::text(&audio.media_type))]
         }
+        // Only a conversation that was never loaded has one: requests of the runtime hold the content itself.
+        Block::Stored(it) => {
+            vec![kind("text"), ("text", D::text(&it.reference))]
+        }
         Block::Provider(own) => {
             vec![kind("provider_block"), ("origin", D::text(&own.origin)), ("data", D::json(&own.data))]
         }
@@ -274,6 +278,7 @@ impl Block {
             Block::Image(image) => &image.data,
             Block::Document(document) => &document.data,
             Block::Audio(audio) => &audio.data,
+            Block::Stored(content) => &content.reference,
             Block::Provider(own) => &own.origin,
         }
     }
@@ -364,6 +369,7 @@ mod tests {
             | Block::Image(_)
             | Block::Document(_)
             | Block::Audio(_)
+            | Block::Stored(_)
             | Block::Provider(_) => {}
         });
         blocks

@@ -357,6 +357,12 @@ impl Log {
         Ok(Loaded { log, tail_bytes: bytes.len() - complete })
     }
 
+    /// Returns whether bytes may be the beginning of a log that was cut off inside its first line: a file of them holds nothing.
+    pub fn is_cut_header(bytes: &[u8]) -> bool {
+        let begin = write::header_begin();
+        !bytes.contains(&b'\n') && (bytes.starts_with(begin.as_bytes()) || begin.as_bytes().starts_with(bytes))
+    }
+
     fn replay(&mut self, entry: Entry, raw: String) -> read::Read<()> {
         match &entry {
             Entry::Retract { messages } if *messages > self.history.len() => {

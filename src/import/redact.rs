@@ -56,6 +56,7 @@ fn block(block: &mut Block, ids: &mut Ids) {
             it.data = opaque(&it.data).into();
             it.media_type = kind(&it.media_type).into();
         }
+        Block::Stored(it) => it.reference = opaque(&it.reference).into(),
         Block::Provider(it) => {
             own::redact(&mut it.data, ids);
             it.text.iter_mut().for_each(shared);

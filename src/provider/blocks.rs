@@ -27,6 +27,8 @@ const ANTHROPIC: Kinds = &[
     ("tool_search_tool_result", Result("tool_use_id")),
     ("advisor_tool_result", Result("tool_use_id")),
     ("mcp_tool_result", Result("tool_use_id")),
+    ("container", Kept),
+    ("context_management", Kept),
 ];
 
 const RESPONSES: Kinds = &[
@@ -42,12 +44,21 @@ const RESPONSES: Kinds = &[
     ("local_shell_call_output", Result("id")),
     ("mcp_approval_request", Call("id")),
     ("mcp_approval_response", Result("approval_request_id")),
+    ("logprobs", Kept),
+    ("moderation", Kept),
 ];
 
 const CHAT: Kinds = &[("custom", Call("id")), ("audio", Sent), ("images", Sent), ("reasoning_details", Sent)];
 
-const GEMINI: Kinds =
-    &[("groundingMetadata", Kept), ("citationMetadata", Kept), ("urlContextMetadata", Kept), ("safetyRatings", Kept)];
+const GEMINI: Kinds = &[
+    ("groundingMetadata", Kept),
+    ("citationMetadata", Kept),
+    ("urlContextMetadata", Kept),
+    ("safetyRatings", Kept),
+    ("logprobsResult", Kept),
+    ("avgLogprobs", Kept),
+    ("groundingAttributions", Kept),
+];
 
 const MISTRAL: Kinds = &[("reference", Sent), ("tool_reference", Sent)];
 

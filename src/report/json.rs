@@ -35,7 +35,7 @@ impl Format for Json {
 }
 
 /// The findings of a report, for documents that hold other things too.
-pub(super) fn findings(report: &Report) -> Vec<Value> {
+pub(crate) fn findings(report: &Report) -> Vec<Value> {
     let values = report.findings.iter().map(|finding| serde_json::to_value(Finding::new(finding, &report.sources)));
     values.map(|value| value.expect("a value serialises into memory")).collect()
 }

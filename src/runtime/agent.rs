@@ -3,9 +3,13 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use super::content::{self, ContentLoader};
+use super::installed::{InstalledModel, ModelList};
+use super::transport::{Outgoing, Transport};
 use super::{Category, Error};
 use crate::check::prefix::sent;
 use crate::compile::{Compiler, LiveBody, PolicyOptions, PromptEnvironment, STACK_BYTES, Selection};
@@ -29,6 +33,7 @@ pub struct Agent {
     environment: PromptEnvironment,
     model: Option<Arc<str>>,
     policy: Option<Arc<PolicyOptions>>,
+    content: Option<Arc<dyn ContentLoader>>,
     /// The request that was checked last, for the session that sends it next.
     ahead: Arc<Mutex<Option<Ahead>>>,
 }
@@ -74,6 +79,20 @@ impl Compiled {
     pub fn cost(&self, usage: &Usage) -> Option<f64> {
         let (price, kept) = self.price.as_ref()?;
         price.cost(usage, *kept)
+    }
+}
+
+impl Outgoing for Compiled {
+    fn line(&self) -> &RequestLine {
+        &self.line
+    }
+
+    fn instance(&self) -> &str {
+        &self.instance
+    }
+
+    fn body(&self) -> Bytes {
+        Bytes::from(self.body.compact())
     }
 }
 
@@ -124,6 +143,8 @@ pub enum CompileError {
         /// What it is for.
         wants: TaskKind,
     },
+    /// Stored content cannot be loaded.
+    Content(Box<Error>),
 }
 
 impl fmt::Display for CompileError {
@@ -138,6 +159,7 @@ impl fmt::Display for CompileError {
                 }
             }
             CompileError::NoModel(agent) => write!(f, "no model for `{agent}`"),
+            CompileError::Content(error) => f.write_str(&error.message),
             CompileError::WrongKind { agent, wants } => write!(f, "`{agent}` is a {} agent", wants.name()),
         }
     }
@@ -169,7 +191,17 @@ impl Agent {
             Some(id) => {
                 let name = Arc::clone(named(id));
                 let wire = compiler.plan(id).expect("it is usable").wire;
-                Ok(Agent { compiler, id, name, wire, environment, model: None, policy: None, ahead: Arc::default() })
+                Ok(Agent {
+                    compiler,
+                    id,
+                    name,
+                    wire,
+                    environment,
+                    model: None,
+                    policy: None,
+                    content: None,
+                    ahead: Arc::default(),
+                })
             }
             None => {
                 let help = did_you_mean(name, usable.map(|id| named(id).as_ref()));
@@ -194,9 +226,36 @@ impl Agent {
         self
     }
 
+    /// With a loader for [stored content](crate::conversation::Block::Stored) of conversations.
+    #[must_use]
+    pub fn with_content(mut self, loader: Arc<dyn ContentLoader>) -> Agent {
+        self.content = Some(loader);
+        self.ahead = Arc::default();
+        self
+    }
+
+    fn loaded(&self, conversation: Conversation) -> Result<Conversation, CompileError> {
+        content::loaded(conversation, self.content.as_deref()).map_err(|error| CompileError::Content(Box::new(error)))
+    }
+
     /// The agent's name.
     pub fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    /// Asks the agent's server which models it offers, each beside what is known of it.
+    ///
+    /// # Errors
+    ///
+    /// As [`ModelList::fetch`].
+    pub async fn installed_models(&self, transport: &Transport) -> Result<Vec<InstalledModel>, Error> {
+        self.model_list().fetch(transport).await
+    }
+
+    /// The request for the list of models that the agent's server offers.
+    pub fn model_list(&self) -> ModelList {
+        let plan = self.compiler.plan(self.id).expect("only usable agents are made");
+        ModelList::new(plan.instance, plan.api, self.compiler.repo().families.clone())
     }
 
     /// The wire format of its requests.
@@ -225,6 +284,7 @@ impl Agent {
     /// The templates fail on this conversation, or there is no model.
     pub fn compile(&self, conversation: Conversation) -> Result<Compiled, CompileError> {
         let (plan, model) = self.plan_for(&conversation)?;
+        let conversation = self.loaded(conversation)?;
         let body = self.compiler.live_body(&plan, conversation, &self.environment, model);
         Ok(self.compiled(&plan, model, body.map_err(CompileError::Findings)?))
     }
@@ -290,6 +350,7 @@ impl Agent {
     /// A request with what was found in it, and its system prompt.
     fn checked_request(&self, conversation: Conversation) -> Result<(Checked, Arc<str>), CompileError> {
         let (plan, model) = self.plan_for(&conversation)?;
+        let conversation = self.loaded(conversation)?;
         let checked = self.compiler.live_body_and_findings(&plan, conversation, &self.environment, model);
         let LiveBody { body, findings, prompt, .. } = checked.map_err(CompileError::Findings)?;
         Ok(((self.compiled(&plan, model, body), findings), prompt))
@@ -456,6 +517,7 @@ impl CompileError {
         match &self {
             CompileError::NoModel(_) => error().detail(MODEL_HELP),
             CompileError::WrongKind { .. } => error(),
+            CompileError::Content(error) => Error::clone(error),
             CompileError::Findings(findings) => {
                 let first = findings.first().map_or_else(String::new, |finding| told(compiler, finding));
                 Error::new(Category::Config, NOT_COMPILED).detail(first)

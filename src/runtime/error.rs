@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::ResponseInfo;
 
@@ -22,6 +23,8 @@ pub struct Error {
     /// Whether the same request may succeed later. That is more than what is tried again by itself: nothing is once an answer
     /// has begun.
     pub retryable: bool,
+    /// How long the provider asks to be left alone, if it said so.
+    pub retry_after: Option<Duration>,
     /// What the provider said of its answer, if it said anything: the ids to ask it about, and the model.
     pub response: Option<Arc<ResponseInfo>>,
 }
@@ -64,7 +67,8 @@ impl Category {
 impl Error {
     /// An error without detail that no retry can mend.
     pub fn new(category: Category, message: impl Into<String>) -> Error {
-        Error { category, message: message.into(), detail: None, status: None, retryable: false, response: None }
+        let message = message.into();
+        Error { category, message, detail: None, status: None, retryable: false, retry_after: None, response: None }
     }
 
     /// With the provider's own words.
@@ -99,6 +103,9 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.category.name(), self.message)?;
         self.detail.iter().try_for_each(|detail| write!(f, ": {detail}"))?;
+        if let Some(wish) = self.retry_after.filter(|wish| !wish.is_zero()) {
+            write!(f, " (the provider asks to wait {} s before the next request)", wish.as_secs_f64().ceil())?;
+        }
         self.request_id().into_iter().try_for_each(|id| write!(f, " (request {id})"))
     }
 }
@@ -108,10 +115,10 @@ impl fmt::Debug for Error {
         if !f.alternate() {
             return fmt::Display::fmt(self, f);
         }
-        let Error { category, message, detail, status, retryable, response } = self;
+        let Error { category, message, detail, status, retryable, retry_after, response } = self;
         let mut members = f.debug_struct("Error");
         members.field("category", category).field("message", message).field("detail", detail).field("status", status);
-        members.field("retryable", retryable).field("response", response).finish()
+        members.field("retryable", retryable).field("retry_after", retry_after).field("response", response).finish()
     }
 }
 

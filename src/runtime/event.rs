@@ -99,7 +99,8 @@ pub enum Event {
         /// What went wrong.
         error: Error,
     },
-    /// Something of the answer that is not kept, as one phrase.
+    /// Something of the answer that is not kept, as one phrase: a second choice, say, or a part that the decoder does not know. Each
+    /// is told once per request.
     Warning(String),
     /// The model or a filter of the provider refused: why, as far as the provider says. What came of the answer stays in the
     /// history, and is marked; [`Session::take_back`](super::Session::take_back) removes it.

@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::Response;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::agent::Compiled;
 use super::redact::Redacting;
 use super::run::Emitter;
 use super::stream::{Decoder, Framing, Source};
-use super::transport::{Backoff, HttpBody, Refused, Transport, broken, content_type, endless, named};
+use super::transport::{
+    Backoff, HttpBody, HttpError, HttpErrorKind, Refused, Transport, broken, content_type, endless, named,
+};
 use super::{Answer, Error, Event, ResponseInfo, StopReason};
 use crate::provider::WireFormat;
 
@@ -49,6 +52,29 @@ pub(super) struct RoundContext<'a> {
     pub(super) hold: bool,
 }
 
+/// How long a server is waited for that says nothing: also one that only keeps the connection open.
+struct Patience {
+    limit: Duration,
+    until: Instant,
+    /// How many bytes of content had come when the time began.
+    seen: usize,
+}
+
+impl Patience {
+    fn new(limit: Duration) -> Patience {
+        Patience { limit, until: Instant::now() + limit, seen: 0 }
+    }
+
+    /// The next piece. Content since the last one begins the time anew.
+    async fn piece(&mut self, body: &mut HttpBody, content: usize) -> Result<Option<Bytes>, HttpError> {
+        if content > self.seen {
+            (self.seen, self.until) = (content, Instant::now() + self.limit);
+        }
+        let waited = timeout_at(self.until, body.piece()).await;
+        waited.unwrap_or_else(|_| Err(HttpError::new(HttpErrorKind::Silence, "nothing came in time")))
+    }
+}
+
 /// An answer on its way in: what its head says, and what its bytes and events go through.
 struct Incoming {
     info: ResponseInfo,
@@ -81,8 +107,8 @@ impl RoundContext<'_> {
                 Ok(response) => return Ok(response),
                 Err(refused) => refused,
             };
-            let delay = backoff.next(retry_after).filter(|_| again);
-            let Some(delay) = delay else { return Err(error) };
+            let delay = if again { backoff.next(retry_after) } else { None };
+            let Some(delay) = delay else { return Err(Error { retry_after, ..error }) };
             tracing::debug!(%error, ?delay, "trying again");
             self.emitter.emit(Event::Retry { attempt, delay, error });
             tokio::time::sleep(delay).await;
@@ -130,9 +156,10 @@ impl RoundContext<'_> {
         exchange: &mut Exchange,
     ) -> Ended {
         let mut cut_off = None;
+        let mut patience = Patience::new(self.transport.options.idle_timeout);
         while !incoming.decoder.is_complete() {
             let mut events = Vec::new();
-            let pushed = match self.transport.piece(body).await {
+            let pushed = match patience.piece(body, incoming.decoder.content_bytes()).await {
                 Ok(Some(bytes)) => incoming.decoder.push(&bytes, &mut events),
                 Ok(None) => break,
                 Err(error) => {

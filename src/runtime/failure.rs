@@ -40,6 +40,7 @@ pub(crate) fn from_status(status: u16, content_type: Option<&str>, body: &[u8]) 
         detail: (!detail.is_empty()).then_some(detail),
         status: Some(status),
         retryable: retryable && !unpaid,
+        retry_after: None,
         response: None,
     }
     .with_response(&parsed.as_ref().map(named).unwrap_or_default())

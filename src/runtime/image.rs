@@ -42,7 +42,7 @@ pub(super) fn left_out(what: &str, media_type: &str, data: &str) -> String {
 }
 
 /// The media type by the first bytes (WHATWG MIME Sniffing, 6.1), whatever the file is called.
-fn sniff(bytes: &[u8]) -> Option<&'static str> {
+pub(super) fn sniff(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),

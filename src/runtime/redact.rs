@@ -255,7 +255,7 @@ impl Redactor {
                 self.value(&mut own.data);
                 own.text.iter_mut().for_each(|text| self.shared(text));
             }
-            Block::Image(_) | Block::Document(_) | Block::Audio(_) => {}
+            Block::Image(_) | Block::Document(_) | Block::Audio(_) | Block::Stored(_) => {}
         }
     }
 

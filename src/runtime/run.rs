@@ -1,6 +1,6 @@
 //! The handle of a running request.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -288,10 +288,18 @@ impl Event {
 pub(super) struct Emitter {
     queue: Arc<Queue>,
     hooks: Arc<dyn Hooks>,
+    /// The warnings that were given: each is given once a run.
+    warned: Mutex<HashSet<String>>,
 }
 
 impl Emitter {
     pub(super) fn emit(&self, event: Event) {
+        if let Event::Warning(message) = &event {
+            let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+            if !warned.insert(message.clone()) {
+                return;
+            }
+        }
         self.hooks.observe(&event);
         self.queue.lock().push(event);
     }
@@ -319,6 +327,7 @@ where
     F: Future<Output = Outcome> + Send + 'static,
 {
     let queue = Arc::<Queue>::default();
-    let task = tokio::spawn(run(Emitter { queue: Arc::clone(&queue), hooks }));
+    let emitter = Emitter { queue: Arc::clone(&queue), hooks, warned: Mutex::default() };
+    let task = tokio::spawn(run(emitter));
     Run { queue, task, cancel, ended: false }
 }

@@ -16,6 +16,7 @@ mod infill;
 mod json;
 mod ollama;
 mod responses;
+mod shape;
 mod sse;
 
 use serde_json::Value;
@@ -24,6 +25,7 @@ use super::{Answer, Category, Error, Event, ResponseInfo, StopReason, failure};
 use crate::provider::{ClientApi, WireFormat};
 use builder::AnswerBuilder;
 use framing::{Frame, Framer};
+use shape::Shape;
 
 /// How much of an answer is taken before it counts as broken, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,6 +162,11 @@ impl Decoder {
         &self.info
     }
 
+    /// How many bytes of content came: all but comments and white space, with which servers keep a connection open.
+    pub fn content_bytes(&self) -> usize {
+        self.framer.content_bytes()
+    }
+
     /// Whether the answer has come to its end: nothing that follows matters.
     pub fn is_complete(&self) -> bool {
         self.answer.is_closed() || self.outcome.is_some()
@@ -195,12 +202,24 @@ impl Decoder {
         while !rest.is_empty() && !self.answer.is_closed() {
             let (taken, frame) = self.framer.take(rest)?;
             rest = &rest[taken..];
+            self.tell_of_fields();
             if let Some(frame) = frame {
                 self.read(&frame, false, events)?;
             }
         }
         let over = if self.answer.is_closed() { 0 } else { bytes.len() - allowed };
         framing::within(self.limit.saturating_add(over), self.limit, "the answer", "bytes")
+    }
+
+    /// Tells of fields of a stream that the standard does not know.
+    fn tell_of_fields(&mut self) {
+        if !self.begun {
+            return;
+        }
+        for field in self.framer.unknown_fields() {
+            let what = format!("a line of the stream has the unknown field `{}`", json::name(&field));
+            self.answer.not_read(&what);
+        }
     }
 
     /// Reads what was never ended by a line end, then ends the answer.
@@ -226,12 +245,24 @@ impl Decoder {
     /// Reads the JSON values of a frame: usually one. If the frame is the last, what is no JSON may have been cut off.
     fn read(&mut self, frame: &Frame, last: bool, events: &mut Vec<Event>) -> Result<(), Error> {
         let name = frame.event.as_deref().unwrap_or_default();
+        if frame.has_replacements {
+            self.answer.warn(REPLACED);
+        }
         for value in json::values(&frame.data) {
             match value {
                 Ok(json::Element::Done) => self.answer.close(),
                 Ok(json::Element::Value(value)) => self.read_value(name, &value, events)?,
+                Ok(json::Element::Mended(value)) => {
+                    self.answer.warn(REPLACED);
+                    self.read_value(name, &value, events)?;
+                }
                 Err(_) if last && json::is_cut(&frame.data) => self.cut = true,
-                Err(_) if self.is_beside_the_answer(name, &frame.data) => {}
+                Err(_) if self.is_beside_the_answer(name, &frame.data) => {
+                    if !KEEP_ALIVE.contains(&name) {
+                        let name = json::name(name);
+                        self.answer.not_read(&format!("the event `{name}` is unknown, and no JSON"));
+                    }
+                }
                 Err(_) if name == "error" => return Err(failure::in_stream(&Value::String(frame.data.clone()))),
                 Err(problem) => {
                     let message = format!("a part of the answer is no JSON: {problem}");
@@ -264,19 +295,27 @@ impl Decoder {
         is_named && !of_format && !data.starts_with(['{', '['])
     }
 
+    /// The answer has begun: what came before it is a part of it too.
+    fn begin(&mut self) {
+        self.begun = true;
+        if let Some(before) = self.foreign.take().filter(Value::is_object) {
+            shape_of(self.wire).look_over("", &before, &mut self.answer);
+        }
+    }
+
     fn read_value(&mut self, name: &str, value: &Value, events: &mut Vec<Event>) -> Result<(), Error> {
         if let Value::Array(values) = value {
             if values.is_empty() {
                 self.foreign.get_or_insert_with(|| value.clone());
             }
-            return values
-                .iter()
-                .filter(|value| value.is_object())
-                .try_for_each(|value| self.read_value(name, value, events));
+            return values.iter().try_for_each(|value| self.read_value(name, value, events));
+        }
+        if !value.is_object() && !shape::is_nothing(value) && !KEEP_ALIVE.contains(&name) {
+            self.answer.not_read("a JSON value that is no object");
         }
         let is_error = name == "error" || failure::is_reported(value);
         if is_error || !name.is_empty() || is_of(self.wire, value) {
-            self.begun = true;
+            self.begin();
         } else {
             self.foreign.get_or_insert_with(|| value.clone());
         }
@@ -288,6 +327,10 @@ impl Decoder {
             return Err(failure::in_stream(value));
         }
         json::note_info(&mut self.info, value);
+        // Of what is no answer at all, the error tells.
+        if value.is_object() && self.begun {
+            shape_of(self.wire).look_over(kind, value, &mut self.answer);
+        }
         let result = self.parser.read(kind, value, &mut self.answer);
         self.answer.drain(events);
         framing::within(self.answer.block_count(), builder::MOST_BLOCKS, "the answer", "blocks").and(result)
@@ -316,6 +359,31 @@ fn is_of(wire: WireFormat, value: &Value) -> bool {
 fn could_begin_an_answer(head: &[u8]) -> bool {
     let head = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head).trim_ascii_start();
     matches!(head.first(), None | Some(b'{' | b'[')) || sse::could_begin(head)
+}
+
+/// The warning about characters that nobody can read.
+const REPLACED: &str = "some bytes of the answer are no characters: U+FFFD stands in their places";
+
+/// Events that only keep a connection open.
+const KEEP_ALIVE: [&str; 5] = ["ping", "keepalive", "keep-alive", "keep_alive", "heartbeat"];
+
+/// What an answer of a wire format may hold.
+fn shape_of(wire: WireFormat) -> &'static Shape {
+    match wire {
+        WireFormat::AnthropicMessages => &anthropic::SHAPE,
+        WireFormat::OpenAiChat | WireFormat::MistralChat | WireFormat::MistralFim => &chat::SHAPE,
+        WireFormat::OpenAiResponses => &responses::SHAPE,
+        WireFormat::GoogleGenerateContent => &gemini::SHAPE,
+        WireFormat::OllamaChat | WireFormat::OllamaGenerate => &ollama::SHAPE,
+        WireFormat::LlamaCppInfill => &infill::SHAPE,
+    }
+}
+
+/// Returns a Markdown table for the documentation: what of an answer of this format is read, kept, or ignored on purpose,
+/// and why.
+#[doc(hidden)]
+pub fn markdown_of(wire: WireFormat) -> String {
+    shape::markdown(shape_of(wire))
 }
 
 fn parser(wire: WireFormat) -> Box<dyn AnswerParser> {

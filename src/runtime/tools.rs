@@ -124,11 +124,24 @@ impl ToolOutput {
         ToolOutput { content: content.into(), images, ..self }
     }
 
+    /// What a tool says that was cancelled before it said anything itself.
+    pub(super) fn cancelled() -> ToolOutput {
+        ToolOutput::error(CANCELLED)
+    }
+
+    /// Whether the tool said nothing but that it was cancelled.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.is_error && &*self.content == CANCELLED
+    }
+
     /// As the block that answers the call with an id.
     pub(super) fn into_block(self, id: Arc<str>) -> Block {
         Block::ToolResult { id, content: self.content, is_error: self.is_error, images: self.images }
     }
 }
+
+/// What a tool says that was cancelled.
+const CANCELLED: &str = "the tool was cancelled";
 
 /// The tools of a session, by name, in the order in which they are offered.
 #[derive(Clone, Default)]

@@ -16,13 +16,12 @@ use ::http::{HeaderMap, HeaderName, HeaderValue as HttpValue, Request, Response}
 use bytes::Bytes;
 use secrecy::{ExposeSecret, SecretString};
 
-use super::agent::Compiled;
 use super::failure;
 use super::redact::Redactor;
 use super::secret::Secrets;
 use super::stream::Limits;
 use super::{Category, Error, ResponseInfo};
-use crate::provider::{Header, HeaderValue, is_loopback};
+use crate::provider::{Header, HeaderValue, RequestLine, UrlParts, is_loopback};
 use crate::repo::SecretRef;
 use crate::world::Clock;
 pub(super) use backoff::Backoff;
@@ -37,7 +36,7 @@ pub struct TransportOptions {
     /// How long a connection may take.
     pub connect_timeout: Duration,
     /// How long a server may be silent, before the answer and within it. What it says before an answer begins, for instance
-    /// interim answers (1xx), counts as silence.
+    /// interim answers (1xx), counts as silence, and so do comments and blank lines within an answer.
     pub idle_timeout: Duration,
     /// How long one answer may take, from its first byte to its last.
     pub answer_timeout: Duration,
@@ -57,6 +56,23 @@ impl Default for TransportOptions {
             retry: RetryPolicy::default(),
             limits: Limits::default(),
         }
+    }
+}
+
+/// Something that can be sent.
+pub(super) trait Outgoing: Send + Sync {
+    /// Method, URL and headers.
+    fn line(&self) -> &RequestLine;
+
+    /// The name of the provider instance.
+    fn instance(&self) -> &str;
+
+    /// The body, which may be empty.
+    fn body(&self) -> Bytes;
+
+    /// The URL as it may be told: without credentials and query.
+    fn address(&self) -> String {
+        UrlParts::of(&self.line().url).to_string()
     }
 }
 
@@ -135,12 +151,6 @@ impl Transport {
         self
     }
 
-    /// The next piece of a body that does not keep us waiting for too long.
-    pub(super) async fn piece(&self, body: &mut HttpBody) -> Result<Option<Bytes>, HttpError> {
-        let waited = tokio::time::timeout(self.options.idle_timeout, body.piece()).await;
-        waited.unwrap_or_else(|_| Err(HttpError::new(HttpErrorKind::Silence, "nothing came in time")))
-    }
-
     /// Finds every key that was sent so far.
     pub(super) fn redactor(&self) -> Redactor {
         self.redactor.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -152,13 +162,13 @@ impl Transport {
     }
 
     /// Tries once. Resolves when the head of a successful answer is there.
-    pub(super) async fn attempt(&self, request: &Compiled) -> Result<Response<HttpBody>, Refused> {
+    pub(super) async fn attempt(&self, request: &dyn Outgoing) -> Result<Response<HttpBody>, Refused> {
         let http = self.http(request).await?;
         let answer = self.execute(http, request).await;
         answer.map_err(|refused| Refused { error: self.redactor().error(refused.error), ..refused })
     }
 
-    async fn execute(&self, http: Request<Bytes>, request: &Compiled) -> Result<Response<HttpBody>, Refused> {
+    async fn execute(&self, http: Request<Bytes>, request: &dyn Outgoing) -> Result<Response<HttpBody>, Refused> {
         let patience = self.options.connect_timeout + self.options.idle_timeout;
         let sent = tokio::time::timeout(patience, self.client.send(http)).await;
         let sent = sent.map_err(|_| Refused::after_silence(no_answer(request)))?;
@@ -185,7 +195,7 @@ impl Transport {
         Err(Refused { error: refused.error.with_response(&info), ..refused })
     }
 
-    async fn refused(&self, mut response: Response<HttpBody>, status: u16, request: &Compiled) -> Refused {
+    async fn refused(&self, mut response: Response<HttpBody>, status: u16, request: &dyn Outgoing) -> Refused {
         let headers = response.headers();
         let retry_after = backoff::retry_after(headers, self.clock.as_deref());
         let coding = coding(headers);
@@ -217,10 +227,10 @@ impl Transport {
     }
 
     /// The request with its key.
-    async fn http(&self, request: &Compiled) -> Result<Request<Bytes>, Error> {
+    async fn http(&self, request: &dyn Outgoing) -> Result<Request<Bytes>, Error> {
         let config = |message: String| Error::new(Category::Config, message);
         let address = request.address();
-        let url = reqwest::Url::parse(&request.line.url)
+        let url = reqwest::Url::parse(&request.line().url)
             .map_err(|error| config(format!("`{address}` is no URL: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(config(format!("`{address}` must begin with http:// or https://")));
@@ -228,10 +238,10 @@ impl Transport {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(config(format!("the URL of `{address}` holds a login: put the key in `api_key_ref`")));
         }
-        let mut http = Request::new(Bytes::from(request.body.compact()));
-        *http.method_mut() = request.line.method.parse().map_err(|_| config("the method is none".into()))?;
+        let mut http = Request::new(request.body());
+        *http.method_mut() = request.line().method.parse().map_err(|_| config("the method is none".into()))?;
         *http.uri_mut() = url.as_str().parse().map_err(|error| config(format!("`{address}` is no URL: {error}")))?;
-        *http.headers_mut() = self.headers(&request.line.headers).await?;
+        *http.headers_mut() = self.headers(&request.line().headers).await?;
         http.headers_mut().entry(USER_AGENT).or_insert(HttpValue::from_static(OWN_NAME));
         Ok(http)
     }
@@ -330,23 +340,23 @@ fn redirected<B>(response: &Response<B>) -> Error {
 }
 
 /// Where a request goes, for errors.
-fn place(request: &Compiled) -> String {
-    format!("{} (provider instance `{}`)", request.address(), request.instance)
+fn place(request: &dyn Outgoing) -> String {
+    format!("{} (provider instance `{}`)", request.address(), request.instance())
 }
 
 /// A server that says something all the time, but never an answer.
-fn no_answer(request: &Compiled) -> Error {
+fn no_answer(request: &dyn Outgoing) -> Error {
     Error::new(Category::Network, format!("{} did not begin an answer in time", place(request)))
 }
 
 /// An answer that never ends.
-pub(super) fn endless(request: &Compiled, limit: Duration) -> Error {
+pub(super) fn endless(request: &dyn Outgoing, limit: Duration) -> Error {
     let message = format!("the answer of {} did not end within {} seconds", place(request), limit.as_secs());
     Error::new(Category::Network, message).retryable()
 }
 
 /// A failure of the connection before an answer.
-fn network(error: &HttpError, request: &Compiled) -> Refused {
+fn network(error: &HttpError, request: &dyn Outgoing) -> Refused {
     let is_connect = matches!(error.kind, HttpErrorKind::Connect | HttpErrorKind::ConnectTimeout);
     let problem = tls_problem(error).filter(|_| is_connect);
     if let Some(error) = problem.and_then(|problem| not_secure(problem, request)) {
@@ -361,7 +371,7 @@ fn network(error: &HttpError, request: &Compiled) -> Refused {
         HttpErrorKind::Broken => format!("the connection to {place} broke before an answer"),
     };
     // A port of this machine takes a connection at once: what is silent after that waits for another protocol.
-    let is_stuck = error.kind == HttpErrorKind::ConnectTimeout && is_tls_at_home(&request.line.url);
+    let is_stuck = error.kind == HttpErrorKind::ConnectTimeout && is_tls_at_home(&request.line().url);
     let told = Error::new(Category::Network, message);
     match (is_stuck, error.kind) {
         (true, _) => told.detail(format!("{}; {PLAIN_HELP}", cause(error))).into(),
@@ -385,7 +395,7 @@ fn is_tls_at_home(url: &str) -> bool {
 }
 
 /// A failure of TLS that trying again does not mend; `None` if it may.
-fn not_secure(problem: &rustls::Error, request: &Compiled) -> Option<Error> {
+fn not_secure(problem: &rustls::Error, request: &dyn Outgoing) -> Option<Error> {
     let place = place(request);
     let (message, help) = match problem {
         rustls::Error::InvalidCertificate(_) => (
@@ -405,7 +415,7 @@ fn not_secure(problem: &rustls::Error, request: &Compiled) -> Option<Error> {
 }
 
 /// A failure of the connection in the middle of an answer.
-pub(super) fn broken(error: &HttpError, request: &Compiled) -> Error {
+pub(super) fn broken(error: &HttpError, request: &dyn Outgoing) -> Error {
     let place = place(request);
     let message = match error.kind == HttpErrorKind::Silence {
         true => format!("{place} fell silent"),

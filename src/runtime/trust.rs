@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use ring::digest::{Context, SHA256};
 
-use super::{Category, Compiled, Error, tools};
+use super::{Category, Compiled, Error, ModelList, tools};
 use crate::compile::Compiler;
 use crate::provider::{Header, HeaderValue, MODEL_PLACEHOLDER, is_in_the_clear, placeholder};
 use crate::repo::{HttpSpec, LoadOptions, SecretRef};
@@ -116,6 +116,11 @@ impl Grant {
         server(Asker::Instance(Arc::clone(&plan.instance.name.value)), &line.headers, &line.url, key_file)
     }
 
+    /// What a request for a list of models asks for; `None` if its URL is none.
+    pub fn of_models(list: &ModelList, key_file: Option<&Path>) -> Option<Grant> {
+        server(Asker::Instance(Arc::clone(list.instance())), &list.line().headers, &list.line().url, key_file)
+    }
+
     /// What an MCP server at a URL asks for; `None` if its URL is none.
     pub fn of_server(name: &Arc<str>, http: &HttpSpec, key_file: Option<&Path>) -> Option<Grant> {
         server(Asker::Server(Arc::clone(name)), &tools::headers(http), &http.url.value, key_file)
@@ -199,7 +204,7 @@ fn told(headers: &[(String, String)], key: Option<&SecretRef>) -> Vec<String> {
     headers.iter().filter(is_told).map(|(name, value)| format!("{name}: {value}")).collect()
 }
 
-/// The grants that the program itself brings: the requests of its bundled agents.
+/// The grants that the program itself brings: the requests of its bundled agents, and those for lists of models of its instances.
 pub struct Bundled {
     grants: Vec<Grant>,
 }
@@ -210,7 +215,9 @@ impl Bundled {
         let options = LoadOptions { with_bundled: true, ..LoadOptions::default() };
         let compiler = Compiler::load(Arc::new(MemoryWorld::default()), layer, options);
         let plans = compiler.agents().iter().filter_map(|(id, _)| compiler.plan(*id));
-        Bundled { grants: plans.filter_map(|plan| Grant::of_agent(&plan, None)).collect() }
+        let lists = compiler.repo().instances.keys().filter_map(|name| ModelList::of_instance(&compiler, name).ok());
+        let of_lists = lists.filter_map(|list| Grant::of_models(&list, None));
+        Bundled { grants: plans.filter_map(|plan| Grant::of_agent(&plan, None)).chain(of_lists).collect() }
     }
 
     /// Whether a grant gives nothing but what a bundled agent does: the same key in the same headers to the same URL. The name of

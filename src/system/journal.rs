@@ -9,6 +9,7 @@ use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::words;
+use crate::conversation::log::Log;
 use crate::world::{AccessError, Journal, MAX_SESSION_BYTES, ReadError};
 
 /// A file that lines are appended to.
@@ -32,14 +33,20 @@ pub struct OpenedJournal {
 }
 
 impl JournalFile {
-    /// Makes a new journal.
+    /// Makes a new journal. A file that is empty, or that was cut off inside the first line of a session, holds nothing: it is
+    /// begun anew.
     ///
     /// # Errors
     ///
-    /// A phrase that names the file, also if there is something at the path already.
+    /// A phrase that names the file, also if there is something else at the path already.
     pub fn create(path: &Path) -> Result<JournalFile, AccessError> {
-        let opened = open(path, OpenOptions::new().create_new(true))?;
-        Ok(opened.journal)
+        match open(path, OpenOptions::new().create_new(true)) {
+            Ok(opened) => Ok(opened.journal),
+            Err(taken) => match open(path, &mut OpenOptions::new()) {
+                Ok(opened) if Log::is_cut_header(&opened.bytes) => Ok(opened.journal),
+                _ => Err(taken),
+            },
+        }
     }
 
     /// Opens a journal that is there.
@@ -243,7 +250,9 @@ mod tests {
         assert_eq!(said(JournalFile::open(&at("none"))), "`~/none` does not exist");
         let inner = said(JournalFile::open_or_create(&at("no/a")));
         assert_eq!(inner, "`~/no/a` cannot be made: the folder `~/no` does not exist");
-        fs::write(at("file"), "").expect("writable");
+        fs::write(at("empty"), "").expect("writable");
+        assert!(JournalFile::create(&at("empty")).is_ok(), "it holds nothing");
+        fs::write(at("file"), "notes").expect("writable");
         assert!(JournalFile::create(&at("file")).expect_err("taken").to_string().ends_with("is there already"));
         assert!(JournalFile::open(&at("file/a")).is_err());
     }

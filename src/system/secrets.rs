@@ -4,6 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use crate::provider::{HeaderValue, RequestLine};
 use crate::repo::SecretRef;
 use crate::runtime::{SecretError, SecretString, Secrets};
 
@@ -36,6 +37,14 @@ impl SystemSecrets {
         let SecretRef::File(path) = reference else { return None };
         let path = self.path(path).ok()?;
         Some(fs::canonicalize(&path).unwrap_or(path))
+    }
+
+    /// The file to which the key of a request's headers leads, if it is in one.
+    pub fn file_of_line(&self, line: &RequestLine) -> Option<PathBuf> {
+        line.headers.iter().find_map(|header| match &header.value {
+            HeaderValue::Key { key, .. } => self.file_of(key),
+            HeaderValue::Plain(_) => None,
+        })
     }
 
     /// Whether a file that may hold a key is where a reference leads. It is not opened: nobody may have allowed that. Other kinds

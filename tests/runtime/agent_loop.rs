@@ -181,6 +181,34 @@ async fn the_limit_of_rounds_ends_in_a_tool_error() {
 }
 
 #[tokio::test]
+async fn an_agent_loop_has_fifty_rounds() {
+    let server = Server::start(|_, _| calls(&[("c", "look", "{}")])).await;
+    let session = session(&server.url);
+    session.set_tools(ToolSet::new().with(echo("look")));
+    let (_, outcome) = events(session.with_hooks(Arc::new(Watching::default())).send(text("Go"))).await;
+    assert!(matches!(&outcome, Outcome::Failed(error) if error.message.contains("after 50 rounds")), "{outcome:?}");
+    assert_eq!(server.received().len(), 51);
+}
+
+/// Whether a tool still says that it was cancelled, as programs and MCP servers do, or is gone before, is chance.
+#[tokio::test]
+async fn tools_that_are_cancelled_together_leave_the_same_result() {
+    let (_server, session) = with_tools(vec![calls(&[("c1", "says", "{}"), ("c2", "gone", "{}")])]).await;
+    let says = FnTool::new(definition("says"), |_, context| async move {
+        context.cancelled.cancelled().await;
+        ToolOutput::error("the tool was cancelled")
+    });
+    let gone = FnTool::new(definition("gone"), |_, _| std::future::pending::<ToolOutput>());
+    session.set_tools(ToolSet::new().with(says).with(gone));
+    let run = session.send(text("Go")).cancel_on(tokio::time::sleep(Duration::from_millis(200)));
+    assert_eq!(events(run).await.1, Outcome::Cancelled);
+    let last = history(&session).pop().expect("results");
+    let told: Vec<&str> =
+        last.split(" | ").map(|result| result.split_once(": the").map_or(result, |it| it.1)).collect();
+    assert!(told.len() == 2 && told[0] == told[1], "{last}");
+}
+
+#[tokio::test]
 async fn parallel_calls_run_in_parallel_and_answer_in_call_order() {
     let server = Server::answering(vec![calls(&[("c1", "first", "{}"), ("c2", "second", "{}")]), says("Ok.")]).await;
     let session = session(&server.url);

@@ -4,6 +4,18 @@
 #[expect(dead_code, reason = "it is a program: its `main` reads the terminal")]
 mod agent;
 
+#[path = "../../examples/attachments.rs"]
+#[expect(dead_code, reason = "it is a program: its `main` reads the command line")]
+mod attachments;
+
+#[path = "../../examples/models.rs"]
+#[expect(dead_code, reason = "it is a program: its `main` reads the command line")]
+mod models;
+
+#[path = "../../examples/refactor.rs"]
+#[expect(dead_code, reason = "it is a program: its `main` reads the command line")]
+mod refactor;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,4 +61,24 @@ async fn third_request(server: Arc<Server>) {
     while server.received().len() < 3 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+#[tokio::test]
+async fn the_smaller_examples_do_what_they_say() {
+    let fenced = "Here it is:\n```rust\nif a {\n    c();\n}\n```\n";
+    let list = crate::server::status(200, &[], r#"{"data":[{"id":"m"}]}"#);
+    let server = Arc::new(Server::answering(vec![says(fenced), list, says("A tree.")]).await);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let repository = repository(folder.path(), &server, &[]);
+
+    let code = refactor::refactor(&repository, "Helper", "    if a {\n        b();\n    }\n", "Call c.").await;
+    assert_eq!(code.expect("an answer"), "    if a {\n        c();\n    }");
+
+    let agent = repository.agent("Helper").expect("it is there");
+    assert_eq!(models::unknown(&agent, &repository.transport()).await.expect("a list"), ["m"]);
+
+    std::fs::write(folder.path().join("tree.png"), b"\x89PNG\r\n\x1a\n0000").expect("writable");
+    let said = attachments::ask(&repository, "Helper", folder.path(), "tree.png", "What is this?").await;
+    assert_eq!(said.expect("an answer"), "A tree.");
+    assert!(server.received()[2].json().to_string().contains("data:image/png;base64,iVBORw0KGgowMDAw"));
 }

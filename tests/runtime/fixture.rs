@@ -73,7 +73,12 @@ pub(crate) fn options() -> TransportOptions {
         idle_timeout: Duration::from_secs(5),
         answer_timeout: Duration::from_secs(30),
         limits: Limits { line: 256 * 1024, event: 512 * 1024, answer: 2 * 1024 * 1024 },
-        retry: RetryPolicy { retries: 3, min_delay: Duration::from_millis(1), max_delay: Duration::from_millis(20) },
+        retry: RetryPolicy {
+            retries: 3,
+            min_delay: Duration::from_millis(1),
+            max_delay: Duration::from_millis(20),
+            ..RetryPolicy::default()
+        },
     }
 }
 

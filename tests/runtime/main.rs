@@ -7,6 +7,7 @@ mod agent_loop;
 mod children;
 mod client;
 mod compression;
+mod content;
 mod cost;
 mod deadline;
 mod edges;
@@ -15,6 +16,7 @@ mod examples;
 mod faults;
 mod fixture;
 mod hostile;
+mod installed;
 mod killed;
 mod library;
 #[cfg(unix)]

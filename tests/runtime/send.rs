@@ -15,10 +15,10 @@ use crate::server::{Server, calls, says, sse, status};
 /// The smallest PNG that readers accept: its signature is what counts here.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n0000";
 
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 /// A repository with an agent that talks to a server.
@@ -41,13 +41,17 @@ fn write(root: &Path, path: &str, bytes: impl AsRef<[u8]>) {
 }
 
 async fn reqc(root: &Path, arguments: &[&str], input: &str) -> Ran {
+    run_with(root, &[&["send", "--trust"], arguments].concat(), input).await
+}
+
+/// Runs any command, without input.
+pub(crate) async fn run(root: &Path, arguments: &[&str]) -> Ran {
+    run_with(root, arguments, "").await
+}
+
+async fn run_with(root: &Path, arguments: &[&str], input: &str) -> Ran {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
-    command
-        .args(["send", "--trust"])
-        .args(arguments)
-        .current_dir(root)
-        .env("SCRIPTED_KEY", KEY)
-        .env_remove("HTTP_PROXY");
+    command.args(arguments).current_dir(root).env("SCRIPTED_KEY", KEY).env_remove("HTTP_PROXY");
     command.env("XDG_STATE_HOME", STATE);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = command.spawn().expect("the binary runs");
@@ -643,4 +647,129 @@ async fn compress_also_asks_before_it_sends_to_a_server_of_the_repository() {
     assert!(other.received().is_empty());
     let ran = reqc(root.path(), &["Tester", "--resume", "chat.jsonl", "--compress"], "").await;
     assert_eq!((ran.code, ran.out.as_str(), other.received().len()), (0, "A summary.\n", 1), "{}", ran.err);
+}
+
+/// The answer as it can be put into a file; the session keeps what the model said.
+#[tokio::test]
+async fn an_answer_is_cleaned_if_asked_for() {
+    let server = Server::start(|_, _| says("Here it is:\n```rust\nf();\n```\n")).await;
+    let root = repository(&server.url);
+    let plain = reqc(root.path(), &["Tester", "-m", "Hi"], "").await;
+    assert_eq!(plain.out, "Here it is:\n```rust\nf();\n```\n");
+    let cleaned = reqc(root.path(), &["Tester", "-m", "Hi", "--clean", "--save", "s.jsonl"], "").await;
+    assert_eq!(cleaned.out, "f();\n", "{}", cleaned.err);
+    let log = std::fs::read_to_string(root.path().join("s.jsonl")).expect("it is saved");
+    assert!(log.contains("Here it is"), "{log}");
+    let json = reqc(root.path(), &["Tester", "-m", "Hi", "--clean", "--format", "json"], "").await;
+    let result: Value = serde_json::from_str(&json.out).expect("JSON");
+    assert_eq!(result["text"], "f();");
+    let events = reqc(root.path(), &["Tester", "-m", "Hi", "--clean", "--format", "events"], "").await;
+    let texts: Vec<Value> = events.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let texts: Vec<&Value> = texts.iter().filter(|event| event["event"] == "text").map(|it| &it["text"]).collect();
+    assert_eq!(texts, ["f();"]);
+}
+
+/// A log that was cut inside its first line has a way out: it is begun anew.
+#[tokio::test]
+async fn a_log_cut_inside_its_first_line_is_begun_anew() {
+    let server = Server::start(|_, _| says("ok")).await;
+    let root = repository(&server.url);
+    reqc(root.path(), &["Tester", "-m", "Hi", "--save", "whole.jsonl"], "").await;
+    let whole = std::fs::read(root.path().join("whole.jsonl")).expect("it was saved");
+    let header = whole.iter().position(|byte| *byte == b'\n').expect("lines");
+    for cut in [0, 1, 5, header / 2, header] {
+        write(root.path(), "cut.jsonl", &whole[..cut]);
+        let refused = reqc(root.path(), &["Tester", "-m", "Hi", "--resume", "cut.jsonl"], "").await;
+        let help = "`--save cut.jsonl` begins";
+        assert!(refused.code == 2 && refused.err.contains(help), "{cut}: {}", refused.err);
+        let begun = reqc(root.path(), &["Tester", "-m", "Hi", "--save", "cut.jsonl"], "").await;
+        assert_eq!(begun.code, 0, "{cut}: {}", begun.err);
+        let log = std::fs::read(root.path().join("cut.jsonl")).expect("it is there");
+        assert_eq!(Log::parse(&log).expect("a log").tail_bytes, 0, "{cut}");
+        let resumed = reqc(root.path(), &["Tester", "-m", "And?", "--resume", "cut.jsonl"], "").await;
+        assert_eq!(resumed.code, 0, "{cut}: {}", resumed.err);
+    }
+    for other in ["notes without a line end", "{\"kind\":\"other\"", "a line\n"] {
+        write(root.path(), "notes", other);
+        let refused = reqc(root.path(), &["Tester", "-m", "Hi", "--save", "notes"], "").await;
+        assert!(refused.code == 2 && refused.err.contains("is there already"), "{other}: {}", refused.err);
+        assert_eq!(std::fs::read_to_string(root.path().join("notes")).expect("it is there"), other);
+    }
+}
+
+/// One way in which nothing is sent.
+struct UnsentCase {
+    arguments: &'static [&'static str],
+    /// What the outcome's message or detail says.
+    says: &'static str,
+    code: i32,
+}
+
+const fn unsent(arguments: &'static [&'static str], says: &'static str, code: i32) -> UnsentCase {
+    UnsentCase { arguments, says, code }
+}
+
+/// Programs read one object a line, and the last one is the outcome, also if nothing is sent.
+#[tokio::test]
+async fn nothing_sent_is_an_outcome_too() {
+    let server = Server::start(|_, _| says("ok")).await;
+    let root = repository(&server.url);
+    let extends = "extends = \"Tester\"\n";
+    write(root.path(), "agents/wrong.toml", format!("name = \"Wrong\"\n{extends}[body]\ntemperature = 7\n"));
+    write(
+        root.path(),
+        "agents/broken.toml",
+        format!("name = \"Broken\"\n{extends}[body]\nx = \"{{{{ ctx.nothing }}}}\"\n"),
+    );
+    write(root.path(), "agents/lost.toml", "name = \"Lost\"\nextends = \"Nobody\"\n");
+    write(
+        root.path(),
+        "agents/keyless.toml",
+        format!("name = \"Keyless\"\n{extends}provider_instance = \"Keyless\"\n"),
+    );
+    let keyless = "name = \"Keyless\"\nclient_api = \"OpenAI Compatible\"\nurl = \"http://127.0.0.1:9\"\n\
+                   api_key_ref = \"env:REQC_NOT_SET\"\n";
+    write(root.path(), "providers/keyless.toml", keyless);
+    write(root.path(), "bad_tools.toml", "[[tool]]\nnonsense = 1\n");
+    write(root.path(), "server.toml", "[[server]]\nname = \"s\"\ncommand = [\"/nowhere/at/all\"]\n");
+    write(root.path(), "log.jsonl", "no log\n");
+    let cases = [
+        unsent(&["Nobody", "-m", "Hi"], "Nobody", 2),
+        unsent(&["Wrong", "-m", "Hi"], "mistakes", 1),
+        unsent(&["Broken", "-m", "Hi"], "mistakes", 1),
+        unsent(&["Lost", "-m", "Hi"], "Nobody", 1),
+        unsent(&["Keyless", "-m", "Hi"], "REQC_NOT_SET", 2),
+        unsent(&["Tester"], "nothing to send", 2),
+        unsent(&["Tester", "-m", "Hi", "--tools", "bad_tools.toml"], "mistakes", 1),
+        unsent(&["Tester", "-m", "Hi", "--tools", "server.toml"], "s", 2),
+        unsent(&["Tester", "-m", "Hi", "--tools", "missing.toml"], "missing.toml", 2),
+        unsent(&["Tester", "-m", "Hi", "--image", "missing.png"], "missing.png", 2),
+        unsent(&["Tester", "--resume", "missing.jsonl"], "missing.jsonl", 2),
+        unsent(&["Tester", "--resume", "log.jsonl"], "log.jsonl", 2),
+        unsent(&["Tester", "-m", "Hi", "--save", "log.jsonl"], "log.jsonl", 2),
+        unsent(&["Tester", "-m", "Hi", "--context", "missing"], "missing", 2),
+        unsent(&["Tester", "-m", "Hi", "--deny", "no/rule"], "no/rule", 2),
+        unsent(&["Tester", "-m", "Hi", "-C", "missing"], "missing", 2),
+        unsent(&["Tester", "-m", "Hi", "--format", "sarif=x"], "this command", 2),
+        unsent(&["Tester", "what"], "what", 2),
+    ];
+    for UnsentCase { arguments, says, code } in cases {
+        for format in ["events", "json"] {
+            let ran = reqc(root.path(), &[arguments, &["--format", format]].concat(), "").await;
+            let text = if format == "json" { ran.out.replace('\n', " ") } else { ran.out.clone() };
+            let objects: Vec<Value> = text
+                .lines()
+                .map(|line| {
+                    serde_json::from_str(line).unwrap_or_else(|_| panic!("{arguments:?} {format}: {}", ran.out))
+                })
+                .collect();
+            let last = objects.last().unwrap_or_else(|| panic!("{arguments:?} {format}: no outcome; {}", ran.err));
+            let outcome = if format == "json" { &last["outcome"] } else { last };
+            assert_eq!(outcome["state"], "failed", "{arguments:?} {format}: {last}");
+            assert!(format == "json" || last["event"] == "done", "{last}");
+            assert!(last.to_string().contains(says), "{arguments:?} {format}: {last}");
+            assert_eq!(ran.code, code, "{arguments:?} {format}: {}{}", ran.out, ran.err);
+        }
+    }
+    assert!(server.received().is_empty());
 }

@@ -101,7 +101,7 @@ async fn cancelling_keeps_the_text_and_drops_the_partial_call() {
 #[tokio::test]
 async fn cancelling_takes_effect_while_the_server_says_nothing() {
     // Nothing at all, headers only, and a wait between attempts.
-    let backing_off = status(429, &[("retry-after", "3600")], "{}");
+    let backing_off = status(429, &[("retry-after", "100")], "{}");
     for silent in [vec![Act::Hang], vec![stream_head(), Act::Hang], backing_off] {
         let server = Server::answering(vec![silent]).await;
         let session = session(&server.url);

@@ -77,20 +77,54 @@ async fn a_server_that_recovers_is_asked_again_as_it_wishes() {
     let server = Server::answering(vec![
         status(429, &[("retry-after", "0")], "{}"),
         status(503, &[("retry-after", past)], "{}"),
-        status(529, &[("retry-after", "9999")], "{}"),
+        status(529, &[("retry-after", "0.03")], "{}"),
         says("At last."),
     ])
     .await;
     let (events, outcome) = events(session(&server.url).send(text("Hi"))).await;
     assert_eq!(outcome, Outcome::Finished(StopReason::EndTurn));
-    // The last wish is more than the limit of this test's policy.
+    // The last wish is more than this test's policy waits by itself.
     let delays = retries(&events);
     let attempts: Vec<u32> = delays.iter().map(|(attempt, _)| *attempt).collect();
     assert_eq!(attempts, [2, 3, 4]);
     assert!(delays[..2].iter().all(|(_, delay)| *delay >= Duration::from_millis(1)), "at once is never: {delays:?}");
-    assert_eq!(delays[2].1, Duration::from_millis(20));
+    assert_eq!(delays[2].1, Duration::from_millis(30));
     let bodies: Vec<Vec<u8>> = server.received().into_iter().map(|received| received.body).collect();
     assert!(bodies.windows(2).all(|pair| pair[0] == pair[1]), "the same body each time");
+}
+
+/// Nobody waits an hour, and to ask again after a minute would be in vain.
+#[tokio::test]
+async fn a_server_that_asks_for_too_long_a_pause_is_not_asked_again() {
+    for wish in ["3600", "121"] {
+        let server = Server::answering(vec![status(429, &[("retry-after", wish)], "{}")]).await;
+        let (events, outcome) = events(session(&server.url).send(text("Hi"))).await;
+        let error = failed(outcome);
+        assert!(error.to_string().contains(&format!("asks to wait {wish} s")), "{error}");
+        assert_eq!(error.retry_after.map(|wish| wish.as_secs().to_string()).as_deref(), Some(wish));
+        assert!(error.retryable && retries(&events).is_empty() && server.received().len() == 1);
+    }
+}
+
+/// Comments keep a connection open, and not a request.
+#[tokio::test]
+async fn comments_without_end_are_silence() {
+    let half = r#"{"choices":[{"index":0,"delta":{"content":"half"}}]}"#;
+    for noise in [&b": still here\n\n"[..], b"\n", b":\n"] {
+        let mut acts = sse(&[half]);
+        for _ in 0..200 {
+            acts.extend([Act::Bytes(noise.to_vec()), Act::Pause(Duration::from_millis(20))]);
+        }
+        acts.push(Act::Hang);
+        let server = Server::answering(vec![acts]).await;
+        let options = TransportOptions { idle_timeout: Duration::from_millis(300), ..options() };
+        let transport = Transport::new(Arc::new(Planted), options);
+        let session = Session::new(agent(&server.url), transport, Conversation::default());
+        let began = Instant::now();
+        let error = failed(events(session.send(text("Hi"))).await.1);
+        assert!(error.category == Category::Network && error.message.contains("silent"), "{error}");
+        assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    }
 }
 
 #[tokio::test]

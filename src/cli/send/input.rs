@@ -17,7 +17,7 @@ use crate::repo::LayerKind;
 use crate::resolve::ProfileId;
 use crate::runtime::{SessionStart, image};
 use crate::source::{SourceText, Sources};
-use crate::system::{JournalFile, project_environment, to_read, to_write};
+use crate::system::{FolderContent, JournalFile, project_environment, to_read, to_write};
 use crate::world::AccessError;
 
 /// Everything that a request is made from, beside the agent.
@@ -141,7 +141,24 @@ fn message(options: &Options, send: &Send) -> Result<Option<Vec<Block>>, Failure
         })?;
         blocks.push(Block::Image(image));
     }
+    if !send.attached.is_empty() {
+        let Some(files) = session_files(options, send)? else {
+            return Err(Failure::new("`--attach` refers to files beside a session, and there is none")
+                .help("name the session's file with `--save` or `--resume`"));
+        };
+        for path in &send.attached {
+            blocks.push(Block::Stored(files.store(path).map_err(super::failure)?));
+        }
+    }
     Ok((!blocks.is_empty()).then_some(blocks))
+}
+
+/// The files beside the session that goes on or is saved, if one is.
+pub(super) fn session_files(options: &Options, send: &Send) -> Result<Option<FolderContent>, Failure> {
+    let Some(file) = send.resume.as_ref().or(send.save.as_ref()) else { return Ok(None) };
+    let file = options.path(file);
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok(Some(FolderContent::open(folder).map_err(Failure::from)?))
 }
 
 /// The image in a file; a phrase that goes on after the image's name if there is none.
@@ -191,7 +208,7 @@ fn resume(options: &Options, path: &Path, send: &Send) -> Result<Resumed, Failur
         }
     })?;
     let Some(log) = loaded.log else {
-        return Err(Failure::new(format!("`{shown}` holds no session")).help("`--save FILE` begins one"));
+        return Err(no_session(&shown.to_string(), &opened.bytes));
     };
     if log.agent() != send.agent {
         Terminal::warn(&format!("`{shown}` is a session of `{}`", shortened(log.agent())));
@@ -201,6 +218,19 @@ fn resume(options: &Options, path: &Path, send: &Send) -> Result<Resumed, Failur
         Terminal::warn(&format!("{what}: they do not count"));
     }
     Ok(Resumed { log, journal: opened.journal })
+}
+
+/// A file that has no complete line to go on with.
+fn no_session(shown: &str, bytes: &[u8]) -> Failure {
+    match (bytes.is_empty(), Log::is_cut_header(bytes)) {
+        (true, _) => Failure::new(format!("`{shown}` is empty: it holds no session"))
+            .help(format!("`--save {shown}` begins one in it")),
+        (false, true) => Failure::new(format!("`{shown}` was cut off inside its first line: it holds no session"))
+            .help(format!("nothing was said yet: `--save {shown}` begins the session anew")),
+        (false, false) => {
+            Failure::new(format!("`{shown}` holds no session")).help("`--save` begins one in a file of another name")
+        }
+    }
 }
 
 /// A context by its name, or a file that holds one, as the agent gets it.

@@ -4,8 +4,12 @@ use serde_json::{Value, json};
 
 use super::super::Terminal;
 use super::super::args::Format;
+use crate::compile::Report;
+use crate::conversation::Task;
 use crate::provider::Header;
-use crate::runtime::{Compiled, Event, Outcome, Refusal, Session};
+use crate::report::findings_json;
+use crate::runtime::clean::{AnswerPlace, clean};
+use crate::runtime::{Compiled, Error, Event, Outcome, Refusal, Session, Usage};
 use crate::text::{Text, cut, text};
 
 /// The request as it would be sent; keys stay placeholders.
@@ -17,6 +21,30 @@ pub(super) fn dry_run(compiled: &Compiled) -> Text {
     text!("{}\n{}", head, Text::json_text(&compiled.body.pretty()))
 }
 
+/// Ends standard output for programs if nothing was sent: with the outcome, and with the findings that are its reason.
+pub(super) fn end_unsent(format: Format, error: Error, found: Option<&Report>, terminal: &mut Terminal) {
+    let outcome = Outcome::Failed(error);
+    let mut last = match format {
+        Format::Events => Event::Done(outcome).to_json(),
+        _ => json!({
+            "request": null,
+            "outcome": outcome.to_json(),
+            "text": "",
+            "tool_calls": [],
+            "provider_blocks": [],
+            "usage": Usage::default().to_json(),
+            "cost_usd": null,
+        }),
+    };
+    if let Some(found) = found {
+        last["diagnostics"] = findings_json(found).into();
+    }
+    match format {
+        Format::Events => terminal.json_line(&last),
+        _ => terminal.json(&last),
+    }
+}
+
 /// Prints events as they come.
 pub(super) struct Printer<'t> {
     format: Format,
@@ -26,11 +54,54 @@ pub(super) struct Printer<'t> {
     mid_line: bool,
     calls: Vec<Value>,
     own: Vec<Value>,
+    /// The text of a round that is cleaned once it is whole.
+    held: Option<Held>,
+}
+
+/// Text that waits, and what stands around its place.
+#[derive(Default)]
+pub(super) struct Held {
+    text: String,
+    prefix: String,
+    suffix: String,
+}
+
+impl Held {
+    /// For an answer to this task.
+    pub(super) fn for_task(task: &Task) -> Held {
+        match task {
+            Task::Completion { prefix, suffix } => {
+                Held { text: String::new(), prefix: prefix.clone(), suffix: suffix.clone() }
+            }
+            Task::Chat(_) => Held::default(),
+        }
+    }
+
+    /// The text that came since the last time, cleaned.
+    fn take(&mut self) -> String {
+        let text = std::mem::take(&mut self.text);
+        let place = AnswerPlace { prefix: &self.prefix, suffix: &self.suffix, ..AnswerPlace::default() };
+        clean(&text, &place).into_owned()
+    }
 }
 
 impl Printer<'_> {
     pub(super) fn new(format: Format, terminal: &mut Terminal) -> Printer<'_> {
-        Printer { format, terminal, text: String::new(), mid_line: false, calls: Vec::new(), own: Vec::new() }
+        let (calls, own) = (Vec::new(), Vec::new());
+        Printer { format, terminal, text: String::new(), mid_line: false, calls, own, held: None }
+    }
+
+    /// Holds the text of each round back until it is whole, and cleans it.
+    pub(super) fn cleaning(self, held: Option<Held>) -> Self {
+        Printer { held, ..self }
+    }
+
+    /// Tells of text that was held back.
+    fn release(&mut self) {
+        let text = self.held.as_mut().map(Held::take).unwrap_or_default();
+        if !text.is_empty() {
+            self.show(&Event::Text(text));
+        }
     }
 
     /// Whether nobody reads any more.
@@ -39,6 +110,15 @@ impl Printer<'_> {
     }
 
     pub(super) fn event(&mut self, event: &Event) {
+        match (event, &mut self.held) {
+            (Event::Text(text), Some(held)) => return held.text.push_str(text),
+            (Event::TurnEnd { .. } | Event::TurnCutOff { .. }, Some(_)) => self.release(),
+            _ => {}
+        }
+        self.show(event);
+    }
+
+    fn show(&mut self, event: &Event) {
         match event {
             Event::Text(text) => self.text.push_str(text),
             Event::ToolCallEnd(call) => self.calls.push(call.to_json()),
@@ -105,6 +185,7 @@ impl Printer<'_> {
     }
 
     pub(super) fn end(mut self, session: &Session, compiled: &Compiled, ended: &Outcome) {
+        self.release();
         match self.format {
             Format::Events => self.terminal.json_line(&Event::Done(ended.clone()).to_json()),
             Format::Json => {

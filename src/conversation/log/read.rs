@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{CutOff, Entry, Header, Instructions, Sent, Summary, VERSION};
 use crate::conversation::{
     Audio, Block, DEFAULT_PRIORITY, Document, DocumentSource, Image, Item, ItemKind, Message, PodEvent, ProviderBlock,
-    Role, SystemLayer, Tool, Usage,
+    Role, StoredContent, SystemLayer, Tool, Usage,
 };
 use crate::json::parse;
 
@@ -204,6 +204,12 @@ pub(in crate::conversation) fn block(value: &Value) -> Read<Block> {
         "image" => Block::Image(image(&block)?),
         "document" => Block::Document(document(&block)?),
         "audio" => Block::Audio(Audio { data: block.text("data")?, media_type: block.text("media_type")? }),
+        "stored" => Block::Stored(StoredContent {
+            reference: block.text("reference")?,
+            media_type: block.text("media_type")?,
+            bytes: block.count("bytes")?.ok_or("`bytes` is missing")?,
+            sha256: block.text("sha256")?,
+        }),
         "provider_block" => Block::Provider(ProviderBlock {
             origin: block.text("origin")?,
             data: written(&block, ["data", "data_json"])?,

@@ -19,6 +19,14 @@ pub(super) fn header(header: &Header) -> String {
     finish(line)
 }
 
+/// How the header of every log begins.
+pub(super) fn header_begin() -> String {
+    let mut line = object("session");
+    line.insert("version".into(), VERSION.into());
+    let whole = finish(line);
+    whole.trim_end_matches(['}', '\n']).to_owned()
+}
+
 /// An entry as the line with this number.
 pub(super) fn entry(entry: &Entry, number: usize) -> String {
     let mut line = members(entry);
@@ -144,6 +152,12 @@ pub(crate) fn block(block: &Block) -> Value {
         Block::Image(it) => return image(it),
         Block::Document(it) => return document(it),
         Block::Audio(it) => return json!({"type": "audio", "data": &*it.data, "media_type": &*it.media_type}),
+        Block::Stored(it) => {
+            return json!({
+                "type": "stored", "reference": &*it.reference, "media_type": &*it.media_type, "bytes": it.bytes,
+                "sha256": &*it.sha256,
+            });
+        }
         Block::Provider(it) => return provider_block(it),
         Block::Thinking { text, signature, .. } => {
             json!({"type": "thinking", "thinking": &**text, "signature": &**signature})

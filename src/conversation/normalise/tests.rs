@@ -54,6 +54,7 @@ fn shown_for(history: &[Message], rules: &NormalFormRules) -> (Vec<String>, Vec<
         Block::Image(_) => "image".to_owned(),
         Block::Document(_) => "document".to_owned(),
         Block::Audio(_) => "audio".to_owned(),
+        Block::Stored(_) => "stored".to_owned(),
         Block::Provider(own) => format!("own {}", own.data["type"].as_str().unwrap_or_default()),
     };
     let message = |message: &Message| {

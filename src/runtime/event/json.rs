@@ -101,6 +101,7 @@ impl Error {
         let mut members = json!({
             "category": self.category.name(), "message": self.message, "detail": self.detail,
             "status": self.status, "retryable": self.retryable,
+            "retry_after_ms": self.retry_after.map(|wish| wish.as_millis()),
         });
         merge(&mut members, self.response.as_deref().cloned().unwrap_or_default().to_json());
         members

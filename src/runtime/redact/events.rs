@@ -45,6 +45,7 @@ impl Redacting {
                 events.push(Event::ToolCallEnd(call));
                 events
             }
+            Event::Warning(message) => vec![Event::Warning(self.redactor.text(&message))],
             event => vec![event],
         }
     }

@@ -174,9 +174,10 @@ impl RequestTask<'_> {
     }
 }
 
-/// The result of a tool that was not stopped from outside.
+/// The result of a tool that was not stopped from outside. Whether a tool still says that it was, or is gone before, is chance.
 fn ended_by_itself(ended: Result<(Id, ToolOutput), JoinError>) -> Option<(Id, ToolOutput)> {
     match ended {
+        Ok((_, output)) if output.is_cancelled() => None,
         Ok(ended) => Some(ended),
         Err(error) if error.is_cancelled() => None,
         Err(error) => Some((error.id(), crash(&error))),

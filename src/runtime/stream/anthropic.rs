@@ -27,8 +27,105 @@ use serde_json::{Value, json};
 
 use super::AnswerParser;
 use super::builder::{AnswerBuilder, BlockIndex};
-use super::json::{count, items, set, text};
+use super::json::{self, count, items, set, text};
+use super::shape::{self, EVENTS, Kind, Member, Shape};
+use super::shape::{always, any, apart, beside, ignored, is_nothing, kept, kind, number, within};
 use crate::runtime::{Error, StopReason};
+
+/// The events, and the whole answer.
+pub(super) static SHAPE: Shape = Shape::new(EVENTS, &[]).with_kinds(KINDS);
+
+const KINDS: &[Kind] = &[
+    kind(&["message_start"], START),
+    kind(&["content_block_start"], BLOCK_START),
+    kind(&["content_block_delta"], BLOCK_DELTA),
+    kind(&["content_block_stop"], &[number(&["index"])]),
+    kind(&["message_delta"], MESSAGE_DELTA),
+    kind(&["message_stop"], &[ignored(&["amazon-bedrock-invocationMetrics"], GATEWAY)]),
+    kind(&["ping"], &[]),
+    kind(&["message"], MEMBERS),
+];
+
+const START: &[Member] = &[within(&["message"], &MESSAGE)];
+
+const BLOCK_START: &[Member] = &[number(&["index"]), within(&["content_block"], &BLOCK)];
+
+const BLOCK_DELTA: &[Member] = &[number(&["index"]), apart(&["delta"], &DELTA)];
+
+const GATEWAY: &str = "a gateway's measurements of time and tokens";
+
+const MESSAGE_DELTA: &[Member] =
+    &[within(&["delta"], &STOP), within(&["usage"], &USAGE), beside(&["context_management", "container"])];
+
+static MESSAGE: Shape = Shape::new("message", MEMBERS);
+
+const MEMBERS: &[Member] = &[
+    shape::text(&["id", "model", "stop_reason"]),
+    within(&["content"], &BLOCK),
+    within(&["stop_details"], &STOP_DETAILS),
+    within(&["usage"], &USAGE),
+    beside(&["container", "context_management"]),
+    always(&["type"], &["message"]),
+    always(&["role"], &["assistant"]),
+    ignored(&["stop_sequence"], STOP_SEQUENCE),
+];
+
+const STOP_SEQUENCE: &str = "the outcome says that a stop sequence came up";
+
+static STOP: Shape = Shape::new(
+    "message_delta.delta",
+    &[
+        shape::text(&["stop_reason"]),
+        within(&["stop_details"], &STOP_DETAILS),
+        beside(&["container", "context_management"]),
+        ignored(&["stop_sequence"], STOP_SEQUENCE),
+    ],
+);
+
+static STOP_DETAILS: Shape =
+    Shape::new("stop_details", &[shape::text(&["category", "explanation"]), always(&["type"], &["refusal"])]);
+
+static USAGE: Shape = Shape::new(
+    "usage",
+    &[
+        number(&["input_tokens", "output_tokens"]),
+        number(&["cache_read_input_tokens", "cache_creation_input_tokens"]),
+        within(&["output_tokens_details"], &OUTPUT_DETAILS),
+        ignored(&["cache_creation"], "it splits `cache_creation_input_tokens` by lifetime"),
+        ignored(&["server_tool_use"], "it counts calls, not tokens; the calls are kept"),
+        ignored(&["service_tier", "inference_geo", "speed"], "how the request was served"),
+        ignored(&["iterations"], "the parts of the sums above"),
+    ],
+);
+
+static OUTPUT_DETAILS: Shape = Shape::new("usage.output_tokens_details", &[number(&["thinking_tokens"])]);
+
+static BLOCK: Shape = Shape::new("content_block", &[]).with_kinds(BLOCKS).keeping_other_kinds();
+
+const BLOCKS: &[Kind] = &[
+    kind(&["text"], &[shape::text(&["text"]), kept(&["citations"])]),
+    kind(&["thinking"], &[shape::text(&["thinking", "signature"])]),
+    kind(&["redacted_thinking"], &[shape::text(&["data"])]),
+    kind(&["tool_use"], TOOL_USE),
+];
+
+const TOOL_USE: &[Member] = &[shape::text(&["id", "name"]), any(&["input"]), within(&["caller"], &CALLER)];
+
+static CALLER: Shape = Shape::new(
+    "content_block.caller",
+    &[shape::text(&["type"]), ignored(&["tool_id"], "the warning says that a program made the call")],
+);
+
+/// Pieces of blocks that are not the provider's own; into its own blocks, any piece is put.
+static DELTA: Shape = Shape::new("delta", &[]).with_kinds(&[
+    kind(&["text_delta"], &[shape::text(&["text"])]),
+    kind(&["thinking_delta"], &[shape::text(&["thinking"]), ignored(&["estimated_tokens"], ESTIMATE)]),
+    kind(&["signature_delta"], &[shape::text(&["signature"])]),
+    kind(&["input_json_delta"], &[shape::text(&["partial_json"])]),
+    kind(&["citations_delta"], &[kept(&["citation"])]),
+]);
+
+const ESTIMATE: &str = "an estimate that the usage replaces";
 
 #[derive(Default)]
 pub(super) struct Anthropic {
@@ -70,6 +167,7 @@ impl AnswerParser for Anthropic {
             }
             "message_stop" => self.complete(answer),
             "message" => self.whole(value, answer),
+            // Events of other kinds are told of by the table.
             _ => {}
         }
         Ok(())
@@ -109,24 +207,41 @@ impl Anthropic {
             _ => answer.open_own(block.clone()),
         };
         let own = answer.own_data(place).is_some();
-        answer.text_at(place, text(block, "text"));
-        answer.thinking_at(place, text(block, "thinking"));
-        answer.signature_at(place, text(block, "signature"));
+        match text(block, "type") {
+            "text" => answer.text_at(place, text(block, "text")),
+            "thinking" => {
+                answer.thinking_at(place, text(block, "thinking"));
+                answer.signature_at(place, text(block, "signature"));
+            }
+            // The other kinds hold no words, or are kept whole.
+            _ => {}
+        }
         let citations = items(block, "citations").to_vec();
         self.blocks.insert(index, Open { place, input: block["input"].clone(), own, json: String::new(), citations });
     }
 
     /// A piece of a block. Pieces of a block that never started are dropped.
     fn delta(&mut self, index: u64, delta: &Value, answer: &mut AnswerBuilder) {
-        let Some(Open { place, own, json, citations, .. }) = self.blocks.get_mut(&index) else { return };
+        let Some(Open { place, own, json, citations, .. }) = self.blocks.get_mut(&index) else {
+            let kind = json::name(text(delta, "type"));
+            return answer.not_read(&format!("a `{kind}` belongs to no open block"));
+        };
+        let is_of_own_call = *own && text(delta, "type") == "input_json_delta";
+        if !*own || is_of_own_call {
+            DELTA.look_over("", delta, answer);
+        }
         match text(delta, "type") {
             "input_json_delta" if *own => json.push_str(text(delta, "partial_json")),
             _ if *own => grow(*place, delta, answer),
+            "citations_delta" if !answer.takes_text(*place) => {
+                answer.not_read("a citation came for a block that is no text");
+            }
             "citations_delta" => citations.extend(delta.get("citation").cloned()),
             "text_delta" => answer.text_at(*place, text(delta, "text")),
             "thinking_delta" => answer.thinking_at(*place, text(delta, "thinking")),
             "signature_delta" => answer.signature_at(*place, text(delta, "signature")),
             "input_json_delta" => answer.arguments(*place, text(delta, "partial_json")),
+            // Pieces of other kinds are told of by the table.
             _ => {}
         }
     }
@@ -136,9 +251,16 @@ impl Anthropic {
         if own {
             return end_own(place, &json, answer);
         }
+        let is_replaced = !answer.is_blank(place) && !is_nothing(&input);
+        if is_replaced && !answer.has_arguments(place, &input) {
+            answer.not_read(REPLACED);
+        }
         // The API refuses a blank text, also one with citations.
         if !citations.is_empty() && answer.has_words(place) {
             return answer.text_as_own(place, |text| json!({"type": "text", "text": text, "citations": citations}));
+        }
+        if !citations.is_empty() {
+            answer.not_read("citations came with a text of white space alone");
         }
         answer.seal(place);
         let empty = input.as_object().is_some_and(serde_json::Map::is_empty);
@@ -187,6 +309,9 @@ fn is_of_program(call: &Value) -> bool {
     !caller.is_empty() && caller != "direct"
 }
 
+/// The warning about arguments that came twice.
+const REPLACED: &str = "the arguments in the start of a block, which other ones follow in pieces";
+
 /// A piece of a block of the provider's own: its texts go on with those of the block, other members replace them.
 fn grow(place: BlockIndex, delta: &Value, answer: &mut AnswerBuilder) {
     let Some(Value::Object(block)) = answer.own_data(place) else { return };
@@ -203,7 +328,12 @@ fn end_own(place: BlockIndex, arguments: &str, answer: &mut AnswerBuilder) {
     let Some(block) = answer.own_data(place) else { return };
     if !arguments.trim().is_empty() {
         match serde_json::from_str::<Value>(arguments) {
-            Ok(input) => block["input"] = input,
+            Ok(input) => {
+                let before = std::mem::replace(&mut block["input"], input.clone());
+                if !is_nothing(&before) && before != input {
+                    answer.not_read(REPLACED);
+                }
+            }
             Err(_) => return answer.warn("a call of the provider's own tool has malformed arguments"),
         }
     }

@@ -30,8 +30,12 @@ pub(super) struct AnswerBuilder {
     refused: bool,
     /// Whether a call in the provider's own form waits for the host.
     waits_for_host: bool,
-    /// What was told already of what is not kept.
-    warned: Vec<&'static str>,
+    /// The warnings that were given.
+    warned: Vec<String>,
+    /// How many parts of the answer nobody reads, as far as warnings told of them.
+    not_read: usize,
+    /// What is kept beside the message, by name.
+    beside: Map<String, Value>,
     /// Whether an answer without anything is strange.
     is_chat: bool,
     refusal: Option<Refusal>,
@@ -82,6 +86,9 @@ struct Call {
 /// characters, and their own ids have 40 at most.
 const LONGEST_NAME: usize = 256;
 
+/// How many parts that are not read are listed.
+const MOST_NOT_READ: usize = 32;
+
 /// How many blocks an answer may have: more than any model gives, and few enough to search.
 pub(super) const MOST_BLOCKS: usize = 1024;
 
@@ -101,6 +108,8 @@ impl AnswerBuilder {
             refused: false,
             waits_for_host: false,
             warned: Vec::new(),
+            not_read: 0,
+            beside: Map::new(),
             refusal: None,
             closed: false,
             ended: false,
@@ -136,12 +145,23 @@ impl AnswerBuilder {
 
     /// A piece of a block's text.
     pub(super) fn text_at(&mut self, place: BlockIndex, piece: &str) {
-        if let Slot::Text { text, .. } = &mut self.slots[place.0]
-            && !piece.is_empty()
-        {
-            text.push_str(piece);
-            self.events.push(Event::Text(piece.to_owned()));
+        if piece.is_empty() {
+            return;
         }
+        match &mut self.slots[place.0] {
+            Slot::Text { text, .. } => {
+                text.push_str(piece);
+                self.events.push(Event::Text(piece.to_owned()));
+            }
+            Slot::Thinking { .. } | Slot::Redacted(_) | Slot::Call(_) | Slot::Own(_) => {
+                self.not_read("a piece of text came for a block of another type");
+            }
+        }
+    }
+
+    /// Whether a block is one of text.
+    pub(super) fn takes_text(&self, place: BlockIndex) -> bool {
+        matches!(&self.slots[place.0], Slot::Text { .. })
     }
 
     /// Whether a block of text is more than white space.
@@ -183,18 +203,29 @@ impl AnswerBuilder {
 
     /// A piece of a block's reasoning.
     pub(super) fn thinking_at(&mut self, place: BlockIndex, piece: &str) {
-        if let Slot::Thinking { text, .. } = &mut self.slots[place.0]
-            && !piece.is_empty()
-        {
-            text.push_str(piece);
-            self.events.push(Event::Thinking(piece.to_owned()));
+        if piece.is_empty() {
+            return;
+        }
+        match &mut self.slots[place.0] {
+            Slot::Thinking { text, .. } => {
+                text.push_str(piece);
+                self.events.push(Event::Thinking(piece.to_owned()));
+            }
+            Slot::Text { .. } | Slot::Redacted(_) | Slot::Call(_) | Slot::Own(_) => {
+                self.not_read("a piece of reasoning came for a block of another type");
+            }
         }
     }
 
     /// A piece of a block's signature.
     pub(super) fn signature_at(&mut self, place: BlockIndex, piece: &str) {
-        if let Slot::Thinking { signature, .. } = &mut self.slots[place.0] {
-            signature.push_str(piece);
+        match &mut self.slots[place.0] {
+            Slot::Thinking { signature, .. } => signature.push_str(piece),
+            Slot::Text { .. } | Slot::Redacted(_) | Slot::Call(_) | Slot::Own(_) => {
+                if !piece.is_empty() {
+                    self.not_read("a signature came for a block of another type");
+                }
+            }
         }
     }
 
@@ -299,11 +330,34 @@ impl AnswerBuilder {
     }
 
     /// Tells, once, of something that is not kept.
-    pub(super) fn warn(&mut self, message: &'static str) {
-        if !self.warned.contains(&message) {
-            self.warned.push(message);
+    pub(super) fn warn(&mut self, message: &str) {
+        if !self.warned.iter().any(|told| told == message) {
+            self.warned.push(message.to_owned());
             self.events.push(Event::Warning(message.to_owned()));
         }
+    }
+
+    /// Tells, once, of a part of the answer that is not read: a whole phrase, such as "the event `x` is unknown".
+    pub(super) fn not_read(&mut self, what: &str) {
+        let message = format!("a part of the answer is not read: {what}");
+        if self.warned.contains(&message) || self.not_read > MOST_NOT_READ {
+            return;
+        }
+        self.not_read += 1;
+        match self.not_read > MOST_NOT_READ {
+            true => self.warn("more parts of the answer are not read: no further ones are listed"),
+            false => self.warn(&message),
+        }
+    }
+
+    /// Keeps something that is no part of the message in a block of its own; the last one of a name counts.
+    pub(super) fn beside(&mut self, name: &str, value: &Value) {
+        self.beside.insert(name.to_owned(), value.clone());
+    }
+
+    /// The same for what comes in pieces: lists grow.
+    pub(super) fn beside_in_pieces(&mut self, name: &str, value: &Value) {
+        put_together(self.beside.entry(name).or_insert(Value::Null), value);
     }
 
     /// A signature for what comes next: on the reasoning just before, or on reasoning without words.
@@ -398,7 +452,12 @@ impl AnswerBuilder {
 
     /// A piece of the JSON text of a call's arguments.
     pub(super) fn arguments(&mut self, place: BlockIndex, piece: &str) {
-        let Slot::Call(call) = &mut self.slots[place.0] else { return };
+        let Slot::Call(call) = &mut self.slots[place.0] else {
+            if !piece.is_empty() {
+                self.not_read("a piece of arguments came for a block of another type");
+            }
+            return;
+        };
         if piece.is_empty() || (call.held && piece.trim().is_empty()) {
             return;
         }
@@ -438,6 +497,11 @@ impl AnswerBuilder {
     /// Whether a call's arguments are a whole object already.
     pub(super) fn has_whole_arguments(&self, place: BlockIndex) -> bool {
         matches!(&self.slots[place.0], Slot::Call(call) if call.json.trim_end().ends_with('}') && call.input().is_ok())
+    }
+
+    /// Whether a call's arguments are these.
+    pub(super) fn has_arguments(&self, place: BlockIndex, arguments: &Value) -> bool {
+        matches!(&self.slots[place.0], Slot::Call(call) if call.input().as_ref() == Ok(arguments))
     }
 
     /// Whether a call's arguments are `{}` so far, which may not have been all.
@@ -603,6 +667,11 @@ impl AnswerBuilder {
             }
             answer.blocks.extend(slot.into_block(whole, &self.origin));
         }
+        for (name, value) in self.beside {
+            let data = Value::Object(Map::from_iter([(name, value)]));
+            let origin = Arc::clone(&self.origin);
+            answer.blocks.push(Block::Provider(ProviderBlock { origin, data, text: None }));
+        }
         answer
     }
 
@@ -656,6 +725,19 @@ impl AnswerBuilder {
             }
             self.events.push(Event::ToolCallEnd(done));
         }
+    }
+}
+
+/// Adds a piece to what is known of a value: lists grow, members are put together, anything else is replaced.
+fn put_together(known: &mut Value, piece: &Value) {
+    match (known, piece) {
+        (Value::Array(known), Value::Array(more)) => known.extend(more.iter().cloned()),
+        (Value::Object(known), Value::Object(more)) => {
+            for (name, piece) in more {
+                put_together(known.entry(name.as_str()).or_insert(Value::Null), piece);
+            }
+        }
+        (known, piece) => known.clone_from(piece),
     }
 }
 

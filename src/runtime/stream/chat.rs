@@ -30,8 +30,139 @@ use serde_json::{Map, Value, json};
 
 use super::AnswerParser;
 use super::builder::{AnswerBuilder, BlockIndex};
+use super::infill::TIMINGS;
 use super::json::{count, items, set, text};
+use super::shape::{self, Member, Shape};
+use super::shape::{always, any, beside, beside_in_pieces, ignored, is_nothing, kept, kind, number, within, words};
 use crate::runtime::{Category, Error, StopReason};
+
+pub(super) static SHAPE: Shape = Shape::new(
+    "chunk",
+    &[
+        shape::text(&["id", "model"]),
+        within(&["choices"], &CHOICE),
+        within(&["usage"], &USAGE),
+        within(&["timings"], &TIMINGS),
+        beside(&["citations", "search_results", "related_questions", "images", "videos"]),
+        beside(&["prompt_logprobs"]),
+        ignored(&["object", "created"], "the same in each chunk"),
+        ignored(SERVED_BY, "how and by whom the request was served"),
+        ignored(&["obfuscation", "p"], "padding against guesses by length"),
+        ignored(&["prompt_filter_results", "content_filter_results"], FILTERED),
+        ignored(&["prompt_token_ids"], "the prompt once more"),
+        ignored(&["x_groq", "kv_transfer_params", "metadata"], "the server's own bookkeeping"),
+        ignored(&["base_resp", "error"], "an error ends the answer; here there is none"),
+    ],
+);
+
+const SERVED_BY: &[&str] = &["system_fingerprint", "service_tier", "provider"];
+
+const FILTERED: &str = "a refusal tells what stopped it; else nothing was stopped";
+
+static CHOICE: Shape = Shape::new(
+    "choices[]",
+    &[
+        number(&["index"]),
+        shape::text(&["finish_reason"]),
+        within(&["delta", "message"], &MESSAGE),
+        within(&["usage"], &USAGE),
+        beside_in_pieces(&["logprobs"]),
+        ignored(&["content_filter_results", "content_filter_result"], FILTERED),
+        ignored(&["content_filter_offsets"], "where the filter looked"),
+        ignored(&["native_finish_reason"], "`finish_reason` says it in the words of the format"),
+        ignored(&["stop_reason", "matched_stop"], "the outcome says that a stop sequence came up"),
+        ignored(&["token_ids"], "the text once more"),
+    ],
+);
+
+/// A message, or a piece of one. What it does not name is kept, each member in a block of its own.
+static MESSAGE: Shape = Shape::new("choices[].delta", MESSAGE_MEMBERS).keeping_other_members();
+
+const MESSAGE_MEMBERS: &[Member] = &[
+    words(&["content"], &CHUNK),
+    shape::text(&["refusal", "reasoning", "reasoning_content"]),
+    within(&["tool_calls"], &CALL),
+    within(&["function_call"], &FUNCTION),
+    kept(&[DETAILS]),
+    beside_in_pieces(&["logprobs"]),
+    always(&["role"], &["assistant"]),
+    ignored(&["name", "prefix"], "they repeat the request"),
+    ignored(&["token_ids", "prompt_token_ids"], "the text once more"),
+];
+
+static CHUNK: Shape = Shape::new("choices[].delta.content[]", &[])
+    .with_kinds(&[
+        kind(&["", "text", "output_text"], &[shape::text(&["text"])]),
+        kind(&["thinking"], THINKING),
+        kind(&["refusal"], &[shape::text(&["refusal"])]),
+    ])
+    .keeping_other_kinds();
+
+const THINKING: &[Member] = &[
+    words(&["thinking"], &THOUGHT),
+    shape::text(&["signature"]),
+    ignored(&["closed"], "the next chunk shows that the thinking is over"),
+];
+
+static THOUGHT: Shape = Shape::new("choices[].delta.content[].thinking[]", &[])
+    .with_kinds(&[kind(&["", "text"], &[shape::text(&["text"])])]);
+
+static CALL: Shape = Shape::new(
+    "choices[].delta.tool_calls[]",
+    &[
+        number(&["index"]),
+        shape::text(&["id"]),
+        within(&["function", "custom"], &FUNCTION),
+        always(&["type"], &["function", "custom"]),
+    ],
+);
+
+static FUNCTION: Shape =
+    Shape::new("choices[].delta.tool_calls[].function", &[shape::text(&["name", "input"]), any(&["arguments"])]);
+
+static USAGE: Shape = Shape::new(
+    "usage",
+    &[
+        number(&["prompt_tokens", "completion_tokens", "prompt_cache_hit_tokens"]),
+        within(&["prompt_tokens_details"], &PROMPT_DETAILS),
+        within(&["completion_tokens_details"], &COMPLETION_DETAILS),
+        ignored(&["total_tokens", "prompt_cache_miss_tokens"], "they follow from the other counts"),
+        ignored(&["num_cached_tokens", "cached_tokens"], "a second name of the cached tokens"),
+        ignored(COSTS, "prices come from the tables of the models"),
+        ignored(TIMES, "how long it took"),
+        ignored(SEARCHES, "they count calls and seconds, not tokens"),
+    ],
+);
+
+const COSTS: &[&str] = &["cost", "cost_details", "is_byok", "cost_in_usd_ticks"];
+
+const TIMES: &[&str] = &["queue_time", "prompt_time", "completion_time", "total_time"];
+
+const SEARCHES: &[&str] = &[
+    "num_search_queries",
+    "search_context_size",
+    "citation_tokens",
+    "num_sources_used",
+    "server_tool_use",
+    "prompt_audio_seconds",
+    "num_connector_calls",
+];
+
+static PROMPT_DETAILS: Shape = Shape::new(
+    "usage.prompt_tokens_details",
+    &[number(&["cached_tokens", "cache_write_tokens"]), ignored(MODALITIES, "the counts above, split by modality")],
+);
+
+static COMPLETION_DETAILS: Shape = Shape::new(
+    "usage.completion_tokens_details",
+    &[
+        number(&["reasoning_tokens"]),
+        ignored(MODALITIES, "the counts above, split by modality"),
+        ignored(&["accepted_prediction_tokens", "rejected_prediction_tokens"], "parts of the output"),
+    ],
+);
+
+const MODALITIES: &[&str] = &["audio_tokens", "text_tokens", "image_tokens", "video_tokens", "num_sources_used"];
 
 #[derive(Default)]
 pub(super) struct Chat {
@@ -344,32 +475,9 @@ fn read_chunk(chunk: &Value, answer: &mut AnswerBuilder) {
     }
 }
 
-/// Members of a message that are read, or say nothing.
-const READ: [&str; 13] = [
-    "role",
-    "content",
-    "tool_calls",
-    "function_call",
-    "refusal",
-    "reasoning",
-    "reasoning_content",
-    "reasoning_details",
-    "name",
-    "prefix",
-    "token_ids",
-    "prompt_token_ids",
-    "logprobs",
-];
-
+/// Whether a member of a message is the provider's own, and says something.
 fn is_own(name: &str, value: &Value) -> bool {
-    let is_nothing = match value {
-        Value::Null | Value::Bool(_) => true,
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(members) => members.is_empty(),
-        Value::Number(_) => false,
-    };
-    !is_nothing && !READ.contains(&name)
+    !is_nothing(value) && !value.is_boolean() && !MESSAGE.names(name)
 }
 
 /// The member with OpenRouter's reasoning.

@@ -14,12 +14,16 @@ pub(super) struct Frame {
     pub(super) event: Option<String>,
     /// The text; usually one JSON value.
     pub(super) data: String,
+    /// Whether some of its bytes were no UTF-8, and are replacement characters now.
+    pub(super) has_replacements: bool,
 }
 
 /// Cuts an answer into frames.
 pub(super) struct Framer {
     kind: Kind,
     limits: Limits,
+    /// How many bytes came that are neither comments nor white space.
+    content_bytes: usize,
 }
 
 enum Kind {
@@ -33,11 +37,26 @@ enum Kind {
 impl Framer {
     /// A framer for an answer that says to be framed like this.
     pub(super) fn new(framing: Framing, limits: Limits) -> Framer {
-        Framer { kind: Kind::Undecided(framing), limits }
+        Framer { kind: Kind::Undecided(framing), limits, content_bytes: 0 }
+    }
+
+    /// How many bytes came that are neither comments nor white space.
+    pub(super) fn content_bytes(&self) -> usize {
+        self.content_bytes
     }
 
     /// Takes bytes up to the end of the next line: how many, and the frame that they complete.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(usize, Option<Frame>), Error> {
+        let taken = self.take_line(bytes)?;
+        let is_comment = matches!(&self.kind, Kind::Sse(sse) if sse.was_comment());
+        if !is_comment && !matches!(self.kind, Kind::Undecided(_)) {
+            let content = bytes[..taken.0].iter().filter(|byte| !byte.is_ascii_whitespace()).count();
+            self.content_bytes = self.content_bytes.saturating_add(content);
+        }
+        Ok(taken)
+    }
+
+    fn take_line(&mut self, bytes: &[u8]) -> Result<(usize, Option<Frame>), Error> {
         match &mut self.kind {
             Kind::Undecided(framing) => {
                 let skipped = bytes.iter().position(|byte| !is_skipped(*byte)).unwrap_or(bytes.len());
@@ -59,6 +78,14 @@ impl Framer {
     /// Whether the answer is one JSON value.
     pub(super) fn is_whole(&self) -> bool {
         matches!(self.kind, Kind::Whole(_))
+    }
+
+    /// Takes the names of fields that came and that the standard does not know.
+    pub(super) fn unknown_fields(&mut self) -> Vec<String> {
+        match &mut self.kind {
+            Kind::Sse(sse) => sse.unknown_fields(),
+            Kind::Undecided(_) | Kind::Lines(_) | Kind::Whole(_) => Vec::new(),
+        }
     }
 
     /// What is left where the connection ends.
@@ -98,9 +125,10 @@ fn take_line(line: &mut Vec<u8>, bytes: &[u8], limits: Limits) -> Result<(usize,
 
 /// A frame, unless it has no text.
 pub(super) fn frame(event: Option<String>, data: &[u8]) -> Option<Frame> {
+    let has_replacements = std::str::from_utf8(data).is_err();
     let data = String::from_utf8_lossy(data);
     let data = data.trim();
-    (!data.is_empty()).then(|| Frame { event, data: data.to_owned() })
+    (!data.is_empty()).then(|| Frame { event, data: data.to_owned(), has_replacements })
 }
 
 /// Refuses what has grown over its limit.

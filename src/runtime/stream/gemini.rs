@@ -30,7 +30,81 @@ use serde_json::{Map, Value, json};
 use super::AnswerParser;
 use super::builder::{AnswerBuilder, BlockIndex};
 use super::json::{count, items, text};
+use super::shape::{self, Member, Shape};
+use super::shape::{always, any, apart, beside, beside_in_pieces, flag, ignored, kept, number, within};
 use crate::runtime::{Category, Error, StopReason, failure};
+
+pub(super) static SHAPE: Shape = Shape::new(
+    "answer",
+    &[
+        shape::text(&["responseId", "modelVersion"]),
+        within(&["candidates"], &CANDIDATE),
+        within(&["usageMetadata"], &USAGE),
+        within(&["promptFeedback"], &FEEDBACK),
+        ignored(&["createTime"], "the server's clock"),
+        ignored(&["traceId", "sdkHttpResponse"], "how the answer travelled"),
+    ],
+);
+
+static CANDIDATE: Shape = Shape::new(
+    "candidates[]",
+    &[
+        number(&["index"]),
+        within(&["content"], &CONTENT),
+        shape::text(&["finishReason", "finishMessage"]),
+        kept(&SOURCES),
+        beside_in_pieces(&["logprobsResult"]),
+        beside(&["avgLogprobs", "groundingAttributions"]),
+        ignored(&["safetyRatings"], "told when an answer is refused; else nothing was found"),
+        ignored(&["tokenCount"], "the usage says it"),
+    ],
+);
+
+static CONTENT: Shape = Shape::new("candidates[].content", &[apart(&["parts"], &PART), always(&["role"], &["model"])]);
+
+/// Parts with a text or a call; others are kept whole.
+static PART: Shape = Shape::new("candidates[].content.parts[]", PART_MEMBERS);
+
+const PART_MEMBERS: &[Member] =
+    &[shape::text(&["text", SIGNATURE]), flag(&["thought"]), within(&["functionCall"], &CALL)];
+
+static CALL: Shape = Shape::new(
+    "candidates[].content.parts[].functionCall",
+    &[shape::text(&["id", "name"]), any(&["args"]), within(&["partialArgs"], &PIECE), flag(&["willContinue"])],
+);
+
+static PIECE: Shape = Shape::new(
+    "candidates[].content.parts[].functionCall.partialArgs[]",
+    &[
+        shape::text(&["jsonPath", "stringValue"]),
+        number(&["numberValue"]),
+        flag(&["boolValue"]),
+        ignored(&["nullValue"], "a place of arguments is null until it has a value"),
+        ignored(&["willContinue"], "a text goes on with the next piece of the same path"),
+    ],
+);
+
+static FEEDBACK: Shape = Shape::new(
+    "promptFeedback",
+    &[
+        shape::text(&["blockReason", "blockReasonMessage"]),
+        ignored(&["safetyRatings"], "told when a prompt is blocked; else nothing was found"),
+    ],
+);
+
+static USAGE: Shape = Shape::new(
+    "usageMetadata",
+    &[
+        number(&["promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount"]),
+        number(&["cachedContentTokenCount", "toolUsePromptTokenCount"]),
+        ignored(&["totalTokenCount"], "the sum of the others"),
+        ignored(MODALITIES, "the counts above, split by modality"),
+        ignored(&["trafficType", "serviceTier"], "how the request was served"),
+    ],
+);
+
+const MODALITIES: &[&str] =
+    &["promptTokensDetails", "candidatesTokensDetails", "cacheTokensDetails", "toolUsePromptTokensDetails"];
 
 #[derive(Default)]
 pub(super) struct Gemini {
@@ -98,6 +172,9 @@ impl Gemini {
     fn parts(&mut self, parts: &[Value], answer: &mut AnswerBuilder) {
         let mut before = None;
         for part in parts {
+            if part["text"].is_string() || part["functionCall"].is_object() {
+                PART.look_over("", part, answer);
+            }
             let kind = part["text"].is_string().then(|| part["thought"] == Value::Bool(true));
             if kind.is_some() && kind == before {
                 answer.seal_last();

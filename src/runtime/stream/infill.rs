@@ -18,7 +18,45 @@ use serde_json::Value;
 use super::AnswerParser;
 use super::builder::AnswerBuilder;
 use super::json::{count, set, text};
+use super::shape::{self, Shape, beside_in_pieces, flag, ignored, number, within};
 use crate::runtime::{Error, StopReason};
+
+pub(super) static SHAPE: Shape = Shape::new(
+    "answer",
+    &[
+        shape::text(&["content", "stop_type", "model"]),
+        flag(&["stop", "stopped_limit", "stopped_word"]),
+        number(&["tokens_evaluated", "tokens_predicted"]),
+        within(&["timings"], &TIMINGS),
+        beside_in_pieces(&["completion_probabilities", "probs"]),
+        ignored(&["stopped_eos"], "the end of turn, unless another flag is set"),
+        ignored(&["stopping_word"], "the outcome says that a stop sequence came up"),
+        ignored(&["generation_settings", "prompt", "multimodal"], "it repeats the request"),
+        ignored(&["id_slot", "slot_id", "index"], "where the server works on the request"),
+        ignored(&["tokens", "has_new_line", "truncated"], "facts about `content`"),
+        ignored(&["tokens_cached"], "the size of the server's cache, which `timings.cache_n` tells apart"),
+        ignored(&["oaicompat_token_ctr"], "a counter of the server's own"),
+    ],
+);
+
+/// llama.cpp's measurements (`tools/server/README.md`, `timings`).
+pub(super) static TIMINGS: Shape = Shape::new(
+    "timings",
+    &[
+        number(&["cache_n", "prompt_n", "predicted_n"]),
+        ignored(TIMES, "how long it took"),
+        ignored(&["draft_n", "draft_n_accepted"], "how well a smaller model guessed"),
+    ],
+);
+
+const TIMES: &[&str] = &[
+    "prompt_ms",
+    "prompt_per_token_ms",
+    "prompt_per_second",
+    "predicted_ms",
+    "predicted_per_token_ms",
+    "predicted_per_second",
+];
 
 pub(super) struct Infill;
 

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::runtime::{ResponseInfo, failure};
+use crate::text::cut;
 
 /// What stands in a frame.
 pub(super) enum Element {
     /// A JSON value.
     Value(Value),
+    /// A JSON value in which halves of characters were replaced.
+    Mended(Value),
     /// `[DONE]`: the stream is over.
     Done,
 }
@@ -38,7 +41,7 @@ fn first(text: &str) -> (Result<Element, serde_json::Error>, &str) {
     match stream.next() {
         Some(Ok(value)) => (Ok(Element::Value(value)), text[stream.byte_offset()..].trim_start()),
         Some(Err(error)) => match mend(text).and_then(|mended| serde_json::from_str(&mended).ok()) {
-            Some(value) => (Ok(Element::Value(value)), ""),
+            Some(value) => (Ok(Element::Mended(value)), ""),
             None => (Err(error), ""),
         },
         None => (Err(serde::de::Error::custom("nothing")), ""),
@@ -94,6 +97,11 @@ fn unit(text: &str, start: usize) -> Option<u32> {
     u32::from_str_radix(digits, 16).ok()
 }
 
+/// A name of the provider's that is fit to be told: on one line, and not long.
+pub(super) fn name(name: &str) -> String {
+    cut(&failure::snippet(name.as_bytes()), 80).into_owned()
+}
+
 /// A text; empty if there is none.
 pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
@@ -122,7 +130,7 @@ mod tests {
 
     fn all(text: &str) -> Vec<String> {
         let shown = |item| match item {
-            Ok(Element::Value(value)) => value.to_string(),
+            Ok(Element::Value(value) | Element::Mended(value)) => value.to_string(),
             Ok(Element::Done) => "done".to_owned(),
             Err(problem) => format!("wrong: {problem}"),
         };

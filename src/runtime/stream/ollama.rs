@@ -16,7 +16,45 @@ use serde_json::Value;
 use super::AnswerParser;
 use super::builder::AnswerBuilder;
 use super::json::{count, items, set, text};
+use super::shape::{self, Shape, always, any, beside_in_pieces, flag, ignored, kept, number, within};
 use crate::runtime::{Error, StopReason};
+
+pub(super) static SHAPE: Shape = Shape::new(
+    "line",
+    &[
+        shape::text(&["model", "response", "thinking", "done_reason"]),
+        within(&["message"], &MESSAGE),
+        flag(&["done"]),
+        number(&["prompt_eval_count", "eval_count"]),
+        beside_in_pieces(&["logprobs"]),
+        ignored(&["created_at"], "the server's clock"),
+        ignored(&["context"], "tokens of the conversation, which the history says in words"),
+        ignored(&["remote_model", "remote_host"], "which server the model runs on"),
+        ignored(TIMES, "how long it took"),
+    ],
+);
+
+const TIMES: &[&str] = &["total_duration", "load_duration", "prompt_eval_duration", "eval_duration"];
+
+static MESSAGE: Shape = Shape::new(
+    "message",
+    &[
+        shape::text(&["content", "thinking"]),
+        within(&["tool_calls"], &CALL),
+        kept(&["images"]),
+        always(&["role"], &["assistant"]),
+    ],
+);
+
+static CALL: Shape = Shape::new(
+    "message.tool_calls[]",
+    &[shape::text(&["id"]), within(&["function"], &FUNCTION), always(&["type"], &["function"])],
+);
+
+static FUNCTION: Shape = Shape::new(
+    "message.tool_calls[].function",
+    &[shape::text(&["name"]), any(&["arguments"]), ignored(&["index"], "calls come whole and in order")],
+);
 
 pub(super) struct Ollama;
 

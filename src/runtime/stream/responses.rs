@@ -28,8 +28,238 @@ use serde_json::{Map, Value, json};
 
 use super::AnswerParser;
 use super::builder::{AnswerBuilder, BlockIndex, MOST_BLOCKS};
-use super::json::{count, items, set, text};
+use super::infill::TIMINGS;
+use super::json::{self, count, items, set, text};
+use super::shape::{self, EVENTS, Kind, Member, Shape};
+use super::shape::{always, any, beside, ignored, is_nothing, kept, kind, number, within};
 use crate::runtime::{Category, Error, StopReason, failure};
+
+/// The events, and the whole answer, which has no `type`.
+pub(super) static SHAPE: Shape = Shape::new(
+    EVENTS,
+    &[
+        number(&["output_index", "content_index", "summary_index"]),
+        shape::text(&["item_id"]),
+        ignored(&["sequence_number"], "events come in order"),
+        ignored(&["obfuscation"], "padding against guesses by length"),
+        ignored(&["response_id", "event_id", "created_at"], "the answer's start says it"),
+    ],
+)
+.with_kinds(KINDS);
+
+const KINDS: &[Kind] = &[
+    kind(&["response.output_item.added"], &[any(&["item"])]),
+    kind(&["response.output_item.done"], OF_ITEM),
+    kind(TEXT_DELTAS, &[shape::text(&["delta"]), ignored(&["logprobs"], PART_HAS_THEM)]),
+    kind(&["response.function_call_arguments.done"], ARGUMENTS),
+    kind(ENDS, OF_END),
+    kind(STARTS, OF_START),
+    kind(&["response.content_part.added", "response.content_part.done"], OF_PART),
+    kind(SUMMARY_PARTS, OF_SUMMARY),
+    kind(&["response.output_text.annotation.added"], ANNOTATION),
+    kind(DONE, &[ignored(&["text", "refusal", "logprobs"], ITEM_SAYS)]),
+    kind(PROGRESS, &[ignored(PROGRESS_MEMBERS, ITEM_SAYS)]),
+    kind(&["keepalive", "ping"], &[]),
+    kind(&["", "response"], RESPONSE_MEMBERS),
+];
+
+const OF_ITEM: &[Member] = &[within(&["item"], &ITEM)];
+
+const OF_END: &[Member] = &[within(&["response"], &RESPONSE), within(&["timings"], &TIMINGS)];
+
+const OF_START: &[Member] = &[within(&["response"], &RESPONSE)];
+
+const OF_PART: &[Member] = &[within(&["part"], &PART)];
+
+const OF_SUMMARY: &[Member] = &[within(&["part"], &SUMMARY), ignored(&["status"], ITEM_SAYS)];
+
+const TEXT_DELTAS: &[&str] = &[
+    "response.output_text.delta",
+    "response.refusal.delta",
+    "response.reasoning_summary_text.delta",
+    "response.reasoning_text.delta",
+    "response.function_call_arguments.delta",
+];
+
+const PART_HAS_THEM: &str = "the finished part has all of them";
+
+const ITEM_SAYS: &str = "the finished item says it again";
+
+const ARGUMENTS: &[Member] = &[shape::text(&["arguments"]), ignored(&["name"], ITEM_SAYS)];
+
+const ANNOTATION: &[Member] = &[ignored(&["annotation", "annotation_index"], ITEM_SAYS)];
+
+const ENDS: &[&str] = &["response.completed", "response.incomplete", "response.failed", "response.cancelled"];
+
+const STARTS: &[&str] = &["response.created", "response.in_progress", "response.queued"];
+
+const SUMMARY_PARTS: &[&str] = &["response.reasoning_summary_part.added", "response.reasoning_summary_part.done"];
+
+const DONE: &[&str] = &[
+    "response.output_text.done",
+    "response.refusal.done",
+    "response.reasoning_summary_text.done",
+    "response.reasoning_text.done",
+];
+
+/// What tells how far a tool of the server is, or gives pieces of its item.
+const PROGRESS: &[&str] = &[
+    "response.code_interpreter_call.in_progress",
+    "response.code_interpreter_call.interpreting",
+    "response.code_interpreter_call.completed",
+    "response.code_interpreter_call_code.delta",
+    "response.code_interpreter_call_code.done",
+    "response.file_search_call.in_progress",
+    "response.file_search_call.searching",
+    "response.file_search_call.completed",
+    "response.web_search_call.in_progress",
+    "response.web_search_call.searching",
+    "response.web_search_call.completed",
+    "response.image_generation_call.in_progress",
+    "response.image_generation_call.generating",
+    "response.image_generation_call.partial_image",
+    "response.image_generation_call.completed",
+    "response.mcp_call.in_progress",
+    "response.mcp_call.completed",
+    "response.mcp_call.failed",
+    "response.mcp_call_arguments.delta",
+    "response.mcp_call_arguments.done",
+    "response.mcp_list_tools.in_progress",
+    "response.mcp_list_tools.completed",
+    "response.mcp_list_tools.failed",
+    "response.custom_tool_call_input.delta",
+    "response.custom_tool_call_input.done",
+    "response.shell_call_command.added",
+    "response.shell_call_command.delta",
+    "response.shell_call_command.done",
+    "response.shell_call_output_content.delta",
+    "response.shell_call_output_content.done",
+    "response.apply_patch_call_operation_diff.delta",
+    "response.apply_patch_call_operation_diff.done",
+];
+
+const PROGRESS_MEMBERS: &[&str] = &[
+    "delta",
+    "code",
+    "input",
+    "arguments",
+    "command",
+    "command_index",
+    "output",
+    "diff",
+    "partial_image_b64",
+    "partial_image_index",
+    "background",
+    "output_format",
+    "quality",
+    "size",
+];
+
+static RESPONSE: Shape = Shape::new("response", RESPONSE_MEMBERS);
+
+const RESPONSE_MEMBERS: &[Member] = &[
+    shape::text(&["id", "model", "status"]),
+    within(&["output"], &ITEM),
+    within(&["usage"], &USAGE),
+    within(&["incomplete_details"], &INCOMPLETE),
+    any(&["error"]),
+    beside(&["moderation"]),
+    always(&["object", "type"], &["response"]),
+    ignored(&["created_at", "completed_at"], "the server's clock"),
+    ignored(&["output_text"], "`output` says it"),
+    ignored(&["timings"], "how long it took"),
+    ignored(&["content_filters"], "a refusal tells what stopped it; else nothing was stopped"),
+    ignored(&["billing"], "who pays"),
+    ignored(OF_REQUEST, "it repeats the request"),
+];
+
+/// What a response repeats of its request (`openai` 3.54, `types/responses/response.py`).
+const OF_REQUEST: &[&str] = &[
+    "background",
+    "conversation",
+    "frequency_penalty",
+    "instructions",
+    "max_output_tokens",
+    "max_tool_calls",
+    "metadata",
+    "parallel_tool_calls",
+    "presence_penalty",
+    "previous_response_id",
+    "prompt",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "prompt_cache_retention",
+    "reasoning",
+    "safety_identifier",
+    "service_tier",
+    "store",
+    "temperature",
+    "text",
+    "tool_choice",
+    "tools",
+    "top_logprobs",
+    "top_p",
+    "truncation",
+    "user",
+];
+
+static INCOMPLETE: Shape = Shape::new("response.incomplete_details", &[shape::text(&["reason"])]);
+
+static USAGE: Shape = Shape::new(
+    "response.usage",
+    &[
+        number(&["input_tokens", "output_tokens"]),
+        within(&["input_tokens_details"], &INPUT_DETAILS),
+        within(&["output_tokens_details"], &OUTPUT_DETAILS),
+        ignored(&["total_tokens"], "the sum of the others"),
+        ignored(&["cost", "cost_details", "is_byok"], "prices come from the tables of the models"),
+    ],
+);
+
+static INPUT_DETAILS: Shape = Shape::new(
+    "response.usage.input_tokens_details",
+    &[number(&["cached_tokens", "cache_write_tokens"]), ignored(MODALITIES, "the counts above, split by modality")],
+);
+
+static OUTPUT_DETAILS: Shape = Shape::new(
+    "response.usage.output_tokens_details",
+    &[number(&["reasoning_tokens"]), ignored(MODALITIES, "the counts above, split by modality")],
+);
+
+const MODALITIES: &[&str] = &["audio_tokens", "text_tokens", "image_tokens"];
+
+static ITEM: Shape = Shape::new("item", &[]).with_kinds(ITEMS).keeping_other_kinds();
+
+const ITEMS: &[Kind] = &[kind(&["message"], MESSAGE), kind(&["reasoning"], REASONING), kind(&[CALL], FUNCTION_CALL)];
+
+const MESSAGE: &[Member] = &[
+    shape::text(&["id"]),
+    within(&["content"], &PART),
+    kept(&["phase"]),
+    always(&["role"], &["assistant"]),
+    ignored(&["status"], "the answer's status says whether it is complete"),
+];
+
+const REASONING: &[Member] = &[
+    shape::text(&["id", "encrypted_content"]),
+    within(&["summary", "content"], &SUMMARY),
+    ignored(&["status"], "the answer's status says whether it is complete"),
+    ignored(&["format"], "a gateway's name for the model's format"),
+];
+
+const FUNCTION_CALL: &[Member] = &[shape::text(&["id", "call_id", "name", "status"]), any(&["arguments"])];
+
+static PART: Shape = Shape::new("item.content[]", &[]).with_kinds(&[
+    kind(&["output_text"], OUTPUT_TEXT),
+    kind(&["refusal"], &[shape::text(&["refusal"])]),
+    // Servers tell of parts of reasoning like of those of a message.
+    kind(&["reasoning_text", "summary_text"], &[shape::text(&["text"])]),
+]);
+
+const OUTPUT_TEXT: &[Member] = &[shape::text(&["text"]), kept(&["annotations", "logprobs"])];
+
+static SUMMARY: Shape = Shape::new("item.summary[]", &[])
+    .with_kinds(&[kind(&["summary_text", "reasoning_text", "text"], &[shape::text(&["text"])])]);
 
 /// What stands between two parts of a summary.
 const PARTS: &str = "\n\n";
@@ -37,6 +267,15 @@ const PARTS: &str = "\n\n";
 #[derive(Default)]
 pub(super) struct Responses {
     items: Vec<OutputItem>,
+    /// Items of kinds that are kept whole, as long as only their beginning came.
+    announced: Vec<Announced>,
+}
+
+/// The beginning of an item.
+struct Announced {
+    kind: String,
+    index: Option<u64>,
+    id: String,
 }
 
 /// An item on its way, as the provider names it.
@@ -77,6 +316,7 @@ impl AnswerParser for Responses {
                 return self.end(&value["response"], kind, answer);
             }
             _ if text(value, "object") == "response" => return self.end(value, kind, answer),
+            // The table names events that are passed over, and tells of all others.
             _ => {}
         }
         Ok(())
@@ -108,8 +348,34 @@ impl Responses {
     }
 
     fn begin(&mut self, event: &Value, item: &Value, answer: &mut AnswerBuilder) {
-        if let Some(place) = open(item, answer) {
-            self.add(event, text(item, "id"), text(item, "type"), place);
+        let (kind, id) = (text(item, "type"), text(item, "id"));
+        match open(item, answer) {
+            Some(place) => drop(self.add(event, id, kind, place)),
+            None => {
+                let (kind, index, id) = (kind.to_owned(), count(event, "/output_index"), id.to_owned());
+                self.announced.push(Announced { kind, index, id });
+            }
+        }
+    }
+
+    /// An item came whole that may have been announced.
+    fn has_come(&mut self, event: &Value, item: &Value) {
+        let (index, id) = (count(event, "/output_index"), text(item, "id"));
+        let is_it =
+            |known: &Announced| (known.index.is_some() && known.index == index) || (!id.is_empty() && known.id == id);
+        let place = self.announced.iter().position(is_it);
+        let place = place.or_else(|| {
+            let kind = text(item, "type");
+            self.announced.iter().position(|known| known.kind == kind)
+        });
+        place.map(|at| self.announced.remove(at));
+    }
+
+    /// Tells of items that began and never came.
+    fn tell_of_missing(&mut self, answer: &mut AnswerBuilder) {
+        for Announced { kind, .. } in self.announced.drain(..) {
+            let kind = json::name(&kind);
+            answer.not_read(&format!("an item of type `{kind}` began and never came whole"));
         }
     }
 
@@ -169,6 +435,7 @@ impl Responses {
         if kind.is_empty() {
             return None;
         }
+        self.has_come(event, item);
         let place = open(item, answer).unwrap_or_else(|| own_item(item, answer));
         let at = self.add(event, id, kind, place);
         self.end_item(at, item, answer);
@@ -184,6 +451,7 @@ impl Responses {
             "message" => end_message(&mut known.places, item, answer),
             "reasoning" => end_reasoning(known.place(), item, answer),
             CALL => end_call(known.place(), item, answer),
+            // Items of other kinds are kept whole.
             _ => {}
         }
     }
@@ -199,6 +467,7 @@ impl Responses {
             }
             if let Some(at) = known {
                 self.end_item(at, item, answer);
+                self.take_over(at, item, answer);
             }
             order.extend(known.or_else(|| self.whole_item(&Value::Null, item, answer)));
         }
@@ -206,6 +475,15 @@ impl Responses {
             let places: Vec<BlockIndex> = order.iter().flat_map(|at| &self.items[*at].places).copied().collect();
             answer.put_in_order(&places);
         }
+    }
+
+    /// Takes over what the terminal event says of an item that is kept whole: it is the last word.
+    fn take_over(&self, at: usize, item: &Value, answer: &mut AnswerBuilder) {
+        let known = &self.items[at];
+        let is_kept_whole = !matches!(known.kind.as_str(), "message" | "reasoning" | CALL);
+        let Some(data) = answer.own_data(known.place()).filter(|_| is_kept_whole) else { return };
+        add_news(data, item);
+        untie(&known.kind, data);
     }
 
     /// For each item of the terminal event, the one that came before: by its id or index, or else the next of its kind.
@@ -229,6 +507,7 @@ impl Responses {
         usage(&response["usage"], answer);
         let output = items(response, "output");
         self.output(&output[..output.len().min(MOST_BLOCKS + 1)], answer);
+        self.tell_of_missing(answer);
         let status = match text(response, "status") {
             "" => kind.strip_prefix("response.").unwrap_or(kind),
             status => status,
@@ -278,12 +557,33 @@ const OF_HOST: [&str; 6] =
 /// Items whose id ties them to a reasoning item.
 const TIED: [&str; 2] = ["web_search_call", "custom_tool_call"];
 
+/// Leaves out the id that ties an item to a reasoning item.
+fn untie(kind: &str, item: &mut Value) {
+    if let Some(members) = item.as_object_mut().filter(|_| TIED.contains(&kind)) {
+        members.shift_remove("id");
+    }
+}
+
+/// Takes over what a later account of a value says, and keeps what only the earlier one said.
+fn add_news(known: &mut Value, later: &Value) {
+    match (known, later) {
+        (Value::Object(known), Value::Object(later)) => {
+            for (name, value) in later {
+                add_news(known.entry(name.as_str()).or_insert(Value::Null), value);
+            }
+        }
+        (Value::Array(known), Value::Array(later)) if known.len() == later.len() => {
+            known.iter_mut().zip(later).for_each(|(known, later)| add_news(known, later));
+        }
+        (known, later) if !is_nothing(later) => known.clone_from(later),
+        _ => {}
+    }
+}
+
 /// An item in the provider's own form.
 fn own_item(item: &Value, answer: &mut AnswerBuilder) -> BlockIndex {
     let (kind, mut data) = (text(item, "type"), item.clone());
-    if let Some(members) = data.as_object_mut().filter(|_| TIED.contains(&kind)) {
-        members.shift_remove("id");
-    }
+    untie(kind, &mut data);
     if OF_HOST.contains(&kind) {
         answer.waits_for_host();
     }
@@ -316,6 +616,9 @@ fn own_part(part: &Value) -> Value {
 /// A message as it finally is. What was said stays; what was not said yet, its parts say.
 fn end_message(places: &mut Vec<BlockIndex>, item: &Value, answer: &mut AnswerBuilder) {
     let (own, parts) = (own_message(item), items(item, "content"));
+    for part in parts.iter().filter(|part| !items(part, "logprobs").is_empty()) {
+        answer.beside_in_pieces("logprobs", &part["logprobs"]);
+    }
     if parts.iter().any(|part| !text(part, "refusal").is_empty()) {
         answer.refuse();
     }

@@ -25,7 +25,17 @@ pub(super) struct Sse {
     data: Vec<u8>,
     /// Whether the lines are bare JSON.
     bare: bool,
+    /// Whether the line that was last taken, or is being taken, is a comment.
+    is_comment: bool,
+    /// Fields with a name that the standard does not know, as far as nobody asked for them.
+    unknown_fields: Vec<String>,
 }
+
+/// How many fields are remembered until somebody asks for them.
+const MOST_FIELDS: usize = 8;
+
+/// The longest name of a field that is remembered, in bytes.
+const LONGEST_FIELD: usize = 80;
 
 impl Sse {
     /// Takes bytes up to the end of the next line: how many, and the event that they complete.
@@ -36,12 +46,18 @@ impl Sse {
         let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
         self.line.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
         within(self.line.len(), limits.line, "a line of the stream", "bytes")?;
+        self.is_comment = self.line.first() == Some(&b':');
         let Some(end) = end else { return Ok((bytes.len(), None)) };
         self.after_return = bytes[end] == b'\r';
         let line = std::mem::take(&mut self.line);
         let frame = self.take_line(&line);
         within(self.data.len(), limits.event, "an event of the stream", "bytes")?;
         Ok((end + 1, frame))
+    }
+
+    /// Whether the bytes that were last taken are of a comment.
+    pub(super) fn was_comment(&self) -> bool {
+        self.is_comment
     }
 
     /// The event that was never ended.
@@ -74,8 +90,20 @@ impl Sse {
                 self.event = Some("error".to_owned());
                 self.add(value);
             }
+            // A comment; the state of a connection that nobody takes up again.
+            b"" | b"id" | b"retry" => {}
+            unknown if self.unknown_fields.len() < MOST_FIELDS => {
+                let name = &unknown[..unknown.len().min(LONGEST_FIELD)];
+                self.unknown_fields.push(String::from_utf8_lossy(name).into_owned());
+            }
+            // Told of by those before it.
             _ => {}
         }
+    }
+
+    /// Takes the names of fields that the standard does not know.
+    pub(super) fn unknown_fields(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.unknown_fields)
     }
 
     fn add(&mut self, text: &[u8]) {

@@ -477,7 +477,7 @@ impl Tool for McpTool {
         Box::pin(async move {
             tokio::select! {
                 output = self.run(input, &context) => output,
-                () = context.cancelled.cancelled() => ToolOutput::error("the tool was cancelled"),
+                () = context.cancelled.cancelled() => ToolOutput::cancelled(),
             }
         })
     }

@@ -137,7 +137,7 @@ impl Tool for ProcessTool {
         Box::pin(async move {
             tokio::select! {
                 output = self.run(&input) => output,
-                () = context.cancelled.cancelled() => ToolOutput::error("the tool was cancelled"),
+                () = context.cancelled.cancelled() => ToolOutput::cancelled(),
             }
         })
     }

@@ -14,14 +14,22 @@ pub struct RetryPolicy {
     pub retries: usize,
     /// The first delay; each further one doubles, with jitter.
     pub min_delay: Duration,
-    /// The longest delay, also if the server asks for more.
+    /// The longest delay where the server asks for none.
     pub max_delay: Duration,
+    /// The longest delay that a server may ask for. If it asks for more, the request fails at once, and the error says how much.
+    pub max_retry_after: Duration,
 }
 
 impl Default for RetryPolicy {
-    /// Four retries over at least half a minute at worst; a server may ask for up to a minute each.
+    /// Four retries over at least half a minute at worst; a server may ask for up to two minutes each, as OpenAI's SDK allows
+    /// (`openai` 3.54, `_base_client.py`).
     fn default() -> RetryPolicy {
-        RetryPolicy { retries: 4, min_delay: Duration::from_millis(500), max_delay: Duration::from_mins(1) }
+        RetryPolicy {
+            retries: 4,
+            min_delay: Duration::from_millis(500),
+            max_delay: Duration::from_mins(1),
+            max_retry_after: Duration::from_mins(2),
+        }
     }
 }
 
@@ -35,7 +43,7 @@ impl RetryPolicy {
 /// The delays of one request.
 pub(crate) struct Backoff {
     delays: ExponentialBackoff,
-    max_delay: Duration,
+    max_retry_after: Duration,
 }
 
 impl Backoff {
@@ -45,14 +53,15 @@ impl Backoff {
             .with_min_delay(policy.min_delay)
             .with_max_delay(policy.max_delay)
             .with_max_times(policy.retries);
-        Backoff { delays: delays.build(), max_delay: policy.max_delay }
+        Backoff { delays: delays.build(), max_retry_after: policy.max_retry_after }
     }
 
-    /// The next delay: the server's wish if it has one, within the limit; a wish for no delay at all is none. `None`: that was
-    /// the last attempt.
+    /// Returns the next delay: the server's wish if it has one; a wish for no delay at all is none. `None` after the last attempt,
+    /// and if the server asks for more than the limit.
     pub(crate) fn next(&mut self, retry_after: Option<Duration>) -> Option<Duration> {
         let own = self.delays.next()?;
-        Some(retry_after.filter(|wish| !wish.is_zero()).unwrap_or(own).min(self.max_delay))
+        let delay = retry_after.filter(|wish| !wish.is_zero()).unwrap_or(own);
+        (retry_after.is_none() || delay <= self.max_retry_after).then_some(delay)
     }
 }
 
@@ -141,12 +150,14 @@ mod tests {
 
     #[test]
     fn delays_grow_to_a_limit_and_end() {
-        let policy = RetryPolicy { retries: 3, min_delay: Duration::from_secs(1), max_delay: Duration::from_secs(2) };
+        let (min_delay, max_delay) = (Duration::from_secs(1), Duration::from_secs(2));
+        let policy = RetryPolicy { retries: 3, min_delay, max_delay, max_retry_after: Duration::from_mins(2) };
         let mut backoff = Backoff::new(&policy);
         let first = backoff.next(None).expect("three are left");
         assert!(first >= Duration::from_secs(1) && first <= Duration::from_secs(2));
-        assert_eq!(backoff.next(Some(Duration::from_hours(1))), Some(Duration::from_secs(2)));
+        assert_eq!(backoff.next(Some(Duration::from_mins(2))), Some(Duration::from_mins(2)));
         assert!(backoff.next(Some(Duration::ZERO)).is_some_and(|delay| delay >= Duration::from_secs(1)));
         assert_eq!(backoff.next(None), None);
+        assert_eq!(Backoff::new(&policy).next(Some(Duration::from_secs(121))), None);
     }
 }

@@ -1,0 +1,23 @@
+//! The models that an agent's server offers, and of which nothing is known.
+//!
+//! `cargo run --example models -- "Ollama Chat"`
+
+use reqc::runtime::{Agent, Error, Transport};
+use reqc::system::open_repository;
+
+/// The models that no family of `model-families.toml` has: nothing but the rules of their wire format holds for them.
+pub(crate) async fn unknown(agent: &Agent, transport: &Transport) -> Result<Vec<String>, Error> {
+    let models = agent.installed_models(transport).await?;
+    let unknown = models.into_iter().filter(|model| model.families.is_empty());
+    Ok(unknown.map(|model| model.id.to_string()).collect())
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let name = std::env::args().nth(1).ok_or("AGENT")?;
+    let repository = open_repository(".")?;
+    for model in unknown(&repository.agent(&name)?, &repository.transport()).await? {
+        println!("{model}");
+    }
+    Ok(())
+}

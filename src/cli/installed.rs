@@ -1,0 +1,72 @@
+//! `reqc models --installed INSTANCE`: what a server offers, beside what is known of it.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::args::Format;
+use super::list::columns;
+use super::options::Options;
+use super::send::{allow, failure};
+use super::{Failure, Outcome, Status, Terminal, show_findings};
+use crate::runtime::trust::Grant;
+use crate::runtime::{InstalledModel, ModelList, Transport, TransportOptions};
+use crate::system::{SystemClock, SystemSecrets};
+use crate::text::text;
+
+/// Asks the server of a provider instance, once the person allowed it as for `reqc send`.
+pub(super) fn run(options: &Options, instance: &str, trust: bool, terminal: &mut Terminal) -> Outcome {
+    let opened = options.open()?;
+    let list = ModelList::of_instance(&opened.compiler, instance).map_err(failure)?;
+    let errors = opened.errors_of_settings(instance);
+    if !errors.is_empty() {
+        return Ok(show_findings(options, &opened.report_of(errors), terminal));
+    }
+    let secrets = SystemSecrets::new(&opened.root);
+    let key_file = secrets.file_of_line(list.line());
+    let grant = Grant::of_models(&list, key_file.as_deref());
+    let grant = grant.ok_or_else(|| Failure::new(format!("the URL of `{instance}` is none")))?;
+    allow(&opened.root, &[grant], trust)?;
+    let models = fetch(&list, secrets).map_err(failure)?;
+    show(options.format, &list, &models, terminal);
+    Ok(Status::Clean)
+}
+
+fn fetch(list: &ModelList, secrets: SystemSecrets) -> Result<Vec<InstalledModel>, crate::runtime::Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| {
+        let message = format!("the runtime cannot start: {error}");
+        crate::runtime::Error::new(crate::runtime::Category::Config, message)
+    })?;
+    let transport = Transport::new(Arc::new(secrets), TransportOptions::default());
+    let models = runtime.block_on(list.fetch(&transport.with_clock(Arc::new(SystemClock))));
+    // A key that is still looked for is not waited for.
+    runtime.shutdown_background();
+    models
+}
+
+fn show(format: Format, list: &ModelList, models: &[InstalledModel], terminal: &mut Terminal) {
+    if format == Format::Json {
+        let models: Vec<Value> = models.iter().map(InstalledModel::to_json).collect();
+        return terminal.json(&json!({
+            "version": 1, "instance": &**list.instance(), "url": list.line().url, "models": models,
+        }));
+    }
+    if models.is_empty() {
+        return terminal.say(&text!("{} offers no models", &**list.instance()));
+    }
+    let rows: Vec<[String; 4]> = models.iter().map(cells).collect();
+    let rows: Vec<[&str; 4]> = rows.iter().map(|row| row.each_ref().map(String::as_str)).collect();
+    terminal.text(&columns(["MODEL", "CONTEXT", "SIZE", "KNOWN AS"], &rows));
+}
+
+fn cells(model: &InstalledModel) -> [String; 4] {
+    let families: Vec<&str> = model.families.iter().map(AsRef::as_ref).collect();
+    let size = model.size_bytes.map(|bytes| format!("{}.{} GB", bytes / 1_000_000_000, bytes / 100_000_000 % 10));
+    [
+        model.id.to_string(),
+        model.context_window.map(|tokens| tokens.to_string()).unwrap_or_default(),
+        size.unwrap_or_default(),
+        if families.is_empty() { "nothing is known".to_owned() } else { families.join(", ") },
+    ]
+}

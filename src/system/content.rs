@@ -1,0 +1,47 @@
+//! Stored content in files below a folder, for instance beside a session.
+
+use std::path::Path;
+
+use super::Disk;
+use crate::conversation::StoredContent;
+use crate::runtime::content::{ContentLoader, MAX_BYTES, stored};
+use crate::runtime::{Category, Error};
+use crate::world::{AccessError, World};
+
+/// Files below a folder, by their paths in it with `/`. No path leads out of it, also through links; hidden files and keys are not
+/// read.
+pub struct FolderContent(Disk);
+
+impl FolderContent {
+    /// The files below a folder.
+    ///
+    /// # Errors
+    ///
+    /// There is no such folder.
+    pub fn open(folder: &Path) -> Result<FolderContent, AccessError> {
+        Disk::open(folder).map(FolderContent)
+    }
+
+    /// Makes a reference to a file below the folder.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, is too large, or of no kind that a message can carry.
+    pub fn store(&self, path: &str) -> Result<StoredContent, Error> {
+        let bytes = self.load(path);
+        let bytes = bytes.map_err(|why| Error::new(Category::Config, format!("`{path}` cannot be attached: {why}")))?;
+        stored(path, &bytes)
+    }
+}
+
+impl ContentLoader for FolderContent {
+    fn load(&self, reference: &str) -> Result<Vec<u8>, AccessError> {
+        let is_below = !reference.starts_with('/')
+            && !reference.contains(['\\', ':'])
+            && reference.split('/').all(|part| !matches!(part, "" | "." | ".."));
+        if !is_below {
+            return Err("it is no path below the folder of the session".into());
+        }
+        self.0.read_within(reference, MAX_BYTES).map_err(|error| error.to_string().into())
+    }
+}
