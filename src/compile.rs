@@ -32,7 +32,8 @@ mod version;
 mod work;
 
 pub use baseline::Baseline;
-pub use compare::{Purpose, Scope};
+pub use compare::{Before, BrokenAgent, Compared, Purpose, Scope};
+pub(crate) use compare::{Outcome, changed};
 pub use explain::{Explained, Explanation, SourceKind, ValueSource};
 use explain::{Outside, Spans};
 pub use impact::{ImpactError, ImpactQuery, Reached};

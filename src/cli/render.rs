@@ -39,7 +39,7 @@ pub(super) fn run(options: &Options, agent: &str, (curl, compact): (bool, bool),
         Ok(body) if curl => {
             terminal.text(&crate::export::curl(&plan.request_line(model), &body.pretty(), &opened.root));
         }
-        Ok(body) if options.format == Format::Json => terminal.json(&request(&plan, model, &body)),
+        Ok(body) if options.format == Format::Json => terminal.json_data(&request(&plan, model, &body)),
         Ok(body) if compact => terminal.body(&(body.compact() + "\n")),
         Ok(body) => terminal.body(&body.pretty()),
     }

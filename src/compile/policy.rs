@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::rules::{NOT_LOWERABLE, UNKNOWN_RULE, all_rules, rule};
+use super::secrets;
 use crate::context::rules as context_rules;
 use crate::diag::{Diagnostic, Edit, Findings, Severity, did_you_mean};
 use crate::repo::{Allow, Config, Date, Level, rules as repo_rules};
@@ -38,7 +39,9 @@ impl Policy<'_> {
     pub(super) fn judge(&self, sources: &Sources, findings: Findings) -> Vec<Diagnostic> {
         let mut left = told_by_context(self.apply(sources, findings.into_vec()));
         left.sort_by(|a, b| order(sources, a).cmp(&order(sources, b)));
-        bounded(left)
+        let mut left = bounded(left);
+        secrets::hide_pieces(&mut left, sources);
+        left
     }
 
     fn apply(&self, sources: &Sources, findings: Vec<Diagnostic>) -> Vec<Diagnostic> {

@@ -9,6 +9,7 @@ use super::bounded::middles;
 use super::hunks::{TextHunk, hunks};
 use super::{Change, ChangeKind, FileChange};
 use crate::json::Pointer;
+use crate::secret::masked;
 use crate::text::cut;
 
 /// What was compared.
@@ -153,7 +154,7 @@ impl ChangeKind {
             ChangeKind::Added(value) => format!("+ {}", cut(&value.to_string(), width)),
             ChangeKind::Removed(value) => format!("- {}", cut(&value.to_string(), width)),
             ChangeKind::Replaced(old, new) => {
-                let (old, new) = (old.to_string(), new.to_string());
+                let (old, new) = (shown(old), shown(new));
                 let (old, new) = around_difference(&old, &new, width);
                 format!("{old} → {new}")
             }
@@ -164,6 +165,11 @@ impl ChangeKind {
             }
         }
     }
+}
+
+/// A value as JSON, without keys.
+fn shown(value: &Value) -> String {
+    masked(&value.to_string()).into_owned()
 }
 
 /// Two long texts cut to the part where they differ.

@@ -36,8 +36,12 @@ impl Format for Json {
 
 /// The findings of a report, for documents that hold other things too.
 pub(super) fn findings(report: &Report) -> Vec<Value> {
-    let values = report.findings.iter().map(|finding| serde_json::to_value(Finding::new(finding, &report.sources)));
-    values.map(|value| value.expect("a value serialises into memory")).collect()
+    report.findings.iter().map(|it| finding(it, report)).collect()
+}
+
+/// A finding of a report.
+pub(super) fn finding(finding: &Diagnostic, report: &Report) -> Value {
+    serde_json::to_value(Finding::new(finding, &report.sources)).expect("a value serialises into memory")
 }
 
 #[derive(Serialize)]

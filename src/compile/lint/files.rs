@@ -16,7 +16,7 @@ use crate::diag::{Diagnostic, count};
 use crate::lint::{Input, InputError, Line, Lines, rules};
 use crate::provider::WireFormat;
 use crate::repo::rules::NOT_TEXT;
-use crate::repo::secret;
+use crate::secret;
 use crate::source::{Position, SourceText, Sources, Span, TextError};
 
 /// What files of bodies held.
