@@ -15,7 +15,7 @@ pub(crate) mod rules;
 pub use address::Endpoint;
 pub use find::{FoundBody, Harvest, find};
 pub use lines::InputError;
-pub(crate) use lines::{Input, Line, Lines};
+pub(crate) use lines::{Content, Input, Line, Lines, content};
 pub(crate) use place::Places;
 pub(crate) use recognise::recognise_among;
 pub use recognise::{Unrecognised, recognise};

@@ -144,6 +144,7 @@ impl Class {
     pub fn of_group(group: &Group) -> Class {
         match &group.change.kind {
             _ if group.is_request => Class::Request,
+            ChangeKind::Removed(_) if group.is_moved => Class::Value,
             ChangeKind::File(FileChange::Gone) | ChangeKind::Removed(_) => Class::Removed,
             kind if kind.is_text() => Class::Text,
             _ => Class::Value,
@@ -154,7 +155,8 @@ impl Class {
 impl Cause {
     /// What edits change, and what else is known of that.
     fn of(edits: Vec<Edit>, changes: Vec<ChangedFile>) -> Cause {
-        let groups = crate::diff::alike(&changes);
+        let mut groups = crate::diff::alike(&changes);
+        crate::diff::mark_moved(&mut groups);
         let loss = |file: &ChangedFile| Some((file.subject.clone(), prefix::loss(file)?));
         let prefix = changes.iter().filter_map(loss).collect();
         Cause { edits, changes, groups, prefix, broken: BTreeSet::new(), mended: BTreeSet::new() }

@@ -546,7 +546,7 @@ mod tests {
         let value = serde_json::json!({"a\u{202e}": "\u{7f}\u{9b}\u{e0041}👩‍💻 ##[error] ::"});
         let text = Text::json(&value);
         assert!(text.contains("a\\u202e") && text.contains("##\\u005berror"), "{text}");
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).expect("JSON"), value);
+        assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), value);
         assert_eq!(Text::quoted("\u{e0041}\u{202e}").as_str(), "\"\\U000e0041\\u202e\"");
     }
 

@@ -61,6 +61,15 @@ struct Counts {
     warnings: usize,
     formats: Vec<FormatCount>,
     passed_over: usize,
+    left_out: Vec<LeftOutCount>,
+}
+
+/// How many findings of a rule are counted, and not among the diagnostics.
+#[derive(Serialize)]
+struct LeftOutCount {
+    code: &'static str,
+    severity: &'static str,
+    findings: usize,
 }
 
 /// How many bodies of a wire format files of bodies held.
@@ -111,11 +120,17 @@ pub(super) struct Location<'a> {
 
 impl Counts {
     fn new(summary: &Summary) -> Counts {
-        let &Summary { agents, contexts, bodies, errors, warnings, ref linted, skipped: _, lowered: _ } = summary;
+        let &Summary { agents, contexts, bodies, errors, warnings, ref linted, ref left_out, skipped: _, lowered: _ } =
+            summary;
         let formats = linted.iter().flat_map(|linted| &linted.formats);
         let formats = formats.map(|&(wire, bodies)| FormatCount { name: wire.name(), bodies }).collect();
         let passed_over = linted.as_ref().map_or(0, |linted| linted.passed_over);
-        Counts { agents, contexts, bodies, errors, warnings, formats, passed_over }
+        let left_out = left_out.iter().map(|it| LeftOutCount {
+            code: it.code,
+            severity: it.severity.name(),
+            findings: it.findings,
+        });
+        Counts { agents, contexts, bodies, errors, warnings, formats, passed_over, left_out: left_out.collect() }
     }
 }
 
@@ -171,6 +186,7 @@ mod tests {
             warnings: 5,
             skipped: 6,
             lowered: vec![Lowered::new(LoweredKind::Rule, "key/unknown")],
+            left_out: vec![],
             linted: Some(linted),
         };
         Json.report(&made(sources, vec![finding], summary), &[])
@@ -193,7 +209,8 @@ mod tests {
                 "bodies": 3
               }
             ],
-            "passed_over": 7
+            "passed_over": 7,
+            "left_out": []
           },
           "diagnostics": [
             {

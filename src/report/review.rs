@@ -53,10 +53,12 @@ fn blocks(groups: &[Group]) -> Vec<Block<'_>> {
         let is_text = group.change.kind.is_text();
         let same = |block: &&mut Block<'_>| {
             let is_same = if hunks.is_some() { block.hunks == hunks } else { *block.kind == group.change.kind };
-            is_text && is_same && !group.is_request && block.class == Class::Text
+            is_text && is_same && !group.is_request && block.class == Class::Text || is_same_order(block, group)
         };
         if let Some(block) = blocks.iter_mut().find(same) {
-            block.pointers.push(&group.pointer);
+            if !block.pointers.contains(&group.pointer.as_str()) {
+                block.pointers.push(&group.pointer);
+            }
             block.subjects.extend(&group.subjects);
             continue;
         }
@@ -71,6 +73,24 @@ fn blocks(groups: &[Group]) -> Vec<Block<'_>> {
     }
     blocks.sort_by_key(|block| std::cmp::Reverse(block.class));
     blocks
+}
+
+/// Whether the same keys have changed places, in objects that differ elsewhere.
+fn is_same_order(block: &Block<'_>, group: &Group) -> bool {
+    let is_order = |kind: &ChangeKind| matches!(kind, ChangeKind::Reordered(..));
+    let is_request = block.class == Class::Request;
+    is_order(block.kind)
+        && is_order(&group.change.kind)
+        && is_request == group.is_request
+        && block.kind.describe(LONGEST) == group.change.kind.describe(LONGEST)
+}
+
+/// The pointer of a change: one of a request line is no member of a body.
+fn place_of(block: &Block<'_>, pointer: &str) -> String {
+    match block.class {
+        Class::Request => format!("request {pointer}"),
+        _ => pointer.to_owned(),
+    }
 }
 
 /// `2 agents no longer compile · 3 causes · 40 of 52 agents · 360 bodies: 1 request, 2 values, 31 texts · prefix of 12 agents lost`.

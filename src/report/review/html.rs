@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use similar::DiffTag;
 
-use super::{Block, blocks, error_line, errors, errors_of, reach, rerouted, summary, verdict, what};
+use super::{Block, blocks, error_line, errors, errors_of, place_of, reach, rerouted, summary, verdict, what};
 use crate::diag::{Diagnostic, count};
 use crate::diff::{ChangedFile, Word, line_operations, words};
 use crate::report::escape::{code, html};
@@ -137,7 +137,7 @@ fn edit(edit: &Edit) -> String {
 }
 
 fn block(block: &Block<'_>, cause: &Cause) -> String {
-    let pointers: Vec<String> = block.pointers.iter().map(|pointer| code(pointer)).collect();
+    let pointers: Vec<String> = block.pointers.iter().map(|pointer| code(&place_of(block, pointer))).collect();
     let shown = match &block.hunks {
         Some(hunks) => format!("text, {}", count(hunks.len(), "place")),
         None => block.kind.describe(300),

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use owo_colors::Style;
 
-use super::{Block, blocks, changed, error_line, errors, errors_of, repeats, rerouted, summary, verdict, what};
+use super::{
+    Block, blocks, changed, error_line, errors, errors_of, place_of, repeats, rerouted, summary, verdict, what,
+};
 use crate::diag::count;
 use crate::diff::{ChangeKind, ChangedFile, TextHunk, Word, words};
 use crate::report::{LONGEST, Layout, changes_text, lowered_text, name, thousands};
@@ -311,7 +313,7 @@ fn shortened(text: &str, has_before: bool, has_after: bool) -> String {
 
 fn block_text(block: &Block<'_>, cause: &Cause, layout: Layout) -> Text {
     let pointers: Vec<Text> =
-        block.pointers.iter().take(NAMES).map(|pointer| Text::line(pointer).cut(LONGEST)).collect();
+        block.pointers.iter().take(NAMES).map(|pointer| Text::line(&place_of(block, pointer)).cut(LONGEST)).collect();
     let rest = block.pointers.len().saturating_sub(NAMES);
     let rest = if rest > 0 { text!(", … (+{})", rest) } else { Text::new() };
     let pointer = text!("{}{}", Text::join(&pointers, ", "), rest).styled(Style::new().cyan(), layout.colour);

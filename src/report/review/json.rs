@@ -143,6 +143,7 @@ pub(in crate::report) fn group_value(group: &Group, cause: Option<&str>) -> Valu
         "new": new,
         "cause": cause,
         "variants": group.variants,
+        "moved": group.is_moved,
         "bodies": group.subjects.iter().map(subject_value).collect::<Vec<_>>(),
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{Block, blocks, error_line, errors, errors_of, reach, repeats, rerouted, summary, verdict, what};
+use super::{Block, blocks, error_line, errors, errors_of, place_of, reach, repeats, rerouted, summary, verdict, what};
 use crate::diag::{Diagnostic, count};
 use crate::report::escape::{code, html};
 use crate::report::markdown::{MOST, units};
@@ -202,7 +202,8 @@ fn diff(lines: &[String], indent: &str) -> String {
 }
 
 fn block_markdown(block: &Block<'_>, cause: &Cause) -> String {
-    let pointers: Vec<String> = block.pointers.iter().take(MOST_NAMES).map(|pointer| name(pointer)).collect();
+    let pointers: Vec<String> =
+        block.pointers.iter().take(MOST_NAMES).map(|pointer| name(&place_of(block, pointer))).collect();
     let part = block.part(cause).map(|part| format!(" ({part})")).unwrap_or_default();
     let variants = match block.variants {
         0 | 1 => String::new(),
