@@ -66,7 +66,12 @@ impl Harness {
         command.env("SCRATCH", self.path()).env("PATH", path).env("RUNNER_TEMP", self.path().join("temp"));
         command.env("GITHUB_OUTPUT", &output).env("GITHUB_STEP_SUMMARY", summary);
         command.envs([("PROGRAM", "reqc"), ("COMMAND", "check"), ("DIRECTORY", "."), ("REVIEW", "true")]);
-        command.envs([("GITHUB_WORKFLOW", "ci"), ("GITHUB_JOB", "gate"), ("GITHUB_REPOSITORY", "a/b"), ("NUMBER", "7")]);
+        command.envs([
+            ("GITHUB_WORKFLOW", "ci"),
+            ("GITHUB_JOB", "gate"),
+            ("GITHUB_REPOSITORY", "a/b"),
+            ("NUMBER", "7"),
+        ]);
         let ran = command.envs(set.iter().copied()).output().expect("bash runs");
         Ran {
             code: ran.status.code().expect("not killed"),

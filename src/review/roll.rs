@@ -249,6 +249,8 @@ pub(super) fn tells(paths: &BTreeSet<(&str, bool)>, edit: &Edit) -> bool {
     let is_name = match &edit.kind {
         EditKind::Key(key) => &**key == "name",
         EditKind::Moved { .. } => true,
+        // A context says its name in JSON, whose edits have no keys.
+        EditKind::Lines => edit.path.ends_with(".json"),
         _ => false,
     };
     edit.is_whole_file() && paths.contains(&(&*edit.path, true)) || is_name && paths.contains(&(&*edit.path, false))
