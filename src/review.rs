@@ -339,7 +339,7 @@ struct Explained<'s> {
 impl Explained<'_> {
     fn review(&self, compared: Compared, others: Vec<ChangedFile>, reviewing: &Reviewing<'_>) -> Review {
         let trials = self.trials(reviewing);
-        let (breaking, mending) = self.verdicts(&trials, &compared);
+        let (breaking, mending) = verdicts(&trials, &compared);
         let left_out = by_agent(&breaking);
         let Compared { report, mut changes, broken, mended, .. } = compared;
         changes.extend(trials.beside(&broken, &left_out));
@@ -380,15 +380,6 @@ impl Explained<'_> {
             contexts: reviewing.selection.contexts.as_ref(),
             names: &self.names,
         }
-    }
-
-    /// Which edits break agents, and which mend them.
-    fn verdicts(&self, trials: &Trials<'_>, compared: &Compared) -> (Clusters, Clusters) {
-        let mut codes = breaks::codes_of(&compared.report);
-        let is_new = |it: &&BrokenAgent| it.before != Before::Broken;
-        let broken: BTreeSet<&Arc<str>> = compared.broken.iter().filter(is_new).map(|it| &it.agent).collect();
-        codes.retain(|agent, _| broken.contains(agent));
-        (trials.causes(Wanted::Errors(&codes)), trials.causes(Wanted::NoError(&compared.mended)))
     }
 
     /// The causes of changes, and the edits that change nothing.
@@ -433,6 +424,15 @@ impl Explained<'_> {
         let claimed = |(body, text): (usize, Option<String>)| ChangedFile { new: text, ..bodies[body].clone() };
         Cause::of(self.edits(cluster), claims.into_iter().map(claimed).collect())
     }
+}
+
+/// Which edits break agents, and which mend them.
+fn verdicts(trials: &Trials<'_>, compared: &Compared) -> (Clusters, Clusters) {
+    let mut codes = breaks::codes_of(&compared.report);
+    let is_new = |it: &&BrokenAgent| it.before != Before::Broken;
+    let broken: BTreeSet<&Arc<str>> = compared.broken.iter().filter(is_new).map(|it| &it.agent).collect();
+    codes.retain(|agent, _| broken.contains(agent));
+    (trials.causes(Wanted::Errors(&codes)), trials.causes(Wanted::NoError(&compared.mended)))
 }
 
 /// The edits of all clusters, by agent.

@@ -74,7 +74,8 @@ fn broken(review: &Review) -> String {
         ("Compile on neither side", review.uncompared().collect()),
     ];
     let lists = lists.into_iter().filter(|(_, agents)| !agents.is_empty());
-    let mut all: String = lists.map(|(what, agents)| format!("- {what}: {}\n", some_names(agents))).collect();
+    let items: Vec<String> = lists.map(|(what, agents)| format!("- {what}: {}\n", some_names(agents))).collect();
+    let mut all = items.concat();
     let unknown: BTreeSet<Arc<str>> = review.broken_by_nothing_known().cloned().collect();
     all.extend(errors(review, &unknown).into_iter().map(|error| error_item(review, error)));
     if all.is_empty() { all } else { format!("{all}\n") }
