@@ -13,6 +13,7 @@ mod words;
 
 pub use cause::{CausedGroup, alike, grouped};
 pub use file::ChangedFile;
+pub(crate) use group::mark_moved;
 pub use group::{BodyId, Group, group};
 pub use hunks::TextHunk;
 pub use structural::{Change, ChangeKind, FileChange, structural};

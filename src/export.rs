@@ -112,7 +112,7 @@ pub fn export(layout: Layout, requests: &[Request], root: &Path) -> Exported {
             let script = |it: &Request| (it.path("sh"), format!("#!/bin/sh\n{}", curl(&it.line, &it.body, root)));
             all(requests.iter().map(script).collect())
         }
-        Layout::Har => all(vec![("requests.har".to_owned(), Text::json(&har::archive(requests)).to_string())]),
+        Layout::Har => all(vec![("requests.har".to_owned(), Text::json_data(&har::archive(requests)).to_string())]),
         Layout::BatchOpenAi => batch::openai(requests),
         Layout::BatchAnthropic => batch::anthropic(requests),
     }

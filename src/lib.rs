@@ -99,6 +99,7 @@ pub mod resolve;
 pub mod review;
 #[cfg(feature = "runtime")]
 pub mod runtime;
+mod secret;
 pub mod source;
 #[expect(clippy::disallowed_methods, reason = "this module is what the others are told to use instead")]
 pub mod system;

@@ -18,7 +18,7 @@ pub(crate) use batch::rules::RULES as BATCH_RULES;
 pub(crate) use batch::{Batch, Envelope, Flaw, Place as BatchPlace};
 pub use find::{FoundBody, Harvest, find};
 pub use lines::InputError;
-pub(crate) use lines::{Input, Line, Lines};
+pub(crate) use lines::{Content, Input, Line, Lines, content};
 pub(crate) use place::Places;
 pub(crate) use recognise::recognise_among;
 pub use recognise::{Unrecognised, recognise};

@@ -16,7 +16,6 @@ mod load;
 mod matching;
 mod roster;
 pub(crate) mod rules;
-pub(crate) mod secret;
 mod tools;
 mod unread;
 

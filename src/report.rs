@@ -33,7 +33,7 @@ pub use junit::Junit;
 pub use lowered::lowered_text;
 pub use markdown::Markdown;
 pub use places::Checkout;
-pub use review::{review_html, review_items, review_json, review_markdown, review_text};
+pub use review::{review_broken, review_html, review_items, review_json, review_markdown, review_text};
 pub use sarif::Sarif;
 pub use short::Short;
 

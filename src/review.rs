@@ -4,6 +4,7 @@
 //! What is said to be a cause is proven: the edit alone, applied to the older side, makes that change. Printing is
 //! [`report`](crate::report)'s business, and where sides come from is the caller's.
 
+mod breaks;
 mod edit;
 mod features;
 mod keys;
@@ -16,15 +17,19 @@ mod upgrade;
 pub use edit::{Edit, EditKind, Hunk};
 pub use prefix::PrefixLoss;
 pub use proof::Load;
+use roll::OlderNames;
 pub use roll::{Listed, Renamed, Roll};
 pub use upgrade::AgainstGolden;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::compile::{Compiler, Lowered, LoweredKind, PolicyOptions, Report, Rerouted, Scope, Selection};
+use crate::compile::{
+    Before, BrokenAgent, Compared, Compiler, Lowered, LoweredKind, PolicyOptions, Report, Rerouted, Scope, Selection,
+};
 use crate::diff::{BodyId, CausedGroup, ChangeKind, ChangedFile, FileChange, Group};
 use crate::world::{MemoryWorld, World};
+use breaks::{Clusters, Trials, Wanted};
 use edit::Edits;
 use proof::{Claims, Cluster, Proof};
 use reach::Reach;
@@ -61,8 +66,12 @@ pub struct Reviewing<'r> {
 pub struct Review {
     /// What is wrong with the newer side.
     pub report: Report,
-    /// The causes, those that change most first.
+    /// The causes: those that break agents first, then those that change most.
     pub causes: Vec<Cause>,
+    /// Agents with errors on the newer side, by name.
+    pub broken: Vec<BrokenAgent>,
+    /// Agents with errors on the older side alone.
+    pub mended: BTreeSet<Arc<str>>,
     /// Changes of bodies that no edit is known for, with the line that wrote what is new.
     pub unexplained: Vec<CausedGroup>,
     /// Agents and contexts that came, went or got another name.
@@ -91,8 +100,10 @@ pub struct Cause {
     pub groups: Vec<Group>,
     /// How much of a cached prefix is lost, by body.
     pub prefix: Vec<(BodyId, PrefixLoss)>,
-    /// The agents among them of which the newer side has errors.
+    /// The agents that these edits break: without them they compile.
     pub broken: BTreeSet<Arc<str>>,
+    /// The agents that compile with these edits, and had errors before.
+    pub mended: BTreeSet<Arc<str>>,
 }
 
 /// What kind of change a cause is, from harmless to grave. A gate can fail on one and those above it.
@@ -108,11 +119,14 @@ pub enum Class {
     Removed,
     /// The request line or the provider.
     Request,
+    /// An agent no longer compiles.
+    Broken,
 }
 
 impl Class {
     /// All classes, the most harmless first.
-    pub const ALL: [Class; 5] = [Class::Silent, Class::Text, Class::Value, Class::Removed, Class::Request];
+    pub const ALL: [Class; 6] =
+        [Class::Silent, Class::Text, Class::Value, Class::Removed, Class::Request, Class::Broken];
 
     /// The word for it in options and reports.
     pub fn name(self) -> &'static str {
@@ -122,6 +136,7 @@ impl Class {
             Class::Value => "value",
             Class::Removed => "removed",
             Class::Request => "request",
+            Class::Broken => "broken",
         }
     }
 
@@ -129,6 +144,7 @@ impl Class {
     pub fn of_group(group: &Group) -> Class {
         match &group.change.kind {
             _ if group.is_request => Class::Request,
+            ChangeKind::Removed(_) if group.is_moved => Class::Value,
             ChangeKind::File(FileChange::Gone) | ChangeKind::Removed(_) => Class::Removed,
             kind if kind.is_text() => Class::Text,
             _ => Class::Value,
@@ -138,19 +154,24 @@ impl Class {
 
 impl Cause {
     /// What edits change, and what else is known of that.
-    fn of(edits: Vec<Edit>, changes: Vec<ChangedFile>, report: &Report) -> Cause {
-        let groups = crate::diff::alike(&changes);
+    fn of(edits: Vec<Edit>, changes: Vec<ChangedFile>) -> Cause {
+        let mut groups = crate::diff::alike(&changes);
+        crate::diff::mark_moved(&mut groups);
         let loss = |file: &ChangedFile| Some((file.subject.clone(), prefix::loss(file)?));
         let prefix = changes.iter().filter_map(loss).collect();
-        let agents: BTreeSet<&Arc<str>> = changes.iter().map(|file| &file.subject.agent).collect();
-        let errors = report.findings.iter().filter(|finding| finding.severity == crate::diag::Severity::Error);
-        let broken = errors.flat_map(|finding| &finding.agents).filter(|name| agents.contains(name)).cloned().collect();
-        Cause { edits, changes, groups, prefix, broken }
+        Cause { edits, changes, groups, prefix, broken: BTreeSet::new(), mended: BTreeSet::new() }
     }
 
     /// The gravest kind of its changes.
     pub fn class(&self) -> Class {
-        self.groups.iter().map(Class::of_group).max().unwrap_or(Class::Silent)
+        let broken = (!self.broken.is_empty()).then_some(Class::Broken);
+        let mended = (!self.mended.is_empty()).then_some(Class::Value);
+        self.groups.iter().map(Class::of_group).chain(broken).chain(mended).max().unwrap_or(Class::Silent)
+    }
+
+    fn takes(&mut self, broken: BTreeSet<Arc<str>>, mended: BTreeSet<Arc<str>>) {
+        self.broken.extend(broken);
+        self.mended.extend(mended);
     }
 
     /// The agents that it changes.
@@ -167,7 +188,35 @@ impl Cause {
 impl Review {
     /// Whether nothing differs on the wire, no file goes elsewhere, and nothing is let through that was not.
     pub fn is_empty(&self) -> bool {
-        self.changes.is_empty() && self.lowered.is_empty() && self.roll.is_empty() && self.rerouted.is_empty()
+        let has_same_agents = self.newly_broken().next().is_none() && self.mended.is_empty();
+        let has_same_bodies = self.changes.is_empty() && self.roll.is_empty();
+        has_same_agents && has_same_bodies && self.lowered.is_empty() && self.rerouted.is_empty()
+    }
+
+    /// The agents that do not compile, and did before or are new.
+    pub fn newly_broken(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.broken.iter().filter(|it| it.before != Before::Broken).map(|it| &it.agent)
+    }
+
+    /// The agents that compiled, and no longer do.
+    pub fn no_longer_compiled(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.broken.iter().filter(|it| matches!(it.before, Before::Compiled(_))).map(|it| &it.agent)
+    }
+
+    /// The agents that are new, and do not compile.
+    pub fn new_and_broken(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.broken.iter().filter(|it| it.before == Before::Absent).map(|it| &it.agent)
+    }
+
+    /// The agents that compile on neither side, so that nothing is known of their bodies.
+    pub fn uncompared(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.broken.iter().filter(|it| it.before == Before::Broken).map(|it| &it.agent)
+    }
+
+    /// The agents that no longer compile, and no edit is known to break.
+    pub fn broken_by_nothing_known(&self) -> impl Iterator<Item = &Arc<str>> {
+        let is_told = |name: &Arc<str>| self.causes.iter().any(|cause| cause.broken.contains(name));
+        self.newly_broken().filter(move |name| !is_told(name))
     }
 
     /// Edits that change no body, and do something all the same, or may.
@@ -193,27 +242,33 @@ impl Review {
     /// The gravest kind of change.
     pub fn class(&self) -> Class {
         let unexplained = self.unexplained.iter().map(|it| Class::of_group(&it.group));
-        self.causes.iter().map(Cause::class).chain(unexplained).chain(self.roll.class()).max().unwrap_or(Class::Silent)
+        let broken = self.newly_broken().next().map(|_| Class::Broken);
+        let others = unexplained.chain(self.roll.class()).chain(broken);
+        self.causes.iter().map(Cause::class).chain(others).max().unwrap_or(Class::Silent)
     }
 
     /// What the newer side does to the bodies of the older one.
     pub fn between(older: &Side, newer: &Side, reviewing: &Reviewing<'_>) -> Review {
         let edits = Edits::between(&older.files, &newer.files);
         let reach = reach::of_edits(&edits, &older.compiler, &newer.compiler);
-        let older_names = roll::older_names(&edits, &older.compiler, &newer.compiler);
-        let is_reached =
-            |name: &Arc<str>| older_names.contains_key(name) || reach.iter().any(|reach| reach.has_agent(name));
-        let scope = Scope { is_reached: &is_reached, older_names: &older_names };
+        let names = OlderNames::of(&edits, &older.compiler, &newer.compiler);
+        // What judges bodies reaches none, and may let all of them pass or fail.
+        let judges = edits.all.iter().zip(&reach).any(|(edit, reach)| *reach == Reach::Nothing && edit.acts());
+        let is_reached = |name: &Arc<str>| {
+            judges || names.agents.contains_key(name) || reach.iter().any(|reach| reach.has_agent(name))
+        };
+        let scope = Scope { is_reached: &is_reached, older_names: &names.agents };
         let (selection, policy) = (reviewing.selection, reviewing.policy);
-        let (report, changes) =
-            newer.compiler.compare_older(&older.compiler, selection, policy, reviewing.all_contexts, &scope);
+        let compared = newer.compiler.compare_older(&older.compiler, selection, policy, reviewing.all_contexts, &scope);
         let mut lowered = newer.compiler.newly_lowered(&older.compiler, policy);
-        // An agent that has another name is not gone.
-        let is_renamed = |name: &Arc<str>| older_names.values().any(|older| older == name);
-        lowered.retain(|it| it.kind != LoweredKind::Agent || !is_renamed(&it.what));
-        let rerouted = newer.compiler.rerouted(&older.compiler, &older_names);
-        let explained = Explained { older, newer, edits, reach, older_names };
-        Review { rerouted, lowered, ..explained.review(report, changes, Vec::new(), reviewing) }
+        // What has another name is not gone, and what cannot be read is an error.
+        lowered.retain(|it| !names.was(&it.what, it.kind));
+        let rerouted = newer.compiler.rerouted(&older.compiler, &names.agents);
+        let explained = Explained { older, newer, edits, reach, names };
+        let review = explained.review(compared, Vec::new(), reviewing);
+        let unread: BTreeSet<&Arc<str>> = review.roll.broken_contexts.iter().map(|it| &it.name).collect();
+        lowered.retain(|it| it.kind != LoweredKind::Context || !unread.contains(&it.what));
+        Review { rerouted, lowered, ..review }
     }
 
     /// What the newer side does to golden files, and why as far as an older side tells it: the one that golden files were last
@@ -222,23 +277,47 @@ impl Review {
         let AgainstGolden { report, drifts, altered_bundled } = golden;
         let Some(older) = older else {
             let unexplained = newer.compiler.grouped(&drifts);
-            return Review { report, unexplained, changes: drifts, ..Review::default() };
+            let broken = broken_by_report(&report);
+            return Review { report, unexplained, broken, changes: drifts, ..Review::default() };
         };
-        let parted = Parted::of(&drifts, &Review::between(older, newer, reviewing));
-        let (upgrade, open) = upgrade::causes(&altered_bundled, parted.others, newer, &report);
+        let between = Review::between(older, newer, reviewing);
+        let parted = Parted::of(&drifts, &between);
+        let (upgrade, open) = upgrade::causes(&altered_bundled, parted.others, newer);
         let edits = Edits::between(&older.files, &newer.files);
         let reach = reach::of_edits(&edits, &older.compiler, &newer.compiler);
-        let older_names = roll::older_names(&edits, &older.compiler, &newer.compiler);
-        let explained = Explained { older, newer, edits, reach, older_names };
-        let mut review = explained.review(report, parted.edited, open, reviewing);
+        let names = OlderNames::of(&edits, &older.compiler, &newer.compiler);
+        let explained = Explained { older, newer, edits, reach, names };
+        let compared = Compared { report, changes: parted.edited, ..Compared::default() };
+        let mut review = explained.review(compared, open, reviewing);
         review.causes.extend(upgrade);
+        review.takes_verdicts(between);
         review.sort();
         Review { changes: drifts, ..review }
     }
 
+    /// Takes over which agents two sides of sources break and mend, and why: golden files do not tell.
+    fn takes_verdicts(&mut self, between: Review) {
+        let of = |cause: &Cause| cause.broken.iter().chain(&cause.mended).cloned().collect::<Vec<_>>();
+        for cause in between.causes.into_iter().filter(|cause| !of(cause).is_empty()) {
+            self.silent.retain(|edit| !cause.edits.contains(edit));
+            self.cause_of(cause.edits).takes(cause.broken, cause.mended);
+        }
+        (self.broken, self.mended) = (between.broken, between.mended);
+    }
+
+    /// The cause that some edits are; a new one, if they change no body.
+    fn cause_of(&mut self, edits: Vec<Edit>) -> &mut Cause {
+        let known = self.causes.iter().position(|cause| cause.edits == edits);
+        let at = known.unwrap_or_else(|| {
+            self.causes.push(Cause::of(edits, Vec::new()));
+            self.causes.len() - 1
+        });
+        &mut self.causes[at]
+    }
+
     /// The causes that change most come first.
     fn sort(&mut self) {
-        self.causes.sort_by_key(|cause| std::cmp::Reverse((cause.class(), cause.changes.len())));
+        self.causes.sort_by_key(|cause| std::cmp::Reverse((cause.class(), cause.broken.len(), cause.changes.len())));
     }
 }
 
@@ -254,54 +333,119 @@ struct Explained<'s> {
     newer: &'s Side,
     edits: Edits,
     reach: Vec<Reach>,
-    older_names: BTreeMap<Arc<str>, Arc<str>>,
+    names: OlderNames,
 }
 
 impl Explained<'_> {
-    fn review(
-        &self,
-        report: Report,
-        changes: Vec<ChangedFile>,
-        others: Vec<ChangedFile>,
-        reviewing: &Reviewing<'_>,
-    ) -> Review {
+    fn review(&self, compared: Compared, others: Vec<ChangedFile>, reviewing: &Reviewing<'_>) -> Review {
+        let trials = self.trials(reviewing);
+        let (breaking, mending) = verdicts(&trials, &compared);
+        let left_out = by_agent(&breaking);
+        let Compared { report, mut changes, broken, mended, .. } = compared;
+        changes.extend(trials.beside(&broken, &left_out));
+        let changes = roll::paired(changes, &self.names.contexts);
         let (both, one): (Vec<ChangedFile>, Vec<ChangedFile>) =
             changes.into_iter().partition(|file| file.old.is_some() && file.new.is_some());
+        let (causes, mut silent) = self.causes(&both, &left_out, reviewing);
+        for edit in breaking.keys().chain(mending.keys()).flatten() {
+            silent.remove(edit);
+        }
+        let explained: BTreeSet<&BodyId> = causes.iter().flat_map(|it| &it.changes).map(|it| &it.subject).collect();
+        let open = both.iter().filter(|file| !explained.contains(&file.subject)).cloned();
+        let open: Vec<ChangedFile> = open.chain(others).collect();
+        let roll = Roll::of(&one, &self.names, &self.older.compiler, (&self.newer.compiler, &self.newer.files));
+        let unexplained = self.newer.compiler.grouped(&open);
+        let silent = self.told_alone(silent, &roll);
+        let changes = both.into_iter().chain(one).chain(open).collect();
+        let review = Review { report, causes, unexplained, roll, silent, changes, ..Review::default() };
+        let mut review = Review { broken, mended, has_sources: true, ..review };
+        for (cluster, agents) in breaking {
+            review.cause_of(self.edits(&cluster)).takes(agents, BTreeSet::new());
+        }
+        for (cluster, agents) in mending {
+            review.cause_of(self.edits(&cluster)).takes(BTreeSet::new(), agents);
+        }
+        review.sort();
+        review
+    }
+
+    fn trials<'t>(&'t self, reviewing: &Reviewing<'t>) -> Trials<'t> {
+        Trials {
+            edits: &self.edits,
+            reach: &self.reach,
+            older: &self.older.files,
+            load: reviewing.load,
+            policy: reviewing.policy,
+            all_contexts: reviewing.all_contexts,
+            contexts: reviewing.selection.contexts.as_ref(),
+            names: &self.names,
+        }
+    }
+
+    /// The causes of changes, and the edits that change nothing.
+    fn causes(
+        &self,
+        bodies: &[ChangedFile],
+        left_out: &BTreeMap<Arc<str>, Cluster>,
+        reviewing: &Reviewing<'_>,
+    ) -> (Vec<Cause>, BTreeSet<usize>) {
         let proof = Proof {
             edits: &self.edits,
             older: &self.older.files,
             load: reviewing.load,
             reach: &self.reach,
-            bodies: &both,
-            older_names: &self.older_names,
+            bodies,
+            names: &self.names,
+            left_out,
         };
         let mut causes: Vec<Cause> = Vec::new();
         let mut silent: BTreeSet<usize> = (0..self.edits.all.len()).collect();
         for (cluster, claims) in proof.causes() {
             if !claims.is_empty() {
                 silent.retain(|edit| !cluster.contains(edit));
-                causes.push(self.cause(&cluster, claims, &both, &report));
+                causes.push(self.cause(&cluster, claims, bodies));
             }
         }
-        let explained: BTreeSet<&BodyId> = causes.iter().flat_map(|it| &it.changes).map(|it| &it.subject).collect();
-        let open = both.iter().filter(|file| !explained.contains(&file.subject)).cloned();
-        let open: Vec<ChangedFile> = open.chain(others).collect();
-        let roll = Roll::of(&one, &self.older_names, &self.older.compiler, &self.newer.compiler);
-        let unexplained = self.newer.compiler.grouped(&open);
-        let paths = roll.paths();
-        let silent = silent.into_iter().map(|edit| &self.edits.all[edit]);
-        let silent = silent.filter(|edit| !roll::tells(&paths, edit)).cloned().collect();
-        let changes = both.into_iter().chain(one).chain(open).collect();
-        let mut review =
-            Review { report, causes, unexplained, roll, silent, changes, has_sources: true, ..Review::default() };
-        review.sort();
-        review
+        (causes, silent)
     }
 
-    fn cause(&self, cluster: &Cluster, claims: Claims, bodies: &[ChangedFile], report: &Report) -> Cause {
-        let edits = cluster.iter().map(|&edit| self.edits.all[edit].clone()).collect();
-        let claimed = |(body, text): (usize, Option<String>)| ChangedFile { new: text, ..bodies[body].clone() };
-        let changes: Vec<ChangedFile> = claims.into_iter().map(claimed).collect();
-        Cause::of(edits, changes, report)
+    /// Edits that nothing else tells.
+    fn told_alone(&self, silent: BTreeSet<usize>, roll: &Roll) -> Vec<Edit> {
+        let paths = roll.paths();
+        let silent = silent.into_iter().map(|edit| &self.edits.all[edit]);
+        silent.filter(|edit| !roll::tells(&paths, edit)).cloned().collect()
     }
+
+    fn edits(&self, cluster: &Cluster) -> Vec<Edit> {
+        cluster.iter().map(|&edit| self.edits.all[edit].clone()).collect()
+    }
+
+    fn cause(&self, cluster: &Cluster, claims: Claims, bodies: &[ChangedFile]) -> Cause {
+        let claimed = |(body, text): (usize, Option<String>)| ChangedFile { new: text, ..bodies[body].clone() };
+        Cause::of(self.edits(cluster), claims.into_iter().map(claimed).collect())
+    }
+}
+
+/// Which edits break agents, and which mend them.
+fn verdicts(trials: &Trials<'_>, compared: &Compared) -> (Clusters, Clusters) {
+    let mut codes = breaks::codes_of(&compared.report);
+    let is_new = |it: &&BrokenAgent| it.before != Before::Broken;
+    let broken: BTreeSet<&Arc<str>> = compared.broken.iter().filter(is_new).map(|it| &it.agent).collect();
+    codes.retain(|agent, _| broken.contains(agent));
+    (trials.causes(Wanted::Errors(&codes)), trials.causes(Wanted::NoError(&compared.mended)))
+}
+
+/// The edits of all clusters, by agent.
+fn by_agent(clusters: &Clusters) -> BTreeMap<Arc<str>, Cluster> {
+    let mut edits: BTreeMap<Arc<str>, Cluster> = BTreeMap::new();
+    for (cluster, agents) in clusters {
+        agents.iter().for_each(|agent| edits.entry(Arc::clone(agent)).or_default().extend(cluster));
+    }
+    edits
+}
+
+/// The agents that errors of a report reach, where nothing is known of the older side.
+fn broken_by_report(report: &Report) -> Vec<BrokenAgent> {
+    let agents = breaks::codes_of(report).into_keys();
+    agents.map(BrokenAgent::of_unknown_past).collect()
 }

@@ -91,6 +91,9 @@ pub struct SourceFile {
     start: Position,
 }
 
+/// The least bytes of a piece of a key that tells something of it.
+const SHORTEST_PIECE: usize = 8;
+
 /// Bytes after which characters are counted anew.
 const BLOCK: usize = 4096;
 
@@ -103,6 +106,16 @@ impl SourceFile {
     /// The normalised text: no byte-order mark, `\n` line endings.
     pub fn text(&self) -> &str {
         self.text.as_str()
+    }
+
+    /// The pieces of what must not be shown, as parsers take it apart: letters and digits in a row, mixed and not short.
+    pub(crate) fn masked_pieces(&self) -> impl Iterator<Item = &str> {
+        let texts = self.masked.iter().filter_map(|span| self.text().get(span.range()));
+        let pieces = texts.flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric()));
+        pieces.filter(|piece| {
+            let has = |is_it: fn(&u8) -> bool| piece.bytes().any(|byte| is_it(&byte));
+            piece.len() >= SHORTEST_PIECE && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)
+        })
     }
 
     /// A part of the text as it may be shown: secrets are replaced by dots of the same length in bytes.

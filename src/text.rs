@@ -1,7 +1,7 @@
 //! Text of others, made fit for a terminal, a log and a workflow.
 //!
-//! Input: any string. Output: [`Text`], in which every character can be seen, a line ends only where we end it, and no
-//! line is a command to the system that runs us. Names, paths, bodies, diffs, answers of servers and the words of the
+//! Input: any string. Output: [`Text`], in which every character can be seen, a line ends only where we end it, no
+//! line is a command to the system that runs us, and no key can be read. Names, paths, bodies, diffs, answers of servers and the words of the
 //! operating system all pass through here; nothing is printed that did not. `text!` builds a `Text`
 //! around foreign parts.
 //!
@@ -10,7 +10,8 @@
 //! | a control character of ASCII | its picture: `␛`, `␊` |
 //! | any other character that cannot be seen | its number: `<U+202E>` |
 //! | the start of a workflow command | the same with a `\` in it: `:\:error`, `##\[error]` |
-//! | in JSON, both | an escape: `\u202e`. The value stays the same |
+//! | what looks like a key, and the login of a URL | `*` for each of its bytes, also in the strings of JSON reports |
+//! | in JSON, the first three | an escape: `\u202e`. The value stays the same |
 
 mod commands;
 mod document;
@@ -22,7 +23,9 @@ use std::sync::Arc;
 
 use owo_colors::{OwoColorize, Style};
 use serde::Serialize;
+use serde_json::Value;
 
+use crate::secret::masked;
 use commands::Commands;
 pub(crate) use document::{Within, fence};
 pub(crate) use hidden::{Hidden, hidden, name_of};
@@ -39,22 +42,27 @@ impl Text {
 
     /// Foreign text on one line.
     pub fn line(foreign: &str) -> Text {
-        Text(Printer::new(Keep::Nothing).text(foreign).into_owned())
+        Text(Printer::new(Keep::Nothing).text(&masked(foreign)).into_owned())
     }
 
     /// Foreign text in its own lines.
     pub fn lines(foreign: &str) -> Text {
-        Text(Printer::new(Keep::Lines).text(foreign).into_owned())
+        Text(Printer::new(Keep::Lines).text(&masked(foreign)).into_owned())
+    }
+
+    /// A script of ours around data that must stay as it is, keys included.
+    pub(crate) fn script(script: &str) -> Text {
+        Text(Printer::new(Keep::Lines).text(script).into_owned())
     }
 
     /// A line of a source file, with its tabs for the one who draws it.
     pub(crate) fn source(line: &str) -> Text {
-        Text(Printer::new(Keep::Tabs).text(line).into_owned())
+        Text(Printer::new(Keep::Tabs).text(&masked(line)).into_owned())
     }
 
     /// How many bytes of [`Text::source`] stand for a line up to an offset: what follows counts.
     pub(crate) fn source_length(line: &str, end: usize) -> usize {
-        Printer::new(Keep::Tabs).start(line, end).len()
+        Printer::new(Keep::Tabs).start(&masked(line), end).len()
     }
 
     /// What was drawn around texts that are fit already: its lines and colours stay.
@@ -62,10 +70,16 @@ impl Text {
         Text(Printer::new(Keep::Colours).text(drawing).into_owned())
     }
 
-    /// A value as indented JSON that ends with a new line.
+    /// A report as indented JSON that ends with a new line. Keys in its strings and names are masked.
     pub fn json(value: &impl Serialize) -> Text {
-        let text = serde_json::to_string_pretty(value).expect("strings and numbers have a JSON form");
-        Text::json_text(&format!("{text}\n"))
+        let mut value = serde_json::to_value(value).expect("strings and numbers have a JSON form");
+        mask_strings(&mut value);
+        Text::json_data(&value)
+    }
+
+    /// A value that is asked for as it is, such as a request, as indented JSON that ends with a new line.
+    pub fn json_data(value: &Value) -> Text {
+        Text::json_text(&format!("{value:#}\n"))
     }
 
     /// A value as JSON on a line of its own.
@@ -196,7 +210,7 @@ impl<T: Show + ?Sized> fmt::Display for Shown<'_, T> {
 
 impl Show for str {
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&Printer::new(Keep::Nothing).text(self))
+        f.pad(&Printer::new(Keep::Nothing).text(&masked(self)))
     }
 }
 
@@ -384,12 +398,38 @@ fn json_safe(json: &str, for_toml: bool) -> Cow<'_, str> {
     out.map_or(Cow::Borrowed(json), Cow::Owned)
 }
 
-/// At most so many characters of a text, the last one `…` if there were more.
+/// At most so many characters of a text, the last one `…` if there were more. What looks like a key is masked first: a part of it
+/// would not be known as one.
 pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
-    let Some((end, _)) = text.char_indices().nth(most.saturating_sub(1)) else { return Cow::Borrowed(text) };
-    match text[end..].chars().nth(1) {
-        Some(_) => Cow::Owned(format!("{}…", &text[..end])),
-        None => Cow::Borrowed(text),
+    let Some((end, _)) = text.char_indices().nth(most.saturating_sub(1)) else { return masked(text) };
+    if text[end..].chars().nth(1).is_none() {
+        return masked(text);
+    }
+    let seen = text.floor_char_boundary(end.saturating_add(LONGEST_KEY));
+    Cow::Owned(format!("{}…", &masked(&text[..seen])[..end]))
+}
+
+/// How many bytes of what is cut off are looked at: no key is longer.
+const LONGEST_KEY: usize = 8192;
+
+/// Masks keys in all strings and names of a value.
+fn mask_strings(value: &mut Value) {
+    match value {
+        Value::String(string) => {
+            if let Cow::Owned(shown) = masked(string) {
+                *string = shown;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(mask_strings),
+        Value::Object(members) => {
+            let has_keys = members.keys().any(|name| matches!(masked(name), Cow::Owned(_)));
+            if has_keys {
+                let all = std::mem::take(members).into_iter();
+                members.extend(all.map(|(name, value)| (masked(&name).into_owned(), value)));
+            }
+            members.values_mut().for_each(mask_strings);
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -506,7 +546,7 @@ mod tests {
         let value = serde_json::json!({"a\u{202e}": "\u{7f}\u{9b}\u{e0041}👩‍💻 ##[error] ::"});
         let text = Text::json(&value);
         assert!(text.contains("a\\u202e") && text.contains("##\\u005berror"), "{text}");
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).expect("JSON"), value);
+        assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), value);
         assert_eq!(Text::quoted("\u{e0041}\u{202e}").as_str(), "\"\\U000e0041\\u202e\"");
     }
 

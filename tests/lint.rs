@@ -321,8 +321,27 @@ fn many_lines_are_told_in_their_order_and_bounded() {
     let findings = report["diagnostics"].as_array().expect("a list");
     let lines: Vec<u64> = findings.iter().map(|finding| finding["line"].as_u64().expect("a line")).collect();
     assert!(lines.is_sorted() && lines.last() == Some(&10_000), "{:?}", lines.last());
-    let left_out = |finding: &&Value| finding["message"].as_str().expect("text").contains("500 more findings of");
-    assert_eq!(findings.iter().filter(left_out).count(), 2, "one of each rule");
+    let left_out = report["summary"]["left_out"].as_array().expect("a list");
+    assert!(left_out.len() == 2 && left_out.iter().all(|it| it["findings"] == 500), "one of each rule: {left_out:?}");
+    assert_eq!(report["summary"]["errors"], 21_000);
+    let (_, out) = told("many.jsonl", &text, &[]);
+    assert!(out.contains("… and 10,400 more of ") && out.contains("`--format json` has the first 10,000\n"), "{out}");
+}
+
+#[test]
+fn lines_of_text_in_a_log_are_skipped_with_one_warning() {
+    let log = format!("started\n{MISSPELT}\n[INFO] up\n2027-01-31 10:00 INFO {MISSPELT}\n{{broken\n");
+    let (code, out) = told("a.log", &log, &[]);
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(code == 1 && lines[0].starts_with("a.log:1:1: warning[lint/no-body]: 2 lines are text"), "{out}");
+    assert!(lines[1].starts_with("a.log:2:") && lines[2].starts_with("a.log:4:"), "{out}");
+    assert!(lines[3].starts_with("a.log:5:") && lines[3].contains("lint/syntax"), "{out}");
+    let column = |line: &str| line.split(':').nth(2).expect("a column").parse::<usize>().expect("a number");
+    assert_eq!(column(lines[2]), column(lines[1]) + "2027-01-31 10:00 INFO ".len());
+    let (_, out) = told("a.log", &log, &["--allow", "lint/no-body"]);
+    assert!(!out.contains("lint/no-body") && out.contains("2 bodies"), "{out}");
+    let right = format!("started\n{RIGHT}\n");
+    assert_eq!(told("b.log", &right, &["--allow", "lint/no-body"]).0, 0);
 }
 
 #[cfg(unix)]

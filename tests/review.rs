@@ -13,9 +13,10 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use reqc::compile::{Compiler, LoadOptions, PolicyOptions, Selection};
+use reqc::diag::Severity;
 use reqc::diff::ChangedFile;
 use reqc::report::{self, Layout};
-use reqc::review::{self, Edit, Review, Reviewing, Side};
+use reqc::review::{self, Class, Edit, Review, Reviewing, Side};
 use reqc::system::Embedded;
 use reqc::world::{MemoryWorld, World as _};
 
@@ -67,7 +68,11 @@ fn bodies(world: &MemoryWorld) -> Bodies {
 }
 
 fn kinds() -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(folder().join("kinds"))
+    names_in("kinds")
+}
+
+fn names_in(below: &str) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder().join(below))
         .expect("a folder")
         .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
         .collect();
@@ -76,8 +81,12 @@ fn kinds() -> Vec<String> {
 }
 
 fn newer(kind: &str) -> MemoryWorld {
+    newer_of("kinds", kind)
+}
+
+fn newer_of(below: &str, kind: &str) -> MemoryWorld {
     let mut world: MemoryWorld = files(&folder().join("repository")).into_iter().collect();
-    for (path, bytes) in files(&folder().join("kinds").join(kind)) {
+    for (path, bytes) in files(&folder().join(below).join(kind)) {
         match path.as_str() {
             "gone" => String::from_utf8_lossy(&bytes).lines().for_each(|path| world.remove(path)),
             path if path.starts_with("review.") => {}
@@ -89,7 +98,11 @@ fn newer(kind: &str) -> MemoryWorld {
 
 /// What is said is kept beside the files; it is written anew if insta's variable asks for it.
 fn keep(kind: &str, name: &str, text: &str) {
-    let path = folder().join("kinds").join(kind).join(name);
+    keep_in("kinds", kind, name, text);
+}
+
+fn keep_in(below: &str, kind: &str, name: &str, text: &str) {
+    let path = folder().join(below).join(kind).join(name);
     if std::env::var("INSTA_UPDATE").is_ok_and(|it| it == "always") {
         fs::write(&path, text).expect("writable");
     }
@@ -105,7 +118,7 @@ fn each_kind_of_edit_is_told_by_its_cause() {
         let review = reviewed(&older, &newer);
         assert!(!review.report.fails(), "{kind}: {:?}", review.report.findings);
         assert!(review.unexplained.is_empty(), "{kind}: {:?}", review.unexplained);
-        if review.roll.renamed.is_empty() {
+        if review.roll.renamed.is_empty() && review.roll.renamed_contexts.is_empty() {
             is_true(&kind, &older, &newer, &review);
         }
         keep(&kind, "review.txt", &report::review_text(&review, None, Layout::default()));
@@ -154,6 +167,82 @@ fn is_true(kind: &str, older: &MemoryWorld, newer: &MemoryWorld, review: &Review
     if review.roll.is_empty() {
         assert_eq!(known(causes), known(after), "{kind}: all causes");
     }
+}
+
+/// The agents of which a side has errors.
+fn broken(world: &MemoryWorld) -> BTreeSet<Arc<str>> {
+    let report = load(world.clone()).report(&Selection::default(), &PolicyOptions::default());
+    let errors = report.findings.into_iter().filter(|finding| finding.severity == Severity::Error);
+    errors.flat_map(|finding| finding.agents).collect()
+}
+
+/// `tests/review/breaks/` holds edits that break agents. These are named first, with edits that are proven to break them; the way back
+/// mends them.
+#[test]
+fn agents_that_an_edit_breaks_are_named_first_and_with_the_edit() {
+    let older: MemoryWorld = files(&folder().join("repository")).into_iter().collect();
+    for kind in names_in("breaks") {
+        let newer = newer_of("breaks", &kind);
+        let review = reviewed(&older, &newer);
+        let names: BTreeSet<Arc<str>> = review.newly_broken().cloned().collect();
+        assert_eq!(names, broken(&newer), "{kind}");
+        assert!(!names.is_empty() && review.class() == Class::Broken && !review.is_empty(), "{kind}");
+        assert_eq!(review.broken_by_nothing_known().next(), None, "{kind}");
+        for cause in review.causes.iter().filter(|cause| !cause.broken.is_empty()) {
+            let alone = review::applied(&older, &newer, |edit| cause.edits.contains(edit));
+            assert!(cause.broken.is_subset(&broken(&alone)), "{kind}");
+        }
+        let breaks =
+            |edit: &Edit| review.causes.iter().any(|cause| !cause.broken.is_empty() && cause.edits.contains(edit));
+        assert_eq!(broken(&review::applied(&older, &newer, |edit| !breaks(edit))), BTreeSet::new(), "{kind}");
+        let text = report::review_text(&review, None, Layout::default());
+        let html = report::review_html(&review, None);
+        for name in &names {
+            assert!(text.lines().next().is_some_and(|line| line.contains(&**name)), "{kind}: {name}");
+            assert!(html.split("<section").next().is_some_and(|head| head.contains(&**name)), "{kind}: {name}");
+        }
+        keep_in("breaks", &kind, "review.txt", &text);
+        keep_in("breaks", &kind, "review.md", &report::review_markdown(&review, None));
+        keep_in("breaks", &kind, "review.json", &report::review_json(&review, None));
+        let back = reviewed(&newer, &older);
+        let mended: BTreeSet<&Arc<str>> = back.causes.iter().flat_map(|cause| &cause.mended).collect();
+        let kept: BTreeSet<&Arc<str>> = names.iter().filter(|name| back.mended.contains(*name)).collect();
+        assert_eq!(mended, kept, "{kind}");
+        assert!(kind == "new_agent" || kept.len() == names.len(), "{kind}");
+        assert!(back.broken.is_empty() && (kind == "new_agent" || back.class() > Class::Text), "{kind}");
+    }
+}
+
+#[test]
+fn an_edit_beside_one_that_breaks_agents_is_told_as_if_alone() {
+    let older: MemoryWorld = files(&folder().join("repository")).into_iter().collect();
+    let newer = newer_of("breaks", "value_in_a_base");
+    let role = |edit: &Edit| &*edit.path == "roles/writer.md";
+    let alone = reviewed(&older, &review::applied(&older, &newer, role));
+    let beside = reviewed(&older, &newer);
+    let cause = beside.causes.iter().find(|cause| cause.edits.iter().any(role)).expect("it is told");
+    assert_eq!(told(&cause.changes), told(&alone.changes));
+    assert!(cause.broken.is_empty() && cause.class() == Class::Text);
+}
+
+#[test]
+fn a_context_that_cannot_be_read_is_not_gone() {
+    let older: MemoryWorld = files(&folder().join("repository")).into_iter().collect();
+    let mut newer = older.clone();
+    newer.insert("contexts/release-notes.json", "{");
+    let review = reviewed(&older, &newer);
+    assert_eq!((review.roll.broken_contexts.len(), review.roll.gone_contexts.len()), (1, 0));
+    assert!(review.class() == Class::Broken && review.lowered.is_empty());
+}
+
+#[test]
+fn contexts_that_come_and_go_have_a_class() {
+    let older: MemoryWorld = files(&folder().join("repository")).into_iter().collect();
+    let class = |kind: &str| reviewed(&older, &newer(kind)).class();
+    assert_eq!(class("gone_context"), Class::Removed);
+    assert_eq!((class("new_context"), class("renamed_context")), (Class::Value, Class::Value));
+    let renamed = reviewed(&older, &newer("renamed_context"));
+    assert!(renamed.changes.is_empty() && renamed.lowered.is_empty());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::options::{Opened, Options};
 use super::{Failure, Outcome, Status, Terminal, report};
 use crate::compile::{Compiler, Purpose, Selection};
 use crate::diff::ChangedFile;
-use crate::report::lowered_text;
+use crate::report::{lowered_text, review_broken};
 use crate::review::{AgainstGolden, Review, Reviewing, Side};
 use crate::system::GitRevision;
 use crate::text::{Text, text};
@@ -21,12 +21,14 @@ pub(super) fn run(options: &Options, args: &Compile, revision: Option<&str>, ter
         Some(sides) => (between(options, args, &opened, &sides, terminal)?, sides.base),
     };
     let fails = review.report.fails();
-    if fails && !matches!(options.format, Format::Json | Format::Markdown | Format::Html) {
-        report(options, &review.report, terminal);
-    }
     match args.text {
         true => textual(options, &review, terminal),
         false => options.formats.write_review(&review, base.as_ref(), terminal)?,
+    }
+    // Behind the agents that break: their names are read first.
+    if fails && !matches!(options.format, Format::Json | Format::Markdown | Format::Html) {
+        terminal.text(&text!("\n"));
+        report(options, &review.report, terminal);
     }
     let is_refused = args.fail_on.is_some_and(|class| !review.is_empty() && review.class() >= class);
     Ok(match is_refused || args.exit_code && !review.is_empty() || fails {
@@ -111,7 +113,7 @@ pub(super) fn against_golden(
     let (found, comparison) = compare(opened, &golden(opened), Purpose::Show, args.all_contexts, terminal.quiet)?;
     let drifts: Vec<ChangedFile> = comparison.drifts().iter().map(ChangedFile::from).collect();
     // Golden files do not tell what they were made from; the last commit most often does.
-    let older = match drifts.is_empty() {
+    let older = match drifts.is_empty() && !found.fails() {
         true => None,
         false => GitRevision::load(&opened.root, "HEAD").ok(),
     };
@@ -138,6 +140,7 @@ fn reviewed(
 /// Changes line by line, for those who ask for it.
 fn textual(options: &Options, review: &Review, terminal: &mut Terminal) {
     if options.format != Format::Json {
+        terminal.text(&review_broken(review, terminal.layout()));
         terminal.text(&lowered_text(&review.lowered));
     }
     terminal.text(&review.changes.iter().map(|file| Text::lines(&file.textual())).collect());

@@ -61,7 +61,7 @@ pub(super) fn run(options: &Options, agent: &str, shape: Shape, terminal: &mut T
         Ok(body) if shape == Shape::Curl => {
             terminal.text(&crate::export::curl(&plan.request_line(model), &body.pretty(), &opened.root));
         }
-        Ok(body) if options.format == Format::Json => terminal.json(&request(&plan, model, &body)),
+        Ok(body) if options.format == Format::Json => terminal.json_data(&request(&plan, model, &body)),
         Ok(body) if shape == Shape::Compact => terminal.body(&(body.compact() + "\n")),
         Ok(body) => terminal.body(&body.pretty()),
     }

@@ -9,7 +9,7 @@ use super::terminal::Answer;
 use super::{Failure, Outcome, Status, Terminal, diff, report};
 use crate::compile::Purpose;
 use crate::diag::count;
-use crate::report::review_items;
+use crate::report::{review_broken, review_items};
 use crate::text::{Text, text};
 
 pub(super) fn run(options: &Options, args: &Args, terminal: &mut Terminal) -> Outcome {
@@ -17,13 +17,17 @@ pub(super) fn run(options: &Options, args: &Args, terminal: &mut Terminal) -> Ou
     let opened = options.open_selected()?;
     let compile = Compile { all_contexts: args.all_contexts, ..Compile::default() };
     let review = diff::against_golden(options, &compile, &opened, terminal)?;
+    terminal.text(&review_broken(&review, terminal.layout()));
     if review.report.fails() {
         report(options, &review.report, terminal);
     }
     let items = review_items(&review, terminal.layout());
     if items.is_empty() {
+        if review.report.fails() {
+            return Ok(Status::Findings);
+        }
         terminal.say(&text!("up to date"));
-        return Ok(if review.report.fails() { Status::Findings } else { Status::Clean });
+        return Ok(Status::Clean);
     }
     let accepted = match args.accept.as_slice() {
         [] => asked(&items, terminal)?,

@@ -65,9 +65,14 @@ impl Terminal {
         self.write(&fit);
     }
 
-    /// Writes a value for programs to standard output.
+    /// Writes a report for programs to standard output, without keys.
     pub(super) fn json(&mut self, value: &Value) {
         self.text(&Text::json(value));
+    }
+
+    /// Writes a value that is asked for as it is, such as a request, to standard output.
+    pub(super) fn json_data(&mut self, value: &Value) {
+        self.text(&Text::json_data(value));
     }
 
     /// Writes a value for programs to standard output, on a line of its own.
@@ -87,7 +92,7 @@ impl Terminal {
     /// Writes a script of ours to standard output: byte for byte, but on a terminal without what cannot be seen.
     pub(super) fn script(&mut self, script: &str) {
         match io::stdout().is_terminal() {
-            true => self.text(&Text::lines(script)),
+            true => self.text(&Text::script(script)),
             false => self.write(script),
         }
     }

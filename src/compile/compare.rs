@@ -1,6 +1,6 @@
 //! Bodies against golden files, and against those of an older side.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::{AgentBodies, Body, Compiler, LoadedContext, Lowered, PolicyOptions, Report, Selection};
@@ -24,6 +24,96 @@ pub enum Purpose {
     Show,
 }
 
+/// What became of the agents of two sides.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Compared {
+    /// What is wrong with the newer side.
+    pub report: Report,
+    /// The files that differ, of agents without errors on either side.
+    pub changes: Vec<ChangedFile>,
+    /// The agents with errors on the newer side, by name.
+    pub broken: Vec<BrokenAgent>,
+    /// The agents with errors on the older side alone.
+    pub mended: BTreeSet<Arc<str>>,
+}
+
+/// An agent with errors on the newer side.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct BrokenAgent {
+    /// Its name.
+    pub agent: Arc<str>,
+    /// What it was on the older side.
+    pub before: Before,
+}
+
+impl BrokenAgent {
+    /// An agent that golden files were written of at some time.
+    pub(crate) fn of_unknown_past(agent: Arc<str>) -> BrokenAgent {
+        BrokenAgent { agent, before: Before::Compiled(Vec::new()) }
+    }
+}
+
+/// What an agent with errors was before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Before {
+    /// It was compiled to these files.
+    Compiled(Vec<GoldenFile>),
+    /// It had errors too.
+    Broken,
+    /// It was not there.
+    Absent,
+}
+
+/// What becomes of an agent on one side.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// It has errors.
+    Broken,
+    /// It is compiled to these files.
+    Compiled(Vec<GoldenFile>),
+    /// It has no errors, and nobody asked for its files.
+    Unasked,
+}
+
+impl Outcome {
+    /// The same of an agent that has another name.
+    pub(crate) fn of_agent(self, from: &str, to: &str) -> Outcome {
+        match self {
+            Outcome::Compiled(files) => Outcome::Compiled(files.into_iter().map(|it| it.of_agent(from, to)).collect()),
+            Outcome::Broken | Outcome::Unasked => self,
+        }
+    }
+
+    fn into_files(self) -> Vec<GoldenFile> {
+        match self {
+            Outcome::Compiled(files) => files,
+            Outcome::Broken | Outcome::Unasked => Vec::new(),
+        }
+    }
+}
+
+impl Compared {
+    /// Adds an agent of the newer side.
+    fn add(&mut self, name: &Arc<str>, older_name: &str, before: Option<Outcome>, after: Outcome) {
+        let renamed = |files: Vec<GoldenFile>| files.into_iter().map(|it| it.of_agent(older_name, name)).collect();
+        let before = match before {
+            None => Before::Absent,
+            Some(Outcome::Broken) => Before::Broken,
+            Some(outcome) => Before::Compiled(renamed(outcome.into_files())),
+        };
+        match (before, after) {
+            (_, Outcome::Unasked) => {}
+            (before, Outcome::Broken) => self.broken.push(BrokenAgent { agent: Arc::clone(name), before }),
+            (Before::Broken, Outcome::Compiled(_)) => drop(self.mended.insert(Arc::clone(name))),
+            (Before::Absent, Outcome::Compiled(files)) => self.changes.extend(changed(name, files, Vec::new())),
+            (Before::Compiled(old), Outcome::Compiled(files)) => self.changes.extend(changed(name, files, old)),
+        }
+    }
+}
+
 /// What of two sides has to be compared.
 pub struct Scope<'s> {
     /// Whether anything that differs can reach an agent; asked with names of both sides.
@@ -33,6 +123,10 @@ pub struct Scope<'s> {
 }
 
 impl Scope<'_> {
+    fn is_reached(&self, name: &Arc<str>) -> bool {
+        (self.is_reached)(name)
+    }
+
     fn older_name<'n>(&'n self, name: &'n Arc<str>) -> &'n Arc<str> {
         self.older_names.get(name).unwrap_or(name)
     }
@@ -126,7 +220,8 @@ impl Compiler {
         (report, agents.into_iter().flatten().collect())
     }
 
-    /// Makes every selected body of this side, and those of an older one that may differ: what does differ.
+    /// Makes every selected body of this side, and those of an older one that may differ. Only agents without errors on both
+    /// sides are compared; which agents have errors on one side alone is told beside that.
     pub fn compare_older(
         &self,
         older: &Compiler,
@@ -134,27 +229,54 @@ impl Compiler {
         options: &PolicyOptions,
         all_contexts: bool,
         scope: &Scope<'_>,
-    ) -> (Report, Vec<ChangedFile>) {
-        let mut before = older.files_of_selection(self, selection, all_contexts, scope);
-        let (report, agents) = self.report_each(selection, options, |agent| {
-            let name = agent.plan.name();
-            // Of an agent with errors nothing is known to have changed: the errors are told.
-            let is_asked = (scope.is_reached)(name) && !self.is_broken(agent, options);
-            (Arc::clone(name), is_asked.then(|| agent.golden_files(all_contexts)))
-        });
-        let mut changes = Vec::new();
-        for (name, files) in agents {
-            let known = before.remove(scope.older_name(&name)).unwrap_or_default();
-            let known = known.into_iter().map(|file| file.of_agent(scope.older_name(&name), &name)).collect();
-            changes.extend(files.map(|files| changed(&name, files, known)).unwrap_or_default());
+    ) -> Compared {
+        let is_asked = |name: &Arc<str>| scope.is_reached(name);
+        let (report, after) = self.outcomes(selection, options, all_contexts, &is_asked);
+        let is_broken = |name: &Arc<str>| matches!(after.get(name), Some(Outcome::Broken));
+        let of_older: BTreeMap<&Arc<str>, &Arc<str>> =
+            self.agent_names().map(|name| (scope.older_name(name), name)).collect();
+        let is_asked = |name: &Arc<str>| {
+            scope.is_reached(name)
+                || of_older.get(name).is_some_and(|newer| scope.is_reached(newer) || is_broken(newer))
+        };
+        let chosen = older.selection_of(self, selection, scope);
+        let (_, mut before) = older.outcomes(&chosen, options, all_contexts, &is_asked);
+        let mut compared = Compared { report, ..Compared::default() };
+        for (name, outcome) in after {
+            let older_name = scope.older_name(&name);
+            compared.add(&name, older_name, before.remove(older_name), outcome);
         }
         if selection.is_everything() {
-            let compiled: HashSet<&Arc<str>> =
-                self.agents.iter().map(|(id, _)| scope.older_name(&self.hierarchy.get(*id).name.value)).collect();
-            let gone = before.into_iter().filter(|(name, _)| !compiled.contains(name));
-            changes.extend(gone.flat_map(|(name, files)| changed(&name, Vec::new(), files)));
+            let gone = before.into_iter().filter(|(name, _)| !of_older.contains_key(name));
+            gone.for_each(|(name, outcome)| compared.changes.extend(changed(&name, Vec::new(), outcome.into_files())));
         }
-        (report, changes)
+        compared
+    }
+
+    /// What becomes of each selected agent, and a report of that. Of agents that are not asked for, only errors are told.
+    pub(crate) fn outcomes(
+        &self,
+        selection: &Selection,
+        options: &PolicyOptions,
+        all_contexts: bool,
+        is_asked: &(dyn Fn(&Arc<str>) -> bool + Sync),
+    ) -> (Report, BTreeMap<Arc<str>, Outcome>) {
+        let (report, agents) = self.report_each(selection, options, |agent| {
+            let name = Arc::clone(agent.plan.name());
+            let outcome = match self.is_broken(agent, options) {
+                true => Outcome::Broken,
+                false if is_asked(&name) => Outcome::Compiled(agent.golden_files(all_contexts)),
+                false => Outcome::Unasked,
+            };
+            (name, outcome)
+        });
+        let unusable = self.agents.iter().filter(|(id, usable)| !usable && self.chosen_agent(selection, *id));
+        let unusable = unusable.map(|(id, _)| (Arc::clone(&self.hierarchy.get(*id).name.value), Outcome::Broken));
+        (report, agents.into_iter().chain(unusable).collect())
+    }
+
+    fn agent_names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.agents.iter().map(|(id, _)| &self.hierarchy.get(*id).name.value)
     }
 
     /// What this side lowers and an older one did not.
@@ -162,24 +284,12 @@ impl Compiler {
         self.policy(options, false).newly_lowered(self, &older.policy(options, false), older)
     }
 
-    /// The files of this side's agents, by name; of a selection on another side only those that are in it.
-    fn files_of_selection(
-        &self,
-        newer: &Compiler,
-        selection: &Selection,
-        all_contexts: bool,
-        scope: &Scope<'_>,
-    ) -> BTreeMap<Arc<str>, Vec<GoldenFile>> {
-        let of_newer = |id: &ProfileId| self.hierarchy.by_name(scope.older_name(&newer.hierarchy.get(*id).name.value));
-        let chosen: Vec<ProfileId> = match &selection.agents {
-            Some(ids) => ids.iter().filter_map(of_newer).collect(),
-            None => self.agents.iter().map(|(id, _)| *id).collect(),
-        };
-        let is_reached = |id: &ProfileId| (scope.is_reached)(&self.hierarchy.get(*id).name.value);
-        let agents = Some(chosen.into_iter().filter(is_reached).collect());
-        let selection = Selection { agents, contexts: selection.contexts.clone(), ..Selection::default() };
-        let run = self.run(&selection, |agent| (Arc::clone(agent.plan.name()), agent.golden_files(all_contexts)));
-        run.results.into_iter().collect()
+    /// The agents of this side that a selection on another one has, or all.
+    fn selection_of(&self, newer: &Compiler, selection: &Selection, scope: &Scope<'_>) -> Selection {
+        let older_name = |id: &ProfileId| scope.older_name(&newer.hierarchy.get(*id).name.value);
+        let agents = selection.agents.as_ref();
+        let agents = agents.map(|ids| ids.iter().filter_map(|id| self.hierarchy.by_name(older_name(id))).collect());
+        Selection { agents, contexts: selection.contexts.clone(), ..Selection::default() }
     }
 
     /// Changes of files in groups, each with the line of this side that caused it.
@@ -191,7 +301,7 @@ impl Compiler {
 }
 
 /// The files of an agent whose text changed, then those that are gone.
-fn changed(agent: &Arc<str>, files: Vec<GoldenFile>, mut known: Vec<GoldenFile>) -> Vec<ChangedFile> {
+pub(crate) fn changed(agent: &Arc<str>, files: Vec<GoldenFile>, mut known: Vec<GoldenFile>) -> Vec<ChangedFile> {
     let subject = |context: Option<Arc<str>>| BodyId { agent: Arc::clone(agent), context };
     let mut changes = Vec::new();
     for file in files {

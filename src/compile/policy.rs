@@ -1,10 +1,11 @@
 //! What becomes of findings: severities, `[[allow]]`, the command line.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::Range;
 
 use super::rules::{NOT_LOWERABLE, UNKNOWN_RULE, all_rules, rule};
+use super::secrets;
 use crate::context::rules as context_rules;
 use crate::diag::{Diagnostic, Edit, Findings, Severity, did_you_mean};
 use crate::repo::{Allow, Config, Date, Level, rules as repo_rules};
@@ -35,10 +36,12 @@ pub(super) struct Policy<'c> {
 
 impl Policy<'_> {
     /// The findings that are left, with the severity of this run, sorted by file and place.
-    pub(super) fn judge(&self, sources: &Sources, findings: Findings) -> Vec<Diagnostic> {
+    pub(super) fn judge(&self, sources: &Sources, findings: Findings) -> Judgement {
         let mut left = told_by_context(self.apply(sources, findings.into_vec()));
         left.sort_by(|a, b| order(sources, a).cmp(&order(sources, b)));
-        bounded(left)
+        let mut judgement = bounded(left);
+        secrets::hide_pieces(&mut judgement.findings, sources);
+        judgement
     }
 
     fn apply(&self, sources: &Sources, findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
@@ -168,27 +171,47 @@ fn allow_entry(text: &str, at: usize) -> Option<Range<usize>> {
 }
 
 /// The most findings of one rule and level that are reported, also to programs.
-pub(super) const MOST_OF_A_RULE: usize = 10_000;
+pub(crate) const MOST_OF_A_RULE: usize = 10_000;
 
-/// The first findings of each rule. The last of them says how many there are beyond it.
-fn bounded(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    let mut counts: HashMap<(&str, Severity), usize> = HashMap::new();
-    let mut last: HashMap<(&str, Severity), usize> = HashMap::new();
+/// Findings with the severity of a run, and how many more there are than can be held.
+pub(super) struct Judgement {
+    pub(super) findings: Vec<Diagnostic>,
+    pub(super) left_out: Vec<LeftOut>,
+}
+
+/// Findings of one rule that no format has: there are too many.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeftOut {
+    /// The code of their rule.
+    pub code: &'static str,
+    /// Their severity.
+    pub severity: Severity,
+    /// How many they are.
+    pub findings: usize,
+}
+
+impl LeftOut {
+    pub(super) fn new(code: &'static str, severity: Severity, findings: usize) -> LeftOut {
+        LeftOut { code, severity, findings }
+    }
+}
+
+/// The first findings of each rule.
+fn bounded(findings: Vec<Diagnostic>) -> Judgement {
+    let mut counts: BTreeMap<(&'static str, Severity), usize> = BTreeMap::new();
     let mut kept: Vec<Diagnostic> = Vec::with_capacity(findings.len());
     for finding in findings {
         let key = (finding.rule.code, finding.severity);
         let count = counts.entry(key).or_default();
         *count += 1;
         if *count <= MOST_OF_A_RULE {
-            last.insert(key, kept.len());
             kept.push(finding);
         }
     }
-    for (key, count) in counts.into_iter().filter(|(_, count)| *count > MOST_OF_A_RULE) {
-        let more = count - MOST_OF_A_RULE;
-        kept[last[&key]].message.push_str(&format!("; {more} more findings of `{}` are left out", key.0));
-    }
-    kept
+    let beyond = counts.into_iter().filter(|(_, count)| *count > MOST_OF_A_RULE);
+    let left_out = beyond.map(|((code, severity), count)| LeftOut::new(code, severity, count - MOST_OF_A_RULE));
+    Judgement { findings: kept, left_out: left_out.collect() }
 }
 
 fn order<'a>(sources: &'a Sources, finding: &'a Diagnostic) -> (&'a str, Position, u32, &'static str, &'a str) {

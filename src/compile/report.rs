@@ -5,7 +5,8 @@
 
 use std::fmt;
 
-use super::{AgentBodies, Compiler, LintedBodies, Lowered, Policy, PolicyOptions, Selection, rules};
+use super::policy::Judgement;
+use super::{AgentBodies, Compiler, LeftOut, LintedBodies, Lowered, Policy, PolicyOptions, Selection, rules};
 use crate::diag::{Diagnostic, Findings, Severity, count};
 use crate::golden;
 use crate::source::Sources;
@@ -47,6 +48,8 @@ pub struct Summary {
     pub skipped: usize,
     /// What lets through what would be refused without it.
     pub lowered: Vec<Lowered>,
+    /// Findings that are counted, and that no format has.
+    pub left_out: Vec<LeftOut>,
     /// What files of bodies held, if such files were judged.
     pub linted: Option<LintedBodies>,
 }
@@ -66,6 +69,19 @@ impl fmt::Display for Summary {
 }
 
 impl Summary {
+    /// Counts findings that are too many to be held.
+    #[must_use]
+    pub(super) fn and_left_out(mut self, left_out: Vec<LeftOut>) -> Summary {
+        for more in &left_out {
+            match more.severity {
+                Severity::Error => self.errors += more.findings,
+                Severity::Warning => self.warnings += more.findings,
+            }
+        }
+        self.left_out.extend(left_out);
+        self
+    }
+
     /// `2 errors, 1 warning`, or that there are no findings.
     pub fn found(&self) -> String {
         match (self.errors, self.warnings) {
@@ -114,8 +130,8 @@ impl Compiler {
     ) -> Report {
         let mut findings = Findings::default();
         findings.extend(found);
-        let findings = self.policy(options, false).judge(&sources, findings);
-        let summary = self.summary(selection, options, &findings);
+        let Judgement { findings, left_out } = self.policy(options, false).judge(&sources, findings);
+        let summary = self.summary(selection, options, &findings).and_left_out(left_out);
         Report { sources, findings, summary }
     }
 
@@ -127,7 +143,7 @@ impl Compiler {
         let errors = self.findings.iter().filter(|finding| finding.severity == Severity::Error);
         let reaching = errors.filter(|finding| finding.agents.binary_search(name).is_ok());
         findings.extend(reaching.map(|it| Diagnostic::new(it.rule, it.primary.span, "").reaching(name, None)));
-        let findings = self.policy(options, false).judge(self.sources(), findings);
+        let Judgement { findings, .. } = self.policy(options, false).judge(self.sources(), findings);
         findings.iter().any(|finding| finding.severity == Severity::Error)
     }
 
@@ -150,12 +166,14 @@ impl Compiler {
         if options.complete.unwrap_or(selection.is_everything()) && agents == self.agents.len() {
             findings.extend(self.schemas.unused().map(rules::unused_extension));
         }
-        let mut findings = self.policy(options, selection.is_everything()).judge(&sources, findings);
+        let policy = self.policy(options, selection.is_everything());
+        let Judgement { mut findings, left_out } = policy.judge(&sources, findings);
         let tells_why = |it: &Diagnostic| it.severity == Severity::Error && it.rule != &golden::rules::DRIFT;
         if !findings.iter().any(tells_why) {
             findings.extend(self.unmade(selection, bodies));
         }
-        let summary = Summary { agents, bodies, ..self.summary(selection, options, &findings) };
+        let summary = self.summary(selection, options, &findings).and_left_out(left_out);
+        let summary = Summary { agents, bodies, ..summary };
         Report { sources, findings, summary }
     }
 
@@ -169,6 +187,7 @@ impl Compiler {
             warnings: count(Severity::Warning),
             skipped: self.skipped(selection),
             lowered: self.policy(options, false).lowered(self),
+            left_out: Vec::new(),
             linted: None,
         }
     }

@@ -78,6 +78,7 @@ fn by_cause(cause: &mut impl FnMut(&BodyId, &Change) -> Option<String>, group: G
                 is_request,
                 subjects: Vec::new(),
                 variants: 1,
+                is_moved: false,
             },
             cause: cause.clone(),
         };

@@ -9,6 +9,7 @@ use super::bounded::middles;
 use super::hunks::{TextHunk, hunks};
 use super::{Change, ChangeKind, FileChange};
 use crate::json::Pointer;
+use crate::secret::masked;
 use crate::text::cut;
 
 /// What was compared.
@@ -34,12 +35,49 @@ pub struct Group {
     pub subjects: Vec<BodyId>,
     /// How many different changes it stands for: more than one if values differ from body to body.
     pub variants: usize,
+    /// Whether what is gone stands elsewhere in the same bodies now.
+    pub is_moved: bool,
 }
 
 impl Group {
     /// The agents that have it, sorted.
     pub fn agents(&self) -> BTreeSet<&Arc<str>> {
         self.subjects.iter().map(|subject| &subject.agent).collect()
+    }
+}
+
+/// Marks members that are gone at one place and new at another of the same bodies, with the same value: the mark of a cache, for instance, when
+/// a tool is added behind the one that had it.
+pub(crate) fn mark_moved(groups: &mut [Group]) {
+    let moved: Vec<bool> = groups.iter().map(|group| is_moved(group, groups)).collect();
+    groups.iter_mut().zip(moved).for_each(|(group, is_moved)| group.is_moved = is_moved);
+}
+
+fn is_moved(gone: &Group, groups: &[Group]) -> bool {
+    let ChangeKind::Removed(value) = &gone.change.kind else { return false };
+    let name = gone.pointer.rsplit('/').next().unwrap_or_default();
+    // An element of a list has no name of its own.
+    if gone.variants > 1 || name.is_empty() || name == "*" || name.bytes().all(|byte| byte.is_ascii_digit()) {
+        return false;
+    }
+    let arrives = |group: &&Group| match &group.change.kind {
+        ChangeKind::Added(new) => {
+            group.pointer.ends_with(&format!("/{name}")) && new == value || holds(new, name, value)
+        }
+        _ => false,
+    };
+    let new: BTreeSet<&BodyId> = groups.iter().filter(arrives).flat_map(|group| &group.subjects).collect();
+    gone.subjects.iter().all(|subject| new.contains(subject))
+}
+
+/// Whether a value has a member of a name and a value, at any depth.
+fn holds(value: &Value, name: &str, wanted: &Value) -> bool {
+    match value {
+        Value::Object(members) => {
+            members.get(name) == Some(wanted) || members.values().any(|it| holds(it, name, wanted))
+        }
+        Value::Array(items) => items.iter().any(|it| holds(it, name, wanted)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 
@@ -55,7 +93,14 @@ pub fn group(changes: impl IntoIterator<Item = (BodyId, Change)>) -> Vec<Group> 
             None => {
                 known.insert(key, groups.len());
                 let pointer = change.pointer.to_string();
-                groups.push(Group { pointer, change, is_request, subjects: vec![subject], variants: 1 });
+                groups.push(Group {
+                    pointer,
+                    change,
+                    is_request,
+                    subjects: vec![subject],
+                    variants: 1,
+                    is_moved: false,
+                });
             }
         }
     }
@@ -153,7 +198,7 @@ impl ChangeKind {
             ChangeKind::Added(value) => format!("+ {}", cut(&value.to_string(), width)),
             ChangeKind::Removed(value) => format!("- {}", cut(&value.to_string(), width)),
             ChangeKind::Replaced(old, new) => {
-                let (old, new) = (old.to_string(), new.to_string());
+                let (old, new) = (shown(old), shown(new));
                 let (old, new) = around_difference(&old, &new, width);
                 format!("{old} → {new}")
             }
@@ -164,6 +209,11 @@ impl ChangeKind {
             }
         }
     }
+}
+
+/// A value as JSON, without keys.
+fn shown(value: &Value) -> String {
+    masked(&value.to_string()).into_owned()
 }
 
 /// Two long texts cut to the part where they differ.

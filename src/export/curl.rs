@@ -21,7 +21,7 @@ pub fn curl(line: &RequestLine, body: &str, root: &Path) -> Text {
     let body = Text::json_text(body);
     command.push_str(&format!(" \\\n  --data-binary @- <<'REQC_BODY'\n{body}REQC_BODY\n"));
     // Everything in it is quoted so that it can be seen: nothing changes here.
-    Text::lines(&command)
+    Text::script(&command)
 }
 
 /// The shell expression that stands for a key. Files are found as the runtime finds them: below the home folder or `root`.

@@ -39,7 +39,7 @@ pub(super) fn context(request: &Request<'_>, conversation: &Conversation) -> Str
         }
     }
     // Who reviews the file sees what is in it.
-    Text::json(&Value::Object(members)).as_str().to_owned()
+    Text::json_data(&Value::Object(members)).as_str().to_owned()
 }
 
 fn message(message: &Message) -> Value {

@@ -75,8 +75,9 @@ impl<R: Read> Input<R> {
         let (Some(first), Some(second)) = (lines.not_blank(&mut head)?, lines.not_blank(&mut head)?) else {
             return Ok(Input::Document(head));
         };
-        if are_lines(&first.bytes, &second.bytes) {
-            lines.ahead = [first, second].into();
+        let mut ahead = vec![first, second];
+        if are_lines(&ahead[0].bytes, &ahead[1].bytes) || lines.begin_with_text(&mut ahead, &mut head)? {
+            lines.ahead = ahead.into();
             return Ok(Input::Lines(lines));
         }
         lines
@@ -93,17 +94,69 @@ impl<R: Read> Input<R> {
 
 /// Whether two lines that follow each other are documents of their own.
 fn are_lines(first: &[u8], second: &[u8]) -> bool {
-    let is_whole =
-        |line: &[u8]| serde_json::from_slice::<serde::de::IgnoredAny>(line.strip_prefix(BOM).unwrap_or(line)).is_ok();
+    let is_whole = |line: &[u8]| is_json(line.strip_prefix(BOM).unwrap_or(line));
     // A first line that is broken: no document goes on with another object where none can stand.
     let begins = |line: &[u8]| line.trim_ascii_start().starts_with(b"{");
     let is_open = first.trim_ascii_end().last().is_none_or(|last| b"{[,:".contains(last));
     is_whole(first) || begins(first) && begins(second) && !is_open
 }
 
+/// How many lines of text are looked at to find a line of a log that holds a document.
+const MOST_AHEAD: usize = 200;
+
+/// What a line of JSON Lines or of a log holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// A document, or what was meant as one.
+    Document,
+    /// Text, and from an offset on an object of JSON that goes to the line's end: `2027-01-31 INFO {"model": …}`.
+    DocumentFrom(usize),
+    /// Text alone.
+    Text,
+}
+
+/// Tells what a line holds. What begins as a document is one, broken or not.
+pub(crate) fn content(line: &str) -> Content {
+    let trimmed = line.trim_start_matches(['\u{feff}', ' ', '\t']);
+    let inner = trimmed.strip_prefix('[').map(str::trim_start);
+    let begins = trimmed.starts_with('{')
+        || inner.is_some_and(|inner| inner.is_empty() || inner.starts_with(['{', '[', '"', ']']));
+    if begins || is_json(trimmed.as_bytes()) {
+        return Content::Document;
+    }
+    let starts = memchr::memchr_iter(b'{', line.as_bytes()).take(MOST_STARTS);
+    let whole = starts.into_iter().find(|start| is_json(&line.as_bytes()[*start..]));
+    whole.map_or(Content::Text, Content::DocumentFrom)
+}
+
+/// How many braces of a line are tried as the start of a document.
+const MOST_STARTS: usize = 16;
+
+fn is_json(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
+}
+
 const BOM: &[u8] = "\u{feff}".as_bytes();
 
 impl<R: Read> Lines<R> {
+    /// Whether a file begins with lines of text, and one with a document follows. What is read for that is kept.
+    fn begin_with_text(&mut self, ahead: &mut Vec<Line>, head: &mut Vec<u8>) -> Result<bool, InputError> {
+        for at in 0..MOST_AHEAD {
+            if at == ahead.len() {
+                let Some(line) = self.not_blank(head)? else { return Ok(false) };
+                ahead.push(line);
+            }
+            let text = String::from_utf8_lossy(&ahead[at].bytes);
+            match content(&text) {
+                Content::Text => {}
+                Content::DocumentFrom(_) => return Ok(true),
+                // The first line would have told a document.
+                Content::Document => return Ok(at > 0 && is_json(text.trim().as_bytes())),
+            }
+        }
+        Ok(false)
+    }
+
     /// The next lines: as many as are worth sharing among threads, but of large ones few.
     pub(crate) fn chunk(&mut self) -> Result<Vec<Line>, InputError> {
         const LINES: usize = 512;
@@ -179,5 +232,19 @@ mod tests {
         assert_eq!(lines("{}\n\n{\n").as_deref(), Some(&all[..]));
         assert!(lines("\u{feff}{}\n{}").is_some());
         assert!(lines("{\"a\": x}\n{\"a\": 1}\n").is_some(), "a first line that is broken");
+        for log in ["started\n{}\n", "[INFO] up\nready\n\n12:00 {\"a\": 1}\n", "10:00 a {x} {\"a\": 1}\nb\n"] {
+            assert!(lines(log).is_some(), "{log:?}");
+        }
+        for text in ["a\nb\n", "a\n{\n}\n", "a: 1\nb: {\n"] {
+            assert_eq!(lines(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn text_before_a_document_is_none_of_it() {
+        assert_eq!(content("2027-01-31 INFO {\"a\": {}} "), Content::DocumentFrom(16));
+        assert_eq!(content("[12:00] {x} é {\"a\": 1}"), Content::DocumentFrom(15));
+        assert_eq!(["{\"a\":", "[{", "\u{feff}{}", "null", "7"].map(content), [Content::Document; 5]);
+        assert_eq!(["started", "[INFO] up", "a {\"b\": 1} c", "12:00"].map(content), [Content::Text; 4]);
     }
 }

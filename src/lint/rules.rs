@@ -14,7 +14,9 @@ crate::diag::rules! {
          * wrong: `{\"id\": \"chatcmpl-1\", \"choices\": []}`, which is an answer\n\
          * right: `{\"model\": \"gpt-5.6-luna\", \"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}`\n\n\
          Name the format with `--wire` if the value is meant as a body that lacks what it begins with. In a log, where lines without a \
-         body are right, drop the finding with `--allow lint/no-body`.";
+         body are right, drop the finding with `--allow lint/no-body`.\n\n\
+         Lines of a log that are text are skipped, with one warning for the whole file. In a line such as \
+         `2027-01-31 INFO {\"model\": …}`, the object at its end is judged.";
     UNKNOWN_FORMAT = Error "lint/unknown-format", "the wire format of a body is not certain",
         "Several wire formats share what the body holds, and what is right in one is refused in another. A guess would be wrong \
          half of the time, so nothing is judged until somebody says which is meant.\n\n\

@@ -3,8 +3,8 @@
 //! Input: a text as it is written. Output: what is wrong with it, in words that quote nothing in which a key may be. What
 //! passes here keeps its host: behind a base URL, no endpoint can lead to another one.
 
-use super::secret::{is_key_in_path, is_secret_name, is_secret_value, places_to_hide};
 use crate::diag::did_you_mean;
+use crate::secret::{is_key_in_path, is_secret_name, is_secret_value, places_to_hide};
 
 /// Why no request can be sent to an address.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::secret::{is_secret_name, is_secret_value};
 use super::{Reader, rules};
 use crate::diag::Diagnostic;
+use crate::secret::{is_secret_name, is_secret_value};
 use crate::source::Span;
 use crate::text::cut;
 use crate::toml::{Kind, Table};

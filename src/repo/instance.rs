@@ -7,9 +7,9 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::address::NoAddress;
-use super::secret::is_key_for_reference;
 use super::{Known, LayerKind, Reader, address, headers, rules};
 use crate::diag::{Diagnostic, Suggestions, did_you_mean, listed};
+use crate::secret::is_key_for_reference;
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::Table;
 

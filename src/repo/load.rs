@@ -9,9 +9,10 @@ use super::listing::Listing;
 use super::unread::{self, Suspicion};
 use super::{
     AgentModel, Config, Family, Layer, LayerFile, LayerKind, Loaded, Reader, Repo, Roster, ToolsFile, families,
-    folders, roster, rules, secret, tools,
+    folders, roster, rules, tools,
 };
 use crate::diag::{Diagnostic, Edit};
+use crate::secret;
 use crate::source::{FileId, SourceText, Sources, Span, Spanned, TextError};
 use crate::toml::{self, Table};
 use crate::world::{EntryKind, MAX_FILE_BYTES, MAX_REPOSITORY_BYTES, ReadError, Unread, World};

@@ -1,8 +1,9 @@
-//! How much of what was found is shown to people: a log can be read to its end. Programs get all of it.
+//! How much of what was found is shown to people: a log can be read to its end. Programs get more of it: see [`LeftOut`].
 
 use std::collections::BTreeMap;
 
 use super::thousands;
+use crate::compile::{LeftOut, MOST_OF_A_RULE};
 use crate::diag::Diagnostic;
 use crate::text::{Text, text};
 
@@ -33,12 +34,18 @@ impl<'f> Bounded<'f> {
     }
 }
 
-/// A line for each rule of which findings are not shown.
-pub(super) fn left_out(more: &BTreeMap<&'static str, usize>) -> Option<Text> {
-    let line = |(code, more): (&&str, &usize)| {
-        text!("… and {} more of {}; `--format json` has all\n", thousands(*more), *code)
-    };
-    (!more.is_empty()).then(|| more.iter().map(line).collect())
+/// A line for each rule of which findings are not shown; `held` says of which not even programs get all.
+pub(super) fn left_out(more: &BTreeMap<&'static str, usize>, held: &[LeftOut]) -> Option<Text> {
+    let mut all = more.clone();
+    held.iter().for_each(|it| *all.entry(it.code).or_default() += it.findings);
+    let lines = all.iter().map(|(code, more)| {
+        let has = match held.iter().any(|it| it.code == *code) {
+            true => format!("the first {}", thousands(MOST_OF_A_RULE)),
+            false => "all".to_owned(),
+        };
+        text!("… and {} more of {}; `--format json` has {}\n", thousands(*more), *code, has)
+    });
+    (!all.is_empty()).then(|| lines.collect())
 }
 
 #[cfg(test)]
@@ -56,8 +63,8 @@ mod tests {
         let all: Vec<Diagnostic> = findings.into_iter().chain([finding(&ERROR)]).collect();
         let bounded = Bounded::of(&all);
         assert_eq!(bounded.shown.len(), 101, "one rule hides no other");
-        let told = left_out(&bounded.more).expect("something is left out");
+        let told = left_out(&bounded.more, &[]).expect("something is left out");
         assert_eq!(told.as_str(), "… and 12,245 more of coverage/unused; `--format json` has all\n");
-        assert_eq!(left_out(&Bounded::of(&all[..100]).more), None);
+        assert_eq!(left_out(&Bounded::of(&all[..100]).more, &[]), None);
     }
 }

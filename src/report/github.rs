@@ -33,7 +33,7 @@ impl Format for Github {
         }
         let commands = annotated.into_iter().map(|finding| self.command(finding, &report.sources));
         let lines = others.iter().map(|finding| short::line(finding, &report.sources));
-        commands.chain(notice(&others)).chain(lines).chain(left_out(&more)).collect()
+        commands.chain(notice(&others)).chain(lines).chain(left_out(&more, &report.summary.left_out)).collect()
     }
 }
 

@@ -33,7 +33,7 @@ impl Format for Human {
         let Bounded { shown, more } = Bounded::of(&report.findings);
         let drawn = shown.into_iter().map(|finding| drawing_with_reach(&handler, finding, &report.sources, layout));
         let mut parts: Vec<Text> = drawn.collect();
-        parts.extend(left_out(&more));
+        parts.extend(left_out(&more, &report.summary.left_out));
         Text::join(&parts, "\n")
     }
 }

@@ -36,8 +36,12 @@ impl Format for Json {
 
 /// The findings of a report, for documents that hold other things too.
 pub(crate) fn findings(report: &Report) -> Vec<Value> {
-    let values = report.findings.iter().map(|finding| serde_json::to_value(Finding::new(finding, &report.sources)));
-    values.map(|value| value.expect("a value serialises into memory")).collect()
+    report.findings.iter().map(|it| finding(it, report)).collect()
+}
+
+/// A finding of a report.
+pub(super) fn finding(finding: &Diagnostic, report: &Report) -> Value {
+    serde_json::to_value(Finding::new(finding, &report.sources)).expect("a value serialises into memory")
 }
 
 #[derive(Serialize)]
@@ -57,6 +61,15 @@ struct Counts {
     warnings: usize,
     formats: Vec<FormatCount>,
     passed_over: usize,
+    left_out: Vec<LeftOutCount>,
+}
+
+/// How many findings of a rule are counted, and not among the diagnostics.
+#[derive(Serialize)]
+struct LeftOutCount {
+    code: &'static str,
+    severity: &'static str,
+    findings: usize,
 }
 
 /// How many bodies of a wire format files of bodies held.
@@ -107,11 +120,17 @@ pub(super) struct Location<'a> {
 
 impl Counts {
     fn new(summary: &Summary) -> Counts {
-        let &Summary { agents, contexts, bodies, errors, warnings, ref linted, skipped: _, lowered: _ } = summary;
+        let &Summary { agents, contexts, bodies, errors, warnings, ref linted, ref left_out, skipped: _, lowered: _ } =
+            summary;
         let formats = linted.iter().flat_map(|linted| &linted.formats);
         let formats = formats.map(|&(wire, bodies)| FormatCount { name: wire.name(), bodies }).collect();
         let passed_over = linted.as_ref().map_or(0, |linted| linted.passed_over);
-        Counts { agents, contexts, bodies, errors, warnings, formats, passed_over }
+        let left_out = left_out.iter().map(|it| LeftOutCount {
+            code: it.code,
+            severity: it.severity.name(),
+            findings: it.findings,
+        });
+        Counts { agents, contexts, bodies, errors, warnings, formats, passed_over, left_out: left_out.collect() }
     }
 }
 
@@ -167,6 +186,7 @@ mod tests {
             warnings: 5,
             skipped: 6,
             lowered: vec![Lowered::new(LoweredKind::Rule, "key/unknown")],
+            left_out: vec![],
             linted: Some(linted),
         };
         Json.report(&made(sources, vec![finding], summary), &[])
@@ -189,7 +209,8 @@ mod tests {
                 "bodies": 3
               }
             ],
-            "passed_over": 7
+            "passed_over": 7,
+            "left_out": []
           },
           "diagnostics": [
             {

@@ -6,18 +6,19 @@ mod json;
 mod markdown;
 
 pub use html::review_html;
-pub use human::{review_items, review_text};
+pub use human::{review_broken, review_items, review_text};
 pub use json::review_json;
 pub use markdown::review_markdown;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::thousands;
+use super::{LONGEST, thousands};
 use crate::compile::Rerouted;
-use crate::diag::count;
+use crate::diag::{Diagnostic, Severity, count};
 use crate::diff::{BodyId, ChangeKind, Group, TextHunk};
 use crate::review::{Cause, Class, Edit, EditKind, Review};
+use crate::text::cut;
 
 /// Changes of one cause that are one to a reader: the same lines of texts, wherever bodies have them, or one change.
 struct Block<'c> {
@@ -52,10 +53,12 @@ fn blocks(groups: &[Group]) -> Vec<Block<'_>> {
         let is_text = group.change.kind.is_text();
         let same = |block: &&mut Block<'_>| {
             let is_same = if hunks.is_some() { block.hunks == hunks } else { *block.kind == group.change.kind };
-            is_text && is_same && !group.is_request && block.class == Class::Text
+            is_text && is_same && !group.is_request && block.class == Class::Text || is_same_order(block, group)
         };
         if let Some(block) = blocks.iter_mut().find(same) {
-            block.pointers.push(&group.pointer);
+            if !block.pointers.contains(&group.pointer.as_str()) {
+                block.pointers.push(&group.pointer);
+            }
             block.subjects.extend(&group.subjects);
             continue;
         }
@@ -72,12 +75,31 @@ fn blocks(groups: &[Group]) -> Vec<Block<'_>> {
     blocks
 }
 
-/// `3 causes · 40 of 52 agents · 360 bodies: 1 request, 2 values, 31 texts · prefix of 12 agents lost`.
-fn summary(review: &Review) -> String {
-    if review.changes.is_empty() {
-        return "no changes of bodies".to_owned();
+/// Whether the same keys have changed places, in objects that differ elsewhere.
+fn is_same_order(block: &Block<'_>, group: &Group) -> bool {
+    let is_order = |kind: &ChangeKind| matches!(kind, ChangeKind::Reordered(..));
+    let is_request = block.class == Class::Request;
+    is_order(block.kind)
+        && is_order(&group.change.kind)
+        && is_request == group.is_request
+        && block.kind.describe(LONGEST) == group.change.kind.describe(LONGEST)
+}
+
+/// The pointer of a change: one of a request line is no member of a body.
+fn place_of(block: &Block<'_>, pointer: &str) -> String {
+    match block.class {
+        Class::Request => format!("request {pointer}"),
+        _ => pointer.to_owned(),
     }
-    let mut parts = Vec::new();
+}
+
+/// `2 agents no longer compile · 3 causes · 40 of 52 agents · 360 bodies: 1 request, 2 values, 31 texts · prefix of 12 agents lost`.
+fn summary(review: &Review) -> String {
+    let mut parts = verdicts(review);
+    if review.changes.is_empty() {
+        parts.push(if parts.is_empty() { "no changes of bodies" } else { "no changes of other bodies" }.to_owned());
+        return parts.join(" · ");
+    }
     if !review.causes.is_empty() {
         parts.push(count(review.causes.len(), "cause"));
     }
@@ -91,6 +113,55 @@ fn summary(review: &Review) -> String {
         agents => parts.push(format!("prefix of {} lost", count(agents, "agent"))),
     }
     parts.join(" · ")
+}
+
+/// How many agents compile on one side alone, or on neither.
+fn verdicts(review: &Review) -> Vec<String> {
+    let new = review.new_and_broken().count();
+    let broken = review.no_longer_compiled().count();
+    let told = [
+        (broken, "agent", "no longer compiles", "no longer compile"),
+        (new, "new agent", "does not compile", "do not compile"),
+        (review.mended.len(), "agent", "compiles now", "compile now"),
+        (review.uncompared().count(), "agent", "compiles on neither side", "compile on neither side"),
+    ];
+    let told = told.into_iter().filter(|(number, ..)| *number > 0);
+    let told = told
+        .map(|(number, noun, one, many)| format!("{} {}", count(number, noun), if number == 1 { one } else { many }));
+    told.collect()
+}
+
+/// The first errors that some agents have.
+fn errors<'r>(review: &'r Review, agents: &BTreeSet<Arc<str>>) -> Vec<&'r Diagnostic> {
+    errors_of_agents(review, agents).into_iter().take(MOST_ERRORS).collect()
+}
+
+/// The errors that a cause makes: those that stand in its lines, or else all of the agents that it breaks.
+fn errors_of<'r>(review: &'r Review, cause: &Cause) -> Vec<&'r Diagnostic> {
+    let all = errors_of_agents(review, &cause.broken);
+    let sources = &review.report.sources;
+    let is_inside = |error: &&Diagnostic| {
+        let file = sources.get(error.primary.span.file);
+        let line = file.position(error.primary.span.start as usize).line;
+        cause.edits.iter().any(|edit| edit.path == *file.path() && edit.has_line(line))
+    };
+    let inside: Vec<&Diagnostic> = all.iter().copied().filter(is_inside).collect();
+    let told = if inside.is_empty() { all } else { inside };
+    told.into_iter().take(MOST_ERRORS).collect()
+}
+
+fn errors_of_agents<'r>(review: &'r Review, agents: &BTreeSet<Arc<str>>) -> Vec<&'r Diagnostic> {
+    let errors = review.report.findings.iter().filter(|finding| finding.severity == Severity::Error);
+    errors.filter(|error| error.agents.iter().any(|agent| agents.contains(agent))).collect()
+}
+
+/// How many errors of a cause are named.
+const MOST_ERRORS: usize = 3;
+
+/// `agents/a.toml:5: error[schema/invalid]: message`.
+fn error_line(review: &Review, error: &Diagnostic) -> String {
+    let place = review.report.sources.describe(error.primary.span);
+    format!("{place}: error[{}]: {}", error.rule.code, cut(error.message.trim_end(), LONGEST))
 }
 
 /// How many distinct changes of each kind there are.
@@ -143,8 +214,15 @@ fn what(edit: &Edit) -> Option<String> {
     }
 }
 
-/// `18 bodies of 2 agents`; request lines are counted where there are no bodies.
+/// `breaks 3 agents, 18 bodies of 2 agents`; request lines are counted where there are no bodies.
 fn reach(cause: &Cause) -> String {
+    let agents = |verb: &str, number: usize| (number > 0).then(|| format!("{verb} {}", count(number, "agent")));
+    let verdicts = [agents("breaks", cause.broken.len()), agents("mends", cause.mended.len())];
+    let changed = (!cause.changes.is_empty()).then(|| changed(cause));
+    verdicts.into_iter().flatten().chain(changed).collect::<Vec<_>>().join(", ")
+}
+
+fn changed(cause: &Cause) -> String {
     let agents = count(cause.agents().len(), "agent");
     let requests = cause.changes.len() - cause.bodies();
     match (cause.bodies(), requests) {
@@ -154,16 +232,12 @@ fn reach(cause: &Cause) -> String {
     }
 }
 
-/// Whether bodies are still taken, and what a cached prefix loses.
-fn verdict(cause: &Cause) -> String {
-    let validity = match cause.broken.len() {
-        0 => "still valid".to_owned(),
-        broken => format!("{} {} errors", count(broken, "agent"), if broken == 1 { "has" } else { "have" }),
-    };
-    match prefix(cause) {
-        Some(prefix) => format!("{validity} · {prefix}"),
-        None => validity,
-    }
+/// Whether bodies are still taken, and what a cached prefix loses; nothing of a cause that changes none.
+fn verdict(cause: &Cause) -> Option<String> {
+    let is_valid = cause.broken.is_empty() && !cause.changes.is_empty();
+    let told = [is_valid.then(|| "still valid".to_owned()), prefix(cause)];
+    let told: Vec<String> = told.into_iter().flatten().collect();
+    (!told.is_empty()).then(|| told.join(" · "))
 }
 
 /// `cached prefix lost from /system on (97 % to 100 %)`.

@@ -19,7 +19,11 @@ impl Format for Short {
 
     fn findings(&self, report: &Report, _: &[&'static Rule]) -> Text {
         let Bounded { shown, more } = Bounded::of(&report.findings);
-        shown.into_iter().map(|finding| line(finding, &report.sources)).chain(left_out(&more)).collect()
+        shown
+            .into_iter()
+            .map(|finding| line(finding, &report.sources))
+            .chain(left_out(&more, &report.summary.left_out))
+            .collect()
     }
 }
 

@@ -11,7 +11,8 @@ use similar::DiffOp;
 
 use super::keys;
 use crate::diff::{line_operations, similarity};
-use crate::repo::{folders, secret};
+use crate::repo::folders;
+use crate::secret;
 use crate::world::{EntryKind, MemoryWorld, World};
 
 /// One edit of a source.
@@ -70,6 +71,11 @@ impl Edit {
             Some(hunk) => format!("{}:{}", self.path, hunk.new_line),
             None => self.path.to_string(),
         }
+    }
+
+    /// Whether a line of the newer side is one of those that it wrote.
+    pub fn has_line(&self, line: usize) -> bool {
+        self.hunks.iter().any(|hunk| (hunk.new_line..hunk.new_line + hunk.added.len()).contains(&line))
     }
 
     /// The key, as people write it.
@@ -322,8 +328,8 @@ impl<'t> Lines<'t> {
 
 /// A text without what must not be shown; as many bytes, and as many lines.
 fn masked(text: &str) -> String {
-    let mut bytes = text.as_bytes().to_vec();
-    let keys = secret::keys_in_text(text).into_iter().chain(secret::places_to_hide(text));
+    let mut bytes = secret::masked(text).into_owned().into_bytes();
+    let keys = secret::places_to_hide(text).into_iter();
     keys.for_each(|place| bytes[place].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b'*'));
     String::from_utf8_lossy(&bytes).into_owned()
 }

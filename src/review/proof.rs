@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::edit::Edits;
 use super::features::Features;
 use super::reach::Reach;
+use super::roll::OlderNames;
 use crate::compile::{Compiler, Selection};
 use crate::diff::ChangedFile;
 use crate::world::MemoryWorld;
@@ -31,8 +32,9 @@ pub(super) struct Proof<'p> {
     pub(super) reach: &'p [Reach],
     /// The bodies that differ.
     pub(super) bodies: &'p [ChangedFile],
-    /// What agents were called on the older side, by their name on the newer one, if that differs.
-    pub(super) older_names: &'p BTreeMap<Arc<str>, Arc<str>>,
+    pub(super) names: &'p OlderNames,
+    /// The edits that break agents: the new bodies of these are made without them.
+    pub(super) left_out: &'p BTreeMap<Arc<str>, Cluster>,
 }
 
 /// The most rounds of compiling, and the most edits that are tried one by one. Beyond, those of one file are tried together.
@@ -73,14 +75,17 @@ impl Proof<'_> {
             let (agent, context) = (&file.subject.agent, file.subject.context.as_ref());
             let names = [Some(agent), Some(self.older_name(agent))].into_iter().flatten();
             let by_agent = names.filter_map(|name| by_agent.get(name)).flatten();
-            let by_context = context.and_then(|name| by_context.get(name)).into_iter().flatten();
-            by_agent.chain(by_context).chain(&everywhere).copied().collect()
+            let older = context.and_then(|name| self.names.contexts.get(name));
+            let by_context = context.into_iter().chain(older).filter_map(|name| by_context.get(name)).flatten();
+            let left_out = self.left_out.get(agent);
+            let all = by_agent.chain(by_context).chain(&everywhere).copied();
+            all.filter(|edit| left_out.is_none_or(|it| !it.contains(edit))).collect()
         };
         self.bodies.iter().map(of_body).collect()
     }
 
     fn older_name<'n>(&'n self, name: &'n Arc<str>) -> &'n Arc<str> {
-        self.older_names.get(name).unwrap_or(name)
+        self.names.agents.get(name).unwrap_or(name)
     }
 
     /// One cluster for each edit, or for each file if there are too many that have to be tried.
@@ -97,8 +102,19 @@ impl Proof<'_> {
         by_file.into_values().collect()
     }
 
-    /// Some bodies of the older side with some edits applied.
+    /// Some bodies of the older side with some edits applied, but for those that break their agent.
     fn made(&self, chosen: impl Fn(usize) -> bool, bodies: &[usize]) -> HashMap<usize, Option<String>> {
+        let mut by_left_out: BTreeMap<Option<&Cluster>, Vec<usize>> = BTreeMap::new();
+        for &body in bodies {
+            by_left_out.entry(self.left_out.get(&self.bodies[body].subject.agent)).or_default().push(body);
+        }
+        let parts = by_left_out.into_iter().map(|(left_out, bodies)| {
+            self.made_with(|edit| chosen(edit) && left_out.is_none_or(|it| !it.contains(&edit)), &bodies)
+        });
+        parts.flatten().collect()
+    }
+
+    fn made_with(&self, chosen: impl Fn(usize) -> bool, bodies: &[usize]) -> HashMap<usize, Option<String>> {
         let subjects = || bodies.iter().map(|&body| &self.bodies[body].subject);
         let names: BTreeSet<&Arc<str>> =
             subjects().flat_map(|subject| [&subject.agent, self.older_name(&subject.agent)]).collect();
@@ -106,15 +122,23 @@ impl Proof<'_> {
         let compiler = (self.load)(self.edits.applied(self.older, chosen), &is_wanted);
         let agents = names.iter().filter_map(|name| compiler.hierarchy().by_name(name)).collect();
         let contexts: BTreeSet<&Arc<str>> = subjects().filter_map(|subject| subject.context.as_ref()).collect();
-        let contexts = Some(contexts.into_iter().cloned().collect());
+        let older = contexts.iter().filter_map(|name| self.names.contexts.get(*name));
+        let contexts = Some(contexts.iter().copied().chain(older).cloned().collect());
         let selection = Selection { agents: Some(agents), contexts, ..Selection::default() };
         let run = compiler.run(&selection, |agent| (Arc::clone(agent.plan.name()), agent.golden_files(true)));
-        let newer_names: HashMap<&Arc<str>, &Arc<str>> = self.older_names.iter().map(|(new, old)| (old, new)).collect();
+        let newer_names: HashMap<&Arc<str>, &Arc<str>> =
+            self.names.agents.iter().map(|(new, old)| (old, new)).collect();
+        let contexts: HashMap<&Arc<str>, &Arc<str>> = self.names.contexts.iter().map(|(new, old)| (old, new)).collect();
+        let newer_context = |name: Option<Arc<str>>| match name {
+            Some(name) => Some(contexts.get(&name).map_or(Arc::clone(&name), |newer| Arc::clone(newer))),
+            None => None,
+        };
         let mut found: HashMap<(Arc<str>, Option<Arc<str>>), String> = HashMap::new();
         for (agent, files) in run.results {
             let name = *newer_names.get(&agent).unwrap_or(&&agent);
             let files = files.into_iter().map(|file| file.of_agent(&agent, name));
-            found.extend(files.map(|file| ((Arc::clone(name), file.context), file.text)));
+            let subject = |context| (Arc::clone(name), newer_context(context));
+            found.extend(files.map(|file| (subject(file.context), file.text)));
         }
         let text = |body: usize| {
             let subject = &self.bodies[body].subject;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::Class;
 use super::edit::{Edit, EditKind, Edits};
-use crate::compile::Compiler;
+use crate::compile::{Compiler, LoweredKind};
 use crate::context::Context;
-use crate::diff::ChangedFile;
+use crate::diff::{BodyId, ChangedFile};
+use crate::world::{MemoryWorld, World as _};
 
 /// Who came and who went.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -23,6 +24,10 @@ pub struct Roll {
     pub contexts: Vec<Listed>,
     /// Contexts that are gone.
     pub gone_contexts: Vec<Listed>,
+    /// Contexts with another name.
+    pub renamed_contexts: Vec<Renamed>,
+    /// Contexts whose file is there and can no longer be read.
+    pub broken_contexts: Vec<Listed>,
     /// Further bodies that only one side has: of agents and contexts that both have.
     pub bodies: Vec<ChangedFile>,
 }
@@ -39,7 +44,7 @@ pub struct Listed {
     pub bodies: usize,
 }
 
-/// An agent with another name.
+/// An agent or a context with another name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Renamed {
@@ -69,9 +74,56 @@ fn contexts(side: &Compiler) -> Named<'_> {
     side.contexts().iter().map(|loaded| (&loaded.context.name, of(&loaded.context))).collect()
 }
 
-/// What agents were called, by their new names: the same file, or the file that was moved, says another name.
-pub(super) fn older_names(edits: &Edits, older: &Compiler, newer: &Compiler) -> BTreeMap<Arc<str>, Arc<str>> {
-    let (before, after) = (agents(older), agents(newer));
+/// What agents and contexts were called on the older side, by their name on the newer one, if that differs.
+#[derive(Debug, Default)]
+pub(super) struct OlderNames {
+    pub(super) agents: BTreeMap<Arc<str>, Arc<str>>,
+    pub(super) contexts: BTreeMap<Arc<str>, Arc<str>>,
+}
+
+impl OlderNames {
+    /// The same file, or the file that was moved, says another name.
+    pub(super) fn of(edits: &Edits, older: &Compiler, newer: &Compiler) -> OlderNames {
+        OlderNames {
+            agents: renamed(edits, &agents(older), &agents(newer)),
+            contexts: renamed(edits, &contexts(older), &contexts(newer)),
+        }
+    }
+
+    /// Whether this is how something that has another name was called.
+    pub(super) fn was(&self, name: &Arc<str>, kind: LoweredKind) -> bool {
+        match kind {
+            LoweredKind::Agent => self.agents.values().any(|it| it == name),
+            LoweredKind::Context => self.contexts.values().any(|it| it == name),
+            _ => false,
+        }
+    }
+}
+
+/// Puts bodies of a context with another name beside those that it had.
+pub(super) fn paired(changes: Vec<ChangedFile>, older_contexts: &BTreeMap<Arc<str>, Arc<str>>) -> Vec<ChangedFile> {
+    let newer: BTreeMap<&Arc<str>, &Arc<str>> = older_contexts.iter().map(|(new, old)| (old, new)).collect();
+    let mut gone: BTreeMap<BodyId, ChangedFile> = BTreeMap::new();
+    let mut paired = Vec::new();
+    for file in changes {
+        let name = file.subject.context.as_ref().and_then(|context| newer.get(context));
+        match name.filter(|_| file.new.is_none()) {
+            Some(name) => {
+                let subject = BodyId { context: Some(Arc::clone(name)), ..file.subject.clone() };
+                gone.insert(subject, file);
+            }
+            None => paired.push(file),
+        }
+    }
+    for file in paired.iter_mut().filter(|file| file.old.is_none()) {
+        file.old = gone.remove(&file.subject).and_then(|before| before.old);
+    }
+    paired.extend(gone.into_values());
+    paired.retain(|file| file.old != file.new);
+    paired
+}
+
+fn renamed(edits: &Edits, before: &Named<'_>, after: &Named<'_>) -> BTreeMap<Arc<str>, Arc<str>> {
     let moved = |edit: &Edit| match &edit.kind {
         EditKind::Moved { from } => Some((Arc::clone(&edit.path), Arc::clone(from))),
         _ => None,
@@ -114,15 +166,17 @@ impl Roll {
     /// Puts bodies that only one side has under what they came or went with.
     pub(super) fn of(
         files: &[ChangedFile],
-        older_names: &BTreeMap<Arc<str>, Arc<str>>,
+        names: &OlderNames,
         older: &Compiler,
-        newer: &Compiler,
+        (newer, now): (&Compiler, &MemoryWorld),
     ) -> Roll {
         let (agents_then, agents_now) = (agents(older), agents(newer));
         let (contexts_then, contexts_now) = (contexts(older), contexts(newer));
         let path = |name: &Arc<str>| agents_now.get(name).map_or_else(|| Arc::from(""), Arc::clone);
         let renamed =
             |(to, from): (&Arc<str>, &Arc<str>)| Renamed { from: Arc::clone(from), to: Arc::clone(to), path: path(to) };
+        let path_of = |name: &Arc<str>| contexts_now.get(name).map_or_else(|| Arc::from(""), Arc::clone);
+        let renamed_context = |(to, from): (&Arc<str>, &Arc<str>)| Renamed { path: path_of(to), ..renamed((to, from)) };
         let mut counts = Counts::default();
         files.iter().for_each(|file| counts.add(file));
         let of_agent = |name: &Arc<str>| counts.agents.get(name).copied().unwrap_or_default();
@@ -130,21 +184,29 @@ impl Roll {
         let mut roll = Roll {
             agents: only(&agents_now, &agents_then, of_agent),
             gone_agents: only(&agents_then, &agents_now, of_agent),
-            renamed: older_names.iter().map(renamed).collect(),
+            renamed: names.agents.iter().map(renamed).collect(),
             contexts: only(&contexts_now, &contexts_then, of_context),
             gone_contexts: only(&contexts_then, &contexts_now, of_context),
+            renamed_contexts: names.contexts.iter().map(renamed_context).collect(),
+            broken_contexts: Vec::new(),
             bodies: Vec::new(),
         };
         // Agents that take no part have no files here.
         let takes_part = |it: &Listed| counts.agents.contains_key(&it.name);
-        let older: BTreeSet<&Arc<str>> = older_names.values().collect();
-        roll.agents.retain(|it| takes_part(it) && !older_names.contains_key(&it.name));
+        let older: BTreeSet<&Arc<str>> = names.agents.values().collect();
+        roll.agents.retain(|it| takes_part(it) && !names.agents.contains_key(&it.name));
         roll.gone_agents.retain(|it| takes_part(it) && !older.contains(&it.name));
-        let names = |one: &[Listed], other: &[Listed]| -> BTreeSet<Arc<str>> {
+        let older: BTreeSet<&Arc<str>> = names.contexts.values().collect();
+        roll.contexts.retain(|it| !names.contexts.contains_key(&it.name));
+        roll.gone_contexts.retain(|it| !older.contains(&it.name));
+        let is_there = |it: &Listed| now.read(&it.path).is_ok();
+        (roll.broken_contexts, roll.gone_contexts) = roll.gone_contexts.into_iter().partition(is_there);
+        let all_names = |one: &[Listed], other: &[Listed]| -> BTreeSet<Arc<str>> {
             one.iter().chain(other).map(|it| Arc::clone(&it.name)).collect()
         };
-        let agents = names(&roll.agents, &roll.gone_agents);
-        let contexts = names(&roll.contexts, &roll.gone_contexts);
+        let agents = all_names(&roll.agents, &roll.gone_agents);
+        let mut contexts = all_names(&roll.contexts, &roll.gone_contexts);
+        contexts.extend(roll.broken_contexts.iter().map(|it| Arc::clone(&it.name)));
         let is_told = |file: &&ChangedFile| {
             agents.contains(&file.subject.agent)
                 || file.subject.context.as_ref().is_some_and(|it| contexts.contains(it))
@@ -160,15 +222,24 @@ impl Roll {
 
     /// The kind of change that this is.
     pub(super) fn class(&self) -> Option<Class> {
-        let gone = !self.gone_agents.is_empty() || self.bodies.iter().any(|file| file.new.is_none());
-        let new = !self.agents.is_empty() || !self.renamed.is_empty() || !self.bodies.is_empty();
-        if gone { Some(Class::Removed) } else { new.then_some(Class::Value) }
+        let has_bodies = |it: &Listed| it.bodies > 0;
+        let gone = !self.gone_agents.is_empty()
+            || !self.gone_contexts.is_empty()
+            || self.bodies.iter().any(|file| file.new.is_none());
+        let renamed = !self.renamed.is_empty() || !self.renamed_contexts.is_empty();
+        let new = renamed || !self.agents.is_empty() || self.contexts.iter().any(has_bodies) || !self.bodies.is_empty();
+        match (self.broken_contexts.is_empty(), gone, new) {
+            (false, ..) => Some(Class::Broken),
+            (true, true, _) => Some(Class::Removed),
+            (true, false, new) => new.then_some(Class::Value),
+        }
     }
 
     /// The paths of the files whose coming, going or renaming is told here.
     pub(super) fn paths(&self) -> BTreeSet<(&str, bool)> {
-        let whole = [&self.agents, &self.contexts, &self.gone_agents, &self.gone_contexts].into_iter().flatten();
-        let renamed = self.renamed.iter().map(|it| (&*it.path, false));
+        let lists = [&self.agents, &self.contexts, &self.gone_agents, &self.gone_contexts];
+        let whole = lists.into_iter().flatten();
+        let renamed = self.renamed.iter().chain(&self.renamed_contexts).map(|it| (&*it.path, false));
         whole.map(|it| (&*it.path, true)).chain(renamed).collect()
     }
 }
@@ -178,6 +249,8 @@ pub(super) fn tells(paths: &BTreeSet<(&str, bool)>, edit: &Edit) -> bool {
     let is_name = match &edit.kind {
         EditKind::Key(key) => &**key == "name",
         EditKind::Moved { .. } => true,
+        // A context says its name in JSON, whose edits have no keys.
+        EditKind::Lines => edit.path.ends_with(".json"),
         _ => false,
     };
     edit.is_whole_file() && paths.contains(&(&*edit.path, true)) || is_name && paths.contains(&(&*edit.path, false))

@@ -50,12 +50,7 @@ impl Parted {
 
 /// The causes among bundled files, and the drifts that none of them reaches. What several can reach is told under all of them: none can
 /// be applied alone.
-pub(super) fn causes(
-    altered: &[String],
-    others: Vec<ChangedFile>,
-    newer: &Side,
-    report: &Report,
-) -> (Vec<Cause>, Vec<ChangedFile>) {
+pub(super) fn causes(altered: &[String], others: Vec<ChangedFile>, newer: &Side) -> (Vec<Cause>, Vec<ChangedFile>) {
     let reached = Reached::of(altered, &newer.compiler);
     let mut by_files: BTreeMap<BTreeSet<&str>, Vec<ChangedFile>> = BTreeMap::new();
     let mut open = Vec::new();
@@ -66,9 +61,11 @@ pub(super) fn causes(
             false => by_files.entry(files).or_default().push(file),
         }
     }
-    let cause =
-        |(files, changes): (BTreeSet<&str>, _)| Cause::of(files.into_iter().map(bundled).collect(), changes, report);
-    (by_files.into_iter().map(cause).collect(), open)
+    let causes = by_files.into_iter().map(|(files, changes)| {
+        let edits = files.into_iter().map(bundled).collect();
+        Cause::of(edits, changes)
+    });
+    (causes.collect(), open)
 }
 
 fn bundled(path: &str) -> Edit {

@@ -3,15 +3,18 @@
 use std::fmt;
 use std::ops::Range;
 
+use crate::secret::masked;
+
 /// How much is shown on either side of a place, in bytes.
 const AROUND: usize = 24;
 
-/// What an excerpt may show of a text.
+/// How much farther is looked, in bytes: a key is known as a whole only.
+const LOOKED_AT: usize = 256;
+
+/// What of a text an excerpt depends on.
 pub(super) fn shown(range: &Range<usize>) -> Range<usize> {
-    /// The most bytes of a character.
-    const CHARACTER: usize = 4;
     let marked = range.end.min(range.start + AROUND);
-    range.start.saturating_sub(AROUND + CHARACTER)..marked + AROUND + CHARACTER
+    range.start.saturating_sub(AROUND + LOOKED_AT)..marked + AROUND + LOOKED_AT
 }
 
 /// The output around a mistake, cut out of it; shown on one line: `…"a": 1 ▶"b"◀: 2…`.
@@ -30,8 +33,10 @@ impl Excerpt {
         let (from, to) =
             (text.floor_char_boundary(range.start), text.ceil_char_boundary(range.end.min(range.start + AROUND)));
         let end = text.ceil_char_boundary((to + AROUND).min(text.len()));
+        let seen = text.ceil_char_boundary(start.saturating_sub(LOOKED_AT));
+        let around = &text[seen..text.floor_char_boundary(end + LOOKED_AT)];
         Excerpt {
-            text: text[start..end].into(),
+            text: masked(around)[start - seen..end - seen].into(),
             marked: from - start..to - start,
             more: [start > 0, to < range.end.min(text.len()), end < text.len()],
         }

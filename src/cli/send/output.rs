@@ -198,7 +198,7 @@ impl Printer<'_> {
                     "usage": session.usage().to_json(),
                     "cost_usd": session.cost(),
                 });
-                self.terminal.json(&result);
+                self.terminal.json_data(&result);
             }
             _ => {
                 self.end_line();

@@ -11,12 +11,14 @@ use rayon::prelude::*;
 use super::LintTarget;
 use super::judge::{Judge, Judged, Told, problem};
 use crate::compile::policy::MOST_OF_A_RULE;
-use crate::compile::{Compiler, PolicyOptions, Report, STACK_BYTES, Selection};
-use crate::diag::{Diagnostic, count};
-use crate::lint::{Batch, BatchPlace, Envelope, Input, InputError, Line, Lines, Places, rules};
+use crate::compile::{Compiler, LeftOut, PolicyOptions, Report, STACK_BYTES, Selection};
+use crate::diag::{Diagnostic, Severity, count};
+use crate::lint::{
+    Batch, BatchPlace, Content, Envelope, Input, InputError, Line, Lines, Places, content, rules,
+};
 use crate::provider::WireFormat;
 use crate::repo::rules::NOT_TEXT;
-use crate::repo::secret;
+use crate::secret;
 use crate::source::{Position, SourceText, Sources, Span, TextError};
 
 /// What files of bodies held.
@@ -127,12 +129,15 @@ impl<'c> Linting<'c> {
     /// What was found, after the policy of the repository.
     pub fn report(self, options: &PolicyOptions) -> Report {
         let mut report = self.judge.compiler.report_of(self.sources, self.findings, &Selection::default(), options);
+        let mut left_out = Vec::new();
         for (code, found) in self.found {
             let more = found.saturating_sub(MOST_OF_A_RULE);
-            if let Some(last) = report.findings.iter_mut().rfind(|it| it.rule.code == code).filter(|_| more > 0) {
-                last.message.push_str(&format!("; {more} more findings of `{code}` are left out"));
+            if let Some(last) = report.findings.iter().rfind(|it| it.rule.code == code).filter(|_| more > 0) {
+                left_out.push(LeftOut::new(code, last.severity, more));
             }
         }
+        left_out.sort_by_key(|it| it.code);
+        report.summary = report.summary.and_left_out(left_out);
         report.summary.contexts = 0;
         report.summary.bodies = self.formats.values().sum();
         let formats = self.formats.into_iter().collect();
@@ -156,26 +161,43 @@ impl<'c> Linting<'c> {
     }
 
     fn lines(&mut self, path: &Arc<str>, mut lines: Lines<impl Read>) -> Result<(), InputError> {
+        let mut skipped = Skipped::default();
         loop {
             let chunk = lines.chunk()?;
             if chunk.is_empty() {
+                self.told_as_text(path, &skipped);
                 return Ok(());
             }
             let Linting { judge, pool, .. } = self;
-            let judge_line =
-                |line: &Line| SourceText::from_bytes(&line.bytes).map(|text| (judge.judge(text.as_str()), text));
-            let judged: Vec<_> = within(pool.as_ref(), || chunk.par_iter().map(judge_line).collect());
+            let judged: Vec<_> = within(pool.as_ref(), || chunk.par_iter().map(|line| judge.line(line)).collect());
             for (line, judged) in chunk.iter().zip(judged) {
                 match judged {
-                    Ok((judged, text)) => {
+                    Ok((Some(judged), text)) => {
                         let bytes = line.bytes.len() as u64 + 1;
                         let place = BatchPlace { number: line.number, is_line: true, bytes };
                         self.keep(path, line.number, text.as_str(), judged, place);
                     }
+                    Ok((None, text)) => skipped.add(line.number, text.as_str()),
                     Err(error) => self.not_text(path, line.number, &line.bytes, &error),
                 }
             }
         }
+    }
+
+    /// Says once how many lines of a log are text.
+    fn told_as_text(&mut self, path: &Arc<str>, skipped: &Skipped) {
+        let Some((line, text)) = &skipped.first else { return };
+        let message = match skipped.lines {
+            1 => "this line is text, without a JSON object at its end: it is skipped".to_owned(),
+            lines => format!(
+                "{lines} lines are text, without a JSON object at their end: they are skipped; this is the first"
+            ),
+        };
+        let help = "drop this warning with `--allow lint/no-body` if the file is a log";
+        let mut problem = problem(&rules::NO_BODY, message, Some(help));
+        problem.severity = Some(Severity::Warning);
+        let finding = self.shown(path, Position { line: *line, column: 1 }, text, 0, Told::new(0..text.len(), problem));
+        self.findings.push(finding);
     }
 
     /// Keeps what was found in a text that begins at a line of a file, and of the text only what this shows.
@@ -293,6 +315,37 @@ struct OfBatch {
 
 /// The most findings that wait for the first line with an id.
 const MOST_UNDECIDED: usize = 100;
+
+/// Lines of a log that are text.
+#[derive(Default)]
+struct Skipped {
+    lines: usize,
+    /// The number of the first one, and what is shown of it.
+    first: Option<(usize, String)>,
+}
+
+impl Skipped {
+    fn add(&mut self, number: usize, text: &str) {
+        self.lines += 1;
+        let shown = || text[..text.floor_char_boundary(AROUND)].trim_end().to_owned();
+        self.first.get_or_insert_with(|| (number, shown()));
+    }
+}
+
+impl Judge<'_> {
+    /// What is found in a line, and the line; nothing, if it is text. Text before a document is blanked, so that places stay.
+    fn line(&self, line: &Line) -> Result<(Option<Judged>, SourceText), TextError> {
+        let text = SourceText::from_bytes(&line.bytes)?;
+        let judged = match content(text.as_str()) {
+            Content::Document => Some(self.judge(text.as_str())),
+            Content::DocumentFrom(start) => {
+                Some(self.judge(&format!("{}{}", " ".repeat(start), &text.as_str()[start..])))
+            }
+            Content::Text => None,
+        };
+        Ok((judged, text))
+    }
+}
 
 /// How many bytes are kept on either side of a finding.
 const AROUND: usize = 1024;

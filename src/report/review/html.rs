@@ -1,15 +1,18 @@
 //! One page that needs no network: causes at the left; of each the source, and one body before and after.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 
 use similar::DiffTag;
 
-use super::{Block, blocks, reach, rerouted, summary, verdict, what};
-use crate::diag::count;
+use super::{Block, blocks, error_line, errors, errors_of, place_of, reach, rerouted, summary, verdict, what};
+use crate::diag::{Diagnostic, count};
 use crate::diff::{ChangedFile, Word, line_operations, words};
 use crate::report::escape::{code, html};
 use crate::report::thousands;
 use crate::review::{Cause, Edit, Listed, Review};
+use crate::secret::masked;
 use crate::text::Text;
 
 /// What a page may do: it has a style, and nothing else.
@@ -31,13 +34,14 @@ pub fn review_html(review: &Review, base: Option<&Text>) -> Text {
     let title = html(&summary(review));
     let base = base.map(|base| format!("<p>{}</p>\n", html(base))).unwrap_or_default();
     let items = review.causes.iter().take(MOST_CAUSES).enumerate().map(|(at, cause)| item(at, cause));
-    let sections = review.causes.iter().take(MOST_CAUSES).enumerate().map(|(at, cause)| section(at, cause));
+    let sections = review.causes.iter().take(MOST_CAUSES).enumerate().map(|(at, cause)| section(review, at, cause));
     Text::lines(&format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>reqc: {title}</title>\n<style>\n{STYLE}</style>\n</head>\n\
-         <body>\n<nav>\n<h1>Causes</h1>\n<ol>\n{}</ol>\n</nav>\n<main>\n<p><strong>{title}</strong></p>\n{base}{}{}{}</main>\n</body>\n</html>\n",
+         <body>\n<nav>\n<h1>Causes</h1>\n<ol>\n{}</ol>\n</nav>\n<main>\n<p><strong>{title}</strong></p>\n{base}{}{}{}{}</main>\n</body>\n</html>\n",
         items.collect::<String>(),
+        broken(review),
         roll(review),
         sections.collect::<String>(),
         rest(review),
@@ -57,6 +61,8 @@ fn roll(review: &Review) -> String {
         if names.is_empty() { String::new() } else { format!("<li>{what}: {} ({bodies})</li>\n", names.join(", ")) }
     };
     let renamed = roll.renamed.iter().map(|it| format!("<li>renamed: {} → {}</li>\n", code(&it.from), code(&it.to)));
+    let contexts = roll.renamed_contexts.iter();
+    let contexts = contexts.map(|it| format!("<li>renamed context: {} → {}</li>\n", code(&it.from), code(&it.to)));
     let rerouted = review.rerouted.iter().map(|it| format!("<li>{}</li>\n", rerouted(it, code)));
     let lowered = crate::report::lowered_text(&review.lowered);
     let lowered = lowered.lines().map(|line| format!("<li>{}</li>\n", html(line.trim())));
@@ -65,25 +71,50 @@ fn roll(review: &Review) -> String {
         list("agents gone", &roll.gone_agents),
         list("new contexts", &roll.contexts),
         list("contexts gone", &roll.gone_contexts),
+        list("contexts that can no longer be read", &roll.broken_contexts),
     ];
-    let items: String = items.into_iter().chain(renamed).chain(rerouted).chain(lowered).collect();
+    let items: String = items.into_iter().chain(renamed).chain(contexts).chain(rerouted).chain(lowered).collect();
     if items.is_empty() { items } else { format!("<ul>\n{items}</ul>\n") }
 }
 
-fn section(at: usize, cause: &Cause) -> String {
+/// The agents that compile on one side alone, or on neither.
+fn broken(review: &Review) -> String {
+    let lists: [(&str, Vec<&Arc<str>>); 4] = [
+        ("<strong class=\"old\">no longer compile</strong>", review.no_longer_compiled().collect()),
+        ("<strong class=\"old\">new, and do not compile</strong>", review.new_and_broken().collect()),
+        ("compile now", review.mended.iter().collect()),
+        ("compile on neither side", review.uncompared().collect()),
+    ];
+    let lists = lists.into_iter().filter(|(_, agents)| !agents.is_empty());
+    let items = lists.map(|(what, agents)| {
+        let names: Vec<String> = agents.into_iter().map(|agent| code(agent)).collect();
+        format!("<li>{what}: {}</li>\n", names.join(", "))
+    });
+    let unknown: BTreeSet<Arc<str>> = review.broken_by_nothing_known().cloned().collect();
+    let items: String = items.chain(error_items(review, errors(review, &unknown))).collect();
+    if items.is_empty() { items } else { format!("<ul>\n{items}</ul>\n") }
+}
+
+fn error_items(review: &Review, errors: Vec<&Diagnostic>) -> Vec<String> {
+    errors.into_iter().map(|error| format!("<li>{}</li>\n", code(&error_line(review, error)))).collect()
+}
+
+fn section(review: &Review, at: usize, cause: &Cause) -> String {
     let edits: String = cause.edits.iter().map(edit).collect();
     let blocks = blocks(&cause.groups);
-    let items: String = blocks.iter().take(MOST_CHANGES).map(|it| block(it, cause)).collect();
+    let changes = blocks.iter().take(MOST_CHANGES).map(|it| block(it, cause));
+    let items: String = error_items(review, errors_of(review, cause)).into_iter().chain(changes).collect();
     let more = match blocks.len().saturating_sub(MOST_CHANGES) {
         0 => String::new(),
         more => format!("<li>… and {} more</li>\n", count(more, "change")),
     };
-    let bodies: Vec<String> = cause.changes.iter().map(|file| code(&file.path)).collect();
+    let broken = cause.broken.iter().chain(&cause.mended).map(|agent| code(agent));
+    let bodies: Vec<String> = broken.chain(cause.changes.iter().map(|file| code(&file.path))).collect();
     format!(
         "<section id=\"cause-{at}\">\n<h2>{}</h2>\n<p class=\"dim\">{}</p>\n{edits}<ul>\n{items}{more}</ul>\n{}\
          <details><summary>{}</summary>\n<p>{}</p>\n</details>\n</section>\n",
         html(&reach(cause)),
-        html(&verdict(cause)),
+        html(&verdict(cause).unwrap_or_default()),
         cause.changes.first().map(body).unwrap_or_default(),
         html(&reach(cause)),
         bodies.join(", "),
@@ -97,8 +128,8 @@ fn edit(edit: &Edit) -> String {
         .hunks
         .iter()
         .map(|hunk| {
-            let removed: Vec<&str> = hunk.removed.iter().map(String::as_str).collect();
-            let added: Vec<&str> = hunk.added.iter().map(String::as_str).collect();
+            let [removed, added] =
+                [&hunk.removed, &hunk.added].map(|it| it.iter().map(String::as_str).collect::<Vec<_>>());
             rows(&removed, &added, (hunk.old_line, hunk.new_line))
         })
         .collect();
@@ -106,7 +137,7 @@ fn edit(edit: &Edit) -> String {
 }
 
 fn block(block: &Block<'_>, cause: &Cause) -> String {
-    let pointers: Vec<String> = block.pointers.iter().map(|pointer| code(pointer)).collect();
+    let pointers: Vec<String> = block.pointers.iter().map(|pointer| code(&place_of(block, pointer))).collect();
     let shown = match &block.hunks {
         Some(hunks) => format!("text, {}", count(hunks.len(), "place")),
         None => block.kind.describe(300),
@@ -117,7 +148,7 @@ fn block(block: &Block<'_>, cause: &Cause) -> String {
 
 /// A body before and after, what stays the same folded. Texts with several lines are shown line by line.
 fn body(file: &ChangedFile) -> String {
-    let text = |side: &Option<String>| side.as_deref().unwrap_or_default().replace("\\n", "\\n\n");
+    let text = |side: &Option<String>| masked(side.as_deref().unwrap_or_default()).replace("\\n", "\\n\n");
     let (old, new) = (text(&file.old), text(&file.new));
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let mut all = format!(

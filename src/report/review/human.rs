@@ -1,14 +1,18 @@
 //! For people at a terminal.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use owo_colors::Style;
 
-use super::{Block, blocks, reach, repeats, rerouted, summary, verdict, what};
+use super::{
+    Block, blocks, changed, error_line, errors, errors_of, place_of, repeats, rerouted, summary, verdict, what,
+};
 use crate::diag::count;
 use crate::diff::{ChangeKind, ChangedFile, TextHunk, Word, words};
 use crate::report::{LONGEST, Layout, changes_text, lowered_text, name, thousands};
 use crate::review::{Cause, Edit, EditKind, Hunk, Listed, Review};
+use crate::secret::masked;
 use crate::text::{Text, text};
 
 /// How many names a line lists before it counts.
@@ -24,11 +28,12 @@ const CONTEXT: usize = 24;
 
 /// Everything of a review: the sum, then cause after cause. `base` says what the older side is.
 pub fn review_text(review: &Review, base: Option<&Text>, layout: Layout) -> Text {
-    let mut all = lowered_text(&review.lowered);
+    let mut all = names(review, layout);
+    all.push(&lowered_text(&review.lowered));
     if let Some(base) = base {
         all.push(&text!("{}\n", base));
     }
-    let is_nothing = review.is_empty() && review.beside().next().is_none();
+    let is_nothing = review.is_empty() && review.broken.is_empty() && review.beside().next().is_none();
     if is_nothing && review.report.fails() {
         all.push(&text!("no changes in what could be compiled\n"));
     } else if is_nothing {
@@ -38,7 +43,7 @@ pub fn review_text(review: &Review, base: Option<&Text>, layout: Layout) -> Text
     }
     all.push(&roll(review));
     for cause in review.causes.iter().take(MOST_CAUSES) {
-        all.push(&text!("\n{}", cause_text(cause, layout)));
+        all.push(&text!("\n{}", cause_text(review, cause, layout)));
     }
     if review.causes.len() > MOST_CAUSES {
         all.push(&more(review.causes.len() - MOST_CAUSES, "cause"));
@@ -54,8 +59,9 @@ pub fn review_text(review: &Review, base: Option<&Text>, layout: Layout) -> Text
 /// What can be accepted by itself, with the paths of its files: each cause, who came and went, and what no edit explains.
 pub fn review_items(review: &Review, layout: Layout) -> Vec<(Text, Vec<String>)> {
     let paths = |files: &[ChangedFile]| files.iter().map(|file| file.path.clone()).collect::<Vec<_>>();
+    let causes = review.causes.iter().filter(|cause| !cause.changes.is_empty());
     let mut items: Vec<(Text, Vec<String>)> =
-        review.causes.iter().map(|cause| (cause_text(cause, layout), paths(&cause.changes))).collect();
+        causes.map(|cause| (cause_text(review, cause, layout), paths(&cause.changes))).collect();
     let explained: BTreeSet<&str> = items.iter().flat_map(|(_, paths)| paths).map(String::as_str).collect();
     let others = review.changes.iter().filter(|file| !explained.contains(file.path.as_str()));
     let (both, one): (Vec<ChangedFile>, Vec<ChangedFile>) =
@@ -68,6 +74,43 @@ pub fn review_items(review: &Review, layout: Layout) -> Vec<(Text, Vec<String>)>
     let one = (text!("{}{}", counted("files that come or go", &one), roll(review)), paths(&one));
     items.extend([both, one].into_iter().filter(|(_, paths)| !paths.is_empty()));
     items
+}
+
+/// The agents that no longer compile or compile now, and the edits that change nothing beside that.
+pub fn review_broken(review: &Review, layout: Layout) -> Text {
+    let mut all = names(review, layout);
+    for cause in review.causes.iter().filter(|cause| cause.changes.is_empty()).take(MOST_CAUSES) {
+        all.push(&text!("\n{}", cause_text(review, cause, layout)));
+    }
+    all
+}
+
+/// The names of agents that compile on one side alone, or on neither: who is read first.
+fn names(review: &Review, layout: Layout) -> Text {
+    let (red, plain) = (Style::new().red().bold(), Style::new());
+    let lists: [(&str, Style, Vec<&Arc<str>>); 4] = [
+        ("no longer compile", red, review.no_longer_compiled().collect()),
+        ("new, and do not compile", red, review.new_and_broken().collect()),
+        ("compile now", plain, review.mended.iter().collect()),
+        ("compile on neither side", plain, review.uncompared().collect()),
+    ];
+    let mut all = Text::new();
+    for (what, style, agents) in lists.into_iter().filter(|(.., agents)| !agents.is_empty()) {
+        all.push(&text!("{}: {}\n", Text::line(what).styled(style, layout.colour), some_names(&agents, NAMES * 4)));
+    }
+    let unknown: BTreeSet<Arc<str>> = review.broken_by_nothing_known().cloned().collect();
+    for error in errors(review, &unknown) {
+        all.push(&text!("  {}\n", Text::line(&error_line(review, error))));
+    }
+    all
+}
+
+/// Up to so many names, and how many more there are.
+fn some_names(names: &[&Arc<str>], most: usize) -> Text {
+    let shown: Vec<Text> = names.iter().take(most).map(|agent| name(agent)).collect();
+    let rest = names.len().saturating_sub(most);
+    let rest = if rest > 0 { text!(", … (+{})", rest) } else { Text::new() };
+    text!("{}{}", Text::join(&shown, ", "), rest)
 }
 
 fn more(number: usize, noun: &str) -> Text {
@@ -94,10 +137,14 @@ fn roll(review: &Review) -> Text {
         ("agents gone", &roll.gone_agents),
         ("new contexts", &roll.contexts),
         ("contexts gone", &roll.gone_contexts),
+        ("contexts that can no longer be read", &roll.broken_contexts),
     ];
     lists.into_iter().filter(|(_, list)| !list.is_empty()).for_each(|(what, list)| all.push(&listed(what, list)));
     for renamed in &roll.renamed {
         all.push(&text!("renamed: {} → {}\n", name(&renamed.from), name(&renamed.to)));
+    }
+    for renamed in &roll.renamed_contexts {
+        all.push(&text!("renamed context: {} → {}\n", name(&renamed.from), name(&renamed.to)));
     }
     for it in &review.rerouted {
         all.push(&text!("{}\n", Text::line(&rerouted(it, |foreign| name(foreign).to_string()))));
@@ -147,7 +194,7 @@ fn short(edit: &Edit) -> Text {
     }
 }
 
-fn cause_text(cause: &Cause, layout: Layout) -> Text {
+fn cause_text(review: &Review, cause: &Cause, layout: Layout) -> Text {
     let mut all = Text::new();
     for edit in cause.edits.iter().take(MOST_EDITS) {
         all.push(&edit_text(edit, layout));
@@ -155,10 +202,7 @@ fn cause_text(cause: &Cause, layout: Layout) -> Text {
     if cause.edits.len() > MOST_EDITS {
         all.push(&more(cause.edits.len() - MOST_EDITS, "edit"));
     }
-    let agents: Vec<Text> = cause.agents().into_iter().take(NAMES).map(|agent| name(agent)).collect();
-    let rest = cause.agents().len().saturating_sub(NAMES);
-    let rest = if rest > 0 { text!(", … (+{})", rest) } else { Text::new() };
-    all.push(&text!("  in {} ({}{})\n", reach(cause), Text::join(&agents, ", "), rest));
+    all.push(&reached_text(review, cause));
     let blocks = blocks(&cause.groups);
     for block in blocks.iter().take(MOST_CHANGES) {
         all.push(&block_text(block, cause, layout));
@@ -170,7 +214,28 @@ fn cause_text(cause: &Cause, layout: Layout) -> Text {
         let context = first.subject.context.as_deref().unwrap_or("request");
         all.push(&text!("  for instance {}/{}\n", name(&first.subject.agent), name(context)));
     }
-    all.push(&text!("  {}\n", Text::line(&verdict(cause)).styled(Style::new().dimmed(), layout.colour)));
+    if let Some(verdict) = verdict(cause) {
+        all.push(&text!("  {}\n", Text::line(&verdict).styled(Style::new().dimmed(), layout.colour)));
+    }
+    all
+}
+
+/// Whom a cause reaches: agents that it breaks, with their errors, agents that it mends, and bodies.
+fn reached_text(review: &Review, cause: &Cause) -> Text {
+    let mut all = Text::new();
+    for (what, agents) in [("breaks", &cause.broken), ("mends", &cause.mended)] {
+        if !agents.is_empty() {
+            let names: Vec<&Arc<str>> = agents.iter().collect();
+            all.push(&text!("  {} {} ({})\n", what, count(agents.len(), "agent"), some_names(&names, NAMES)));
+        }
+    }
+    for error in errors_of(review, cause) {
+        all.push(&text!("    {}\n", Text::line(&error_line(review, error))));
+    }
+    if !cause.changes.is_empty() {
+        let agents: Vec<&Arc<str>> = cause.agents().into_iter().collect();
+        all.push(&text!("  in {} ({})\n", changed(cause), some_names(&agents, NAMES)));
+    }
     all
 }
 
@@ -188,8 +253,10 @@ fn edit_text(edit: &Edit, layout: Layout) -> Text {
 
 /// Lines that are gone and lines that are new, what differs in them marked.
 fn lines_text(removed: &[String], added: &[String], indent: &'static str, layout: Layout) -> Text {
+    // Before they are taken apart: a part of a key would not be known as one.
+    let (removed, added) = (without_keys(removed), without_keys(added));
     let pairs: Vec<(Vec<Word>, Vec<Word>)> = match removed.len() == added.len() {
-        true => removed.iter().zip(added).map(|(old, new)| words(old, new)).collect(),
+        true => removed.iter().zip(&added).map(|(old, new)| words(old, new)).collect(),
         false => Vec::new(),
     };
     let whole = |line: &String| vec![Word::whole(line)];
@@ -208,6 +275,10 @@ fn lines_text(removed: &[String], added: &[String], indent: &'static str, layout
         all.push(&text!("{}… {} more lines\n", indent, thousands(hidden)));
     }
     all
+}
+
+fn without_keys(lines: &[String]) -> Vec<String> {
+    lines.iter().map(|line| masked(line).into_owned()).collect()
 }
 
 /// A line: what changed in full, of what stays around it so much that it can be found, if the line is long.
@@ -242,7 +313,7 @@ fn shortened(text: &str, has_before: bool, has_after: bool) -> String {
 
 fn block_text(block: &Block<'_>, cause: &Cause, layout: Layout) -> Text {
     let pointers: Vec<Text> =
-        block.pointers.iter().take(NAMES).map(|pointer| Text::line(pointer).cut(LONGEST)).collect();
+        block.pointers.iter().take(NAMES).map(|pointer| Text::line(&place_of(block, pointer)).cut(LONGEST)).collect();
     let rest = block.pointers.len().saturating_sub(NAMES);
     let rest = if rest > 0 { text!(", … (+{})", rest) } else { Text::new() };
     let pointer = text!("{}{}", Text::join(&pointers, ", "), rest).styled(Style::new().cyan(), layout.colour);

@@ -1,13 +1,16 @@
 //! For programs; `docs/json.md` describes the document.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
-use super::{summary, what};
-use crate::compile::Rerouted;
+use super::{errors, summary, what};
+use crate::compile::{Before, BrokenAgent, Rerouted};
 use crate::diff::{BodyId, ChangeKind, FileChange, Group};
-use crate::report::json::findings;
+use crate::report::json::{finding, findings};
 use crate::report::lowered;
-use crate::review::{Cause, Class, Edit, EditKind, Listed, Review};
+use crate::review::{Cause, Class, Edit, EditKind, Listed, Renamed, Review};
 use crate::text::Text;
 
 /// The whole review as one document.
@@ -29,19 +32,49 @@ pub fn review_json(review: &Review, base: Option<&Text>) -> Text {
             "all_agents": review.report.summary.agents,
             "bodies": review.bodies(),
             "agents_losing_prefix": review.agents_losing_prefix().len(),
+            "broken_agents": review.newly_broken().count(),
+            "mended_agents": review.mended.len(),
+            "uncompared_agents": review.uncompared().count(),
         },
+        "broken_agents": review.broken.iter().filter(|it| it.before != Before::Broken).map(|it| broken_value(review, it)).collect::<Vec<_>>(),
+        "mended_agents": names(&review.mended),
+        "uncompared_agents": review.uncompared().map(|name| &**name).collect::<Vec<_>>(),
         "causes": review.causes.iter().map(cause_value).collect::<Vec<_>>(),
         "changes": caused.chain(others).collect::<Vec<_>>(),
         "new_agents": listed(&roll.agents),
         "gone_agents": listed(&roll.gone_agents),
-        "renamed_agents": roll.renamed.iter().map(|it| json!({"from": &*it.from, "to": &*it.to})).collect::<Vec<_>>(),
+        "renamed_agents": roll.renamed.iter().map(renamed).collect::<Vec<_>>(),
         "new_contexts": listed(&roll.contexts),
         "gone_contexts": listed(&roll.gone_contexts),
+        "renamed_contexts": roll.renamed_contexts.iter().map(renamed).collect::<Vec<_>>(),
+        "broken_contexts": listed(&roll.broken_contexts),
         "rerouted": review.rerouted.iter().map(rerouted_value).collect::<Vec<_>>(),
         "silent_edits": review.beside().map(edit_value).collect::<Vec<_>>(),
         "lowered": lowered::values(&review.lowered),
         "diagnostics": findings(&review.report),
     }))
+}
+
+fn names(names: &BTreeSet<Arc<str>>) -> Vec<&str> {
+    names.iter().map(AsRef::as_ref).collect()
+}
+
+/// An agent that does not compile, its errors, and the edits that break it.
+fn broken_value(review: &Review, broken: &BrokenAgent) -> Value {
+    let agent = BTreeSet::from([Arc::clone(&broken.agent)]);
+    let errors = errors(review, &agent).into_iter().map(|error| finding(error, &review.report));
+    let causes = review.causes.iter().filter(|cause| cause.broken.contains(&broken.agent));
+    let places = causes.flat_map(|cause| &cause.edits).map(Edit::place);
+    json!({
+        "agent": &*broken.agent,
+        "is_new": broken.before == Before::Absent,
+        "causes": places.collect::<Vec<_>>(),
+        "errors": errors.collect::<Vec<_>>(),
+    })
+}
+
+fn renamed(it: &Renamed) -> Value {
+    json!({"from": &*it.from, "to": &*it.to})
 }
 
 fn listed(list: &[Listed]) -> Vec<Value> {
@@ -82,7 +115,8 @@ fn cause_value(cause: &Cause) -> Value {
         "files": cause.changes.iter().map(|file| subject_value(&file.subject)).collect::<Vec<_>>(),
         "changes": cause.groups.iter().map(|group| group_value(group, None)).collect::<Vec<_>>(),
         "prefix_lost": prefix.collect::<Vec<_>>(),
-        "broken_agents": cause.broken.iter().map(|name| &**name).collect::<Vec<_>>(),
+        "broken_agents": names(&cause.broken),
+        "mended_agents": names(&cause.mended),
     })
 }
 
@@ -109,6 +143,7 @@ pub(in crate::report) fn group_value(group: &Group, cause: Option<&str>) -> Valu
         "new": new,
         "cause": cause,
         "variants": group.variants,
+        "moved": group.is_moved,
         "bodies": group.subjects.iter().map(subject_value).collect::<Vec<_>>(),
     })
 }

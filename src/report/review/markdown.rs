@@ -1,7 +1,10 @@
 //! For a comment on a pull request: folded, gravest first, and never longer than such comments may be.
 
-use super::{Block, blocks, reach, repeats, rerouted, summary, verdict, what};
-use crate::diag::count;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::{Block, blocks, error_line, errors, errors_of, place_of, reach, repeats, rerouted, summary, verdict, what};
+use crate::diag::{Diagnostic, count};
 use crate::report::escape::{code, html};
 use crate::report::markdown::{MOST, units};
 use crate::report::{LONGEST_NAME, thousands};
@@ -25,6 +28,7 @@ pub fn review_markdown(review: &Review, base: Option<&Text>) -> Text {
     if let Some(base) = base {
         all.push_str(&format!("{}\n\n", html(base)));
     }
+    all.push_str(&broken(review));
     all.push_str(&findings(review));
     all.push_str(&lowered(review));
     all.push_str(&roll(review));
@@ -32,7 +36,7 @@ pub fn review_markdown(review: &Review, base: Option<&Text>) -> Text {
     let mut room = MOST.saturating_sub(units(&all) + units(&rest) + FRAME);
     let mut left = review.causes.len();
     for cause in &review.causes {
-        let shown = cause_markdown(cause);
+        let shown = cause_markdown(review, cause);
         room = match room.checked_sub(units(&shown)) {
             Some(room) => room,
             None => break,
@@ -50,6 +54,35 @@ pub fn review_markdown(review: &Review, base: Option<&Text>) -> Text {
 /// A name, a path or a pointer as code.
 fn name(foreign: &str) -> String {
     code(&cut(foreign, LONGEST_NAME))
+}
+
+/// Up to so many names, and how many more there are.
+fn some_names<'n>(names: impl IntoIterator<Item = &'n Arc<str>>) -> String {
+    let names: Vec<&Arc<str>> = names.into_iter().collect();
+    let shown: Vec<String> = names.iter().take(MOST_NAMES).map(|it| name(it)).collect();
+    let rest = names.len().saturating_sub(MOST_NAMES);
+    let rest = if rest > 0 { format!(", … (+{rest})") } else { String::new() };
+    format!("{}{rest}", shown.join(", "))
+}
+
+/// The agents that compile on one side alone, or on neither.
+fn broken(review: &Review) -> String {
+    let lists: [(&str, Vec<&Arc<str>>); 4] = [
+        ("**No longer compile**", review.no_longer_compiled().collect()),
+        ("**New, and do not compile**", review.new_and_broken().collect()),
+        ("Compile now", review.mended.iter().collect()),
+        ("Compile on neither side", review.uncompared().collect()),
+    ];
+    let lists = lists.into_iter().filter(|(_, agents)| !agents.is_empty());
+    let items: Vec<String> = lists.map(|(what, agents)| format!("- {what}: {}\n", some_names(agents))).collect();
+    let mut all = items.concat();
+    let unknown: BTreeSet<Arc<str>> = review.broken_by_nothing_known().cloned().collect();
+    all.extend(errors(review, &unknown).into_iter().map(|error| error_item(review, error)));
+    if all.is_empty() { all } else { format!("{all}\n") }
+}
+
+fn error_item(review: &Review, error: &Diagnostic) -> String {
+    format!("- {}\n", code(&error_line(review, error)))
 }
 
 fn findings(review: &Review) -> String {
@@ -87,8 +120,12 @@ fn roll(review: &Review) -> String {
     list("agents gone", &roll.gone_agents);
     list("new contexts", &roll.contexts);
     list("contexts gone", &roll.gone_contexts);
+    list("contexts that can no longer be read", &roll.broken_contexts);
     for it in roll.renamed.iter().take(MOST_NAMES) {
         all.push_str(&format!("- renamed: {} → {}\n", name(&it.from), name(&it.to)));
+    }
+    for it in roll.renamed_contexts.iter().take(MOST_NAMES) {
+        all.push_str(&format!("- renamed context: {} → {}\n", name(&it.from), name(&it.to)));
     }
     for it in review.rerouted.iter().take(MOST_NAMES) {
         all.push_str(&format!("- {}\n", rerouted(it, name)));
@@ -105,19 +142,22 @@ fn heading(cause: &Cause) -> String {
     format!("{place}{what}{more}: {}", html(&reach(cause)))
 }
 
-fn cause_markdown(cause: &Cause) -> String {
-    let mut all = format!("<details><summary>{}</summary>\n\n", heading(cause));
-    all.push_str(&format!("{}\n\n", html(&verdict(cause))));
+fn cause_markdown(review: &Review, cause: &Cause) -> String {
+    let open = if cause.broken.is_empty() { "" } else { " open" };
+    let mut all = format!("<details{open}><summary>{}</summary>\n\n", heading(cause));
+    all.extend(verdict(cause).map(|verdict| format!("{}\n\n", html(&verdict))));
+    let errors: String = errors_of(review, cause).into_iter().map(|error| error_item(review, error)).collect();
+    if !errors.is_empty() {
+        all.push_str(&format!("{errors}\n"));
+    }
     for edit in &cause.edits {
         if units(&all) > LONGEST_CAUSE {
             break;
         }
         all.push_str(&edit_markdown(edit));
     }
-    let agents: Vec<String> = cause.agents().into_iter().take(MOST_NAMES).map(|agent| name(agent)).collect();
-    let rest = cause.agents().len().saturating_sub(MOST_NAMES);
-    let rest = if rest > 0 { format!(", … (+{rest})") } else { String::new() };
-    all.push_str(&format!("Agents: {}{rest}\n\n", agents.join(", ")));
+    let agents: BTreeSet<&Arc<str>> = cause.agents().into_iter().chain(&cause.broken).chain(&cause.mended).collect();
+    all.push_str(&format!("Agents: {}\n\n", some_names(agents)));
     let blocks = blocks(&cause.groups);
     let mut left = blocks.len();
     for block in blocks.iter().take(MOST_CHANGES) {
@@ -163,7 +203,8 @@ fn diff(lines: &[String], indent: &str) -> String {
 }
 
 fn block_markdown(block: &Block<'_>, cause: &Cause) -> String {
-    let pointers: Vec<String> = block.pointers.iter().take(MOST_NAMES).map(|pointer| name(pointer)).collect();
+    let pointers: Vec<String> =
+        block.pointers.iter().take(MOST_NAMES).map(|pointer| name(&place_of(block, pointer))).collect();
     let part = block.part(cause).map(|part| format!(" ({part})")).unwrap_or_default();
     let variants = match block.variants {
         0 | 1 => String::new(),

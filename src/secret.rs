@@ -4,6 +4,7 @@
 //! never the secret. How sure one must be depends on the place: where a reference belongs, the beginning of a key is enough; in a
 //! text, where keys are written about, a whole one is asked for.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// How the keys of one provider look.
@@ -153,9 +154,60 @@ pub(crate) fn is_key_for_reference(text: &str) -> bool {
 
 /// The places of a text that are keys for certain.
 pub(crate) fn keys_in_text(text: &str) -> Vec<Range<usize>> {
-    let is_it = |word: &str| is_token(word) || FORMS.iter().any(|form| form.is_whole_key(word));
-    let is_key = |place: &Range<usize>| is_it(text[place.clone()].trim_start_matches(['-', '_', '.']));
-    long_words(text.as_bytes()).into_iter().filter(is_key).chain(private_keys(text)).collect()
+    let words = long_words(text.as_bytes()).into_iter();
+    words.filter_map(|word| key_in_word(text, word)).chain(private_keys(text)).collect()
+}
+
+/// Returns a text with `*` for each byte of what looks like a key, and of the login of a URL. Lines and offsets stay.
+pub(crate) fn masked(text: &str) -> Cow<'_, str> {
+    let mut places = keys_in_text(text);
+    places.extend(logins(text));
+    if places.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut bytes = text.as_bytes().to_vec();
+    let hidden = places.into_iter().flatten();
+    hidden.filter(|at| text.as_bytes()[*at] != b'\n').for_each(|at| bytes[at] = b'*');
+    Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The part of a word that is a key: from its start, from behind an escape of JSON or TOML (`\nsk-…`), or from behind a sign
+/// (`body.sk-…`, `team_ghp_…`).
+fn key_in_word(text: &str, word: Range<usize>) -> Option<Range<usize>> {
+    let bytes = &text.as_bytes()[word.clone()];
+    let escape: &[usize] = match (text[..word.start].ends_with('\\'), bytes[0]) {
+        (false, _) => &[],
+        (true, b'u') => &[1, 5],
+        (true, b'U') => &[1, 9],
+        (true, _) => &[1],
+    };
+    let signs = memchr::memchr3_iter(b'.', b'_', b'-', bytes).map(|sign| sign + 1);
+    let starts = std::iter::once(0).chain(escape.iter().copied()).chain(signs).map(|at| word.start + at);
+    starts
+        .take(MOST_PARTS)
+        .filter(|at| at + SHORTEST <= word.end)
+        .find(|at| is_whole_key(&text[*at..word.end]))
+        .map(|at| at..word.end)
+}
+
+/// How many parts of one word are looked at.
+const MOST_PARTS: usize = 40;
+
+fn is_whole_key(word: &str) -> bool {
+    let word = word.trim_start_matches(['-', '_', '.']);
+    is_token(word) || FORMS.iter().any(|form| form.is_whole_key(word))
+}
+
+/// The passwords of URLs, with the names before them: `user:password` of `https://user:password@host`.
+fn logins(text: &str) -> Vec<Range<usize>> {
+    let login = |scheme: usize| {
+        let start = scheme + "://".len();
+        let rest = &text.as_bytes()[start..];
+        let end = rest.iter().position(|byte| !byte.is_ascii_graphic() || b"/?#@\"\\<>`".contains(byte))?;
+        let is_login = rest[end] == b'@' && rest[..end].contains(&b':');
+        is_login.then_some(start..start + end)
+    };
+    memchr::memmem::find_iter(text.as_bytes(), "://").filter_map(login).collect()
 }
 
 /// The shortest word that can be a key for certain, in bytes.
@@ -455,6 +507,27 @@ mod tests {
         }
         let pem = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn1ygWyF8PbnGyabcdef0123\n-----END RSA PRIVATE KEY-----";
         assert!(is_secret_value(pem) && keys_in_text(pem).len() == 1);
+    }
+
+    #[test]
+    fn keys_are_masked_in_any_text() {
+        for key in keys() {
+            let stars = "*".repeat(key.len());
+            for (before, after) in
+                [("`", "`"), ("é ", "…"), ("\\n", "\\n"), ("\\u00e9", "\""), ("/", "/x"), ("a=", "&")]
+            {
+                let shown = masked(&format!("{before}{key}{after}")).into_owned();
+                assert!(!shown.contains(&key[4..]), "{shown}");
+                assert!(shown.contains(&stars) && shown.ends_with(after), "{shown}");
+                assert_eq!(masked(&shown), shown);
+            }
+        }
+        let pem = "a\n-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn1ygWyF8PbnGyabcdef0123\n";
+        assert!(masked(pem).lines().skip(1).all(|line| line.bytes().all(|byte| byte == b'*')));
+        assert_eq!(masked("at https://a:b@c.example/d"), "at https://***@c.example/d");
+        for text in ["https://c.example:80/@a", "https://c.example", "a://b@c", "C:\\users\\sketch-of-a-task-force"] {
+            assert_eq!(masked(text), text);
+        }
     }
 
     #[test]

@@ -1,0 +1,207 @@
+//! Which edits break agents, and which mend them, proven by compiling.
+//!
+//! An edit breaks an agent if the older side with this edit alone has an error of a rule that the newer side has for the agent, too. If
+//! no edit does so alone, the fewest that do so together are the cause. Mending is the same, with no error as the proof.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::edit::{EditKind, Edits};
+use super::proof::{Cluster, Load};
+use super::reach::Reach;
+use super::roll::OlderNames;
+use crate::compile::{Before, BrokenAgent, Outcome, PolicyOptions, Report, Selection, changed};
+use crate::diag::Severity;
+use crate::diff::ChangedFile;
+use crate::world::MemoryWorld;
+
+/// The most edits that are tried one by one; beyond, those of one file are tried together.
+const MOST_TRIED: usize = 60;
+
+/// What is to be proven, and with what.
+pub(super) struct Trials<'t> {
+    pub(super) edits: &'t Edits,
+    pub(super) reach: &'t [Reach],
+    pub(super) older: &'t MemoryWorld,
+    pub(super) load: Load<'t>,
+    pub(super) policy: &'t PolicyOptions,
+    pub(super) all_contexts: bool,
+    pub(super) contexts: Option<&'t Vec<Arc<str>>>,
+    pub(super) names: &'t OlderNames,
+}
+
+/// The agents that each cluster of edits breaks, or mends.
+pub(super) type Clusters = BTreeMap<Cluster, BTreeSet<Arc<str>>>;
+
+/// The codes of errors by agent.
+pub(super) type Codes = BTreeMap<Arc<str>, BTreeSet<&'static str>>;
+
+/// What some edits are to do to agents.
+#[derive(Clone, Copy)]
+pub(super) enum Wanted<'w> {
+    /// One of these errors, by agent.
+    Errors(&'w Codes),
+    /// No error.
+    NoError(&'w BTreeSet<Arc<str>>),
+}
+
+impl Wanted<'_> {
+    fn agents(&self) -> BTreeSet<&Arc<str>> {
+        match self {
+            Wanted::Errors(codes) => codes.keys().collect(),
+            Wanted::NoError(agents) => agents.iter().collect(),
+        }
+    }
+
+    fn is_met(&self, agent: &Arc<str>, made: &Made) -> bool {
+        match (self, made.codes.get(agent)) {
+            (Wanted::Errors(codes), Some(found)) => codes.get(agent).is_some_and(|codes| !codes.is_disjoint(found)),
+            (Wanted::Errors(_), None) => false,
+            (Wanted::NoError(_), found) => found.is_none() && made.outcomes.contains_key(agent),
+        }
+    }
+}
+
+/// The older side with some edits: agents by their names on the newer side.
+struct Made {
+    outcomes: BTreeMap<Arc<str>, Outcome>,
+    codes: Codes,
+}
+
+/// The codes of errors that a report has, by agent.
+pub(super) fn codes_of(report: &Report) -> Codes {
+    let mut codes = Codes::new();
+    for finding in report.findings.iter().filter(|finding| finding.severity == Severity::Error) {
+        for agent in &finding.agents {
+            codes.entry(Arc::clone(agent)).or_default().insert(finding.rule.code);
+        }
+    }
+    codes
+}
+
+impl Trials<'_> {
+    /// The edits that do to agents what is wanted.
+    pub(super) fn causes(&self, wanted: Wanted<'_>) -> Clusters {
+        let mut clusters = Clusters::new();
+        let mut open: BTreeSet<&Arc<str>> = wanted.agents();
+        for piece in self.pieces(&open) {
+            let reached: BTreeSet<&Arc<str>> =
+                wanted.agents().into_iter().filter(|agent| !self.candidates(agent).is_disjoint(&piece)).collect();
+            let done = self.done(&piece, &reached, wanted);
+            open.retain(|agent| !done.contains(*agent));
+            if !done.is_empty() {
+                clusters.insert(piece, done);
+            }
+        }
+        for (candidates, agents) in self.by_candidates(&open) {
+            let (cluster, done) = self.together(candidates, &agents, wanted);
+            if !done.is_empty() {
+                clusters.entry(cluster).or_default().extend(done);
+            }
+        }
+        clusters
+    }
+
+    /// What changes in agents with errors if the edits that break them are left out.
+    pub(super) fn beside(&self, broken: &[BrokenAgent], left_out: &BTreeMap<Arc<str>, Cluster>) -> Vec<ChangedFile> {
+        let mut by_cluster: BTreeMap<&Cluster, Vec<&BrokenAgent>> = BTreeMap::new();
+        for agent in broken {
+            if let Some(cluster) = left_out.get(&agent.agent).filter(|it| **it != self.candidates(&agent.agent)) {
+                by_cluster.entry(cluster).or_default().push(agent);
+            }
+        }
+        let mut changes = Vec::new();
+        for (cluster, agents) in by_cluster {
+            let names = agents.iter().map(|it| &it.agent).collect();
+            let mut made = self.made(|edit| !cluster.contains(&edit), &names);
+            for BrokenAgent { agent, before, .. } in agents {
+                if let (Before::Compiled(old), Some(Outcome::Compiled(new))) = (before, made.outcomes.remove(agent)) {
+                    changes.extend(changed(agent, new, old.clone()));
+                }
+            }
+        }
+        changes
+    }
+
+    /// The edits that can reach an agent. Schemas reach no body, and judge all of them.
+    fn candidates(&self, agent: &Arc<str>) -> Cluster {
+        let older = self.names.agents.get(agent).unwrap_or(agent);
+        let reaches = |(edit, reach): (usize, &Reach)| match reach {
+            Reach::Nothing => self.edits.all[edit].kind != EditKind::Comments,
+            reach => reach.has_agent(agent) || reach.has_agent(older),
+        };
+        (0..).zip(self.reach).filter(|it| reaches(*it)).map(|(edit, _)| edit).collect()
+    }
+
+    /// What is tried by itself: each edit that can reach one of the agents, or those of a file together if there are many.
+    fn pieces(&self, agents: &BTreeSet<&Arc<str>>) -> Vec<Cluster> {
+        let edits: Cluster = agents.iter().flat_map(|agent| self.candidates(agent)).collect();
+        if edits.len() <= MOST_TRIED {
+            return edits.into_iter().map(|edit| Cluster::from([edit])).collect();
+        }
+        let mut by_file: BTreeMap<&str, Cluster> = BTreeMap::new();
+        for edit in edits {
+            by_file.entry(&self.edits.all[edit].path).or_default().insert(edit);
+        }
+        by_file.into_values().take(MOST_TRIED).collect()
+    }
+
+    fn by_candidates<'a>(&self, agents: &BTreeSet<&'a Arc<str>>) -> BTreeMap<Cluster, BTreeSet<&'a Arc<str>>> {
+        let mut by_candidates: BTreeMap<Cluster, BTreeSet<&Arc<str>>> = BTreeMap::new();
+        for agent in agents {
+            by_candidates.entry(self.candidates(agent)).or_default().insert(*agent);
+        }
+        by_candidates
+    }
+
+    /// The fewest of some edits that do together what is wanted, and the agents that they do it to.
+    fn together(
+        &self,
+        mut cluster: Cluster,
+        agents: &BTreeSet<&Arc<str>>,
+        wanted: Wanted<'_>,
+    ) -> (Cluster, BTreeSet<Arc<str>>) {
+        let mut done = self.done(&cluster, agents, wanted);
+        if done.len() < agents.len() || cluster.len() > MOST_TRIED {
+            return (cluster, done);
+        }
+        for edit in cluster.clone() {
+            let fewer: Cluster = cluster.iter().copied().filter(|it| *it != edit).collect();
+            let of_fewer = self.done(&fewer, agents, wanted);
+            if of_fewer.len() == done.len() {
+                (cluster, done) = (fewer, of_fewer);
+            }
+        }
+        (cluster, done)
+    }
+
+    /// The agents among some to which edits alone do what is wanted.
+    fn done(&self, cluster: &Cluster, agents: &BTreeSet<&Arc<str>>, wanted: Wanted<'_>) -> BTreeSet<Arc<str>> {
+        if agents.is_empty() || cluster.is_empty() {
+            return BTreeSet::new();
+        }
+        let made = self.made(|edit| cluster.contains(&edit), agents);
+        agents.iter().filter(|agent| wanted.is_met(agent, &made)).map(|agent| Arc::clone(agent)).collect()
+    }
+
+    fn made(&self, chosen: impl Fn(usize) -> bool, agents: &BTreeSet<&Arc<str>>) -> Made {
+        let newer: BTreeMap<&Arc<str>, &Arc<str>> = self.names.agents.iter().map(|(new, old)| (old, new)).collect();
+        let older = agents.iter().filter_map(|agent| self.names.agents.get(*agent));
+        let names: BTreeSet<&Arc<str>> = agents.iter().copied().chain(older).collect();
+        let compiler = (self.load)(self.edits.applied(self.older, chosen), &|name| names.contains(&Arc::from(name)));
+        let ids = names.iter().filter_map(|name| compiler.hierarchy().by_name(name)).collect();
+        let selection = Selection { agents: Some(ids), contexts: self.contexts.cloned(), ..Selection::default() };
+        let (report, outcomes) = compiler.outcomes(&selection, self.policy, self.all_contexts, &|_| true);
+        let newer_name = |name: Arc<str>| newer.get(&name).map_or(Arc::clone(&name), |newer| Arc::clone(newer));
+        Made {
+            outcomes: outcomes
+                .into_iter()
+                .map(|(name, it)| {
+                    let newer = newer_name(Arc::clone(&name));
+                    (Arc::clone(&newer), it.of_agent(&name, &newer))
+                })
+                .collect(),
+            codes: codes_of(&report).into_iter().map(|(name, it)| (newer_name(name), it)).collect(),
+        }
+    }
+}
