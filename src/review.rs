@@ -29,7 +29,7 @@ use crate::compile::{
 };
 use crate::diff::{BodyId, CausedGroup, ChangeKind, ChangedFile, FileChange, Group};
 use crate::world::{MemoryWorld, World};
-use breaks::{Clusters, Trials, Wanted};
+use breaks::{Clusters, Nameless, Trials, Wanted};
 use edit::Edits;
 use proof::{Claims, Cluster, Proof};
 use reach::Reach;
@@ -268,6 +268,8 @@ impl Review {
         let review = explained.review(compared, Vec::new(), reviewing);
         let unread: BTreeSet<&Arc<str>> = review.roll.broken_contexts.iter().map(|it| &it.name).collect();
         lowered.retain(|it| it.kind != LoweredKind::Context || !unread.contains(&it.what));
+        let broken: BTreeSet<&Arc<str>> = review.broken.iter().map(|it| &it.agent).collect();
+        lowered.retain(|it| it.kind != LoweredKind::Agent || !broken.contains(&it.what));
         Review { rerouted, lowered, ..review }
     }
 
@@ -337,8 +339,12 @@ struct Explained<'s> {
 }
 
 impl Explained<'_> {
-    fn review(&self, compared: Compared, others: Vec<ChangedFile>, reviewing: &Reviewing<'_>) -> Review {
-        let trials = self.trials(reviewing);
+    fn review(&self, mut compared: Compared, others: Vec<ChangedFile>, reviewing: &Reviewing<'_>) -> Review {
+        let (older, newer) = (&self.older.compiler, &self.newer.compiler);
+        let gone = roll::gone_agents(&self.names, older, newer, &self.newer.files);
+        let nameless = breaks::nameless(gone, &compared.report);
+        compared.breaks(nameless.keys());
+        let trials = self.trials(reviewing, &nameless);
         let (breaking, mending) = verdicts(&trials, &compared);
         let left_out = by_agent(&breaking);
         let Compared { report, mut changes, broken, mended, .. } = compared;
@@ -369,7 +375,7 @@ impl Explained<'_> {
         review
     }
 
-    fn trials<'t>(&'t self, reviewing: &Reviewing<'t>) -> Trials<'t> {
+    fn trials<'t>(&'t self, reviewing: &Reviewing<'t>, nameless: &'t Nameless) -> Trials<'t> {
         Trials {
             edits: &self.edits,
             reach: &self.reach,
@@ -379,6 +385,7 @@ impl Explained<'_> {
             all_contexts: reviewing.all_contexts,
             contexts: reviewing.selection.contexts.as_ref(),
             names: &self.names,
+            nameless,
         }
     }
 
@@ -428,7 +435,7 @@ impl Explained<'_> {
 
 /// Which edits break agents, and which mend them.
 fn verdicts(trials: &Trials<'_>, compared: &Compared) -> (Clusters, Clusters) {
-    let mut codes = breaks::codes_of(&compared.report);
+    let mut codes = breaks::codes_of(&compared.report, trials.nameless);
     let is_new = |it: &&BrokenAgent| it.before != Before::Broken;
     let broken: BTreeSet<&Arc<str>> = compared.broken.iter().filter(is_new).map(|it| &it.agent).collect();
     codes.retain(|agent, _| broken.contains(agent));
@@ -446,6 +453,6 @@ fn by_agent(clusters: &Clusters) -> BTreeMap<Arc<str>, Cluster> {
 
 /// The agents that errors of a report reach, where nothing is known of the older side.
 fn broken_by_report(report: &Report) -> Vec<BrokenAgent> {
-    let agents = breaks::codes_of(report).into_keys();
+    let agents = breaks::codes_of(report, &Nameless::new()).into_keys();
     agents.map(BrokenAgent::of_unknown_past).collect()
 }

@@ -526,7 +526,8 @@ impl Workflow {
             .env("GITHUB_OUTPUT", at("output"))
             .env("GITHUB_STEP_SUMMARY", at("summary"))
             .env("GH_LOG", at("gh.log"));
-        command.env("GITHUB_REPOSITORY", "o/r").env("NUMBER", "7").env("REPORTS", at("temp/reqc")).env("ARGUMENTS", "");
+        command.env("GITHUB_REPOSITORY", "o/r").env("NUMBER", "7").env("REPORTS", at("temp/reqc/gate"));
+        command.envs([("ARGUMENTS", ""), ("ID", "gate"), ("REVIEW", "true"), ("REVIEW_ARGUMENTS", ""), ("BASE", "")]);
         let output = command.envs(variables.iter().copied()).output().expect("bash runs");
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
         Ran { code: output.status.code().expect("not killed"), out: text(output.stdout), err: text(output.stderr) }
@@ -543,12 +544,14 @@ fn the_steps_of_the_action_run() {
     let ran = workflow.step("reqc", &[("COMMAND", "compile")]);
     assert!(ran.code == 0 && ran.out.contains("\n::error file=team/agents/a.toml,line=4"), "{}{}", ran.out, ran.err);
     let output = workflow.folder.read("output");
-    assert!(output.starts_with("status=1\nreports=") && workflow.folder.read("summary").starts_with("### reqc: "));
-    assert!(workflow.folder.read("temp/reqc/reqc.sarif").contains("team/agents/a.toml"));
+    assert!(
+        output.starts_with("status=1\nid=gate\nreports=") && workflow.folder.read("summary").starts_with("### reqc: ")
+    );
+    assert!(workflow.folder.read("temp/reqc/gate/reqc.sarif").contains("team/agents/a.toml"));
     let log = || workflow.folder.read("gh.log");
     assert_eq!(workflow.step("comment", &[]).code, 0);
     assert!(log().contains("--method POST repos/o/r/issues/7/comments -F body=@"), "{}", log());
-    assert!(workflow.folder.read("temp/reqc/comment.md").starts_with("<!-- reqc -->\n### reqc: "));
+    assert!(workflow.folder.read("temp/reqc/gate/comment.md").starts_with("<!-- reqc:gate -->\n### reqc: "));
     assert_eq!(workflow.step("comment", &[("GH_KNOWN", "42")]).code, 0);
     assert!(log().contains("--method PATCH repos/o/r/issues/comments/42 -F body=@"), "{}", log());
     let refused = workflow.step("comment", &[("GH_STATUS", "1")]);
@@ -557,16 +560,20 @@ fn the_steps_of_the_action_run() {
     assert_eq!(workflow.step("result", &[("STATUS", "")]).code, 2);
     assert_eq!(workflow.step("reqc", &[("COMMAND", "check; touch x")]).code, 2);
     let ran = workflow.step("reqc", &[("COMMAND", "check"), ("ARGUMENTS", "--agent no$(touch${IFS}x)")]);
-    assert!(ran.code == 0 && workflow.folder.read("output").ends_with("status=2\n"), "{}{}", ran.out, ran.err);
+    assert!(ran.code == 0 && workflow.folder.read("output").ends_with("status=2\nid=gate\n"), "{}{}", ran.out, ran.err);
     assert!(!workflow.folder.root.join("team/x").exists());
 }
 
 #[test]
-fn the_hooks_run_with_the_files_that_they_are_given() {
+fn the_hooks_run_for_every_commit_and_take_files_if_they_are_given_any() {
     let hooks =
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(".pre-commit-hooks.yaml")).expect("there");
     let entries: Vec<&str> = hooks.lines().filter_map(|line| line.trim().strip_prefix("entry: reqc ")).collect();
     assert_eq!(entries, ["check", "compile --check"]);
+    // A commit that only deletes files names none: the hooks must not depend on names.
+    for setting in ["always_run: true", "pass_filenames: false"] {
+        assert_eq!(hooks.matches(setting).count(), entries.len(), "{setting}");
+    }
     let folder = Folder::new(&[
         ("team/agents/a.toml", AGENT),
         ("team/roles/x.md", "x"),

@@ -281,8 +281,8 @@ fn holds_none(shown: &[Text], key: &Key, planted: &str) -> Result<(), Failed> {
     let secret = key.secret.to_ascii_lowercase();
     for text in shown {
         let lower = text.to_ascii_lowercase();
-        let parts = (0..=secret.len() - PART).map(|at| &secret[at..at + PART]);
-        if let Some(at) = parts.filter_map(|part| lower.find(part)).next() {
+        let mut parts = (0..=secret.len() - PART).map(|at| &secret[at..at + PART]);
+        if let Some(at) = parts.find_map(|part| lower.find(part)) {
             let (start, end) = (text.floor_char_boundary(at.saturating_sub(200)), text.ceil_char_boundary(at + 100));
             return Err(format!("{planted} with {}:\n…{}…", key.text, &text[start..end.min(text.len())]).into());
         }

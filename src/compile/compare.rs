@@ -96,6 +96,16 @@ impl Outcome {
 }
 
 impl Compared {
+    /// Takes agents of the older side for broken: the newer side cannot read their names. Their files are not gone.
+    pub(crate) fn breaks<'n>(&mut self, agents: impl Iterator<Item = &'n Arc<str>>) {
+        for agent in agents {
+            let is_of = |file: &ChangedFile| file.subject.agent == *agent && file.new.is_none();
+            self.changes.retain(|file| !is_of(file));
+            self.broken.push(BrokenAgent { agent: Arc::clone(agent), before: Before::Compiled(Vec::new()) });
+        }
+        self.broken.sort_by(|a, b| a.agent.cmp(&b.agent));
+    }
+
     /// Adds an agent of the newer side.
     fn add(&mut self, name: &Arc<str>, older_name: &str, before: Option<Outcome>, after: Outcome) {
         let renamed = |files: Vec<GoldenFile>| files.into_iter().map(|it| it.of_agent(older_name, name)).collect();

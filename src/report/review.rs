@@ -138,7 +138,11 @@ fn errors<'r>(review: &'r Review, agents: &BTreeSet<Arc<str>>) -> Vec<&'r Diagno
 
 /// The errors that a cause makes: those that stand in its lines, or else all of the agents that it breaks.
 fn errors_of<'r>(review: &'r Review, cause: &Cause) -> Vec<&'r Diagnostic> {
-    let all = errors_of_agents(review, &cause.broken);
+    let mut all = errors_of_agents(review, &cause.broken);
+    // An agent whose name cannot be read is named by no finding.
+    if all.is_empty() && !cause.broken.is_empty() {
+        all = review.report.findings.iter().filter(|it| it.severity == Severity::Error).collect();
+    }
     let sources = &review.report.sources;
     let is_inside = |error: &&Diagnostic| {
         let file = sources.get(error.primary.span.file);

@@ -28,6 +28,7 @@ pub(super) struct Trials<'t> {
     pub(super) all_contexts: bool,
     pub(super) contexts: Option<&'t Vec<Arc<str>>>,
     pub(super) names: &'t OlderNames,
+    pub(super) nameless: &'t Nameless,
 }
 
 /// The agents that each cluster of edits breaks, or mends.
@@ -68,10 +69,24 @@ struct Made {
     codes: Codes,
 }
 
+/// The agents whose files have errors that leave them no name, with the paths of the files: no finding can name these agents.
+pub(super) type Nameless = BTreeMap<Arc<str>, Arc<str>>;
+
+/// Takes gone agents for broken ones if their files are there, with errors.
+pub(super) fn nameless(gone: Nameless, report: &Report) -> Nameless {
+    let errors = report.findings.iter().filter(|finding| finding.severity == Severity::Error);
+    let paths: BTreeSet<&Arc<str>> = errors.map(|error| report.sources.get(error.primary.span.file).path()).collect();
+    gone.into_iter().filter(|(_, path)| paths.contains(path)).collect()
+}
+
 /// The codes of errors that a report has, by agent.
-pub(super) fn codes_of(report: &Report) -> Codes {
+pub(super) fn codes_of(report: &Report, nameless: &Nameless) -> Codes {
     let mut codes = Codes::new();
     for finding in report.findings.iter().filter(|finding| finding.severity == Severity::Error) {
+        let path = report.sources.get(finding.primary.span.file).path();
+        for (agent, _) in nameless.iter().filter(|(_, of_agent)| *of_agent == path) {
+            codes.entry(Arc::clone(agent)).or_default().insert(finding.rule.code);
+        }
         for agent in &finding.agents {
             codes.entry(Arc::clone(agent)).or_default().insert(finding.rule.code);
         }
@@ -201,7 +216,7 @@ impl Trials<'_> {
                     (Arc::clone(&newer), it.of_agent(&name, &newer))
                 })
                 .collect(),
-            codes: codes_of(&report).into_iter().map(|(name, it)| (newer_name(name), it)).collect(),
+            codes: codes_of(&report, self.nameless).into_iter().map(|(name, it)| (newer_name(name), it)).collect(),
         }
     }
 }

@@ -100,6 +100,21 @@ impl OlderNames {
     }
 }
 
+/// The agents that only the older side has, though their files are there on the newer one.
+pub(super) fn gone_agents(
+    names: &OlderNames,
+    older: &Compiler,
+    newer: &Compiler,
+    now: &MemoryWorld,
+) -> BTreeMap<Arc<str>, Arc<str>> {
+    let after = agents(newer);
+    let older: Vec<(&Arc<str>, Arc<str>)> = agents(older).into_iter().collect();
+    let gone = older.into_iter().filter(|(name, path)| {
+        !after.contains_key(*name) && !names.was(name, LoweredKind::Agent) && now.read(path).is_ok()
+    });
+    gone.map(|(name, path)| (Arc::clone(name), path)).collect()
+}
+
 /// Puts bodies of a context with another name beside those that it had.
 pub(super) fn paired(changes: Vec<ChangedFile>, older_contexts: &BTreeMap<Arc<str>, Arc<str>>) -> Vec<ChangedFile> {
     let newer: BTreeMap<&Arc<str>, &Arc<str>> = older_contexts.iter().map(|(new, old)| (old, new)).collect();
