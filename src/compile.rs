@@ -755,7 +755,7 @@ impl Compiler {
     #[cfg(feature = "runtime")]
     pub(crate) fn context_window(&self, plan: &Plan<'_>, model: Option<&str>) -> Option<u64> {
         let server = Server::by_host(UrlParts::of(&plan.instance.url.value).host()).unwrap_or(Server::Unknown);
-        let route = families::Route { wire: plan.wire, server, version: None };
+        let route = families::Route { wire: plan.wire, server, headers: &plan.api_headers() };
         let facts = ModelFacts::of(&self.repo.families, route, Some(plan.model(model)));
         facts.value(|family| family.context_window).and_then(|(window, _)| u64::try_from(window).ok())
     }
@@ -1000,7 +1000,6 @@ impl<'e> Renderers<'e> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::Pointer;
     use crate::system::Embedded;
 
     const BASE: &str = "name = 'Base'\nabstract = true\nextends = 'OpenAI Chat'\n";

@@ -31,8 +31,8 @@
 
 mod agent;
 pub mod clean;
-pub mod content;
 mod compression;
+pub mod content;
 mod error;
 mod event;
 mod exchange;

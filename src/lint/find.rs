@@ -145,8 +145,7 @@ impl Finder {
         }
         let list = LISTS.into_iter().find(|name| members.get(*name).is_some_and(Value::is_array));
         if let Some((name, Value::Array(requests))) = list.and_then(|name| Some((name, members.remove(name)?))) {
-            let here =
-                Here { address: Address::Unknown, has_url: false, within: Within::Requests, ..here.below(name) };
+            let here = Here { address: Address::Unknown, has_url: false, within: Within::Requests, ..here.below(name) };
             return self.each(requests, &here);
         }
         if self.is_empty_envelope(&members, &here) {

@@ -317,7 +317,8 @@ impl Agent {
         let model = self.model.clone().filter(|_| !has_model);
         let (name, wire) = (Arc::clone(plan.name()), plan.wire);
         let (compiler, environment) = (Arc::clone(&self.compiler), self.environment.clone());
-        Ok(Agent { compiler, id, name, wire, environment, model, policy: self.policy.clone(), ahead: Arc::default() })
+        let (policy, content) = (self.policy.clone(), self.content.clone());
+        Ok(Agent { compiler, id, name, wire, environment, model, policy, content, ahead: Arc::default() })
     }
 
     /// Returns the context window of its model in tokens, if `model-families.toml` knows it.

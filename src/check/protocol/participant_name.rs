@@ -8,9 +8,13 @@ body_rule! {
     History, Error "protocol/participant-name", "the name of a participant holds what OpenAI refuses",
     "Messages of Chat Completions may name who speaks. OpenAI takes names without white space and without `<`, `|`, `\\\\`, `/` and `>`.\n\n\
      * wrong: `{ \"role\": \"user\", \"name\": \"Ada Lovelace\", … }`\n\
-     * right: `{ \"role\": \"user\", \"name\": \"ada_lovelace\", … }`\n\n\
-     Sources, seen in November 2026: OpenAI's error *string does not match pattern* in FlowiseAI/Flowise#2948, \
-     danny-avila/LibreChat#1075 and ag2ai/ag2#451; langchain-ai/langgraph#277."
+     * right: `{ \"role\": \"user\", \"name\": \"ada_lovelace\", … }`",
+    seen "2026-11" {
+        "FlowiseAI/Flowise#2948": "OpenAI: *string does not match pattern*",
+        "danny-avila/LibreChat#1075": "the same refusal",
+        "ag2ai/ag2#451": "the same refusal",
+        "langchain-ai/langgraph#277": "the same refusal",
+    }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

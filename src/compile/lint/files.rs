@@ -13,9 +13,7 @@ use super::judge::{Judge, Judged, Told, problem};
 use crate::compile::policy::MOST_OF_A_RULE;
 use crate::compile::{Compiler, LeftOut, PolicyOptions, Report, STACK_BYTES, Selection};
 use crate::diag::{Diagnostic, Severity, count};
-use crate::lint::{
-    Batch, BatchPlace, Content, Envelope, Input, InputError, Line, Lines, Places, content, rules,
-};
+use crate::lint::{Batch, BatchPlace, Content, Envelope, Input, InputError, Line, Lines, Places, content, rules};
 use crate::provider::WireFormat;
 use crate::repo::rules::NOT_TEXT;
 use crate::secret;
