@@ -199,7 +199,7 @@ fn fact_breaches<'f, 'b>(
         }
         let severity = standing.at_most(fact.level);
         let is_conditional = *standing == Standing::Conditional;
-        breaches.extend(wrong.into_iter().map(|value| Breach { family, fact, place, value, severity, is_conditional }));
+        breaches.extend(wrong.into_iter().map(|value| Breach { family, is_conditional, fact, place, value, severity }));
     }
 }
 

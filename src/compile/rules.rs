@@ -263,6 +263,12 @@ mod tests {
         let lowerable: Vec<&str> = lowerable.into_iter().filter(|code| !code.starts_with("protocol/")).collect();
         let expected = [
             "key/unknown",
+            "lint/batch-duplicate-id",
+            "lint/batch-id",
+            "lint/batch-limit",
+            "lint/batch-mixed",
+            "lint/batch-request",
+            "lint/batch-stream",
             "lint/no-body",
             "schema/invalid-value",
             "schema/missing-field",

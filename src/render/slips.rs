@@ -65,7 +65,7 @@ fn within_tag(text: &str, at: usize) -> Option<Slip> {
             }
             _ => {}
         }
-        if range.end > at {
+        if range.start >= at || matches!(token, Token::VariableEnd | Token::BlockEnd) && range.end >= at {
             return told(&token, is_block, braces, open.pop());
         }
     }

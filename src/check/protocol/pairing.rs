@@ -28,7 +28,7 @@ pub(super) enum Answers {
 
 impl Answers {
     /// Anthropic: the next message. Chat Completions and Mistral: tool messages before anything else. Responses: by `call_id`;
-    /// but DeepSeek makes messages of the items, and a call begins a new one behind anything but a call. Gemini: the next
+    /// but `DeepSeek` makes messages of the items, and a call begins a new one behind anything but a call. Gemini: the next
     /// content. Ollama renders whatever comes.
     pub(super) fn of(subject: &Subject<'_>) -> Answers {
         match (subject.wire, subject.server) {

@@ -78,7 +78,8 @@ fn respell(document: &Value, schema: &Value, value: &mut Value) -> bool {
         Value::Object(members) => respell_members(document, schema, members),
         Value::Array(elements) => match schema.get("items") {
             Some(items) => {
-                elements.iter_mut().fold(false, |changed, element| respell(document, items, element) || changed)
+                // Each element is respelt, whatever became of the one before.
+                elements.iter_mut().map(|element| usize::from(respell(document, items, element))).sum::<usize>() > 0
             }
             None => false,
         },
