@@ -87,7 +87,8 @@ fn step(name: &str) -> String {
     let (_, step) = action.split_once(&format!("name: {name}\n      ")).expect("a step of the name");
     let (_, script) = step.split_once("run: |\n").expect("a script");
     let lines = script.lines().take_while(|line| line.is_empty() || line.starts_with("        "));
-    lines.map(|line| format!("{}\n", line.strip_prefix("        ").unwrap_or(line))).collect()
+    let lines: Vec<&str> = lines.map(|line| line.strip_prefix("        ").unwrap_or(line)).collect();
+    lines.join("\n") + "\n"
 }
 
 /// A value that a step puts out.

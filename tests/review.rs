@@ -169,11 +169,20 @@ fn is_true(kind: &str, older: &MemoryWorld, newer: &MemoryWorld, review: &Review
     }
 }
 
-/// The agents of which a side has errors.
-fn broken(world: &MemoryWorld) -> BTreeSet<Arc<str>> {
-    let report = load(world.clone()).report(&Selection::default(), &PolicyOptions::default());
-    let errors = report.findings.into_iter().filter(|finding| finding.severity == Severity::Error);
-    errors.flat_map(|finding| finding.agents).collect()
+/// The agents that a side compiles without errors.
+fn compiled(world: &MemoryWorld) -> BTreeSet<Arc<str>> {
+    let compiler = load(world.clone());
+    let report = compiler.report(&Selection::default(), &PolicyOptions::default());
+    let errors = report.findings.iter().filter(|finding| finding.severity == Severity::Error);
+    let broken: BTreeSet<&Arc<str>> = errors.flat_map(|finding| &finding.agents).collect();
+    let usable = compiler.agents().iter().filter(|(_, is_usable)| *is_usable);
+    let names = usable.map(|(id, _)| Arc::clone(&compiler.hierarchy().get(*id).name.value));
+    names.filter(|name| !broken.contains(name)).collect()
+}
+
+/// The agents of a repository that a side does not compile.
+fn broken(all: &BTreeSet<Arc<str>>, world: &MemoryWorld) -> BTreeSet<Arc<str>> {
+    all.difference(&compiled(world)).cloned().collect()
 }
 
 /// `tests/review/breaks/` holds edits that break agents. These are named first, with edits that are proven to break them; the way back
@@ -185,16 +194,19 @@ fn agents_that_an_edit_breaks_are_named_first_and_with_the_edit() {
         let newer = newer_of("breaks", &kind);
         let review = reviewed(&older, &newer);
         let names: BTreeSet<Arc<str>> = review.newly_broken().cloned().collect();
-        assert_eq!(names, broken(&newer), "{kind}");
+        let mut all = compiled(&older);
+        all.extend(review.new_and_broken().cloned());
+        assert_eq!(names, broken(&all, &newer), "{kind}");
         assert!(!names.is_empty() && review.class() == Class::Broken && !review.is_empty(), "{kind}");
         assert_eq!(review.broken_by_nothing_known().next(), None, "{kind}");
         for cause in review.causes.iter().filter(|cause| !cause.broken.is_empty()) {
             let alone = review::applied(&older, &newer, |edit| cause.edits.contains(edit));
-            assert!(cause.broken.is_subset(&broken(&alone)), "{kind}");
+            assert!(cause.broken.is_subset(&broken(&all, &alone)), "{kind}");
         }
         let breaks =
             |edit: &Edit| review.causes.iter().any(|cause| !cause.broken.is_empty() && cause.edits.contains(edit));
-        assert_eq!(broken(&review::applied(&older, &newer, |edit| !breaks(edit))), BTreeSet::new(), "{kind}");
+        let without = review::applied(&older, &newer, |edit| !breaks(edit));
+        assert_eq!(broken(&compiled(&older), &without), BTreeSet::new(), "{kind}");
         let text = report::review_text(&review, None, Layout::default());
         let html = report::review_html(&review, None);
         for name in &names {
