@@ -301,7 +301,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         let depth = around.map_or(0, |around| around.object.depth() + 1);
         let values = elements.iter().map(|element| element.value.clone()).collect();
         let object = Arc::new(Loop::new(self.next_loop(), values, depth, it.recursive));
-        self.open_loop(Running { object: Arc::clone(&object), node: Some(it) }, at)?;
+        self.open_loop(Running { object: Arc::clone(&object), node: Some(it) }, it.iter.at)?;
         let count = elements.len();
         for (index, element) in elements.into_iter().enumerate() {
             self.step(at)?;
