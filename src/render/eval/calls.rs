@@ -360,9 +360,8 @@ impl<'e, W: Watch> Eval<'e, W> {
             return Err(Failure::at(at, error));
         };
         for (index, (key, value)) in pairs.enumerate() {
-            let Some(name) = key.as_str() else {
-                return Err(Failure::at(at, invalid("non string keys passed to kwargs")));
-            };
+            // No parameter has a name that is no text: the engine passes over such a key.
+            let Some(name) = key.as_str() else { continue };
             named.add(name, Tracked { value, origin: map.origin.member(name, || Some(index)) });
         }
         Ok(())

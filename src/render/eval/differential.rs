@@ -7,6 +7,10 @@
 //!
 //! - What costs too much, or is too large, is refused here; a namespace holds data only; and a loop is called only within itself.
 //!   Such a render ends ([`Verdict::Refused`]), and how many do is bounded.
+//! - A slice with a negative step is what Python makes of it.
+//! - `default(path, other)` of the other dialect takes a path of which any part is missing ([`Verdict::Meant`]).
+//! - What fails in the tag of a call block fails at its call; the engine says the line where its body ends.
+//! - A recursive loop with an `else` writes what it says; the engine leaves a flag among the values of whoever calls it.
 //! - A macro encloses the variable of which it takes a slice; the engine forgets it.
 //! - Lists that are added or repeated are lists, and every loop knows its length; what the engine makes of both is read once,
 //!   so that loops over it, and over the characters of a text, have no `length`, `last`, `revindex` or `revindex0`.
@@ -79,9 +83,11 @@ enum Verdict {
     /// Both failed alike.
     Failure,
     /// Neither parses.
-    Unparsable,
+    Unparsable(String),
     /// The evaluator refused to do that much, or what is not allowed.
     Refused,
+    /// They differ, as they should.
+    Meant,
     /// The engine panicked.
     Panicked,
     Different(String),
@@ -110,6 +116,7 @@ struct Both {
     environment: Environment<'static>,
     trees: Trees,
     globals: BTreeMap<&'static str, Value>,
+    dialect: Dialect,
 }
 
 /// The variables of a render.
@@ -122,8 +129,10 @@ impl Both {
         let environment = environment.map_err(|_| Verdict::Panicked)?;
         let globals = functions::globals(dialect).into_iter().collect();
         match (environment, trees(&sources, dialect)) {
-            (Ok(environment), Ok(trees)) => Ok(Both { sources, environment, trees, globals }),
-            (Err(one), Err(other)) if one.kind() == other.kind() => Err(Verdict::Unparsable),
+            (Ok(environment), Ok(trees)) => Ok(Both { sources, environment, trees, globals, dialect }),
+            (Err(one), Err(other)) if one.kind() == other.kind() => {
+                Err(Verdict::Unparsable(other.to_string()))
+            }
             (one, other) => Err(Verdict::Different(format!("{:?}, {:?}", one.err(), other.err()))),
         }
     }
@@ -145,8 +154,16 @@ impl Both {
         match (&ours, &theirs) {
             (Ended::Text(one), Ended::Text(other)) if one == other => Verdict::Text,
             (Ended::Failed(one), Ended::Failed(other)) if one.is_like(other) => Verdict::Failure,
+            (Ended::Text(_), Ended::Failed(other)) if self.gives_default(other) => Verdict::Meant,
             _ => Verdict::Different(format!("evaluated: {ours:?}\nrendered:  {theirs:?}")),
         }
+    }
+
+    /// Whether a render failed on a path that the other dialect's `default` may find missing.
+    fn gives_default(&self, failed: &Failed) -> bool {
+        let source = self.sources.iter().find(|source| source.name == failed.template);
+        let has_default = source.is_some_and(|source| source.text.contains("default("));
+        self.dialect == Dialect::Inja && failed.kind == ErrorKind::UndefinedError && has_default
     }
 
     fn evaluate<W: Watch>(&self, name: &str, data: &Data, watch: W) -> Output<W> {
@@ -162,7 +179,7 @@ impl Both {
             Err(failure) => {
                 let source = &self.sources[failure.at.template as usize];
                 let range = failure.at.range();
-                let lines = line_of(&source.text, range.start)..=line_of(&source.text, range.end);
+                let lines = lines_of(&source.text, &range);
                 let (kind, message) = (failure.error.kind(), failure.error.to_string());
                 Ended::Failed(Failed { kind, template: source.name.clone(), lines, message })
             }
@@ -177,6 +194,16 @@ impl Both {
             Err(error) => Ended::Failed(Failed::of(&error)),
         }
     }
+}
+
+/// Returns the lines on which the engine may say that a place is.
+///
+/// Of a call block, it says the line where its body ends.
+fn lines_of(text: &str, range: &Range<usize>) -> RangeInclusive<usize> {
+    let tag = text[..range.start].rfind("{%").map(|at| text[at..].trim_start_matches(['{', '%', '-', '+']));
+    let is_call = tag.is_some_and(|tag| tag.trim_start().starts_with("call"));
+    let end = text.rfind("endcall").filter(|end| is_call && *end > range.end).unwrap_or(range.end);
+    line_of(text, range.start)..=line_of(text, end)
 }
 
 fn line_of(text: &str, at: usize) -> usize {
@@ -267,7 +294,8 @@ fn data() -> Vec<(Arc<str>, Value)> {
 struct Figures {
     texts: usize,
     failures: usize,
-    unparsable: usize,
+    unparsable: Vec<String>,
+    meant: usize,
     refused: usize,
     panicked: usize,
     different: Vec<String>,
@@ -278,7 +306,8 @@ impl Figures {
         match verdict {
             Verdict::Text => self.texts += 1,
             Verdict::Failure => self.failures += 1,
-            Verdict::Unparsable => self.unparsable += 1,
+            Verdict::Unparsable(why) => self.unparsable.push(why),
+            Verdict::Meant => self.meant += 1,
             Verdict::Refused => self.refused += 1,
             Verdict::Panicked => self.panicked += 1,
             Verdict::Different(how) => {
@@ -291,7 +320,8 @@ impl Figures {
     fn with(mut self, other: Figures) -> Figures {
         self.texts += other.texts;
         self.failures += other.failures;
-        self.unparsable += other.unparsable;
+        self.unparsable.extend(other.unparsable);
+        self.meant += other.meant;
         self.refused += other.refused;
         self.panicked += other.panicked;
         self.different.extend(other.different);
@@ -299,7 +329,7 @@ impl Figures {
     }
 
     fn count(&self) -> usize {
-        self.texts + self.failures + self.unparsable + self.refused + self.panicked + self.different.len()
+        self.texts + self.failures + self.unparsable.len() + self.meant + self.refused + self.panicked + self.different.len()
     }
 }
 
@@ -317,9 +347,10 @@ fn compared<T: Send>(all: Vec<T>, compare: impl Fn(&T, &mut Figures) + Send + Sy
 
 /// Fails if anything differs; the shortest are shown.
 fn expect_equal(mut figures: Figures) -> Figures {
-    let Figures { texts, failures, unparsable, refused, panicked, .. } = &figures;
-    let of_no_use = format!("{unparsable} unparsable, {refused} refused, {panicked} panics");
-    eprintln!("{texts} texts, {failures} failures; {of_no_use} of the engine");
+    let Figures { texts, failures, unparsable, meant, refused, panicked, .. } = &figures;
+    let unparsable = unparsable.len();
+    eprintln!("{texts} texts and {failures} failures are equal, {meant} differ as they should");
+    eprintln!("{refused} refused, {unparsable} unparsable, {panicked} panics of the engine");
     figures.different.sort_by_key(String::len);
     let shown: Vec<_> = figures.different.iter().take(MOST_SHOWN).map(String::as_str).collect();
     let count = figures.different.len();
