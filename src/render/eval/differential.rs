@@ -10,7 +10,8 @@
 //! - A slice with a negative step is what Python makes of it.
 //! - `default(path, other)` of the other dialect takes a path of which any part is missing ([`Verdict::Meant`]).
 //! - What fails in the tag of a call block fails at its call; the engine says the line where its body ends.
-//! - A recursive loop with an `else` writes what it says; the engine leaves a flag among the values of whoever calls it.
+//! - A recursive loop with an `else`, or with a `from … import` in it, writes what it says; the engine leaves a value behind each
+//!   time, which whoever calls the loop takes for an operand.
 //! - A macro encloses the variable of which it takes a slice; the engine forgets it.
 //! - Lists that are added or repeated are lists, and every loop knows its length; what the engine makes of both is read once,
 //!   so that loops over it, and over the characters of a text, have no `length`, `last`, `revindex` or `revindex0`.
@@ -81,7 +82,7 @@ enum Verdict {
     /// Both wrote the same.
     Text,
     /// Both failed alike.
-    Failure,
+    Failure(String),
     /// Neither parses.
     Unparsable(String),
     /// The evaluator refused to do that much, or what is not allowed.
@@ -153,7 +154,9 @@ impl Both {
         };
         match (&ours, &theirs) {
             (Ended::Text(one), Ended::Text(other)) if one == other => Verdict::Text,
-            (Ended::Failed(one), Ended::Failed(other)) if one.is_like(other) => Verdict::Failure,
+            (Ended::Failed(one), Ended::Failed(other)) if one.is_like(other) => {
+                Verdict::Failure(one.message.clone())
+            }
             (Ended::Text(_), Ended::Failed(other)) if self.gives_default(other) => Verdict::Meant,
             _ => Verdict::Different(format!("evaluated: {ours:?}\nrendered:  {theirs:?}")),
         }
@@ -293,7 +296,7 @@ fn data() -> Vec<(Arc<str>, Value)> {
 #[derive(Debug, Default)]
 struct Figures {
     texts: usize,
-    failures: usize,
+    failures: Vec<String>,
     unparsable: Vec<String>,
     meant: usize,
     refused: usize,
@@ -305,7 +308,7 @@ impl Figures {
     fn add(&mut self, verdict: Verdict, sources: &[Source]) {
         match verdict {
             Verdict::Text => self.texts += 1,
-            Verdict::Failure => self.failures += 1,
+            Verdict::Failure(why) => self.failures.push(why),
             Verdict::Unparsable(why) => self.unparsable.push(why),
             Verdict::Meant => self.meant += 1,
             Verdict::Refused => self.refused += 1,
@@ -319,7 +322,7 @@ impl Figures {
 
     fn with(mut self, other: Figures) -> Figures {
         self.texts += other.texts;
-        self.failures += other.failures;
+        self.failures.extend(other.failures);
         self.unparsable.extend(other.unparsable);
         self.meant += other.meant;
         self.refused += other.refused;
@@ -329,7 +332,7 @@ impl Figures {
     }
 
     fn count(&self) -> usize {
-        self.texts + self.failures + self.unparsable.len() + self.meant + self.refused + self.panicked + self.different.len()
+        self.texts + self.failures.len() + self.unparsable.len() + self.meant + self.refused + self.panicked + self.different.len()
     }
 }
 
@@ -345,12 +348,25 @@ fn compared<T: Send>(all: Vec<T>, compare: impl Fn(&T, &mut Figures) + Send + Sy
     })
 }
 
+/// Returns the messages that are given most often, and how often, but for what they name.
+fn most_frequent(messages: &[String]) -> Vec<(usize, &str)> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for message in messages {
+        let end = message.char_indices().nth(48).map_or(message.len(), |(at, _)| at);
+        *counts.entry(&message[..end]).or_default() += 1;
+    }
+    let mut sorted: Vec<(usize, &str)> = counts.into_iter().map(|(message, count)| (count, message)).collect();
+    sorted.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    sorted.truncate(20);
+    sorted
+}
+
 /// Fails if anything differs; the shortest are shown.
 fn expect_equal(mut figures: Figures) -> Figures {
     let Figures { texts, failures, unparsable, meant, refused, panicked, .. } = &figures;
-    let unparsable = unparsable.len();
-    eprintln!("{texts} texts and {failures} failures are equal, {meant} differ as they should");
-    eprintln!("{refused} refused, {unparsable} unparsable, {panicked} panics of the engine");
+    eprintln!("{texts} texts and {} failures are equal, {meant} differ as they should", failures.len());
+    eprintln!("{refused} refused, {} unparsable, {panicked} panics of the engine", unparsable.len());
+    eprintln!("failures: {:#?}\nunparsable: {:#?}", most_frequent(failures), most_frequent(unparsable));
     figures.different.sort_by_key(String::len);
     let shown: Vec<_> = figures.different.iter().take(MOST_SHOWN).map(String::as_str).collect();
     let count = figures.different.len();

@@ -3,7 +3,7 @@
 use super::Source;
 
 /// How often something is left out, at most.
-const MOST_TRIES: usize = 4_000;
+const MOST_TRIES: usize = 1_500;
 
 /// Leaves out tags, texts and lines, one by one and in pairs, as long as the templates still differ.
 pub(super) fn shrunk(sources: Vec<Source>, differs: impl Fn(&[Source]) -> bool) -> Vec<Source> {

@@ -36,9 +36,8 @@ fn generated_templates_do_what_they_do_in_the_engine() {
     });
     let figures = expect_equal(figures);
     let Figures { texts, unparsable, refused, .. } = &figures;
-    assert!(texts * 5 > figures.count(), "most generated templates fail");
-    let of_no_use = unparsable.len() + refused;
-    assert!(of_no_use * 8 < figures.count(), "many are of no use: {refused} refused, {:?}", unparsable.get(..9));
+    assert!(texts * 4 > figures.count(), "most generated templates fail");
+    assert!((unparsable.len() + refused) * 8 < figures.count(), "many templates are of no use");
 }
 
 fn compare(sources: &[Source], given: &Data) -> Verdict {
