@@ -303,69 +303,99 @@ impl<'e, W: Watch> Eval<'e, W> {
         caller: Option<Tracked>,
         mut arguments: Arguments,
     ) -> Outcome<Arguments> {
-        for argument in given {
-            match argument {
-                Argument::Value(value) => {
-                    let value = self.value(value)?;
-                    arguments.push(value);
-                }
-                Argument::Spread(list) => {
-                    let value = self.value(list)?;
-                    operators::whole(&value.value, 1).map_err(|error| Failure::at(list.at, error))?;
-                    let elements = value.value.try_iter().map_err(|error| Failure::of(list.at, error, &value))?;
-                    for (index, element) in elements.enumerate() {
-                        arguments.push(Tracked { value: element, origin: value.origin.element(index) });
-                    }
-                }
-                Argument::Named(..) | Argument::SpreadNamed(_) => {}
-            }
+        if given.iter().any(|it| matches!(it, Argument::Spread(_) | Argument::SpreadNamed(_))) {
+            return self.spread_arguments(given, caller, arguments);
         }
-        let has_names = given.iter().any(|it| matches!(it, Argument::Named(..) | Argument::SpreadNamed(_)));
-        if has_names || caller.is_some() {
-            let named = self.named(given, caller)?;
-            arguments.push(named.into_argument());
+        for argument in given.iter().filter(|it| !it.is_named()) {
+            let value = self.value(argument.expression())?;
+            arguments.push(value);
         }
-        Ok(arguments)
-    }
-
-    fn named(&mut self, given: &'e [Argument], caller: Option<Tracked>) -> Outcome<Named> {
         let mut named = Named::default();
         for argument in given {
-            match argument {
-                Argument::Named(name, value) => {
-                    let value = self.value(value)?;
-                    named.add(name, value);
-                }
-                Argument::SpreadNamed(map) => {
-                    let value = self.value(map)?;
-                    operators::whole(&value.value, 1).map_err(|error| Failure::at(map.at, error))?;
-                    self.spread(&value, map.at, &mut named)?;
-                }
-                Argument::Value(_) | Argument::Spread(_) => {}
+            if let Argument::Named(name, value) = argument {
+                let value = self.value(value)?;
+                named.add(name, value);
             }
         }
         if let Some(caller) = caller {
             named.add("caller", caller);
         }
-        Ok(named)
+        if !named.names.is_empty() {
+            arguments.push(named.into_argument());
+        }
+        Ok(arguments)
     }
 
-    fn spread(&mut self, map: &Tracked, at: Place, named: &mut Named) -> Outcome<()> {
-        if map.is_missing() {
-            return Err(super::failure::undefined(at, map));
+    /// Adds arguments of which some are lists or objects of arguments: all are evaluated before the first is taken apart.
+    fn spread_arguments(
+        &mut self,
+        given: &'e [Argument],
+        caller: Option<Tracked>,
+        mut arguments: Arguments,
+    ) -> Outcome<Arguments> {
+        let in_order = given.iter().filter(|it| !it.is_named()).chain(given.iter().filter(|it| it.is_named()));
+        let mut evaluated = Vec::with_capacity(given.len());
+        for argument in in_order {
+            evaluated.push((argument, self.value(argument.expression())?));
         }
-        let pairs = map.value.as_object().filter(|_| map.value.kind() == ValueKind::Map);
-        let Some(pairs) = pairs.and_then(DynObject::try_iter_pairs) else {
-            let kind = map.value.kind();
-            let error = invalid(format!("attempted to apply keyword arguments from non map (got {kind})"));
-            return Err(Failure::at(at, error));
-        };
-        for (index, (key, value)) in pairs.enumerate() {
-            let Some(name) = key.as_str() else {
-                return Err(Failure::at(at, invalid("non string keys passed to kwargs")));
-            };
-            named.add(name, Tracked { value, origin: map.origin.member(name, || Some(index)) });
+        let has_names = caller.is_some() || given.iter().any(Argument::is_named);
+        let named = named(&evaluated, caller)?;
+        for (argument, value) in evaluated {
+            match argument {
+                Argument::Value(_) => arguments.push(value),
+                Argument::Spread(list) => spread_list(&value, list.at, &mut arguments)?,
+                Argument::Named(..) | Argument::SpreadNamed(_) => {}
+            }
         }
-        Ok(())
+        if has_names {
+            arguments.push(named.into_argument());
+        }
+        Ok(arguments)
     }
+}
+
+/// Collects the arguments with names.
+fn named(evaluated: &[(&Argument, Tracked)], caller: Option<Tracked>) -> Outcome<Named> {
+    let mut named = Named::default();
+    for (argument, value) in evaluated {
+        match argument {
+            Argument::Named(name, _) => named.add(name, value.clone()),
+            Argument::SpreadNamed(map) => spread_map(value, map.at, &mut named)?,
+            Argument::Value(_) | Argument::Spread(_) => {}
+        }
+    }
+    if let Some(caller) = caller {
+        named.add("caller", caller);
+    }
+    Ok(named)
+}
+
+/// Adds the elements of a list to arguments.
+fn spread_list(list: &Tracked, at: Place, arguments: &mut Arguments) -> Outcome<()> {
+    operators::whole(&list.value, 1).map_err(|error| Failure::at(at, error))?;
+    let elements = list.value.try_iter().map_err(|error| Failure::of(at, error, list))?;
+    for (index, element) in elements.enumerate() {
+        arguments.push(Tracked { value: element, origin: list.origin.element(index) });
+    }
+    Ok(())
+}
+
+/// Adds the members of an object to arguments with names.
+fn spread_map(map: &Tracked, at: Place, named: &mut Named) -> Outcome<()> {
+    operators::whole(&map.value, 1).map_err(|error| Failure::at(at, error))?;
+    if map.is_missing() {
+        return Err(super::failure::undefined(at, map));
+    }
+    let pairs = map.value.as_object().filter(|_| map.value.kind() == ValueKind::Map);
+    let Some(pairs) = pairs.and_then(DynObject::try_iter_pairs) else {
+        let kind = map.value.kind();
+        let error = invalid(format!("attempted to apply keyword arguments from non map (got {kind})"));
+        return Err(Failure::at(at, error));
+    };
+    for (index, (key, value)) in pairs.enumerate() {
+        // No parameter has a name that is no text: the engine passes over such a key.
+        let Some(name) = key.as_str() else { continue };
+        named.add(name, Tracked { value, origin: map.origin.member(name, || Some(index)) });
+    }
+    Ok(())
 }

@@ -1,2 +1,377 @@
-#[test]
-fn placeholder() {}
+//! The evaluator beside the engine's virtual machine: both run the same templates, and must write the same text or fail at the
+//! same place with an error of the same kind.
+//!
+//! `REQC_DIFFERENTIAL=200000 cargo test --lib eval::differential` tries that many generated templates instead of a few.
+//!
+//! [`reference`] sets the engine up. Differences that are meant are not compared:
+//!
+//! - What costs too much, or is too large, is refused here; a namespace holds data only; and a loop is called only within itself.
+//!   Such a render ends ([`Verdict::Refused`]), and how many do is bounded.
+//! - A slice with a negative step is what Python makes of it.
+//! - `default(path, other)` of the other dialect takes a path of which any part is missing ([`Verdict::Meant`]).
+//! - What fails in the tag of a call block fails at its call; the engine says the line where its body ends.
+//! - A recursive loop with an `else`, or with a `from … import` in it, writes what it says; the engine leaves a value behind each
+//!   time, which whoever calls the loop takes for an operand.
+//! - A macro encloses the variable of which it takes a slice; the engine forgets it.
+//! - Lists that are added or repeated are lists, and every loop knows its length; what the engine makes of both is read once,
+//!   so that loops over it, and over the characters of a text, have no `length`, `last`, `revindex` or `revindex0`.
+
+mod generate;
+mod reference;
+mod shrink;
+mod tests;
+
+use std::collections::BTreeMap;
+use std::error::Error as _;
+use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
+
+use minijinja::value::Tuple;
+use minijinja::{Environment, Error, ErrorKind, Value};
+use rayon::prelude::*;
+
+use super::objects::NOT_CALLABLE;
+use super::{Failure, Input, Library, Output, Steps, Template, Trace, Watch, lower, run};
+use crate::panics::caught;
+use crate::render::prompt::Refusal;
+use crate::render::{MAX_OUTPUT, account, functions};
+use crate::repo::Dialect;
+
+/// The steps after which a template is given up.
+const MOST_STEPS: u64 = 20_000;
+/// How many differences are shown.
+const MOST_SHOWN: usize = 40;
+/// The stack of a thread: without optimisation, the engine takes a lot of it for each macro.
+const STACK: usize = 512 * 1024 * 1024;
+
+/// A template's text.
+#[derive(Debug, Clone)]
+struct Source {
+    name: String,
+    text: String,
+    /// What loops by key and value go over, in the other dialect.
+    pairs: Vec<Range<usize>>,
+}
+
+impl Source {
+    fn new(name: &str, text: String) -> Source {
+        Source { name: name.to_owned(), text, pairs: Vec::new() }
+    }
+}
+
+/// How a render ended.
+#[derive(Debug, PartialEq, Eq)]
+enum Ended {
+    Text(String),
+    Failed(Failed),
+}
+
+/// Where a render failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Failed {
+    kind: ErrorKind,
+    template: String,
+    /// The lines that the place stands on, from 1 on.
+    lines: RangeInclusive<usize>,
+    message: String,
+}
+
+/// What a comparison showed.
+#[derive(Debug)]
+enum Verdict {
+    /// Both wrote the same.
+    Text,
+    /// Both failed alike.
+    Failure(String),
+    /// Neither parses.
+    Unparsable(String),
+    /// The evaluator refused to do that much, or what is not allowed.
+    Refused,
+    /// They differ, as they should.
+    Meant,
+    /// The engine panicked.
+    Panicked,
+    Different(String),
+}
+
+/// The templates of a case, ready to be evaluated.
+struct Trees(BTreeMap<String, Template>);
+
+impl Library for Trees {
+    fn find(&self, name: &str) -> Option<&Template> {
+        self.0.get(name)
+    }
+}
+
+fn trees(sources: &[Source], dialect: Dialect) -> Result<Trees, Error> {
+    let mut trees = BTreeMap::new();
+    for (number, source) in (0..).zip(sources) {
+        trees.insert(source.name.clone(), lower(&source.text, dialect, number, &source.pairs)?);
+    }
+    Ok(Trees(trees))
+}
+
+/// Templates that both can run.
+struct Both {
+    sources: Vec<Source>,
+    environment: Environment<'static>,
+    trees: Trees,
+    globals: BTreeMap<&'static str, Value>,
+    dialect: Dialect,
+}
+
+/// The variables of a render.
+type Data = Vec<(Arc<str>, Value)>;
+
+impl Both {
+    /// Prepares templates, unless one does not parse.
+    fn of(sources: Vec<Source>, dialect: Dialect) -> Result<Both, Verdict> {
+        let environment = caught(|| reference::environment(&sources, dialect));
+        let environment = environment.map_err(|_| Verdict::Panicked)?;
+        let globals = functions::globals(dialect).into_iter().collect();
+        match (environment, trees(&sources, dialect)) {
+            (Ok(environment), Ok(trees)) => Ok(Both { sources, environment, trees, globals, dialect }),
+            (Err(one), Err(other)) if one.kind() == other.kind() => Err(Verdict::Unparsable(other.to_string())),
+            (one, other) => Err(Verdict::Different(format!("{:?}, {:?}", one.err(), other.err()))),
+        }
+    }
+
+    /// Runs a template both ways.
+    fn compare(&self, name: &str, data: &Data) -> Verdict {
+        let (output, _) = account::metered(|| self.evaluate(name, data, Steps::at_most(MOST_STEPS)));
+        if output.outcome.as_ref().is_err_and(|failure| is_refused(failure)) {
+            return Verdict::Refused;
+        }
+        let (traced, _) = account::metered(|| self.evaluate(name, data, Trace::default()));
+        if let Some(difference) = watched_otherwise(&output, &traced) {
+            return Verdict::Different(difference);
+        }
+        let ours = self.ended(output);
+        let Ok((theirs, _)) = caught(|| account::metered(|| self.render(name, data))) else {
+            return Verdict::Panicked;
+        };
+        match (&ours, &theirs) {
+            (Ended::Text(one), Ended::Text(other)) if one == other => Verdict::Text,
+            (Ended::Failed(one), Ended::Failed(other)) if one.is_like(other) => Verdict::Failure(one.message.clone()),
+            (Ended::Text(_), Ended::Failed(other)) if self.gives_default(other) => Verdict::Meant,
+            _ => Verdict::Different(format!("evaluated: {ours:?}\nrendered:  {theirs:?}")),
+        }
+    }
+
+    /// Whether a render failed on a path that the other dialect's `default` may find missing.
+    fn gives_default(&self, failed: &Failed) -> bool {
+        let source = self.sources.iter().find(|source| source.name == failed.template);
+        let has_default = source.is_some_and(|source| source.text.contains("default("));
+        self.dialect == Dialect::Inja && failed.kind == ErrorKind::UndefinedError && has_default
+    }
+
+    fn evaluate<W: Watch>(&self, name: &str, data: &Data, watch: W) -> Output<W> {
+        let (library, globals) = (&self.trees, &self.globals);
+        let input = Input { library, globals, data: data.clone(), prompt: None, most: MAX_OUTPUT };
+        let environment = crate::render::environment();
+        run(&self.trees.0[name], input, environment.empty_state(), watch)
+    }
+
+    fn ended<W>(&self, output: Output<W>) -> Ended {
+        match output.outcome {
+            Ok(()) => Ended::Text(output.text.text),
+            Err(failure) => {
+                let source = &self.sources[failure.at.template as usize];
+                let range = failure.at.range();
+                let lines = lines_of(&source.text, &range);
+                let (kind, message) = (failure.error.kind(), failure.error.to_string());
+                Ended::Failed(Failed { kind, template: source.name.clone(), lines, message })
+            }
+        }
+    }
+
+    fn render(&self, name: &str, data: &Data) -> Ended {
+        let data = data.iter().map(|(name, value)| (Arc::clone(name), reference::bridged(value)));
+        let template = self.environment.get_template(name);
+        match template.and_then(|template| template.render(Value::from_pairs(data))) {
+            Ok(text) => Ended::Text(text),
+            Err(error) => Ended::Failed(Failed::of(&error)),
+        }
+    }
+}
+
+/// Returns the lines on which the engine may say that a place is.
+///
+/// Of a call block, it says the line where its body ends.
+fn lines_of(text: &str, range: &Range<usize>) -> RangeInclusive<usize> {
+    let tag = text[..range.start].rfind("{%").map(|at| text[at..].trim_start_matches(['{', '%', '-', '+']));
+    let is_call = tag.is_some_and(|tag| tag.trim_start().starts_with("call"));
+    let end = text.rfind("endcall").filter(|end| is_call && *end > range.end).unwrap_or(range.end);
+    line_of(text, range.start)..=line_of(text, end)
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    1 + text[..at].bytes().filter(|byte| *byte == b'\n').count()
+}
+
+impl Failed {
+    /// Finds the error that others only lead to.
+    fn of(error: &Error) -> Failed {
+        let mut innermost = error;
+        while let Some(inner) = innermost.source().and_then(|source| source.downcast_ref::<Error>())
+            && leads_on(innermost)
+        {
+            innermost = inner;
+        }
+        let line = innermost.line().unwrap_or_default();
+        let template = innermost.name().unwrap_or_default().to_owned();
+        Failed { kind: innermost.kind(), template, lines: line..=line, message: innermost.to_string() }
+    }
+
+    /// Whether another one is of the same kind, and on one of the lines.
+    fn is_like(&self, other: &Failed) -> bool {
+        self.kind == other.kind && self.template == other.template && self.lines.contains(other.lines.start())
+    }
+}
+
+/// Whether an error only says how the render got to the one that is its source.
+fn leads_on(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::BadInclude | ErrorKind::EvalBlock)
+        || error.detail() == Some("cannot recurse because of non-iterable value")
+}
+
+/// Whether a render was ended by a limit or a rule of ours.
+fn is_refused(failure: &Failure) -> bool {
+    let is_ours = failure.error.source().is_some_and(|source| source.is::<Refusal>());
+    let is_limit = matches!(failure.error.kind(), ErrorKind::OutOfFuel | ErrorKind::WriteFailure);
+    let detail = failure.error.detail().unwrap_or_default();
+    is_ours || is_limit || detail == NOT_CALLABLE || detail.starts_with("a namespace holds")
+}
+
+/// Says how a render that was traced differs from one that was not.
+fn watched_otherwise(plain: &Output<Steps>, traced: &Output<Trace>) -> Option<String> {
+    let places = |failure: &Failure| (failure.error.kind(), failure.at);
+    let one = plain.outcome.as_ref().map_err(|failure| places(failure));
+    let other = traced.outcome.as_ref().map_err(|failure| places(failure));
+    let runs: usize = traced.text.runs.iter().map(|run| run.len).sum();
+    let is_whole = runs == traced.text.text.len();
+    let is_same = one == other && plain.text.text == traced.text.text && is_whole;
+    (!is_same).then(|| format!("traced: {other:?} {:?}\nplain: {one:?} {:?}", traced.text.text, plain.text.text))
+}
+
+/// Variables of every kind.
+fn data() -> Vec<(Arc<str>, Value)> {
+    let list = Value::from(vec![3, 1, 2]);
+    let lists = Value::from(vec![list.clone(), Value::from(vec![Value::from("a"), Value::from(())])]);
+    let map = Value::from_pairs([("t", Value::from("äb")), ("n", Value::from(-1)), ("b", Value::from(true))]);
+    let maps = Value::from_pairs([("a", map.clone()), ("b", list.clone()), ("é", Value::from(()))]);
+    let leaf = Value::from(vec![1, 2]);
+    let tree = Value::from(vec![Value::from(1), leaf.clone(), Value::from(vec![Value::from(3), leaf])]);
+    let item = |kind: &str| Value::from_pairs([("type", Value::from(kind)), ("a", Value::from(1))]);
+    let ctx = Value::from_pairs([
+        ("name", Value::from("N\"\n")),
+        ("items", Value::from(vec![item("a"), item("b"), Value::from_pairs([("b", 1)])])),
+    ]);
+    let tuple = Value::from(Tuple::from(vec![Value::from(1), Value::from("b")]));
+    let all = [
+        ("n", Value::from(2)),
+        ("f", Value::from(2.5)),
+        ("big", Value::from(u64::MAX)),
+        ("huge", Value::from(i128::MAX)),
+        ("t", Value::from("a<b")),
+        ("u", Value::from("é\u{1f600}\nb a")),
+        ("b", Value::from(true)),
+        ("z", Value::from(())),
+        ("l", list),
+        ("ll", lists),
+        ("d", map),
+        ("dd", maps),
+        ("tree", tree),
+        ("tup", tuple),
+        ("ctx", ctx),
+    ];
+    all.into_iter().map(|(name, value)| (Arc::from(name), value)).collect()
+}
+
+/// How many comparisons ended how.
+#[derive(Debug, Default)]
+struct Figures {
+    texts: usize,
+    failures: Vec<String>,
+    unparsable: Vec<String>,
+    meant: usize,
+    refused: usize,
+    panicked: usize,
+    different: Vec<String>,
+}
+
+impl Figures {
+    fn add(&mut self, verdict: Verdict, sources: &[Source]) {
+        match verdict {
+            Verdict::Text => self.texts += 1,
+            Verdict::Failure(why) => self.failures.push(why),
+            Verdict::Unparsable(why) => self.unparsable.push(why),
+            Verdict::Meant => self.meant += 1,
+            Verdict::Refused => self.refused += 1,
+            Verdict::Panicked => self.panicked += 1,
+            Verdict::Different(how) => {
+                let shown = sources.iter().map(|it| format!("--- {}\n{}\n", it.name, it.text));
+                self.different.push(shown.collect::<String>() + &how);
+            }
+        }
+    }
+
+    fn with(mut self, other: Figures) -> Figures {
+        self.texts += other.texts;
+        self.failures.extend(other.failures);
+        self.unparsable.extend(other.unparsable);
+        self.meant += other.meant;
+        self.refused += other.refused;
+        self.panicked += other.panicked;
+        self.different.extend(other.different);
+        self
+    }
+
+    fn count(&self) -> usize {
+        self.texts
+            + self.failures.len()
+            + self.unparsable.len()
+            + self.meant
+            + self.refused
+            + self.panicked
+            + self.different.len()
+    }
+}
+
+/// Compares in threads whose stacks are large enough.
+fn compared<T: Send>(all: Vec<T>, compare: impl Fn(&T, &mut Figures) + Send + Sync) -> Figures {
+    let pool = rayon::ThreadPoolBuilder::new().stack_size(STACK).build().expect("threads");
+    pool.install(|| {
+        let figures = all.into_par_iter().fold(Figures::default, |mut figures, one| {
+            compare(&one, &mut figures);
+            figures
+        });
+        figures.reduce(Figures::default, Figures::with)
+    })
+}
+
+/// Returns the messages that are given most often, and how often, but for what they name.
+fn most_frequent(messages: &[String]) -> Vec<(usize, &str)> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for message in messages {
+        let end = message.char_indices().nth(48).map_or(message.len(), |(at, _)| at);
+        *counts.entry(&message[..end]).or_default() += 1;
+    }
+    let mut sorted: Vec<(usize, &str)> = counts.into_iter().map(|(message, count)| (count, message)).collect();
+    sorted.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    sorted.truncate(20);
+    sorted
+}
+
+/// Fails if anything differs; the shortest are shown.
+fn expect_equal(mut figures: Figures) -> Figures {
+    let Figures { texts, failures, unparsable, meant, refused, panicked, .. } = &figures;
+    eprintln!("{texts} texts and {} failures are equal, {meant} differ as they should", failures.len());
+    eprintln!("{refused} refused, {} unparsable, {panicked} panics of the engine", unparsable.len());
+    eprintln!("failures: {:#?}\nunparsable: {:#?}", most_frequent(failures), most_frequent(unparsable));
+    figures.different.sort_by_key(String::len);
+    let shown: Vec<_> = figures.different.iter().take(MOST_SHOWN).map(String::as_str).collect();
+    let count = figures.different.len();
+    assert!(count == 0, "{count} differ:\n{}", shown.join("\n=====\n"));
+    figures
+}

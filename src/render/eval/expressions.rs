@@ -104,8 +104,9 @@ impl<'e, W: Watch> Eval<'e, W> {
         }
         let value = base.value.get_attr(name).map_err(|error| Failure::of(at, error, &base))?;
         if value.is_undefined() {
+            let origin = base.origin.member(name, || values::position(&base.value, name));
             self.lacking.insert(at, base.value);
-            return Ok(missing(at));
+            return Ok(missing_or_nothing(&origin, at));
         }
         let origin = if W::FOLLOWS { self.member_origin(&base, name) } else { Origin::Unknown };
         Ok(Tracked { value, origin })
@@ -139,13 +140,13 @@ impl<'e, W: Watch> Eval<'e, W> {
             self.watch.looked_at(&base);
         }
         let value = base.value.get_item(&of_key.value).map_err(|error| Failure::of(at, error, &base))?;
-        if value.is_undefined() {
-            return Ok(missing(at));
-        }
         let origin = match index(&of_key.value, &base.value) {
             Some(index) if base.value.as_str().is_none() => base.origin.element(index),
             _ => Origin::Unknown,
         };
+        if value.is_undefined() {
+            return Ok(missing_or_nothing(&origin, at));
+        }
         Ok(Tracked { value, origin })
     }
 
@@ -232,6 +233,14 @@ impl<'e, W: Watch> Eval<'e, W> {
 /// Returns a value that is not there, by the expression that asks for it.
 fn missing(at: Place) -> Tracked {
     Tracked::missing(Absent::value(at))
+}
+
+/// Returns an undefined value that was looked up: one that counts as nothing still does in a list or an object.
+fn missing_or_nothing(origin: &Origin, at: Place) -> Tracked {
+    match origin {
+        Origin::Nothing => Tracked { value: Value::UNDEFINED, origin: Origin::Nothing },
+        _ => missing(at),
+    }
 }
 
 /// Returns the index that a key stands for in a list, from its end if it is negative.

@@ -8,9 +8,9 @@ use minijinja::machinery::ast::{self, BinOpKind, CompareOpKind, Spanned};
 use minijinja::value::{Tuple, ValueKind};
 use minijinja::{Error, ErrorKind, Value};
 
+use super::super::account;
 use super::super::rope::Told;
 use super::super::values::{self, Holder};
-use super::super::{account, functions};
 use super::failure::{Failure, Outcome, invalid, too_large, undefined};
 use super::tree::{Expr, ExprKind, Place, Slice, Target};
 use super::value::{Tracked, elements};
@@ -360,11 +360,17 @@ fn note_looks<W: Watch>(eval: &mut Eval<'_, W>, op: CompareOpKind, operands: [&T
 /// Evaluates `base[start:stop:step]`, as Python has it.
 pub(super) fn slice<'e, W: Watch>(eval: &mut Eval<'e, W>, it: &'e Slice, at: Place) -> Outcome<Tracked> {
     let base = eval.value(&it.base)?;
-    let mut bounds = [None, None, None];
-    for (bound, given) in bounds.iter_mut().zip([&it.start, &it.stop, &it.step]) {
+    let mut given = [const { None }; 3];
+    for (given, bound) in given.iter_mut().zip([&it.start, &it.stop, &it.step]) {
+        *given = bound.as_ref().map(|bound| eval.value(bound)).transpose()?;
+    }
+    if base.value.is_undefined() {
+        return Err(undefined(at, &base));
+    }
+    let mut bounds = [None; 3];
+    for (bound, given) in bounds.iter_mut().zip(given) {
         if let Some(given) = given {
-            let value = eval.value(given)?;
-            *bound = self::bound(&value.value).map_err(|error| Failure::of(at, error, &value))?;
+            *bound = self::bound(&given.value).map_err(|error| Failure::of(at, error, &given))?;
         }
     }
     eval.watch.looked_at(&base);
@@ -386,7 +392,6 @@ struct Picked {
 
 fn sliced(base: &Tracked, picked: &Picked, follows: bool, frame: u32) -> Result<Tracked, Error> {
     match base.value.kind() {
-        ValueKind::Undefined => Err(functions::undefined()),
         ValueKind::None => Ok(Tracked::plain(Vec::<Value>::new())),
         ValueKind::String => {
             let text = base.value.as_str().unwrap_or_default();

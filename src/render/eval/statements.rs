@@ -307,7 +307,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         let home = (self.template.number, self.block);
         let running = Running { object: Arc::clone(&object), node: Some(it), home };
         self.running.push(running.clone());
-        self.open_loop(running, at)?;
+        self.open_loop(running, it.iter.at)?;
         let count = elements.len();
         for (index, element) in elements.into_iter().enumerate() {
             self.step(at)?;

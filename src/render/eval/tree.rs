@@ -307,6 +307,11 @@ pub(super) enum Argument {
 }
 
 impl Argument {
+    /// Returns whether it is given by name.
+    pub(super) fn is_named(&self) -> bool {
+        matches!(self, Argument::Named(..) | Argument::SpreadNamed(_))
+    }
+
     /// Returns the expression that gives it.
     pub(super) fn expression(&self) -> &Expr {
         let (Argument::Value(it) | Argument::Named(_, it) | Argument::Spread(it) | Argument::SpreadNamed(it)) = self;

@@ -1,0 +1,136 @@
+//! The engine itself, set up as templates know it: each filter, test and function of ours comes in by one bridge.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use minijinja::value::{Object, ObjectRepr, Rest, ValueKind, ValueOrKwargs};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value, escape_formatter};
+
+use super::super::objects::Function;
+use super::super::value::{Arguments, Names, Native, Origin, Tracked};
+use super::Source;
+use crate::render::builtins::{FILTERS, TESTS};
+use crate::render::{RECURSION_LIMIT, functions, inja, syntax};
+use crate::repo::Dialect;
+
+/// The name of the function that goes over an object by key and value.
+pub(super) const PAIRS: &str = "__pairs";
+
+/// Returns the engine with the templates of a run.
+///
+/// # Errors
+///
+/// If one of them does not parse.
+pub(super) fn environment(templates: &[Source], dialect: Dialect) -> Result<Environment<'static>, Error> {
+    let mut environment = Environment::empty();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|_| AutoEscape::None);
+    environment.set_recursion_limit(RECURSION_LIMIT);
+    environment.set_debug(true);
+    environment.set_formatter(format);
+    environment.set_syntax(syntax(dialect));
+    add_builtins(&mut environment, dialect);
+    for template in templates {
+        environment.add_template_owned(template.name.clone(), with_pairs(template))?;
+    }
+    Ok(environment)
+}
+
+/// Puts a function around what loops by key and value go over; no line moves.
+fn with_pairs(template: &Source) -> String {
+    let mut ranges = template.pairs.clone();
+    ranges.sort_by_key(|range| range.start);
+    let mut text = template.text.clone();
+    for range in ranges.iter().rev() {
+        text.insert(range.end, ')');
+        text.insert_str(range.start, &format!("{PAIRS}("));
+    }
+    text
+}
+
+fn add_builtins(environment: &mut Environment<'static>, dialect: Dialect) {
+    for filter in FILTERS {
+        environment.add_filter(filter.name, move |state: &State, given: Rest<ValueOrKwargs>| {
+            bridge(state, given.into_values(), |native| (filter.apply)(native)).map(|it| it.value)
+        });
+    }
+    for test in TESTS {
+        environment.add_test(test.name, move |state: &State, given: Rest<ValueOrKwargs>| {
+            bridge(state, given.into_values(), |native| (test.ask)(native))
+        });
+    }
+    for (name, function) in functions::globals(dialect) {
+        environment.add_global(name, bridged(&function));
+    }
+    environment.add_function("namespace", minijinja::functions::namespace);
+    environment.add_function(PAIRS, |value: Value| inja::pairs(Tracked::plain(value)).map(|it| it.value));
+}
+
+/// Returns a value of ours as the engine calls it.
+pub(super) fn bridged(value: &Value) -> Value {
+    match value.downcast_object::<Function>() {
+        Some(function) => Value::from_object(Bridge(function)),
+        None => value.clone(),
+    }
+}
+
+/// A function of ours that the engine can call.
+struct Bridge(Arc<Function>);
+
+impl fmt::Debug for Bridge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
+impl Object for Bridge {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn call(self: &Arc<Self>, state: &mut State<'_, '_>, given: &[Value]) -> Result<Value, Error> {
+        bridge(state, given.to_vec(), |native| (self.0.call)(native)).map(|it| it.value)
+    }
+}
+
+/// The variables of the engine's state.
+struct StateNames<'s, 't, 'e>(&'s State<'t, 'e>);
+
+impl Names for StateNames<'_, '_, '_> {
+    fn lookup(&self, name: &str) -> Option<Value> {
+        self.0.lookup(name)
+    }
+}
+
+fn bridge<R>(
+    state: &State<'_, '_>,
+    values: Vec<Value>,
+    call: impl for<'n> FnOnce(&mut Native<'n, 'static>) -> Result<R, Error>,
+) -> Result<R, Error> {
+    static STRICT: OnceLock<Environment<'static>> = OnceLock::new();
+    let origins = values.iter().map(|_| Origin::Unknown).collect();
+    let mut empty = STRICT.get_or_init(crate::render::environment).empty_state();
+    let mut native = Native {
+        arguments: Arguments { values, origins },
+        follows: false,
+        frame: 0,
+        state: &mut empty,
+        names: &StateNames(state),
+    };
+    call(&mut native)
+}
+
+fn format(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    match value.kind() {
+        ValueKind::Bool | ValueKind::Seq | ValueKind::Iterable | ValueKind::Map => {
+            out.write_str(&functions::to_json(value)?).map_err(Error::from)
+        }
+        _ => match value.as_str() {
+            Some(text) if text.len() > crate::render::MAX_OUTPUT => {
+                Err(Error::new(ErrorKind::WriteFailure, functions::TOO_LARGE))
+            }
+            Some(text) => out.write_str(text).map_err(Error::from),
+            None => escape_formatter(out, state, value),
+        },
+    }
+}

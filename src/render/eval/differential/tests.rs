@@ -1,0 +1,215 @@
+//! What is compared: generated templates, and those of this repository.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::shrink::shrunk;
+use super::{Both, Data, Figures, MOST_SHOWN, Source, Verdict};
+use super::{compared, data, expect_equal, generate};
+use crate::context::{self, Context};
+use crate::provider;
+use crate::render::{ContextData, Folders, IdRule, PromptScope, dialect, is_template};
+use crate::repo::{self, Dialect, LoadOptions, Repo};
+use crate::system::{Disk, Embedded};
+use crate::toml::{self, Kind, Table};
+use crate::world::{MemoryWorld, World};
+
+#[expect(clippy::disallowed_methods, reason = "the number of templates is an option of the test")]
+fn generated_count() -> u64 {
+    std::env::var("REQC_DIFFERENTIAL").ok().and_then(|count| count.parse().ok()).unwrap_or(2_000)
+}
+
+#[test]
+fn generated_templates_do_what_they_do_in_the_engine() {
+    let given = data();
+    let figures = compared((0..generated_count()).collect(), |seed, figures| {
+        let sources = generate::templates(*seed);
+        match compare(&sources, &given) {
+            Verdict::Different(_) if figures.different.len() < MOST_SHOWN => {
+                let sources = shrunk(sources, |smaller| matches!(compare(smaller, &given), Verdict::Different(_)));
+                figures.add(compare(&sources, &given), &sources);
+            }
+            verdict => figures.add(verdict, &[]),
+        }
+    });
+    let figures = expect_equal(figures);
+    let Figures { texts, unparsable, refused, .. } = &figures;
+    assert!(texts * 4 > figures.count(), "most generated templates fail");
+    assert!((unparsable.len() + refused) * 8 < figures.count(), "many templates are of no use");
+}
+
+fn compare(sources: &[Source], given: &Data) -> Verdict {
+    match Both::of(sources.to_vec(), Dialect::Jinja) {
+        Ok(both) => both.compare("main", given),
+        Err(verdict) => verdict,
+    }
+}
+
+#[test]
+fn bundled_templates_do_what_they_do_in_the_engine() {
+    let figures = compared(vec![()], |(), figures| compare_repository(Arc::new(Embedded::bundled()), 99, figures));
+    let figures = expect_equal(figures);
+    assert!(figures.texts > 5_000, "{figures:?}");
+}
+
+#[test]
+fn templates_of_tests_do_what_they_do_in_the_engine() {
+    let figures = compared(repositories(Path::new("tests")), |folder, figures| {
+        let world = Disk::open(folder).expect("a folder");
+        compare_repository(Arc::new(world), 4, figures);
+    });
+    let figures = expect_equal(figures);
+    assert!(figures.texts > 500, "{figures:?}");
+}
+
+/// Finds the folders that hold profiles, at any depth.
+#[expect(clippy::disallowed_methods, reason = "the test reads the folders of others")]
+fn repositories(folder: &Path) -> Vec<PathBuf> {
+    if folder.join("agents").is_dir() || folder.join("partials").is_dir() {
+        return vec![folder.to_owned()];
+    }
+    let inner = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    inner.filter(|path| path.is_dir()).flat_map(|path| repositories(&path)).collect()
+}
+
+/// A template of a profile, or a partial.
+struct Root {
+    name: String,
+    is_prompt: bool,
+}
+
+/// Runs each template of a repository's own with each of its first contexts.
+fn compare_repository(world: Arc<dyn World>, contexts: usize, figures: &mut Figures) {
+    let loaded = repo::load(Arc::clone(&world), Arc::new(Embedded::bundled()), LoadOptions::default());
+    let repo = &loaded.repo;
+    let dialect = repo.config.dialect;
+    let (mut sources, mut roots) = (Vec::new(), Vec::new());
+    for (name, partial) in &repo.partials {
+        let text = repo.sources.get(partial.file).text();
+        if add(rewritten(name, text, dialect, false), dialect, &mut sources, figures) {
+            roots.push(Root { name: name.to_string(), is_prompt: false });
+        }
+    }
+    for source in of_profiles(repo) {
+        let root = Root { name: source.name.clone(), is_prompt: source.name.ends_with("system_prompt") };
+        if add(source, dialect, &mut sources, figures) {
+            roots.push(root);
+        }
+    }
+    let Ok(both) = Both::of(sources, dialect) else { return };
+    let (all, _) = context::read_all(repo, &provider::origins(repo.instances.values()));
+    for context in all.iter().take(contexts) {
+        let (body, prompt) = (of_body(context), of_prompt(&world, dialect));
+        for root in &roots {
+            let verdict = both.compare(&root.name, if root.is_prompt { &prompt } else { &body });
+            let is_different = matches!(verdict, Verdict::Different(_));
+            let sources = both.sources.iter().filter(|source| is_different && source.name == root.name);
+            figures.add(verdict, &sources.cloned().collect::<Vec<_>>());
+        }
+    }
+}
+
+/// Adds a template if both can parse it.
+fn add(source: Source, dialect: Dialect, sources: &mut Vec<Source>, figures: &mut Figures) -> bool {
+    match Both::of(vec![source.clone()], dialect) {
+        Ok(_) => {
+            sources.push(source);
+            true
+        }
+        Err(verdict) => {
+            figures.add(verdict, &[source]);
+            false
+        }
+    }
+}
+
+/// Returns a template in the spelling of the engine, named as includes name it.
+fn rewritten(name: &str, text: &str, dialect: Dialect, is_prompt: bool) -> Source {
+    let rewritten = dialect::rewrite(text, dialect, is_prompt);
+    Source { name: name.to_owned(), text: rewritten.text, pairs: rewritten.pair_loops }
+}
+
+/// Returns the templates of profiles, each named after its file and its key.
+fn of_profiles(repo: &Repo) -> Vec<Source> {
+    let mut found = Vec::new();
+    for (number, profile) in repo.profiles.iter().enumerate() {
+        if let Ok(table) = toml::parse(repo.sources.get(profile.file).text()) {
+            strings(&table, &number.to_string(), repo.config.dialect, &mut found);
+        }
+    }
+    found
+}
+
+fn strings(table: &Table, path: &str, dialect: Dialect, found: &mut Vec<Source>) {
+    for (key, node) in &table.entries {
+        let name = format!("{path}.{}", key.name);
+        match &node.kind {
+            Kind::String(text) if is_template(text) || key.name == "system_prompt" => {
+                found.push(rewritten(&name, text, dialect, key.name == "system_prompt"));
+            }
+            Kind::Table(inner) => strings(inner, &name, dialect, found),
+            _ => {}
+        }
+    }
+}
+
+fn of_body(context: &Context) -> Data {
+    let ctx = ContextData::new(&context.conversation).with_system_prompt(Some("You are \"brief\".\n"));
+    vec![(Arc::from("ctx"), ctx), (Arc::from("tool_id"), IdRule::Word.function())]
+}
+
+fn of_prompt(world: &Arc<dyn World>, dialect: Dialect) -> Data {
+    let project = MemoryWorld::from_iter([("a.md", "# A\n"), ("src/b.rs", "fn b() {}\n")]);
+    let folders = Folders { project: "/p".into(), config: "/c".into(), home: "/h".into() };
+    let scope = PromptScope {
+        project: Arc::new(project),
+        project_name: "p".into(),
+        language: "Rust".into(),
+        layers: vec![Arc::clone(world), Arc::new(Embedded::bundled())],
+        shown_below: vec!["", "bundled:"],
+        folders,
+    };
+    Arc::new(scope).variables(dialect)
+}
+
+/// A throwaway.
+#[test]
+fn inputs_of_the_engine() {
+    #[expect(clippy::disallowed_methods, reason = "throwaway")]
+    let Ok(folder) = std::env::var("REQC_INPUTS") else { return };
+    #[expect(clippy::disallowed_methods, reason = "throwaway")]
+    fn files(folder: &Path) -> Vec<(String, String)> {
+        let mut all: Vec<_> = std::fs::read_dir(folder)
+            .unwrap()
+            .flatten()
+            .filter(|it| it.path().is_file())
+            .map(|it| {
+                (it.file_name().to_string_lossy().into_owned(), std::fs::read_to_string(it.path()).unwrap_or_default())
+            })
+            .collect();
+        all.sort();
+        all
+    }
+    let refs: Vec<Source> =
+        files(&Path::new(&folder).join("refs")).into_iter().map(|(name, text)| Source::new(&name, text)).collect();
+    let mut good = Vec::new();
+    for source in refs {
+        match Both::of(vec![source.clone()], Dialect::Jinja) {
+            Ok(_) => good.push(source),
+            Err(verdict) => eprintln!("ref {}: {verdict:?}", source.name),
+        }
+    }
+    let figures = compared(files(Path::new(&folder)), |(name, text), figures| {
+        let Some((json, template)) = text.split_once("\n---\n") else { return eprintln!("{name}: no front matter") };
+        let json: serde_json::Value = serde_json::from_str(json).unwrap();
+        let object = json.as_object().unwrap();
+        let data: Data =
+            object.iter().map(|(name, it)| (Arc::from(name.as_str()), crate::render::data::to_value(it))).collect();
+        let mut sources = vec![Source::new(name, template.to_owned())];
+        sources.extend(good.iter().cloned());
+        let verdict = Both::of(sources.clone(), Dialect::Jinja).map_or_else(|it| it, |both| both.compare(name, &data));
+        eprintln!("{name}: {}", format!("{verdict:?}").chars().take(400).collect::<String>());
+        figures.add(verdict, &sources[..1]);
+    });
+    expect_equal(figures);
+}
