@@ -42,9 +42,15 @@ fn main() {
 }
 
 /// Rules that no case can show, and the file of this repository whose tests do.
-const SHOWN_ELSEWHERE: [(&str, &str); 9] = [
+const SHOWN_ELSEWHERE: [(&str, &str); 15] = [
     ("golden/foreign", "tests/cli.rs"),
     ("internal/panic", "tests/expressions.rs"),
+    ("lint/batch-duplicate-id", "tests/batches/wrong/gemini-keys.expected"),
+    ("lint/batch-id", "tests/batches/wrong/openai-no-ids-at-all.expected"),
+    ("lint/batch-limit", "tests/batches.rs"),
+    ("lint/batch-mixed", "tests/batches/wrong/openai-request-beside-id.expected"),
+    ("lint/batch-request", "tests/batches/wrong/openai-missing-method-and-url.expected"),
+    ("lint/batch-stream", "tests/batches/wrong/anthropic-stream.expected"),
     ("lint/no-body", "tests/lint.rs"),
     ("lint/syntax", "tests/lint.rs"),
     ("lint/unknown-format", "tests/lint.rs"),

@@ -17,8 +17,10 @@ pub(super) fn run(options: &Options, name: Option<&str>, terminal: &mut Terminal
     let opened = options.open()?;
     let model = name.map(ModelName::new);
     let all = opened.compiler.repo().families.iter();
+    // What a server takes of all models says nothing of one.
+    let is_of = |name: &ModelName, family: &Family| !family.of_server && family.has(name);
     let families: Vec<&Family> =
-        all.map(AsRef::as_ref).filter(|family| model.as_ref().is_none_or(|name| family.has(name))).collect();
+        all.map(AsRef::as_ref).filter(|family| model.as_ref().is_none_or(|name| is_of(name, family))).collect();
     if options.format == Format::Json {
         terminal.json(&families.into_iter().map(document).collect());
         return Ok(Status::Clean);
