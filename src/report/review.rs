@@ -10,6 +10,7 @@ pub use human::{review_broken, review_items, review_text};
 pub use json::review_json;
 pub use markdown::review_markdown;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use crate::compile::Rerouted;
 use crate::diag::{Diagnostic, Severity, count};
 use crate::diff::{BodyId, ChangeKind, Group, TextHunk};
 use crate::review::{Cause, Class, Edit, EditKind, Review};
+use crate::secret::masked;
 use crate::text::cut;
 
 /// Changes of one cause that are one to a reader: the same lines of texts, wherever bodies have them, or one change.
@@ -188,7 +190,7 @@ const MOST_FILES: usize = 4;
 
 /// `roster chat: files like x.rs go to Fixer, no longer to Writer`; `name` makes what is foreign fit for where it goes.
 fn rerouted(it: &Rerouted, name: impl Fn(&str) -> String) -> String {
-    let mut files: Vec<String> = it.files.iter().take(MOST_FILES).map(|file| name(file)).collect();
+    let mut files: Vec<String> = it.files.iter().take(MOST_FILES).map(|file| name(&example(file))).collect();
     if it.files.len() > MOST_FILES {
         files.push("…".to_owned());
     }
@@ -204,6 +206,17 @@ fn rerouted(it: &Rerouted, name: impl Fn(&str) -> String) -> String {
         (None, None) => String::new(),
     };
     format!("roster {}: {what} {goes}", name(&it.roster))
+}
+
+/// The name of a file that a pattern fits, without keys: the `x` that stands for a wildcard may stand right before one.
+fn example(file: &str) -> String {
+    let mut shown = masked(file).into_owned();
+    for (at, _) in file.match_indices('x') {
+        if let Cow::Owned(rest) = masked(&file[at + 1..]) {
+            shown.replace_range(at + 1.., &rest);
+        }
+    }
+    shown
 }
 
 /// What an edit is, behind its place: `body.temperature`, `new file`.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{errors, summary, what};
+use super::{errors, example, summary, what};
 use crate::compile::{Before, BrokenAgent, Rerouted};
 use crate::diff::{BodyId, ChangeKind, FileChange, Group};
 use crate::report::json::{finding, findings};
@@ -82,7 +82,7 @@ fn listed(list: &[Listed]) -> Vec<Value> {
 }
 
 fn rerouted_value(it: &Rerouted) -> Value {
-    json!({"roster": &*it.roster, "from": it.from.as_deref(), "to": it.to.as_deref(), "files": it.files, "others": it.has_others})
+    json!({"roster": &*it.roster, "from": it.from.as_deref(), "to": it.to.as_deref(), "files": it.files.iter().map(|it| example(it)).collect::<Vec<_>>(), "others": it.has_others})
 }
 
 fn edit_value(edit: &Edit) -> Value {
