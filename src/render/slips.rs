@@ -45,47 +45,61 @@ fn comment(text: &str, at: usize) -> Option<Slip> {
     })
 }
 
-/// What is wrong with the tag that the parser stopped in.
+/// A tag while its tokens go by.
+#[derive(Default)]
+struct Tag {
+    is_block: bool,
+    /// The parentheses that are open.
+    open: Vec<Range<usize>>,
+    /// How many braces are open.
+    braces: usize,
+    /// `{{` inside of the tag.
+    inner: Option<Range<usize>>,
+}
+
+/// What is wrong with the tag that the parser stopped in. Between parentheses the tokenizer takes `}}` for two braces.
 fn within_tag(text: &str, at: usize) -> Option<Slip> {
-    let mut open: Vec<Range<usize>> = Vec::new();
-    let mut braces: Option<Range<usize>> = None;
-    let mut is_block = false;
-    for token in machinery::tokenize(text, false, SyntaxConfig::default()) {
-        let Ok((token, span)) = token else { return None };
+    let mut tag = Tag::default();
+    for (token, span) in machinery::tokenize(text, false, SyntaxConfig::default()).map_while(Result::ok) {
         let range = span.start_offset as usize..span.end_offset as usize;
+        let is_stray = matches!(token, Token::BraceClose) && tag.braces == 0;
         match token {
-            Token::BlockStart | Token::VariableStart => {
-                (is_block, braces) = (matches!(token, Token::BlockStart), None);
-                open.clear();
-            }
-            Token::ParenOpen => open.push(range.clone()),
-            Token::ParenClose => drop(open.pop()),
-            Token::BraceOpen if text[range.start..].starts_with("{{") => {
-                braces = braces.or(Some(range.start..range.start + 2))
+            Token::BlockStart => tag = Tag { is_block: true, ..Tag::default() },
+            Token::VariableStart => tag = Tag::default(),
+            Token::ParenOpen => tag.open.push(range.clone()),
+            Token::ParenClose => drop(tag.open.pop()),
+            Token::BraceClose => tag.braces = tag.braces.saturating_sub(1),
+            Token::BraceOpen => {
+                if text[range.start..].starts_with("{{") {
+                    tag.inner.get_or_insert(range.start..range.start + 2);
+                }
+                tag.braces += 1;
             }
             _ => {}
         }
-        if range.start >= at || matches!(token, Token::VariableEnd | Token::BlockEnd) && range.end >= at {
-            return told(&token, is_block, braces, open.pop());
+        if is_stray || range.start >= at {
+            return tag.slip(is_stray);
         }
     }
-    None
+    tag.slip(true)
 }
 
-fn told(token: &Token<'_>, is_block: bool, braces: Option<Range<usize>>, open: Option<Range<usize>>) -> Option<Slip> {
-    if let (true, Some(range)) = (is_block, braces) {
-        return Some(Slip {
+impl Tag {
+    /// What is wrong with it; `is_at_end` if it ends here.
+    fn slip(mut self, is_at_end: bool) -> Option<Slip> {
+        if let (true, Some(range)) = (self.is_block, self.inner) {
+            return Some(Slip {
+                range,
+                message: "`{{` stands inside of a tag",
+                help: "a tag takes the expression alone: write `{% if value %}`",
+            });
+        }
+        self.open.pop().filter(|_| is_at_end).map(|range| Slip {
             range,
-            message: "`{{` stands inside of a tag",
-            help: "a tag takes the expression alone: write `{% if value %}`",
-        });
+            message: "this `(` is never closed",
+            help: "write `)` behind the last argument",
+        })
     }
-    let ends_tag = matches!(token, Token::VariableEnd | Token::BlockEnd);
-    open.filter(|_| ends_tag).map(|range| Slip {
-        range,
-        message: "this `(` is never closed",
-        help: "write `)` behind the last argument",
-    })
 }
 
 #[cfg(test)]

@@ -225,7 +225,10 @@ impl Failed {
 
     /// Whether another one is of the same kind, and on one of the lines.
     fn is_like(&self, other: &Failed) -> bool {
-        self.kind == other.kind && self.template == other.template && self.lines.contains(other.lines.start())
+        let is_at_limit = |it: &Failed| it.message.contains("recursion limit exceeded");
+        // Where a template that calls itself for ever reaches the limit says nothing of it.
+        is_at_limit(self) && is_at_limit(other)
+            || self.kind == other.kind && self.template == other.template && self.lines.contains(other.lines.start())
     }
 }
 

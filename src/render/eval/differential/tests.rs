@@ -39,7 +39,7 @@ fn generated_templates_do_what_they_do_in_the_engine() {
     });
     let figures = expect_equal(figures);
     let Figures { texts, unparsable, refused, .. } = &figures;
-    assert!(texts * 4 > figures.count(), "most generated templates fail");
+    assert!(texts * 8 > figures.count(), "most generated templates fail: {texts} of {}", figures.count());
     assert!((unparsable.len() + refused) * 8 < figures.count(), "many templates are of no use");
 }
 
